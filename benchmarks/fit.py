@@ -1,0 +1,138 @@
+"""Time, memory and quality of one fit, side by side.
+
+    python benchmarks/fit.py --preset a
+
+Every fit runs in a process of its own, which has loaded its library, its kernels and X
+before the clock starts: what is timed is a fit from the raw array, binning included.
+The libraries take turns; the medians of the repetitions are printed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, replace
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy as np
+
+import peers
+from peers import FITS, OURS, Settings
+from sklearn_ltr.datasets import make_ranking
+from sklearn_ltr.metrics import NDCG
+
+MSLR_LIKE = {
+    "n_documents": 121.74,
+    "n_features": 136,
+    "n_informative": 40,
+    "n_query_features": 5,
+    "heavy_tails": 0.6,
+    "integers": 0.3,
+    "zeros": 0.4,
+}
+# Training queries, held-out queries, settings.
+PRESETS = {
+    "small": (50, 20, Settings(n_estimators=10)),
+    "a": (2000, 500, Settings(n_estimators=100, max_leaf_nodes=31)),
+    "b": (4000, 500, Settings(n_estimators=50, max_leaf_nodes=255)),
+}
+
+
+def write_data(folder: Path, n_train: int, n_test: int, dtype: str) -> None:
+    """Exactly n_train x 121.74 rows to train on; whole other queries held out."""
+    made = make_ranking(n_train + n_test, random_state=0, dtype=dtype, **MSLR_LIKE)
+    cut = round(n_train * MSLR_LIKE["n_documents"])
+    held_out = made.groups > made.groups[cut - 1]
+    for part, rows in (("train", slice(cut)), ("test", held_out)):
+        for name, values in zip(
+            "Xyg", (made.data, made.target, made.groups), strict=True
+        ):
+            np.save(folder / f"{part}_{name}.npy", np.ascontiguousarray(values[rows]))
+
+
+def read(folder: Path, part: str) -> list[np.ndarray]:
+    return [np.load(folder / f"{part}_{name}.npy") for name in "Xyg"]
+
+
+def memory(field: str) -> float:
+    """VmRSS or VmHWM (the highest VmRSS so far) of this process, in MB."""
+    status = Path("/proc/self/status").read_text()
+    (line,) = (line for line in status.splitlines() if line.startswith(field))
+    return int(line.split()[1]) / 1024
+
+
+def measure(name: str, folder: Path, settings: Settings) -> dict[str, float]:
+    """One fit; runs in a process of its own."""
+    fit = FITS[name]
+    X, y, groups = read(folder, "train")
+    few = groups < 50
+    warm_up = replace(settings, n_estimators=2)
+    fit(X[few], y[few], groups[few], warm_up)
+
+    Path("/proc/self/clear_refs").write_text("5")  # VmHWM falls back to VmRSS
+    before = memory("VmRSS")
+    start = time.perf_counter()
+    scores_after = fit(X, y, groups, settings)
+    seconds = time.perf_counter() - start
+    peak = memory("VmHWM") - before
+
+    X_test, y_test, groups_test = read(folder, "test")
+    (scores,) = scores_after(X_test, [settings.n_estimators])
+    ndcg = NDCG(10)(y_test, scores, groups=groups_test)
+    return {"seconds": seconds, "peak_mb": peak, "ndcg@10": float(ndcg)}
+
+
+def measure_in_a_new_process(*arguments) -> dict[str, float]:
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        return pool.submit(measure, *arguments).result()
+
+
+def print_table(runs: dict[str, list[dict[str, float]]]) -> None:
+    seconds = {name: np.median([r["seconds"] for r in runs[name]]) for name in runs}
+    fastest_peer = min((s for name, s in seconds.items() if name != OURS), default=None)
+    header = f"{'':22}{'seconds':>9}{'(min - max)':>17}{'peak MB':>9}{'NDCG@10':>9}"
+    print(header + f"{'against the fastest peer':>26}")
+    for name, several in runs.items():
+        all_seconds = [r["seconds"] for r in several]
+        spread = f"({min(all_seconds):.2f} - {max(all_seconds):.2f})"
+        peak = np.median([r["peak_mb"] for r in several])
+        ndcg = np.median([r["ndcg@10"] for r in several])
+        row = f"{name:22}{seconds[name]:9.2f}{spread:>17}{peak:9.0f}{ndcg:9.4f}"
+        if fastest_peer:
+            row += f"{fastest_peer / seconds[name]:20.2f} times"
+        print(row)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--preset", choices=PRESETS, default="small")
+    parser.add_argument("--repetitions", type=int, default=3)
+    parser.add_argument("--dtype", choices=("float32", "float64"), default="float32")
+    peers.add_arguments(parser)
+    arguments = parser.parse_args()
+    n_train, n_test, settings = PRESETS[arguments.preset]
+
+    print(peers.machine())
+    runs: dict[str, list[dict[str, float]]] = {name: [] for name in arguments.libraries}
+    with tempfile.TemporaryDirectory() as folder:
+        write_data(Path(folder), n_train, n_test, arguments.dtype)
+        rows, columns = np.load(Path(folder, "train_X.npy"), mmap_mode="r").shape
+        print(f"{rows:,} x {columns} {arguments.dtype}, {settings}, 2 threads")
+        for _ in range(arguments.repetitions):
+            for name in runs:
+                result = measure_in_a_new_process(name, Path(folder), settings)
+                runs[name].append(result)
+    print_table(runs)
+    records = [
+        {"preset": arguments.preset, "library": name, **asdict(settings), **result}
+        for name, several in runs.items()
+        for result in several
+    ]
+    peers.append_json(arguments.json, records)
+
+
+if __name__ == "__main__":
+    main()

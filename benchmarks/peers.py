@@ -1,0 +1,207 @@
+"""One adapter per library: the same settings in, scores out.
+
+``fit(X, y, groups, settings)`` trains and returns ``scores_after(X, stops)``, which
+gives the scores of the documents of X after each number of trees in ``stops``.
+
+Everything that a library needs to do with X, binning included, happens inside ``fit``.
+Only the settings below are set; whatever else a library offers stays at its default.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import metadata
+
+import numpy as np
+
+OURS = "sklearn_ltr"
+BINS = 255
+THREADS = 2
+
+ScoresAfter = Callable[[np.ndarray, Sequence[int]], list[np.ndarray]]
+Fit = Callable[[np.ndarray, np.ndarray, np.ndarray, "Settings"], ScoresAfter]
+
+
+@dataclass(frozen=True)
+class Settings:
+    n_estimators: int = 100
+    learning_rate: float = 0.1
+    max_leaf_nodes: int = 31
+    min_samples_leaf: int = 20
+    random_state: int = 0
+
+
+def query_sizes(groups: np.ndarray) -> np.ndarray:
+    """Documents per query; the rows of a query must stand together."""
+    starts = np.flatnonzero(np.r_[True, groups[1:] != groups[:-1]])
+    if len(starts) != len(np.unique(groups)):
+        raise ValueError("the rows of a query must stand together")
+    return np.diff(np.r_[starts, len(groups)])
+
+
+def fit_sklearn_ltr(X, y, groups, settings: Settings) -> ScoresAfter:
+    from sklearn_ltr import LambdaMARTRanker
+
+    ranker = LambdaMARTRanker(
+        metric="ndcg@10",
+        n_estimators=settings.n_estimators,
+        learning_rate=settings.learning_rate,
+        max_leaf_nodes=settings.max_leaf_nodes,
+        min_samples_leaf=settings.min_samples_leaf,
+        max_bins=BINS,
+        early_stopping=False,
+        random_state=settings.random_state,
+        n_jobs=THREADS,
+    ).fit(X, y, groups=groups)
+    return lambda X, stops: _at(ranker.staged_predict(X), stops)
+
+
+def fit_hist_gradient_boosting(X, y, groups, settings: Settings) -> ScoresAfter:
+    """Least squares on the grades: what scikit-learn has without a ranker."""
+    from sklearn.ensemble import HistGradientBoostingRegressor
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(THREADS):
+        regressor = HistGradientBoostingRegressor(
+            max_iter=settings.n_estimators,
+            learning_rate=settings.learning_rate,
+            max_leaf_nodes=settings.max_leaf_nodes,
+            min_samples_leaf=settings.min_samples_leaf,
+            max_bins=BINS,
+            early_stopping=False,
+            random_state=settings.random_state,
+        ).fit(X, y)
+    return lambda X, stops: _at(regressor.staged_predict(X), stops)
+
+
+def fit_lightgbm(X, y, groups, settings: Settings, **more) -> ScoresAfter:
+    import lightgbm
+
+    parameters = {
+        "objective": "lambdarank",
+        "learning_rate": settings.learning_rate,
+        "num_leaves": settings.max_leaf_nodes,
+        "min_data_in_leaf": settings.min_samples_leaf,
+        "max_bin": BINS,
+        "num_threads": THREADS,
+        "seed": settings.random_state,
+        "verbosity": -1,
+        **more,
+    }
+    data = lightgbm.Dataset(X, y, group=query_sizes(groups), params=parameters)
+    booster = lightgbm.train(parameters, data, settings.n_estimators)
+    return lambda X, stops: [
+        booster.predict(X, num_iteration=stop, num_threads=THREADS) for stop in stops
+    ]
+
+
+def fit_lightgbm_quantized(X, y, groups, settings: Settings) -> ScoresAfter:
+    return fit_lightgbm(X, y, groups, settings, use_quantized_grad=True)
+
+
+def fit_xgboost(X, y, groups, settings: Settings) -> ScoresAfter:
+    """XGBoost bounds a leaf's hessian, not its rows: its default, 1, stands for 20."""
+    import xgboost
+
+    parameters = {
+        "objective": "rank:ndcg",
+        "tree_method": "hist",
+        "learning_rate": settings.learning_rate,
+        "grow_policy": "lossguide",
+        "max_leaves": settings.max_leaf_nodes,
+        "max_depth": 0,
+        "min_child_weight": settings.min_samples_leaf / 20,
+        "max_bin": BINS,
+        "nthread": THREADS,
+        "seed": settings.random_state,
+    }
+    data = xgboost.QuantileDMatrix(X, y, qid=groups, max_bin=BINS, nthread=THREADS)
+    booster = xgboost.train(parameters, data, settings.n_estimators)
+    return lambda X, stops: [
+        booster.inplace_predict(X, iteration_range=(0, stop)) for stop in stops
+    ]
+
+
+def fit_catboost(X, y, groups, settings: Settings, **growth) -> ScoresAfter:
+    import catboost
+
+    growth = growth or {
+        "grow_policy": "Lossguide",
+        "max_leaves": settings.max_leaf_nodes,
+        "depth": 16,  # the deepest that it grows
+    }
+    model = catboost.CatBoost(
+        {
+            "loss_function": "YetiRank",
+            "iterations": settings.n_estimators,
+            "learning_rate": settings.learning_rate,
+            "min_data_in_leaf": settings.min_samples_leaf,
+            "border_count": BINS - 1,
+            "thread_count": THREADS,
+            "random_seed": settings.random_state,
+            "allow_writing_files": False,
+            "verbose": False,
+            **growth,
+        }
+    ).fit(catboost.Pool(X, y, group_id=groups))
+    return lambda X, stops: [
+        model.predict(X, ntree_end=stop, thread_count=THREADS) for stop in stops
+    ]
+
+
+def fit_catboost_symmetric(X, y, groups, settings: Settings) -> ScoresAfter:
+    """CatBoost's own kind of tree, of about as many leaves."""
+    depth = round(np.log2(settings.max_leaf_nodes))
+    return fit_catboost(X, y, groups, settings, depth=depth)
+
+
+def _at(stages, stops: Sequence[int]) -> list[np.ndarray]:
+    wanted = set(stops)
+    return [s.copy() for trees, s in enumerate(stages, start=1) if trees in wanted]
+
+
+FITS: dict[str, Fit] = {
+    OURS: fit_sklearn_ltr,
+    "LightGBM": fit_lightgbm,
+    "LightGBM quantized": fit_lightgbm_quantized,
+    "XGBoost hist": fit_xgboost,
+    "CatBoost YetiRank": fit_catboost,
+    "CatBoost symmetric": fit_catboost_symmetric,
+    "HistGradientBoosting": fit_hist_gradient_boosting,
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What every script that compares the libraries can be told."""
+    parser.add_argument(
+        "--libraries",
+        nargs="+",
+        default=list(FITS),
+        choices=list(FITS),
+        metavar="NAME",
+        help=f"of {', '.join(FITS)}",
+    )
+    parser.add_argument(
+        "--json", metavar="PATH", help="append the results as JSON lines"
+    )
+
+
+def append_json(path: str | None, records: list[dict]) -> None:
+    if path:
+        with open(path, "a", encoding="utf-8") as lines:
+            lines.writelines(json.dumps(record) + "\n" for record in records)
+
+
+def machine() -> str:
+    """The versions that were run, and where."""
+    names = ["scikit-learn", "numba", "lightgbm", "xgboost", "catboost", "ranx"]
+    versions = ", ".join(f"{name} {metadata.version(name)}" for name in names)
+    return (
+        f"{platform.machine()} with {os.cpu_count()} cores, Python "
+        f"{platform.python_version()}, {versions}"
+    )

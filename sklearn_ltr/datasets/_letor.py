@@ -1,0 +1,87 @@
+"""Read the text format of LETOR, MSLR-WEB and Istella: SVMlight with a query id."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+from sklearn.datasets import load_svmlight_file
+from sklearn.utils import Bunch
+
+
+def load_letor(
+    path: str | os.PathLike[str],
+    *,
+    n_features: int | None = None,
+    dtype: DTypeLike = np.float64,
+) -> Bunch:
+    r"""Read one file of graded documents, ``grade qid:query 1:value 2:value ...``.
+
+    What follows a ``#`` (LETOR writes ``#docid = ...``) is skipped.  Features count
+    from 1; one that a line does not name is 0.  The file is read through
+    :func:`sklearn.datasets.load_svmlight_file`.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file: plain text, or compressed if its name ends in ``.gz`` or ``.bz2``.
+    n_features : int, default=None
+        The number of columns of the result.  By default the highest feature the file
+        names; give it when several files must have the same columns.
+    dtype : dtype, default=numpy.float64
+        Floating type of the features.
+
+    Returns
+    -------
+    Bunch
+        ``data`` : (n_documents, n_features) dense array of `dtype`;
+        ``target`` : (n_documents,) float64, the grades;
+        ``groups`` : (n_documents,) int64, the query ids.
+
+    Raises
+    ------
+    ValueError
+        The file is empty, a line has no ``qid``, a feature's number is 0 or above
+        `n_features`, or a value is not a number.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from sklearn_ltr.datasets import load_letor
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "train.txt"
+    ...     text = "2 qid:7 1:0.5 3:1 #docid = A\n0 qid:7 2:4 #docid = B\n"
+    ...     _ = path.write_text(text)
+    ...     letor = load_letor(path)
+    >>> letor.data
+    array([[0.5, 0. , 1. ],
+           [0. , 4. , 0. ]])
+    >>> letor.target, letor.groups
+    (array([2., 0.]), array([7, 7]))
+    """
+    data, target, groups = load_svmlight_file(
+        os.fspath(path),
+        n_features=n_features,
+        dtype=dtype,
+        query_id=True,
+        zero_based=False,
+    )
+    _check_every_row_has_a_query(path, target, groups)
+    return Bunch(data=data.toarray(), target=target, groups=groups)
+
+
+def _check_every_row_has_a_query(
+    path: str | os.PathLike[str], target: NDArray[Any], groups: NDArray[Any]
+) -> None:
+    if len(target) == 0:
+        raise ValueError(f"path: {os.fspath(path)!r} holds no documents.")
+    if len(groups) != len(target):
+        raise ValueError(
+            f"path: {os.fspath(path)!r} has {len(target)} documents but only "
+            f"{len(groups)} of its lines name a query. Every line must read "
+            "'grade qid:query 1:value 2:value ...'; without queries use "
+            "sklearn.datasets.load_svmlight_file."
+        )

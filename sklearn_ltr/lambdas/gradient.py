@@ -1,0 +1,271 @@
+"""The lambdas of a data set: the pair loop over whole queries, in threads."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_ltr._compile import Team, kernel
+from sklearn_ltr.lambdas.force import (
+    WIDEST,
+    divide_by_distance,
+    push_below,
+    push_below_far,
+    share_among_equals,
+    swap_deltas,
+)
+from sklearn_ltr.metrics import Metric, rank_documents
+from sklearn_ltr.queries import Labels
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+CHUNKS = 8  # portions of queries per thread, so that none waits long for another
+
+
+@kernel
+def push_list(
+    scores: FloatArray,
+    grades: FloatArray,
+    worth: FloatArray,
+    weight: FloatArray,
+    upper: FloatArray,
+    lower: FloatArray,
+    table: FloatArray,
+    k: int,
+    scale: float,
+    sigma: float,
+    distance_normalization: bool,
+    gradient: FloatArray,
+    hessian: FloatArray,
+) -> float:
+    """Add up the pairs of one ranked list; return the sum of |lambda_ij|.
+
+    Swap deltas come from the terms of a closed form, else from `table` (n, n), else
+    (both empty) they are 1: RankNet.
+    """
+    n = len(scores)
+    top, bottom = scores[0], scores[0]
+    for p in range(n):
+        top, bottom = max(top, scores[p]), min(bottom, scores[p])
+    near = sigma * (top - bottom) < WIDEST
+    odds = np.exp(sigma * (scores - top)) if near else scores
+    delta = np.full(n, scale)
+    strength = 0.0
+    for p in range(min(k, n)):
+        below = slice(p + 1, n)
+        deltas = delta[below]
+        if len(worth) > 0:
+            factor = weight[p] * scale
+            swap_deltas(
+                worth[p], upper[p], factor, worth[below], lower[below], deltas
+            )
+        elif len(table) > 0:
+            deltas[:] = table[p, below] * scale
+        elif distance_normalization:
+            deltas[:] = scale
+        if distance_normalization and top > bottom:
+            divide_by_distance(scores[p], scores[below], sigma, deltas)
+        if near:
+            slope, bend, force = push_below(
+                grades[p],
+                odds[p],
+                grades[below],
+                odds[below],
+                deltas,
+                gradient[below],
+                hessian[below],
+            )
+        else:
+            slope, bend, force = push_below_far(
+                grades[p],
+                scores[p],
+                grades[below],
+                scores[below],
+                sigma,
+                deltas,
+                gradient[below],
+                hessian[below],
+            )
+        gradient[p] += slope
+        hessian[p] += bend
+        strength += force
+    return strength
+
+
+@kernel
+def push_queries(
+    scores: FloatArray,
+    grades: FloatArray,
+    order: IntArray,
+    offsets: IntArray,
+    first: int,
+    last: int,
+    worth: FloatArray,
+    weight: FloatArray,
+    upper: FloatArray,
+    lower: FloatArray,
+    table: FloatArray,
+    k: int,
+    scale: FloatArray,
+    query_weight: FloatArray,
+    sigma: float,
+    distance_normalization: bool,
+    query_normalization: bool,
+    gradient: FloatArray,
+    hessian: FloatArray,
+) -> None:
+    """Write the gradient and hessian of the documents of queries first..last - 1."""
+    for query in range(first, last):
+        ranked = order[offsets[query] : offsets[query + 1]]
+        n = len(ranked)
+        s, g, w = np.empty(n), np.empty(n), np.empty(n if len(worth) > 0 else 0)
+        for p in range(n):
+            s[p], g[p] = scores[ranked[p]], grades[ranked[p]]
+        for p in range(len(w)):
+            w[p] = worth[ranked[p]]
+        terms = slice(offsets[query], offsets[query] + len(w))
+        slope, bend = np.zeros(n), np.zeros(n)
+        strength = push_list(
+            s,
+            g,
+            w,
+            weight[terms],
+            upper[terms],
+            lower[terms],
+            table,
+            k,
+            scale[query],
+            sigma,
+            distance_normalization,
+            slope,
+            bend,
+        )
+        share_among_equals(s, g, k, slope, bend)
+        factor = query_weight[query] * sigma
+        if query_normalization and strength > 0:
+            factor *= np.log2(1.0 + 2.0 * strength) / (2.0 * strength)
+        for p in range(n):
+            gradient[ranked[p]] = slope[p] * factor
+            hessian[ranked[p]] = bend[p] * factor * sigma
+
+
+class LambdaGradient:
+    """Turns scores into gradient and hessian, for one data set and one metric.
+
+    All arrays are in canonical order (:mod:`sklearn_ltr.queries`).
+
+    Parameters
+    ----------
+    grades : ndarray of shape (n_documents,), float64
+        Finite, >= 0.
+    offsets : ndarray of shape (n_queries + 1,), int64
+        Query q owns the documents ``offsets[q]`` to ``offsets[q + 1] - 1``.
+    metric : Metric or None
+        Whose swap deltas multiply the force; None: 1, the force of RankNet.
+    sigma : float > 0
+        Steepness of the force.
+    labels : sequence of length n_queries, or None
+        What to call the queries in error messages.
+    query_weight : ndarray of shape (n_queries,), float64, or None
+        Multiplies the lambdas of a query; None: 1.
+    distance_normalization, query_normalization : bool
+        As in :func:`compute_lambdas`.
+    team : Team
+        The threads to use.
+    """
+
+    def __init__(
+        self,
+        grades: FloatArray,
+        offsets: IntArray,
+        metric: Metric | None,
+        sigma: float,
+        *,
+        labels: Labels | None = None,
+        query_weight: FloatArray | None,
+        distance_normalization: bool,
+        query_normalization: bool,
+        team: Team,
+    ) -> None:
+        n_documents, n_queries = len(grades), len(offsets) - 1
+        self.grades, self.offsets, self.metric = grades, offsets, metric
+        self.sigma, self.team = sigma, team
+        self.normalizations = distance_normalization, query_normalization
+        self.bound = None if metric is None else metric.bind(grades, offsets, labels)
+        self.closed_form = metric is not None and metric.closed_form
+        self.scale = np.ones(n_queries)
+        self.worth, self.terms = np.empty(0), np.empty((3, 0))
+        self.k = int(np.diff(offsets).max())
+        if self.bound is not None and self.closed_form:
+            self.scale, self.k = self.bound.scale, self.bound.k
+            self.worth, self.terms = self.bound.worth, np.empty((3, n_documents))
+        self.query_weight = np.ones(n_queries) if query_weight is None else query_weight
+        self.order = np.empty(n_documents, dtype=np.int64)
+        self.gradient, self.hessian = np.empty((2, n_documents))
+        self._bounds = self._portions()
+
+    def _portions(self) -> IntArray:
+        """Cut the queries into portions of about equal numbers of pairs."""
+        sizes = np.diff(self.offsets)
+        cost = np.cumsum(sizes * (np.minimum(sizes, self.k) + 16.0))
+        n_portions = CHUNKS * self.team.n_threads if self.team.n_threads > 1 else 1
+        targets = cost[-1] * np.arange(1, n_portions) / n_portions
+        cuts = np.searchsorted(cost, targets)
+        return np.unique(np.concatenate(([0], cuts, [len(sizes)]))).astype(np.int64)
+
+    def __call__(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return dC/ds and d2C/ds2, (n_documents,) each, valid until the next call."""
+        if self.metric is not None and not self.closed_form:
+            self._push_by_table(scores, self.metric)
+            return self.gradient, self.hessian
+        portions = iter(range(len(self._bounds) - 1))
+
+        def work(thread: int) -> None:
+            for portion in portions:
+                first, last = self._bounds[portion : portion + 2]
+                self._rank(scores, first, last)
+                if self.bound is not None:
+                    self.bound.swap_terms(self.order, first, last, *self.terms)
+                self._push(scores, first, last, np.empty((0, 0)))
+
+        self.team.run(work)
+        return self.gradient, self.hessian
+
+    def _push_by_table(self, scores: FloatArray, metric: Metric) -> None:
+        """Ask a user's metric for the deltas of every query, one after another."""
+        for query in range(len(self.offsets) - 1):
+            self._rank(scores, query, query + 1)
+            ranked = self.order[self.offsets[query] : self.offsets[query + 1]]
+            grades = self.grades[ranked]
+            n = len(ranked)
+            # a list of equal grades has no pairs, and its value may not be defined
+            delta = metric.swap_delta(grades) if np.ptp(grades) > 0 else np.zeros((n, n))
+            self._push(scores, query, query + 1, np.abs(delta).astype(np.float64))
+
+    def _rank(self, scores: FloatArray, first: int, last: int) -> None:
+        rank_documents(
+            scores, self.grades, self.offsets, first, last, self.k, self.order, False
+        )
+
+    def _push(
+        self, scores: FloatArray, first: int, last: int, table: FloatArray
+    ) -> None:
+        push_queries(
+            scores,
+            self.grades,
+            self.order,
+            self.offsets,
+            first,
+            last,
+            self.worth,
+            *self.terms,
+            table,
+            self.k,
+            self.scale,
+            self.query_weight,
+            self.sigma,
+            *self.normalizations,
+            self.gradient,
+            self.hessian,
+        )

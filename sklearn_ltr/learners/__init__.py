@@ -1,0 +1,5 @@
+"""Learners: what moves the scores.  They know X, a gradient and a hessian.
+
+Nothing here knows a query, a grade or a metric: a cost is a function that turns scores
+into its derivatives.
+"""

@@ -1,0 +1,99 @@
+"""The additive loop of MART: one tree after another, each a step down the gradient.
+
+    F_m(x) = F_{m-1}(x) + eta * (value of the leaf of tree m that x falls into)
+
+Algorithm LambdaMART of the report, for any cost: what the cost is, only the function
+that turns scores into gradient and hessian knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_ltr._compile import Team
+from sklearn_ltr.learners.trees.growing import GrownTree, Limits, TreeGrower
+from sklearn_ltr.learners.trees.predicting import add_binned
+
+FloatArray = NDArray[np.float64]
+Derivatives = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
+
+
+@dataclass(frozen=True)
+class Boosting:
+    """How trees are grown and added.
+
+    Attributes
+    ----------
+    learning_rate : float > 0
+        The report's eta.
+    limits : Limits
+        Size of a tree, and l2 of its leaves.
+    second_order : bool
+        Splits by hessians, or by least squares.
+    n_split_features : int >= 1
+        Columns drawn for each tree.
+    seed : int
+        With the number of the tree, decides which columns those are.
+    """
+
+    learning_rate: float
+    limits: Limits
+    second_order: bool
+    n_split_features: int
+    seed: int
+
+    def trees(
+        self,
+        codes: NDArray[np.uint8],
+        n_bins: NDArray[np.int64],
+        derivatives: Derivatives,
+        rows_of_tree: Callable[[int], NDArray[np.int32]],
+        scores: FloatArray,
+        first: int,
+        last: int,
+        team: Team,
+    ) -> Iterator[GrownTree]:
+        """Grow trees number ``first..last - 1``, and add each to `scores`.
+
+        Parameters
+        ----------
+        codes : ndarray of shape (n_blocks, n_rows, 16), uint8
+            The binned table.
+        n_bins : ndarray of shape (n_features,), int64
+            Bins of each column.
+        derivatives : callable
+            Turns scores (n_rows,) into the cost's gradient and hessian, (n_rows,) each.
+        rows_of_tree : callable
+            Turns the number of a tree into the rows to grow it on, ascending.
+        scores : ndarray of shape (n_rows,), float64
+            Of the trees before the first; kept up to date.
+        first, last : int
+            Numbers of the trees.
+        team : Team
+            The threads to use.
+        """
+        grower = TreeGrower(
+            codes, n_bins, self.limits, second_order=self.second_order, team=team
+        )
+        every_row = np.arange(len(scores), dtype=np.int32)
+        fitted = np.zeros(len(scores))
+        for number in range(first, last):
+            gradient, hessian = derivatives(scores)
+            rows = rows_of_tree(number)
+            features = self._features_of_tree(number, len(n_bins))
+            tree = grower.grow(gradient, hessian, rows, features, number, fitted)
+            others = np.delete(every_row, rows) if len(rows) < len(scores) else rows[:0]
+            fitted[others] = 0.0
+            add_binned(codes, others, tree, fitted)
+            scores += self.learning_rate * fitted
+            yield tree
+
+    def _features_of_tree(self, number: int, n_features: int) -> NDArray[np.int64]:
+        if self.n_split_features == n_features:
+            return np.arange(n_features)
+        rng = np.random.default_rng([self.seed, number, 0])
+        return np.sort(rng.choice(n_features, self.n_split_features, replace=False))

@@ -1,0 +1,1 @@
+"""Regression trees on binned columns: bin, add up, cut, grow, predict."""

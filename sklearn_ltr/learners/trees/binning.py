@@ -1,0 +1,167 @@
+"""Real-valued columns become bytes: quantile bins, laid out for the histograms.
+
+A column has at most 255 bins of about equal population; bin ``b`` holds the values
+``x`` with ``edges[b - 1] < x <= edges[b]``, and the byte 255 stands for a missing
+value.  The bytes are stored in blocks of 16 columns, ``codes[block, row, column % 16]``:
+a block's histogram, 16 x 256 int64, is 32 KiB and stays in the first-level cache.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_ltr._compile import Team, kernel
+
+BLOCK = 16  # columns of a block
+MISSING = 255  # the bin of NaN
+MAX_SAMPLE = 200_000  # rows from which the quantiles are read
+TILE = 256  # rows that are binned at a time
+
+
+def column_edges(values: NDArray[np.floating], max_bins: int) -> NDArray[np.float64]:
+    """Return the edges between the bins of one column, ascending.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n,), any real dtype
+        A sample of the column; NaN is left out.
+    max_bins : int in [2, 255]
+        The most bins to make.
+
+    Returns
+    -------
+    edges : ndarray of shape (n_bins - 1,), float64
+        Midpoints between neighbouring distinct values: between all of them when there
+        are at most `max_bins`, otherwise where the quantiles fall.
+    """
+    values = np.sort(values)  # NaN last
+    values = values[: len(values) - np.count_nonzero(np.isnan(values))]
+    values = values.astype(np.float64)
+    starts = np.flatnonzero(np.diff(values)) + 1  # first row of each new value
+    if len(starts) >= max_bins:
+        # the first new value at or after each quantile, so that no bin is empty
+        targets = np.arange(1, max_bins) * len(values) / max_bins
+        cuts = np.searchsorted(starts, targets)
+        starts = starts[np.unique(cuts[cuts < len(starts)])]
+    below, above = values[starts - 1], values[starts]
+    middle = below + (above - below) / 2
+    return np.where(middle < above, middle, below)  # neighbours may round up
+
+
+@kernel
+def assign_codes(
+    X: NDArray[np.floating],
+    rows: NDArray[np.intp],
+    edges: NDArray[np.float64],
+    n_edges: NDArray[np.uint64],
+    first: int,
+    last: int,
+    codes: NDArray[np.uint8],
+) -> None:
+    """Write ``codes[:, i]`` of row ``rows[i]`` of X, for i in ``first..last - 1``.
+
+    Each row of `edges` is padded with inf to 255: a search that halves its range has no
+    branches then, and a tile of rows takes each step together.
+    """
+    values = np.empty(TILE)
+    positions = np.empty(TILE, dtype=np.uint64)  # unsigned: no check for negatives
+    one = np.uint64(1)
+    for start in range(first, last, TILE):
+        n_rows = min(TILE, last - start)
+        for column in range(X.shape[1]):
+            table = edges[column]
+            for i in range(n_rows):
+                values[i] = X[rows[start + i], column]
+                positions[i] = 0
+            step = np.uint64(128)
+            while step > one and step > n_edges[column]:
+                step >>= one
+            while step >= one:
+                for i in range(n_rows):
+                    edge = table[positions[i] + step - one]
+                    positions[i] += step if values[i] > edge else np.uint64(0)
+                step >>= one
+            block, place = column // BLOCK, column % BLOCK
+            for i in range(n_rows):
+                missing = values[i] != values[i]
+                codes[block, start + i, place] = MISSING if missing else positions[i]
+
+
+@dataclass(frozen=True)
+class BinMapper:
+    """Quantile bins of a table, learned once and applied to any table alike.
+
+    Attributes
+    ----------
+    edges : list of n_features ndarrays, float64
+        Ascending edges of each column; a column has ``len(edges[j]) + 1`` bins.
+    """
+
+    edges: list[NDArray[np.float64]]
+
+    @classmethod
+    def fit(
+        cls,
+        X: NDArray[np.floating],
+        rows: NDArray[np.intp],
+        max_bins: int,
+        seed: int,
+        team: Team,
+    ) -> BinMapper:
+        """Read the edges from some rows of X: from 200,000 of them if there are more.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, n_features), float32 or float64
+        rows : ndarray of shape (n_rows,), intp
+            The rows to learn from.
+        max_bins : int in [2, 255]
+        seed : int
+            Decides which rows are read.
+        team : Team
+            The threads to use.
+        """
+        if len(rows) > MAX_SAMPLE:
+            drawn = np.random.default_rng(seed).choice(
+                len(rows), MAX_SAMPLE, replace=False
+            )
+            rows = rows[drawn]
+        n_features = X.shape[1]
+        edges: list[NDArray[np.float64]] = [np.empty(0)] * n_features
+        columns = iter(range(n_features))  # shared: each thread takes the next
+
+        def read(thread: int) -> None:
+            for column in columns:
+                edges[column] = column_edges(X[rows, column], max_bins)
+
+        team.run(read)
+        return cls(edges)
+
+    @property
+    def n_bins(self) -> NDArray[np.int64]:
+        """Bins of each column, missing not counted: (n_features,) int64."""
+        return np.array([len(edges) + 1 for edges in self.edges], dtype=np.int64)
+
+    def transform(
+        self, X: NDArray[np.floating], rows: NDArray[np.intp], team: Team
+    ) -> NDArray[np.uint8]:
+        """Return the codes of some rows of X: (n_blocks, n_rows, 16) uint8."""
+        n_rows, n_features = len(rows), X.shape[1]
+        codes = np.zeros((-(-n_features // BLOCK), n_rows, BLOCK), dtype=np.uint8)
+        n_edges = (self.n_bins - 1).astype(np.uint64)
+        padded = np.full((n_features, 255), np.inf)
+        for column, edges in enumerate(self.edges):
+            padded[column, : len(edges)] = edges
+        step = 8 * TILE
+        starts = iter(range(0, n_rows, step))
+
+        def assign(thread: int) -> None:
+            for start in starts:
+                stop = min(start + step, n_rows)
+                assign_codes(X, rows, padded, n_edges, start, stop, codes)
+
+        team.run(assign)
+        return codes

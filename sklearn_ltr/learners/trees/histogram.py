@@ -1,0 +1,114 @@
+"""Integer histograms: one 64-bit addition adds a gradient, a hessian and a count.
+
+A document's gradient g and hessian h are scaled and rounded to integers once per tree
+and packed, with the number 1, into one word::
+
+    word = (g << (hessian_bits + count_bits)) + (h << count_bits) + 1
+
+Sums of words are then sums of all three.  The scales are chosen so that the sums over all
+rows, of |g| and of h, fit their fields; then no subset can overflow and every sum is
+exact: neither the order of the rows nor the number of threads can change it, and a
+parent's histogram minus one child's is the other child's.
+
+Rounding is unbiased: with u the row's place in a golden-ratio sequence, ``floor(x + u)``
+is x on average, over any set of rows.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_ltr._compile import kernel, prefetch_row
+from sklearn_ltr.learners.trees.binning import BLOCK
+
+GOLDEN = 2654435769  # 2**32 divided by the golden ratio
+LOOK_AHEAD = 32  # rows between a prefetch and its use
+
+
+class Packing(NamedTuple):
+    """The fields of a word and the scales of what they hold."""
+
+    gradient_scale: float
+    hessian_scale: float
+    hessian_bits: int
+    count_bits: int
+
+
+@kernel
+def absolute_sum(values: NDArray[np.float64], rows: NDArray[np.int32]) -> float:
+    """Sum ``|values[rows]|``, always in the same order."""
+    total = 0.0
+    for row in rows:
+        total += abs(values[row])
+    return total
+
+
+def choose_packing(
+    n_rows: int, total_gradient: float, total_hessian: float, *, second_order: bool
+) -> Packing:
+    """Share 64 bits between the three sums over the rows.
+
+    The count gets what it needs, and the gradient four bits more than the hessian: one
+    for its sign, and because gradients of a leaf cancel each other.  Splits that do not
+    look at the hessian leave it no bits.
+    """
+    count_bits = n_rows.bit_length()
+    hessian_bits = (64 - count_bits) // 2 - 2 if second_order else 0
+    gradient_bits = 64 - count_bits - hessian_bits - 1
+    return Packing(
+        scale_to_fit(0.9 * 2.0**gradient_bits, total_gradient),
+        scale_to_fit(0.9 * 2.0**hessian_bits, total_hessian) if second_order else 0.0,
+        hessian_bits,
+        count_bits,
+    )
+
+
+def scale_to_fit(capacity: float, total: float) -> float:
+    """Return the factor that makes `total` the capacity; 0 for a total of 0."""
+    return capacity / total if total > 0 else 0.0
+
+
+@kernel
+def pack_rows(
+    gradient: NDArray[np.float64],
+    hessian: NDArray[np.float64],
+    rows: NDArray[np.int32],
+    packing: Packing,
+    shift: int,
+    words: NDArray[np.int64],
+) -> tuple[int, int, int]:
+    """Write the word of each row; `shift` turns the sequence from tree to tree.
+
+    Returns the sums of |g|, of h and of the words.
+    """
+    total_gradient, total_hessian, total = 0, 0, 0
+    for i in range(len(rows)):
+        row = np.int64(rows[i])
+        u = float(((row + shift) * GOLDEN) & 0xFFFFFFFF) / 4294967296.0
+        g = np.int64(np.floor(gradient[row] * packing.gradient_scale + u))
+        h = np.int64(np.floor(hessian[row] * packing.hessian_scale + u))
+        word = (((g << packing.hessian_bits) + h) << packing.count_bits) + 1
+        words[i] = word
+        total_gradient += abs(g)
+        total_hessian += h
+        total += word
+    return total_gradient, total_hessian, total
+
+
+@kernel
+def add_rows(
+    codes: NDArray[np.uint8],
+    rows: NDArray[np.int32],
+    words: NDArray[np.int64],
+    histogram: NDArray[np.int64],
+) -> None:
+    """Add the words of `rows` to the histogram (16, 256) of one block (n_rows, 16)."""
+    n_rows = len(rows)
+    for i in range(n_rows):
+        prefetch_row(codes, np.int64(rows[min(i + LOOK_AHEAD, n_rows - 1)]))
+        row, word = rows[i], words[i]
+        for place in range(BLOCK):
+            histogram[place, codes[row, place]] += word

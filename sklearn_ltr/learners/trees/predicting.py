@@ -1,0 +1,206 @@
+"""Scores from trees: by bins while they are grown, by raw values afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_ltr._compile import Team, kernel
+from sklearn_ltr.learners.trees.binning import BLOCK, MISSING, BinMapper
+from sklearn_ltr.learners.trees.growing import GrownTree
+
+TILE = 512  # rows that pass through all trees together
+
+
+@kernel
+def add_binned(
+    codes: NDArray[np.uint8],
+    rows: NDArray[np.int32],
+    tree: GrownTree,
+    sums: NDArray[np.float64],
+) -> None:
+    """Add the value of its leaf to the sum of each of `rows` of a binned table."""
+    for row in rows:
+        node = np.int64(0)
+        while tree.feature[node] >= 0:
+            feature = tree.feature[node]
+            code = codes[feature // BLOCK, row, feature % BLOCK]
+            left = code <= tree.threshold[node]
+            if code == MISSING:
+                left = tree.missing_left[node]
+            node = np.int64(tree.left[node] if left else tree.right[node])
+        sums[row] += tree.value[node]
+
+
+@kernel
+def add_trees(
+    X: NDArray[np.floating],
+    first_row: int,
+    last_row: int,
+    first_node: NDArray[np.int64],
+    feature: NDArray[np.int32],
+    threshold: NDArray[np.float64],
+    missing_left: NDArray[np.bool_],
+    left: NDArray[np.int32],
+    right: NDArray[np.int32],
+    value: NDArray[np.float64],
+    scores: NDArray[np.float64],
+) -> None:
+    """Add every tree's value to rows ``first_row..last_row - 1``, in tree order."""
+    for root in first_node:
+        for row in range(first_row, last_row):
+            node = root
+            while feature[node] >= 0:
+                x = X[row, feature[node]]
+                goes_left = x <= threshold[node]
+                if x != x:
+                    goes_left = missing_left[node]
+                node = root + (left[node] if goes_left else right[node])
+            scores[row] += value[node]
+
+
+@dataclass(frozen=True)
+class TreeEnsemble:
+    """A sum of regression trees, as plain arrays over the nodes of all of them.
+
+    Attributes
+    ----------
+    first_node : ndarray of shape (n_trees,), int64
+        Where each tree's nodes start; the first is its root.
+    feature : ndarray of shape (n_nodes,), int32
+        The column a node asks about; -1 in a leaf.
+    threshold : ndarray of shape (n_nodes,), float64
+        ``x <= threshold`` goes left.
+    missing_left : ndarray of shape (n_nodes,), bool
+        Whether NaN goes left.
+    left, right : ndarrays of shape (n_nodes,), int32
+        Children, counted from the tree's first node; -1 in a leaf.
+    value : ndarray of shape (n_nodes,), float64
+        What a leaf adds to the score, learning rate included.
+    gain : ndarray of shape (n_nodes,), float64
+        By how much a split lowered the expansion of the cost, times two.
+    count : ndarray of shape (n_nodes,), int64
+        Training rows in a leaf.
+    """
+
+    first_node: NDArray[np.int64]
+    feature: NDArray[np.int32]
+    threshold: NDArray[np.float64]
+    missing_left: NDArray[np.bool_]
+    left: NDArray[np.int32]
+    right: NDArray[np.int32]
+    value: NDArray[np.float64]
+    gain: NDArray[np.float64]
+    count: NDArray[np.int64]
+
+    @classmethod
+    def empty(cls) -> TreeEnsemble:
+        """Return a sum of no trees: 0 everywhere."""
+        whole, number = np.empty(0, dtype=np.int32), np.empty(0)
+        flag, count = np.empty(0, dtype=np.bool_), np.empty(0, dtype=np.int64)
+        return cls(
+            count, whole, number, flag, whole, whole, value=number, gain=number,
+            count=count,
+        )
+
+    @classmethod
+    def from_grown(
+        cls, trees: list[GrownTree], mapper: BinMapper, rate: float
+    ) -> TreeEnsemble:
+        """Translate bins to thresholds and shrink the leaves by the learning rate."""
+        sizes = [len(tree.feature) for tree in trees]
+        feature, cut = _joined(trees, "feature"), _joined(trees, "threshold")
+        threshold = np.zeros(len(feature))
+        for node in np.flatnonzero(feature >= 0):
+            edges = mapper.edges[feature[node]]
+            # behind the last edge stand only missing values
+            threshold[node] = edges[cut[node]] if cut[node] < len(edges) else np.inf
+        return cls(
+            first_node=np.cumsum([0, *sizes], dtype=np.int64)[:-1],
+            feature=feature,
+            threshold=threshold,
+            missing_left=_joined(trees, "missing_left"),
+            left=_joined(trees, "left"),
+            right=_joined(trees, "right"),
+            value=rate * _joined(trees, "value"),
+            gain=_joined(trees, "gain"),
+            count=_joined(trees, "count"),
+        )
+
+    def __len__(self) -> int:
+        return len(self.first_node)
+
+    def __add__(self, other: TreeEnsemble) -> TreeEnsemble:
+        """Return the trees of both, in order."""
+        joined = {
+            field.name: np.concatenate(
+                [getattr(self, field.name), getattr(other, field.name)]
+            )
+            for field in fields(self)
+        }
+        joined["first_node"][len(self) :] += len(self.feature)
+        return TreeEnsemble(**joined)
+
+    def part(self, first: int, last: int) -> TreeEnsemble:
+        """Return the trees ``first..last - 1``."""
+        bounds = np.append(self.first_node, len(self.feature))
+        nodes = slice(bounds[first], bounds[last])
+        cut = {
+            field.name: getattr(self, field.name)[nodes]
+            for field in fields(self)
+            if field.name != "first_node"
+        }
+        return TreeEnsemble(self.first_node[first:last] - nodes.start, **cut)
+
+    def predict(self, X: NDArray[np.floating], team: Team) -> NDArray[np.float64]:
+        """Sum the trees for each row of X."""
+        scores = np.zeros(len(X))
+        self.add_to(scores, X, team)
+        return scores
+
+    def staged_predict(
+        self, X: NDArray[np.floating], team: Team
+    ) -> Iterator[NDArray[np.float64]]:
+        """Yield the sum of the first 1, 2, ... trees for each row of X."""
+        scores = np.zeros(len(X))
+        for tree in range(len(self)):
+            self.part(tree, tree + 1).add_to(scores, X, team)
+            yield scores.copy()
+
+    def add_to(
+        self, scores: NDArray[np.float64], X: NDArray[np.floating], team: Team
+    ) -> None:
+        """Add the trees, one after another, to the score of each row of X."""
+        starts = iter(range(0, len(X), TILE))
+
+        def work(thread: int) -> None:
+            for start in starts:
+                add_trees(
+                    X,
+                    start,
+                    min(start + TILE, len(X)),
+                    self.first_node,
+                    self.feature,
+                    self.threshold,
+                    self.missing_left,
+                    self.left,
+                    self.right,
+                    self.value,
+                    scores,
+                )
+
+        team.run(work)
+
+    def gain_by_feature(self, n_features: int) -> NDArray[np.float64]:
+        """Sum the gains of the splits on each column: (n_features,) float64."""
+        splits = self.feature >= 0
+        return np.bincount(
+            self.feature[splits], weights=self.gain[splits], minlength=n_features
+        )
+
+
+def _joined(trees: list[GrownTree], field: str) -> NDArray:
+    return np.concatenate([getattr(tree, field) for tree in trees])

@@ -1,0 +1,115 @@
+"""Gain (what a grade is worth) and discount (what a position is worth)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_ltr.queries import Labels, describe_query
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+Gain = Literal["exponential", "linear"] | Sequence[float] | Callable[[Any], Any]
+Discount = Literal["log2", "letor"]
+
+
+def check_gain(gain: Gain) -> Gain:
+    """Validate a gain; an array becomes a tuple, which compares and hashes."""
+    if callable(gain) or (isinstance(gain, str) and gain in ("exponential", "linear")):
+        return gain
+    if isinstance(gain, str) or np.ndim(cast(Any, gain)) != 1:
+        raise ValueError(
+            'gain must be "exponential", "linear", one value per integer grade or a '
+            f"function of an array of grades, got {gain!r}"
+        )
+    values = tuple(float(value) for value in gain)
+    rising = all(a <= b for a, b in zip(values, values[1:], strict=False))
+    if not (values and values[0] >= 0 and np.isfinite(values).all() and rising):
+        raise ValueError(
+            "gain must hold finite values >= 0 that do not fall from one grade to the "
+            f"next, got {values}"
+        )
+    return values
+
+
+def gain_of(gain: Gain, grades: FloatArray) -> FloatArray:
+    """Gain of each grade: 2^grade - 1, the grade itself, a table or a function."""
+    if isinstance(gain, str):
+        if gain == "linear":
+            return grades
+        with np.errstate(over="ignore"):
+            return np.exp2(grades) - 1.0
+    if callable(gain):
+        return np.asarray(gain(grades), dtype=np.float64)
+    return np.asarray(gain)[grades.astype(np.int64)]
+
+
+def gain_per_document(
+    gain: Gain, grades: FloatArray, offsets: IntArray, labels: Labels | None
+) -> FloatArray:
+    """Gain of every document, checked.
+
+    Raises
+    ------
+    ValueError
+        If a table has no value for a grade, or a gain is negative, NaN, or so large
+        that the sum over a list could overflow float64; names the grade and a query.
+    """
+    if isinstance(gain, tuple):
+        bad = (grades >= len(gain)) | (grades != np.floor(grades))
+        if bad.any():
+            raise ValueError(
+                f"gain is a table of {len(gain)} values for the grades 0 to "
+                f"{len(gain) - 1}, but {_where(bad, grades, offsets, labels)}"
+            )
+    worth = gain_of(gain, grades)
+    if worth.shape != grades.shape:
+        raise ValueError(
+            f"gain must return one value per grade: shape {grades.shape}, "
+            f"got {worth.shape}"
+        )
+    most = np.finfo(np.float64).max / np.diff(offsets).max()
+    bad = ~((worth >= 0) & (worth <= most))
+    if bad.any():
+        worst = worth[int(np.argmax(bad))]
+        raise ValueError(
+            f"gain {gain!r} must be >= 0 and leave room in float64 for the sum over a "
+            f"list, but it is {worst} where {_where(bad, grades, offsets, labels)}"
+        )
+    return worth
+
+
+def _where(
+    bad: NDArray[np.bool_],
+    grades: FloatArray,
+    offsets: IntArray,
+    labels: Labels | None,
+) -> str:
+    position = int(np.argmax(bad))
+    query = int(np.searchsorted(offsets, position, side="right")) - 1
+    return f"query {describe_query(labels, query)} has grade {grades[position]}"
+
+
+def discount_per_position(discount: Discount, n: int, k: int) -> FloatArray:
+    """Discount of positions 0 to n - 1, zero from k on.
+
+    "log2" is 1 / log2(1 + rank) (equation 5 of the report, up to the base of the
+    logarithm, which NDCG does not see); "letor" is what the evaluation script of
+    LETOR 4.0 has: 1 at ranks 1 and 2, 1 / log2(rank) from rank 3.
+    """
+    ranks = np.arange(1, n + 1, dtype=np.float64)
+    shifted = 1.0 + ranks if discount == "log2" else np.maximum(ranks, 2.0)
+    return cut_at(k, 1.0 / np.log2(shifted))
+
+
+def reciprocal_ranks(n: int, k: int) -> FloatArray:
+    """1 / rank for positions 0 to n - 1, zero from k on."""
+    return cut_at(k, 1.0 / np.arange(1, n + 1, dtype=np.float64))
+
+
+def cut_at(k: int, discount: FloatArray) -> FloatArray:
+    """Zero a discount from position k on."""
+    return np.where(np.arange(len(discount)) < k, discount, 0.0)

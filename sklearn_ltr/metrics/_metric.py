@@ -1,0 +1,308 @@
+"""What every measure has in common: its options, and the ways to ask for its value.
+
+A :class:`Metric` is a description (a frozen dataclass: it compares, hashes, clones and
+pickles).  Binding it to the grades of a data set prepares all that does not depend on
+scores, once; the :class:`BoundMetric` then turns scores into values, and ranked lists
+into the terms of their swap deltas.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_ltr.metrics._bound import (
+    VALUE_OF_NOTHING,
+    BoundClosedForm,
+    BoundMetric,
+)
+from sklearn_ltr.queries import (
+    Labels,
+    QueryGroups,
+    check_grades,
+    check_sample_weight,
+    check_scores,
+)
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+Ties = Literal["pessimistic", "average", "stable"]
+NoRelevant = Literal["zero", "one", "skip", "error"]
+
+
+@dataclass(frozen=True, repr=False)
+class Metric(ABC):
+    """A measure of a ranked list, averaged over queries.
+
+    To bring a measure of your own, derive a class and define :meth:`value`; define
+    :meth:`swap_delta` too if you have something faster than trying out each swap.  A
+    query whose grades are all zero has nothing relevant.
+
+    Parameters
+    ----------
+    k : int >= 1 or None, default=None
+        Cutoff: documents below rank k count nothing.  None, or a k longer than the
+        list, means the whole list.
+    ties : {"pessimistic", "average", "stable"}, default="pessimistic"
+        Equal scores: the lower grade stands first (a constant model earns its worst
+        case); or the expected value over their random orders; or the order of rows.
+        Swap deltas order ties pessimistically under "average" too.
+    no_relevant : {"zero", "one", "skip", "error"}, default="zero"
+        A query without a relevant document counts 0 or 1, does not count, or is a
+        ValueError.
+    """
+
+    k: int | None = None
+    ties: Ties = field(default="pessimistic", kw_only=True)
+    no_relevant: NoRelevant = field(default="zero", kw_only=True)
+
+    short_name: ClassVar[str] = ""
+    closed_form: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "k", check_k(self.k))
+        check_option("ties", self.ties, ("pessimistic", "average", "stable"))
+        rules = (*VALUE_OF_NOTHING, "error")
+        check_option("no_relevant", self.no_relevant, rules)
+        if self.ties == "average" and not self.closed_form:
+            raise ValueError(
+                'ties="average" needs a closed form of the expected value, which '
+                f'{type(self).__name__} has not; use "pessimistic" or "stable"'
+            )
+
+    def __repr__(self) -> str:
+        changed = (
+            f"{f.name}={getattr(self, f.name)!r}"
+            for f in fields(self)
+            if getattr(self, f.name) != f.default
+        )
+        return f"{type(self).__name__}({', '.join(changed)})"
+
+    @property
+    def name(self) -> str:
+        """Name with cutoff, such as ``"ndcg@10"``."""
+        base = self.short_name or type(self).__name__.lower()
+        return base if self.k is None else f"{base}@{self.k}"
+
+    @abstractmethod
+    def value(self, ranked_grades: FloatArray) -> float:
+        """Value of one list, given its grades from first to last.
+
+        What a list with nothing relevant counts is not for this method to say but for
+        ``no_relevant``.
+        """
+
+    def swap_delta(self, ranked_grades: FloatArray) -> FloatArray:
+        """|change of the value| if two documents swap places, (n, n) by position."""
+        ranked = np.array(ranked_grades, dtype=np.float64)
+        before = self.value(ranked)
+        delta = np.zeros((len(ranked), len(ranked)))
+        for p in range(len(ranked)):
+            for q in range(p):
+                ranked[[p, q]] = ranked[[q, p]]
+                delta[p, q] = delta[q, p] = abs(self.value(ranked) - before)
+                ranked[[p, q]] = ranked[[q, p]]
+        return delta
+
+    def bind(
+        self, grades: FloatArray, offsets: IntArray, labels: Labels | None = None
+    ) -> BoundMetric:
+        """Prepare everything that does not depend on scores.
+
+        Parameters
+        ----------
+        grades : (n_documents,) float64
+            Finite, >= 0, in canonical order.
+        offsets : (n_queries + 1,) int64
+            Query q owns the documents ``offsets[q]`` to ``offsets[q + 1] - 1``, at
+            least one.
+        labels : sequence of length n_queries, default=None
+            What to call the queries in error messages.
+        """
+        longest = longest_list(offsets)
+        return BoundMetric(
+            metric=self,
+            grades=grades,
+            offsets=offsets,
+            labels=labels,
+            worth=grades,
+            discount=np.ones(longest),
+            scale=np.ones(len(offsets) - 1),
+            has_relevant=any_in_query(grades > 0, offsets),
+            k=self.cutoff(longest),
+        )
+
+    def cutoff(self, n: int) -> int:
+        """``k`` for a list of n documents: at most n."""
+        return n if self.k is None else min(self.k, n)
+
+    def per_query(self, y_true: Any, y_score: Any, *, groups: Any) -> FloatArray:
+        """Value of each query.
+
+        Parameters
+        ----------
+        y_true : (n_documents,) array-like
+            Grades, finite and >= 0.
+        y_score : (n_documents,) array-like
+            Scores, finite; higher is ranked first.
+        groups : (n_documents,) array-like
+            The query of each row: any hashable values, in any row order.
+
+        Returns
+        -------
+        (n_queries,) float64
+            In the order of the sorted group values.  NaN marks the queries that
+            ``no_relevant="skip"`` leaves out.
+
+        Raises
+        ------
+        ValueError
+            Naming the argument, and the row and query where there is one.
+        """
+        queries = QueryGroups.from_groups(groups, len(y_true))
+        bound = self._bind_raw(y_true, queries)
+        return bound.values(check_scores(y_score, queries))
+
+    def __call__(
+        self, y_true: Any, y_score: Any, *, groups: Any, sample_weight: Any = None
+    ) -> float:
+        """Mean over queries, each counting once or its weight.
+
+        Parameters are those of :meth:`per_query`; ``sample_weight`` gives a query's
+        weight on each of its rows, constant within a query.
+        """
+        queries = QueryGroups.from_groups(groups, len(y_true))
+        weights = check_sample_weight(sample_weight, queries)
+        bound = self._bind_raw(y_true, queries)
+        return bound.mean(check_scores(y_score, queries), weights)
+
+    def _bind_raw(self, y_true: Any, queries: QueryGroups) -> BoundMetric:
+        grades = check_grades(y_true, queries, "y_true")
+        return self.bind(grades, queries.offsets, queries.labels)
+
+
+class ClosedFormMetric(Metric):
+    """A built-in measure: worth, discount, scale, and two kernels over them."""
+
+    closed_form: ClassVar[bool] = True
+    values_kernel: ClassVar[Callable[..., None]]
+    terms_kernel: ClassVar[Callable[..., None]]
+
+    @abstractmethod
+    def worths(
+        self, grades: FloatArray, offsets: IntArray, labels: Labels | None
+    ) -> FloatArray:
+        """Worth of each document."""
+
+    @abstractmethod
+    def discounts(self, n: int, k: int) -> FloatArray:
+        """Discount of positions 0 to n - 1, zero from k on."""
+
+    def scales(
+        self, worth: FloatArray, discount: FloatArray, offsets: IntArray, k: int
+    ) -> FloatArray:
+        """Factor of each query: one, unless a measure normalises."""
+        return np.ones(len(offsets) - 1)
+
+    def bind(
+        self, grades: FloatArray, offsets: IntArray, labels: Labels | None = None
+    ) -> BoundMetric:
+        """Prepare everything that does not depend on scores, see :class:`Metric`."""
+        worth = self.worths(grades, offsets, labels)
+        longest = longest_list(offsets)
+        k = self.cutoff(longest)
+        discount = self.discounts(longest, k)
+        return BoundClosedForm(
+            metric=self,
+            grades=grades,
+            offsets=offsets,
+            labels=labels,
+            worth=worth,
+            discount=discount,
+            scale=self.scales(worth, discount, offsets, k),
+            has_relevant=any_in_query(worth > 0, offsets),
+            k=k,
+        )
+
+    def swap_delta(self, ranked_grades: FloatArray) -> FloatArray:
+        """|change of the value| if two documents swap places, (n, n) by position."""
+        grades = np.asarray(ranked_grades, dtype=np.float64)
+        n = len(grades)
+        bound = self.bind(grades, np.array([0, n], dtype=np.int64))
+        weight, upper, lower = np.empty((3, n))
+        bound.swap_terms(np.arange(n, dtype=np.int64), 0, 1, weight, upper, lower)
+        worth_apart = np.abs(bound.worth[:, None] - bound.worth)
+        delta = worth_apart * weight[:, None] * np.abs(upper[:, None] - lower)
+        above: FloatArray = np.triu(delta * bound.scale[0], 1)
+        return above + above.T
+
+
+@dataclass(frozen=True, repr=False)
+class BinaryMetric(ClosedFormMetric):
+    """A measure that knows only relevant and not relevant.
+
+    Parameters
+    ----------
+    relevant_from : float > 0 or None, default=None
+        The lowest relevant grade; None: every grade above zero.
+    """
+
+    relevant_from: float | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        lowest = self.relevant_from
+        if lowest is not None and not (isinstance(lowest, Real) and lowest > 0):
+            raise ValueError(
+                f"relevant_from must be a number > 0 or None, got {lowest!r}"
+            )
+
+    def relevance(self, grades: Any) -> FloatArray:
+        """1.0 for relevant documents, 0.0 for the others."""
+        if self.relevant_from is None:
+            return (np.asarray(grades) > 0).astype(np.float64)
+        return (np.asarray(grades) >= self.relevant_from).astype(np.float64)
+
+    def worths(
+        self, grades: FloatArray, offsets: IntArray, labels: Labels | None
+    ) -> FloatArray:
+        """Relevance of each document."""
+        return self.relevance(grades)
+
+
+def check_k(k: object) -> int | None:
+    """Return a cutoff as int or None; TypeError or ValueError naming k otherwise."""
+    if k is None:
+        return None
+    if isinstance(k, bool) or not isinstance(k, Integral):
+        raise TypeError(f"k must be an integer >= 1 or None, got {k!r}")
+    if k < 1:
+        raise ValueError(f"k must be an integer >= 1 or None, got {k!r}")
+    return int(k)
+
+
+def check_option(name: str, value: object, options: tuple[str, ...]) -> None:
+    """Raise a ValueError naming the argument unless it is one of its options."""
+    if not isinstance(value, str) or value not in options:
+        raise ValueError(f"{name} must be one of {options}, got {value!r}")
+
+
+def longest_list(offsets: IntArray) -> int:
+    """Documents of the longest list."""
+    return int(np.diff(offsets).max())
+
+
+def any_in_query(flags: NDArray[np.bool_], offsets: IntArray) -> NDArray[np.bool_]:
+    """Whether any document of each query has its flag set."""
+    return np.logical_or.reduceat(flags, offsets[:-1])
+
+
+def sum_in_query(values: FloatArray, offsets: IntArray) -> FloatArray:
+    """Sum over the documents of each query."""
+    return np.add.reduceat(values, offsets[:-1])

@@ -1,0 +1,152 @@
+"""Measures of the first relevant document: reciprocal rank and hit rate.
+
+    value = d at the position of the first relevant document, 0 if it is below k
+
+with d = 1 / rank for the reciprocal rank (its mean over queries is MRR) and d = 1 for
+the hit rate.
+
+Swap delta.  Let f and f2 be the positions of the first and the second relevant document
+(behind the last position, where d is 0, if there is none), and p < q.  If only p is
+relevant and p = f, the first one becomes min(q, f2); if p > f nothing changes.  If only
+q is relevant, the first one becomes min(p, f).  So with
+
+    upper_p = d_f          if p is relevant and p = f
+              d_f2         if p is relevant and p > f
+              d_min(p, f)  if p is not relevant
+    lower_q = d_f          if q is relevant
+              d_min(q, f2) if q is not relevant
+
+|Delta| = |r_p - r_q| * |upper_p - lower_q|.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_ltr._compile import kernel
+from sklearn_ltr.metrics._gains import cut_at, reciprocal_ranks
+from sklearn_ltr.metrics._metric import BinaryMetric
+from sklearn_ltr.metrics._ranked_list import run_end
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+
+@kernel
+def first_relevant_values(
+    scores: FloatArray,
+    order: IntArray,
+    offsets: IntArray,
+    relevance: FloatArray,
+    discount: FloatArray,
+    scale: FloatArray,
+    k: int,
+    average: bool,
+    values: FloatArray,
+) -> None:
+    """Discount at the first relevant document.
+
+    It stands in the first run of equal scores that holds one.  In random order, with r
+    of n relevant, it is the (i + 1)-th of the run with chance
+
+        r / (n - i) * product over j < i of (n - r - j) / (n - j).
+    """
+    for query in range(len(values)):
+        ranked = order[offsets[query] : offsets[query + 1]]
+        stop = min(k, len(ranked))
+        total, position = 0.0, 0
+        while position < stop:
+            end = run_end(scores, ranked, position, average)
+            n = end - position
+            r = 0.0
+            for p in range(position, end):
+                r += relevance[ranked[p]]
+            not_yet = 1.0
+            for p in range(position, min(end, stop)):
+                left = n - (p - position)
+                total += not_yet * r / left * discount[p]
+                not_yet *= 1.0 - r / left
+            position = len(ranked) if r > 0 else end
+        values[query] = total * scale[query]
+
+
+@kernel
+def first_relevant_swap_terms(
+    order: IntArray,
+    offsets: IntArray,
+    relevance: FloatArray,
+    discount: FloatArray,
+    first: int,
+    last: int,
+    weight: FloatArray,
+    upper: FloatArray,
+    lower: FloatArray,
+) -> None:
+    """Fill the terms derived at the head of this file."""
+    for query in range(first, last):
+        lo = offsets[query]
+        n = offsets[query + 1] - lo
+        f, f2 = n, n
+        for p in range(n - 1, -1, -1):
+            if relevance[order[lo + p]] > 0:
+                f, f2 = p, f
+        at_f = discount[f] if f < n else 0.0
+        at_f2 = discount[f2] if f2 < n else 0.0
+        for p in range(n):
+            weight[lo + p] = 1.0
+            # the discount falls, so d_min(p, f) is the larger of d_p and d_f
+            if relevance[order[lo + p]] > 0:
+                upper[lo + p] = at_f if p == f else at_f2
+                lower[lo + p] = at_f
+            else:
+                upper[lo + p] = max(discount[p], at_f)
+                lower[lo + p] = max(discount[p], at_f2)
+
+
+@dataclass(frozen=True, repr=False)
+class MRR(BinaryMetric):
+    """Mean reciprocal rank of the first relevant document.
+
+    Parameters
+    ----------
+    k, ties, no_relevant
+        As in :class:`Metric`.
+    relevant_from : float > 0 or None, default=None
+        The lowest relevant grade; None: every grade above zero.
+    """
+
+    short_name: ClassVar[str] = "mrr"
+    values_kernel = staticmethod(first_relevant_values)
+    terms_kernel = staticmethod(first_relevant_swap_terms)
+
+    def discounts(self, n: int, k: int) -> FloatArray:
+        """1 / rank, zero from position k on."""
+        return reciprocal_ranks(n, k)
+
+    def value(self, ranked_grades: FloatArray) -> float:
+        """Discount of the first relevant document, 0 if there is none above k."""
+        positions = np.flatnonzero(self.relevance(ranked_grades))
+        n = len(ranked_grades)
+        discount = self.discounts(n, self.cutoff(n))
+        return float(discount[positions[0]]) if len(positions) else 0.0
+
+
+@dataclass(frozen=True, repr=False)
+class HitRate(MRR):
+    """Share of queries with a relevant document among the first k (success at k).
+
+    Parameters
+    ----------
+    k, ties, no_relevant, relevant_from
+        As in :class:`MRR`.
+    """
+
+    short_name: ClassVar[str] = "hit_rate"
+
+    def discounts(self, n: int, k: int) -> FloatArray:
+        """1, zero from position k on."""
+        return cut_at(k, np.ones(n))

@@ -1,0 +1,190 @@
+"""What the rankers share: the scikit-learn face."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from sklearn_ltr.metrics import NDCG, Metric, get_metric, rank_documents
+from sklearn_ltr.queries import QueryGroups, check_grades, check_sample_weight
+from sklearn_ltr.rankers._data import read_queries
+
+
+class BaseRanker(BaseEstimator):
+    """A ranker: `predict` gives scores, and the higher is ranked first."""
+
+    metric: str | Metric | None
+
+    # `groups` is requested from the start: metadata routing needs no further call
+    __metadata_request__fit: ClassVar[dict[str, bool]] = {"groups": True}
+    __metadata_request__score: ClassVar[dict[str, bool]] = {"groups": True}
+
+    def __sklearn_tags__(self) -> Tags:
+        """Return the tags: a "ranker", which requires y."""
+        tags = super().__sklearn_tags__()
+        tags.estimator_type = "ranker"
+        tags.target_tags.required = True
+        return tags
+
+    @abstractmethod
+    def _scores(self, X: NDArray[np.floating]) -> NDArray[np.float64]:
+        """Return the scores of a checked table."""
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Score documents; scores are comparable within a query.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_documents, n_features)
+            Real and finite, or NaN where the ranker takes missing values.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_documents,), float64
+            Higher is ranked first.
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit`.
+        ValueError
+            If X has other columns than at `fit`, or an infinite value.
+        """
+        check_is_fitted(self)
+        return self._scores(self._read_table(X))
+
+    def rank(self, X: Any, *, groups: Any = None) -> NDArray[np.int64]:
+        """Rank documents within their queries.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_documents, n_features)
+        groups : array-like of shape (n_documents,), default=None
+            The query of each document; None: they all belong to one.
+
+        Returns
+        -------
+        ranks : ndarray of shape (n_documents,), int64
+            1 is first; equal scores keep the order of the rows.
+        """
+        scores = self.predict(X)
+        if groups is None:
+            queries = QueryGroups.single(len(scores))
+        else:
+            queries = QueryGroups.from_groups(groups, len(scores))
+        canonical = queries.sort(scores)
+        order = np.empty(len(scores), dtype=np.int64)
+        longest = int(queries.sizes.max())
+        rank_documents(
+            canonical,
+            canonical,
+            queries.offsets,
+            0,
+            queries.n_queries,
+            longest,
+            order,
+            True,
+        )
+        ranks = np.empty(len(scores), dtype=np.int64)
+        starts = np.repeat(queries.offsets[:-1], queries.sizes)
+        ranks[order] = np.arange(len(scores)) - starts + 1
+        return queries.unsort(ranks)
+
+    def score(
+        self, X: Any, y: Any, *, groups: Any = None, sample_weight: Any = None
+    ) -> float:
+        """Mean of the ranker's `metric` over queries; NDCG@10 where it is None.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_documents, n_features)
+        y : array-like of shape (n_documents,)
+            Relevance grades, finite and >= 0.
+        groups : array-like of shape (n_documents,), default=None
+            The query of each document.  Without it all are taken for one query, with a
+            :class:`MissingGroupsWarning`.
+        sample_weight : array-like of shape (n_documents,), default=None
+            Weight of a query in the mean, constant within a query.
+        """
+        scores = self.predict(X)
+        queries = read_queries(groups, len(scores))
+        bound = self._reported_metric().bind(
+            check_grades(y, queries), queries.offsets, queries.labels
+        )
+        weights = check_sample_weight(sample_weight, queries)
+        return bound.mean(queries.sort(scores), weights)
+
+    def _reported_metric(self) -> Metric:
+        return NDCG(10) if self.metric is None else get_metric(self.metric)
+
+    def _read_table(self, X: Any, *, reset: bool = False) -> NDArray[np.floating]:
+        """Check X; with `reset`, remember its columns."""
+        allow_nan = self.__sklearn_tags__().input_tags.allow_nan
+        try:
+            table: NDArray[np.floating] = validate_data(
+                self,
+                X,
+                reset=reset,
+                dtype=[np.float64, np.float32],
+                ensure_all_finite=False,
+            )
+        except (TypeError, ValueError) as error:
+            columns = _columns_without_numbers(X)
+            if not columns:
+                raise
+            raise ValueError(
+                f"X must be numeric, but {columns} are not; encode them first, with "
+                f"OrdinalEncoder or OneHotEncoder in a Pipeline, say ({error})"
+            ) from error
+        _refuse_values(table, allow_nan=allow_nan)
+        return table
+
+
+def _columns_without_numbers(X: Any) -> str:
+    """Name the columns of a data frame that hold something other than numbers."""
+    dtypes = getattr(X, "dtypes", None)
+    if dtypes is None or not hasattr(X, "columns"):
+        return ""
+    names = [
+        f"{name!r} ({kind})"
+        for name, kind in zip(X.columns, dtypes, strict=True)
+        if not any(word in str(kind).lower() for word in ("int", "float", "bool"))
+    ]
+    return f"the columns {', '.join(names[:5])}" if names else ""
+
+
+def _refuse_values(table: NDArray[np.floating], *, allow_nan: bool) -> None:
+    """Raise a ValueError that names the first infinite (or missing) value."""
+    # a sum is finite only if every value is: one cheap pass before the careful one
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(table.sum(dtype=np.float64)):
+            return
+    bad = np.isinf(table) if allow_nan else ~np.isfinite(table)
+    if bad.any():
+        row, column = (int(i) for i in np.argwhere(bad)[0])
+        value = table[row, column]
+        what = "NaN" if np.isnan(value) else "infinity (inf)"
+        raise ValueError(
+            f"Input X contains {what} at row {row}, column {column}; replace it before "
+            "ranking, by a large finite value or an imputer in a Pipeline, say"
+        )
+
+
+@contextmanager
+def unchanged_on_failure(estimator: BaseEstimator) -> Iterator[None]:
+    """Undo every change of the attributes if the block raises, Ctrl-C included."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise

@@ -1,0 +1,149 @@
+"""Measures of one list, written from their definitions: slow, obvious, no numba.
+
+Each takes the grades of one list from first to last, and the cutoff.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import groupby, permutations, product
+from math import log2
+
+Value = Callable[[Sequence[float]], float]
+
+
+def exponential(grade: float) -> float:
+    return 2.0**grade - 1.0
+
+
+def linear(grade: float) -> float:
+    return grade
+
+
+def discount_log2(rank: int) -> float:
+    return 1.0 / log2(1 + rank)
+
+
+def discount_letor(rank: int) -> float:
+    return 1.0 if rank <= 2 else 1.0 / log2(rank)
+
+
+def dcg(ranked, k=None, gain=exponential, discount=discount_log2):
+    """Equation 5 of the report, with logarithms to the base 2."""
+    top = list(ranked)[: len(ranked) if k is None else k]
+    return sum(gain(grade) * discount(rank) for rank, grade in enumerate(top, 1))
+
+
+def cg(ranked, k=None):
+    return dcg(ranked, k, discount=lambda rank: 1.0)
+
+
+def ndcg(ranked, k=None, gain=exponential, discount=discount_log2):
+    best = dcg(sorted(ranked, reverse=True), k, gain, discount)
+    return dcg(ranked, k, gain, discount) / best if best else 0.0
+
+
+def precision(ranked, k=None):
+    """As in trec_eval: over k even when the list is shorter."""
+    k = len(ranked) if k is None else k
+    return sum(grade > 0 for grade in ranked[:k]) / k
+
+
+def recall(ranked, k=None):
+    n_relevant = sum(grade > 0 for grade in ranked)
+    k = len(ranked) if k is None else k
+    return sum(grade > 0 for grade in ranked[:k]) / n_relevant if n_relevant else 0.0
+
+
+def average_precision(ranked, k=None):
+    """As in trec_eval's map_cut: over all relevant documents of the query."""
+    n_relevant = sum(grade > 0 for grade in ranked)
+    k = len(ranked) if k is None else k
+    total = 0.0
+    for rank in range(1, min(k, len(ranked)) + 1):
+        if ranked[rank - 1] > 0:
+            total += precision(ranked, rank)
+    return total / n_relevant if n_relevant else 0.0
+
+
+def reciprocal_rank(ranked, k=None):
+    k = len(ranked) if k is None else k
+    for rank, grade in enumerate(ranked[:k], 1):
+        if grade > 0:
+            return 1.0 / rank
+    return 0.0
+
+
+def hit_rate(ranked, k=None):
+    return float(reciprocal_rank(ranked, k) > 0)
+
+
+def err(ranked, k=None, max_grade=None):
+    """Section 3 of the report, one factor after another."""
+    max_grade = max(ranked) if max_grade is None else max_grade
+    satisfies = [(2.0**grade - 1.0) / 2.0**max_grade for grade in ranked]
+    total = 0.0
+    for r in range(1, min(len(ranked), len(ranked) if k is None else k) + 1):
+        chance = satisfies[r - 1]
+        for i in range(1, r):
+            chance *= 1.0 - satisfies[i - 1]
+        total += chance / r
+    return total
+
+
+def err_change_of_the_report(ranked, i, j, max_grade):
+    """The four steps of section 3 for ranks i < j: what ERR loses by the swap."""
+    n = len(ranked)
+    R = [None] + [(2.0**grade - 1.0) / 2.0**max_grade for grade in ranked]
+    T = [None] + [1.0 - R[m] for m in range(1, n + 1)]
+    A = [0.0] + [err(ranked, m, max_grade) for m in range(1, n + 1)]
+    # Step 1
+    pi = [1.0]
+    for m in range(1, n + 1):
+        pi.append(pi[-1] * T[m])
+    # Step 2
+    change = pi[i - 1] * (R[i] - R[j]) / i
+    # Step 3
+    change += (T[i] - T[j]) * (A[j - 1] - A[i]) / T[i]
+    # Step 4
+    change += pi[j - 1] / j * (R[j] - T[j] * R[i] / T[i])
+    return change
+
+
+def letor4_ndcg(ranked, k):
+    """The LETOR 4.0 evaluation script: a list shorter than k counts nothing."""
+    if len(ranked) < k or not any(grade > 0 for grade in ranked):
+        return 0.0
+    return ndcg(ranked, k, exponential, discount_letor)
+
+
+def letor4_mean_ndcg(ranked):
+    """The script's MeanNDCG: the mean of NDCG@1 to NDCG@n of a list of n."""
+    return sum(letor4_ndcg(ranked, k) for k in range(1, len(ranked) + 1)) / len(ranked)
+
+
+def ranked_against_the_model(scores, grades):
+    """Documents by score; among equal scores the lower grade first."""
+    return sorted(range(len(scores)), key=lambda i: (-scores[i], grades[i], i))
+
+
+def ranked_in_row_order(scores):
+    return sorted(range(len(scores)), key=lambda i: (-scores[i], i))
+
+
+def mean_over_orders_of_ties(value: Value, scores, grades) -> float:
+    """Mean value over all orders of documents with equal scores."""
+    by_score = sorted(range(len(scores)), key=lambda i: -scores[i])
+    runs = [list(run) for _, run in groupby(by_score, key=lambda i: scores[i])]
+    values = [
+        value([grades[i] for run in orders for i in run])
+        for orders in product(*(permutations(run) for run in runs))
+    ]
+    return sum(values) / len(values)
+
+
+def change_by_swap(value: Value, ranked: Sequence[float], p: int, q: int) -> float:
+    """Value of the list less its value with positions p and q swapped."""
+    swapped = list(ranked)
+    swapped[p], swapped[q] = swapped[q], swapped[p]
+    return value(ranked) - value(swapped)

@@ -1,0 +1,59 @@
+"""What hypothesis draws: data sets of ragged queries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+grades = st.one_of(
+    st.integers(0, 4).map(float),
+    st.sampled_from([0.0, 0.5, 1.0, 2.5]),
+)
+
+#: Scores with many ties; ordinary ones; and some far apart.
+scores = st.one_of(
+    st.integers(-1, 1).map(float),
+    st.floats(-10, 10, allow_subnormal=False),
+    st.sampled_from([-1e300, -1e9, 1e9, 1e300]),
+)
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Rows of several queries, interleaved."""
+
+    y: NDArray[np.float64]
+    scores: NDArray[np.float64]
+    groups: NDArray[np.int64]
+
+    def lists(self) -> list[tuple[list[float], list[float]]]:
+        """Scores and grades of each query, by sorted group value, in row order."""
+        return [
+            (self.scores[self.groups == g].tolist(), self.y[self.groups == g].tolist())
+            for g in np.unique(self.groups)
+        ]
+
+
+@st.composite
+def rankings(
+    draw: st.DrawFn,
+    max_queries: int = 4,
+    max_documents: int = 7,
+    grades: st.SearchStrategy[float] = grades,
+    scores: st.SearchStrategy[float] = scores,
+) -> Ranking:
+    """Ragged queries: single documents, equal grades, ties, rows in any order."""
+    sizes = draw(
+        st.lists(st.integers(1, max_documents), min_size=1, max_size=max_queries)
+    )
+    n = sum(sizes)
+    rows = draw(
+        st.permutations(np.repeat(np.arange(len(sizes)) * 3 - 4, sizes).tolist())
+    )
+    column = lambda values: np.array(  # noqa: E731
+        draw(st.lists(values, min_size=n, max_size=n)), dtype=np.float64
+    )
+    return Ranking(column(grades), column(scores), np.array(rows, dtype=np.int64))

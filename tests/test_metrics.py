@@ -1,0 +1,710 @@
+"""The measures against definitions written out, brute-force swaps and known numbers."""
+
+from __future__ import annotations
+
+import pickle
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import BaseEstimator, clone
+
+from sklearn_ltr import metrics
+from sklearn_ltr.metrics import (
+    CG,
+    DCG,
+    ERR,
+    MAP,
+    MRR,
+    NDCG,
+    HitRate,
+    Metric,
+    Precision,
+    Recall,
+    get_metric,
+    rank_documents,
+)
+from tests.oracles import metrics as oracle
+from tests.strategies import Ranking, rankings
+
+# Sums of a few dozen numbers of size 1 to 100, in another order than the oracle's.
+SUM = {"rtol": 1e-12, "atol": 1e-12}
+
+
+def ndcg_linear_letor(ranked, k):
+    return oracle.ndcg(ranked, k, oracle.linear, oracle.discount_letor)
+
+
+def err_of_scale_3(ranked, k):
+    return oracle.err(ranked, k, 3.0)
+
+
+# metric of a cutoff, and the definition it must agree with
+CASES = {
+    "ndcg": (NDCG, oracle.ndcg),
+    "ndcg, linear gain, LETOR discount": (
+        lambda k, **rules: NDCG(k, gain="linear", discount="letor", **rules),
+        ndcg_linear_letor,
+    ),
+    "dcg": (DCG, oracle.dcg),
+    "cg": (CG, oracle.cg),
+    "map": (MAP, oracle.average_precision),
+    "mrr": (MRR, oracle.reciprocal_rank),
+    "hit rate": (HitRate, oracle.hit_rate),
+    "precision": (Precision, oracle.precision),
+    "recall": (Recall, oracle.recall),
+    "err": (lambda k, **rules: ERR(k, max_grade=3.0, **rules), err_of_scale_3),
+}
+every_measure = pytest.mark.parametrize("case", CASES)
+every_cutoff = pytest.mark.parametrize("k", [None, 1, 2, 3, 9])
+
+SMALL_LISTS = [
+    list(ranked) for n in range(1, 5) for ranked in product([0.0, 1.0, 2.5], repeat=n)
+]
+
+
+class ShareOfPerfectStart(Metric):
+    """A user's measure that no closed form knows: leading documents in best order."""
+
+    def value(self, ranked_grades):
+        best = np.sort(ranked_grades)[::-1]
+        wrong = np.flatnonzero(ranked_grades != best)
+        return (wrong[0] if len(wrong) else len(best)) / len(best)
+
+
+def as_one_data_set(lists):
+    """Rows and groups of several (scores, grades) lists."""
+    sizes = [len(scores) for scores, _ in lists]
+    scores = np.concatenate([scores for scores, _ in lists])
+    y = np.concatenate([grades for _, grades in lists])
+    return y, scores, np.repeat(np.arange(len(lists)), sizes)
+
+
+# --- values -----------------------------------------------------------------------
+
+
+@every_measure
+@every_cutoff
+def test_the_value_of_a_list_is_its_definition(case, k):
+    make, definition = CASES[case]
+    for ranked in SMALL_LISTS:
+        expected = definition(ranked, k)
+        assert make(k).value(np.array(ranked)) == pytest.approx(expected, abs=1e-14)
+
+
+@every_measure
+@every_cutoff
+def test_the_kernel_agrees_with_the_definition_on_every_small_list(case, k):
+    make, definition = CASES[case]
+    lists = [(-np.arange(len(ranked)), ranked) for ranked in SMALL_LISTS]
+    y, scores, groups = as_one_data_set(lists)
+    expected = [definition(ranked, k) for ranked in SMALL_LISTS]
+    actual = make(k).per_query(y, scores, groups=groups)
+    np.testing.assert_allclose(actual, expected, **SUM)
+
+
+@every_measure
+@every_cutoff
+def test_averaged_ties_are_the_mean_over_all_orders(case, k):
+    make, definition = CASES[case]
+    lists, expected = [], []
+    for grades in SMALL_LISTS:
+        for cuts in product([0, 1], repeat=len(grades) - 1):
+            scores = -np.cumsum([0, *cuts])  # every way to cut the list into runs
+            lists.append((scores, grades))
+            expected.append(
+                oracle.mean_over_orders_of_ties(
+                    lambda ranked: definition(ranked, k), scores.tolist(), grades
+                )
+            )
+    y, scores, groups = as_one_data_set(lists)
+    actual = make(k, ties="average").per_query(y, scores, groups=groups)
+    np.testing.assert_allclose(actual, expected, **SUM)
+
+
+@pytest.mark.parametrize("case", ["ndcg", "map", "mrr", "err"])
+@pytest.mark.parametrize("k", [2, 6])
+def test_averaged_ties_hold_for_a_run_of_seven(case, k):
+    make, definition = CASES[case]
+    scores, grades = [1.0] + [0.0] * 7, [1.0, 0.0, 2.5, 0.0, 1.0, 3.0, 0.0, 0.0]
+    expected = oracle.mean_over_orders_of_ties(
+        lambda ranked: definition(ranked, k), scores, grades
+    )
+    actual = make(k, ties="average")(grades, scores, groups=[0] * 8)
+    assert actual == pytest.approx(expected, rel=1e-12)
+
+
+@every_measure
+@settings(deadline=None, max_examples=40)
+@given(data=rankings(), k=st.sampled_from([None, 1, 3, 5]))
+def test_ties_go_against_the_model_or_stay_in_row_order(case, data, k):
+    make, definition = CASES[case]
+    data = Ranking(np.minimum(data.y, 3.0), data.scores, data.groups)
+    hostile, stable = [], []
+    for scores, y in data.lists():
+        against = oracle.ranked_against_the_model(scores, y)
+        hostile.append(definition([y[i] for i in against], k))
+        in_rows = oracle.ranked_in_row_order(scores)
+        stable.append(definition([y[i] for i in in_rows], k))
+    rows = {"groups": data.groups}
+    actual = make(k).per_query(data.y, data.scores, **rows)
+    np.testing.assert_allclose(actual, hostile, **SUM)
+    actual = make(k, ties="stable").per_query(data.y, data.scores, **rows)
+    np.testing.assert_allclose(actual, stable, **SUM)
+
+
+@every_measure
+def test_a_constant_model_earns_its_worst_case(case):
+    make, definition = CASES[case]
+    y = [2.0, 0.0, 1.0, 0.0]
+    constant = make(2)(y, np.zeros(4), groups=[0] * 4)
+    assert constant == pytest.approx(definition(sorted(y), 2))
+    assert constant <= make(2, ties="average")(y, np.zeros(4), groups=[0] * 4)
+
+
+def test_ndcg_of_a_list_worked_out_by_hand():
+    # ranked grades 0, 3, 1: (7 / log2 3 + 1 / 2) over (7 + 1 / log2 3)
+    expected = (7 / np.log2(3) + 1 / 2) / (7 + 1 / np.log2(3))
+    assert NDCG()([3, 0, 1], [2, 3, 1], groups=[0, 0, 0]) == pytest.approx(expected)
+    # rank 1 only: nothing there
+    assert NDCG(1)([3, 0, 1], [2, 3, 1], groups=[0, 0, 0]) == 0.0
+
+
+def test_average_precision_of_a_list_worked_out_by_hand():
+    # relevant at ranks 1, 3 and 5 of 5
+    y, scores = [1, 0, 2, 0, 1], [5, 4, 3, 2, 1]
+    expected = (1 / 1 + 2 / 3 + 3 / 5) / 3
+    assert MAP()(y, scores, groups=[0] * 5) == pytest.approx(expected)
+    assert MAP(3)(y, scores, groups=[0] * 5) == pytest.approx((1 + 2 / 3) / 3)
+
+
+def test_err_of_a_list_worked_out_by_hand():
+    # grades 1, 2 of a scale to 2: chances 1/4 and 3/4
+    value = ERR(max_grade=2)([1, 2], [1, 0], groups=[0, 0])
+    assert value == pytest.approx(1 / 4 + 3 / 4 * 3 / 4 / 2)
+
+
+def test_err_takes_its_scale_from_all_the_data_at_hand():
+    y, scores, groups = [1, 0, 2], [2, 1, 1], ["a", "a", "b"]
+    np.testing.assert_allclose(
+        ERR().per_query(y, scores, groups=groups), [1 / 4, 3 / 4], rtol=1e-15
+    )
+
+
+# --- properties -------------------------------------------------------------------
+
+
+@every_measure
+@pytest.mark.parametrize("ties", ["pessimistic", "average"])
+@settings(deadline=None, max_examples=40)
+@given(data=rankings(), k=st.sampled_from([None, 1, 3]), random=st.randoms())
+def test_the_order_of_the_rows_changes_nothing(case, ties, data, k, random):
+    metric = CASES[case][0](k, ties=ties)
+    data = Ranking(np.minimum(data.y, 3.0), data.scores, data.groups)
+    rows = list(range(len(data.y)))
+    random.shuffle(rows)
+    np.testing.assert_allclose(
+        metric.per_query(data.y, data.scores, groups=data.groups),
+        metric.per_query(data.y[rows], data.scores[rows], groups=data.groups[rows]),
+        rtol=1e-13,  # averaged products of a run are built in another order
+        atol=1e-13,
+    )
+
+
+@every_measure
+@settings(deadline=None, max_examples=40)
+@given(
+    data=rankings(scores=st.integers(-3, 3).map(float)),
+    shift=st.integers(-100, 100),
+)
+def test_only_the_order_of_the_scores_counts(case, data, shift):
+    metric = CASES[case][0](3)
+    y = np.minimum(data.y, 3.0)
+    values = metric.per_query(y, data.scores, groups=data.groups)
+    for same_order in (data.scores + shift, np.exp(data.scores) - 1, 7 * data.scores):
+        moved = metric.per_query(y, same_order, groups=data.groups)
+        np.testing.assert_array_equal(values, moved)
+
+
+@every_measure
+@settings(deadline=None, max_examples=40)
+@given(data=rankings())
+def test_queries_do_not_see_each_other(case, data):
+    metric = CASES[case][0](3)
+    y = np.minimum(data.y, 3.0)
+    together = metric.per_query(y, data.scores, groups=data.groups)
+    alone = [
+        metric(y[rows], data.scores[rows], groups=data.groups[rows])
+        for rows in (data.groups == group for group in np.unique(data.groups))
+    ]
+    np.testing.assert_array_equal(together, alone)
+    renamed = metric.per_query(y, data.scores, groups=-data.groups)
+    np.testing.assert_array_equal(together[::-1], renamed)
+
+
+# --- the order of documents -------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 8, 9, 63, 64, 65, 66, 100, 1000])
+@pytest.mark.parametrize("k", [1, 10, 64, 65, 2000])
+@pytest.mark.parametrize("stable", [False, True])
+def test_the_first_k_positions_are_in_order(n, k, stable):
+    rng = np.random.default_rng(n + k)
+    for n_scores in (1, 5, 10 * n):
+        scores = rng.integers(0, n_scores, n).astype(float)
+        grades = rng.integers(0, 3, n).astype(float)
+        order = np.empty(n, dtype=np.int64)
+        rank_documents(scores, grades, np.array([0, n]), 0, 1, k, order, stable)
+        expected = (
+            oracle.ranked_in_row_order(scores)
+            if stable
+            else oracle.ranked_against_the_model(scores, grades)
+        )
+        assert order[:k].tolist() == expected[:k]
+        assert sorted(order.tolist()) == list(range(n))
+
+
+def test_sorted_lists_are_ranked_too():
+    n = 300
+    offsets, order = np.array([0, n]), np.empty(n, dtype=np.int64)
+    rising = np.arange(n, dtype=float)
+    rank_documents(rising, rising, offsets, 0, 1, n, order)
+    assert order.tolist() == list(range(n))[::-1]
+    rank_documents(-rising, rising, offsets, 0, 1, n, order)
+    assert order.tolist() == list(range(n))
+
+
+def test_only_the_queries_asked_for_are_ranked():
+    order = np.full(6, -1)
+    scores, offsets = np.arange(6, dtype=float), np.array([0, 2, 4, 6])
+    rank_documents(scores, np.zeros(6), offsets, 1, 2, 2, order)
+    assert order.tolist() == [-1, -1, 3, 2, -1, -1]
+
+
+# --- swap deltas ------------------------------------------------------------------
+
+
+@every_measure
+@every_cutoff
+def test_a_swap_delta_is_the_change_of_the_value_by_the_swap(case, k):
+    make, definition = CASES[case]
+    for ranked in SMALL_LISTS:
+        delta = make(k).swap_delta(np.array(ranked))
+        assert delta.shape == (len(ranked), len(ranked))
+        np.testing.assert_array_equal(delta, delta.T)
+        np.testing.assert_array_equal(np.diag(delta), 0.0)
+        for p, q in combinations(range(len(ranked)), 2):
+            change = oracle.change_by_swap(lambda r: definition(r, k), ranked, p, q)
+            assert delta[p, q] == pytest.approx(abs(change), abs=1e-14)
+
+
+@every_measure
+@every_cutoff
+def test_a_pair_below_the_cutoff_changes_exactly_nothing(case, k):
+    ranked = np.array([0.0, 1.0, 0.0, 2.5, 1.0, 0.0, 2.5])
+    below = CASES[case][0](k).swap_delta(ranked)[k or 7 :, k or 7 :]
+    np.testing.assert_array_equal(below, 0.0)
+
+
+@every_measure
+@pytest.mark.parametrize("k", [None, 1, 2, 5])
+@settings(deadline=None, max_examples=40)
+@given(data=rankings(max_documents=9))
+def test_the_terms_give_the_delta_of_every_pair_that_training_needs(case, k, data):
+    """Whole data set at once, ties included, lists in order down to the cutoff only."""
+    make, definition = CASES[case]
+    rows = np.argsort(data.groups, kind="stable")
+    y, scores, groups = np.minimum(data.y, 3.0)[rows], data.scores[rows], data.groups
+    offsets = np.append(0, np.cumsum(np.unique(groups, return_counts=True)[1]))
+    bound = make(k).bind(y, offsets)
+    order = np.empty(len(y), dtype=np.int64)
+    n_queries = len(offsets) - 1
+    rank_documents(scores, y, offsets, 0, n_queries, bound.k, order)
+    weight, upper, lower = np.empty((3, len(y)))
+    for query in range(n_queries):  # as threads do, a part of the queries at a time
+        bound.swap_terms(order, query, query + 1, weight, upper, lower)
+    for query in range(n_queries):
+        lo, hi = offsets[query : query + 2]
+        ranked = y[order[lo:hi]].tolist()
+        for p, q in combinations(range(hi - lo), 2):
+            if p >= bound.k:
+                continue
+            delta = abs(bound.worth[order[lo + p]] - bound.worth[order[lo + q]])
+            delta *= weight[lo + p] * abs(upper[lo + p] - lower[lo + q])
+            change = oracle.change_by_swap(lambda r: definition(r, k), ranked, p, q)
+            assert delta * bound.scale[query] == pytest.approx(abs(change), abs=1e-13)
+
+
+@every_measure
+@pytest.mark.parametrize("k", [None, 1, 2, 3])
+def test_upper_is_never_below_lower_where_a_swap_counts(case, k):
+    for ranked in SMALL_LISTS:
+        n = len(ranked)
+        bound = CASES[case][0](k).bind(np.array(ranked), np.array([0, n]))
+        weight, upper, lower = np.empty((3, n))
+        bound.swap_terms(np.arange(n), 0, 1, weight, upper, lower)
+        for p, q in combinations(range(n), 2):
+            if bound.worth[p] != bound.worth[q]:
+                assert upper[p] >= lower[q] - 1e-15
+        assert (weight > 0).all()
+
+
+def test_the_change_of_err_is_that_of_the_report_and_never_negative():
+    """Section 3: its four steps, and its proof that a better document above loses."""
+    for ranked in SMALL_LISTS:
+        delta = ERR(max_grade=3).swap_delta(np.array(ranked))
+        for p, q in combinations(range(len(ranked)), 2):
+            change = oracle.err_change_of_the_report(ranked, p + 1, q + 1, 3.0)
+            brute = oracle.change_by_swap(
+                lambda r: oracle.err(r, None, 3.0), ranked, p, q
+            )
+            assert change == pytest.approx(brute, abs=1e-14)
+            assert delta[p, q] == pytest.approx(abs(change), abs=1e-14)
+            if ranked[p] > ranked[q]:
+                assert change > 0
+            elif ranked[p] < ranked[q]:
+                assert change < 0
+
+
+@settings(deadline=None, max_examples=100)
+@given(
+    ranked=st.lists(st.floats(0, 10), min_size=2, max_size=30),
+    k=st.sampled_from([None, 1, 5]),
+)
+def test_the_terms_of_err_never_cross(ranked, k):
+    n = len(ranked)
+    bound = ERR(k, max_grade=10).bind(np.array(ranked), np.array([0, n]))
+    weight, upper, lower = np.empty((3, n))
+    bound.swap_terms(np.arange(n), 0, 1, weight, upper, lower)
+    for p, q in combinations(range(n), 2):
+        # both are of size pi_p, the chance to get past p
+        assert upper[p] - lower[q] >= -1e-15 * max(abs(upper[p]), abs(lower[q]))
+
+
+def test_the_change_of_err_keeps_its_digits_behind_almost_certain_satisfaction():
+    # grade 50 of 50 leaves a chance of 2^-50 to go on; the swap behind it is tiny
+    ranked = np.array([50.0, 49.0, 0.0])
+    on = 2.0**-50
+    better, worse = 0.5 - on, 0.0
+    expected = on * (better - worse) * (1 / 2 - 1 / 3)
+    assert ERR().swap_delta(ranked)[1, 2] == pytest.approx(expected, rel=1e-12)
+    # positions 0 and 1: on * (change of what stands first)
+    first, second = 1 - on, 0.5 - on
+    before = first + (1 - first) * second / 2
+    after = second + (1 - second) * first / 2
+    delta = ERR().swap_delta(ranked)[0, 1]
+    assert delta == pytest.approx(before - after, rel=1e-12)
+
+
+def test_a_users_metric_gets_its_swaps_tried_out():
+    metric = ShareOfPerfectStart()
+    delta = metric.swap_delta(np.array([2.0, 0.0, 1.0]))
+    np.testing.assert_allclose(
+        delta, [[0, 1 / 3, 1 / 3], [1 / 3, 0, 2 / 3], [1 / 3, 2 / 3, 0]]
+    )
+
+
+def test_the_brute_force_swap_agrees_with_the_closed_form():
+    ranked = np.array([0.0, 2.0, 1.0, 0.0, 2.0])
+    brute = Metric.swap_delta(NDCG(3), ranked)
+    np.testing.assert_allclose(NDCG(3).swap_delta(ranked), brute, **SUM)
+
+
+# --- a user's own metric ----------------------------------------------------------
+
+
+def test_a_users_metric_is_evaluated_query_by_query():
+    metric = ShareOfPerfectStart(no_relevant="one")
+    values = metric.per_query(
+        [1, 2, 0, 0, 2, 1], [3, 2, 1, 0, 5, 4], groups=list("aaabcc")
+    )
+    np.testing.assert_array_equal(values, [0.0, 1.0, 1.0])
+    assert metric([1, 0], [0, 0], groups=[7, 7]) == 0.0  # ties against the model
+    assert ShareOfPerfectStart(ties="stable")([1, 0], [0, 0], groups=[7, 7]) == 1.0
+    assert ShareOfPerfectStart(5).name == "shareofperfectstart@5"
+
+
+def test_a_users_metric_has_no_expected_value_over_ties():
+    with pytest.raises(ValueError, match="ties=.*ShareOfPerfectStart"):
+        ShareOfPerfectStart(ties="average")
+
+
+def test_a_users_metric_has_no_swap_terms():
+    bound = ShareOfPerfectStart().bind(np.ones(2), np.array([0, 2]))
+    assert not bound.metric.closed_form
+    with pytest.raises(NotImplementedError, match="swap_delta"):
+        bound.swap_terms(np.arange(2), 0, 1, *np.empty((3, 2)))
+
+
+# --- queries with nothing relevant, weights, the mean -----------------------------
+
+Y, SCORES, GROUPS = [1, 0, 0, 0, 0, 2], [1, 2, 1, 2, 1, 2], list("aabbcc")
+
+
+@every_measure
+@pytest.mark.parametrize(("rule", "nothing"), [("zero", 0.0), ("one", 1.0)])
+def test_a_query_with_nothing_relevant_counts_what_it_is_told_to(case, rule, nothing):
+    metric = CASES[case][0](no_relevant=rule, k=2)
+    values = metric.per_query(Y, SCORES, groups=GROUPS)
+    assert values[1] == nothing
+    assert metric(Y, SCORES, groups=GROUPS) == pytest.approx(values.mean())
+
+
+def test_a_skipped_query_does_not_count():
+    metric = MRR(no_relevant="skip")
+    values = metric.per_query(Y, SCORES, groups=GROUPS)
+    np.testing.assert_array_equal(values, [0.5, np.nan, 1.0])
+    assert metric(Y, SCORES, groups=GROUPS) == 0.75
+    weights = [1, 1, 9, 9, 3, 3]
+    assert metric(Y, SCORES, groups=GROUPS, sample_weight=weights) == 3.5 / 4
+    with pytest.raises(ValueError, match="mrr has no query to average"):
+        metric([0, 0], [1, 2], groups=[1, 1])
+
+
+def test_a_query_with_nothing_relevant_can_be_refused():
+    with pytest.raises(ValueError, match="query 'b' has no relevant document"):
+        MRR(no_relevant="error")(Y, SCORES, groups=GROUPS)
+    assert MRR(no_relevant="error")([1], [0], groups=["a"]) == 1.0
+
+
+def test_the_mean_weighs_queries():
+    weights = [1, 1, 2, 2, 5, 5]
+    mean = MRR()(Y, SCORES, groups=GROUPS, sample_weight=weights)
+    assert mean == (1 * 0.5 + 2 * 0 + 5 * 1) / 8
+
+
+def test_the_threshold_of_relevance_can_be_raised():
+    y, scores, groups = [1, 2, 3], [3, 2, 1], [0, 0, 0]
+    assert MRR(relevant_from=2)(y, scores, groups=groups) == 1 / 2
+    assert MAP(relevant_from=2.5)(y, scores, groups=groups) == pytest.approx(1 / 3)
+    assert Precision(2, relevant_from=2)(y, scores, groups=groups) == 1 / 2
+    nothing = MRR(relevant_from=4, no_relevant="one")
+    assert nothing(y, scores, groups=groups) == 1.0
+    with pytest.raises(ValueError, match="relevant_from"):
+        MRR(relevant_from=0)
+
+
+# --- gain and discount ------------------------------------------------------------
+
+
+def test_gain_may_be_a_table_or_a_function():
+    y, scores, groups = [0, 1, 2, 3], [4, 3, 2, 1], [0] * 4
+    expected = NDCG(3)(y, scores, groups=groups)
+    for gain in ([0, 1, 3, 7], np.array([0.0, 1, 3, 7, 15]), lambda g: 2.0**g - 1):
+        assert NDCG(3, gain=gain)(y, scores, groups=groups) == pytest.approx(expected)
+    # the ideal list follows the gains, so a table with plateaus is a measure too
+    assert NDCG(gain=[0, 0, 1, 1]).value(np.array([2.0, 3, 0, 1])) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("gain", "y", "message"),
+    [
+        ([0, 1], [0, 2], "gain is a table of 2 values.*query 'q' has grade 2"),
+        ([0, 1], [0, 0.5], "gain is a table of 2 values.*query 'q' has grade 0.5"),
+        ("exponential", [0, 2000], "float64.*it is inf.*query 'q' has grade 2000"),
+        ("exponential", [0, 1023.9], "float64.*query 'q' has grade 1023.9"),
+        (lambda g: -g, [0, 1], "must be >= 0.*-1.*query 'q' has grade 1"),
+        (lambda g: 1.0, [0, 1], "one value per grade"),
+    ],
+)
+def test_a_gain_that_does_not_fit_the_grades_is_refused(gain, y, message):
+    with pytest.raises(ValueError, match=message):
+        NDCG(gain=gain)(y, [1, 2], groups=["q", "q"])
+
+
+@pytest.mark.parametrize("gain", ["exp", [], [2, 1], [-1, 1], [[0, 1]], 3, [0, np.inf]])
+def test_a_gain_that_is_none_is_refused(gain):
+    with pytest.raises(ValueError, match="gain must"):
+        NDCG(gain=gain)
+
+
+def test_large_real_grades_are_legal_up_to_what_float64_holds():
+    y = [1000.0, 900.5, 0.0]
+    assert NDCG()(y, [3, 2, 1], groups=[0] * 3) == 1.0
+    assert NDCG(gain="linear")([1e300, 1], [1, 2], groups=[0, 0]) < 1.0
+
+
+def test_a_list_shorter_than_k_may_count_nothing():
+    """The rule of the LETOR 4.0 script."""
+    y, scores, groups = [1, 1, 0, 1, 0], [1, 1, 3, 2, 1], list("abbbc")
+    values = NDCG(3, discount="letor", short_lists="zero").per_query(
+        y, scores, groups=groups
+    )
+    expected = [0.0, oracle.letor4_ndcg([0, 1, 1], 3), 0.0]
+    np.testing.assert_allclose(values, expected, **SUM)
+    short = NDCG(3, short_lists="zero")
+    assert short.value(np.array([1.0, 0.0])) == 0.0
+    np.testing.assert_array_equal(short.swap_delta(np.array([1.0, 0.0])), 0.0)
+    assert NDCG(short_lists="zero").value(np.array([1.0, 0.0])) == 1.0
+
+
+# --- bad input --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("y", "scores", "message"),
+    [
+        ([1, -1], [0, 0], r"y_true must hold.*row 1 \(query 'b'\) has -1"),
+        ([1, np.nan], [0, 0], r"y_true must hold.*row 1 \(query 'b'\) has nan"),
+        ([np.inf, 0], [0, 0], r"y_true must hold.*row 0 \(query 'a'\) has inf"),
+        (["1", "0"], [0, 0], "y_true must be numeric"),
+        ([[1], [0]], [0, 0], r"y_true must hold one number.*shape \(2, 1\)"),
+        ([1, 0], [0, np.nan], r"y_score must be finite.*row 1 \(query 'b'\) has nan"),
+        ([1, 0], [np.inf, 0], r"y_score must be finite.*row 0 \(query 'a'\) has inf"),
+        ([1, 0], [0, 0, 0], r"y_score must hold one number.*2 rows.*shape \(3,\)"),
+    ],
+)
+def test_bad_rows_are_named(y, scores, message):
+    with pytest.raises(ValueError, match=message):
+        NDCG()(y, scores, groups=["a", "b"])
+
+
+def test_groups_must_be_given():
+    with pytest.raises(TypeError, match="groups"):
+        metrics.ndcg_score([1, 0], [0, 1])
+    with pytest.raises(ValueError, match="groups is None.*enable_metadata_routing"):
+        metrics.ndcg_score([1, 0], [0, 1], groups=None)
+    with pytest.raises(ValueError, match="groups has 1 values for 2 rows"):
+        metrics.ndcg_score([1, 0], [0, 1], groups=[2])
+
+
+@pytest.mark.parametrize("k", [0, -1, np.int64(0)])
+def test_a_cutoff_below_one_is_refused(k):
+    with pytest.raises(ValueError, match="k must be an integer >= 1"):
+        NDCG(k)
+
+
+@pytest.mark.parametrize("k", [10.0, "10", True])
+def test_a_cutoff_that_is_no_integer_is_refused(k):
+    with pytest.raises(TypeError, match="k must be an integer >= 1"):
+        NDCG(k)
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("ties", "random"),
+        ("no_relevant", "nan"),
+        ("discount", "log"),
+        ("short_lists", "cut@k"),
+        ("ties", None),
+    ],
+)
+def test_an_unknown_option_is_refused_with_the_known_ones(option, value):
+    with pytest.raises(ValueError, match=f"{option} must be one of"):
+        NDCG(**{option: value})
+
+
+def test_err_refuses_grades_beyond_its_scale():
+    with pytest.raises(ValueError, match="max_grade=2, but query 'b' has grade 3"):
+        ERR(max_grade=2)([1, 3], [0, 0], groups=["a", "b"])
+    with pytest.raises(ValueError, match="max_grade=53, but query 'a' has grade 60"):
+        ERR()([60, 3], [0, 0], groups=["a", "b"])
+    for bad in (-1, 54, "4"):
+        with pytest.raises(ValueError, match="max_grade must lie between 0 and 53"):
+            ERR(max_grade=bad)
+
+
+# --- objects, names, functions ----------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "metric"),
+    [
+        ("ndcg", NDCG()),
+        ("ndcg@10", NDCG(10)),
+        ("dcg@10", DCG(10)),
+        ("cg@5", CG(5)),
+        ("map", MAP()),
+        ("mrr@10", MRR(10)),
+        ("err@20", ERR(20)),
+        ("precision@5", Precision(5)),
+        ("recall@10", Recall(10)),
+        ("hit_rate@10", HitRate(10)),
+    ],
+)
+def test_a_string_names_a_metric(name, metric):
+    assert get_metric(name) == metric
+    assert metric.name == name
+    assert get_metric(metric) is metric
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("NDCG@10", "did you mean 'ndcg@10'"),
+        ("nDGC", "did you mean 'ndcg'"),
+        ("auc", "unknown metric 'auc'. The names are ndcg, dcg, cg, map"),
+        ("ndcg@0", "k, the part after '@'"),
+        ("ndcg@", "k, the part after '@'"),
+        ("ndcg@ten", "k, the part after '@'"),
+        ("ndcg@1.5", "k, the part after '@'"),
+        ("ndcg@-3", "k, the part after '@'"),
+    ],
+)
+def test_a_string_that_names_none_is_explained(name, message):
+    with pytest.raises(ValueError, match=f"(?i){message}"):
+        get_metric(name)
+
+
+def test_what_is_neither_name_nor_metric_is_refused():
+    with pytest.raises(TypeError, match="metric must be a name"):
+        get_metric(10)
+
+
+@every_measure
+def test_a_metric_compares_hashes_and_pickles(case):
+    make = CASES[case][0]
+    metric = make(5, ties="average")
+    assert metric == make(5, ties="average")
+    assert hash(metric) == hash(make(5, ties="average"))
+    assert metric != make(6, ties="average")
+    assert pickle.loads(pickle.dumps(metric)) == metric
+
+
+def test_a_metric_with_a_table_of_gains_compares_and_hashes():
+    assert NDCG(gain=np.array([0, 1, 3])) == NDCG(gain=[0, 1, 3])
+    assert len({NDCG(gain=np.array([0, 1, 3])), NDCG(gain=(0.0, 1.0, 3.0))}) == 1
+
+
+def test_a_metric_is_written_as_it_was_made():
+    assert repr(NDCG(np.int64(10))) == "NDCG(k=10)"
+    assert (
+        repr(NDCG(gain="linear", ties="stable")) == "NDCG(ties='stable', gain='linear')"
+    )
+    assert repr(MAP()) == "MAP()"
+
+
+def test_a_metric_as_parameter_of_an_estimator_is_cloned():
+    class Ranker(BaseEstimator):
+        def __init__(self, metric="ndcg"):
+            self.metric = metric
+
+    assert clone(Ranker(NDCG(10, gain=[0, 1]))).metric == NDCG(10, gain=[0, 1])
+
+
+@pytest.mark.parametrize(
+    ("function", "metric", "options"),
+    [
+        (metrics.ndcg_score, NDCG, {"gain": "linear", "short_lists": "zero"}),
+        (metrics.dcg_score, DCG, {"discount": "letor"}),
+        (metrics.cg_score, CG, {"gain": "linear"}),
+        (metrics.map_score, MAP, {"relevant_from": 2}),
+        (metrics.mrr_score, MRR, {"relevant_from": 2}),
+        (metrics.err_score, ERR, {"max_grade": 4}),
+        (metrics.precision_score, Precision, {"relevant_from": 2}),
+        (metrics.recall_score, Recall, {"relevant_from": 2}),
+        (metrics.hit_rate_score, HitRate, {"relevant_from": 2}),
+    ],
+)
+def test_a_function_is_its_object_called(function, metric, options):
+    rng = np.random.default_rng(0)
+    y, scores, groups = rng.integers(0, 4, (3, 60))
+    weights = 1.0 + groups
+    rules = {"k": 3, "ties": "average", "no_relevant": "one", **options}
+    expected = metric(**rules)(y, scores, groups=groups, sample_weight=weights)
+    actual = function(y, scores, groups=groups, sample_weight=weights, **rules)
+    assert actual == expected
+    assert function(y, scores, groups=groups) == metric()(y, scores, groups=groups)

@@ -1,0 +1,68 @@
+"""What the README and the examples promise is what happens."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import sklearn
+
+ROOT = Path(__file__).resolve().parents[1]
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+INSTALL = 'python -m pip install -e ".[test]"'
+FIRST_EXAMPLE = "python examples/01_first_ranker.py"
+TEST = "python -m pytest"
+WHAT_AN_EXAMPLE_SHOWS = {
+    "01_first_ranker.py": ("BM25", "LambdaMART", "NDCG@10", "MAP", "MRR"),
+}
+
+
+def fenced(language: str) -> list[str]:
+    """The code blocks of the README in one language."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```", readme, flags=re.M | re.S)
+
+
+def test_the_python_of_the_readme_runs():
+    blocks = fenced("python")
+    assert blocks
+    names: dict[str, object] = {}
+    with sklearn.config_context():  # puts back what a block sets
+        for block in blocks:
+            exec(compile(block, "README.md", "exec"), names)
+
+
+def test_the_commands_of_the_readme_are_those_that_ci_runs():
+    shown = "".join(fenced("(?:sh|bash)")).splitlines()
+    assert {INSTALL, FIRST_EXAMPLE, TEST} <= set(shown)
+    run = (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
+    assert {INSTALL, TEST} <= set(run)
+
+
+def run_example(path: Path) -> str:
+    compiled = {k: v for k, v in os.environ.items() if k != "NUMBA_DISABLE_JIT"}
+    answer = subprocess.run(
+        [sys.executable, "-W", "error", path],
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        env=compiled,
+        timeout=180,  # promised in 60 s on two idle cores
+    )
+    return answer.stdout
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
+def test_an_example_runs_without_a_warning(path):
+    printed = run_example(path)
+    for word in WHAT_AN_EXAMPLE_SHOWS[path.name]:
+        assert word in printed
+
+
+def test_every_example_that_is_announced_exists():
+    assert set(WHAT_AN_EXAMPLE_SHOWS) == {path.name for path in EXAMPLES}
