@@ -26,10 +26,14 @@ import numpy as np
 from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
+from numpy.typing import NDArray
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 INTERPRETED = bool(numba.config.DISABLE_JIT)
+
+# A typed integer for kernels: for a literal, numba would compile a callee once more.
+int64 = cast(Callable[[Any], int], np.int64)
 
 
 def kernel(function: F) -> F:
@@ -48,7 +52,7 @@ def kernel(function: F) -> F:
 
 
 def effective_threads(n_jobs: int | None) -> int:
-    """Number of threads for one fit or predict.
+    """Return the number of threads for one fit or predict.
 
     ``None`` means all that joblib and ``NUMBA_NUM_THREADS`` grant this process (joblib
     lowers it in its workers, so a parallel grid search is not oversubscribed).
@@ -57,7 +61,7 @@ def effective_threads(n_jobs: int | None) -> int:
         return 1
     if n_jobs is not None and n_jobs > 0:
         return n_jobs
-    granted = joblib.effective_n_jobs(-1 if n_jobs is None else n_jobs)
+    granted = int(joblib.effective_n_jobs(-1 if n_jobs is None else n_jobs))
     return max(1, min(granted, int(numba.config.NUMBA_NUM_THREADS)))
 
 
@@ -174,6 +178,7 @@ if INTERPRETED:
 else:
     prefetch_row = _prefetch_row
 
+
 def _address_of_yield() -> int | None:
     """Find the system's call that lets another thread have the core."""
     if sys.platform == "win32":
@@ -186,13 +191,13 @@ def _address_of_yield() -> int | None:
 llvmlite.binding.add_symbol("sched_yield", _address_of_yield())
 
 
-def new_barrier() -> np.ndarray:
+def new_barrier() -> NDArray[np.int64]:
     """Return the two counters of a barrier: arrivals, and turns completed."""
     return np.zeros(2, dtype=np.int64)
 
 
 @kernel
-def wait(barrier: np.ndarray, n_threads: int) -> None:
+def wait(barrier: NDArray[np.int64], n_threads: int) -> None:
     """Return when all `n_threads` threads have arrived here."""
     if n_threads == 1:
         return

@@ -57,3 +57,16 @@ def rankings(
         draw(st.lists(values, min_size=n, max_size=n)), dtype=np.float64
     )
     return Ranking(column(grades), column(scores), np.array(rows, dtype=np.int64))
+
+
+def ranking_without_ties(seed: int = 0) -> Ranking:
+    """Sorted queries of 1 to 25 documents, one with nothing relevant, no equal scores.
+
+    What every peer can read: integer grades 0 to 4, queries side by side.
+    """
+    rng = np.random.default_rng(seed)
+    sizes = [12, 3, 1, 8, 25, 5, 2, 17]
+    groups = np.repeat(np.arange(len(sizes)), sizes)
+    y = rng.integers(0, 5, len(groups)).astype(np.float64)
+    y[groups == 3] = 0.0
+    return Ranking(y, rng.permutation(len(groups)) / 8.0, groups)

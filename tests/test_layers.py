@@ -164,6 +164,7 @@ IMPORT_AND_REPORT = """
 import json, sys, time
 import sklearn.ensemble  # which may itself bring in pandas
 before = set(sys.modules)
+import numba
 start = time.perf_counter()
 import sklearn_ltr
 seconds = time.perf_counter() - start
@@ -172,7 +173,11 @@ print(json.dumps([seconds, sorted(set(sys.modules) - before)]))
 
 
 def import_in_a_new_process() -> tuple[float, set[str]]:
-    """Seconds and modules that `import sklearn_ltr` adds to scikit-learn's."""
+    """Seconds and modules that `import sklearn_ltr` adds.
+
+    The modules come on top of scikit-learn's, the seconds on top of numba's too, which
+    takes from 0.1 to 0.4 of them depending on its version.
+    """
     answer = subprocess.run(
         [sys.executable, "-c", IMPORT_AND_REPORT],
         check=True,
@@ -187,5 +192,6 @@ def import_in_a_new_process() -> tuple[float, set[str]]:
 def test_importing_the_package_is_quick_and_brings_in_nothing_optional():
     runs = [import_in_a_new_process() for _ in range(5)]
     assert not OPTIONAL & runs[0][1]
-    # The quickest run: what else this machine is doing can only add to it.
-    assert min(seconds for seconds, _ in runs) < 0.5
+    # With numba, under 0.5 s; the quickest run, because what else this machine is doing
+    # can only add to it.
+    assert min(seconds for seconds, _ in runs) < 0.25

@@ -248,7 +248,7 @@ def test_queries_do_not_see_each_other(case, data):
 
 
 @pytest.mark.parametrize("n", [1, 2, 7, 8, 9, 63, 64, 65, 66, 100, 1000])
-@pytest.mark.parametrize("k", [1, 10, 64, 65, 2000])
+@pytest.mark.parametrize("k", [1, 10, 64, 65, 200, 2000])
 @pytest.mark.parametrize("stable", [False, True])
 def test_the_first_k_positions_are_in_order(n, k, stable):
     rng = np.random.default_rng(n + k)

@@ -3,8 +3,8 @@
     gradient of document i = sum over its pairs of force(s_i - s_j) * |swap delta|
 
 RankNet's force alone makes RankNet; with the swap delta of a metric it makes LambdaRank
-and LambdaMART.  The sign is that of a cost's derivative, dC/ds: a positive lambda pushes
-its document down.
+and LambdaMART.  The sign is that of a cost's derivative, dC/ds: a positive lambda
+pushes its document down.
 
 For a metric with a cutoff k, only pairs with one document in the current top k have a
 swap delta; the loop runs over those n x k pairs, which is exact.

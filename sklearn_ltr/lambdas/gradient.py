@@ -57,9 +57,7 @@ def push_list(
         deltas = delta[below]
         if len(worth) > 0:
             factor = weight[p] * scale
-            swap_deltas(
-                worth[p], upper[p], factor, worth[below], lower[below], deltas
-            )
+            swap_deltas(worth[p], upper[p], factor, worth[below], lower[below], deltas)
         elif len(table) > 0:
             deltas[:] = table[p, below] * scale
         elif distance_normalization:
@@ -191,7 +189,8 @@ class LambdaGradient:
         n_documents, n_queries = len(grades), len(offsets) - 1
         self.grades, self.offsets, self.metric = grades, offsets, metric
         self.sigma, self.team = sigma, team
-        self.normalizations = distance_normalization, query_normalization
+        self.distance_normalization = distance_normalization
+        self.query_normalization = query_normalization
         self.bound = None if metric is None else metric.bind(grades, offsets, labels)
         self.closed_form = metric is not None and metric.closed_form
         self.scale = np.ones(n_queries)
@@ -240,7 +239,9 @@ class LambdaGradient:
             grades = self.grades[ranked]
             n = len(ranked)
             # a list of equal grades has no pairs, and its value may not be defined
-            delta = metric.swap_delta(grades) if np.ptp(grades) > 0 else np.zeros((n, n))
+            delta = (
+                metric.swap_delta(grades) if np.ptp(grades) > 0 else np.zeros((n, n))
+            )
             self._push(scores, query, query + 1, np.abs(delta).astype(np.float64))
 
     def _rank(self, scores: FloatArray, first: int, last: int) -> None:
@@ -259,13 +260,16 @@ class LambdaGradient:
             first,
             last,
             self.worth,
-            *self.terms,
+            self.terms[0],
+            self.terms[1],
+            self.terms[2],
             table,
             self.k,
             self.scale,
             self.query_weight,
             self.sigma,
-            *self.normalizations,
+            self.distance_normalization,
+            self.query_normalization,
             self.gradient,
             self.hessian,
         )

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._compile import Team
-from sklearn_ltr.learners.trees.growing import GrownTree, Limits, TreeGrower
+from sklearn_ltr.learners.trees.growing import TreeGrower
 from sklearn_ltr.learners.trees.predicting import add_binned
+from sklearn_ltr.learners.trees.state import GrownTree, Limits
 
 FloatArray = NDArray[np.float64]
 Derivatives = Callable[[FloatArray], tuple[FloatArray, FloatArray]]

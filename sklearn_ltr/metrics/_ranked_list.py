@@ -6,9 +6,9 @@ order of the rows (up to documents equal in score and grade, which no measure ca
 apart), data sorted by grade leaks nothing, and a constant model earns its worst case.
 ``stable`` breaks ties by canonical order alone, as tools that sort stably do.
 
-Only the first ``k`` positions of a list are put in order: a short list by insertion
-into the best k so far (each of the other documents is compared once with the k-th),
-a long one by merge sort of insertion-sorted runs.
+Only the first ``k`` positions of a list are put in order.  A small k by insertion into
+the best k so far: most documents are compared once, with the k-th.  A larger one by
+merge sort, of the best k that a heap has found if the list is much longer.
 """
 
 from __future__ import annotations
@@ -72,35 +72,32 @@ def rank_documents(
         longest = max(longest, offsets[query + 1] - offsets[query])
     buffer = np.empty(longest if k > LONGEST_SELECTION else 0, np.int64)
     for query in range(first, last):
-        lo = offsets[query]
-        n = offsets[query + 1] - lo
-        ranked = order[lo : lo + n]
+        ranked = order[offsets[query] : offsets[query + 1]]
+        n = len(ranked)
+        for i in range(n):
+            ranked[i] = offsets[query] + i
         if min(k, n) <= LONGEST_SELECTION:
-            _select(scores, grades, stable, lo, min(k, n), ranked)
+            _insert(scores, grades, stable, ranked, min(k, n))
+        elif 2 * k < n:
+            _heap_select(scores, grades, stable, ranked, k)
+            _merge_sort(scores, grades, stable, ranked[:k], buffer)
         else:
-            _merge_sort(scores, grades, stable, lo, ranked, buffer)
+            _merge_sort(scores, grades, stable, ranked, buffer)
 
 
 @kernel
-def _select(
-    scores: FloatArray,
-    grades: FloatArray,
-    stable: bool,
-    lo: int,
-    k: int,
-    ranked: IntArray,
+def _insert(
+    scores: FloatArray, grades: FloatArray, stable: bool, ranked: IntArray, k: int
 ) -> None:
     """Keep the best k so far in order; whoever drops out takes the newcomer's place."""
     for i in range(len(ranked)):
-        document = lo + i
-        if i < k:
-            hole = i
-        elif precedes(scores, grades, stable, document, ranked[k - 1]):
-            ranked[i] = ranked[k - 1]
+        document = ranked[i]
+        hole = i
+        if i >= k:
+            if not precedes(scores, grades, stable, document, ranked[k - 1]):
+                continue
             hole = k - 1
-        else:
-            ranked[i] = document
-            continue
+            ranked[i] = ranked[hole]
         while hole > 0 and precedes(scores, grades, stable, document, ranked[hole - 1]):
             ranked[hole] = ranked[hole - 1]
             hole -= 1
@@ -108,19 +105,52 @@ def _select(
 
 
 @kernel
+def _heap_select(
+    scores: FloatArray, grades: FloatArray, stable: bool, ranked: IntArray, k: int
+) -> None:
+    """Bring the best k to the front: a heap with the last of them on top."""
+    heap = ranked[:k]
+    for top in range(k // 2 - 1, -1, -1):
+        _sift_down(scores, grades, stable, heap, top)
+    for i in range(k, len(ranked)):
+        if precedes(scores, grades, stable, ranked[i], heap[0]):
+            ranked[i], heap[0] = heap[0], ranked[i]
+            _sift_down(scores, grades, stable, heap, 0)
+
+
+@kernel
+def _sift_down(
+    scores: FloatArray, grades: FloatArray, stable: bool, heap: IntArray, top: int
+) -> None:
+    """Let ``heap[top]`` sink until both its children precede it."""
+    document = heap[top]
+    child = 2 * top + 1
+    while child < len(heap):
+        if child + 1 < len(heap) and precedes(
+            scores, grades, stable, heap[child], heap[child + 1]
+        ):
+            child += 1
+        if precedes(scores, grades, stable, heap[child], document):
+            break
+        heap[top] = heap[child]
+        top = child
+        child = 2 * top + 1
+    heap[top] = document
+
+
+@kernel
 def _merge_sort(
     scores: FloatArray,
     grades: FloatArray,
     stable: bool,
-    lo: int,
     ranked: IntArray,
     buffer: IntArray,
 ) -> None:
-    """Sort the whole list: runs by insertion, then merged pairwise, bottom up."""
+    """Sort runs by insertion, then merge them in pairs, bottom up."""
     n = len(ranked)
     for start in range(0, n, RUN):
         stop = min(start + RUN, n)
-        _select(scores, grades, stable, lo + start, stop - start, ranked[start:stop])
+        _insert(scores, grades, stable, ranked[start:stop], stop - start)
     width = RUN
     while width < n:
         for start in range(0, n - width, 2 * width):
@@ -144,17 +174,20 @@ def _merge(
     """Merge ``ranked[:width]`` with ``ranked[width:]``."""
     for i in range(width):
         buffer[i] = ranked[i]
-    left, right, n = 0, width, len(ranked)
+    left, right, hole, n = 0, width, 0, len(ranked)
     # the hole never overtakes the right run, so it can be filled in place
-    for hole in range(n):
-        if left == width:
-            break
-        if right < n and precedes(scores, grades, stable, ranked[right], buffer[left]):
-            ranked[hole] = ranked[right]
-            right += 1
-        else:
-            ranked[hole] = buffer[left]
-            left += 1
+    while left < width and right < n:
+        a, b = buffer[left], ranked[right]
+        # arithmetic instead of a branch: which run is next is a coin toss
+        from_right = int(precedes(scores, grades, stable, b, a))
+        ranked[hole] = b if from_right else a
+        right += from_right
+        left += 1 - from_right
+        hole += 1
+    while left < width:
+        ranked[hole] = buffer[left]
+        left += 1
+        hole += 1
 
 
 @kernel

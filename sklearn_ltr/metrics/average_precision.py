@@ -108,6 +108,9 @@ def average_precision_swap_terms(
 class MAP(BinaryMetric):
     """Mean average precision.
 
+    Divided by all relevant documents, as in trec_eval; LightGBM, XGBoost and CatBoost
+    divide their ``map@k`` by k where that is less.
+
     Parameters
     ----------
     k, ties, no_relevant

@@ -81,4 +81,3 @@ class Progress:
             if score > self.validation_scores[best] + self.tol:
                 best = step
         return best
-

@@ -16,8 +16,8 @@ from sklearn_ltr._compile import Team, effective_threads
 from sklearn_ltr.lambdas import LambdaGradient
 from sklearn_ltr.learners.boosting import Boosting
 from sklearn_ltr.learners.trees.binning import BinMapper
-from sklearn_ltr.learners.trees.growing import GrownTree, Limits
 from sklearn_ltr.learners.trees.predicting import TreeEnsemble, add_binned
+from sklearn_ltr.learners.trees.state import GrownTree, Limits
 from sklearn_ltr.metrics import Metric, get_metric
 from sklearn_ltr.rankers._base import BaseRanker, unchanged_on_failure
 from sklearn_ltr.rankers._data import GradedLists
@@ -139,6 +139,11 @@ class LambdaMARTRanker(BaseRanker):
     >>> ranker.fit(X, y, groups=groups).rank(X, groups=groups)
     array([3, 1, 2, 2, 3, 1])
     """
+
+    ensemble_: TreeEnsemble
+    n_iter_: int
+    train_score_: NDArray[np.float64]
+    validation_score_: NDArray[np.float64]
 
     def __init__(
         self,
@@ -396,7 +401,7 @@ class LambdaMARTRanker(BaseRanker):
         )
 
     def _lambdas(self, lists: GradedLists, team: Team) -> LambdaGradient:
-        """Prepare the gradient: the metric, at a deeper cutoff if it has a small one."""
+        """Prepare the gradient, with the metric at a deeper cutoff than a small one."""
         metric = None if self.metric is None else get_metric(self.metric)
         level = self.truncation_level
         if metric is not None and metric.closed_form and metric.k is not None:

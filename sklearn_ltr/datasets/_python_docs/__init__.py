@@ -1,8 +1,9 @@
 """Search data made on the user's machine from Python's own documentation.
 
-The files follow the data: the documents (``_corpus``), their words (``_text``), classic
-scores (``_scoring``), the search engine's view (``_index``), what it computes for a
-query and a document (``_features``), and how good each document is (``_grading``).
+The files follow the data: a document (``_document``), those of the library
+(``_corpus``, from ``_in_source`` and ``_in_c``), their words (``_text``), classic scores
+(``_scoring``), the search engine's view (``_index``), what it computes for a query and
+a document (``_features``), and how good each document is (``_grading``).
 """
 
 from __future__ import annotations
@@ -45,7 +46,8 @@ def load_python_docs(
     written in C.  A **query** is the summary of one of them, the first sentence of its
     docstring: "Return the largest item in an iterable."  The summaries, all of them,
     are then taken out: a document is searched by its name, its arguments and the rest
-    of its docstring, so that no query finds its document by repeating it.
+    of its docstring, so that no query finds its document by repeating it.  (Where the
+    library itself says a thing twice, say in a module's docstring, it may be found.)
 
     **Candidates** are the `n_candidates` documents with the highest BM25.  A query is
     kept if the document it was taken from, the *very item*, is one of them; the share
@@ -193,12 +195,13 @@ def _bunch(arrays: Arrays) -> Bunch:
     rows = arrays["row_document"]
     recall = float(arrays["recall"])
     description = (
-        f"Search data from the documentation of Python {platform.python_version()}: "
-        f"{len(arrays['queries'])} queries (summaries of docstrings), "
-        f"{len(rows)} candidates by BM25 from {len(names)} documents, "
-        f"{arrays['data'].shape[1]} features. Of the queries tried, "
-        f"{recall:.0%} had their document among the candidates and were kept. "
-        "See sklearn_ltr.datasets.load_python_docs for how they were made."
+        f"Search data from the documentation of Python {platform.python_version()}.\n"
+        f"{len(arrays['queries'])} queries (first sentences of docstrings) with "
+        f"{len(rows)} candidates,\n"
+        f"found by BM25 among {len(names)} documents; {arrays['data'].shape[1]} "
+        f"features, grades 0 to 4.\n"
+        f"{recall:.0%} of the queries tried had their document among the candidates\n"
+        "and were kept.  How: sklearn_ltr.datasets.load_python_docs."
     )
     return Bunch(
         data=arrays["data"],

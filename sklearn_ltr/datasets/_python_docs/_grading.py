@@ -19,7 +19,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr.datasets._python_docs._corpus import Document
+from sklearn_ltr.datasets._python_docs._document import Document
 from sklearn_ltr.datasets._python_docs._index import home_of, numbers_of
 from sklearn_ltr.datasets._python_docs._text import words
 

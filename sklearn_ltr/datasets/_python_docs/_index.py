@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from sklearn_ltr.datasets._python_docs._corpus import Corpus, Document
+from sklearn_ltr.datasets._python_docs._corpus import Corpus
+from sklearn_ltr.datasets._python_docs._document import Document
 from sklearn_ltr.datasets._python_docs._scoring import Array, Field
 from sklearn_ltr.datasets._python_docs._text import (
     count,

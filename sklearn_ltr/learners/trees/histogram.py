@@ -5,13 +5,13 @@ and packed, with the number 1, into one word::
 
     word = (g << (hessian_bits + count_bits)) + (h << count_bits) + 1
 
-Sums of words are then sums of all three.  The scales are chosen so that the sums over all
-rows, of |g| and of h, fit their fields; then no subset can overflow and every sum is
+Sums of words are then sums of all three.  The scales are chosen so that the sums of |g|
+and of h over all rows fit their fields; then no subset can overflow and every sum is
 exact: neither the order of the rows nor the number of threads can change it, and a
 parent's histogram minus one child's is the other child's.
 
-Rounding is unbiased: with u the row's place in a golden-ratio sequence, ``floor(x + u)``
-is x on average, over any set of rows.
+Rounding is unbiased: with u the row's place in a golden-ratio sequence, a value x
+becomes ``floor(x + u)``, which is x on average.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._compile import kernel, prefetch_row
+from sklearn_ltr._compile import int64, kernel, prefetch_row
 from sklearn_ltr.learners.trees.binning import BLOCK
 
 GOLDEN = 2654435769  # 2**32 divided by the golden ratio
@@ -84,12 +84,12 @@ def pack_rows(
 
     Returns the sums of |g|, of h and of the words.
     """
-    total_gradient, total_hessian, total = 0, 0, 0
+    total_gradient, total_hessian, total = int64(0), int64(0), int64(0)
     for i in range(len(rows)):
-        row = np.int64(rows[i])
+        row = int64(rows[i])
         u = float(((row + shift) * GOLDEN) & 0xFFFFFFFF) / 4294967296.0
-        g = np.int64(np.floor(gradient[row] * packing.gradient_scale + u))
-        h = np.int64(np.floor(hessian[row] * packing.hessian_scale + u))
+        g = int64(np.floor(gradient[row] * packing.gradient_scale + u))
+        h = int64(np.floor(hessian[row] * packing.hessian_scale + u))
         word = (((g << packing.hessian_bits) + h) << packing.count_bits) + 1
         words[i] = word
         total_gradient += abs(g)
@@ -108,7 +108,7 @@ def add_rows(
     """Add the words of `rows` to the histogram (16, 256) of one block (n_rows, 16)."""
     n_rows = len(rows)
     for i in range(n_rows):
-        prefetch_row(codes, np.int64(rows[min(i + LOOK_AHEAD, n_rows - 1)]))
+        prefetch_row(codes, int64(rows[min(i + LOOK_AHEAD, n_rows - 1)]))
         row, word = rows[i], words[i]
         for place in range(BLOCK):
             histogram[place, codes[row, place]] += word

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._compile import Team, kernel
+from sklearn_ltr._compile import Team, int64, kernel
 from sklearn_ltr.learners.trees.binning import BLOCK, MISSING, BinMapper
-from sklearn_ltr.learners.trees.growing import GrownTree
+from sklearn_ltr.learners.trees.state import GrownTree
 
 TILE = 512  # rows that pass through all trees together
 
@@ -24,14 +25,14 @@ def add_binned(
 ) -> None:
     """Add the value of its leaf to the sum of each of `rows` of a binned table."""
     for row in rows:
-        node = np.int64(0)
+        node = int64(0)
         while tree.feature[node] >= 0:
             feature = tree.feature[node]
             code = codes[feature // BLOCK, row, feature % BLOCK]
             left = code <= tree.threshold[node]
             if code == MISSING:
                 left = tree.missing_left[node]
-            node = np.int64(tree.left[node] if left else tree.right[node])
+            node = int64(tree.left[node] if left else tree.right[node])
         sums[row] += tree.value[node]
 
 
@@ -82,7 +83,7 @@ class TreeEnsemble:
         What a leaf adds to the score, learning rate included.
     gain : ndarray of shape (n_nodes,), float64
         By how much a split lowered the expansion of the cost, times two.
-    count : ndarray of shape (n_nodes,), int64
+    n_rows : ndarray of shape (n_nodes,), int64
         Training rows in a leaf.
     """
 
@@ -94,16 +95,21 @@ class TreeEnsemble:
     right: NDArray[np.int32]
     value: NDArray[np.float64]
     gain: NDArray[np.float64]
-    count: NDArray[np.int64]
+    n_rows: NDArray[np.int64]
 
     @classmethod
     def empty(cls) -> TreeEnsemble:
         """Return a sum of no trees: 0 everywhere."""
-        whole, number = np.empty(0, dtype=np.int32), np.empty(0)
-        flag, count = np.empty(0, dtype=np.bool_), np.empty(0, dtype=np.int64)
         return cls(
-            count, whole, number, flag, whole, whole, value=number, gain=number,
-            count=count,
+            first_node=np.empty(0, dtype=np.int64),
+            feature=np.empty(0, dtype=np.int32),
+            threshold=np.empty(0),
+            missing_left=np.empty(0, dtype=np.bool_),
+            left=np.empty(0, dtype=np.int32),
+            right=np.empty(0, dtype=np.int32),
+            value=np.empty(0),
+            gain=np.empty(0),
+            n_rows=np.empty(0, dtype=np.int64),
         )
 
     @classmethod
@@ -127,10 +133,11 @@ class TreeEnsemble:
             right=_joined(trees, "right"),
             value=rate * _joined(trees, "value"),
             gain=_joined(trees, "gain"),
-            count=_joined(trees, "count"),
+            n_rows=_joined(trees, "n_rows"),
         )
 
     def __len__(self) -> int:
+        """Return the number of trees."""
         return len(self.first_node)
 
     def __add__(self, other: TreeEnsemble) -> TreeEnsemble:
@@ -197,10 +204,10 @@ class TreeEnsemble:
     def gain_by_feature(self, n_features: int) -> NDArray[np.float64]:
         """Sum the gains of the splits on each column: (n_features,) float64."""
         splits = self.feature >= 0
-        return np.bincount(
-            self.feature[splits], weights=self.gain[splits], minlength=n_features
-        )
+        sums = np.zeros(n_features)
+        np.add.at(sums, self.feature[splits], self.gain[splits])
+        return sums
 
 
-def _joined(trees: list[GrownTree], field: str) -> NDArray:
+def _joined(trees: list[GrownTree], field: str) -> NDArray[Any]:
     return np.concatenate([getattr(tree, field) for tree in trees])

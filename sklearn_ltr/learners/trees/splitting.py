@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._compile import kernel
+from sklearn_ltr._compile import int64, kernel
 from sklearn_ltr.learners.trees.binning import MISSING
 from sklearn_ltr.learners.trees.histogram import Packing
 
@@ -101,9 +101,7 @@ def best_threshold(
     missing = histogram[MISSING]
     # with missing values, "all present left, all missing right" is a cut too
     n_thresholds = n_bins if missing != 0 else n_bins - 1
-    score_thresholds(
-        total, np.int64(0), cumulative, n_thresholds, packing, rule, scores
-    )
+    score_thresholds(total, int64(0), cumulative, n_thresholds, packing, rule, scores)
     score, threshold = first_largest(scores, n_thresholds)
     if missing == 0:
         left = cumulative[threshold] if n_thresholds > 0 else 0

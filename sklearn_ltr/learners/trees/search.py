@@ -1,0 +1,102 @@
+"""Find the best cuts of two sibling leaves, columns shared out among the threads."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_ltr._compile import kernel
+from sklearn_ltr.learners.trees.binning import BLOCK, MISSING
+from sklearn_ltr.learners.trees.histogram import Packing, add_rows
+from sklearn_ltr.learners.trees.splitting import SplitRule, best_threshold, side_score
+from sklearn_ltr.learners.trees.state import Candidates, Leaves, Workspace
+
+
+@kernel
+def find_cuts(
+    thread: int,
+    n_threads: int,
+    codes: NDArray[np.uint8],
+    n_bins: NDArray[np.int64],
+    features: NDArray[np.int64],
+    leaves: Leaves,
+    small: int,
+    large: int,
+    packing: Packing,
+    rule: SplitRule,
+    work: Workspace,
+) -> None:
+    """Find the best cuts of two siblings, or of the root alone (``large < 0``).
+
+    A thread takes every `n_threads`-th block of columns: it fills the smaller leaf's
+    histogram, leaves in the parent's place the larger one's, and looks at both while
+    they are in its cache.
+    """
+    cumulative = np.empty(MISSING + 1, dtype=np.int64)
+    scores = np.empty(MISSING + 1)
+    for which in range(2):
+        work.candidates.score[thread, which] = 0.0
+    rows = work.rows[leaves.side[small], leaves.start[small] : leaves.stop[small]]
+    words = work.words[leaves.side[small], leaves.start[small] : leaves.stop[small]]
+    filled = -1
+    for feature in features:
+        block, place = feature // BLOCK, feature % BLOCK
+        if block % n_threads != thread:
+            continue
+        small_block = work.histograms[leaves.slot[small], block]
+        if block != filled:
+            small_block[:] = 0
+            add_rows(codes[block], rows, words, small_block)
+            filled = block
+        for which in range(1 if large < 0 else 2):
+            leaf = small if which == 0 else large
+            histogram = work.histograms[leaves.slot[leaf], block, place]
+            if which == 1:
+                for b in range(MISSING + 1):
+                    histogram[b] -= small_block[place, b]
+            score, threshold, missing_left = best_threshold(
+                histogram,
+                n_bins[feature],
+                leaves.total[leaf],
+                packing,
+                rule,
+                cumulative,
+                scores,
+            )
+            if score > work.candidates.score[thread, which]:
+                work.candidates.score[thread, which] = score
+                work.candidates.feature[thread, which] = feature
+                work.candidates.threshold[thread, which] = threshold
+                work.candidates.missing_left[thread, which] = missing_left
+
+
+@kernel
+def settle(
+    leaves: Leaves,
+    leaf: int,
+    which: int,
+    packing: Packing,
+    rule: SplitRule,
+    candidates: Candidates,
+) -> None:
+    """Choose among the threads' cuts: the best, and of equals the first column's."""
+    best = 0
+    for thread in range(1, len(candidates.score)):
+        gap = candidates.score[thread, which] - candidates.score[best, which]
+        earlier = candidates.feature[thread, which] < candidates.feature[best, which]
+        if gap > 0 or (gap == 0 and earlier):
+            best = thread
+    score, _ = side_score(leaves.total[leaf], packing, rule.second_order, rule.l2)
+    leaves.gain[leaf] = max(candidates.score[best, which] - score, 0.0)
+    leaves.feature[leaf] = candidates.feature[best, which]
+    leaves.threshold[leaf] = candidates.threshold[best, which]
+    leaves.missing_left[leaf] = candidates.missing_left[best, which]
+
+
+@kernel
+def count_left(histogram: NDArray[np.int64], leaves: Leaves, leaf: int) -> int:
+    """Return the packed sum of the rows that the best cut of a leaf sends left."""
+    total = histogram[MISSING] if leaves.missing_left[leaf] else 0
+    for b in range(leaves.threshold[leaf] + 1):
+        total += histogram[b]
+    return total

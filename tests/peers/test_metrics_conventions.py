@@ -1,0 +1,183 @@
+"""Which arguments reproduce whose number.
+
+=====================================  ==============================================
+their evaluation                       ours
+=====================================  ==============================================
+LightGBM ``ndcg@5``                    ``NDCG(5, no_relevant="one")``
+XGBoost ``ndcg@5``                     ``NDCG(5, no_relevant="one")``
+XGBoost ``ndcg@5-``                    ``NDCG(5)``
+XGBoost ``ndcg@5``, no exp_gain        ``NDCG(5, no_relevant="one", gain="linear")``
+XGBoost ``map``                        ``MAP(no_relevant="one")``
+XGBoost ``map-``                       ``MAP()``
+CatBoost ``NDCG:top=5;type=Exp``       ``NDCG(5, no_relevant="one")``
+CatBoost ``NDCG:top=5;type=Base``      ``NDCG(5, no_relevant="one", gain="linear")``
+CatBoost ``DCG:top=5;type=Exp``        ``DCG(5)``
+LETOR 4.0 script NDCG@5                ``NDCG(5, discount="letor", short_lists="zero")``
+LETOR 4.0 script MAP                   ``MAP()``
+=====================================  ==============================================
+
+(``map@k`` of LightGBM, XGBoost and CatBoost divides by min(relevant documents, k), not
+by all relevant documents as trec_eval and we do.)
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sklearn_ltr.metrics import DCG, MAP, NDCG, Metric
+from tests.oracles import metrics as oracle
+from tests.strategies import ranking_without_ties
+
+REAL = Path(__file__).resolve().parents[3] / "shared" / "data" / "mq2008.npz"
+SYNTHETIC = ranking_without_ties()
+SIZES = np.unique(SYNTHETIC.groups, return_counts=True)[1]
+
+
+def lightgbm_prints(name: str) -> float:
+    lightgbm = pytest.importorskip("lightgbm")
+    quiet = {"verbose": -1, "feature_pre_filter": False}
+    # nothing to split on: the predictions stay what init_score says
+    data = lightgbm.Dataset(
+        np.zeros((len(SYNTHETIC.y), 1)),
+        SYNTHETIC.y,
+        group=SIZES,
+        init_score=SYNTHETIC.scores,
+        params=quiet,
+    )
+    name, k = name.split("@")
+    printed: dict = {}
+    lightgbm.train(
+        {"objective": "lambdarank", "metric": name, "eval_at": int(k), **quiet},
+        data,
+        num_boost_round=1,
+        valid_sets=[data],
+        valid_names=["data"],
+        callbacks=[lightgbm.record_evaluation(printed)],
+    )
+    return printed["data"][f"{name}@{k}"][0]
+
+
+def xgboost_prints(name: str, y: np.ndarray = SYNTHETIC.y, **options) -> float:
+    xgboost = pytest.importorskip("xgboost")
+    data = xgboost.DMatrix(
+        np.zeros((len(y), 1)), y, group=SIZES, base_margin=SYNTHETIC.scores
+    )
+    objective = {"objective": "rank:ndcg", "eval_metric": name, **options}
+    printed = xgboost.train(objective, data, num_boost_round=0).eval(data)
+    return float(printed.rpartition(":")[2])
+
+
+def catboost_prints(name: str) -> float:
+    evaluate = pytest.importorskip("catboost.utils").eval_metric
+    (value,) = evaluate(SYNTHETIC.y, SYNTHETIC.scores, name, group_id=SYNTHETIC.groups)
+    return value
+
+
+ONE = {"no_relevant": "one"}
+TABLE = [
+    (lightgbm_prints, "ndcg@5", NDCG(5, **ONE)),
+    (lightgbm_prints, "ndcg@10", NDCG(10, **ONE)),
+    (xgboost_prints, "ndcg@5", NDCG(5, **ONE)),
+    (xgboost_prints, "ndcg@10", NDCG(10, **ONE)),
+    (xgboost_prints, "ndcg", NDCG(**ONE)),
+    (xgboost_prints, "ndcg@5-", NDCG(5)),
+    (catboost_prints, "NDCG:top=5;type=Exp", NDCG(5, **ONE)),
+    (catboost_prints, "NDCG:top=10;type=Exp", NDCG(10, **ONE)),
+    (catboost_prints, "NDCG:type=Exp", NDCG(**ONE)),
+    (catboost_prints, "NDCG:top=5;type=Base", NDCG(5, gain="linear", **ONE)),
+    (catboost_prints, "DCG:top=5;type=Exp", DCG(5)),
+]
+
+
+@pytest.mark.parametrize(("prints", "name", "metric"), TABLE)
+def test_these_arguments_reproduce_what_boosters_print(prints, name, metric):
+    ours = metric(SYNTHETIC.y, SYNTHETIC.scores, groups=SYNTHETIC.groups)
+    # XGBoost keeps discounts in float64 but sums over queries in another order
+    assert ours == pytest.approx(prints(name), rel=1e-9)
+
+
+def test_these_arguments_reproduce_xgboost_with_linear_gain():
+    ours = NDCG(5, gain="linear", **ONE)(
+        SYNTHETIC.y, SYNTHETIC.scores, groups=SYNTHETIC.groups
+    )
+    assert ours == pytest.approx(
+        xgboost_prints("ndcg@5", ndcg_exp_gain=False), rel=1e-9
+    )
+
+
+@pytest.mark.parametrize(("name", "metric"), [("map", MAP(**ONE)), ("map-", MAP())])
+def test_these_arguments_reproduce_the_map_of_xgboost(name, metric):
+    relevant = (SYNTHETIC.y > 0).astype(float)  # all that its MAP accepts
+    ours = metric(SYNTHETIC.y, SYNTHETIC.scores, groups=SYNTHETIC.groups)
+    assert ours == pytest.approx(xgboost_prints(name, relevant), rel=1e-9)
+
+
+# --- LETOR 4.0 --------------------------------------------------------------------
+
+
+class MeanNDCG(Metric):
+    """The LETOR 4.0 script's: the mean of NDCG@1 to NDCG@n of a list of n."""
+
+    def value(self, ranked_grades):
+        at = (NDCG(k, discount="letor") for k in range(1, len(ranked_grades) + 1))
+        return float(np.mean([metric.value(ranked_grades) for metric in at]))
+
+
+def lists_of(y, scores, groups) -> list[list[float]]:
+    """Grades of each query by falling score, ties as they came."""
+    ranked = []
+    for group in np.unique(groups):
+        rows = np.flatnonzero(groups == group)
+        ranked.append(y[rows[np.argsort(-scores[rows], kind="stable")]].tolist())
+    return ranked
+
+
+def agrees_with_the_letor_script(y, scores, groups):
+    ranked = lists_of(y, scores, groups)
+    for k in (1, 2, 5, 10):
+        metric = NDCG(k, discount="letor", short_lists="zero", ties="stable")
+        ours = metric.per_query(y, scores, groups=groups)
+        expected = [oracle.letor4_ndcg(grades, k) for grades in ranked]
+        np.testing.assert_allclose(ours, expected, rtol=1e-12)
+    ours = MeanNDCG(ties="stable").per_query(y, scores, groups=groups)
+    expected = [oracle.letor4_mean_ndcg(grades) for grades in ranked]
+    np.testing.assert_allclose(ours, expected, rtol=1e-12)
+    ours = MAP(ties="stable").per_query(y, scores, groups=groups)
+    expected = [oracle.average_precision(grades) for grades in ranked]
+    np.testing.assert_allclose(ours, expected, rtol=1e-12)
+
+
+def test_these_arguments_reproduce_the_letor_script():
+    agrees_with_the_letor_script(SYNTHETIC.y, SYNTHETIC.scores, SYNTHETIC.groups)
+
+
+@pytest.fixture(scope="module")
+def mq2008_fold_1():
+    """Grades, features and queries of the test part of MQ2008's first fold."""
+    if not REAL.exists():
+        pytest.skip("MQ2008 is not at hand")
+    with np.load(REAL) as data:
+        part = data["s"] == 5
+        return data["y"][part].astype(float), data["X"][part], data["qid"][part]
+
+
+def test_these_arguments_reproduce_the_letor_script_on_mq2008(mq2008_fold_1):
+    y, X, queries = mq2008_fold_1
+    agrees_with_the_letor_script(y, X[:, 37].astype(float), queries)
+
+
+@pytest.mark.parametrize(
+    ("no_relevant", "best_feature", "constant"),
+    [("skip", 0.6818, 0.2331), ("one", 0.7858, 0.4838), ("zero", 0.4589, 0.1569)],
+)
+def test_published_conventions_on_mq2008_are_reproduced(
+    mq2008_fold_1, no_relevant, best_feature, constant
+):
+    """NDCG@10 of the best single feature, and of a constant in its worst tie order."""
+    y, X, queries = mq2008_fold_1
+    metric = NDCG(10, no_relevant=no_relevant)
+    assert round(metric(y, X[:, 37], groups=queries), 4) == best_feature
+    assert round(metric(y, np.zeros(len(y)), groups=queries), 4) == constant
