@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.ensemble import ExtraTreesRegressor
 
 from sklearn_ltr.datasets import load_letor
 from sklearn_ltr.datasets import make_ranking as make
@@ -110,7 +110,7 @@ def test_grades_come_in_the_shares_asked_for():
 def test_a_good_ranker_beats_a_bad_one_and_the_utility_beats_both():
     ranking = make(400, random_state=0)
     seen, unseen = ranking.groups < 280, ranking.groups >= 280
-    trees = HistGradientBoostingRegressor(max_iter=30, random_state=0)
+    trees = ExtraTreesRegressor(30, min_samples_leaf=5, random_state=0)
     trees.fit(ranking.data[seen], ranking.target[seen])
 
     def quality(scores):
@@ -119,7 +119,7 @@ def test_a_good_ranker_beats_a_bad_one_and_the_utility_beats_both():
 
     chance = quality(np.random.default_rng(0).random(len(ranking.target)))
     learned, best = quality(trees.predict(ranking.data)), quality(ranking.utility)
-    # Seen over many seeds: about 0.50, 0.85 and 0.93, each within 0.02.
+    # Over six seeds: 0.45 to 0.52, 0.85 to 0.88, and 0.91 to 0.92.
     assert chance + 0.2 < learned < best - 0.02
 
 

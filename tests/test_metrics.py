@@ -486,6 +486,14 @@ def test_the_threshold_of_relevance_can_be_raised():
         MRR(relevant_from=0)
 
 
+def test_a_bound_metric_works_on_canonical_arrays_without_names():
+    """What training asks: no labels, no weights."""
+    y, scores, offsets = np.array([1.0, 0, 0, 2]), np.arange(4.0), np.array([0, 2, 4])
+    assert MRR().bind(y, offsets).mean(scores) == 0.75
+    with pytest.raises(ValueError, match="query number 1 has grade 2"):
+        NDCG(gain=[0, 1]).bind(y, offsets)
+
+
 # --- gain and discount ------------------------------------------------------------
 
 

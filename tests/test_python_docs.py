@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.ensemble import ExtraTreesRegressor
 
 from sklearn_ltr.datasets import _python_docs, load_python_docs
 from sklearn_ltr.datasets._python_docs._corpus import Corpus, read_corpus
@@ -240,7 +240,7 @@ def test_every_query_has_its_very_item_and_grades_are_spread(docs):
 
 def test_bm25_beats_chance_and_learning_beats_bm25(docs):
     seen, unseen = docs.groups < 140, docs.groups >= 140
-    trees = HistGradientBoostingRegressor(max_iter=30, random_state=0)
+    trees = ExtraTreesRegressor(30, min_samples_leaf=5, random_state=0)
     trees.fit(docs.data[seen], 2.0 ** docs.target[seen])
 
     def quality(scores):
@@ -249,7 +249,7 @@ def test_bm25_beats_chance_and_learning_beats_bm25(docs):
 
     chance = quality(np.random.default_rng(0).random(len(docs.target)))
     bm25 = quality(docs.data[:, docs.feature_names.index("bm25_all")])
-    # Seen with Python 3.11 to 3.13: about 0.2, 0.55 and 0.7.
+    # Over three draws of the queries: 0.11 to 0.17, 0.50 to 0.60, 0.65 to 0.68.
     assert chance + 0.2 < bm25
     assert bm25 + 0.04 < quality(trees.predict(docs.data))
 

@@ -353,6 +353,7 @@ def test_kernels_always_get_plain_writeable_arrays():
         (np.array(["0", 1, 2], dtype=object), "y must be numeric, got dtype object"),
         ([1, 2, None], r"row 2 \(query 'b'\) has nan"),
         ([1, 2, 1j], "y must be numeric, got dtype complex128"),
+        ([1, 2, object()], "y must be numeric: .*object"),
         (np.array(["2024"] * 3, dtype="M8[Y]"), "y must be numeric"),
     ],
 )

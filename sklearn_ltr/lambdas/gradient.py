@@ -49,8 +49,10 @@ def push_list(
     for p in range(n):
         top, bottom = max(top, scores[p]), min(bottom, scores[p])
     near = sigma * (top - bottom) < WIDEST
-    odds = np.exp(sigma * (scores - top)) if near else scores
-    delta = np.full(n, scale)
+    odds, delta = np.empty(n), np.empty(n)
+    for p in range(n):
+        odds[p] = np.exp(sigma * (scores[p] - top))
+        delta[p] = scale
     strength = 0.0
     for p in range(min(k, n)):
         below = slice(p + 1, n)
@@ -59,9 +61,11 @@ def push_list(
             factor = weight[p] * scale
             swap_deltas(worth[p], upper[p], factor, worth[below], lower[below], deltas)
         elif len(table) > 0:
-            deltas[:] = table[p, below] * scale
+            for q in range(len(deltas)):
+                deltas[q] = table[p, p + 1 + q] * scale
         elif distance_normalization:
-            deltas[:] = scale
+            for q in range(len(deltas)):
+                deltas[q] = scale
         if distance_normalization and top > bottom:
             divide_by_distance(scores[p], scores[below], sigma, deltas)
         if near:

@@ -37,14 +37,17 @@ class Boosting:
         Splits by hessians, or by least squares.
     n_split_features : int >= 1
         Columns drawn for each tree.
+    split_noise : float >= 0
+        Standard deviation of the logarithm of a random factor of each column's gain.
     seed : int
-        With the number of the tree, decides which columns those are.
+        With the number of the tree, decides columns and factors.
     """
 
     learning_rate: float
     limits: Limits
     second_order: bool
     n_split_features: int
+    split_noise: float
     seed: int
 
     def trees(
@@ -86,7 +89,10 @@ class Boosting:
             gradient, hessian = derivatives(scores)
             rows = rows_of_tree(number)
             features = self._features_of_tree(number, len(n_bins))
-            tree = grower.grow(gradient, hessian, rows, features, number, fitted)
+            noise = self._noise_of_tree(number, len(n_bins))
+            tree = grower.grow(
+                gradient, hessian, rows, features, number, noise, fitted
+            )
             others = np.delete(every_row, rows) if len(rows) < len(scores) else rows[:0]
             fitted[others] = 0.0
             add_binned(codes, others, tree, fitted)
@@ -98,3 +104,10 @@ class Boosting:
             return np.arange(n_features)
         rng = np.random.default_rng([self.seed, number, 0])
         return np.sort(rng.choice(n_features, self.n_split_features, replace=False))
+
+    def _noise_of_tree(self, number: int, n_features: int) -> FloatArray:
+        if self.split_noise == 0.0:
+            return np.empty((0, 0))
+        rng = np.random.default_rng([self.seed, number, 2])
+        n_nodes = 2 * self.limits.max_leaf_nodes - 1
+        return np.exp(self.split_noise * rng.standard_normal((n_nodes, n_features)))

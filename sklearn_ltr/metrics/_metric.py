@@ -56,6 +56,15 @@ class Metric(ABC):
     no_relevant : {"zero", "one", "skip", "error"}, default="zero"
         A query without a relevant document counts 0 or 1, does not count, or is a
         ValueError.
+
+    Examples
+    --------
+    >>> from sklearn_ltr.metrics import Metric
+    >>> class BestOnTop(Metric):
+    ...     def value(self, ranked_grades):
+    ...         return float(ranked_grades[0] == ranked_grades.max())
+    >>> BestOnTop()([2, 1, 1, 2], [0.3, 0.1, 0.9, 0.4], groups=[7, 7, 8, 8])
+    0.5
     """
 
     k: int | None = None

@@ -70,7 +70,7 @@ def average_precision_values(
             for p in range(position, end):
                 r += relevance[ranked[p]]
             others_per_step = (r - 1.0) / max(n - 1, 1)
-            for p in range(position, min(end, stop)):
+            for p in range(position, end):
                 count = above + 1.0 + (p - position) * others_per_step
                 total += r / n * count * discount[p]
             above += r

@@ -60,10 +60,9 @@ def sum_values(
         while position < stop:
             end = run_end(scores, ranked, position, average)
             run_worth = 0.0
+            run_discount = 0.0
             for p in range(position, end):
                 run_worth += worth[ranked[p]]
-            run_discount = 0.0
-            for p in range(position, min(end, stop)):
                 run_discount += discount[p]
             total += run_worth / (end - position) * run_discount
             position = end

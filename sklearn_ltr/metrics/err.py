@@ -22,7 +22,8 @@ it always costs.
 
 Equal scores in random order: the product of i of the T of a run, drawn without
 replacement, has the mean E_i = e_i(T) / (n choose i), e_i the elementary symmetric
-polynomials; the i-th position of the run contributes (E_{i-1} - E_i) d.
+polynomials; the i-th position of the run contributes (E_{i-1} - E_i) d.  A run of n
+takes n * min(n, k) steps.
 """
 
 from __future__ import annotations

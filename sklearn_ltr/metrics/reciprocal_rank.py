@@ -66,7 +66,7 @@ def first_relevant_values(
             for p in range(position, end):
                 r += relevance[ranked[p]]
             not_yet = 1.0
-            for p in range(position, min(end, stop)):
+            for p in range(position, end):
                 left = n - (p - position)
                 total += not_yet * r / left * discount[p]
                 not_yet *= 1.0 - r / left

@@ -77,6 +77,10 @@ class LambdaMARTRanker(BaseRanker):
         A split is good if it lowers the cost's second-order expansion most; or, as in
         the report (equation 11), if it leaves the smallest squared error of a tree that
         models the gradients.
+    split_noise : float >= 0, default=0.0
+        Standard deviation of the logarithm of a random factor, by which a column's best
+        gain is multiplied before the columns are compared at a node.  1 regularises
+        much: weaker columns get their turn.
     truncation_level : int >= 1 or None, default=30
         Learn from the metric at this cutoff if the metric's own is smaller: a deeper
         list has more pairs to learn from.  None: from the metric as it is.
@@ -133,7 +137,7 @@ class LambdaMARTRanker(BaseRanker):
     --------
     >>> from sklearn_ltr import LambdaMARTRanker
     >>> X = [[0.1], [0.9], [0.4], [0.8], [0.2], [0.6]]
-    >>> y = [0, 2, 1, 1, 0, 1]
+    >>> y = [0, 2, 1, 1, 0, 2]
     >>> groups = ["a", "b", "a", "b", "b", "a"]
     >>> ranker = LambdaMARTRanker(n_estimators=5, min_samples_leaf=1)
     >>> ranker.fit(X, y, groups=groups).rank(X, groups=groups)
@@ -160,6 +164,7 @@ class LambdaMARTRanker(BaseRanker):
         max_features: float = 1.0,
         subsample: float = 1.0,
         split_gain: Literal["second_order", "least_squares"] = "second_order",
+        split_noise: float = 0.0,
         truncation_level: int | None = 30,
         distance_normalization: bool = True,
         query_normalization: bool = True,
@@ -185,6 +190,7 @@ class LambdaMARTRanker(BaseRanker):
         self.max_features = max_features
         self.subsample = subsample
         self.split_gain = split_gain
+        self.split_noise = split_noise
         self.truncation_level = truncation_level
         self.distance_normalization = distance_normalization
         self.query_normalization = query_normalization
@@ -397,6 +403,7 @@ class LambdaMARTRanker(BaseRanker):
             ),
             second_order=self.split_gain == "second_order",
             n_split_features=int(drawn),
+            split_noise=float(self.split_noise),
             seed=self._seed,
         )
 
@@ -477,6 +484,7 @@ class LambdaMARTRanker(BaseRanker):
             ("l2_regularization", Real, 0, np.inf, "left"),
             ("max_bins", Integral, 2, 255, "both"),
             ("subsample", Real, 0, 1, "right"),
+            ("split_noise", Real, 0, np.inf, "left"),
             ("truncation_level", Integral, 1, None, "left"),
             ("validation_fraction", Real, 0, 1, "neither"),
             ("n_iter_no_change", Integral, 1, None, "left"),

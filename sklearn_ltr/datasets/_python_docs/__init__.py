@@ -1,9 +1,9 @@
 """Search data made on the user's machine from Python's own documentation.
 
 The files follow the data: a document (``_document``), those of the library
-(``_corpus``, from ``_in_source`` and ``_in_c``), their words (``_text``), classic scores
-(``_scoring``), the search engine's view (``_index``), what it computes for a query and
-a document (``_features``), and how good each document is (``_grading``).
+(``_corpus``, from ``_in_source`` and ``_in_c``), their words (``_text``), classic
+scores (``_scoring``), the search engine's view (``_index``), what it computes for a
+query and a document (``_features``), and how good each document is (``_grading``).
 """
 
 from __future__ import annotations

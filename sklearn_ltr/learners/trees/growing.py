@@ -36,6 +36,7 @@ from sklearn_ltr.learners.trees.state import (
     Leaves,
     Limits,
     Workspace,
+    best_leaf,
     divide,
     may_split,
     new_leaves,
@@ -91,6 +92,7 @@ class TreeGrower:
         rows: NDArray[np.int32],
         features: NDArray[np.int64],
         shift: int,
+        noise: NDArray[np.float64],
         fitted: NDArray[np.float64],
     ) -> GrownTree:
         """Grow one tree on some of the rows.
@@ -105,6 +107,9 @@ class TreeGrower:
             The columns to split on.
         shift : int >= 0
             Where the rounding sequence starts: the number of the tree.
+        noise : ndarray of shape (2 * max_leaf_nodes - 1, n_features), float64
+            What a column's best gain at a node is multiplied by when the columns are
+            compared; empty: nothing.
         fitted : ndarray of shape (n_rows,), float64
             Receives the value of the leaf of each row in `rows`.
         """
@@ -132,6 +137,7 @@ class TreeGrower:
             exact,
             self.limits,
             self.second_order,
+            noise,
             self._workspace,
             tree,
             fitted,
@@ -155,6 +161,7 @@ def grow(
     exact: ExactScales,
     limits: Limits,
     second_order: bool,
+    noise: NDArray[np.float64],
     work: Workspace,
     tree: GrownTree,
     fitted: NDArray[np.float64],
@@ -185,14 +192,15 @@ def grow(
                 large,
                 packing,
                 rule,
+                noise,
                 work,
             )
             wait(work.barrier, n_threads)
             if may_split(leaves, small, limits):
-                settle(leaves, small, int64(0), packing, rule, work.candidates)
+                settle(leaves, small, int64(0), work.candidates)
             if may_split(leaves, large, limits):
-                settle(leaves, large, int64(1), packing, rule, work.candidates)
-        leaf = int64(np.argmax(leaves.gain[:n_leaves]))
+                settle(leaves, large, int64(1), work.candidates)
+        leaf = best_leaf(leaves, n_leaves)
         if leaves.gain[leaf] <= 0.0:
             break
         block, place = leaves.feature[leaf] // BLOCK, leaves.feature[leaf] % BLOCK

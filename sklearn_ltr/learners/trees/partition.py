@@ -84,9 +84,10 @@ def partition(
         work.rows[side, first:last],
         work.goes_left[first:last],
     )
-    left = 0
+    left = int64(0)
     if together:
         wait(work.barrier, n_threads)
-        left = work.sums[:thread, 3].sum()
+        for before in range(thread):
+            left += work.sums[before, 3]
     right = n_left + (first - start) - left
     move_rows(work.goes_left, side, first, last, start + left, start + right, work)

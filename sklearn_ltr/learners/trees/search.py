@@ -13,6 +13,14 @@ from sklearn_ltr.learners.trees.state import Candidates, Leaves, Workspace
 
 
 @kernel
+def clear(histogram: NDArray[np.int64]) -> None:
+    """Set a block's histogram (16, 256) to zero."""
+    for place in range(BLOCK):
+        for b in range(MISSING + 1):
+            histogram[place, b] = 0
+
+
+@kernel
 def find_cuts(
     thread: int,
     n_threads: int,
@@ -24,18 +32,21 @@ def find_cuts(
     large: int,
     packing: Packing,
     rule: SplitRule,
+    noise: NDArray[np.float64],
     work: Workspace,
 ) -> None:
     """Find the best cuts of two siblings, or of the root alone (``large < 0``).
 
     A thread takes every `n_threads`-th block of columns: it fills the smaller leaf's
     histogram, leaves in the parent's place the larger one's, and looks at both while
-    they are in its cache.
+    they are in its cache.  Columns are compared by their best gains, times `noise` of
+    node and column unless that is empty.
     """
     cumulative = np.empty(MISSING + 1, dtype=np.int64)
     scores = np.empty(MISSING + 1)
     for which in range(2):
-        work.candidates.score[thread, which] = 0.0
+        work.candidates.appeal[thread, which] = 0.0
+        work.candidates.gain[thread, which] = 0.0
     rows = work.rows[leaves.side[small], leaves.start[small] : leaves.stop[small]]
     words = work.words[leaves.side[small], leaves.start[small] : leaves.stop[small]]
     filled = -1
@@ -45,7 +56,7 @@ def find_cuts(
             continue
         small_block = work.histograms[leaves.slot[small], block]
         if block != filled:
-            small_block[:] = 0
+            clear(small_block)
             add_rows(codes[block], rows, words, small_block)
             filled = block
         for which in range(1 if large < 0 else 2):
@@ -63,31 +74,30 @@ def find_cuts(
                 cumulative,
                 scores,
             )
-            if score > work.candidates.score[thread, which]:
-                work.candidates.score[thread, which] = score
+            total = leaves.total[leaf]
+            uncut, _ = side_score(total, packing, rule.second_order, rule.l2)
+            gain = score - uncut
+            appeal = gain
+            if len(noise) > 0:
+                appeal *= noise[leaves.node[leaf], feature]
+            if appeal > work.candidates.appeal[thread, which]:
+                work.candidates.appeal[thread, which] = appeal
+                work.candidates.gain[thread, which] = gain
                 work.candidates.feature[thread, which] = feature
                 work.candidates.threshold[thread, which] = threshold
                 work.candidates.missing_left[thread, which] = missing_left
 
 
 @kernel
-def settle(
-    leaves: Leaves,
-    leaf: int,
-    which: int,
-    packing: Packing,
-    rule: SplitRule,
-    candidates: Candidates,
-) -> None:
+def settle(leaves: Leaves, leaf: int, which: int, candidates: Candidates) -> None:
     """Choose among the threads' cuts: the best, and of equals the first column's."""
     best = 0
-    for thread in range(1, len(candidates.score)):
-        gap = candidates.score[thread, which] - candidates.score[best, which]
+    for thread in range(1, len(candidates.appeal)):
+        gap = candidates.appeal[thread, which] - candidates.appeal[best, which]
         earlier = candidates.feature[thread, which] < candidates.feature[best, which]
         if gap > 0 or (gap == 0 and earlier):
             best = thread
-    score, _ = side_score(leaves.total[leaf], packing, rule.second_order, rule.l2)
-    leaves.gain[leaf] = max(candidates.score[best, which] - score, 0.0)
+    leaves.gain[leaf] = candidates.gain[best, which]
     leaves.feature[leaf] = candidates.feature[best, which]
     leaves.threshold[leaf] = candidates.threshold[best, which]
     leaves.missing_left[leaf] = candidates.missing_left[best, which]

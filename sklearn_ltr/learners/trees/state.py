@@ -51,7 +51,8 @@ def new_tree(max_leaf_nodes: int) -> GrownTree:
 class Candidates(NamedTuple):
     """The best cut found by each thread, for each of the two leaves it looked at."""
 
-    score: NDArray[np.float64]  # (n_threads, 2)
+    appeal: NDArray[np.float64]  # (n_threads, 2): the gain as it is compared
+    gain: NDArray[np.float64]
     feature: NDArray[np.int64]
     threshold: NDArray[np.int64]
     missing_left: NDArray[np.bool_]
@@ -82,6 +83,7 @@ def new_workspace(
             (max_leaf_nodes, n_blocks, BLOCK, MISSING + 1), dtype=np.int64
         ),
         candidates=Candidates(
+            np.zeros(found),
             np.zeros(found),
             np.zeros(found, dtype=np.int64),
             np.zeros(found, dtype=np.int64),
@@ -165,3 +167,13 @@ def may_split(leaves: Leaves, leaf: int, limits: Limits) -> bool:
         and leaves.stop[leaf] - leaves.start[leaf] >= 2 * limits.min_samples_leaf
         and leaves.depth[leaf] < limits.max_depth
     )
+
+
+@kernel
+def best_leaf(leaves: Leaves, n_leaves: int) -> int:
+    """Return the leaf whose cut gains most, the first of equals."""
+    best = 0
+    for leaf in range(1, n_leaves):
+        if leaves.gain[leaf] > leaves.gain[best]:
+            best = leaf
+    return best
