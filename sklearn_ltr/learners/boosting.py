@@ -90,9 +90,7 @@ class Boosting:
             rows = rows_of_tree(number)
             features = self._features_of_tree(number, len(n_bins))
             noise = self._noise_of_tree(number, len(n_bins))
-            tree = grower.grow(
-                gradient, hessian, rows, features, number, noise, fitted
-            )
+            tree = grower.grow(gradient, hessian, rows, features, number, noise, fitted)
             others = np.delete(every_row, rows) if len(rows) < len(scores) else rows[:0]
             fitted[others] = 0.0
             add_binned(codes, others, tree, fitted)

@@ -12,7 +12,8 @@ from sklearn_ltr.metrics._ranked_list import rank_documents
 from sklearn_ltr.queries import Labels, describe_query
 
 if TYPE_CHECKING:
-    from sklearn_ltr.metrics._metric import ClosedFormMetric, Metric
+    from sklearn_ltr.metrics._closed_form import ClosedFormMetric
+    from sklearn_ltr.metrics._metric import Metric
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

@@ -9,19 +9,14 @@ into the terms of their swap deltas.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass, field, fields
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr.metrics._bound import (
-    VALUE_OF_NOTHING,
-    BoundClosedForm,
-    BoundMetric,
-)
+from sklearn_ltr.metrics._bound import VALUE_OF_NOTHING, BoundMetric
 from sklearn_ltr.queries import (
     Labels,
     QueryGroups,
@@ -196,95 +191,6 @@ class Metric(ABC):
         return self.bind(grades, queries.offsets, queries.labels)
 
 
-class ClosedFormMetric(Metric):
-    """A built-in measure: worth, discount, scale, and two kernels over them."""
-
-    closed_form: ClassVar[bool] = True
-    values_kernel: ClassVar[Callable[..., None]]
-    terms_kernel: ClassVar[Callable[..., None]]
-
-    @abstractmethod
-    def worths(
-        self, grades: FloatArray, offsets: IntArray, labels: Labels | None
-    ) -> FloatArray:
-        """Worth of each document."""
-
-    @abstractmethod
-    def discounts(self, n: int, k: int) -> FloatArray:
-        """Discount of positions 0 to n - 1, zero from k on."""
-
-    def scales(
-        self, worth: FloatArray, discount: FloatArray, offsets: IntArray, k: int
-    ) -> FloatArray:
-        """Factor of each query: one, unless a measure normalises."""
-        return np.ones(len(offsets) - 1)
-
-    def bind(
-        self, grades: FloatArray, offsets: IntArray, labels: Labels | None = None
-    ) -> BoundMetric:
-        """Prepare everything that does not depend on scores, see :class:`Metric`."""
-        worth = self.worths(grades, offsets, labels)
-        longest = longest_list(offsets)
-        k = self.cutoff(longest)
-        discount = self.discounts(longest, k)
-        return BoundClosedForm(
-            metric=self,
-            grades=grades,
-            offsets=offsets,
-            labels=labels,
-            worth=worth,
-            discount=discount,
-            scale=self.scales(worth, discount, offsets, k),
-            has_relevant=any_in_query(worth > 0, offsets),
-            k=k,
-        )
-
-    def swap_delta(self, ranked_grades: FloatArray) -> FloatArray:
-        """|change of the value| if two documents swap places, (n, n) by position."""
-        grades = np.asarray(ranked_grades, dtype=np.float64)
-        n = len(grades)
-        bound = self.bind(grades, np.array([0, n], dtype=np.int64))
-        weight, upper, lower = np.empty((3, n))
-        bound.swap_terms(np.arange(n, dtype=np.int64), 0, 1, weight, upper, lower)
-        worth_apart = np.abs(bound.worth[:, None] - bound.worth)
-        delta = worth_apart * weight[:, None] * np.abs(upper[:, None] - lower)
-        above: FloatArray = np.triu(delta * bound.scale[0], 1)
-        return above + above.T
-
-
-@dataclass(frozen=True, repr=False)
-class BinaryMetric(ClosedFormMetric):
-    """A measure that knows only relevant and not relevant.
-
-    Parameters
-    ----------
-    relevant_from : float > 0 or None, default=None
-        The lowest relevant grade; None: every grade above zero.
-    """
-
-    relevant_from: float | None = field(default=None, kw_only=True)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        lowest = self.relevant_from
-        if lowest is not None and not (isinstance(lowest, Real) and lowest > 0):
-            raise ValueError(
-                f"relevant_from must be a number > 0 or None, got {lowest!r}"
-            )
-
-    def relevance(self, grades: Any) -> FloatArray:
-        """1.0 for relevant documents, 0.0 for the others."""
-        if self.relevant_from is None:
-            return (np.asarray(grades) > 0).astype(np.float64)
-        return (np.asarray(grades) >= self.relevant_from).astype(np.float64)
-
-    def worths(
-        self, grades: FloatArray, offsets: IntArray, labels: Labels | None
-    ) -> FloatArray:
-        """Relevance of each document."""
-        return self.relevance(grades)
-
-
 def check_k(k: object) -> int | None:
     """Return a cutoff as int or None; TypeError or ValueError naming k otherwise."""
     if k is None:
@@ -310,8 +216,3 @@ def longest_list(offsets: IntArray) -> int:
 def any_in_query(flags: NDArray[np.bool_], offsets: IntArray) -> NDArray[np.bool_]:
     """Whether any document of each query has its flag set."""
     return np.logical_or.reduceat(flags, offsets[:-1])
-
-
-def sum_in_query(values: FloatArray, offsets: IntArray) -> FloatArray:
-    """Sum over the documents of each query."""
-    return np.add.reduceat(values, offsets[:-1])

@@ -33,8 +33,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._compile import kernel
+from sklearn_ltr.metrics._closed_form import BinaryMetric, sum_in_query
 from sklearn_ltr.metrics._gains import reciprocal_ranks
-from sklearn_ltr.metrics._metric import BinaryMetric, sum_in_query
 from sklearn_ltr.metrics._ranked_list import run_end
 
 FloatArray = NDArray[np.float64]

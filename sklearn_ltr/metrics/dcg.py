@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._compile import kernel
+from sklearn_ltr.metrics._closed_form import ClosedFormMetric
 from sklearn_ltr.metrics._gains import (
     Discount,
     Gain,
@@ -31,7 +32,7 @@ from sklearn_ltr.metrics._gains import (
     gain_of,
     gain_per_document,
 )
-from sklearn_ltr.metrics._metric import ClosedFormMetric, check_option
+from sklearn_ltr.metrics._metric import check_option
 from sklearn_ltr.metrics._ranked_list import rank_documents, run_end
 from sklearn_ltr.queries import Labels
 

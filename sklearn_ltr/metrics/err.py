@@ -36,8 +36,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._compile import kernel
+from sklearn_ltr.metrics._closed_form import ClosedFormMetric
 from sklearn_ltr.metrics._gains import reciprocal_ranks
-from sklearn_ltr.metrics._metric import ClosedFormMetric
 from sklearn_ltr.metrics._ranked_list import run_end
 from sklearn_ltr.queries import Labels, describe_query
 

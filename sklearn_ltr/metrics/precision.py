@@ -15,8 +15,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_ltr.metrics._closed_form import BinaryMetric, sum_in_query
 from sklearn_ltr.metrics._gains import cut_at
-from sklearn_ltr.metrics._metric import BinaryMetric, sum_in_query
 from sklearn_ltr.metrics.dcg import sum_swap_terms, sum_values
 
 FloatArray = NDArray[np.float64]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sklearn_ltr.metrics import Metric
 from sklearn_ltr.rankers._data import GradedLists
@@ -76,8 +77,14 @@ class Progress:
     @property
     def best(self) -> int:
         """The step after which the validation score was best; the first of equals."""
-        best = 0
+        best, highest = 0, -np.inf
         for step, score in enumerate(self.validation_scores):
-            if score > self.validation_scores[best] + self.tol:
-                best = step
+            if score > highest + self.tol:
+                best, highest = step, score
         return best
+
+
+def history(scores: NDArray[np.float64], n_steps: int) -> list[float]:
+    """Return the scores of a fit's first steps; NaN for those not scored then."""
+    known = scores[: n_steps + 1].tolist()
+    return known + [np.nan] * (n_steps + 1 - len(known))

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import Tags, check_random_state, check_scalar
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr._compile import Team, effective_threads
@@ -21,7 +21,33 @@ from sklearn_ltr.learners.trees.state import GrownTree, Limits
 from sklearn_ltr.metrics import Metric, get_metric
 from sklearn_ltr.rankers._base import BaseRanker, unchanged_on_failure
 from sklearn_ltr.rankers._data import GradedLists
-from sklearn_ltr.rankers._stopping import Progress, ScoredLists
+from sklearn_ltr.rankers._parameters import (
+    Range,
+    at_least,
+    check_choice,
+    check_ranges,
+    not_negative,
+    positive,
+)
+from sklearn_ltr.rankers._stopping import Progress, ScoredLists, history
+
+RANGES = (
+    positive("sigma"),
+    at_least("n_estimators", 1),
+    positive("learning_rate"),
+    at_least("max_leaf_nodes", 2),
+    at_least("max_depth", 1, optional=True),
+    at_least("min_samples_leaf", 1),
+    not_negative("l2_regularization"),
+    Range("max_bins", Integral, 2, 255, "both"),
+    Range("subsample", Real, 0, 1, "right"),
+    not_negative("split_noise"),
+    at_least("truncation_level", 1, optional=True),
+    Range("validation_fraction", Real, 0, 1, "neither"),
+    at_least("n_iter_no_change", 1),
+    not_negative("tol"),
+    at_least("verbose", 0),
+)
 
 
 class LambdaMARTRanker(BaseRanker):
@@ -333,7 +359,7 @@ class LambdaMARTRanker(BaseRanker):
         if self.scoring is not None:
             metric = get_metric(self.scoring)
         watched = held_out is not None or self.verbose > 0
-        n_old = len(self.ensemble_) + 1
+        n_old = len(self.ensemble_)
         return Progress(
             metric.name,
             ScoredLists(lists, metric) if watched else None,
@@ -341,8 +367,8 @@ class LambdaMARTRanker(BaseRanker):
             self.n_iter_no_change,
             self.tol,
             self.verbose,
-            self.train_score_[:n_old].tolist() if grow_on else [],
-            self.validation_score_[:n_old].tolist() if grow_on else [],
+            history(self.train_score_, n_old) if grow_on else [],
+            history(self.validation_score_, n_old) if grow_on else [],
         )
 
     def _follower(
@@ -474,49 +500,9 @@ class LambdaMARTRanker(BaseRanker):
 
     def _check_parameters(self) -> None:
         """Raise an error that names the parameter if one is out of its range."""
-        for name, kind, low, high, closed in (
-            ("sigma", Real, 0, np.inf, "neither"),
-            ("n_estimators", Integral, 1, None, "left"),
-            ("learning_rate", Real, 0, np.inf, "neither"),
-            ("max_leaf_nodes", Integral, 2, None, "left"),
-            ("max_depth", Integral, 1, None, "left"),
-            ("min_samples_leaf", Integral, 1, None, "left"),
-            ("l2_regularization", Real, 0, np.inf, "left"),
-            ("max_bins", Integral, 2, 255, "both"),
-            ("subsample", Real, 0, 1, "right"),
-            ("split_noise", Real, 0, np.inf, "left"),
-            ("truncation_level", Integral, 1, None, "left"),
-            ("validation_fraction", Real, 0, 1, "neither"),
-            ("n_iter_no_change", Integral, 1, None, "left"),
-            ("tol", Real, 0, np.inf, "left"),
-            ("verbose", Integral, 0, None, "left"),
-        ):
-            value = getattr(self, name)
-            if value is None and name in ("max_depth", "truncation_level"):
-                continue
-            check_scalar(
-                value,
-                name,
-                kind,
-                min_val=low,
-                max_val=high,
-                include_boundaries=closed,
-            )
+        check_ranges(self, RANGES)
         whole = isinstance(self.max_features, Integral)
-        check_scalar(
-            self.max_features,
-            "max_features",
-            Integral if whole else Real,
-            min_val=1 if whole else 0,
-            max_val=None if whole else 1,
-            include_boundaries="left" if whole else "right",
-        )
-        if self.split_gain not in ("second_order", "least_squares"):
-            raise ValueError(
-                'split_gain must be "second_order" or "least_squares", got '
-                f"{self.split_gain!r}"
-            )
-        if self.early_stopping not in (True, False, "auto"):
-            raise ValueError(
-                f'early_stopping must be a bool or "auto", got {self.early_stopping!r}'
-            )
+        share = Range("max_features", Real, 0, 1, "right")
+        check_ranges(self, [at_least("max_features", 1) if whole else share])
+        check_choice(self, "split_gain", ("second_order", "least_squares"))
+        check_choice(self, "early_stopping", (True, False, "auto"))

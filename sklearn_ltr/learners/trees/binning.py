@@ -2,8 +2,8 @@
 
 A column has at most 255 bins of about equal population; bin ``b`` holds the values
 ``x`` with ``edges[b - 1] < x <= edges[b]``, and the byte 255 stands for a missing
-value.  The bytes are stored in blocks of 16 columns, as ``codes[block, row, column %
-16]``: a block's histogram, 16 x 256 int64, is 32 KiB and stays in the first-level cache.
+value.  The bytes are stored in blocks of 16 columns, ``codes[block, row, place]``: a
+block's histogram, 16 x 256 int64, is 32 KiB and stays in the first-level cache.
 """
 
 from __future__ import annotations

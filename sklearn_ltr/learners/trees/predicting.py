@@ -199,7 +199,10 @@ class TreeEnsemble:
                     scores,
                 )
 
-        team.run(work)
+        if len(X) > TILE:
+            team.run(work)
+        else:
+            work(0)
 
     def gain_by_feature(self, n_features: int) -> NDArray[np.float64]:
         """Sum the gains of the splits on each column: (n_features,) float64."""

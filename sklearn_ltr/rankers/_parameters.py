@@ -1,0 +1,66 @@
+"""Check that numbers lie in their ranges."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+
+from sklearn.utils import check_scalar
+
+
+class Range(NamedTuple):
+    """The numbers that a parameter may be.
+
+    Attributes
+    ----------
+    name : str
+        Of the parameter.
+    kind : type
+        Integral or Real.
+    low, high : float or None
+        Bounds; None: no bound.
+    closed : {"left", "right", "both", "neither"}
+        Which of the bounds may be taken.
+    optional : bool
+        Whether None may be given.
+    """
+
+    name: str
+    kind: type
+    low: float | None
+    high: float | None
+    closed: str
+    optional: bool = False
+
+
+def at_least(name: str, low: int, *, optional: bool = False) -> Range:
+    """Return the range of an integer from `low` on."""
+    return Range(name, Integral, low, None, "left", optional)
+
+
+def positive(name: str) -> Range:
+    """Return the range of a finite number above 0."""
+    return Range(name, Real, 0, float("inf"), "neither")
+
+
+def not_negative(name: str) -> Range:
+    """Return the range of a finite number from 0 on."""
+    return Range(name, Real, 0, float("inf"), "left")
+
+
+def check_ranges(estimator: Any, ranges: Iterable[Range]) -> None:
+    """Raise a TypeError or ValueError that names the first parameter out of range."""
+    for name, kind, low, high, closed, optional in ranges:
+        value = getattr(estimator, name)
+        if not (optional and value is None):
+            check_scalar(
+                value, name, kind, min_val=low, max_val=high, include_boundaries=closed
+            )
+
+
+def check_choice(estimator: Any, name: str, choices: tuple[Any, ...]) -> None:
+    """Raise a ValueError if a parameter is none of the choices."""
+    value = getattr(estimator, name)
+    if value not in choices:
+        raise ValueError(f"{name} must be one of {choices}, got {value!r}")
