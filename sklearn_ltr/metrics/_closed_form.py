@@ -1,7 +1,7 @@
 """What the built-in measures have in common: worth, discount, scale and two kernels.
 
-The kernels of all measures take the same arguments, so that the measures themselves only
-say what these three are.
+The kernels of all measures take the same arguments, so a measure only has to say what
+its worth, discount and scale are.
 """
 
 from __future__ import annotations

@@ -86,5 +86,5 @@ class Progress:
 
 def history(scores: NDArray[np.float64], n_steps: int) -> list[float]:
     """Return the scores of a fit's first steps; NaN for those not scored then."""
-    known = scores[: n_steps + 1].tolist()
+    known: list[float] = scores[: n_steps + 1].tolist()
     return known + [np.nan] * (n_steps + 1 - len(known))

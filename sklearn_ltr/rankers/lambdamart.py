@@ -303,8 +303,9 @@ class LambdaMARTRanker(BaseRanker):
             has_pairs = lists.has_pairs
             if not has_pairs.any():
                 raise ValueError(
-                    "y has no query with two different grades (of "
-                    f"{lists.n_queries}): there is no order to learn; check y, groups"
+                    "y has no query with two different grades (n_queries="
+                    f"{lists.n_queries}, n_samples={len(lists.rows)}): there is no "
+                    "order to learn; check y and groups"
                 )
             with Team(effective_threads(self.n_jobs)) as team:
                 self._boost(lists, has_pairs, held_out, team, grow_on=grow_on)
