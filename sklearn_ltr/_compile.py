@@ -32,8 +32,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 INTERPRETED = bool(numba.config.DISABLE_JIT)
 
-# A typed integer for kernels: for a literal, numba would compile a callee once more.
+# Typed integers for kernels: for a literal, numba would compile a callee once more.
 int64 = cast(Callable[[Any], int], np.int64)
+uint64 = cast(Callable[[Any], int], np.uint64)
 
 
 def kernel(function: F) -> F:

@@ -11,6 +11,10 @@ order.  sigma is left out here, and multiplied in once per document.
 
 With e_i = exp(sigma (s_i - s_top)) the pair needs no exponential of its own:
 rho_ij = e_j / (e_i + e_j), exactly.
+
+Arrays are by position in the ranked list, padded to whole blocks of 16: a loop that
+starts at a block runs in full vectors.  (Its counter is unsigned: numba checks a signed
+index for negatives, which a vector cannot.)
 """
 
 from __future__ import annotations
@@ -18,7 +22,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._compile import kernel
+from sklearn_ltr._compile import kernel, uint64
 
 FloatArray = NDArray[np.float64]
 
@@ -28,86 +32,88 @@ APART = 0.01  # keeps the score distance from dividing by zero
 
 @kernel
 def push_below(
-    grade: float,
-    odd: float,
+    p: int,
+    first: int,
     grades: FloatArray,
+    scores: FloatArray,
     odds: FloatArray,
     delta: FloatArray,
+    gap: float,
+    slope: float,
     gradient: FloatArray,
     hessian: FloatArray,
-) -> tuple[float, float, float]:
-    """Add the pairs of one document with all below it to the gradients of those.
+) -> float:
+    """Add the pairs of position p with the positions from `first` on.
 
-    Returns what the pairs add to its own gradient and hessian, and their sum of
-    |lambda|.  The arrays hold the documents below; the loop has no branches.
+    A pair's delta is divided by ``gap + slope * |score distance|``.  One division a
+    pair, and no branches: a pair that does not count has delta 0.  Returns the sum of
+    |lambda_ij|.
     """
-    slope, bend, strength = 0.0, 0.0, 0.0
-    for q in range(len(grades)):
+    grade, score, odd = grades[p], scores[p], odds[p]
+    pull, bend, strength = 0.0, 0.0, 0.0
+    for q in range(uint64(first), uint64(len(grades))):
         above_is_better = grade > grades[q]
-        rho = (odds[q] if above_is_better else odd) / (odd + odds[q])
-        force = delta[q] * rho if grade != grades[q] else 0.0
+        better = odd if above_is_better else odds[q]
+        worse = odds[q] if above_is_better else odd
+        distance = gap + slope * abs(score - scores[q])
+        inverse = 1.0 / ((odd + odds[q]) * distance)
+        force = delta[q] * worse * inverse if grade != grades[q] else 0.0
         push = force if above_is_better else -force
-        curvature = force * (1.0 - rho)
+        curvature = force * (better * distance * inverse)
         gradient[q] += push
         hessian[q] += curvature
-        slope -= push
+        pull -= push
         bend += curvature
         strength += force
-    return slope, bend, strength
+    gradient[p] += pull
+    hessian[p] += bend
+    return strength
 
 
 @kernel
 def push_below_far(
-    grade: float,
-    score: float,
+    p: int,
     grades: FloatArray,
     scores: FloatArray,
     sigma: float,
     delta: FloatArray,
+    gap: float,
+    slope: float,
     gradient: FloatArray,
     hessian: FloatArray,
-) -> tuple[float, float, float]:
+) -> float:
     """Do the same with an exponential per pair, for scores of any spread."""
-    slope, bend, strength = 0.0, 0.0, 0.0
-    for q in range(len(grades)):
-        if grade == grades[q]:
+    strength = 0.0
+    for q in range(p + 1, len(grades)):
+        if grades[p] == grades[q] or delta[q] == 0.0:
             continue
-        above_is_better = grade > grades[q]
-        apart = sigma * (score - scores[q])  # >= 0: the list is in order, or far below
-        small = np.exp(-abs(apart))
+        sign = 1.0 if grades[p] > grades[q] else -1.0
+        apart = scores[p] - scores[q]
+        small = np.exp(-sigma * abs(apart))
         high, low = 1.0 / (1.0 + small), small / (1.0 + small)
-        rho, other = (low, high) if (apart > 0) == above_is_better else (high, low)
-        force = delta[q] * rho
-        push = force if above_is_better else -force
-        gradient[q] += push
+        rho, other = (low, high) if sign * apart > 0 else (high, low)
+        force = delta[q] * rho / (gap + slope * abs(apart))
+        gradient[p] -= sign * force
+        gradient[q] += sign * force
+        hessian[p] += force * other
         hessian[q] += force * other
-        slope -= push
-        bend += force * other
         strength += force
-    return slope, bend, strength
+    return strength
 
 
 @kernel
 def swap_deltas(
-    worth: float,
+    p: int,
+    first: int,
+    worth: FloatArray,
     upper: float,
-    factor: float,
-    worths: FloatArray,
     lower: FloatArray,
+    factor: float,
     delta: FloatArray,
 ) -> None:
-    """Write |Delta| of swapping a document with each below, from a metric's terms."""
-    for q in range(len(worths)):
-        delta[q] = abs(worth - worths[q]) * abs(upper - lower[q]) * factor
-
-
-@kernel
-def divide_by_distance(
-    score: float, scores: FloatArray, sigma: float, delta: FloatArray
-) -> None:
-    """Divide the deltas of a document's pairs by ``0.01 + sigma |s_p - s_q|``."""
-    for q in range(len(scores)):
-        delta[q] /= APART + sigma * abs(score - scores[q])
+    """Write |Delta| of swapping position p with those from `first` on."""
+    for q in range(uint64(first), uint64(len(worth))):
+        delta[q] = abs(worth[p] - worth[q]) * abs(upper - lower[q]) * factor
 
 
 @kernel

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from sklearn_ltr._compile import Team, kernel
 from sklearn_ltr.lambdas.force import (
+    APART,
     WIDEST,
-    divide_by_distance,
     push_below,
     push_below_far,
     share_among_equals,
@@ -20,11 +20,24 @@ from sklearn_ltr.queries import Labels
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-CHUNKS = 8  # portions of queries per thread, so that none waits long for another
+LANES = 16  # documents of a block: vectors of 4 or 8, unrolled
+CHUNKS = 4  # portions of queries per thread, so that none waits long for another
+
+
+@kernel
+def padded(values: FloatArray, ranked: IntArray, size: int, rest: float) -> FloatArray:
+    """Return ``values[ranked]``, and `rest` behind it up to `size`."""
+    result = np.empty(size)
+    for p in range(len(ranked)):
+        result[p] = values[ranked[p]]
+    for p in range(len(ranked), size):
+        result[p] = rest
+    return result
 
 
 @kernel
 def push_list(
+    n: int,
     scores: FloatArray,
     grades: FloatArray,
     worth: FloatArray,
@@ -42,56 +55,40 @@ def push_list(
     """Add up the pairs of one ranked list; return the sum of |lambda_ij|.
 
     Swap deltas come from the terms of a closed form, else from `table` (n, n), else
-    (both empty) they are 1: RankNet.
+    (both empty) they are 1: RankNet.  All but `table` are padded to whole blocks.
     """
-    n = len(scores)
+    size = len(scores)
     top, bottom = scores[0], scores[0]
     for p in range(n):
         top, bottom = max(top, scores[p]), min(bottom, scores[p])
     near = sigma * (top - bottom) < WIDEST
-    odds, delta = np.empty(n), np.empty(n)
+    gap, slope = 1.0, 0.0
+    if distance_normalization and top > bottom:
+        gap, slope = APART, sigma
+    odds, delta = np.ones(size), np.zeros(size)
     for p in range(n):
         odds[p] = np.exp(sigma * (scores[p] - top))
         delta[p] = scale
     strength = 0.0
     for p in range(min(k, n)):
-        below = slice(p + 1, n)
-        deltas = delta[below]
+        first = p // LANES * LANES
         if len(worth) > 0:
-            factor = weight[p] * scale
-            swap_deltas(worth[p], upper[p], factor, worth[below], lower[below], deltas)
+            swap_deltas(p, first, worth, upper[p], lower, weight[p] * scale, delta)
         elif len(table) > 0:
-            for q in range(len(deltas)):
-                deltas[q] = table[p, p + 1 + q] * scale
-        elif distance_normalization:
-            for q in range(len(deltas)):
-                deltas[q] = scale
-        if distance_normalization and top > bottom:
-            divide_by_distance(scores[p], scores[below], sigma, deltas)
+            for q in range(p + 1, n):
+                delta[q] = table[p, q] * scale
+        for q in range(first, p + 1):
+            delta[q] = 0.0  # these pairs have been counted
+        for q in range(n, size):
+            delta[q] = 0.0  # and these are none
         if near:
-            slope, bend, force = push_below(
-                grades[p],
-                odds[p],
-                grades[below],
-                odds[below],
-                deltas,
-                gradient[below],
-                hessian[below],
+            strength += push_below(
+                p, first, grades, scores, odds, delta, gap, slope, gradient, hessian
             )
         else:
-            slope, bend, force = push_below_far(
-                grades[p],
-                scores[p],
-                grades[below],
-                scores[below],
-                sigma,
-                deltas,
-                gradient[below],
-                hessian[below],
+            strength += push_below_far(
+                p, grades, scores, sigma, delta, gap, slope, gradient, hessian
             )
-        gradient[p] += slope
-        hessian[p] += bend
-        strength += force
     return strength
 
 
@@ -119,22 +116,22 @@ def push_queries(
 ) -> None:
     """Write the gradient and hessian of the documents of queries first..last - 1."""
     for query in range(first, last):
-        ranked = order[offsets[query] : offsets[query + 1]]
-        n = len(ranked)
-        s, g, w = np.empty(n), np.empty(n), np.empty(n if len(worth) > 0 else 0)
-        for p in range(n):
-            s[p], g[p] = scores[ranked[p]], grades[ranked[p]]
-        for p in range(len(w)):
-            w[p] = worth[ranked[p]]
-        terms = slice(offsets[query], offsets[query] + len(w))
-        slope, bend = np.zeros(n), np.zeros(n)
+        lo, n = offsets[query], offsets[query + 1] - offsets[query]
+        ranked = order[lo : lo + n]
+        size = (n + LANES - 1) // LANES * LANES
+        s = padded(scores, ranked, size, 0.0)
+        g = padded(grades, ranked, size, 0.0)
+        slope, bend = np.zeros(size), np.zeros(size)
+        closed = len(worth) > 0
+        places = np.arange(lo, lo + n if closed else lo)
         strength = push_list(
+            n,
             s,
             g,
-            w,
-            weight[terms],
-            upper[terms],
-            lower[terms],
+            padded(worth, ranked if closed else places, size if closed else 0, 0.0),
+            weight[lo : lo + n],
+            upper[lo : lo + n],
+            padded(lower, places, size if closed else 0, 0.0),
             table,
             k,
             scale[query],
@@ -143,7 +140,7 @@ def push_queries(
             slope,
             bend,
         )
-        share_among_equals(s, g, k, slope, bend)
+        share_among_equals(s[:n], g[:n], k, slope, bend)
         factor = query_weight[query] * sigma
         if query_normalization and strength > 0:
             factor *= np.log2(1.0 + 2.0 * strength) / (2.0 * strength)

@@ -112,3 +112,19 @@ def add_rows(
         row, word = rows[i], words[i]
         for place in range(BLOCK):
             histogram[place, codes[row, place]] += word
+
+
+@kernel
+def add_rows_to_half(
+    codes: NDArray[np.uint8],
+    rows: NDArray[np.int32],
+    words: NDArray[np.int64],
+    histogram: NDArray[np.int64],
+) -> None:
+    """Do the same for a last block of which no more than 8 columns are in use."""
+    n_rows = len(rows)
+    for i in range(n_rows):
+        prefetch_row(codes, int64(rows[min(i + LOOK_AHEAD, n_rows - 1)]))
+        row, word = rows[i], words[i]
+        for place in range(BLOCK // 2):
+            histogram[place, codes[row, place]] += word

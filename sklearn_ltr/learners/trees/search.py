@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from sklearn_ltr._compile import kernel
 from sklearn_ltr.learners.trees.binning import BLOCK, MISSING
-from sklearn_ltr.learners.trees.histogram import Packing, add_rows
+from sklearn_ltr.learners.trees.histogram import Packing, add_rows, add_rows_to_half
 from sklearn_ltr.learners.trees.splitting import SplitRule, best_threshold, side_score
 from sklearn_ltr.learners.trees.state import Candidates, Leaves, Workspace
 
@@ -57,14 +57,18 @@ def find_cuts(
         small_block = work.histograms[leaves.slot[small], block]
         if block != filled:
             clear(small_block)
-            add_rows(codes[block], rows, words, small_block)
+            if BLOCK * block + BLOCK // 2 < len(n_bins):
+                add_rows(codes[block], rows, words, small_block)
+            else:
+                add_rows_to_half(codes[block], rows, words, small_block)
             filled = block
         for which in range(1 if large < 0 else 2):
             leaf = small if which == 0 else large
             histogram = work.histograms[leaves.slot[leaf], block, place]
             if which == 1:
-                for b in range(MISSING + 1):
+                for b in range(n_bins[feature]):
                     histogram[b] -= small_block[place, b]
+                histogram[MISSING] -= small_block[place, MISSING]
             score, threshold, missing_left = best_threshold(
                 histogram,
                 n_bins[feature],
