@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import ttest_rel
+from scipy.stats import sem, ttest_rel
 
 import peers
 from peers import FITS, OURS, Settings
@@ -121,6 +121,8 @@ def print_means(results: list[dict], relevant: np.ndarray) -> None:
         for result in results:
             means = [np.asarray(v)[kept].mean() for v in result["values"].values()]
             print(f"{result['library']:22}" + "".join(f"{m:9.4f}" for m in means))
+        errors = [sem(np.asarray(v)[kept]) for v in results[0]["values"].values()]
+        print(f"{'(standard error)':22}" + "".join(f"{e:9.4f}" for e in errors))
 
 
 def print_differences(results: list[dict], relevant: np.ndarray) -> None:
@@ -134,9 +136,10 @@ def print_differences(results: list[dict], relevant: np.ndarray) -> None:
         for measure in MEASURES:
             a = np.asarray(ours["values"][measure])[relevant]
             b = np.asarray(result["values"][measure])[relevant]
-            error = (a - b).std(ddof=1) / np.sqrt(len(a))
             p = ttest_rel(a, b).pvalue
-            cells.append(f"{measure} {(a - b).mean():+.4f} ({error:.4f}) p={p:.3f}")
+            cells.append(
+                f"{measure} {(a - b).mean():+.4f} ({sem(a - b):.4f}) p={p:.3f}"
+            )
         print(f"{result['library']:22}" + "   ".join(cells))
 
 
@@ -150,6 +153,7 @@ def main() -> None:
     peers.add_arguments(parser)
     arguments = parser.parse_args()
 
+    peers.THREADS = 1  # figures, not seconds: leave a core for another collection
     print(peers.machine())
     parts = load(arguments.data)
     results = []

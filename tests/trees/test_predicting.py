@@ -1,0 +1,218 @@
+"""Scores from raw values are the scores from bins, bit for bit."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import fields
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from sklearn_ltr._compile import INTERPRETED, Team
+from sklearn_ltr.learners.trees.predicting import TreeEnsemble, add_binned
+from tests.oracles import trees as oracle
+from tests.trees import ALONE, Grown, grow_on
+
+NAN = float("nan")
+
+
+def by_bins(grown: Grown) -> np.ndarray:
+    scores = np.zeros(grown.codes.shape[1])
+    add_binned(grown.codes, np.arange(len(scores), dtype=np.int32), grown.tree, scores)
+    return scores
+
+
+def forest(n=60, n_features=20, n_trees=5, dtype=np.float64, seed=0):
+    """A table with missing values, and some trees on it that share its bins."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, n_features)).astype(dtype)
+    X[rng.uniform(size=X.shape) < 0.2] = NAN
+    grown = [
+        grow_on(
+            X, rng.normal(size=n), rng.uniform(0.1, 1, n), max_leaf_nodes=6, max_bins=20
+        )
+        for _ in range(n_trees)
+    ]
+    return X, grown
+
+
+def joined(grown: list[Grown], rate=0.1) -> TreeEnsemble:
+    return TreeEnsemble.from_grown([g.tree for g in grown], grown[0].mapper, rate)
+
+
+# --- raw and binned -----------------------------------------------------------------------
+
+
+@settings(max_examples=60)
+@given(
+    X=hnp.arrays(
+        st.sampled_from([np.float32, np.float64]),
+        st.tuples(st.integers(2, 25), st.integers(1, 3)),
+        elements=st.one_of(
+            st.floats(-2, 2, width=16),
+            st.floats(width=32, allow_infinity=False),
+            st.sampled_from([0.0, -0.0, NAN, 1.0, 1.0000001, 3e38, -3e38]).map(
+                lambda x: float(np.float32(x))
+            ),
+        ),
+    ),
+    seed=st.integers(0, 1000),
+    max_bins=st.sampled_from([2, 4, 255]),
+)
+def test_a_training_row_reaches_the_same_leaf_by_value_as_by_bin(X, seed, max_bins):
+    rng = np.random.default_rng(seed)
+    n = len(X)
+    grown = grow_on(
+        X, rng.normal(size=n), rng.uniform(0.1, 1, n), max_leaf_nodes=8, max_bins=max_bins
+    )
+    raw = grown.ensemble.predict(X, ALONE)
+    np.testing.assert_array_equal(raw, grown.fitted)
+    np.testing.assert_array_equal(by_bins(grown), grown.fitted)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_new_row_reaches_the_same_leaf_by_value_as_by_bin(dtype):
+    _, grown = forest(dtype=dtype)
+    rng = np.random.default_rng(1)
+    new = rng.normal(scale=2, size=(500, 20)).astype(dtype)
+    new[rng.uniform(size=new.shape) < 0.3] = NAN
+    mapper = grown[0].mapper
+    new[:20] = [[edges[len(edges) // 2] for edges in mapper.edges]]  # on an edge
+    codes = mapper.transform(new, np.arange(500), ALONE)
+    for one in grown:
+        binned = np.zeros(500)
+        add_binned(codes, np.arange(500, dtype=np.int32), one.tree, binned)
+        np.testing.assert_array_equal(one.ensemble.predict(new, ALONE), binned)
+
+
+@pytest.mark.parametrize(
+    "layout",
+    [
+        np.asfortranarray,
+        lambda X: np.repeat(X, 2, axis=0)[::2],
+        lambda X: np.hstack([X, X])[:, : X.shape[1]],
+        lambda X: X[::-1][::-1],
+    ],
+)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_layout_of_the_table_does_not_matter(layout, dtype):
+    X, grown = forest(dtype=dtype)
+    ensemble = joined(grown)
+    expected = ensemble.predict(np.ascontiguousarray(X), ALONE)
+    np.testing.assert_array_equal(ensemble.predict(layout(X), ALONE), expected)
+
+
+def test_a_read_only_table_is_read():
+    X, grown = forest()
+    expected = joined(grown).predict(X, ALONE)
+    X.flags.writeable = False
+    np.testing.assert_array_equal(joined(grown).predict(X, ALONE), expected)
+
+
+def test_all_present_left_all_missing_right():
+    X = np.array([[0.0], [1.0], [2.0], [NAN], [NAN]])
+    grown = grow_on(X, [1.0, 1, 1, -1, -1], np.ones(5), max_leaf_nodes=2)
+    ensemble = grown.ensemble
+    new = np.array([[1e308], [-1e308], [NAN]])
+    np.testing.assert_allclose(ensemble.predict(new, ALONE), [-1, -1, 1], rtol=1e-12)
+
+
+def test_a_value_never_missing_in_training_goes_with_the_majority():
+    X = np.arange(10.0)[:, None]
+    for smaller in (3, 7):
+        gradient = np.where(X[:, 0] < smaller, 1.0, -1.0)
+        grown = grow_on(X, gradient, np.ones(10), max_leaf_nodes=2)
+        scores = grown.ensemble.predict(np.array([[NAN], [0.0], [9.0]]), ALONE)
+        assert scores[0] == scores[1 if smaller == 7 else 2]
+        assert scores[1] != scores[2]
+
+
+def test_a_threshold_lies_halfway_between_two_values():
+    X = np.array([[0.0], [1.0], [3.0]])
+    grown = grow_on(X, [1.0, 1.0, -1.0], np.ones(3), max_leaf_nodes=2)
+    assert grown.ensemble.threshold[0] == 2.0
+
+
+# --- sums of trees ------------------------------------------------------------------------
+
+
+def test_an_ensemble_is_the_sum_of_its_trees_in_order():
+    X, grown = forest()
+    scores = np.zeros(len(X))
+    for one in grown:
+        scores += 0.1 * by_bins(one)
+    np.testing.assert_array_equal(joined(grown).predict(X, ALONE), scores)
+
+
+def test_every_node_of_an_ensemble_is_a_cut_that_a_reader_can_follow():
+    X, grown = forest(n_trees=3)
+    ensemble = joined(grown)
+    scores = ensemble.predict(X, ALONE)
+    for row in range(len(X)):
+        total = 0.0
+        for tree in range(len(ensemble)):
+            part = ensemble.part(tree, tree + 1)
+            total += part.value[oracle.route(X, row, part)]
+        assert total == scores[row]
+
+
+def test_stages_are_sums_of_the_first_trees():
+    X, grown = forest()
+    ensemble = joined(grown)
+    stages = list(ensemble.staged_predict(X, ALONE))
+    assert len(stages) == len(ensemble) == len(grown)
+    for n_trees, stage in enumerate(stages, 1):
+        np.testing.assert_array_equal(
+            stage, joined(grown[:n_trees]).predict(X, ALONE)
+        )
+    assert len({id(stage) for stage in stages}) == len(stages)
+
+
+def test_parts_put_together_are_the_whole():
+    X, grown = forest()
+    whole = joined(grown)
+    for cut in range(len(whole) + 1):
+        again = whole.part(0, cut) + whole.part(cut, len(whole))
+        for field in fields(whole):
+            np.testing.assert_array_equal(
+                getattr(again, field.name), getattr(whole, field.name)
+            )
+            assert getattr(again, field.name).dtype == getattr(whole, field.name).dtype
+
+
+def test_no_tree_scores_zero():
+    none = TreeEnsemble.empty()
+    assert len(none) == 0
+    assert none.predict(np.ones((3, 2)), ALONE).tolist() == [0, 0, 0]
+    assert none.gain_by_feature(2).tolist() == [0, 0]
+
+
+def test_gains_are_summed_by_column():
+    _, grown = forest()
+    expected = np.zeros(20)
+    for one in grown:
+        for node in np.flatnonzero(one.tree.feature >= 0):
+            expected[one.tree.feature[node]] += one.tree.gain[node]
+    np.testing.assert_allclose(joined(grown).gain_by_feature(20), expected, rtol=1e-14)
+
+
+@pytest.mark.parametrize("n", [1, 511, 512, 513, 1500])
+def test_the_number_of_threads_and_the_tiles_do_not_matter(n):
+    _, grown = forest()
+    ensemble = joined(grown)
+    X = np.random.default_rng(2).normal(size=(n, 20))
+    one_by_one = [ensemble.predict(X[i : i + 1], ALONE)[0] for i in range(0, n, 97)]
+    for n_threads in (1,) if INTERPRETED else (1, 2, 4):
+        with Team(n_threads) as team:
+            scores = ensemble.predict(X, team)
+        np.testing.assert_array_equal(scores[::97], one_by_one)
+
+
+def test_an_ensemble_survives_a_pickle():
+    X, grown = forest()
+    ensemble = joined(grown)
+    again = pickle.loads(pickle.dumps(ensemble))
+    assert again.predict(X, ALONE).tobytes() == ensemble.predict(X, ALONE).tobytes()
