@@ -52,18 +52,25 @@ def kernel(function: F) -> F:
     return cast(F, decorate(function))
 
 
-def effective_threads(n_jobs: int | None) -> int:
+WORTH_A_THREAD = 1_000_000  # steps
+
+
+def effective_threads(n_jobs: int | None, work: int) -> int:
     """Return the number of threads for one fit or predict.
 
     ``None`` means all that joblib and ``NUMBA_NUM_THREADS`` grant this process (joblib
-    lowers it in its workers, so a parallel grid search is not oversubscribed).
+    lowers it in its workers, so a parallel grid search is not oversubscribed), but no
+    more than one for each million of the steps of `work`.
     """
     if INTERPRETED:
         return 1
     if n_jobs is not None and n_jobs > 0:
         return n_jobs
     granted = int(joblib.effective_n_jobs(-1 if n_jobs is None else n_jobs))
-    return max(1, min(granted, int(numba.config.NUMBA_NUM_THREADS)))
+    granted = min(granted, int(numba.config.NUMBA_NUM_THREADS))
+    if n_jobs is None:
+        granted = min(granted, work // WORTH_A_THREAD)
+    return max(1, granted)
 
 
 class Team:
@@ -111,7 +118,7 @@ class Team:
             other.result()
 
 
-# What numba lacks: a hint to the cache, atomic counters, and a way to give up the core.
+# What numba lacks: a hint to the cache, atomic counters, and sleep.
 
 
 def _word(context: Any, builder: Any, kind: Any, array: Any, index: Any) -> Any:
@@ -138,13 +145,14 @@ def _atomic_load(typing: Any, words: Any, index: Any) -> Any:
 
 
 @intrinsic  # type: ignore[untyped-decorator]
-def _give_up_core(typing: Any) -> Any:
+def _nap(typing: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        kind = ir.FunctionType(ir.IntType(32), [])
-        function = builder.module.globals.get("sched_yield")
+        word = ir.IntType(32)
+        function = builder.module.globals.get(NAP)
         if function is None:
-            function = ir.Function(builder.module, kind, "sched_yield")
-        return builder.call(function, [])
+            kind = ir.FunctionType(word, [word])
+            function = ir.Function(builder.module, kind, NAP)
+        return builder.call(function, [ir.Constant(word, NAP_LENGTH)])
 
     return types.int32(), generate
 
@@ -180,16 +188,21 @@ else:
     prefetch_row = _prefetch_row
 
 
-def _address_of_yield() -> int | None:
-    """Find the system's call that lets another thread have the core."""
+def _address_of_nap() -> int | None:
+    """Find the system's call that lets a thread sleep."""
     if sys.platform == "win32":
-        function = ctypes.windll.kernel32.SwitchToThread
+        function = ctypes.windll.kernel32.Sleep
     else:
-        function = ctypes.CDLL(None).sched_yield
+        function = ctypes.CDLL(None).usleep
     return ctypes.cast(function, ctypes.c_void_p).value
 
 
-llvmlite.binding.add_symbol("sched_yield", _address_of_yield())
+NAP = "sklearn_ltr_nap"
+NAP_LENGTH = 0 if sys.platform == "win32" else 50  # microseconds
+llvmlite.binding.add_symbol(NAP, _address_of_nap())
+
+
+SPINS = 10_000  # some ten microseconds
 
 
 def new_barrier() -> NDArray[np.int64]:
@@ -199,7 +212,12 @@ def new_barrier() -> NDArray[np.int64]:
 
 @kernel
 def wait(barrier: NDArray[np.int64], n_threads: int) -> None:
-    """Return when all `n_threads` threads have arrived here."""
+    """Return when all `n_threads` threads have arrived here.
+
+    Whoever waits long sleeps, lest it take the time of the thread it waits for when
+    there are more threads than cores.  (A sleeper is woken at once; one that merely
+    yields gives a whole time slice to whatever else runs.)
+    """
     if n_threads == 1:
         return
     turn = _atomic_load(barrier, 1)
@@ -210,5 +228,5 @@ def wait(barrier: NDArray[np.int64], n_threads: int) -> None:
     spins = 0
     while _atomic_load(barrier, 1) == turn:
         spins += 1
-        if spins > 500:
-            _give_up_core()
+        if spins > SPINS:
+            _nap()

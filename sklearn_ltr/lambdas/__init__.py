@@ -101,12 +101,13 @@ def compute_lambdas(
         raise ValueError(f"sigma must be a finite number > 0, got {sigma!r}")
     canonical_scores = check_scores(scores, queries, "scores")
     canonical_grades = check_grades(grades, queries, "grades")
-    with Team(effective_threads(n_jobs)) as team:
+    with Team(effective_threads(n_jobs, 32 * queries.n_documents)) as team:
         lambdas = LambdaGradient(
             canonical_grades,
             queries.offsets,
             None if metric is None else get_metric(metric),
             sigma,
+            labels=queries.labels,
             query_weight=None,
             distance_normalization=distance_normalization,
             query_normalization=query_normalization,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -143,10 +145,22 @@ def push_queries(
         share_among_equals(s[:n], g[:n], k, slope, bend)
         factor = query_weight[query] * sigma
         if query_normalization and strength > 0:
-            factor *= np.log2(1.0 + 2.0 * strength) / (2.0 * strength)
+            factor *= np.log1p(2.0 * strength) / (2.0 * strength * np.log(2.0))
         for p in range(n):
             gradient[ranked[p]] = slope[p] * factor
             hessian[ranked[p]] = bend[p] * factor * sigma
+
+
+def check_table(delta: Any, n: int, metric: Metric) -> FloatArray:
+    """Return |swap deltas| as (n, n) float64; a ValueError if they are not that."""
+    table = np.abs(np.asarray(delta, dtype=np.float64))
+    if table.shape != (n, n) or not np.isfinite(table).all():
+        raise ValueError(
+            f"{type(metric).__name__}.swap_delta must return ({n}, {n}) finite numbers "
+            f"for a list of {n}; got shape {table.shape}, "
+            f"{np.count_nonzero(~np.isfinite(table))} of them not finite"
+        )
+    return np.ascontiguousarray(table)
 
 
 class LambdaGradient:
@@ -238,12 +252,10 @@ class LambdaGradient:
             self._rank(scores, query, query + 1)
             ranked = self.order[self.offsets[query] : self.offsets[query + 1]]
             grades = self.grades[ranked]
-            n = len(ranked)
-            # a list of equal grades has no pairs, and its value may not be defined
-            delta = (
-                metric.swap_delta(grades) if np.ptp(grades) > 0 else np.zeros((n, n))
-            )
-            self._push(scores, query, query + 1, np.abs(delta).astype(np.float64))
+            delta = np.zeros((len(ranked), len(ranked)))
+            if np.ptp(grades) > 0:  # else no pairs, and the value may be undefined
+                delta = check_table(metric.swap_delta(grades), len(ranked), metric)
+            self._push(scores, query, query + 1, delta)
 
     def _rank(self, scores: FloatArray, first: int, last: int) -> None:
         rank_documents(

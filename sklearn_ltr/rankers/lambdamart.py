@@ -135,8 +135,8 @@ class LambdaMARTRanker(BaseRanker):
     verbose : int, default=0
         Print the scores of every `verbose`-th tree.
     n_jobs : int or None, default=None
-        Threads.  None: all that this process may use.  The model is the same, bit for
-        bit, for any number.
+        Threads.  None: as many as the data are worth and this process may use.  The
+        model is the same, bit for bit, for any number.
 
     Attributes
     ----------
@@ -292,37 +292,36 @@ class LambdaMARTRanker(BaseRanker):
             table = self._read_table(X, reset=not grow_on)
             lists = GradedLists.read(table, y, groups, sample_weight)
             held_out = None
-            if X_val is not None:
-                table = self._read_table(X_val)
+            if X_val is not None and self.early_stopping is not False:
                 held_out = GradedLists.read(
-                    table, y_val, groups_val, sample_weight_val, "_val"
+                    self._read_table(X_val),
+                    y_val,
+                    groups_val,
+                    sample_weight_val,
+                    "_val",
                 )
             elif self.early_stopping is True:
                 lists, held_out = lists.split(self.validation_fraction, self._seed)
-            if self.early_stopping is False:
-                held_out = None
-            has_pairs = lists.has_pairs
-            if not has_pairs.any():
+            if not lists.has_pairs.any():
                 raise ValueError(
                     "y has no query with two different grades (n_queries="
                     f"{lists.n_queries}, n_samples={len(lists.rows)}): there is no "
                     "order to learn; check y and groups"
                 )
-            with Team(effective_threads(self.n_jobs)) as team:
-                self._boost(lists, has_pairs, held_out, team, grow_on=grow_on)
+            with Team(effective_threads(self.n_jobs, table.size)) as team:
+                self._boost(lists, held_out, team, grow_on=grow_on)
         return self
 
     def _boost(
         self,
         lists: GradedLists,
-        has_pairs: NDArray[np.bool_],
         held_out: GradedLists | None,
         team: Team,
         *,
         grow_on: bool,
     ) -> None:
         """Grow trees until there are enough of them, or they no longer help."""
-        learned = lists.take(has_pairs)
+        learned = lists.take(lists.has_pairs)
         if not grow_on:
             self._mapper = BinMapper.fit(
                 learned.X, learned.rows, self.max_bins, self._seed, team
@@ -331,7 +330,7 @@ class LambdaMARTRanker(BaseRanker):
         n_old = len(self.ensemble_)
         scores = self._scores(learned.X)[learned.rows]
         progress = self._progress(lists, held_out, grow_on=grow_on)
-        follow = self._follower(progress, has_pairs, lists, held_out, scores, team)
+        follow = self._follower(progress, lists, held_out, scores, team)
         boosting = self._boosting(n_features=len(self._mapper.edges))
         grown = boosting.trees(
             self._mapper.transform(learned.X, learned.rows, team),
@@ -376,14 +375,13 @@ class LambdaMARTRanker(BaseRanker):
     def _follower(
         self,
         progress: Progress,
-        has_pairs: NDArray[np.bool_],
         lists: GradedLists,
         held_out: GradedLists | None,
         scores: NDArray[np.float64],
         team: Team,
     ) -> Callable[[GrownTree], None]:
         """Return what brings the watched scores up to date after each tree."""
-        known = np.repeat(has_pairs, np.diff(lists.offsets))
+        known = np.repeat(lists.has_pairs, np.diff(lists.offsets))
         if held_out is not None and progress.validation is not None:
             codes = self._mapper.transform(held_out.X, held_out.rows, team)
             rows = np.arange(len(held_out.rows), dtype=np.int32)
@@ -472,7 +470,8 @@ class LambdaMARTRanker(BaseRanker):
         return rows_of_tree
 
     def _scores(self, X: NDArray[np.floating]) -> NDArray[np.float64]:
-        with Team(effective_threads(self.n_jobs)) as team:
+        work = len(X) * len(self.ensemble_)
+        with Team(effective_threads(self.n_jobs, work)) as team:
             return self.ensemble_.predict(X, team)
 
     def staged_predict(self, X: Any) -> Iterator[NDArray[np.float64]]:
@@ -489,8 +488,7 @@ class LambdaMARTRanker(BaseRanker):
         """
         check_is_fitted(self)
         table = self._read_table(X)
-        with Team(effective_threads(self.n_jobs)) as team:
-            yield from self.ensemble_.staged_predict(table, team)
+        yield from self.ensemble_.staged_predict(table)
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:

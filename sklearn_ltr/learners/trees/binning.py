@@ -40,15 +40,17 @@ def column_edges(values: NDArray[np.floating], max_bins: int) -> NDArray[np.floa
     values = np.sort(values)  # NaN last
     values = values[: len(values) - np.count_nonzero(np.isnan(values))]
     values = values.astype(np.float64)
-    starts = np.flatnonzero(np.diff(values)) + 1  # first row of each new value
+    starts = (
+        np.flatnonzero(values[1:] != values[:-1]) + 1
+    )  # first row of each new value
     if len(starts) >= max_bins:
         # the first new value at or after each quantile, so that no bin is empty
         targets = np.arange(1, max_bins) * len(values) / max_bins
         cuts = np.searchsorted(starts, targets)
         starts = starts[np.unique(cuts[cuts < len(starts)])]
     below, above = values[starts - 1], values[starts]
-    middle = below + (above - below) / 2
-    return np.where(middle < above, middle, below)  # neighbours may round up
+    middle = below / 2 + above / 2  # their sum might overflow
+    return np.where((below <= middle) & (middle < above), middle, below)
 
 
 @kernel

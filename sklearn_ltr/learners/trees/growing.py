@@ -172,9 +172,9 @@ def grow(
     )
     l2 = limits.l2 * packing.hessian_scale if second_order else 0.0
     rule = SplitRule(second_order, l2, limits.min_samples_leaf)
-    gain_unit = 1.0 / max(packing.gradient_scale, 1e-300) ** 2
-    if second_order:
-        gain_unit *= packing.hessian_scale
+    gain_unit = packing.hessian_scale if second_order else 1.0
+    if packing.gradient_scale > 0:
+        gain_unit = gain_unit / packing.gradient_scale / packing.gradient_scale
     leaves = new_leaves(limits.max_leaf_nodes, n_rows, total)
     # typed: numba would compile every callee once more for a literal
     n_leaves, n_nodes = int64(1), int64(1)
@@ -197,9 +197,9 @@ def grow(
             )
             wait(work.barrier, n_threads)
             if may_split(leaves, small, limits):
-                settle(leaves, small, int64(0), work.candidates)
+                settle(leaves, small, int64(0), packing, rule, work.candidates)
             if may_split(leaves, large, limits):
-                settle(leaves, large, int64(1), work.candidates)
+                settle(leaves, large, int64(1), packing, rule, work.candidates)
         leaf = best_leaf(leaves, n_leaves)
         if leaves.gain[leaf] <= 0.0:
             break

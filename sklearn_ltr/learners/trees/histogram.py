@@ -25,6 +25,7 @@ from sklearn_ltr._compile import int64, kernel, prefetch_row
 from sklearn_ltr.learners.trees.binning import BLOCK
 
 GOLDEN = 2654435769  # 2**32 divided by the golden ratio
+FAINTEST = 1e-270  # sums below are not scaled up to full precision: it might overflow
 LOOK_AHEAD = 32  # rows between a prefetch and its use
 
 
@@ -67,8 +68,8 @@ def choose_packing(
 
 
 def scale_to_fit(capacity: float, total: float) -> float:
-    """Return the factor that makes `total` the capacity; 0 for a total of 0."""
-    return capacity / total if total > 0 else 0.0
+    """Return the factor that makes `total` the capacity at most; 0 for a total of 0."""
+    return capacity / max(total, FAINTEST) if total > 0 else 0.0
 
 
 @kernel

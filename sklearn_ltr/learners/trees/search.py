@@ -8,7 +8,12 @@ from numpy.typing import NDArray
 from sklearn_ltr._compile import kernel
 from sklearn_ltr.learners.trees.binning import BLOCK, MISSING
 from sklearn_ltr.learners.trees.histogram import Packing, add_rows, add_rows_to_half
-from sklearn_ltr.learners.trees.splitting import SplitRule, best_threshold, side_score
+from sklearn_ltr.learners.trees.splitting import (
+    SplitRule,
+    best_threshold,
+    rounding_gain,
+    side_score,
+)
 from sklearn_ltr.learners.trees.state import Candidates, Leaves, Workspace
 
 
@@ -93,7 +98,14 @@ def find_cuts(
 
 
 @kernel
-def settle(leaves: Leaves, leaf: int, which: int, candidates: Candidates) -> None:
+def settle(
+    leaves: Leaves,
+    leaf: int,
+    which: int,
+    packing: Packing,
+    rule: SplitRule,
+    candidates: Candidates,
+) -> None:
     """Choose among the threads' cuts: the best, and of equals the first column's."""
     best = 0
     for thread in range(1, len(candidates.appeal)):
@@ -101,7 +113,9 @@ def settle(leaves: Leaves, leaf: int, which: int, candidates: Candidates) -> Non
         earlier = candidates.feature[thread, which] < candidates.feature[best, which]
         if gap > 0 or (gap == 0 and earlier):
             best = thread
-    leaves.gain[leaf] = candidates.gain[best, which]
+    floor = rounding_gain(leaves.total[leaf], packing, rule)
+    gain = candidates.gain[best, which]
+    leaves.gain[leaf] = gain if gain > floor else 0.0
     leaves.feature[leaf] = candidates.feature[best, which]
     leaves.threshold[leaf] = candidates.threshold[best, which]
     leaves.missing_left[leaf] = candidates.missing_left[best, which]
