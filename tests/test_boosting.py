@@ -27,7 +27,17 @@ def boosting(**options) -> Boosting:
     return Boosting(limits=Limits(**limits), **arguments)
 
 
-def run(X, derivatives, how, n_trees, *, rows_of_tree=None, scores=None, first=0, n_threads=1):
+def run(
+    X,
+    derivatives,
+    how,
+    n_trees,
+    *,
+    rows_of_tree=None,
+    scores=None,
+    first=0,
+    n_threads=1,
+):
     """Trees, their bins and the scores they leave behind."""
     mapper, codes = bins(X, 32)
     scores = np.zeros(len(X)) if scores is None else scores
@@ -72,9 +82,7 @@ def test_squared_error_falls_with_every_tree(second_order):
     X, target, derivatives = regression()
     errors = [np.mean(target**2)]
     for n_trees in range(1, 15):
-        _, _, scores = run(
-            X, derivatives, boosting(second_order=second_order), n_trees
-        )
+        _, _, scores = run(X, derivatives, boosting(second_order=second_order), n_trees)
         errors.append(np.mean((scores - target) ** 2))
     assert (np.diff(errors) < 0).all()
     assert errors[-1] < 0.1 * errors[0]

@@ -1,4 +1,4 @@
-"""Lambdas against the pair loop written out, differences of the cost, and symmetries."""
+"""Lambdas against the pair loop, differences of the cost, and symmetries."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def assert_alike(gradient, hessian, expected_gradient, expected_hessian, sigma):
     )
 
 
-# --- the pair loop ------------------------------------------------------------------
+# --- the pair loop ----------------------------------------------------------------
 
 
 @every_metric
@@ -146,7 +146,7 @@ def test_lambdas_are_the_mean_over_all_orders_of_equal_documents(
     )
     for rows in queries:
         expected = oracle.lambdas(
-            data.scores[rows], data.y[rows], metric, sigma, distance, query
+            data.scores[rows], data.y[rows], metric, sigma, distance, query, False
         )
         assert_alike(gradient[rows], hessian[rows], *expected, sigma)
 
@@ -190,7 +190,7 @@ def test_the_largest_grade_of_err_is_that_of_the_whole_data():
         assert_alike(gradient[rows], hessian[rows], *expected, 1.0)
 
 
-# --- the cost behind the lambdas ----------------------------------------------------
+# --- the cost behind the lambdas --------------------------------------------------
 
 
 @every_metric
@@ -203,7 +203,9 @@ def test_at_fixed_deltas_lambdas_are_derivatives_of_the_cost(name, k, sigma):
     metric = METRICS[name](k)
     order = np.argsort(-scores).tolist()
     delta = oracle.deltas(metric, y, order)
-    gradient, hessian, _ = of_queries(Ranking(y, scores, np.zeros(n, int)), metric, sigma)
+    gradient, hessian, _ = of_queries(
+        Ranking(y, scores, np.zeros(n, int)), metric, sigma
+    )
 
     def cost(i: int, by: float) -> float:
         moved = scores.copy()
@@ -216,7 +218,9 @@ def test_at_fixed_deltas_lambdas_are_derivatives_of_the_cost(name, k, sigma):
     slope = [(cost(i, 1e-5) - cost(i, -1e-5)) / 2e-5 for i in range(n)]
     np.testing.assert_allclose(gradient, slope, rtol=0, atol=1e-8 * size * sigma**2)
     bend = [(cost(i, 1e-4) - 2 * cost(i, 0) + cost(i, -1e-4)) / 1e-8 for i in range(n)]
-    np.testing.assert_allclose(hessian, bend, rtol=0, atol=1e-6 * size * sigma**3 + 1e-6 * size)
+    np.testing.assert_allclose(
+        hessian, bend, rtol=0, atol=1e-6 * size * sigma**3 + 1e-6 * size
+    )
 
 
 @every_metric
@@ -252,7 +256,7 @@ def test_the_two_documents_of_one_pair_get_equal_and_opposite_lambdas():
     assert hessian[1] == hessian[0]
 
 
-# --- what must not matter -----------------------------------------------------------
+# --- what must not matter ---------------------------------------------------------
 
 
 @every_metric
@@ -281,7 +285,9 @@ def test_a_constant_added_to_the_scores_of_a_query_does_not_matter(name, k, on):
     constant = np.array([-3.0, 1024.0, 5.0])[data.groups % 3]
     metric = METRICS[name](k)
     before = of_queries(Ranking(data.y, scores, data.groups), metric, **options)
-    after = of_queries(Ranking(data.y, scores + constant, data.groups), metric, **options)
+    after = of_queries(
+        Ranking(data.y, scores + constant, data.groups), metric, **options
+    )
     np.testing.assert_array_equal(before[0], after[0])
     np.testing.assert_array_equal(before[1], after[1])
 
@@ -351,7 +357,7 @@ def test_the_arguments_are_left_as_they_were():
     np.testing.assert_array_equal(data.y, copies[1])
 
 
-# --- the cutoff ---------------------------------------------------------------------
+# --- the cutoff -------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", [name for name in METRICS if name != "none"])
@@ -364,7 +370,7 @@ def test_no_pair_below_the_cutoff_moves_the_metric(name, k):
     assert (delta[k:, k:] == 0).all()
 
 
-# --- normalisations -----------------------------------------------------------------
+# --- normalisations ---------------------------------------------------------------
 
 
 @pytest.mark.parametrize("distance", [False, True])
@@ -396,10 +402,10 @@ def test_the_query_normalisation_holds_for_faint_lambdas(apart):
     expected = oracle.lambdas(scores, y, None, 1.0, query=True)
     np.testing.assert_allclose(gradient, expected[0], rtol=1e-9)
     np.testing.assert_allclose(hessian, expected[1], rtol=1e-9)
-    np.testing.assert_allclose(gradient, plain / log(2), rtol=2 * exp(-apart))
+    np.testing.assert_allclose(gradient, plain / log(2), rtol=2 * exp(-apart) + 1e-14)
 
 
-# --- scores far apart ---------------------------------------------------------------
+# --- scores far apart -------------------------------------------------------------
 
 SPREADS = [30.0, 590.0, 610.0, 740.0, 1e4]
 
@@ -414,7 +420,9 @@ def test_scores_far_apart_agree_with_a_stable_sigmoid(name, spread, sigma):
     scores = (scores - scores.min()) / np.ptp(scores) * spread / sigma
     y = rng.integers(0, 4, n).astype(float)
     metric = METRICS[name](None)
-    gradient, hessian, _ = of_queries(Ranking(y, scores, np.zeros(n, int)), metric, sigma)
+    gradient, hessian, _ = of_queries(
+        Ranking(y, scores, np.zeros(n, int)), metric, sigma
+    )
     assert_alike(gradient, hessian, *oracle.lambdas(scores, y, metric, sigma), sigma)
 
 
@@ -449,7 +457,7 @@ def test_no_score_makes_a_nan(name, on):
     assert (hessian >= 0).all()
 
 
-# --- a user's metric, and weights ---------------------------------------------------
+# --- a user's metric, and weights -------------------------------------------------
 
 
 @every_cutoff
@@ -460,8 +468,12 @@ def test_a_metric_of_the_user_agrees_with_its_closed_form(k, on):
     own = of_queries(data, NDCGOfAUser(k), **options)
     built_in = of_queries(data, NDCG(k), **options)
     # differences of values near 1: an ulp of those
-    np.testing.assert_allclose(own[0], built_in[0], rtol=0, atol=1e-13 / (0.01 if on else 1))
-    np.testing.assert_allclose(own[1], built_in[1], rtol=0, atol=1e-13 / (0.01 if on else 1))
+    np.testing.assert_allclose(
+        own[0], built_in[0], rtol=0, atol=1e-13 / (0.01 if on else 1)
+    )
+    np.testing.assert_allclose(
+        own[1], built_in[1], rtol=0, atol=1e-13 / (0.01 if on else 1)
+    )
 
 
 @every_sigma
@@ -538,7 +550,7 @@ def test_lambdas_do_not_remember_the_scores_before(metric):
     np.testing.assert_array_equal(second[1], fresh[1])
 
 
-# --- what is refused ----------------------------------------------------------------
+# --- what is refused --------------------------------------------------------------
 
 QUERIES = QueryGroups.from_groups(["a", "a", "b"], 3)
 

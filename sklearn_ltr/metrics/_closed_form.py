@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -65,6 +65,12 @@ class ClosedFormMetric(Metric):
             has_relevant=any_in_query(worth > 0, offsets),
             k=k,
         )
+
+    def deepened(self, level: int | None) -> Metric:
+        """Return the measure to learn from, see :class:`Metric`."""
+        if level is None or self.k is None or np.ptp(self.discounts(4, 4)) == 0:
+            return self
+        return replace(self, k=max(self.k, level))
 
     def swap_delta(self, ranked_grades: FloatArray) -> FloatArray:
         """|change of the value| if two documents swap places, (n, n) by position."""

@@ -142,6 +142,14 @@ class Metric(ABC):
             k=self.cutoff(longest),
         )
 
+    def deepened(self, level: int | None) -> Metric:
+        """Return the measure to learn from: this one, or at a deeper cutoff.
+
+        Only a measure whose discount falls from position to position still says the
+        same at a deeper cutoff.
+        """
+        return self
+
     def cutoff(self, n: int) -> int:
         """``k`` for a list of n documents: at most n."""
         return n if self.k is None else min(self.k, n)

@@ -13,16 +13,16 @@ IntArray = NDArray[np.int64]
 DTYPES_OF = {bool: "b", int: "iu", float: "f"}
 
 
-def one_column(groups: Any) -> NDArray[Any] | list[Hashable]:
+def one_column(groups: Any, name: str) -> NDArray[Any] | list[Hashable]:
     """Raw groups as a numeric or time array, or else as a list of objects."""
     if groups is None:
         raise ValueError(
-            "groups is None: give one value per row naming the row's query. Inside a "
-            "meta-estimator, groups only arrives after "
+            f"{name} is None: give one value per row naming the row's query. Inside a "
+            f"meta-estimator, {name} only arrives after "
             "sklearn.set_config(enable_metadata_routing=True)"
         )
     if isinstance(groups, str | bytes) or not hasattr(groups, "__iter__"):
-        raise ValueError(f"groups must hold one value per row, got {groups!r}")
+        raise ValueError(f"{name} must hold one value per row, got {groups!r}")
     if hasattr(groups, "__array__"):
         column = np.asarray(groups)
     elif hasattr(groups, "to_numpy"):
@@ -31,7 +31,7 @@ def one_column(groups: Any) -> NDArray[Any] | list[Hashable]:
         return _from_python(list(groups))
     if column.ndim != 1:
         raise ValueError(
-            f"groups must have one dimension, got shape {column.shape}; give one "
+            f"{name} must have one dimension, got shape {column.shape}; give one "
             "column with one value per row"
         )
     # numpy would compare strings far slower than a dict hashes them
@@ -53,7 +53,7 @@ def _from_python(values: list[Hashable]) -> NDArray[Any] | list[Hashable]:
     return values
 
 
-def refuse_missing_number(column: NDArray[Any]) -> None:
+def refuse_missing_number(column: NDArray[Any], name: str) -> None:
     if column.dtype.kind == "f":
         missing = np.isnan(column)
     elif column.dtype.kind in "mM":
@@ -61,12 +61,12 @@ def refuse_missing_number(column: NDArray[Any]) -> None:
     else:
         return
     if missing.any():
-        _raise_missing(int(np.argmax(missing)), column[int(np.argmax(missing))])
+        _raise_missing(int(np.argmax(missing)), column[int(np.argmax(missing))], name)
 
 
-def _raise_missing(row: int, value: object) -> NoReturn:
+def _raise_missing(row: int, value: object, name: str) -> NoReturn:
     raise ValueError(
-        f"groups has a missing value at row {row} ({value}): every row must name its "
+        f"{name} has a missing value at row {row} ({value}): every row must name its "
         "query"
     )
 
@@ -81,7 +81,7 @@ def _is_missing(value: Hashable) -> bool:
         return True
 
 
-def label_codes(values: list[Hashable]) -> tuple[list[Hashable], IntArray]:
+def label_codes(values: list[Hashable], name: str) -> tuple[list[Hashable], IntArray]:
     """Sorted distinct values, and for each row the index of its value among them."""
     try:
         distinct = list(dict.fromkeys(values))
@@ -92,11 +92,11 @@ def label_codes(values: list[Hashable]) -> tuple[list[Hashable], IntArray]:
             if not _is_hashable(value)
         )
         raise TypeError(
-            f"groups must hold hashable values, but row {row} holds a {kind}"
+            f"{name} must hold hashable values, but row {row} holds a {kind}"
         ) from None
     if any(map(_is_missing, distinct)):
         row = next(row for row, value in enumerate(values) if _is_missing(value))
-        _raise_missing(row, values[row])
+        _raise_missing(row, values[row], name)
     try:
         labels = sorted(distinct)  # type: ignore[type-var]
     except TypeError:

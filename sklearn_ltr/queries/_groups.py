@@ -43,7 +43,9 @@ class QueryGroups:
     in_order: bool
 
     @classmethod
-    def from_groups(cls, groups: Any, n_documents: int) -> QueryGroups:
+    def from_groups(
+        cls, groups: Any, n_documents: int, name: str = "groups"
+    ) -> QueryGroups:
         """Read one group value per row.
 
         Parameters
@@ -54,6 +56,8 @@ class QueryGroups:
             compared with each other are sorted by the name of their type, then repr.
         n_documents : int
             Number of rows to expect.
+        name : str, default="groups"
+            What to call ``groups`` in messages.
 
         Raises
         ------
@@ -63,19 +67,19 @@ class QueryGroups:
         TypeError
             If a value is not hashable.
         """
-        column = one_column(groups)
+        column = one_column(groups, name)
         if len(column) != n_documents:
             raise ValueError(
-                f"groups has {len(column)} values for {n_documents} rows; give one "
+                f"{name} has {len(column)} values for {n_documents} rows; give one "
                 "value per row (not the sizes of the queries)"
             )
         if n_documents == 0:
-            raise ValueError("groups is empty: there are no rows to rank")
+            raise ValueError(f"{name} is empty: there are no rows to rank")
         if isinstance(column, np.ndarray):
-            refuse_missing_number(column)
+            refuse_missing_number(column, name)
             order, offsets, in_order = canonical_order(column)
             return cls(order, offsets, column[order[offsets[:-1]]], in_order)
-        labels, codes = label_codes(column)
+        labels, codes = label_codes(column, name)
         order, offsets, in_order = canonical_order(codes)
         return cls(order, offsets, labels, in_order)
 

@@ -115,7 +115,7 @@ class BaseRanker(BaseEstimator):
             Weight of a query in the mean, constant within a query.
         """
         scores = self.predict(X)
-        queries = read_queries(groups, len(scores))
+        queries = read_queries(groups, len(scores), depth=3)
         bound = self._reported_metric().bind(
             check_grades(y, queries), queries.offsets, queries.labels
         )
@@ -125,9 +125,12 @@ class BaseRanker(BaseEstimator):
     def _reported_metric(self) -> Metric:
         return NDCG(10) if self.metric is None else get_metric(self.metric)
 
-    def _read_table(self, X: Any, *, reset: bool = False) -> NDArray[np.floating]:
-        """Check X; with `reset`, remember its columns."""
+    def _read_table(
+        self, X: Any, *, reset: bool = False, name: str = "X"
+    ) -> NDArray[np.floating]:
+        """Check a table; with `reset`, remember its columns."""
         allow_nan = self.__sklearn_tags__().input_tags.allow_nan
+        _refuse_dates(X, name)
         try:
             table: NDArray[np.floating] = validate_data(
                 self,
@@ -139,13 +142,28 @@ class BaseRanker(BaseEstimator):
         except (TypeError, ValueError) as error:
             columns = _columns_without_numbers(X)
             if not columns:
-                raise
+                raise type(error)(f"{name}: {error}") from error
             raise ValueError(
-                f"X must be numeric, but {columns} are not; encode them first, with "
-                f"OrdinalEncoder or OneHotEncoder in a Pipeline, say ({error})"
+                f"{name} must be numeric, but {columns} are not; encode them first, "
+                f"with OrdinalEncoder or OneHotEncoder in a Pipeline, say ({error})"
             ) from error
-        _refuse_values(table, allow_nan=allow_nan)
+        _refuse_values(table, name, allow_nan=allow_nan)
         return table
+
+
+def _refuse_dates(X: Any, name: str) -> None:
+    """Raise a ValueError for dates, which numpy would turn into numbers in silence."""
+    if hasattr(X, "columns") and hasattr(X, "dtypes"):
+        dtypes = dict(zip(X.columns, X.dtypes, strict=True))
+    else:
+        dtypes = {"": getattr(X, "dtype", None)}
+    for column, kind in dtypes.items():
+        if any(word in str(kind).lower() for word in ("date", "time", "duration")):
+            of_column = f" in column {column!r}" if column else ""
+            raise ValueError(
+                f"{name} holds dates or times ({kind}){of_column}; turn them into "
+                "numbers that mean something first, an age in days, say"
+            )
 
 
 def _columns_without_numbers(X: Any) -> str:
@@ -161,7 +179,7 @@ def _columns_without_numbers(X: Any) -> str:
     return f"the columns {', '.join(names[:5])}" if names else ""
 
 
-def _refuse_values(table: NDArray[np.floating], *, allow_nan: bool) -> None:
+def _refuse_values(table: NDArray[np.floating], name: str, *, allow_nan: bool) -> None:
     """Raise a ValueError that names the first infinite (or missing) value."""
     # a sum is finite only if every value is: one cheap pass before the careful one
     with np.errstate(over="ignore", invalid="ignore"):
@@ -173,7 +191,7 @@ def _refuse_values(table: NDArray[np.floating], *, allow_nan: bool) -> None:
         value = table[row, column]
         what = "NaN" if np.isnan(value) else "infinity (inf)"
         raise ValueError(
-            f"Input X contains {what} at row {row}, column {column}; replace it before "
+            f"{name} contains {what} at row {row}, column {column}; replace it before "
             "ranking, by a large finite value or an imputer in a Pipeline, say"
         )
 

@@ -29,16 +29,21 @@ MISSING_GROUPS = (
 )
 
 
-def read_queries(groups: Any, n_documents: int, suffix: str = "") -> QueryGroups:
-    """Return the queries of the rows; warn, and take one query, without `groups`."""
+def read_queries(
+    groups: Any, n_documents: int, suffix: str = "", *, depth: int
+) -> QueryGroups:
+    """Return the queries of the rows; warn, and take one query, without `groups`.
+
+    `suffix` ends the name in messages, `depth` says how many calls above the user is.
+    """
     if groups is None:
         warnings.warn(
             MISSING_GROUPS.replace("groups", f"groups{suffix}", 1),
             MissingGroupsWarning,
-            stacklevel=4,
+            stacklevel=depth,
         )
         return QueryGroups.single(n_documents)
-    return QueryGroups.from_groups(groups, n_documents)
+    return QueryGroups.from_groups(groups, n_documents, f"groups{suffix}")
 
 
 @dataclass(frozen=True)
@@ -82,7 +87,7 @@ class GradedLists:
                 f"y{suffix} is None: a ranker requires y to be passed, but the target "
                 "y is None; give one relevance grade per row"
             )
-        queries = read_queries(groups, n_rows, suffix)
+        queries = read_queries(groups, n_rows, suffix, depth=4)
         return cls(
             X,
             queries.order,
@@ -103,6 +108,20 @@ class GradedLists:
         starts = self.offsets[:-1]
         highest = np.maximum.reduceat(self.grades, starts)
         return highest > np.minimum.reduceat(self.grades, starts)
+
+    def check_that_there_is_something_to_learn(self) -> None:
+        """Raise a ValueError unless a query of some weight has pairs."""
+        if not self.has_pairs.any():
+            raise ValueError(
+                "y has no query with two different grades (n_queries="
+                f"{self.n_queries}, n_samples={len(self.rows)}): there is no order to "
+                "learn; check y and groups"
+            )
+        if not self.weights[self.has_pairs].any():
+            raise ValueError(
+                "sample_weight is zero for every query with two different grades: "
+                "there is nothing to learn"
+            )
 
     def take(self, chosen: NDArray[np.bool_]) -> GradedLists:
         """Return some of the queries, given as a mask."""
@@ -128,4 +147,9 @@ class GradedLists:
         out = np.zeros(self.n_queries, dtype=np.bool_)
         drawn = np.random.default_rng([seed, 1]).permutation(self.n_queries)[:n_out]
         out[drawn] = True
+        if not self.weights[out].any():
+            raise ValueError(
+                "sample_weight is zero for all queries that were held out for early "
+                "stopping; give X_val, y_val and groups_val"
+            )
         return self.take(~out), self.take(out)

@@ -53,10 +53,13 @@ def check_ranges(estimator: Any, ranges: Iterable[Range]) -> None:
     """Raise a TypeError or ValueError that names the first parameter out of range."""
     for name, kind, low, high, closed, optional in ranges:
         value = getattr(estimator, name)
-        if not (optional and value is None):
-            check_scalar(
-                value, name, kind, min_val=low, max_val=high, include_boundaries=closed
-            )
+        if optional and value is None:
+            continue
+        check_scalar(
+            value, name, kind, min_val=low, max_val=high, include_boundaries=closed
+        )
+        if value != value:
+            raise ValueError(f"{name} must be a number, got {value}")
 
 
 def check_choice(estimator: Any, name: str, choices: tuple[Any, ...]) -> None:

@@ -77,7 +77,7 @@ class Progress:
     @property
     def best(self) -> int:
         """The step after which the validation score was best; the first of equals."""
-        best, highest = 0, -np.inf
+        best, highest = 0, -np.inf  # NaN is not higher
         for step, score in enumerate(self.validation_scores):
             if score > highest + self.tol:
                 best, highest = step, score
@@ -85,6 +85,6 @@ class Progress:
 
 
 def history(scores: NDArray[np.float64], n_steps: int) -> list[float]:
-    """Return the scores of a fit's first steps; NaN for those not scored then."""
-    known: list[float] = scores[: n_steps + 1].tolist()
-    return known + [np.nan] * (n_steps + 1 - len(known))
+    """Return the scores before a fit's first steps; NaN for those not scored then."""
+    known: list[float] = scores[:n_steps].tolist()
+    return known + [np.nan] * (n_steps - len(known))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, Literal
 
@@ -292,22 +291,24 @@ class LambdaMARTRanker(BaseRanker):
             table = self._read_table(X, reset=not grow_on)
             lists = GradedLists.read(table, y, groups, sample_weight)
             held_out = None
-            if X_val is not None and self.early_stopping is not False:
+            if X_val is not None:
                 held_out = GradedLists.read(
-                    self._read_table(X_val),
+                    self._read_table(X_val, name="X_val"),
                     y_val,
                     groups_val,
                     sample_weight_val,
                     "_val",
                 )
-            elif self.early_stopping is True:
-                lists, held_out = lists.split(self.validation_fraction, self._seed)
-            if not lists.has_pairs.any():
+            elif not (y_val is groups_val is sample_weight_val is None):
                 raise ValueError(
-                    "y has no query with two different grades (n_queries="
-                    f"{lists.n_queries}, n_samples={len(lists.rows)}): there is no "
-                    "order to learn; check y and groups"
+                    "X_val is None, but y_val, groups_val or sample_weight_val is not: "
+                    "give X_val with them"
                 )
+            elif self.early_stopping != "auto" and self.early_stopping:
+                lists, held_out = lists.split(self.validation_fraction, self._seed)
+            if not self.early_stopping:
+                held_out = None
+            lists.check_that_there_is_something_to_learn()
             with Team(effective_threads(self.n_jobs, table.size)) as team:
                 self._boost(lists, held_out, team, grow_on=grow_on)
         return self
@@ -327,9 +328,10 @@ class LambdaMARTRanker(BaseRanker):
                 learned.X, learned.rows, self.max_bins, self._seed, team
             )
             self.ensemble_ = TreeEnsemble.empty()
+            self.train_score_ = self.validation_score_ = np.empty(0)
         n_old = len(self.ensemble_)
         scores = self._scores(learned.X)[learned.rows]
-        progress = self._progress(lists, held_out, grow_on=grow_on)
+        progress = self._progress(lists, held_out)
         follow = self._follower(progress, lists, held_out, scores, team)
         boosting = self._boosting(n_features=len(self._mapper.edges))
         grown = boosting.trees(
@@ -343,8 +345,7 @@ class LambdaMARTRanker(BaseRanker):
             team,
         )
         trees: list[GrownTree] = []
-        if not grow_on:
-            progress.record(0)
+        progress.record(n_old)
         for tree in grown:
             trees.append(tree)
             follow(tree)
@@ -352,10 +353,8 @@ class LambdaMARTRanker(BaseRanker):
                 break
         self._keep(trees, progress)
 
-    def _progress(
-        self, lists: GradedLists, held_out: GradedLists | None, *, grow_on: bool
-    ) -> Progress:
-        """Prepare what is scored after each tree; grown on, with its history so far."""
+    def _progress(self, lists: GradedLists, held_out: GradedLists | None) -> Progress:
+        """Prepare what is scored after each tree, with the history so far."""
         metric = self._reported_metric()
         if self.scoring is not None:
             metric = get_metric(self.scoring)
@@ -368,8 +367,8 @@ class LambdaMARTRanker(BaseRanker):
             self.n_iter_no_change,
             self.tol,
             self.verbose,
-            history(self.train_score_, n_old) if grow_on else [],
-            history(self.validation_score_, n_old) if grow_on else [],
+            history(self.train_score_, n_old) if watched else [],
+            history(self.validation_score_, n_old) if held_out is not None else [],
         )
 
     def _follower(
@@ -382,6 +381,8 @@ class LambdaMARTRanker(BaseRanker):
     ) -> Callable[[GrownTree], None]:
         """Return what brings the watched scores up to date after each tree."""
         known = np.repeat(lists.has_pairs, np.diff(lists.offsets))
+        if progress.train is not None:
+            progress.train.scores[known] = scores
         if held_out is not None and progress.validation is not None:
             codes = self._mapper.transform(held_out.X, held_out.rows, team)
             rows = np.arange(len(held_out.rows), dtype=np.int32)
@@ -436,9 +437,8 @@ class LambdaMARTRanker(BaseRanker):
     def _lambdas(self, lists: GradedLists, team: Team) -> LambdaGradient:
         """Prepare the gradient, with the metric at a deeper cutoff than a small one."""
         metric = None if self.metric is None else get_metric(self.metric)
-        level = self.truncation_level
-        if metric is not None and metric.closed_form and metric.k is not None:
-            metric = replace(metric, k=max(metric.k, level or 1))
+        if metric is not None:
+            metric = metric.deepened(self.truncation_level)
         return LambdaGradient(
             lists.grades,
             lists.offsets,
@@ -506,3 +506,9 @@ class LambdaMARTRanker(BaseRanker):
         check_ranges(self, [at_least("max_features", 1) if whole else share])
         check_choice(self, "split_gain", ("second_order", "least_squares"))
         check_choice(self, "early_stopping", (True, False, "auto"))
+        for flag in ("distance_normalization", "query_normalization", "warm_start"):
+            check_choice(self, flag, (True, False))
+        if self.n_jobs == 0 or not isinstance(self.n_jobs, Integral | None):
+            raise ValueError(
+                f"n_jobs must be an integer but 0, or None: {self.n_jobs!r}"
+            )

@@ -123,10 +123,13 @@ def lambdas_in_order(
     return gradient * factor, hessian * factor
 
 
-def lambdas(scores, grades, metric, sigma, distance=False, query=False):
+def lambdas(
+    scores, grades, metric, sigma, distance=False, query=False, brute_force=True
+):
     """Gradient and hessian, the mean over all orders of equal documents."""
+    options = (metric, sigma, distance, query, brute_force)
     every = [
-        lambdas_in_order(scores, grades, order, metric, sigma, distance, query)
+        lambdas_in_order(scores, grades, order, *options)
         for order in orders_of_equals(scores, grades)
     ]
     gradient, hessian = np.mean(every, axis=0)

@@ -29,7 +29,7 @@ def table_of(values) -> np.ndarray:
     return np.asarray(values)[:, None]
 
 
-# --- edges ----------------------------------------------------------------------------
+# --- edges ------------------------------------------------------------------------
 
 
 @given(values=COLUMNS)
@@ -113,7 +113,7 @@ def test_the_largest_values_have_finite_edges():
     assert codes_by_counting(values, edges) == [0, 1, MISSING, 0]
 
 
-# --- codes ----------------------------------------------------------------------------
+# --- codes ------------------------------------------------------------------------
 
 
 @given(

@@ -40,7 +40,7 @@ def rows_of_leaves(grown: Grown) -> dict[int, list[int]]:
     return rows
 
 
-# --- best first -----------------------------------------------------------------------
+# --- best first -------------------------------------------------------------------
 
 
 @both_gains
@@ -72,7 +72,9 @@ def test_a_tree_is_grown_best_first(limits, l2, second_order):
 @both_gains
 def test_each_split_is_the_best_there_was(second_order):
     X, gradient, hessian = draw(n=100, n_features=20, seed=1)
-    tree = grow_on(X, gradient, hessian, max_leaf_nodes=15, second_order=second_order).tree
+    tree = grow_on(
+        X, gradient, hessian, max_leaf_nodes=15, second_order=second_order
+    ).tree
     # node numbers tell when a node came to be, and when it was split
     splits = np.flatnonzero(tree.feature >= 0)
     order = splits[np.argsort(tree.left[splits])]
@@ -84,7 +86,7 @@ def test_each_split_is_the_best_there_was(second_order):
         assert tree.gain[node] == max(tree.gain[other] for other in waiting)
 
 
-# --- sums -------------------------------------------------------------------------------
+# --- sums -------------------------------------------------------------------------
 
 
 @both_gains
@@ -100,7 +102,15 @@ def test_each_split_is_the_best_there_was(second_order):
     l2=st.sampled_from([0.0, 1.0]),
 )
 def test_leaves_part_the_rows_and_keep_to_the_limits(
-    second_order, seed, n, n_features, missing, max_leaf_nodes, max_depth, min_samples_leaf, l2
+    second_order,
+    seed,
+    n,
+    n_features,
+    missing,
+    max_leaf_nodes,
+    max_depth,
+    min_samples_leaf,
+    l2,
 ):
     X, gradient, hessian = draw(n, n_features, missing, seed)
     grown = grow_on(
@@ -130,7 +140,7 @@ def test_leaves_part_the_rows_and_keep_to_the_limits(
     assert (tree.gain[tree.feature < 0] == 0).all()
 
 
-# --- limits -----------------------------------------------------------------------------
+# --- limits -----------------------------------------------------------------------
 
 
 @both_gains
@@ -173,9 +183,7 @@ def test_a_leaf_of_exactly_min_samples_leaf_is_made(second_order):
 @pytest.mark.parametrize("n", [1, 2, 5, 9])
 def test_too_few_rows_make_a_single_leaf(n, second_order):
     X, gradient, hessian = draw(n)
-    grown = grow_on(
-        X, gradient, hessian, min_samples_leaf=5, second_order=second_order
-    )
+    grown = grow_on(X, gradient, hessian, min_samples_leaf=5, second_order=second_order)
     assert len(grown.tree.feature) == 1
     value = oracle.leaf_value(range(n), gradient, hessian, 0.0)
     np.testing.assert_allclose(grown.fitted, value, rtol=1e-12)
@@ -195,7 +203,9 @@ def test_growing_stops_when_nothing_gains(second_order):
 def test_rows_without_a_gradient_are_not_cut_from_each_other(second_order):
     X = np.arange(40.0)[:, None]
     gradient = np.where(X[:, 0] < 8, 1.0, 0.0)
-    grown = grow_on(X, gradient, np.ones(40), min_samples_leaf=8, second_order=second_order)
+    grown = grow_on(
+        X, gradient, np.ones(40), min_samples_leaf=8, second_order=second_order
+    )
     assert sorted(grown.tree.n_rows[grown.leaves]) == [8, 32]
 
 
@@ -221,7 +231,7 @@ def test_l2_shrinks_leaves_and_can_forbid_a_split():
     np.testing.assert_allclose(tight.fitted, -10.0 / (10.0 + 5.0), rtol=1e-14)
 
 
-# --- some of the rows, some of the columns ------------------------------------------------
+# --- some of the rows, some of the columns ----------------------------------------
 
 
 @both_gains
@@ -283,7 +293,7 @@ def test_noise_decides_between_columns_but_not_between_cuts_or_leaves():
     np.testing.assert_array_equal(turned.fitted, alone.fitted)
 
 
-# --- threads, and the order of rows -------------------------------------------------------
+# --- threads, and the order of rows -----------------------------------------------
 
 
 @both_gains

@@ -70,7 +70,7 @@ def draw(kind: str, n: int) -> tuple[np.ndarray, np.ndarray]:
 KINDS = ["normal", "one huge", "all equal", "all but equal", "tiny", "large"]
 
 
-# --- words ------------------------------------------------------------------------------
+# --- words ------------------------------------------------------------------------
 
 
 @both_gains
@@ -135,7 +135,7 @@ def test_the_scale_of_any_total_is_finite(total):
     assert scale_to_fit(2.0**20, 0.0) == 0.0
 
 
-# --- rounding ---------------------------------------------------------------------------
+# --- rounding ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("x", [0.01, 0.3, 1 / 3, 0.5, 0.99, -0.25, -7.7, 1234.5678])
@@ -145,9 +145,7 @@ def test_rounding_is_unbiased_over_rows(x):
     words = np.empty(n, dtype=np.int64)
     rows = np.arange(n, dtype=np.int32)
     for chosen in (rows, rows[::2], rows[1::2], rows[n // 3 :], rows[::7]):
-        pack_rows(
-            np.full(n, x), np.zeros(n), chosen, packing, 0, words[: len(chosen)]
-        )
+        pack_rows(np.full(n, x), np.zeros(n), chosen, packing, 0, words[: len(chosen)])
         total = unpack(int(words[: len(chosen)].sum()), packing)[0]
         # nearest rounding would be off by up to len(chosen) / 2; the golden sequence
         # visits every interval evenly up to a few
@@ -166,7 +164,7 @@ def test_rounding_is_unbiased_over_trees():
     np.testing.assert_allclose(totals / 500, gradient, atol=5 / 500)
 
 
-# --- histograms -------------------------------------------------------------------------
+# --- histograms -------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("chosen", ["all", "few", "none", "one"])
@@ -190,7 +188,7 @@ def test_a_histogram_is_a_sum_by_bin(chosen):
     np.testing.assert_array_equal(histogram, expected)
 
 
-# --- in a whole tree --------------------------------------------------------------------
+# --- in a whole tree --------------------------------------------------------------
 
 
 @both_gains

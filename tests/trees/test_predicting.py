@@ -43,7 +43,7 @@ def joined(grown: list[Grown], rate=0.1) -> TreeEnsemble:
     return TreeEnsemble.from_grown([g.tree for g in grown], grown[0].mapper, rate)
 
 
-# --- raw and binned -----------------------------------------------------------------------
+# --- raw and binned ---------------------------------------------------------------
 
 
 @settings(max_examples=60)
@@ -66,7 +66,11 @@ def test_a_training_row_reaches_the_same_leaf_by_value_as_by_bin(X, seed, max_bi
     rng = np.random.default_rng(seed)
     n = len(X)
     grown = grow_on(
-        X, rng.normal(size=n), rng.uniform(0.1, 1, n), max_leaf_nodes=8, max_bins=max_bins
+        X,
+        rng.normal(size=n),
+        rng.uniform(0.1, 1, n),
+        max_leaf_nodes=8,
+        max_bins=max_bins,
     )
     raw = grown.ensemble.predict(X, ALONE)
     np.testing.assert_array_equal(raw, grown.fitted)
@@ -136,7 +140,7 @@ def test_a_threshold_lies_halfway_between_two_values():
     assert grown.ensemble.threshold[0] == 2.0
 
 
-# --- sums of trees ------------------------------------------------------------------------
+# --- sums of trees ----------------------------------------------------------------
 
 
 def test_an_ensemble_is_the_sum_of_its_trees_in_order():
@@ -165,9 +169,7 @@ def test_stages_are_sums_of_the_first_trees():
     stages = list(ensemble.staged_predict(X, ALONE))
     assert len(stages) == len(ensemble) == len(grown)
     for n_trees, stage in enumerate(stages, 1):
-        np.testing.assert_array_equal(
-            stage, joined(grown[:n_trees]).predict(X, ALONE)
-        )
+        np.testing.assert_array_equal(stage, joined(grown[:n_trees]).predict(X, ALONE))
     assert len({id(stage) for stage in stages}) == len(stages)
 
 

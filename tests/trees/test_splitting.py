@@ -18,7 +18,7 @@ both_gains = pytest.mark.parametrize("second_order", [False, True])
 
 
 def search(column, gradient, hessian, *, second_order, l2=0.0, min_samples_leaf=1):
-    """Best cut of a column of bins (NaN: missing): gain in the gradients' units, cut."""
+    """Gain, in the gradients' units, and best cut of a column of bins, NaN missing."""
     codes = np.where(np.isnan(column), MISSING, column).astype(np.int64)
     rows = np.arange(len(column), dtype=np.int32)
     packing = choose_packing(
@@ -105,7 +105,9 @@ def test_no_cut_gains_more_than_the_one_found(data, second_order):
 @pytest.mark.parametrize("l2", [0.0, 1.0])
 @pytest.mark.parametrize("min_samples_leaf", [1, 3])
 @pytest.mark.parametrize("missing", [0.0, 0.3])
-def test_the_best_of_several_columns_is_cut(missing, min_samples_leaf, l2, second_order):
+def test_the_best_of_several_columns_is_cut(
+    missing, min_samples_leaf, l2, second_order
+):
     rng = np.random.default_rng(0)
     for _ in range(10):
         X = rng.normal(size=(12, 3)).round(1)
@@ -113,7 +115,12 @@ def test_the_best_of_several_columns_is_cut(missing, min_samples_leaf, l2, secon
         gradient, hessian = rng.normal(size=12), rng.uniform(0.2, 1, 12)
         weight = hessian if second_order else np.ones(12)
         gained, cut = oracle.best_cut(
-            X, range(12), gradient, weight, l2 if second_order else 0.0, min_samples_leaf
+            X,
+            range(12),
+            gradient,
+            weight,
+            l2 if second_order else 0.0,
+            min_samples_leaf,
         )
         grown = grow_on(
             X,
@@ -165,7 +172,7 @@ def test_least_squares_splits_look_at_no_hessian():
         np.testing.assert_array_equal(getattr(trees[0], name), getattr(trees[1], name))
 
 
-# --- missing values -----------------------------------------------------------------
+# --- missing values ---------------------------------------------------------------
 
 
 @both_gains
@@ -199,7 +206,7 @@ def test_without_missing_values_they_will_go_with_the_majority(larger, second_or
     assert cut == oracle.Cut(0, 0.0, larger == "left")
 
 
-# --- no cut -------------------------------------------------------------------------
+# --- no cut -----------------------------------------------------------------------
 
 
 @both_gains

@@ -1,0 +1,102 @@
+"""One tree of ours beside one of LightGBM's, on the same gradients and hessians."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sklearn_ltr._compile import INTERPRETED
+from sklearn_ltr.lambdas import compute_lambdas
+from sklearn_ltr.queries import QueryGroups
+from tests.trees import Grown, grow_on
+
+lightgbm = pytest.importorskip("lightgbm")
+
+
+def theirs(X, gradient, hessian, **options) -> np.ndarray:
+    """Predictions of LightGBM's tree on the training rows."""
+    parameters = {
+        "objective": lambda scores, data: (gradient, hessian),
+        "learning_rate": 1.0,
+        "min_sum_hessian_in_leaf": 0.0,
+        "min_data_in_bin": 1,  # every distinct value its own bin, as here
+        "min_data_in_leaf": 0,  # counted by hessians, which is exact where all are 1
+        "feature_pre_filter": False,
+        "num_threads": 1,
+        "verbosity": -1,
+    } | options
+    data = lightgbm.Dataset(X, label=np.zeros(len(X)))
+    return lightgbm.train(parameters, data, num_boost_round=1).predict(X)
+
+
+def draw(missing: float, n: int, seed: int = 0):
+    """Columns of few values, and gradients that follow them."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(-9, 10, (n, 5)).astype(np.float64)
+    X[rng.uniform(size=X.shape) < missing] = np.nan
+    signal = np.nan_to_num(X) @ [-0.2, 0.1, 0.05, 0, 0] + np.isnan(X[:, 1])
+    return X, rng.normal(size=n) + signal, rng.uniform(0.5, 1.0, n)
+
+
+def assert_the_same_tree(ours: Grown, predictions: np.ndarray) -> None:
+    # LightGBM keeps gradients in float32
+    np.testing.assert_allclose(ours.fitted, predictions, rtol=1e-5, atol=1e-6)
+    assert len(np.unique(predictions)) == len(ours.leaves)
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+@pytest.mark.parametrize("l2", [0.0, 3.0])
+@pytest.mark.parametrize(
+    ("max_leaf_nodes", "max_depth"), [(2, None), (8, None), (31, 3), (12, 4)]
+)
+def test_second_order_trees_are_alike(max_leaf_nodes, max_depth, l2, missing):
+    # leaves stay large: LightGBM estimates counts, and shuns leaves of few rows
+    X, gradient, hessian = draw(missing, n=1000 if INTERPRETED else 4000)
+    ours = grow_on(
+        X,
+        gradient,
+        hessian,
+        max_leaf_nodes=max_leaf_nodes,
+        max_depth=2**31 if max_depth is None else max_depth,
+        l2=l2,
+    )
+    predictions = theirs(
+        X,
+        gradient,
+        hessian,
+        num_leaves=max_leaf_nodes,
+        max_depth=max_depth or -1,
+        lambda_l2=l2,
+    )
+    assert_the_same_tree(ours, predictions)
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+@pytest.mark.parametrize("min_samples_leaf", [4, 25])
+def test_least_squares_trees_are_alike(min_samples_leaf, missing):
+    """Hessians of 1 make their gain least squares, and leaves the mean gradient."""
+    X, gradient, _ = draw(missing, n=300, seed=1)
+    hessian = np.ones(len(X))
+    limits = {"max_leaf_nodes": 12, "min_samples_leaf": min_samples_leaf}
+    ours = grow_on(X, gradient, hessian, second_order=False, **limits)
+    predictions = theirs(
+        X, gradient, hessian, num_leaves=12, min_data_in_leaf=min_samples_leaf
+    )
+    assert_the_same_tree(ours, predictions)
+
+
+@pytest.mark.parametrize("metric", ["ndcg@10", None])
+def test_trees_on_lambdas_are_alike(metric):
+    rng = np.random.default_rng(2)
+    groups = np.repeat(np.arange(40), 12)
+    X = rng.integers(0, 20, (480, 6)).astype(np.float64)
+    y = np.clip(X[:, 0] / 5 + rng.normal(size=480), 0, 4).round()
+    scores = rng.normal(size=480)
+    queries = QueryGroups.from_groups(groups, 480)
+    gradient, hessian = compute_lambdas(scores, y, queries, metric)
+    # documents without a pair have neither, and LightGBM's sums no weight at all
+    used = hessian > 0
+    X, gradient, hessian = X[used], gradient[used], hessian[used]
+    ours = grow_on(X, gradient, hessian, max_leaf_nodes=10)
+    predictions = theirs(X, gradient, hessian, num_leaves=10)
+    assert_the_same_tree(ours, predictions)

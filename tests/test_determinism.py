@@ -1,0 +1,207 @@
+"""The same bytes of model, whoever fits it: threads, processes, or several at once."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import pickle
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import joblib
+import numpy as np
+import pytest
+
+from sklearn_ltr import LambdaMARTRanker
+from sklearn_ltr._compile import INTERPRETED, Team, effective_threads
+
+MODES = {
+    "default": {},
+    "report": {
+        "split_gain": "least_squares",
+        "split_noise": 0.0,
+        "truncation_level": None,
+        "distance_normalization": False,
+        "query_normalization": False,
+    },
+    "drawn": {"subsample": 0.6, "max_features": 0.5, "early_stopping": True},
+    "without a metric": {"metric": None},
+}
+SECONDS = 120  # a process that takes longer hangs
+
+N_QUERIES = 20 if INTERPRETED else 400  # enough rows to be moved by several threads
+
+
+def model(mode: str = "default", n_jobs: int | None = 1, seed: int = 0) -> bytes:
+    """Fit, and return the model with its scores as bytes."""
+    rng = np.random.default_rng(seed)
+    groups = np.repeat(np.arange(N_QUERIES), rng.integers(2, 25, N_QUERIES))
+    X = rng.normal(size=(len(groups), 20)).astype(np.float32)
+    X[rng.uniform(size=X.shape) < 0.05] = np.nan
+    y = np.clip(np.nan_to_num(X[:, 0]) + rng.normal(size=len(groups)), 0, 3).round()
+    ranker = LambdaMARTRanker(
+        n_estimators=3 if INTERPRETED else 6,
+        max_leaf_nodes=8,
+        min_samples_leaf=3,
+        max_bins=32,
+        random_state=0,
+        n_jobs=n_jobs,
+        **MODES[mode],
+    )
+    ranker.fit(X, y, groups=groups)
+    return pickle.dumps((ranker.ensemble_, ranker.train_score_, ranker.predict(X)))
+
+
+def model_sent(connection) -> None:
+    """What a child process does: fit with two threads and send the model."""
+    connection.send(model(n_jobs=2))
+    connection.close()
+
+
+def model_of_child(context: str) -> bytes:
+    """Fit in a child process; fail instead of waiting for one that hangs or dies."""
+    start = multiprocessing.get_context(context)
+    here, there = start.Pipe(duplex=False)
+    child = start.Process(target=model_sent, args=(there,))
+    child.start()
+    there.close()
+    try:
+        assert here.poll(SECONDS), f"the child of {context} hangs"
+        return here.recv()
+    except EOFError:
+        child.join()
+        pytest.fail(f"the child of {context} died with exit code {child.exitcode}")
+    finally:
+        child.kill()
+        child.join()
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_number_of_threads_does_not_matter(mode):
+    assert len({model(mode, n_jobs) for n_jobs in (1, 2, 3, 4, None, -1)}) == 1
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_python_threads_may_fit_at_once(n_jobs):
+    expected = [model(mode) for mode in MODES]
+    barrier = threading.Barrier(len(MODES))
+
+    def together(mode):
+        barrier.wait(SECONDS)
+        return model(mode, n_jobs)
+
+    with ThreadPoolExecutor(len(MODES)) as pool:
+        assert list(pool.map(together, MODES)) == expected
+
+
+def test_joblib_threads_give_the_same_model():
+    expected = model()
+    parallel = joblib.Parallel(n_jobs=2, backend="threading")
+    assert (
+        parallel(joblib.delayed(model)(n_jobs=n) for n in (None, 2)) == [expected] * 2
+    )
+
+
+needs_fork = pytest.mark.skipif(
+    sys.platform != "linux", reason="only Linux forks safely"
+)
+# Python 3.12 warns of any fork of a process with threads; scikit-learn's users fork
+allow_fork = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+
+
+@needs_fork
+@allow_fork
+def test_a_forked_child_of_a_process_that_has_fitted_gives_the_same_model():
+    expected = model(n_jobs=2)
+    assert model_of_child("fork") == expected
+
+
+@needs_fork
+@allow_fork
+def test_a_child_forked_in_the_middle_of_a_fit_gives_the_same_model():
+    expected = model()
+    stop = threading.Event()
+
+    def keep_fitting():
+        while not stop.is_set():
+            model(n_jobs=2)
+
+    other = threading.Thread(target=keep_fitting)
+    other.start()
+    try:
+        assert model_of_child("fork") == expected
+    finally:
+        stop.set()
+        other.join()
+
+
+@needs_fork
+@allow_fork
+def test_a_bare_fork_may_predict_and_fit():
+    expected = model(n_jobs=2)
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            status = int(model(n_jobs=2) != expected)
+        finally:
+            os._exit(status)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_a_spawned_child_gives_the_same_model():
+    assert model_of_child("spawn") == model()
+
+
+def test_joblib_processes_give_the_same_model():
+    expected = model()
+    parallel = joblib.Parallel(n_jobs=2, backend="loky")
+    assert (
+        parallel(joblib.delayed(model)(n_jobs=n) for n in (None, 2)) == [expected] * 2
+    )
+
+
+# --- the threads themselves -------------------------------------------------------
+
+
+def test_n_jobs_is_counted_as_joblib_counts():
+    if INTERPRETED:
+        assert effective_threads(4) == 1
+        return
+    assert [effective_threads(n) for n in (1, 2, 7)] == [1, 2, 7]
+    assert 1 <= effective_threads(None) <= joblib.cpu_count()
+    assert effective_threads(-1) == effective_threads(None)
+    assert effective_threads(-joblib.cpu_count() - 5) == 1
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 5])
+def test_a_team_calls_a_function_once_in_each_thread(n_threads):
+    seen, names = [], set()
+
+    def note(thread, *arguments):
+        seen.append((thread, *arguments))
+        names.add(threading.get_ident())
+
+    with Team(n_threads) as team:
+        for _ in range(3):
+            team.run(note, "a", 1)
+    expected = [(thread, "a", 1) for thread in range(n_threads)] * 3
+    assert sorted(seen) == sorted(expected)
+    assert len(names) <= n_threads
+
+
+@pytest.mark.parametrize("failing", [0, 1])
+def test_what_a_thread_raises_reaches_the_caller(failing):
+    def fail(thread):
+        if thread == failing:
+            raise RuntimeError(f"thread {thread}")
+
+    with pytest.raises(RuntimeError, match=f"thread {failing}"), Team(2) as team:
+        team.run(fail)
+
+
+def test_no_thread_is_left_behind():
+    before = threading.active_count()
+    model(n_jobs=4)
+    assert threading.active_count() == before

@@ -1,0 +1,1129 @@
+"""LambdaMART through its public face."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import sys
+import threading
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, GroupKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import get_tags
+
+from sklearn_ltr import LambdaMARTRanker
+from sklearn_ltr.metrics import ERR, MAP, NDCG, Metric, get_metric
+from sklearn_ltr.rankers import MissingGroupsWarning
+
+NAN, INF = float("nan"), float("inf")
+REPORT = {
+    "split_gain": "least_squares",
+    "split_noise": 0.0,
+    "truncation_level": None,
+    "distance_normalization": False,
+    "query_normalization": False,
+}
+both_modes = pytest.mark.parametrize("mode", [{}, REPORT], ids=["default", "report"])
+
+
+@dataclass
+class Lists:
+    X: np.ndarray
+    y: np.ndarray
+    groups: np.ndarray
+
+    def __iter__(self):
+        return iter((self.X, self.y))
+
+    def take(self, rows) -> Lists:
+        return Lists(self.X[rows], self.y[rows], self.groups[rows])
+
+
+def draw(n_queries=20, longest=10, n_features=4, seed=0, decimals=1) -> Lists:
+    """Interleaved queries whose grades follow the first column, with noise."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(2, longest + 1, n_queries)
+    groups = rng.permutation(np.repeat(np.arange(n_queries), sizes))
+    X = rng.normal(size=(len(groups), n_features)).round(decimals)
+    y = np.clip((X[:, 0] + 0.5 * rng.normal(size=len(groups)) + 1).round(), 0, 3)
+    return Lists(X, y, groups)
+
+
+DATA = draw()
+VALIDATION = draw(12, seed=1)
+
+
+def small(**options) -> LambdaMARTRanker:
+    """A ranker that learns in no time."""
+    quick = {
+        "n_estimators": 6,
+        "max_leaf_nodes": 5,
+        "min_samples_leaf": 3,
+        "max_bins": 16,
+        "random_state": 0,
+        "n_jobs": 1,
+    }
+    return LambdaMARTRanker(**(quick | options))
+
+
+def fitted(data: Lists = DATA, weight=None, **options) -> LambdaMARTRanker:
+    return small(**options).fit(*data, groups=data.groups, sample_weight=weight)
+
+
+def validated(
+    data: Lists = DATA, val: Lists = VALIDATION, **options
+) -> LambdaMARTRanker:
+    return small(**options).fit(*data, groups=data.groups, **of_val(val))
+
+
+def of_val(val: Lists = VALIDATION) -> dict:
+    return {"X_val": val.X, "y_val": val.y, "groups_val": val.groups}
+
+
+def model(ranker: LambdaMARTRanker) -> bytes:
+    return pickle.dumps(ranker.ensemble_)
+
+
+# --- it learns --------------------------------------------------------------------
+
+
+@both_modes
+@pytest.mark.parametrize("metric", ["ndcg", "map", "err", None])
+def test_a_separable_toy_is_ranked_perfectly(metric, mode):
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(8), 6)
+    y = np.tile([0, 0, 1, 1, 2, 2], 8)
+    X = np.column_stack([rng.normal(size=48).round(1), y + rng.uniform(0, 0.9, 48)])
+    ranker = small(
+        metric=metric, n_estimators=15, learning_rate=0.5, min_samples_leaf=1, **mode
+    )
+    ranker.fit(X, y, groups=groups)
+    measure = NDCG() if metric is None else get_metric(metric)
+    perfect = measure(y, y, groups=groups)
+    score = measure(y, ranker.predict(X), groups=groups)
+    assert score == pytest.approx(perfect, abs=1e-12)
+
+
+@pytest.mark.parametrize("metric", ["ndcg", None])
+@both_modes
+def test_training_a_separable_toy_for_ever_stays_finite(mode, metric):
+    # a pair grows apart by about 8 with every tree, until its lambda vanishes
+    X, y = np.arange(10.0)[:, None], (np.arange(10) >= 5).astype(int)
+    ranker = small(
+        metric=metric, n_estimators=250, learning_rate=4.0, max_leaf_nodes=2,
+        min_samples_leaf=1, **mode,
+    )  # fmt: skip
+    ranker.fit(X, y, groups=np.zeros(10))
+    scores = ranker.predict(X)
+    assert np.isfinite(scores).all()
+    assert scores[:5].max() < scores[5:].min()
+    assert ranker.feature_importances_.tolist() == [1.0]
+
+
+@pytest.mark.parametrize(
+    "metric",
+    ["ndcg", "ndcg@3", "dcg@5", "cg@3", "map", "mrr@10", "err", "precision@2",
+     "recall@2", "hit_rate@2", MAP(3, relevant_from=2), NDCG(gain="linear"),
+     ERR(max_grade=4), None],
+)  # fmt: skip
+@both_modes
+def test_every_metric_trains(metric, mode):
+    ranker = fitted(metric=metric, **mode)
+    assert len(ranker.ensemble_) == 6
+    assert np.isfinite(ranker.predict(DATA.X)).all()
+    measure = NDCG(10) if metric is None else get_metric(metric)
+    worst = measure(DATA.y, np.zeros(len(DATA.y)), groups=DATA.groups)
+    assert ranker.score(*DATA, groups=DATA.groups) > worst
+
+
+class NDCGOfAUser(Metric):
+    def value(self, ranked_grades):
+        discount = 1 / np.log2(np.arange(len(ranked_grades)) + 2)
+        gains = 2.0**ranked_grades - 1
+        return gains @ discount / (np.sort(gains)[::-1] @ discount)
+
+
+@both_modes
+def test_a_metric_of_the_user_trains_like_its_closed_form(mode):
+    own, built_in = fitted(metric=NDCGOfAUser(), **mode), fitted(metric="ndcg", **mode)
+    # deltas differ by some ulp, and no two cuts here are that close
+    np.testing.assert_allclose(own.predict(DATA.X), built_in.predict(DATA.X), rtol=1e-6)
+    score = own.score(*DATA, groups=DATA.groups)
+    assert score == pytest.approx(built_in.score(*DATA, groups=DATA.groups), rel=1e-12)
+
+
+def test_the_first_tree_makes_newton_steps_on_the_lambdas():
+    """Section 7 of the report, on one query and one cut, worked out by hand.
+
+    At equal scores rho = 1/2; the lower grade stands first, so a swap changes NDCG by
+    1 - 1 / log2(3), twice for the two pairs of the two queries.
+    """
+    X, y = np.array([[0.0], [1.0], [0.0], [1.0]]), np.array([0, 1, 0, 1])
+    ranker = small(
+        metric="ndcg", n_estimators=1, learning_rate=1.0, min_samples_leaf=1, **REPORT
+    )
+    scores = ranker.fit(X, y, groups=[0, 0, 1, 1]).predict(X)
+    # gradient: delta / 2, hessian: delta / 4 of each document
+    np.testing.assert_allclose(scores, [-2, 2, -2, 2], rtol=1e-14)
+
+
+# --- parameters do what they say --------------------------------------------------
+
+
+@both_modes
+@pytest.mark.parametrize("metric", ["ndcg@3", "map", None])
+@pytest.mark.parametrize("sigma", [0.25, 2.0, 64.0])
+def test_sigma_only_scales_the_scores(mode, metric, sigma):
+    # the report's section 7; a power of two changes no digit
+    one = fitted(metric=metric, **mode)
+    other = fitted(metric=metric, sigma=sigma, **mode)
+    np.testing.assert_array_equal(other.predict(DATA.X) * sigma, one.predict(DATA.X))
+    np.testing.assert_array_equal(other.ensemble_.feature, one.ensemble_.feature)
+    np.testing.assert_array_equal(other.ensemble_.threshold, one.ensemble_.threshold)
+
+
+def test_a_sigma_that_is_no_power_of_two_scales_up_to_rounding():
+    one, other = fitted(), fitted(sigma=3.0)
+    np.testing.assert_allclose(
+        other.predict(DATA.X) * 3, one.predict(DATA.X), rtol=1e-6
+    )
+
+
+def sizes_of_trees(ranker) -> list[int]:
+    """Number of leaves of each tree."""
+    bounds = [*ranker.ensemble_.first_node, len(ranker.ensemble_.feature)]
+    return [(b - a + 1) // 2 for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+
+
+def rows_of_trees(ranker) -> np.ndarray:
+    """Number of training rows of each tree."""
+    return np.add.reduceat(ranker.ensemble_.n_rows, ranker.ensemble_.first_node)
+
+
+@both_modes
+def test_the_limits_of_a_tree_are_kept(mode):
+    ranker = fitted(max_leaf_nodes=7, min_samples_leaf=2, **mode)
+    assert max(sizes_of_trees(ranker)) == 7
+    ranker = fitted(max_depth=1, **mode)
+    assert set(sizes_of_trees(ranker)) == {2}
+    ranker = fitted(min_samples_leaf=11, max_leaf_nodes=50, **mode)
+    leaves = ranker.ensemble_.feature < 0
+    assert ranker.ensemble_.n_rows[leaves].min() >= 11
+    assert len(ranker.ensemble_) == ranker.n_iter_ == 6
+
+
+def test_documents_of_queries_without_pairs_are_not_counted():
+    alone = DATA.take(DATA.groups < 3)
+    equal = DATA.take(DATA.groups >= 3)
+    equal.y[:] = 1.0
+    data = Lists(*(np.concatenate(pair) for pair in (
+        (alone.X, equal.X), (alone.y, equal.y), (alone.groups, equal.groups)
+    )))  # fmt: skip
+    with_pairs = [g for g in range(3) if len(set(alone.y[alone.groups == g])) > 1]
+    expected = np.isin(alone.groups, with_pairs).sum()
+    assert (rows_of_trees(fitted(data)) == expected).all()
+    np.testing.assert_array_equal(
+        fitted(data).predict(DATA.X), fitted(alone).predict(DATA.X)
+    )
+
+
+def test_trees_draw_whole_queries():
+    groups = np.repeat(np.arange(10), 7)
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(70, 3)).round(1), np.tile([0, 1, 0, 2, 0, 1, 0], 10)
+    for share, n_drawn in ((0.5, 5), (0.31, 3), (0.01, 1), (1.0, 10)):
+        ranker = fitted(Lists(X, y, groups), subsample=share, n_estimators=4)
+        assert rows_of_trees(ranker).tolist() == [7 * n_drawn] * 4
+
+
+@pytest.mark.parametrize(
+    "random", [{"subsample": 0.5}, {"max_features": 0.5}, {"split_noise": 1.0}]
+)
+def test_what_is_drawn_follows_from_random_state(random):
+    random = {"split_noise": 0.0} | random
+    one = model(fitted(random_state=3, **random))
+    assert model(fitted(random_state=3, **random)) == one
+    assert model(fitted(random_state=np.random.RandomState(3), **random)) == one
+    assert model(fitted(random_state=4, **random)) != one
+    assert model(fitted(random_state=3, split_noise=0.0)) != one
+
+
+@both_modes
+def test_without_draws_random_state_does_not_matter(mode):
+    mode = mode | {"split_noise": 0.0}
+    one, other = fitted(random_state=1, **mode), fitted(random_state=None, **mode)
+    assert model(one) == model(other)
+
+
+@pytest.mark.parametrize(
+    ("max_features", "most"), [(1, 1), (2, 2), (4, 4), (0.25, 1), (0.5, 2), (0.01, 1)]
+)
+def test_a_tree_cuts_only_the_columns_drawn_for_it(max_features, most):
+    ensemble = fitted(max_features=max_features, n_estimators=12).ensemble_
+    drawn = [
+        set(tree.feature[tree.feature >= 0])
+        for tree in (ensemble.part(t, t + 1) for t in range(12))
+    ]
+    assert max(map(len, drawn)) <= most
+    assert set.union(*drawn) == {0, 1, 2, 3}
+
+
+def test_the_truncation_level_deepens_a_small_cutoff_only():
+    def same(one, other):
+        return model(fitted(**one)) == model(fitted(**other))
+
+    assert same(
+        {"metric": "ndcg@3", "truncation_level": 6},
+        {"metric": "ndcg@6"} | {"truncation_level": None},
+    )
+    assert same(
+        {"metric": "ndcg@6", "truncation_level": 3},
+        {"metric": "ndcg@6", "truncation_level": None},
+    )
+    assert same(
+        {"metric": "ndcg", "truncation_level": 3},
+        {"metric": "ndcg", "truncation_level": None},
+    )
+    assert not same(
+        {"metric": "ndcg@3", "truncation_level": 6},
+        {"metric": "ndcg@3", "truncation_level": None},
+    )
+    # and what is reported is not touched by it
+    ranker = fitted(metric="ndcg@3", truncation_level=6)
+    expected = NDCG(3)(DATA.y, ranker.predict(DATA.X), groups=DATA.groups)
+    assert ranker.score(*DATA, groups=DATA.groups) == expected
+
+
+def test_l2_and_the_learning_rate_shrink_the_scores():
+    one = fitted(n_estimators=1)
+    np.testing.assert_allclose(
+        fitted(n_estimators=1, learning_rate=0.2).predict(DATA.X),
+        2 * one.predict(DATA.X),
+        rtol=1e-14,
+    )
+    regular = fitted(n_estimators=1, l2_regularization=50.0, max_leaf_nodes=2)
+    plain = fitted(n_estimators=1, max_leaf_nodes=2)
+    assert np.abs(regular.predict(DATA.X)).max() < np.abs(plain.predict(DATA.X)).max()
+
+
+# --- what must not matter ---------------------------------------------------------
+
+
+@both_modes
+def test_the_interleaving_of_queries_does_not_matter(mode):
+    expected = model(fitted(**mode))
+    order = np.argsort(DATA.groups, kind="stable")
+    assert model(fitted(DATA.take(order), **mode)) == expected
+    backwards = np.argsort(-DATA.groups, kind="stable")
+    assert model(fitted(DATA.take(backwards), **mode)) == expected
+
+
+@both_modes
+def test_the_order_of_the_rows_of_a_query_does_not_matter(mode):
+    shuffle = np.random.default_rng(5).permutation(len(DATA.y))
+    one, other = fitted(**mode), fitted(DATA.take(shuffle), **mode)
+    # sums and roundings differ, and no two cuts here are that close
+    np.testing.assert_allclose(other.predict(DATA.X), one.predict(DATA.X), rtol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["strings", "tuples", "floats", "series"])
+def test_what_the_queries_are_called_does_not_matter(kind):
+    names = {
+        "strings": [f"query {g:02}" for g in DATA.groups],
+        "tuples": [("q", int(g)) for g in DATA.groups],
+        "floats": DATA.groups / 7 - 1,
+        "series": pd.Series(DATA.groups, index=np.arange(len(DATA.y)) + 5),
+    }[kind]
+    assert model(fitted(Lists(DATA.X, DATA.y, names))) == model(fitted())
+
+
+def test_the_form_of_the_table_does_not_matter():
+    expected = model(fitted())
+    X = DATA.X.round(1)
+    tables = [
+        np.asfortranarray(X),
+        np.repeat(X, 2, axis=0)[::2],
+        X.tolist(),
+        pd.DataFrame(X),
+    ]
+    for table in tables:
+        ranker = fitted(Lists(table, DATA.y, DATA.groups))
+        assert model(ranker) == expected
+        np.testing.assert_array_equal(ranker.predict(table), ranker.predict(X))
+
+
+def test_float32_is_as_good_as_float64_where_it_holds_the_values():
+    X = (DATA.X * 8).round() / 8
+    one = fitted(Lists(X, DATA.y, DATA.groups))
+    other = fitted(Lists(X.astype(np.float32), DATA.y, DATA.groups))
+    assert model(one) == model(other)
+    np.testing.assert_array_equal(one.predict(X), other.predict(X.astype(np.float32)))
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint8, np.bool_])
+def test_integer_and_boolean_columns_are_numbers(dtype):
+    X = np.abs(DATA.X * (1 if dtype is np.bool_ else 10)).astype(dtype)
+    one = fitted(Lists(X, DATA.y.astype(int), DATA.groups))
+    assert model(one) == model(fitted(Lists(X.astype(float), DATA.y, DATA.groups)))
+    np.testing.assert_array_equal(one.predict(X), one.predict(X.astype(float)))
+
+
+def test_nothing_that_is_passed_is_changed():
+    data = [DATA.X.copy(), DATA.y.copy(), DATA.groups.copy(), np.ones(len(DATA.y))]
+    for array in data:
+        array.flags.writeable = False
+    X, y, groups, weight = data
+    ranker = small(early_stopping=True).fit(X, y, groups=groups, sample_weight=weight)
+    ranker.predict(X)
+    ranker.score(X, y, groups=groups, sample_weight=weight)
+    ranker.rank(X, groups=groups)
+    np.testing.assert_array_equal(X, DATA.X)
+
+
+# --- awkward data -----------------------------------------------------------------
+
+
+def test_missing_values_are_learned_from():
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(10), 6)
+    y = np.tile([0, 1, 0, 1, 0, 1], 10)
+    X = np.column_stack([np.where(y == 1, NAN, rng.normal(size=60)), np.full(60, NAN)])
+    ranker = fitted(Lists(X, y, groups))
+    assert ranker.score(X, y, groups=groups) == 1.0
+    assert ranker.feature_importances_.tolist() == [1.0, 0.0]
+    assert np.isfinite(ranker.predict(np.full((3, 2), NAN))).all()
+
+
+def test_queries_without_pairs_do_no_harm():
+    single = Lists(DATA.X[:5], DATA.y[:5], np.arange(100, 105))
+    equal = Lists(DATA.X[5:15], np.full(10, 2.0), np.repeat([200, 201], 5))
+    nothing = Lists(DATA.X[5:15], np.zeros(10), np.repeat([300, 301], 5))
+    parts = [DATA, single, equal, nothing]
+    data = Lists(
+        np.concatenate([part.X for part in parts]),
+        np.concatenate([part.y for part in parts]),
+        np.concatenate([part.groups for part in parts]),
+    )
+    np.testing.assert_array_equal(
+        fitted(data).predict(DATA.X), fitted().predict(DATA.X)
+    )
+    ranker = fitted(data, verbose=100)
+    stages = [np.zeros(len(data.y)), *ranker.staged_predict(data.X)]
+    expected = [NDCG(10)(data.y, s, groups=data.groups) for s in stages]
+    np.testing.assert_allclose(ranker.train_score_, expected, rtol=1e-14)
+
+
+def test_large_but_finite_features_are_learned_from():
+    largest = np.finfo(np.float64).max
+    X = np.where(DATA.y > 1, largest, -largest)[:, None]
+    ranker = fitted(Lists(X, DATA.y, DATA.groups))
+    assert set(ranker.predict(X[DATA.y > 1])) != set(ranker.predict(X[DATA.y <= 1]))
+
+
+def test_real_grades_are_legal():
+    ranker = fitted(Lists(DATA.X, DATA.y / 3 + 0.25, DATA.groups))
+    assert np.isfinite(ranker.predict(DATA.X)).all()
+
+
+def test_a_single_query_of_two_documents_is_enough():
+    ranker = small(min_samples_leaf=1).fit([[0], [1]], [0, 1], groups=[7, 7])
+    low, high = ranker.predict([[0], [1]])
+    assert low < high
+
+
+def test_a_constant_table_makes_a_constant_model():
+    ranker = fitted(Lists(np.ones((len(DATA.y), 2)), DATA.y, DATA.groups))
+    assert len(set(ranker.predict([[1, 1], [0, 5]]))) == 1
+    assert ranker.feature_importances_.tolist() == [0.0, 0.0]
+
+
+# --- weights ----------------------------------------------------------------------
+
+
+def test_a_weight_of_one_is_no_weight():
+    assert model(fitted(weight=np.ones(len(DATA.y)))) == model(fitted())
+
+
+def test_only_relative_weights_matter():
+    weight = 1.0 + DATA.groups % 3
+    np.testing.assert_array_equal(
+        fitted(weight=weight).predict(DATA.X), fitted(weight=4 * weight).predict(DATA.X)
+    )
+
+
+def test_a_weight_of_two_is_the_query_twice():
+    # few values, so that the bins stay; rows are not to be counted
+    data = draw(decimals=0)
+    twice = data.groups < 7
+    doubled = Lists(
+        np.concatenate([data.X, data.X[twice]]),
+        np.concatenate([data.y, data.y[twice]]),
+        np.concatenate([data.groups, data.groups[twice] + 100]),
+    )
+    options = {"min_samples_leaf": 1}
+    one = fitted(data, weight=1.0 + twice, **options)
+    other = fitted(doubled, **options)
+    # gradients are packed on other scales
+    np.testing.assert_allclose(one.predict(data.X), other.predict(data.X), rtol=1e-5)
+
+
+def test_a_weight_of_zero_takes_a_query_away():
+    data = draw(decimals=0)
+    kept = data.groups >= 4
+    options = {"min_samples_leaf": 1}
+    one = fitted(data, weight=1.0 * kept, **options)
+    other = fitted(data.take(kept), **options)
+    np.testing.assert_allclose(one.predict(data.X), other.predict(data.X), rtol=1e-5)
+
+
+def test_weights_count_in_every_mean():
+    weight, weight_val = 1.0 + DATA.groups % 3, 1.0 + VALIDATION.groups % 2
+    ranker = small().fit(
+        *DATA, groups=DATA.groups, sample_weight=weight, **of_val(),
+        sample_weight_val=weight_val,
+    )  # fmt: skip
+    n = ranker.n_iter_
+    score = ranker.score(*DATA, groups=DATA.groups, sample_weight=weight)
+    assert score == pytest.approx(ranker.train_score_[n], rel=1e-14)
+    assert score != ranker.score(*DATA, groups=DATA.groups)
+    score = ranker.score(
+        *VALIDATION, groups=VALIDATION.groups, sample_weight=weight_val
+    )
+    assert score == pytest.approx(ranker.validation_score_[n], rel=1e-14)
+
+
+def test_held_out_queries_without_weight_are_told_as_such():
+    weight = np.where(DATA.groups < 18, 0.0, 1.0)
+    for seed in range(5):  # in one of them both are in use
+        try:
+            small(early_stopping=True, random_state=seed).fit(
+                *DATA, groups=DATA.groups, sample_weight=weight
+            )
+        except ValueError as error:
+            assert "sample_weight" in str(error)
+
+
+# --- early stopping ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("metric", ["ndcg@5", "map", None])
+@pytest.mark.parametrize("patience", [1, 3])
+def test_early_stopping_keeps_the_best_iteration(metric, patience):
+    ranker = validated(
+        metric=metric, n_estimators=40, learning_rate=0.7, min_samples_leaf=1,
+        n_iter_no_change=patience,
+    )  # fmt: skip
+    scores = ranker.validation_score_
+    n_grown = len(scores) - 1
+    best = int(np.argmax(scores))
+    assert n_grown == best + patience < 40
+    assert ranker.n_iter_ == len(ranker.ensemble_) == max(1, best)
+    assert len(ranker.train_score_) == n_grown + 1
+    measure = NDCG(10) if metric is None else get_metric(metric)
+    for data, history in ((DATA, ranker.train_score_), (VALIDATION, scores)):
+        stages = [np.zeros(len(data.y)), *ranker.staged_predict(data.X)]
+        expected = [measure(data.y, s, groups=data.groups) for s in stages]
+        np.testing.assert_array_equal(history[: len(stages)], expected)
+        score = ranker.score(*data, groups=data.groups)
+        assert score == history[ranker.n_iter_]
+
+
+def test_the_trees_up_to_the_best_are_those_of_a_plain_fit():
+    ranker = validated(n_estimators=40, learning_rate=0.7, n_iter_no_change=3)
+    assert 1 < ranker.n_iter_ < 40
+    assert model(ranker) == model(
+        fitted(n_estimators=ranker.n_iter_, learning_rate=0.7)
+    )
+
+
+def test_patience_that_never_ends_grows_every_tree():
+    ranker = validated(n_estimators=9, learning_rate=0.7, n_iter_no_change=100)
+    assert len(ranker.validation_score_) == 10
+    assert ranker.n_iter_ == max(1, np.argmax(ranker.validation_score_))
+
+
+def test_a_score_must_be_better_by_tol_to_count():
+    ranker = validated(n_estimators=30, n_iter_no_change=4, tol=2.0)
+    assert ranker.n_iter_ == 1
+    assert len(ranker.validation_score_) == 5
+    ranker = validated(n_estimators=30, n_iter_no_change=4, tol=0.02)
+    best = 0
+    for n, score in enumerate(ranker.validation_score_):
+        if score > ranker.validation_score_[best] + 0.02:
+            best = n
+    assert ranker.n_iter_ == max(1, best)
+    assert len(ranker.validation_score_) == best + 4 + 1
+
+
+def test_scoring_decides_in_place_of_the_metric():
+    ranker = validated(metric="ndcg@5", scoring="mrr", n_estimators=5)
+    stages = [np.zeros(len(VALIDATION.y)), *ranker.staged_predict(VALIDATION.X)]
+    expected = [
+        get_metric("mrr")(VALIDATION.y, s, groups=VALIDATION.groups) for s in stages
+    ]
+    np.testing.assert_array_equal(ranker.validation_score_[: len(stages)], expected)
+
+
+SEEN: list[int] = []
+
+
+class Length(Metric):
+    """Notes the lengths of the lists it is asked about."""
+
+    def value(self, ranked_grades):
+        SEEN.append(len(ranked_grades))
+        return 0.5
+
+
+def test_the_held_out_share_is_whole_queries_of_the_training_data():
+    sizes = np.arange(2, 22)  # 20 queries, told apart by their lengths
+    groups = np.random.default_rng(0).permutation(np.repeat(np.arange(20), sizes))
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(len(groups), 2)).round(1), rng.integers(1, 4, len(groups))
+    for share, n_out in ((0.1, 2), (0.25, 5), (0.001, 1), (0.5, 10)):
+        SEEN.clear()
+        ranker = small(
+            scoring=Length(), early_stopping=True, validation_fraction=share,
+            n_estimators=2,
+        ).fit(X, y, groups=groups)  # fmt: skip
+        first, then = SEEN[:20], SEEN[20:40]
+        assert sorted(first) == sorted(then) == sizes.tolist()
+        out = first[-n_out:]  # the training lists are scored before
+        learned = set(sizes) - set(out)
+        assert rows_of_trees(ranker)[0] <= sum(learned)
+        assert rows_of_trees(ranker)[0] >= sum(learned) - 4  # no pair in a short list
+
+
+def test_the_held_out_share_follows_from_random_state():
+    options = {"early_stopping": True, "validation_fraction": 0.3, "n_estimators": 3}
+    one, again, other = (fitted(random_state=s, **options) for s in (1, 1, 2))
+    np.testing.assert_array_equal(one.validation_score_, again.validation_score_)
+    assert model(one) == model(again)
+    assert (one.validation_score_ != other.validation_score_).any()
+
+
+def test_auto_means_if_there_is_a_validation_part():
+    assert len(validated().validation_score_) == 7
+    assert len(validated(early_stopping=False).validation_score_) == 0
+    assert len(fitted().validation_score_) == 0
+    assert len(fitted().train_score_) == 0
+    assert len(fitted(early_stopping=True).validation_score_) == 7
+
+
+@pytest.mark.parametrize("flag", [np.True_, 1])
+def test_early_stopping_is_never_silently_ignored(flag):
+    try:
+        ranker = fitted(early_stopping=flag)
+    except (TypeError, ValueError) as error:
+        assert "early_stopping" in str(error)
+    else:
+        assert len(ranker.validation_score_) > 0
+
+
+def test_verbose_prints_every_so_many_trees(capsys):
+    ranker = validated(verbose=2, n_estimators=5, metric="map")
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 3  # before any, after 2, after 4
+    assert all("map" in line for line in lines)
+    assert f"{ranker.train_score_[4]:.4f}" in lines[-1]
+    assert f"{ranker.validation_score_[4]:.4f}" in lines[-1]
+    fitted(verbose=3)
+    assert len(capsys.readouterr().out.splitlines()) == 3
+    fitted(verbose=0)
+    assert capsys.readouterr().out == ""
+
+
+# --- warm start -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        REPORT,
+        {"subsample": 0.5},
+        {"max_features": 0.5},
+        {"split_noise": 0.0},
+        {"split_noise": 1.0},
+        {"early_stopping": True, "validation_fraction": 0.3},
+        {"early_stopping": True, "n_iter_no_change": 2, "learning_rate": 0.9},
+        {"verbose": 5},
+        {"subsample": 0.5, "max_features": 2, "verbose": 1, "metric": "map"},
+    ],
+)
+@pytest.mark.parametrize("validation", [False, True])
+def test_trees_in_two_goes_are_those_of_one(options, validation, capsys):
+    fit = validated if validation else fitted
+    whole = fit(n_estimators=10, **options)
+    ranker = fit(n_estimators=6, warm_start=True, **options)
+    given = of_val() if validation else {}
+    ranker.set_params(n_estimators=10).fit(*DATA, groups=DATA.groups, **given)
+    assert model(ranker) == model(whole)
+    assert ranker.n_iter_ == whole.n_iter_
+    np.testing.assert_array_equal(ranker.train_score_, whole.train_score_)
+    np.testing.assert_array_equal(ranker.validation_score_, whole.validation_score_)
+
+
+def test_a_warm_start_without_new_trees_changes_nothing():
+    ranker = fitted(warm_start=True)
+    before = model(ranker)
+    assert model(ranker.fit(*DATA, groups=DATA.groups)) == before
+    assert ranker.n_iter_ == 6
+
+
+def test_a_warm_start_keeps_the_trees_it_started_with():
+    """Validation may begin late: then only the trees added since can be dropped."""
+    for n_estimators in (6, 7, 30):
+        ranker = fitted(warm_start=True, n_iter_no_change=2, learning_rate=0.9)
+        ranker.set_params(n_estimators=n_estimators)
+        ranker.fit(*DATA, groups=DATA.groups, **of_val())
+        assert ranker.n_iter_ == len(ranker.ensemble_) >= 6
+        first = ranker.ensemble_.part(0, 6)
+        assert pickle.dumps(first) == model(fitted(learning_rate=0.9))
+
+
+def test_fewer_trees_than_a_warm_start_keeps_are_refused():
+    ranker = fitted(warm_start=True).set_params(n_estimators=5)
+    with pytest.raises(ValueError, match="n_estimators=5 .* 6 trees"):
+        ranker.fit(*DATA, groups=DATA.groups)
+    assert ranker.n_iter_ == 6
+
+
+def test_without_warm_start_a_fit_starts_anew():
+    ranker = fitted(n_estimators=3)
+    assert model(ranker.fit(*DATA, groups=DATA.groups)) == model(fitted(n_estimators=3))
+    other = ranker.fit(VALIDATION.X[:, :2], VALIDATION.y, groups=VALIDATION.groups)
+    assert other.n_features_in_ == 2
+
+
+def test_a_warm_start_on_other_columns_is_refused():
+    ranker = fitted(warm_start=True).set_params(n_estimators=8)
+    with pytest.raises(ValueError, match="features"):
+        ranker.fit(DATA.X[:, :2], DATA.y, groups=DATA.groups)
+
+
+# --- scores, ranks, importances ---------------------------------------------------
+
+
+def test_the_last_stage_is_the_prediction():
+    ranker = fitted()
+    stages = list(ranker.staged_predict(DATA.X))
+    assert len(stages) == ranker.n_iter_
+    np.testing.assert_array_equal(stages[-1], ranker.predict(DATA.X))
+    np.testing.assert_array_equal(stages[1], fitted(n_estimators=2).predict(DATA.X))
+
+
+def test_ranks_count_from_one_within_a_query():
+    ranker = fitted()
+    scores, ranks = ranker.predict(DATA.X), ranker.rank(DATA.X, groups=DATA.groups)
+    for g in np.unique(DATA.groups):
+        rows = np.flatnonzero(DATA.groups == g)
+        best_first = sorted(rows, key=lambda row: (-scores[row], row))
+        assert [ranks[row] for row in best_first] == list(range(1, len(rows) + 1))
+    assert ranks.dtype == np.int64
+    everything = ranker.rank(DATA.X)
+    best_first = np.lexsort([np.arange(len(scores)), -scores])
+    assert everything[best_first].tolist() == list(range(1, len(scores) + 1))
+
+
+def test_score_is_the_mean_of_the_metric():
+    for metric, measure in (("map@3", MAP(3)), (None, NDCG(10)), (ERR(), ERR())):
+        ranker = fitted(metric=metric)
+        scores, weight = ranker.predict(DATA.X), 1.0 + DATA.groups % 4
+        expected = measure(DATA.y, scores, groups=DATA.groups, sample_weight=weight)
+        found = ranker.score(*DATA, groups=DATA.groups, sample_weight=weight)
+        assert found == expected
+        assert isinstance(found, float)
+
+
+@both_modes
+def test_importances_are_shares_of_the_gain(mode):
+    ranker = fitted(**mode)
+    importances = ranker.feature_importances_
+    assert importances.shape == (4,)
+    assert importances.sum() == pytest.approx(1.0, abs=1e-14)
+    assert (importances >= 0).all()
+    assert importances.argmax() == 0  # what the grades follow
+
+
+# --- a scikit-learn estimator -----------------------------------------------------
+
+
+def test_parameters_can_be_read_set_cloned_and_shown():
+    ranker = small(metric=MAP(3), sigma=2.0)
+    assert clone(ranker).get_params() == ranker.get_params()
+    assert not hasattr(clone(ranker.fit(*DATA, groups=DATA.groups)), "ensemble_")
+    assert ranker.set_params(sigma=3.0).sigma == 3.0
+    assert repr(LambdaMARTRanker()) == "LambdaMARTRanker()"
+    assert "metric=MAP(k=3)" in repr(ranker)
+    assert "sigma=3.0" in repr(ranker)
+
+
+def test_parameters_are_stored_as_they_are_given():
+    given = {name: object() for name in LambdaMARTRanker().get_params()}
+    ranker = LambdaMARTRanker(**given)
+    assert all(getattr(ranker, name) is value for name, value in given.items())
+    params = ranker.get_params()
+    assert all(params[name] is value for name, value in given.items())
+
+
+def test_fit_changes_no_parameter_and_returns_itself():
+    ranker = small(early_stopping=True)
+    before = dict(ranker.get_params())
+    assert ranker.fit(*DATA, groups=DATA.groups) is ranker
+    assert ranker.get_params() == before
+
+
+def test_a_ranker_survives_a_pickle():
+    ranker = validated(warm_start=True)
+    again = pickle.loads(pickle.dumps(ranker))
+    assert again.predict(DATA.X).tobytes() == ranker.predict(DATA.X).tobytes()
+    for one in (again, ranker):
+        one.set_params(n_estimators=9).fit(*DATA, groups=DATA.groups, **of_val())
+    assert model(again) == model(ranker)
+
+
+def test_the_tags_say_what_it_is():
+    tags = get_tags(LambdaMARTRanker())
+    assert tags.estimator_type == "ranker"
+    assert tags.input_tags.allow_nan
+    assert tags.target_tags.required
+
+
+def test_column_names_are_remembered():
+    names = ["a", "b", "c", "d"]
+    table = pd.DataFrame(DATA.X, columns=names)
+    ranker = fitted(Lists(table, DATA.y, DATA.groups))
+    assert ranker.feature_names_in_.tolist() == names
+    assert ranker.n_features_in_ == 4
+    np.testing.assert_array_equal(ranker.predict(table), fitted().predict(DATA.X))
+    with pytest.raises(ValueError, match="feature names"):
+        ranker.predict(table[names[::-1]])
+    with pytest.warns(UserWarning, match="feature names"):
+        ranker.predict(DATA.X)
+    assert not hasattr(ranker.fit(*DATA, groups=DATA.groups), "feature_names_in_")
+
+
+def test_nothing_works_before_fit():
+    ranker = LambdaMARTRanker()
+    for call in (
+        lambda: ranker.predict(DATA.X),
+        lambda: ranker.rank(DATA.X),
+        lambda: ranker.score(*DATA, groups=DATA.groups),
+        lambda: list(ranker.staged_predict(DATA.X)),
+        lambda: ranker.feature_importances_,
+    ):
+        with pytest.raises(NotFittedError):
+            call()
+
+
+def test_grid_search_over_a_pipeline_routes_the_groups():
+    with sklearn.config_context(enable_metadata_routing=True):
+        search = GridSearchCV(
+            make_pipeline(StandardScaler(), small(n_estimators=2)),
+            {"lambdamartranker__max_leaf_nodes": [2, 4]},
+            cv=GroupKFold(2),
+            error_score="raise",
+        )
+        search.fit(*DATA, groups=DATA.groups)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    assert search.best_score_ > 0.5
+
+
+# --- groups not given -------------------------------------------------------------
+
+
+def test_missing_groups_are_warned_of_where_they_are_missing():
+    with pytest.warns(MissingGroupsWarning, match="enable_metadata_routing") as fit:
+        ranker = small().fit(*DATA)
+    with pytest.warns(MissingGroupsWarning, match="groups") as score:
+        ranker.score(*DATA)
+    with pytest.warns(MissingGroupsWarning, match="groups_val") as validate:
+        small().fit(*DATA, groups=DATA.groups, X_val=DATA.X, y_val=DATA.y)
+    for caught in (fit, score, validate):
+        assert len(caught) == 1
+        assert caught[0].filename == __file__
+    one_query = Lists(DATA.X, DATA.y, np.zeros(len(DATA.y)))
+    assert model(ranker) == model(fitted(one_query))
+
+
+# --- failures ---------------------------------------------------------------------
+
+
+def state(ranker) -> dict:
+    return dict(vars(ranker))
+
+
+def interrupted(*args, **kwargs):
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("before", ["new", "fitted", "warm"])
+def test_a_failed_fit_leaves_everything_as_it_was(before, monkeypatch):
+    ranker = small()
+    if before != "new":
+        ranker = fitted(warm_start=before == "warm")
+        ranker.set_params(n_estimators=9)
+    ranker.set_params(verbose=1)
+    kept = state(ranker)
+    X, y, groups = DATA.X, DATA.y, DATA.groups
+    bad_X = X.copy()
+    bad_X[3, 1] = INF
+    for arguments in (
+        {"X": bad_X, "y": y, "groups": groups},
+        {"X": X[:, :2], "y": y[:-1], "groups": groups},
+        {"X": X, "y": np.ones(len(y)), "groups": groups},
+        {"X": X, "y": y, "groups": groups[:-1]},
+        {"X": X, "y": y, "groups": groups, "sample_weight": np.arange(len(y))},
+        {
+            "X": X,
+            "y": y,
+            "groups": groups,
+            "X_val": X[:, :1],
+            "y_val": y,
+            "groups_val": groups,
+        },
+    ):
+        with pytest.raises(ValueError):
+            ranker.fit(**arguments)
+        assert state(ranker) == kept
+    ranker.set_params(metric="nonsense")
+    with pytest.raises(ValueError):
+        ranker.fit(X, y, groups=groups)
+    ranker.set_params(metric="ndcg@10")
+    monkeypatch.setattr("builtins.print", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        ranker.fit(X, y, groups=groups)
+    assert state(ranker) == kept
+    if before != "new":
+        np.testing.assert_array_equal(ranker.predict(X), fitted().predict(X))
+
+
+def test_an_interrupted_fit_can_be_repeated(monkeypatch):
+    ranker = small(
+        verbose=1, early_stopping=True, random_state=np.random.RandomState(0)
+    )
+    with monkeypatch.context() as patch:
+        patch.setattr("builtins.print", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            ranker.fit(*DATA, groups=DATA.groups)
+    assert ranker.fit(*DATA, groups=DATA.groups).n_iter_ > 0
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no signal to send")
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_ctrl_c_ends_a_fit_at_once_and_leaves_everything_as_it_was(n_jobs):
+    ranker = fitted(n_jobs=n_jobs).set_params(n_estimators=10**7)
+    kept = state(ranker)
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        ranker.fit(*DATA, groups=DATA.groups)
+    timer.join()
+    assert state(ranker) == kept
+
+
+# --- clear errors -----------------------------------------------------------------
+
+
+def fit_with(**changes):
+    arguments = {"X": DATA.X, "y": DATA.y, "groups": DATA.groups} | changes
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MissingGroupsWarning)
+        return small().fit(**arguments)
+
+
+def changed(values, row, value):
+    values = np.array(values, dtype=float)
+    values[row] = value
+    return values
+
+
+ROW, QUERY = 5, int(DATA.groups[5])
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"y": DATA.y[:-1]}, rf"^y .*{len(DATA.y)} rows.*{len(DATA.y) - 1}"),
+        ({"y": None}, r"^y "),
+        ({"y": DATA.y[:, None]}, r"^y .*shape"),
+        ({"y": ["a"] * len(DATA.y)}, r"^y .*numeric"),
+        ({"groups": DATA.groups[:-1]}, rf"^groups .*{len(DATA.y)} rows"),
+        ({"groups": changed(DATA.groups, ROW, NAN)}, rf"^groups .*row {ROW}"),
+        ({"sample_weight": [1.0]}, rf"^sample_weight .*{len(DATA.y)} rows"),
+        (
+            {"sample_weight": changed(np.ones(len(DATA.y)), ROW, 2)},
+            rf"^sample_weight .*constant within a query.*query {QUERY}\b",
+        ),
+        (
+            {"sample_weight": changed(np.ones(len(DATA.y)), DATA.groups == QUERY, -1)},
+            rf"^sample_weight .*query {QUERY}\b",
+        ),
+        ({"sample_weight": np.zeros(len(DATA.y))}, r"^sample_weight .*zero"),
+        ({"y": changed(DATA.y, ROW, -1)}, rf"^y .*row {ROW} \(query {QUERY}\).*-1"),
+        ({"y": changed(DATA.y, ROW, NAN)}, rf"^y .*row {ROW} \(query {QUERY}\).*nan"),
+        ({"y": changed(DATA.y, ROW, INF)}, rf"^y .*row {ROW} \(query {QUERY}\).*inf"),
+        ({"y": changed(DATA.y, ROW, 2000)}, rf"gain.*query {QUERY} has grade 2000"),
+        ({"y": np.ones(len(DATA.y))}, r"^y .*two different grades"),
+        ({"groups": np.arange(len(DATA.y))}, r"^y .*two different grades.*groups"),
+        ({"X": changed(DATA.X, (ROW, 2), INF)}, rf"\bX\b.*inf.*row {ROW}.*column 2"),
+        ({"X": changed(DATA.X, (ROW, 2), -INF)}, rf"\bX\b.*inf.*row {ROW}.*column 2"),
+        ({"X": DATA.X[:0], "y": [], "groups": []}, r"\bX\b"),
+        ({"X": DATA.X[:, :0]}, r"\bX\b"),
+        ({"X": DATA.X[:, 0]}, r"\bX\b"),
+        ({"X": DATA.X.astype(str).astype(object) + "x"}, r"\bX\b"),
+        ({"X": DATA.X + 1j}, r"[Cc]omplex"),
+        (
+            {"X": pd.DataFrame({"a": pd.date_range("2020", periods=len(DATA.y))})},
+            r"\bX\b.*'a'",
+        ),
+        ({"X": (DATA.X[:, :1] * 100).astype("datetime64[D]")}, r"\bX\b"),
+        (
+            {"sample_weight": np.r_[np.zeros(len(DATA.y) - 1), 1], "groups": np.r_[
+                DATA.groups[:-1], 99]},
+            r"sample_weight",
+        ),
+        (
+            {"X": pd.DataFrame(DATA.X, columns=[*"abcd"]).assign(b="text")},
+            r"\bX\b.*'b'",
+        ),
+        (
+            {"X": pd.DataFrame(DATA.X, columns=[*"abcd"]).assign(
+                c=pd.Timestamp("2020-01-01"))},
+            r"\bX\b.*'c'",
+        ),
+    ],
+)  # fmt: skip
+def test_bad_input_is_refused_by_name(changes, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        fit_with(**changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"X_val": changed(DATA.X, (ROW, 2), INF)}, rf"\bX_val\b.*row {ROW}"),
+        ({"X_val": DATA.X[:, :2]}, r"features"),
+        ({"X_val": DATA.X[:0], "y_val": [], "groups_val": []}, r"\bX_val\b"),
+        ({"y_val": None}, r"^y_val "),
+        ({"y_val": DATA.y[:-1]}, r"^y_val .*rows"),
+        ({"y_val": changed(DATA.y, ROW, -1)}, rf"^y_val .*row {ROW} .query {QUERY}\b"),
+        ({"groups_val": DATA.groups[:-1]}, r"^groups_val .*rows"),
+        ({"sample_weight_val": np.arange(len(DATA.y))}, r"^sample_weight_val .*const"),
+        ({"X_val": None}, r"X_val"),
+        ({"X_val": None, "y_val": None}, r"X_val"),
+        (
+            {"X_val": None, "y_val": None, "groups_val": None,
+             "sample_weight_val": np.ones(len(DATA.y))},
+            r"X_val",
+        ),
+    ],
+)  # fmt: skip
+def test_bad_validation_data_is_refused_by_name(changes, message):
+    arguments = {"X_val": DATA.X, "y_val": DATA.y, "groups_val": DATA.groups}
+    with pytest.raises((ValueError, TypeError), match=message):
+        fit_with(**(arguments | changes))
+
+
+BAD_NUMBERS = [
+    *((name, value) for name in ("sigma", "learning_rate") for value in (0, -1.0, INF)),
+    *((name, value) for name in ("n_estimators", "min_samples_leaf", "n_iter_no_change",
+                                 "truncation_level", "max_depth") for value in (0, -3)),
+    *((name, 2.5) for name in ("n_estimators", "max_leaf_nodes", "max_depth",
+                               "min_samples_leaf", "max_bins", "n_iter_no_change",
+                               "truncation_level", "verbose")),
+    *((name, -0.1) for name in ("l2_regularization", "tol", "split_noise")),
+    *((name, INF) for name in ("l2_regularization", "tol", "split_noise")),
+    *((name, NAN) for name in ("sigma", "learning_rate", "l2_regularization", "tol",
+                               "split_noise", "subsample", "max_features",
+                               "validation_fraction")),
+    *((name, "1") for name in ("sigma", "learning_rate", "n_estimators", "subsample",
+                               "l2_regularization", "max_features", "verbose", "n_jobs",
+                               "tol", "max_depth")),
+    *((name, None) for name in ("sigma", "n_estimators", "max_leaf_nodes", "max_bins",
+                                "subsample", "max_features", "split_gain", "verbose",
+                                "early_stopping")),
+    ("max_leaf_nodes", 1),
+    ("max_bins", 1),
+    ("max_bins", 256),
+    ("max_features", 0),
+    ("max_features", 0.0),
+    ("max_features", 1.5),
+    ("max_features", 5),  # there are 4 columns
+    ("subsample", 0.0),
+    ("subsample", 1.1),
+    ("validation_fraction", 0.0),
+    ("validation_fraction", 1.0),
+    ("verbose", -1),
+    ("n_jobs", 0),
+    ("n_jobs", 1.5),
+    ("split_gain", "newton"),
+    ("split_gain", ["second_order"]),
+    ("early_stopping", "yes"),
+    ("early_stopping", 0.5),
+    ("warm_start", "no"),
+    ("distance_normalization", "no"),
+    ("query_normalization", "no"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "value"), BAD_NUMBERS)
+def test_a_parameter_out_of_its_range_is_refused_by_name(name, value):
+    with pytest.raises((ValueError, TypeError), match=name):
+        fitted(**{name: value})
+
+
+@pytest.mark.parametrize("name", ["metric", "scoring"])
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("ndgc@10", "did you mean 'ndcg@10'"),
+        ("ndcg@0", "k, .* >= 1"),
+        ("ndcg@-1", "k, .* >= 1"),
+        ("ndcg@ten", "k, .* >= 1"),
+        ("ndcg@", "k, .* >= 1"),
+        (10, "10"),
+        (NDCG, "NDCG"),
+    ],
+)
+def test_an_unknown_metric_is_refused(name, value, message):
+    with pytest.raises((ValueError, TypeError), match=f"(?i){message}"):
+        fitted(**{name: value})
+
+
+def test_a_share_that_holds_out_every_query_is_refused():
+    two = DATA.take(DATA.groups < 2)
+    with pytest.raises(ValueError, match="validation_fraction"):
+        fitted(two, early_stopping=True, validation_fraction=0.9)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda r: r.predict(DATA.X[:, :3]), "3 features"),
+        (lambda r: r.predict(changed(DATA.X, (1, 1), INF)), r"\bX\b.*row 1, column 1"),
+        (lambda r: r.predict(DATA.X[:0]), r"\bX\b|0 sample"),
+        (lambda r: r.rank(DATA.X, groups=[1]), "groups"),
+        (lambda r: r.score(DATA.X, DATA.y[:-1], groups=DATA.groups), "^y "),
+        (lambda r: r.score(DATA.X, DATA.y, groups=DATA.groups[1:]), "^groups "),
+        (lambda r: r.score(DATA.X, -DATA.y, groups=DATA.groups), "^y .*query"),
+        (
+            lambda r: r.score(*DATA, groups=DATA.groups, sample_weight=DATA.y + 1),
+            "^sample_weight .*constant",
+        ),
+    ],
+)  # fmt: skip
+def test_bad_input_after_fit_is_refused_by_name(call, message):
+    with pytest.raises(ValueError, match=message):
+        call(fitted(n_estimators=1))
