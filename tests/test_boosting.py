@@ -127,7 +127,7 @@ def test_each_tree_sees_the_scores_of_those_before():
 
     trees, mapper, scores = run(X, recorded, boosting(), 5)
     ensemble = TreeEnsemble.from_grown(trees, mapper, 0.5)
-    stages = [np.zeros(80), *ensemble.staged_predict(X, ALONE)]
+    stages = [np.zeros(80), *ensemble.staged_predict(X)]
     for before, stage in zip([*seen, scores], stages, strict=True):
         np.testing.assert_array_equal(before, stage)
 
@@ -169,6 +169,16 @@ def test_split_noise_is_drawn_by_the_seed():
     np.testing.assert_array_equal(one, again)
     assert (one != other).any()
     assert (one != plain).any()
+
+
+def test_split_noise_is_drawn_anew_for_each_tree():
+    # with a gradient that stays the same, nothing else tells the trees apart
+    X, target, _ = regression()
+    same = lambda scores: (-target, np.ones(80))  # noqa: E731
+    trees, _, _ = run(X, same, boosting(split_noise=3.0), 8)
+    assert len({tree.feature.tobytes() for tree in trees}) > 1
+    trees, _, _ = run(X, same, boosting(), 8)
+    assert len({tree.feature.tobytes() for tree in trees}) == 1
 
 
 @pytest.mark.parametrize("options", [{}, {"n_split_features": 2}, {"split_noise": 1.0}])

@@ -166,13 +166,16 @@ def test_joblib_processes_give_the_same_model():
 
 
 def test_n_jobs_is_counted_as_joblib_counts():
+    much = 10**12
     if INTERPRETED:
-        assert effective_threads(4) == 1
+        assert effective_threads(4, much) == 1
         return
-    assert [effective_threads(n) for n in (1, 2, 7)] == [1, 2, 7]
-    assert 1 <= effective_threads(None) <= joblib.cpu_count()
-    assert effective_threads(-1) == effective_threads(None)
-    assert effective_threads(-joblib.cpu_count() - 5) == 1
+    assert [effective_threads(n, much) for n in (1, 2, 7)] == [1, 2, 7]
+    assert effective_threads(2, 0) == 2  # as asked for, whatever it is worth
+    assert 1 <= effective_threads(None, much) <= joblib.cpu_count()
+    assert effective_threads(-1, much) == effective_threads(None, much)
+    assert effective_threads(None, 1) == 1
+    assert effective_threads(-joblib.cpu_count() - 5, much) == 1
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 5])

@@ -181,6 +181,27 @@ def test_long_lists_are_right_above_and_below_the_cutoff(name, k):
         assert_alike(gradient[rows], hessian[rows], *expected, 1.0)
 
 
+@pytest.mark.parametrize("name", ["none", "ndcg", "err", "user"])
+@both
+def test_lists_of_every_length_are_right(name, on):
+    # pairs are counted in blocks: lists just shorter and longer than a block or two
+    sizes = [2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 18, 31, 32, 33, 34, 47, 48, 49]
+    metric = NDCGOfAUser() if name == "user" else METRICS[name](None)
+    rng = np.random.default_rng(7)
+    data = Ranking(
+        y=rng.integers(0, 4, sum(sizes)).astype(np.float64),
+        scores=rng.normal(size=sum(sizes)).round(1) + 1000,
+        groups=np.repeat(np.arange(len(sizes)), sizes),
+    )
+    options = {"distance_normalization": on, "query_normalization": on}
+    gradient, hessian, queries = of_queries(data, metric, **options)
+    for rows in queries:
+        expected = oracle.lambdas_by_symmetry(
+            data.scores[rows], data.y[rows], metric, 1.0, on, on
+        )
+        assert_alike(gradient[rows], hessian[rows], *expected, 1.0)
+
+
 def test_the_largest_grade_of_err_is_that_of_the_whole_data():
     y, scores = np.array([1.0, 0, 4, 0]), np.array([0.1, 0.2, 0.3, 0.4])
     data = Ranking(y, scores, np.array([0, 0, 1, 1]))

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from numbers import Integral, Real
 from typing import Any, Literal
 
-import numpy as np
-from numpy.typing import NDArray
-from sklearn.utils import Tags, check_random_state
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils import check_random_state
 
 from sklearn_ltr._compile import Team, effective_threads
-from sklearn_ltr.lambdas import LambdaGradient
-from sklearn_ltr.learners.boosting import Boosting
-from sklearn_ltr.learners.trees.binning import BinMapper
-from sklearn_ltr.learners.trees.predicting import TreeEnsemble, add_binned
-from sklearn_ltr.learners.trees.state import GrownTree, Limits
-from sklearn_ltr.metrics import Metric, get_metric
-from sklearn_ltr.rankers._base import BaseRanker, unchanged_on_failure
+from sklearn_ltr.metrics import Metric
+from sklearn_ltr.rankers._base import unchanged_on_failure
+from sklearn_ltr.rankers._boosted import BoostedRanker
 from sklearn_ltr.rankers._data import GradedLists
 from sklearn_ltr.rankers._parameters import (
     Range,
@@ -28,7 +20,6 @@ from sklearn_ltr.rankers._parameters import (
     not_negative,
     positive,
 )
-from sklearn_ltr.rankers._stopping import Progress, ScoredLists, history
 
 RANGES = (
     positive("sigma"),
@@ -49,7 +40,7 @@ RANGES = (
 )
 
 
-class LambdaMARTRanker(BaseRanker):
+class LambdaMARTRanker(BoostedRanker):
     r"""LambdaMART: gradient boosted trees that learn from lambdas.
 
     Every tree models the gradient of a cost by its scores, and its leaves make a
@@ -170,11 +161,6 @@ class LambdaMARTRanker(BaseRanker):
     array([3, 1, 2, 2, 3, 1])
     """
 
-    ensemble_: TreeEnsemble
-    n_iter_: int
-    train_score_: NDArray[np.float64]
-    validation_score_: NDArray[np.float64]
-
     def __init__(
         self,
         metric: str | Metric | None = "ndcg@10",
@@ -229,12 +215,6 @@ class LambdaMARTRanker(BaseRanker):
         self.random_state = random_state
         self.verbose = verbose
         self.n_jobs = n_jobs
-
-    def __sklearn_tags__(self) -> Tags:
-        """Return the tags: missing values are welcome."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
 
     def fit(
         self,
@@ -312,191 +292,6 @@ class LambdaMARTRanker(BaseRanker):
             with Team(effective_threads(self.n_jobs, table.size)) as team:
                 self._boost(lists, held_out, team, grow_on=grow_on)
         return self
-
-    def _boost(
-        self,
-        lists: GradedLists,
-        held_out: GradedLists | None,
-        team: Team,
-        *,
-        grow_on: bool,
-    ) -> None:
-        """Grow trees until there are enough of them, or they no longer help."""
-        learned = lists.take(lists.has_pairs)
-        if not grow_on:
-            self._mapper = BinMapper.fit(
-                learned.X, learned.rows, self.max_bins, self._seed, team
-            )
-            self.ensemble_ = TreeEnsemble.empty()
-            self.train_score_ = self.validation_score_ = np.empty(0)
-        n_old = len(self.ensemble_)
-        scores = self._scores(learned.X)[learned.rows]
-        progress = self._progress(lists, held_out)
-        follow = self._follower(progress, lists, held_out, scores, team)
-        boosting = self._boosting(n_features=len(self._mapper.edges))
-        grown = boosting.trees(
-            self._mapper.transform(learned.X, learned.rows, team),
-            self._mapper.n_bins,
-            self._lambdas(learned, team),
-            self._query_sampler(learned.offsets),
-            scores,
-            n_old,
-            self.n_estimators,
-            team,
-        )
-        trees: list[GrownTree] = []
-        progress.record(n_old)
-        for tree in grown:
-            trees.append(tree)
-            follow(tree)
-            if progress.record(n_old + len(trees)):
-                break
-        self._keep(trees, progress)
-
-    def _progress(self, lists: GradedLists, held_out: GradedLists | None) -> Progress:
-        """Prepare what is scored after each tree, with the history so far."""
-        metric = self._reported_metric()
-        if self.scoring is not None:
-            metric = get_metric(self.scoring)
-        watched = held_out is not None or self.verbose > 0
-        n_old = len(self.ensemble_)
-        return Progress(
-            metric.name,
-            ScoredLists(lists, metric) if watched else None,
-            None if held_out is None else ScoredLists(held_out, metric),
-            self.n_iter_no_change,
-            self.tol,
-            self.verbose,
-            history(self.train_score_, n_old) if watched else [],
-            history(self.validation_score_, n_old) if held_out is not None else [],
-        )
-
-    def _follower(
-        self,
-        progress: Progress,
-        lists: GradedLists,
-        held_out: GradedLists | None,
-        scores: NDArray[np.float64],
-        team: Team,
-    ) -> Callable[[GrownTree], None]:
-        """Return what brings the watched scores up to date after each tree."""
-        known = np.repeat(lists.has_pairs, np.diff(lists.offsets))
-        if progress.train is not None:
-            progress.train.scores[known] = scores
-        if held_out is not None and progress.validation is not None:
-            codes = self._mapper.transform(held_out.X, held_out.rows, team)
-            rows = np.arange(len(held_out.rows), dtype=np.int32)
-            progress.validation.scores += self._scores(held_out.X)[held_out.rows]
-
-        def follow(tree: GrownTree) -> None:
-            if progress.train is not None:
-                progress.train.scores[known] = scores
-            if progress.validation is not None:
-                values = np.zeros(len(rows))
-                add_binned(codes, rows, tree, values)
-                progress.validation.scores += self.learning_rate * values
-
-        return follow
-
-    def _keep(self, trees: list[GrownTree], progress: Progress) -> None:
-        """Set the fitted attributes: the trees up to the best one."""
-        ensemble = self.ensemble_
-        if trees:
-            ensemble += TreeEnsemble.from_grown(trees, self._mapper, self.learning_rate)
-        n_kept = len(ensemble)
-        if progress.validation is not None:
-            n_kept = max(1, progress.best)
-        self.ensemble_ = ensemble.part(0, n_kept)
-        self.n_iter_ = n_kept
-        self.train_score_ = np.array(progress.train_scores)
-        self.validation_score_ = np.array(progress.validation_scores)
-
-    def _boosting(self, n_features: int) -> Boosting:
-        """Translate the parameters for the boosting room."""
-        drawn = self.max_features
-        if not isinstance(drawn, Integral):
-            drawn = max(1, int(drawn * n_features))
-        if drawn > n_features:
-            raise ValueError(
-                f"max_features={drawn} is more than the {n_features} columns of X"
-            )
-        return Boosting(
-            learning_rate=self.learning_rate,
-            limits=Limits(
-                self.max_leaf_nodes,
-                2**31 if self.max_depth is None else self.max_depth,
-                self.min_samples_leaf,
-                float(self.l2_regularization),
-            ),
-            second_order=self.split_gain == "second_order",
-            n_split_features=int(drawn),
-            split_noise=float(self.split_noise),
-            seed=self._seed,
-        )
-
-    def _lambdas(self, lists: GradedLists, team: Team) -> LambdaGradient:
-        """Prepare the gradient, with the metric at a deeper cutoff than a small one."""
-        metric = None if self.metric is None else get_metric(self.metric)
-        if metric is not None:
-            metric = metric.deepened(self.truncation_level)
-        return LambdaGradient(
-            lists.grades,
-            lists.offsets,
-            metric,
-            float(self.sigma),
-            labels=lists.labels,
-            query_weight=lists.weights,
-            distance_normalization=self.distance_normalization,
-            query_normalization=self.query_normalization,
-            team=team,
-        )
-
-    def _query_sampler(
-        self, offsets: NDArray[np.int64]
-    ) -> Callable[[int], NDArray[np.int32]]:
-        """Return what turns the number of a tree into the documents it learns from."""
-        n_queries = len(offsets) - 1
-        n_drawn = max(1, round(self.subsample * n_queries))
-        documents = np.arange(offsets[-1], dtype=np.int32)
-
-        def rows_of_tree(number: int) -> NDArray[np.int32]:
-            if n_drawn == n_queries:
-                return documents
-            rng = np.random.default_rng([self._seed, number, 1])
-            drawn = np.zeros(n_queries, dtype=np.bool_)
-            drawn[rng.permutation(n_queries)[:n_drawn]] = True
-            return documents[np.repeat(drawn, np.diff(offsets))]
-
-        return rows_of_tree
-
-    def _scores(self, X: NDArray[np.floating]) -> NDArray[np.float64]:
-        work = len(X) * len(self.ensemble_)
-        with Team(effective_threads(self.n_jobs, work)) as team:
-            return self.ensemble_.predict(X, team)
-
-    def staged_predict(self, X: Any) -> Iterator[NDArray[np.float64]]:
-        """Score documents after each tree.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_documents, n_features)
-
-        Yields
-        ------
-        scores : ndarray of shape (n_documents,), float64
-            Of the first 1, 2, ..., `n_iter_` trees.
-        """
-        check_is_fitted(self)
-        table = self._read_table(X)
-        yield from self.ensemble_.staged_predict(table)
-
-    @property
-    def feature_importances_(self) -> NDArray[np.float64]:
-        """Share of each column in the gain of all splits, (n_features,) float64."""
-        check_is_fitted(self)
-        gains = self.ensemble_.gain_by_feature(self.n_features_in_)
-        total = gains.sum()
-        return gains / total if total > 0 else gains
 
     def _check_parameters(self) -> None:
         """Raise an error that names the parameter if one is out of its range."""

@@ -166,7 +166,7 @@ def test_every_node_of_an_ensemble_is_a_cut_that_a_reader_can_follow():
 def test_stages_are_sums_of_the_first_trees():
     X, grown = forest()
     ensemble = joined(grown)
-    stages = list(ensemble.staged_predict(X, ALONE))
+    stages = list(ensemble.staged_predict(X))
     assert len(stages) == len(ensemble) == len(grown)
     for n_trees, stage in enumerate(stages, 1):
         np.testing.assert_array_equal(stage, joined(grown[:n_trees]).predict(X, ALONE))
