@@ -202,7 +202,7 @@ NAP_LENGTH = 0 if sys.platform == "win32" else 50  # microseconds
 llvmlite.binding.add_symbol(NAP, _address_of_nap())
 
 
-SPINS = 10_000  # some ten microseconds
+SPINS = 300_000  # some hundred microseconds
 
 
 def new_barrier() -> NDArray[np.int64]:

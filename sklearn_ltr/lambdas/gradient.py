@@ -27,13 +27,11 @@ CHUNKS = 4  # portions of queries per thread, so that none waits long for anothe
 
 
 @kernel
-def padded(values: FloatArray, ranked: IntArray, size: int, rest: float) -> FloatArray:
-    """Return ``values[ranked]``, and `rest` behind it up to `size`."""
-    result = np.empty(size)
-    for p in range(len(ranked)):
-        result[p] = values[ranked[p]]
-    for p in range(len(ranked), size):
-        result[p] = rest
+def padded(values: FloatArray, places: IntArray, size: int) -> FloatArray:
+    """Return ``values[places]`` with zeros behind, `size` in all."""
+    result = np.zeros(size)
+    for p in range(len(places)):
+        result[p] = values[places[p]]
     return result
 
 
@@ -121,19 +119,17 @@ def push_queries(
         lo, n = offsets[query], offsets[query + 1] - offsets[query]
         ranked = order[lo : lo + n]
         size = (n + LANES - 1) // LANES * LANES
-        s = padded(scores, ranked, size, 0.0)
-        g = padded(grades, ranked, size, 0.0)
+        s, g = padded(scores, ranked, size), padded(grades, ranked, size)
         slope, bend = np.zeros(size), np.zeros(size)
-        closed = len(worth) > 0
-        places = np.arange(lo, lo + n if closed else lo)
+        n_terms, terms_size = (n, size) if len(worth) > 0 else (0, 0)
         strength = push_list(
             n,
             s,
             g,
-            padded(worth, ranked if closed else places, size if closed else 0, 0.0),
+            padded(worth, ranked[:n_terms], terms_size),
             weight[lo : lo + n],
             upper[lo : lo + n],
-            padded(lower, places, size if closed else 0, 0.0),
+            padded(lower, np.arange(lo, lo + n_terms), terms_size),
             table,
             k,
             scale[query],
