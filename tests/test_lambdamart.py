@@ -1127,3 +1127,12 @@ def test_a_share_that_holds_out_every_query_is_refused():
 def test_bad_input_after_fit_is_refused_by_name(call, message):
     with pytest.raises(ValueError, match=message):
         call(fitted(n_estimators=1))
+
+
+# --- what cannot be learned ---------------------------------------------------------
+
+
+@pytest.mark.parametrize("metric", ["precision", "recall", "cg", "hit_rate@1000"])
+def test_a_metric_that_no_swap_changes_is_refused(metric):
+    with pytest.raises(ValueError, match="metric.*cutoff"):
+        small(metric=metric).fit(*DATA, groups=DATA.groups)

@@ -716,3 +716,11 @@ def test_a_function_is_its_object_called(function, metric, options):
     actual = function(y, scores, groups=groups, sample_weight=weights, **rules)
     assert actual == expected
     assert function(y, scores, groups=groups) == metric()(y, scores, groups=groups)
+
+
+def test_a_built_in_metric_with_another_value_is_refused():
+    with pytest.raises(TypeError, match="Metric"):
+
+        class TopIsBad(NDCG):
+            def value(self, ranked_grades):
+                return float(ranked_grades[0] == 0)

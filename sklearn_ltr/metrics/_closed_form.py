@@ -30,6 +30,15 @@ class ClosedFormMetric(Metric):
     values_kernel: ClassVar[Callable[..., None]]
     terms_kernel: ClassVar[Callable[..., None]]
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Refuse a measure of a user's own that would be trained as a built-in one."""
+        super().__init_subclass__(**options)
+        if "value" in vars(cls) and not cls.__module__.startswith("sklearn_ltr."):
+            raise TypeError(
+                f"{cls.__name__} redefines value, which a built-in metric's training "
+                "would not follow; derive it from sklearn_ltr.metrics.Metric"
+            )
+
     @abstractmethod
     def worths(
         self, grades: FloatArray, offsets: IntArray, labels: Labels | None

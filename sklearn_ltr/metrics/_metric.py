@@ -47,7 +47,7 @@ class Metric(ABC):
     ties : {"pessimistic", "average", "stable"}, default="pessimistic"
         Equal scores: the lower grade stands first (a constant model earns its worst
         case); or the expected value over their random orders; or the order of rows.
-        Swap deltas order ties pessimistically under "average" too.
+        Swap deltas order ties pessimistically, whatever is said here.
     no_relevant : {"zero", "one", "skip", "error"}, default="zero"
         A query without a relevant document counts 0 or 1, does not count, or is a
         ValueError.

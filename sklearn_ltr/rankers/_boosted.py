@@ -104,11 +104,18 @@ class BoostedRanker(BaseRanker):
         scores = self._scores(learned.X)[learned.rows]
         progress = self._progress(lists, held_out)
         follow = self._follower(progress, lists, held_out, scores, team)
+        lambdas = self._lambdas(learned, team)
+        if not lambdas(scores)[0].any() and n_old == 0:
+            raise ValueError(
+                f"no swap of two documents changes metric={self.metric!r}, so there is "
+                "nothing to learn: without a discount it needs a cutoff shorter than "
+                "the lists (and sample_weight must not vanish)"
+            )
         boosting = self._boosting(n_features=len(self._mapper.edges))
         grown = boosting.trees(
             self._mapper.transform(learned.X, learned.rows, team),
             self._mapper.n_bins,
-            self._lambdas(learned, team),
+            lambdas,
             self._query_sampler(learned.offsets),
             scores,
             n_old,

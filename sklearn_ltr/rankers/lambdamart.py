@@ -109,6 +109,7 @@ class LambdaMARTRanker(BoostedRanker):
     early_stopping : bool or "auto", default="auto"
         Stop when the validation score has not improved for `n_iter_no_change` trees,
         and keep the trees up to the best.  "auto": if `X_val` is given to `fit`.
+        False: `X_val` is checked, but not looked at.
     validation_fraction : float in (0, 1), default=0.1
         Share of the queries held out for early stopping without `X_val`.
     n_iter_no_change : int >= 1, default=20
@@ -121,7 +122,8 @@ class LambdaMARTRanker(BoostedRanker):
         Keep the trees of the last `fit` and add to them, up to `n_estimators`.
     random_state : int, RandomState instance or None, default=None
         Draws the noise of the splits, the columns and queries of each tree, held-out
-        queries, and the rows for bins (above 200,000).
+        queries, and the rows for bins (above 200,000).  Only an integer makes two fits
+        the same.
     verbose : int, default=0
         Print the scores of every `verbose`-th tree.
     n_jobs : int or None, default=None
