@@ -122,7 +122,10 @@ def add_rows_to_half(
     words: NDArray[np.int64],
     histogram: NDArray[np.int64],
 ) -> None:
-    """Do the same for a last block of which no more than 8 columns are in use."""
+    """Do the same for a last block of which no more than 8 columns are in use.
+
+    (A function of its own because a loop of constant length is unrolled.)
+    """
     n_rows = len(rows)
     for i in range(n_rows):
         prefetch_row(codes, int64(rows[min(i + LOOK_AHEAD, n_rows - 1)]))
