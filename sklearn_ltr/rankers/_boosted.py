@@ -105,12 +105,6 @@ class BoostedRanker(BaseRanker):
         progress = self._progress(lists, held_out)
         follow = self._follower(progress, lists, held_out, scores, team)
         lambdas = self._lambdas(learned, team)
-        if not lambdas(scores)[0].any() and n_old == 0:
-            raise ValueError(
-                f"no swap of two documents changes metric={self.metric!r}, so there is "
-                "nothing to learn: without a discount it needs a cutoff shorter than "
-                "the lists (and sample_weight must not vanish)"
-            )
         boosting = self._boosting(n_features=len(self._mapper.edges))
         grown = boosting.trees(
             self._mapper.transform(learned.X, learned.rows, team),
@@ -125,6 +119,12 @@ class BoostedRanker(BaseRanker):
         trees: list[GrownTree] = []
         progress.record(n_old)
         for tree in grown:
+            if n_old + len(trees) == 0 and not lambdas.gradient.any():
+                raise ValueError(
+                    f"no swap of two documents changes metric={self.metric!r}, so "
+                    "there is nothing to learn: without a discount it needs a cutoff "
+                    "shorter than the lists (and sample_weight must not vanish)"
+                )
             trees.append(tree)
             follow(tree)
             if progress.record(n_old + len(trees)):

@@ -40,9 +40,8 @@ def column_edges(values: NDArray[np.floating], max_bins: int) -> NDArray[np.floa
     values = np.sort(values)  # NaN last
     values = values[: len(values) - np.count_nonzero(np.isnan(values))]
     values = values.astype(np.float64)
-    starts = (
-        np.flatnonzero(values[1:] != values[:-1]) + 1
-    )  # first row of each new value
+    # the first row of each new value
+    starts = np.flatnonzero(values[1:] != values[:-1]) + 1
     if len(starts) >= max_bins:
         # the first new value at or after each quantile, so that no bin is empty
         targets = np.arange(1, max_bins) * len(values) / max_bins

@@ -177,8 +177,7 @@ def grow(
         gain_unit = gain_unit / packing.gradient_scale / packing.gradient_scale
     leaves = new_leaves(limits.max_leaf_nodes, n_rows, total)
     # typed: numba would compile every callee once more for a literal
-    n_leaves, n_nodes = int64(1), int64(1)
-    small, large = int64(0), int64(-1)
+    n_leaves, small, large = int64(1), int64(0), int64(-1)
     while n_leaves < limits.max_leaf_nodes:
         if may_split(leaves, small, limits) or may_split(leaves, large, limits):
             find_cuts(
@@ -208,11 +207,11 @@ def grow(
         left_total = count_left(histogram, leaves, leaf)
         n_left = left_total & ((1 << packing.count_bits) - 1)
         partition(thread, n_threads, codes, leaves, leaf, n_left, work)
+        n_nodes = 2 * n_leaves - 1
         if thread == 0:
             record_split(tree, leaves, leaf, n_nodes, gain_unit)
         small, large = divide(leaves, leaf, n_leaves, n_nodes, left_total, n_left)
         n_leaves += 1
-        n_nodes += 2
         wait(work.barrier, n_threads)
     for leaf in range(thread, n_leaves, n_threads):
         start, stop, node = leaves.start[leaf], leaves.stop[leaf], leaves.node[leaf]
