@@ -5,7 +5,19 @@ The gradient of a document is a sum over its pairs: force x |change of the metri
 
 from importlib.metadata import version
 
-from sklearn_ltr.rankers import LambdaMARTRanker, MissingGroupsWarning
+from sklearn_ltr.rankers import (
+    LambdaMARTRanker,
+    LambdaRankRanker,
+    MissingGroupsWarning,
+    RankNetRanker,
+    UnscaledFeaturesWarning,
+)
 
-__all__ = ["LambdaMARTRanker", "MissingGroupsWarning"]
+__all__ = [
+    "LambdaMARTRanker",
+    "LambdaRankRanker",
+    "MissingGroupsWarning",
+    "RankNetRanker",
+    "UnscaledFeaturesWarning",
+]
 __version__ = version("sklearn_ltr")

@@ -13,7 +13,9 @@ With ``NUMBA_DISABLE_JIT=1`` the same functions run as plain Python, in one thre
 from __future__ import annotations
 
 import ctypes
+import functools
 import sys
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
@@ -27,6 +29,7 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -116,6 +119,39 @@ class Team:
         function(0, *arguments)
         for other in others:
             other.result()
+
+
+class _OneBlasThread:
+    """Keeps BLAS to one thread, in whose hands sums do not depend on the machine's.
+
+    The limit is the process's.  The last to leave puts back what the first one found,
+    so that fits which run side by side do not lift it for each other.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._n_inside = 0
+        self._limit: Any = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._n_inside == 0:
+                self._limit = _blas_libraries().limit(limits=1)
+            self._n_inside += 1
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._n_inside -= 1
+            if self._n_inside == 0:
+                self._limit.restore_original_limits()
+
+
+one_blas_thread = _OneBlasThread()
+
+
+@functools.cache
+def _blas_libraries() -> ThreadpoolController:
+    return ThreadpoolController().select(user_api="blas")
 
 
 # What numba lacks: a hint to the cache, atomic counters, and sleep.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 LANES = 16  # documents of a block: vectors of 4 or 8, unrolled
+WORTH_SHARING = 200_000  # pairs, from which on threads are faster than one
 CHUNKS = 4  # portions of queries per thread, so that none waits long for another
 
 
@@ -211,40 +213,84 @@ class LambdaGradient:
             self.scale, self.k = self.bound.scale, self.bound.k
             self.worth, self.terms = self.bound.worth, np.empty((3, n_documents))
         self.query_weight = np.ones(n_queries) if query_weight is None else query_weight
+        self.documents = np.arange(n_documents)
+        self._allocate()
+
+    def _allocate(self) -> None:
+        """Make room for results, and know what each query costs."""
+        n_documents, sizes = len(self.grades), np.diff(self.offsets)
         self.order = np.empty(n_documents, dtype=np.int64)
         self.gradient, self.hessian = np.empty((2, n_documents))
-        self._bounds = self._portions()
+        if self.terms.size:
+            self.terms = np.empty((3, n_documents))
+        pairs = sizes * (np.minimum(sizes, self.k) + 16.0)
+        self._cost = np.concatenate(([0.0], np.cumsum(pairs)))
 
-    def _portions(self) -> IntArray:
-        """Cut the queries into portions of about equal numbers of pairs."""
-        sizes = np.diff(self.offsets)
-        cost = np.cumsum(sizes * (np.minimum(sizes, self.k) + 16.0))
-        n_portions = CHUNKS * self.team.n_threads if self.team.n_threads > 1 else 1
-        targets = cost[-1] * np.arange(1, n_portions) / n_portions
-        cuts = np.searchsorted(cost, targets)
-        return np.unique(np.concatenate(([0], cuts, [len(sizes)]))).astype(np.int64)
+    def in_order(self, queries: IntArray) -> LambdaGradient:
+        """Return the same with the queries in another order (or only some of them).
 
-    def __call__(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return dC/ds and d2C/ds2, (n_documents,) each, valid until the next call."""
+        `documents` of the result says where its documents stand in this one.
+        """
+        other = copy(self)
+        sizes = np.diff(self.offsets)[queries]
+        other.offsets = np.concatenate(([0], np.cumsum(sizes)))
+        shift = self.offsets[queries] - other.offsets[:-1]
+        documents = np.arange(other.offsets[-1]) + np.repeat(shift, sizes)
+        other.documents = self.documents[documents]
+        other.grades = self.grades[documents]
+        other.query_weight = self.query_weight[queries]
+        other.scale = self.scale[queries]
+        if self.bound is not None:
+            other.bound = self.bound.in_order(queries, documents, other.offsets)
+            other.worth = other.bound.worth if self.closed_form else self.worth
+        other._allocate()
+        return other
+
+    def __call__(
+        self, scores: FloatArray, first: int = 0, last: int | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return dC/ds and d2C/ds2 of the documents of queries first to last - 1.
+
+        `scores` is (n_documents,), whatever the range; the results have one number for
+        each document of the range, and are valid until the next call.
+        """
+        last = len(self.offsets) - 1 if last is None else last
+        own = slice(self.offsets[first], self.offsets[last])
         if self.metric is not None and not self.closed_form:
-            self._push_by_table(scores, self.metric)
-            return self.gradient, self.hessian
-        portions = iter(range(len(self._bounds) - 1))
+            self._push_by_table(scores, first, last, self.metric)
+            return self.gradient[own], self.hessian[own]
+        bounds = self._portions(first, last)
+        portions = iter(range(len(bounds) - 1))
 
         def work(thread: int) -> None:
             for portion in portions:
-                first, last = self._bounds[portion : portion + 2]
-                self._rank(scores, first, last)
+                start, stop = bounds[portion : portion + 2]
+                self._rank(scores, start, stop)
                 if self.bound is not None:
-                    self.bound.swap_terms(self.order, first, last, *self.terms)
-                self._push(scores, first, last, np.empty((0, 0)))
+                    self.bound.swap_terms(self.order, start, stop, *self.terms)
+                self._push(scores, start, stop, np.empty((0, 0)))
 
-        self.team.run(work)
-        return self.gradient, self.hessian
+        if len(bounds) > 2:
+            self.team.run(work)
+        else:
+            work(0)
+        return self.gradient[own], self.hessian[own]
 
-    def _push_by_table(self, scores: FloatArray, metric: Metric) -> None:
+    def _portions(self, first: int, last: int) -> IntArray:
+        """Cut queries into portions of about equal numbers of pairs."""
+        cost = self._cost[last] - self._cost[first]
+        if self.team.n_threads == 1 or cost < WORTH_SHARING:
+            return np.array([first, last])
+        n_portions = CHUNKS * self.team.n_threads
+        targets = self._cost[first] + cost * np.arange(1, n_portions) / n_portions
+        cuts = np.clip(np.searchsorted(self._cost, targets), first, last)
+        return np.unique(np.concatenate(([first], cuts, [last])))
+
+    def _push_by_table(
+        self, scores: FloatArray, first: int, last: int, metric: Metric
+    ) -> None:
         """Ask a user's metric for the deltas of every query, one after another."""
-        for query in range(len(self.offsets) - 1):
+        for query in range(first, last):
             self._rank(scores, query, query + 1)
             ranked = self.order[self.offsets[query] : self.offsets[query + 1]]
             grades = self.grades[ranked]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -59,6 +59,21 @@ class BoundMetric:
     def stable(self) -> bool:
         """Whether ties keep the order of rows (the flag of ``rank_documents``)."""
         return self.metric.ties == "stable"
+
+    def in_order(
+        self, queries: IntArray, documents: IntArray, offsets: IntArray
+    ) -> BoundMetric:
+        """Return the same with queries, and with them documents, in another order."""
+        labels = self.labels
+        return replace(
+            self,
+            grades=self.grades[documents],
+            offsets=offsets,
+            labels=None if labels is None else [labels[q] for q in queries],
+            worth=self.worth[documents],
+            scale=self.scale[queries],
+            has_relevant=self.has_relevant[queries],
+        )
 
     def values(self, scores: FloatArray) -> FloatArray:
         """Value of each query, (n_queries,) float64, for scores in canonical order."""

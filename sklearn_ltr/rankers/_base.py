@@ -15,13 +15,16 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sklearn_ltr.metrics import NDCG, Metric, get_metric, rank_documents
 from sklearn_ltr.queries import QueryGroups, check_grades, check_sample_weight
-from sklearn_ltr.rankers._data import read_queries
+from sklearn_ltr.rankers._data import GradedLists, read_queries
 
 
 class BaseRanker(BaseEstimator):
     """A ranker: `predict` gives scores, and the higher is ranked first."""
 
     metric: str | Metric | None
+    early_stopping: bool | str
+    validation_fraction: float
+    _seed: int
 
     # `groups` is requested from the start: metadata routing needs no further call
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"groups": True}
@@ -115,12 +118,48 @@ class BaseRanker(BaseEstimator):
             Weight of a query in the mean, constant within a query.
         """
         scores = self.predict(X)
-        queries = read_queries(groups, len(scores), depth=3)
+        queries = read_queries(groups, len(scores))
         bound = self._reported_metric().bind(
             check_grades(y, queries), queries.offsets, queries.labels
         )
         weights = check_sample_weight(sample_weight, queries)
         return bound.mean(queries.sort(scores), weights)
+
+    def _read_lists(
+        self, X: Any, y: Any, groups: Any, sample_weight: Any, *, reset: bool
+    ) -> GradedLists:
+        """Read what a public method was given to learn from."""
+        table = self._read_table(X, reset=reset)
+        return GradedLists.read(table, y, groups, sample_weight)
+
+    def _read_held_out(
+        self, X_val: Any, y_val: Any, groups_val: Any, sample_weight_val: Any
+    ) -> GradedLists | None:
+        """Read what `fit` was given to look at for early stopping, if anything."""
+        if X_val is not None:
+            return GradedLists.read(
+                self._read_table(X_val, name="X_val"),
+                y_val,
+                groups_val,
+                sample_weight_val,
+                "_val",
+            )
+        if not (y_val is groups_val is sample_weight_val is None):
+            raise ValueError(
+                "X_val is None, but y_val, groups_val or sample_weight_val is not: "
+                "give X_val with them"
+            )
+        return None
+
+    def _hold_out(
+        self, lists: GradedLists, held_out: GradedLists | None
+    ) -> tuple[GradedLists, GradedLists | None]:
+        """Split off queries, or drop those held out, as `early_stopping` says."""
+        if not self.early_stopping:
+            return lists, None
+        if held_out is None and self.early_stopping != "auto":
+            return lists.split(self.validation_fraction, self._seed)
+        return lists, held_out
 
     def _reported_metric(self) -> Metric:
         return NDCG(10) if self.metric is None else get_metric(self.metric)
@@ -147,7 +186,7 @@ class BaseRanker(BaseEstimator):
                 f"{name} must be numeric, but {columns} are not; encode them first, "
                 f"with OrdinalEncoder or OneHotEncoder in a Pipeline, say ({error})"
             ) from error
-        _refuse_values(table, name, allow_nan=allow_nan)
+        refuse_values(table, name, allow_nan=allow_nan)
         return table
 
 
@@ -179,7 +218,7 @@ def _columns_without_numbers(X: Any) -> str:
     return f"the columns {', '.join(names[:5])}" if names else ""
 
 
-def _refuse_values(table: NDArray[np.floating], name: str, *, allow_nan: bool) -> None:
+def refuse_values(table: NDArray[np.floating], name: str, *, allow_nan: bool) -> None:
     """Raise a ValueError that names the first infinite (or missing) value."""
     # a sum is finite only if every value is: one cheap pass before the careful one
     with np.errstate(over="ignore", invalid="ignore"):

@@ -19,7 +19,7 @@ from sklearn_ltr.learners.trees.predicting import TreeEnsemble, add_binned
 from sklearn_ltr.learners.trees.state import GrownTree, Limits
 from sklearn_ltr.metrics import Metric, get_metric
 from sklearn_ltr.rankers._base import BaseRanker
-from sklearn_ltr.rankers._data import GradedLists
+from sklearn_ltr.rankers._data import GradedLists, nothing_moves
 from sklearn_ltr.rankers._stopping import Progress, ScoredLists, history
 
 
@@ -52,7 +52,6 @@ class BoostedRanker(BaseRanker):
     train_score_: NDArray[np.float64]
     validation_score_: NDArray[np.float64]
     _mapper: BinMapper
-    _seed: int
 
     def __sklearn_tags__(self) -> Tags:
         """Return the tags: missing values are welcome."""
@@ -102,8 +101,9 @@ class BoostedRanker(BaseRanker):
             self.train_score_ = self.validation_score_ = np.empty(0)
         n_old = len(self.ensemble_)
         scores = self._scores(learned.X)[learned.rows]
-        progress = self._progress(lists, held_out)
-        follow = self._follower(progress, lists, held_out, scores, team)
+        train, validation = self._scored(lists, held_out)
+        progress = self._progress(train, validation)
+        follow = self._follower(train, validation, lists, held_out, scores, team)
         lambdas = self._lambdas(learned, team)
         boosting = self._boosting(n_features=len(self._mapper.edges))
         grown = boosting.trees(
@@ -120,38 +120,49 @@ class BoostedRanker(BaseRanker):
         progress.record(n_old)
         for tree in grown:
             if n_old + len(trees) == 0 and not lambdas.gradient.any():
-                raise ValueError(
-                    f"no swap of two documents changes metric={self.metric!r}, so "
-                    "there is nothing to learn: without a discount it needs a cutoff "
-                    "shorter than the lists (and sample_weight must not vanish)"
-                )
+                raise ValueError(nothing_moves(self.metric))
             trees.append(tree)
             follow(tree)
             if progress.record(n_old + len(trees)):
                 break
         self._keep(trees, progress)
 
-    def _progress(self, lists: GradedLists, held_out: GradedLists | None) -> Progress:
-        """Prepare what is scored after each tree, with the history so far."""
+    def _scored(
+        self, lists: GradedLists, held_out: GradedLists | None
+    ) -> tuple[ScoredLists | None, ScoredLists | None]:
+        """Prepare what is scored after each tree."""
         metric = self._reported_metric()
         if self.scoring is not None:
             metric = get_metric(self.scoring)
         watched = held_out is not None or self.verbose > 0
-        n_old = len(self.ensemble_)
-        return Progress(
-            metric.name,
+        return (
             ScoredLists(lists, metric) if watched else None,
             None if held_out is None else ScoredLists(held_out, metric),
+        )
+
+    def _progress(
+        self, train: ScoredLists | None, validation: ScoredLists | None
+    ) -> Progress:
+        """Begin with the history so far."""
+        n_old = len(self.ensemble_)
+        before = (
+            history(self.train_score_, n_old),
+            history(self.validation_score_, n_old),
+        )
+        return Progress(
+            train,
+            validation,
             self.n_iter_no_change,
             self.tol,
             self.verbose,
-            history(self.train_score_, n_old) if watched else [],
-            history(self.validation_score_, n_old) if held_out is not None else [],
+            train_values=[] if train is None else before[0],
+            validation_values=[] if validation is None else before[1],
         )
 
     def _follower(
         self,
-        progress: Progress,
+        train: ScoredLists | None,
+        validation: ScoredLists | None,
         lists: GradedLists,
         held_out: GradedLists | None,
         scores: NDArray[np.float64],
@@ -159,20 +170,20 @@ class BoostedRanker(BaseRanker):
     ) -> Callable[[GrownTree], None]:
         """Return what brings the watched scores up to date after each tree."""
         known = np.repeat(lists.has_pairs, np.diff(lists.offsets))
-        if progress.train is not None:
-            progress.train.scores[known] = scores
-        if held_out is not None and progress.validation is not None:
+        if train is not None:
+            train.scores[known] = scores
+        if held_out is not None and validation is not None:
             codes = self._mapper.transform(held_out.X, held_out.rows, team)
             rows = np.arange(len(held_out.rows), dtype=np.int32)
-            progress.validation.scores += self._scores(held_out.X)[held_out.rows]
+            validation.scores += self._scores(held_out.X)[held_out.rows]
 
         def follow(tree: GrownTree) -> None:
-            if progress.train is not None:
-                progress.train.scores[known] = scores
-            if progress.validation is not None:
+            if train is not None:
+                train.scores[known] = scores
+            if validation is not None:
                 values = np.zeros(len(rows))
                 add_binned(codes, rows, tree, values)
-                progress.validation.scores += self.learning_rate * values
+                validation.scores += self.learning_rate * values
 
         return follow
 
@@ -186,8 +197,8 @@ class BoostedRanker(BaseRanker):
             n_kept = max(1, progress.best)
         self.ensemble_ = ensemble.part(0, n_kept)
         self.n_iter_ = n_kept
-        self.train_score_ = np.array(progress.train_scores)
-        self.validation_score_ = np.array(progress.validation_scores)
+        self.train_score_ = np.array(progress.train_values)
+        self.validation_score_ = np.array(progress.validation_values)
 
     def _boosting(self, n_features: int) -> Boosting:
         """Translate the parameters for the boosting room."""

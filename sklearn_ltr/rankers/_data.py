@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from dataclasses import dataclass
 from typing import Any
@@ -29,18 +30,33 @@ MISSING_GROUPS = (
 )
 
 
-def read_queries(
-    groups: Any, n_documents: int, suffix: str = "", *, depth: int
-) -> QueryGroups:
+def nothing_moves(metric: Any) -> str:
+    """Say that no lambda of a whole data set is other than zero."""
+    return (
+        f"no swap of two documents changes metric={metric!r}, so there is nothing to "
+        "learn: without a discount it needs a cutoff shorter than the lists (and "
+        "sample_weight must not vanish)"
+    )
+
+
+def calls_above_package() -> int:
+    """Return the stacklevel, for the caller, of the code that called this package."""
+    level, frame = 0, inspect.currentframe()
+    while frame and frame.f_globals.get("__name__", "").startswith("sklearn_ltr"):
+        level, frame = level + 1, frame.f_back
+    return level
+
+
+def read_queries(groups: Any, n_documents: int, suffix: str = "") -> QueryGroups:
     """Return the queries of the rows; warn, and take one query, without `groups`.
 
-    `suffix` ends the name in messages, `depth` says how many calls above the user is.
+    `suffix` ends the name in messages.
     """
     if groups is None:
         warnings.warn(
             MISSING_GROUPS.replace("groups", f"groups{suffix}", 1),
             MissingGroupsWarning,
-            stacklevel=depth,
+            stacklevel=calls_above_package(),
         )
         return QueryGroups.single(n_documents)
     return QueryGroups.from_groups(groups, n_documents, f"groups{suffix}")
@@ -87,7 +103,7 @@ class GradedLists:
                 f"y{suffix} is None: a ranker requires y to be passed, but the target "
                 "y is None; give one relevance grade per row"
             )
-        queries = read_queries(groups, n_rows, suffix, depth=4)
+        queries = read_queries(groups, n_rows, suffix)
         return cls(
             X,
             queries.order,

@@ -67,3 +67,9 @@ def check_choice(estimator: Any, name: str, choices: tuple[Any, ...]) -> None:
     value = getattr(estimator, name)
     if value not in choices:
         raise ValueError(f"{name} must be one of {choices}, got {value!r}")
+
+
+def check_n_jobs(n_jobs: Any) -> None:
+    """Raise a ValueError unless it is None or an integer but 0."""
+    if n_jobs == 0 or not isinstance(n_jobs, Integral | None):
+        raise ValueError(f"n_jobs must be an integer but 0, or None: {n_jobs!r}")

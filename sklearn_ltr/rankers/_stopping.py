@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,80 +12,121 @@ from sklearn_ltr.metrics import Metric
 from sklearn_ltr.rankers._data import GradedLists
 
 
-class ScoredLists:
-    """Lists with the scores of the model so far, measured by a metric.
+class Scored(Protocol):
+    """Something that knows the model's scores so far, and how good these are."""
 
-    Parameters
+    name: str
+    higher_is_better: bool
+
+    def value(self) -> float:
+        """Measure the scores."""
+
+
+class ScoredLists:
+    """Lists and their scores, measured by a metric: the weighted mean over queries.
+
+    Attributes
     ----------
-    lists : GradedLists
-    metric : Metric
+    scores : ndarray of shape (n_documents,), float64
+        For the caller to keep up to date.
     """
 
+    higher_is_better = True
+
     def __init__(self, lists: GradedLists, metric: Metric) -> None:
+        self.name = metric.name
         self.scores = np.zeros(len(lists.rows))
         self._weights = lists.weights
         self._metric = metric.bind(lists.grades, lists.offsets, lists.labels)
 
-    def mean(self) -> float:
-        """Weighted mean of the metric over the queries."""
+    def value(self) -> float:
+        """Mean of the metric."""
         return self._metric.mean(self.scores, self._weights)
 
 
 @dataclass
 class Progress:
-    """Scores before the first step of a fit and after each.
+    """Values of the model's scores after each step of a fit.
 
     Attributes
     ----------
-    name : str
-        Of the metric, for what is printed.
-    train, validation : ScoredLists or None
-        What is scored; the caller keeps their scores up to date.
+    train, validation : Scored or None
+        What is measured.
     patience : int
-        Steps to wait for a better validation score.
+        Steps to wait for a better value of what is watched: of `validation`, or
+        without it, if `watch_train`, of `train`.
     tol : float
-        By how much a score must exceed the best one to be better.
+        By how much a value must be better than the best one.
     verbose : int
         Print every that many steps; 0: never.
-    train_scores, validation_scores : list of float
-        One more than there were steps.
+    watch_train : bool
+    train_values, validation_values : list of float
+        One for each call of `record`.
     """
 
-    name: str
-    train: ScoredLists | None
-    validation: ScoredLists | None
+    train: Scored | None
+    validation: Scored | None
     patience: int
     tol: float
     verbose: int
-    train_scores: list[float] = field(default_factory=list)
-    validation_scores: list[float] = field(default_factory=list)
+    watch_train: bool = False
+    train_values: list[float] = field(default_factory=list)
+    validation_values: list[float] = field(default_factory=list)
+    _patient_from: int = 0
 
     def record(self, step: int) -> bool:
-        """Score the model after a step; return whether to stop."""
-        line = [f"step {step}: {self.name}"]
-        for kind, lists, history in (
-            ("train", self.train, self.train_scores),
-            ("validation", self.validation, self.validation_scores),
+        """Measure the model after a step; return whether patience is at its end."""
+        words = []
+        for kind, scored, values in (
+            ("train", self.train, self.train_values),
+            ("validation", self.validation, self.validation_values),
         ):
-            if lists is not None:
-                history.append(lists.mean())
-                line.append(f"{kind} {history[-1]:.4f}")
+            if scored is not None:
+                values.append(scored.value())
+                words.append(f"{kind} {scored.name} {values[-1]:.4f}")
         if self.verbose > 0 and step % self.verbose == 0:
-            print(" ".join(line), flush=True)
-        waited = len(self.validation_scores) - 1 - self.best
-        return self.validation is not None and waited >= self.patience
+            print(f"step {step}: {', '.join(words)}", flush=True)
+        if self._watched is None:
+            return False
+        waited = self.n_recorded - 1 - max(self.best, self._patient_from)
+        return waited >= self.patience
+
+    def be_patient_again(self) -> None:
+        """Wait anew, from the last recorded step on."""
+        self._patient_from = self.n_recorded - 1
+
+    @property
+    def best_is_last(self) -> bool:
+        """Whether the value recorded last is the best of what is watched."""
+        return self.best == self.n_recorded - 1
+
+    @property
+    def _watched(self) -> tuple[Scored, list[float]] | None:
+        if self.validation is not None:
+            return self.validation, self.validation_values
+        if self.train is not None and self.watch_train:
+            return self.train, self.train_values
+        return None
+
+    @property
+    def n_recorded(self) -> int:
+        """Number of calls of `record`, those of earlier fits included."""
+        return max(len(self.train_values), len(self.validation_values))
 
     @property
     def best(self) -> int:
-        """The step after which the validation score was best; the first of equals."""
+        """Which value of what is watched was the best; the first of equals."""
         best, highest = 0, -np.inf  # NaN is not higher
-        for step, score in enumerate(self.validation_scores):
-            if score > highest + self.tol:
-                best, highest = step, score
+        if self._watched is not None:
+            scored, values = self._watched
+            for number, value in enumerate(values):
+                quality = value if scored.higher_is_better else -value
+                if quality > highest + self.tol:
+                    best, highest = number, quality
         return best
 
 
-def history(scores: NDArray[np.float64], n_steps: int) -> list[float]:
-    """Return the scores before a fit's first steps; NaN for those not scored then."""
-    known: list[float] = scores[:n_steps].tolist()
+def history(values: NDArray[np.float64], n_steps: int) -> list[float]:
+    """Return the values before a fit's first steps; NaN for those not measured then."""
+    known: list[float] = values[:n_steps].tolist()
     return known + [np.nan] * (n_steps - len(known))

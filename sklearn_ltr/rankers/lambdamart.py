@@ -11,11 +11,11 @@ from sklearn_ltr._compile import Team, effective_threads
 from sklearn_ltr.metrics import Metric
 from sklearn_ltr.rankers._base import unchanged_on_failure
 from sklearn_ltr.rankers._boosted import BoostedRanker
-from sklearn_ltr.rankers._data import GradedLists
 from sklearn_ltr.rankers._parameters import (
     Range,
     at_least,
     check_choice,
+    check_n_jobs,
     check_ranges,
     not_negative,
     positive,
@@ -270,28 +270,11 @@ class LambdaMARTRanker(BoostedRanker):
                 )
             if not grow_on:
                 self._seed = int(check_random_state(self.random_state).randint(2**31))
-            table = self._read_table(X, reset=not grow_on)
-            lists = GradedLists.read(table, y, groups, sample_weight)
-            held_out = None
-            if X_val is not None:
-                held_out = GradedLists.read(
-                    self._read_table(X_val, name="X_val"),
-                    y_val,
-                    groups_val,
-                    sample_weight_val,
-                    "_val",
-                )
-            elif not (y_val is groups_val is sample_weight_val is None):
-                raise ValueError(
-                    "X_val is None, but y_val, groups_val or sample_weight_val is not: "
-                    "give X_val with them"
-                )
-            elif self.early_stopping != "auto" and self.early_stopping:
-                lists, held_out = lists.split(self.validation_fraction, self._seed)
-            if not self.early_stopping:
-                held_out = None
+            lists = self._read_lists(X, y, groups, sample_weight, reset=not grow_on)
+            held_out = self._read_held_out(X_val, y_val, groups_val, sample_weight_val)
+            lists, held_out = self._hold_out(lists, held_out)
             lists.check_that_there_is_something_to_learn()
-            with Team(effective_threads(self.n_jobs, table.size)) as team:
+            with Team(effective_threads(self.n_jobs, lists.X.size)) as team:
                 self._boost(lists, held_out, team, grow_on=grow_on)
         return self
 
@@ -305,7 +288,4 @@ class LambdaMARTRanker(BoostedRanker):
         check_choice(self, "early_stopping", (True, False, "auto"))
         for flag in ("distance_normalization", "query_normalization", "warm_start"):
             check_choice(self, flag, (True, False))
-        if self.n_jobs == 0 or not isinstance(self.n_jobs, Integral | None):
-            raise ValueError(
-                f"n_jobs must be an integer but 0, or None: {self.n_jobs!r}"
-            )
+        check_n_jobs(self.n_jobs)

@@ -1,0 +1,55 @@
+"""RankNet's force for preferences: pairs with a target probability, and no grades.
+
+    C = (1 - P) x + log(1 + exp(-x)),        x = sigma (s_i - s_j)
+    dC/ds_i = sigma ((1 - P) - 1 / (1 + exp(x))) = -dC/ds_j
+
+with P the probability that i beats j (section 2 of the report, its P-bar; equation 3
+is P = (1 + S) / 2).  The pairs need not be consistent.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_ltr._compile import kernel
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+
+@kernel
+def push_preferences(
+    scores: FloatArray,
+    pairs: IntArray,
+    probabilities: FloatArray,
+    weights: FloatArray,
+    sigma: float,
+    gradient: FloatArray,
+) -> None:
+    """Add dC/ds of each document; a pair is two indices into `scores`."""
+    for p in range(len(pairs)):
+        i, j = pairs[p, 0], pairs[p, 1]
+        x = sigma * (scores[i] - scores[j])
+        small = np.exp(-abs(x))
+        j_wins = (small if x > 0 else 1.0) / (1.0 + small)
+        push = weights[p] * sigma * (1.0 - probabilities[p] - j_wins)
+        gradient[i] += push
+        gradient[j] -= push
+
+
+@kernel
+def preference_cost(
+    scores: FloatArray,
+    pairs: IntArray,
+    probabilities: FloatArray,
+    weights: FloatArray,
+    sigma: float,
+) -> float:
+    """Add up the weighted cost of all pairs."""
+    total = 0.0
+    for p in range(len(pairs)):
+        x = sigma * (scores[pairs[p, 0]] - scores[pairs[p, 1]])
+        softplus = max(-x, 0.0) + np.log1p(np.exp(-abs(x)))
+        total += weights[p] * ((1.0 - probabilities[p]) * x + softplus)
+    return total

@@ -1,0 +1,23 @@
+"""Networks: scores forward, gradients backward, and steps along them."""
+
+from sklearn_ltr.learners.network.descent import (
+    Batch,
+    Network,
+    check_network,
+    descend,
+    predict,
+)
+from sklearn_ltr.learners.network.optimizers import SGD, Adam, Optimizer
+from sklearn_ltr.learners.network.perceptron import MultilayerPerceptron
+
+__all__ = [
+    "SGD",
+    "Adam",
+    "Batch",
+    "MultilayerPerceptron",
+    "Network",
+    "Optimizer",
+    "check_network",
+    "descend",
+    "predict",
+]

@@ -1,0 +1,124 @@
+"""One epoch of stochastic gradient descent, factored as in section 2.1 of the report.
+
+The lambdas of a batch are added up by document before anything is propagated,
+
+    delta w_k = -eta sum_i lambda_i ds_i/dw_k,
+
+so a batch costs one pass forward and one backward, however many pairs it has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_ltr._compile import Team
+from sklearn_ltr.learners.network.optimizers import Optimizer
+from sklearn_ltr.learners.network.perceptron import MultilayerPerceptron
+
+
+class Network(Protocol):
+    """Any model whose scores are a differentiable function of its parameters.
+
+    Attributes
+    ----------
+    parameters : list of float ndarrays
+        The weights; they are changed in place between `backward` and `forward`.
+    """
+
+    @property
+    def parameters(self) -> Sequence[NDArray[np.floating]]:
+        """All weights, to be changed in place."""
+
+    def forward(self, X: NDArray[np.float32]) -> NDArray[np.floating]:
+        """Return the scores of a batch, (n_documents,)."""
+
+    def backward(
+        self, score_gradient: NDArray[np.floating]
+    ) -> Sequence[NDArray[np.floating]]:
+        """Return dC/dw for each of `parameters`, given dC/ds at the last `forward`."""
+
+
+class Batch(NamedTuple):
+    """The documents of one update.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n_documents,), intp
+        Their rows in X.
+    size : int
+        What the gradient is divided by: the number of queries (or pairs).
+    gradient : callable
+        Turns their scores, (n_documents,), into dC/ds, of the same shape.
+    """
+
+    rows: NDArray[np.intp]
+    size: int
+    gradient: Callable[[NDArray[np.float64]], NDArray[np.float64]]
+
+
+def descend(
+    network: Network,
+    optimizer: Optimizer,
+    X: NDArray[np.float32],
+    batches: Iterable[Batch],
+    alpha: float,
+) -> None:
+    """Make one update per batch.
+
+    Raises
+    ------
+    FloatingPointError
+        If a score is not finite.
+    """
+    for batch in batches:
+        scores = np.asarray(network.forward(X[batch.rows]), dtype=np.float64)
+        if not np.isfinite(scores).all():
+            raise FloatingPointError("a score is not finite")
+        slopes = network.backward(batch.gradient(scores) / batch.size)
+        optimizer.step(network.parameters, slopes, alpha / batch.size)
+
+
+def predict(
+    network: Network, X: NDArray[np.float32], team: Team
+) -> NDArray[np.float64]:
+    """Score documents, (n_documents,), by ``predict`` where a network has it.
+
+    Raises
+    ------
+    FloatingPointError
+        If a score is not finite.
+    """
+    if isinstance(network, MultilayerPerceptron):
+        scores = network.predict(X, team)
+    else:
+        scores = getattr(network, "predict", network.forward)(X)
+    if not np.isfinite(scores).all():
+        raise FloatingPointError("a score is not finite")
+    return np.asarray(scores, dtype=np.float64)
+
+
+def check_network(network: Any, X: NDArray[np.float32]) -> None:
+    """Raise a TypeError or ValueError unless an object can be trained; X: two rows."""
+    for name in ("forward", "backward", "parameters"):
+        if not hasattr(network, name):
+            raise TypeError(
+                f"network must have forward(X), backward(score_gradient) and a list "
+                f"`parameters`, but {type(network).__name__} has no {name}"
+            )
+    scores = np.asarray(network.forward(X))
+    if scores.shape != (len(X),):
+        raise ValueError(
+            f"network.forward must return one score for each row, {(len(X),)} for "
+            f"{len(X)} rows; got shape {scores.shape}"
+        )
+    slopes = network.backward(np.zeros(len(X), dtype=np.float32))
+    shapes = [np.shape(w) for w in network.parameters]
+    if [np.shape(g) for g in slopes] != shapes:
+        raise ValueError(
+            f"network.backward must return a gradient for each of the parameters, of "
+            f"shapes {shapes}; got {[np.shape(g) for g in slopes]}"
+        )

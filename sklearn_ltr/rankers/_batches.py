@@ -1,0 +1,155 @@
+"""What a network learns from, cut into batches: whole queries, or preferences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_ltr.lambdas import (
+    LambdaGradient,
+    count_pairs,
+    pair_costs,
+    preference_cost,
+    pull_together,
+    push_preferences,
+)
+from sklearn_ltr.learners.network import Batch
+from sklearn_ltr.rankers._data import GradedLists
+from sklearn_ltr.rankers._preferences import Preferences
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+
+class ListBatches:
+    """Batches of whole queries, whose lambdas come from grades.
+
+    Parameters
+    ----------
+    lists : GradedLists
+    lambdas : LambdaGradient
+        Of these lists.
+    tied_pairs : bool
+        Whether documents of equal grade pull each other together.
+
+    Attributes
+    ----------
+    size : int
+        Number of queries.
+    scores : ndarray of shape (n_documents,), float64
+        Those that the gradients of the last epoch were taken at.
+    """
+
+    def __init__(
+        self, lists: GradedLists, lambdas: LambdaGradient, tied_pairs: bool
+    ) -> None:
+        self.lists, self.lambdas, self.tied_pairs = lists, lambdas, tied_pairs
+        self.size = lists.n_queries
+        self.scores = np.zeros(len(lists.rows))
+        self.moved = False  # whether any lambda has been other than zero
+
+    def in_order(self, queries: IntArray, batch_size: int) -> Iterator[Batch]:
+        """Go through the queries in an order, `batch_size` at a time."""
+        lambdas = self.lambdas.in_order(queries)
+        rows, offsets = self.lists.rows[lambdas.documents], lambdas.offsets
+        scores = np.zeros(len(rows))
+        for first in range(0, len(queries), batch_size):
+            last = min(first + batch_size, len(queries))
+            own = slice(offsets[first], offsets[last])
+
+            def gradient(
+                of: FloatArray, own: slice = own, first: int = first, last: int = last
+            ) -> FloatArray:
+                scores[own] = of
+                pushes, _ = lambdas(scores, first, last)
+                if self.tied_pairs:
+                    self._pull_ties(lambdas, scores, first, last)
+                return pushes
+
+            yield Batch(rows[own], last - first, gradient)
+        self.scores[lambdas.documents] = scores
+        self.moved |= bool(lambdas.gradient.any())
+
+    def _pull_ties(
+        self, lambdas: LambdaGradient, scores: FloatArray, first: int, last: int
+    ) -> None:
+        pull_together(
+            scores,
+            lambdas.grades,
+            lambdas.offsets,
+            first,
+            last,
+            lambdas.sigma,
+            lambdas.query_weight,
+            lambdas.gradient,
+        )
+
+
+class PairCost:
+    """RankNet's cost of lists: the mean over pairs, weighted like their queries."""
+
+    name = "cost"
+    higher_is_better = False
+
+    def __init__(self, batches: ListBatches) -> None:
+        self._batches = batches
+        self._costs, counts = np.empty((2, batches.size))
+        lists = batches.lists
+        count_pairs(lists.grades, lists.offsets, batches.tied_pairs, counts)
+        self._n_pairs = float(counts @ lists.weights)
+
+    def value(self) -> float:
+        """Cost of the scores of the last epoch."""
+        lists, batches = self._batches.lists, self._batches
+        pair_costs(
+            batches.scores,
+            lists.grades,
+            lists.offsets,
+            batches.lambdas.sigma,
+            batches.tied_pairs,
+            self._costs,
+        )
+        return float(self._costs @ lists.weights) / self._n_pairs
+
+
+class PreferenceBatches:
+    """Batches of preferences, and their mean cost in the last epoch."""
+
+    name = "cost"
+    higher_is_better = False
+
+    def __init__(self, preferences: Preferences, sigma: float) -> None:
+        self.preferences, self.sigma = preferences, sigma
+        self.size = len(preferences.offsets) - 1
+        self._cost = np.nan
+
+    def in_order(self, units: IntArray, batch_size: int) -> Iterator[Batch]:
+        """Go through the units in an order, `batch_size` at a time."""
+        known, total = self.preferences, 0.0
+        for first in range(0, len(units), batch_size):
+            chosen = known.pairs_of(units[first : first + batch_size])
+            rows, places = np.unique(known.pairs[chosen], return_inverse=True)
+            pairs = places.reshape(-1, 2)
+            probabilities, weights = known.probabilities[chosen], known.weights[chosen]
+
+            def gradient(
+                scores: FloatArray,
+                pairs: IntArray = pairs,
+                probabilities: FloatArray = probabilities,
+                weights: FloatArray = weights,
+            ) -> FloatArray:
+                nonlocal total
+                judged = (scores, pairs, probabilities, weights, self.sigma)
+                total += preference_cost(*judged)
+                pushes = np.zeros(len(scores))
+                push_preferences(*judged, pushes)
+                return pushes
+
+            yield Batch(rows, min(batch_size, len(units) - first), gradient)
+        self._cost = total / known.weights.sum()
+
+    def value(self) -> float:
+        """Weighted mean cost of a pair."""
+        return self._cost

@@ -1,0 +1,117 @@
+"""The epochs of a network: descend, look, go on or stop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_ltr._compile import Team, one_blas_thread
+from sklearn_ltr.learners.network import Batch, Network, Optimizer, descend, predict
+from sklearn_ltr.metrics import Metric
+from sklearn_ltr.rankers._data import GradedLists
+from sklearn_ltr.rankers._stopping import Progress, ScoredLists
+
+DIVERGED = (
+    "the network diverged: after {} epochs its scores are no longer finite numbers. "
+    "Scale the columns of X, with StandardScaler in a Pipeline, say, or lower "
+    "learning_rate_init={}"
+)
+
+
+class Batches(Protocol):
+    """What a network learns from, in units: queries, or preferences."""
+
+    size: int
+
+    def in_order(self, units: NDArray[np.int64], batch_size: int) -> Iterator[Batch]:
+        """Go through units in an order, `batch_size` at a time."""
+
+
+class HeldOut(ScoredLists):
+    """Lists that a network does not learn from, scored by it."""
+
+    def __init__(self, lists: GradedLists, metric: Metric) -> None:
+        super().__init__(lists, metric)
+        self._table = lists.X[lists.rows]
+
+    def score_with(self, network: Network, team: Team) -> None:
+        """Bring the scores up to date; a FloatingPointError if one is not finite."""
+        self.scores = predict(network, self._table, team)
+
+
+@dataclass
+class Training:
+    """A network in training.
+
+    Attributes
+    ----------
+    network : Network
+        Changed in place.
+    optimizer : Optimizer
+        Changed in place.
+    X : ndarray of shape (n_rows, n_features), float32
+    batches : Batches
+        What it learns from.
+    batch_size : int
+        Units per update.
+    alpha : float
+        Of the penalty.
+    seed : int
+        Of the orders in which units are gone through.
+    progress : Progress
+    held_out : HeldOut or None
+        What `progress` calls validation.
+    team : Team
+    """
+
+    network: Network
+    optimizer: Optimizer
+    X: NDArray[np.float32]
+    batches: Batches
+    batch_size: int
+    alpha: float
+    seed: int
+    progress: Progress
+    held_out: HeldOut | None
+    team: Team
+
+    def run(self, n_done: int, n_epochs: int) -> int:
+        """Train for so many epochs at the most; return how many it took, in all.
+
+        With `held_out` the network is left with the weights that were best on it.
+        """
+        best = None
+        for epoch in range(n_done, n_done + n_epochs):
+            self._descend(epoch)
+            at_an_end = self.progress.record(epoch + 1)
+            if self.held_out is not None and self.progress.best_is_last:
+                best = [w.copy() for w in self.network.parameters]
+            if at_an_end:
+                if not self.optimizer.try_smaller_steps():
+                    break
+                self.progress.be_patient_again()
+        if best is not None:
+            for w, kept in zip(self.network.parameters, best, strict=True):
+                w[...] = kept
+        return epoch + 1
+
+    def _descend(self, epoch: int) -> None:
+        """Go through all units once, in an order of this epoch's own."""
+        rng = np.random.default_rng([self.seed, epoch, 2])
+        order = rng.permutation(self.batches.size)
+        first_rate = self.optimizer.rate
+        try:
+            with one_blas_thread:
+                batches = self.batches.in_order(order, self.batch_size)
+                descend(self.network, self.optimizer, self.X, batches, self.alpha)
+            if self.held_out is not None:
+                self.held_out.score_with(self.network, self.team)
+            else:
+                predict(self.network, self.X[:1], self.team)
+        except FloatingPointError:
+            raise ValueError(DIVERGED.format(epoch, first_rate)) from None
+        self.optimizer.end_epoch((epoch + 1) * self.batches.size)
