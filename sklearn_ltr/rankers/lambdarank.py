@@ -7,7 +7,8 @@ from typing import Any, Self
 
 from sklearn_ltr.metrics import Metric
 from sklearn_ltr.rankers._base import unchanged_on_failure
-from sklearn_ltr.rankers._network import NetworkRanker, with_network_parameters
+from sklearn_ltr.rankers._network import NetworkRanker
+from sklearn_ltr.rankers._network_parameters import with_network_parameters
 
 
 @with_network_parameters

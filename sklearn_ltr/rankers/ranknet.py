@@ -13,7 +13,8 @@ from sklearn_ltr._compile import Team, effective_threads
 from sklearn_ltr.rankers._base import unchanged_on_failure
 from sklearn_ltr.rankers._batches import ListBatches, PairCost, PreferenceBatches
 from sklearn_ltr.rankers._data import GradedLists
-from sklearn_ltr.rankers._network import NetworkRanker, with_network_parameters
+from sklearn_ltr.rankers._network import NetworkRanker
+from sklearn_ltr.rankers._network_parameters import with_network_parameters
 from sklearn_ltr.rankers._preferences import Preferences
 from sklearn_ltr.rankers._stopping import Scored
 
