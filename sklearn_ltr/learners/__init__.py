@@ -3,3 +3,7 @@
 Nothing here knows a query, a grade or a metric: a cost is a function that turns scores
 into its derivatives.
 """
+
+from sklearn_ltr.learners.network import TorchNetwork
+
+__all__ = ["TorchNetwork"]

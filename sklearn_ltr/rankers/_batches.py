@@ -48,7 +48,6 @@ class ListBatches:
         self.lists, self.lambdas, self.tied_pairs = lists, lambdas, tied_pairs
         self.size = lists.n_queries
         self.scores = np.zeros(len(lists.rows))
-        self.moved = False  # whether any lambda has been other than zero
 
     def in_order(self, queries: IntArray, batch_size: int) -> Iterator[Batch]:
         """Go through the queries in an order, `batch_size` at a time."""
@@ -70,7 +69,6 @@ class ListBatches:
 
             yield Batch(rows[own], last - first, gradient)
         self.scores[lambdas.documents] = scores
-        self.moved |= bool(lambdas.gradient.any())
 
     def _pull_ties(
         self, lambdas: LambdaGradient, scores: FloatArray, first: int, last: int

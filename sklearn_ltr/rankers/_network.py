@@ -28,10 +28,14 @@ from sklearn_ltr.rankers._data import (
 )
 from sklearn_ltr.rankers._network_parameters import NetworkParameters
 from sklearn_ltr.rankers._stopping import Progress, Scored, ScoredLists
-from sklearn_ltr.rankers._training import Batches, HeldOut, Training
+from sklearn_ltr.rankers._training import (
+    ROWS_LOOKED_AT,
+    Batches,
+    HeldOut,
+    Training,
+)
 
 TOO_LARGE = 100.0  # root mean square of a column
-ROWS_LOOKED_AT = 10_000
 
 
 class UnscaledFeaturesWarning(UserWarning):
@@ -63,9 +67,20 @@ class NetworkRanker(NetworkParameters):
         """Check the parameters; return whether to go on from what there is."""
         self._check_parameters()
         go_on = keep and hasattr(self, "network_")
+        plan = ["network"] if self.network is not None else self._plan()
         if not go_on:
             self._seed = int(check_random_state(self.random_state).randint(2**31))
+            self._built = plan
+        elif self._built != plan:
+            raise ValueError(
+                "hidden_layer_sizes, activation or network has changed since the "
+                f"network was made, of {self._built}, and now {plan}; to begin anew, "
+                "fit with warm_start=False"
+            )
         return go_on
+
+    def _plan(self) -> list[Any]:
+        return [self.activation, *np.atleast_1d(self.hidden_layer_sizes).tolist()]
 
     def _read_table(
         self, X: Any, *, reset: bool = False, name: str = "X"
@@ -92,15 +107,28 @@ class NetworkRanker(NetworkParameters):
     ) -> None:
         """Learn from graded lists, in up to `max_iter` epochs."""
         lists, held_out = self._hold_out(lists, held_out)
-        if not self._tied_pairs:
-            lists.check_that_there_is_something_to_learn()
+        self._check_that_there_is_something_to_learn(lists)
         self._learn_lists(lists, held_out, self.max_iter, go_on=go_on)
 
     def _pass_over_lists(self, lists: GradedLists, *, go_on: bool) -> None:
-        """Learn from graded lists in one epoch, as fast as before."""
+        """Learn from graded lists in one epoch, as fast as before.
+
+        In a stream some lists will have nothing to learn from; they are passed over.
+        """
+        if not go_on:
+            self._check_that_there_is_something_to_learn(lists)
+        if self._teaches(lists).any():
+            self._learn_lists(lists, None, 1, go_on=go_on, keep_pace=go_on)
+
+    def _check_that_there_is_something_to_learn(self, lists: GradedLists) -> None:
+        """Raise a ValueError unless a query of some weight has pairs that count."""
         if not self._tied_pairs:
             lists.check_that_there_is_something_to_learn()
-        self._learn_lists(lists, None, 1, go_on=go_on, keep_pace=go_on)
+        elif not self._teaches(lists).any():
+            raise ValueError(
+                "no query of a weight above zero has two documents: there are no pairs "
+                "to learn from; check groups and sample_weight"
+            )
 
     def _learn_lists(
         self,
@@ -115,14 +143,14 @@ class NetworkRanker(NetworkParameters):
         learned = lists.take(self._teaches(lists))
         with Team(effective_threads(self.n_jobs, lists.X.size)) as team:
             lambdas = self._lambdas(learned, team)
+            if not (go_on or self._tied_pairs or lambdas(-learned.grades)[0].any()):
+                raise ValueError(nothing_moves(self.metric))  # not the worst of orders
             batches = ListBatches(learned, lambdas, self._tied_pairs)
             measure = self._training_measure(batches)
             training = self._training(
                 batches, measure, held_out, lists.X, team, go_on, keep_pace
             )
             self._learn(training, n_epochs, go_on=go_on)
-        if not batches.moved:
-            raise ValueError(nothing_moves(self.metric))
 
     def _training(
         self,
@@ -169,6 +197,7 @@ class NetworkRanker(NetworkParameters):
         if isinstance(network, MultilayerPerceptron):
             network.train_with(training.team)
         n_iter = training.run(self.n_iter_, n_epochs)
+        warn_if_constant(training.look(float(self.sigma)))
         if isinstance(network, MultilayerPerceptron):
             network.train_with(None)
         self.network_, self._optimizer, self.n_iter_ = (
@@ -178,7 +207,6 @@ class NetworkRanker(NetworkParameters):
         )
         setattr(self, self._curve, getattr(self, self._curve) + progress.train_values)
         self.validation_scores_ = self.validation_scores_ + progress.validation_values
-        warn_if_constant(predict(network, training.X[:ROWS_LOOKED_AT], training.team))
 
     def _lambdas(self, lists: GradedLists, team: Team) -> LambdaGradient:
         """Prepare the force, times the swap deltas of the metric if there is one."""
@@ -196,7 +224,8 @@ class NetworkRanker(NetworkParameters):
 
     def _teaches(self, lists: GradedLists) -> NDArray[np.bool_]:
         """Whether a query has pairs to learn from: (n_queries,) bool."""
-        return np.diff(lists.offsets) > 1 if self._tied_pairs else lists.has_pairs
+        several = np.diff(lists.offsets) > 1 if self._tied_pairs else lists.has_pairs
+        return several & (lists.weights > 0)
 
     def _stopping_metric(self) -> Metric:
         if self.scoring is None:
@@ -211,7 +240,7 @@ class NetworkRanker(NetworkParameters):
         warn_unless_scaled(X)
         return MultilayerPerceptron(
             X.shape[1],
-            [int(size) for size in self.hidden_layer_sizes],
+            [int(size) for size in np.atleast_1d(self.hidden_layer_sizes)],
             self.activation,
             np.random.default_rng([self._seed, 3]),
         )

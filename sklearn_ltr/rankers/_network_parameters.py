@@ -36,7 +36,7 @@ RANGES = (
     Range("momentum", Real, 0, 1, "both"),
     Range("beta_1", Real, 0, 1, "left"),
     Range("beta_2", Real, 0, 1, "left"),
-    positive("epsilon"),
+    Range("epsilon", Real, float(np.finfo(np.float32).tiny), None, "left"),
     Range("validation_fraction", Real, 0, 1, "neither"),
     at_least("n_iter_no_change", 1),
     at_least("verbose", 0),
@@ -59,7 +59,7 @@ class NetworkParameters(BaseRanker):
     ----------
     sigma : float > 0, default=1.0
         Steepness of the sigmoid.
-    hidden_layer_sizes : sequence of int >= 1, default=(100,)
+    hidden_layer_sizes : sequence of int >= 1, or int >= 1, default=(100,)
         Units of each hidden layer; ``()``: a linear model.
     activation : {"relu", "tanh", "logistic", "identity"}, default="relu"
         Of the hidden layers.
@@ -125,7 +125,7 @@ class NetworkParameters(BaseRanker):
     """
 
     sigma: float = 1.0
-    hidden_layer_sizes: Sequence[int] = (100,)
+    hidden_layer_sizes: Sequence[int] | int = (100,)
     activation: Literal["relu", "tanh", "logistic", "identity"] = "relu"
     network: Network | None = None
     solver: Literal["adam", "sgd"] = "adam"
@@ -156,11 +156,11 @@ class NetworkParameters(BaseRanker):
         for name, choices in CHOICES.items():
             check_choice(self, name, choices)
         check_n_jobs(self.n_jobs)
-        sizes = self.hidden_layer_sizes
-        if isinstance(sizes, str) or not isinstance(sizes, Sequence | np.ndarray):
-            raise TypeError(
-                "hidden_layer_sizes must be a sequence of integers >= 1, one for each "
-                f"hidden layer, got {sizes!r}"
+        sizes = np.atleast_1d(np.asarray(self.hidden_layer_sizes, dtype=object))
+        if sizes.ndim > 1:
+            raise ValueError(
+                "hidden_layer_sizes must be integers >= 1, one for each hidden layer, "
+                f"got {self.hidden_layer_sizes!r}"
             )
         for size in sizes:
             check_scalar(size, "hidden_layer_sizes", Integral, min_val=1)

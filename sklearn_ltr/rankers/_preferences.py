@@ -54,20 +54,21 @@ class Preferences:
                     "give groups too"
                 )
             order = np.lexsort((probabilities, rows[:, 1], rows[:, 0]))
-            offsets, weights = np.arange(len(rows) + 1), np.ones(len(rows))
+            starts, weights = np.arange(len(order)), np.ones(len(order))
         else:
             queries = QueryGroups.from_groups(groups, n_rows)
             query = check_within_queries(rows, queries)
+            weights = check_sample_weight(sample_weight, queries)[query]
             order = np.lexsort((probabilities, rows[:, 1], rows[:, 0], query))
+            order = order[weights[order] > 0]
             starts = np.flatnonzero(np.diff(query[order], prepend=-1))
-            offsets = np.append(starts, len(rows))
-            weights = check_sample_weight(sample_weight, queries)[query[order]]
-            if not weights.any():
-                raise ValueError(
-                    "sample_weight is zero for every query that has pairs: there is "
-                    "nothing to learn"
-                )
-        return cls(rows[order], probabilities[order], weights, offsets)
+        if len(order) == 0:
+            raise ValueError(
+                "sample_weight is zero for every query that has pairs: there is "
+                "nothing to learn"
+            )
+        offsets = np.append(starts, len(order)).astype(np.int64)
+        return cls(rows[order], probabilities[order], weights[order], offsets)
 
     def pairs_of(self, units: IntArray) -> IntArray:
         """Return the numbers of the pairs of some units."""

@@ -15,11 +15,11 @@ from sklearn_ltr.metrics import Metric
 from sklearn_ltr.rankers._data import GradedLists
 from sklearn_ltr.rankers._stopping import Progress, ScoredLists
 
-DIVERGED = (
-    "the network diverged: after {} epochs its scores are no longer finite numbers. "
-    "Scale the columns of X, with StandardScaler in a Pipeline, say, or lower "
-    "learning_rate_init={}"
-)
+# Where sigma |s| exceeds it, two neighbours among single precision numbers are further
+# apart than the sigmoid is wide.
+LARGEST = 2.0**24
+
+ROWS_LOOKED_AT = 10_000
 
 
 class Batches(Protocol):
@@ -103,15 +103,34 @@ class Training:
         """Go through all units once, in an order of this epoch's own."""
         rng = np.random.default_rng([self.seed, epoch, 2])
         order = rng.permutation(self.batches.size)
-        first_rate = self.optimizer.rate
+        rate = self.optimizer.rate
         try:
             with one_blas_thread:
                 batches = self.batches.in_order(order, self.batch_size)
                 descend(self.network, self.optimizer, self.X, batches, self.alpha)
             if self.held_out is not None:
                 self.held_out.score_with(self.network, self.team)
-            else:
-                predict(self.network, self.X[:1], self.team)
         except FloatingPointError:
-            raise ValueError(DIVERGED.format(epoch, first_rate)) from None
-        self.optimizer.end_epoch((epoch + 1) * self.batches.size)
+            raise diverged("are no longer finite numbers", rate) from None
+        self.optimizer.end_epoch(self.batches.size)
+
+    def look(self, sigma: float) -> NDArray[np.float64]:
+        """Return the scores of some rows; a ValueError if training has spoilt them."""
+        rate = self.optimizer.rate
+        try:
+            scores = predict(self.network, self.X[:ROWS_LOOKED_AT], self.team)
+        except FloatingPointError:
+            raise diverged("are no longer finite numbers", rate) from None
+        largest = float(np.abs(scores).max())
+        if sigma * largest > LARGEST:
+            raise diverged(f"have grown to {largest:.1g}", rate)
+        return scores
+
+
+def diverged(how: str, rate: float) -> ValueError:
+    """Say what has become of the scores, and what to do."""
+    return ValueError(
+        f"the network diverged: its scores {how}. Scale the columns of X, with "
+        "StandardScaler in a Pipeline, say, or take smaller steps than "
+        f"learning_rate_init={rate:g}"
+    )

@@ -9,6 +9,7 @@ from sklearn_ltr.learners.network.descent import (
 )
 from sklearn_ltr.learners.network.optimizers import SGD, Adam, Optimizer
 from sklearn_ltr.learners.network.perceptron import MultilayerPerceptron
+from sklearn_ltr.learners.network.torch import TorchNetwork
 
 __all__ = [
     "SGD",
@@ -17,6 +18,7 @@ __all__ = [
     "MultilayerPerceptron",
     "Network",
     "Optimizer",
+    "TorchNetwork",
     "check_network",
     "descend",
     "predict",

@@ -103,12 +103,8 @@ def predict(
 
 def check_network(network: Any, X: NDArray[np.float32]) -> None:
     """Raise a TypeError or ValueError unless an object can be trained; X: two rows."""
-    for name in ("forward", "backward", "parameters"):
-        if not hasattr(network, name):
-            raise TypeError(
-                f"network must have forward(X), backward(score_gradient) and a list "
-                f"`parameters`, but {type(network).__name__} has no {name}"
-            )
+    _check_parts(network)
+    _check_weights(network.parameters, network.parameters)
     scores = np.asarray(network.forward(X))
     if scores.shape != (len(X),):
         raise ValueError(
@@ -117,8 +113,46 @@ def check_network(network: Any, X: NDArray[np.float32]) -> None:
         )
     slopes = network.backward(np.zeros(len(X), dtype=np.float32))
     shapes = [np.shape(w) for w in network.parameters]
-    if [np.shape(g) for g in slopes] != shapes:
+    if slopes is None or [np.shape(g) for g in slopes] != shapes:
+        got = None if slopes is None else [np.shape(g) for g in slopes]
         raise ValueError(
             f"network.backward must return a gradient for each of the parameters, of "
-            f"shapes {shapes}; got {[np.shape(g) for g in slopes]}"
+            f"shapes {shapes}; got {got}"
         )
+
+
+def _check_parts(network: Any) -> None:
+    if isinstance(network, type):
+        raise TypeError(f"network must be an object, got the class {network.__name__}")
+    for name in ("forward", "backward", "parameters"):
+        if not hasattr(network, name):
+            raise TypeError(
+                f"network must have forward(X), backward(score_gradient) and a list "
+                f"`parameters`, but {type(network).__name__} has no {name}"
+            )
+    if callable(network.parameters):
+        raise TypeError(
+            f"network.parameters must be a list of arrays, but that of "
+            f"{type(network).__name__} is a method; TorchNetwork(module) makes a "
+            "network of a PyTorch module"
+        )
+
+
+def _check_weights(weights: Sequence[Any], again: Sequence[Any]) -> None:
+    """Check arrays that are changed in place, as they were returned twice."""
+    for number, (w, same) in enumerate(zip(weights, again, strict=True)):
+        if not isinstance(w, np.ndarray) or w.dtype not in (np.float32, np.float64):
+            raise TypeError(
+                "network.parameters must be ndarrays of float32 or float64, but number "
+                f"{number} is {getattr(w, 'dtype', type(w).__name__)}"
+            )
+        if not (w.flags.c_contiguous and w.flags.writeable):
+            raise ValueError(
+                "network.parameters must be C-contiguous and writeable, and number "
+                f"{number} is not"
+            )
+        if w.size and not np.shares_memory(w, same):
+            raise ValueError(
+                "network.parameters must return the weights themselves, which are "
+                f"changed in place, but number {number} is a copy"
+            )

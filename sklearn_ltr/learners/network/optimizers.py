@@ -15,7 +15,7 @@ The report's step, w = w - eta g (section 2, equation 2), is "sgd" with momentum
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -54,14 +54,25 @@ def momentum_step(
     u: Array,
     rate: float,
     momentum: float,
-    nesterov: bool,
     decay: float,
+    nesterov: bool,
 ) -> None:
     """Change the weights and their velocity in place."""
     for i in range(len(w)):
         push = rate * (g[i] + decay * w[i])
         u[i] = momentum * u[i] - push
         w[i] += momentum * u[i] - push if nesterov else u[i]
+
+
+def in_precision_of(w: Array, *numbers: float) -> Iterable[Any]:
+    """Return numbers of the type of an array: kernels calculate in it throughout."""
+    with np.errstate(over="ignore"):  # infinite steps are noticed by the scores
+        return [w.dtype.type(number) for number in numbers]
+
+
+def flat(g: Any, w: Array) -> Array:
+    """Return a gradient as one row, of the type of its weights."""
+    return np.asarray(g, dtype=w.dtype).reshape(-1)
 
 
 SMALLEST_RATE = 1e-6  # "adaptive" stops below it
@@ -76,9 +87,12 @@ class Optimizer:
     ----------
     rate : float
         Step size eta at the moment.
+    n_seen : int
+        Queries (or pairs) learned from, each as often as it was.
     """
 
     rate: float
+    n_seen: int = field(default=0, init=False)
 
     def step(
         self, weights: Sequence[Array], gradients: Sequence[Array], decay: float
@@ -86,8 +100,9 @@ class Optimizer:
         """Change all weights in place; `decay` times a matrix is added to its slope."""
         raise NotImplementedError
 
-    def end_epoch(self, n_seen: int) -> None:
-        """Follow the schedule, after `n_seen` queries (or pairs) in all."""
+    def end_epoch(self, size: int) -> None:
+        """Follow the schedule, after an epoch of `size` queries (or pairs)."""
+        self.n_seen += size
 
     def try_smaller_steps(self) -> bool:
         """Return False if there is nothing left to try when progress has ended."""
@@ -117,18 +132,15 @@ class Adam(Optimizer):
         rate /= 1.0 - self.beta_1**self.n_steps
         state = zip(weights, gradients, self.means, self.squares, strict=True)
         for w, g, m, v in state:
-            number: Any = w.dtype.type
-            adam_step(
-                w.reshape(-1),
-                g.reshape(-1),
-                m,
-                v,
-                number(rate),
-                number(1.0 - self.beta_1),
-                number(1.0 - self.beta_2),
-                number(self.epsilon),
-                number(decay if w.ndim > 1 else 0.0),
+            scalars = in_precision_of(
+                w,
+                rate,
+                1.0 - self.beta_1,
+                1.0 - self.beta_2,
+                self.epsilon,
+                decay if w.ndim > 1 else 0.0,
             )
+            adam_step(w.reshape(-1), flat(g, w), m, v, *scalars)
 
 
 @dataclass
@@ -153,21 +165,19 @@ class SGD(Optimizer):
         if not self.velocities:
             self.velocities = [np.zeros(w.size, w.dtype) for w in weights]
         for w, g, u in zip(weights, gradients, self.velocities, strict=True):
-            number: Any = w.dtype.type
+            rate, momentum, shrink = in_precision_of(
+                w, self.rate, self.momentum, decay if w.ndim > 1 else 0.0
+            )
+            nesterov = bool(self.nesterovs_momentum)
             momentum_step(
-                w.reshape(-1),
-                g.reshape(-1),
-                u,
-                number(self.rate),
-                number(self.momentum),
-                self.nesterovs_momentum,
-                number(decay if w.ndim > 1 else 0.0),
+                w.reshape(-1), flat(g, w), u, rate, momentum, shrink, nesterov
             )
 
-    def end_epoch(self, n_seen: int) -> None:
-        """Let the rate fall as ``rate / (1 + n_seen)^power_t`` if "invscaling"."""
+    def end_epoch(self, size: int) -> None:
+        """Let the rate fall as ``1 / (1 + n_seen)^power_t`` if "invscaling"."""
+        super().end_epoch(size)
         if self.schedule == "invscaling":
-            self.rate = self.first_rate / (1 + n_seen) ** self.power_t
+            self.rate = self.first_rate / (1 + self.n_seen) ** self.power_t
 
     def try_smaller_steps(self) -> bool:
         """Divide the rate by 5 if "adaptive"; False if it is too small already."""

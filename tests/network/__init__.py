@@ -1,0 +1,197 @@
+"""Tests of networks, and what they and the tests of their rankers learn from."""
+
+from __future__ import annotations
+
+import warnings
+from copy import copy, deepcopy
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from sklearn_ltr import LambdaRankRanker, RankNetRanker
+from sklearn_ltr.learners.network import MultilayerPerceptron
+
+both_rankers = pytest.mark.parametrize(
+    "ranker", [RankNetRanker, LambdaRankRanker], ids=["ranknet", "lambdarank"]
+)
+
+
+@dataclass
+class Lists:
+    X: np.ndarray
+    y: np.ndarray
+    groups: np.ndarray
+
+    def __iter__(self):
+        return iter((self.X, self.y))
+
+    def take(self, rows) -> Lists:
+        return Lists(self.X[rows], self.y[rows], self.groups[rows])
+
+    def with_pairs(self) -> Lists:
+        """The documents of the queries that have two different grades."""
+        has = {g: np.ptp(self.y[self.groups == g]) > 0 for g in set(self.groups)}
+        return self.take([has[g] for g in self.groups])
+
+    @property
+    def n_queries(self) -> int:
+        return len(set(self.groups))
+
+
+def draw(n_queries=20, longest=8, n_features=4, seed=0) -> Lists:
+    """Interleaved queries whose grades follow the first column, with noise."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(2, longest + 1, n_queries)
+    groups = rng.permutation(np.repeat(np.arange(n_queries), sizes))
+    X = rng.normal(size=(len(groups), n_features))
+    y = np.clip((X[:, 0] + 0.5 * rng.normal(size=len(groups)) + 1).round(), 0, 3)
+    return Lists(X, y, groups)
+
+
+DATA = draw()
+VALIDATION = draw(12, seed=1)
+FULL_BATCH = 1000  # queries: more than there are
+
+
+def of_val(val: Lists = VALIDATION) -> dict:
+    return {"X_val": val.X, "y_val": val.y, "groups_val": val.groups}
+
+
+def small(ranker, **options):
+    """A ranker that learns in no time."""
+    quick = {
+        "hidden_layer_sizes": (5,),
+        "max_iter": 4,
+        "learning_rate_init": 0.01,
+        "n_iter_no_change": 100,
+        "random_state": 0,
+        "n_jobs": 1,
+    }
+    return ranker(**(quick | options))
+
+
+def fitted(ranker, data: Lists = DATA, weight=None, **options):
+    one = small(ranker, **options)
+    return one.fit(*data, groups=data.groups, sample_weight=weight)
+
+
+def validated(ranker, data: Lists = DATA, val: Lists = VALIDATION, **options):
+    one = small(ranker, **options)
+    return one.fit(*data, groups=data.groups, **of_val(val))
+
+
+#: The report's step, over all queries at once: nothing but -eta times the gradient.
+REPORT = {
+    "solver": "sgd",
+    "momentum": 0.0,
+    "learning_rate": "constant",
+    "alpha": 0.0,
+    "batch_size": FULL_BATCH,
+    "early_stopping": False,
+}
+
+
+def curve(ranker) -> list[float]:
+    """What is noted of training, of either ranker."""
+    return ranker.loss_curve_ if hasattr(ranker, "loss_curve_") else ranker.train_scores_
+
+
+def model(ranker) -> bytes:
+    """All weights, to the bit."""
+    return b"".join(w.tobytes() for w in ranker.network_.parameters)
+
+
+def weights(ranker) -> list[np.ndarray]:
+    return [np.array(w, dtype=np.float64) for w in ranker.network_.parameters]
+
+
+def weights_before(ranker, data: Lists = DATA, **options) -> list[np.ndarray]:
+    """What a fit begins with: a step of 1e-30 moves nothing."""
+    options |= REPORT | {"learning_rate_init": 1e-30, "max_iter": 1}
+    return weights(fitted(ranker, data, **options))
+
+
+class Linear:
+    """The smallest network of a user's own: s = X w."""
+
+    def __init__(self, n_features: int = 4) -> None:
+        self.w = np.zeros(n_features)
+
+    @property
+    def parameters(self):
+        return [self.w]
+
+    def forward(self, X):
+        self.X = X
+        return X @ self.w
+
+    def backward(self, score_gradient):
+        return [self.X.T @ score_gradient]
+
+
+@dataclass
+class Update:
+    """What a network saw of one update."""
+
+    X: np.ndarray
+    scores: np.ndarray
+    weights: list[np.ndarray]
+    gradient: list[np.ndarray]
+
+
+class Recorder:
+    """A perceptron that keeps a list of its updates; copies add to the same list."""
+
+    def __init__(self, hidden=(5,), activation="tanh", n_features=4, seed=0) -> None:
+        rng = np.random.default_rng(seed)
+        self.inner = MultilayerPerceptron(n_features, hidden, activation, rng)
+        for b in self.inner.intercepts:
+            b += rng.uniform(-0.5, 0.5, b.shape).astype(np.float32)
+        self.updates: list[Update] = []
+
+    def __deepcopy__(self, memo):
+        other = copy(self)
+        other.inner = deepcopy(self.inner)
+        return other
+
+    @property
+    def parameters(self):
+        return self.inner.parameters
+
+    def forward(self, X):
+        self.seen = X
+        self.given = self.inner.forward(X)
+        return self.given
+
+    def predict(self, X):
+        return self.inner.forward(X)
+
+    def backward(self, score_gradient):
+        gradient = self.inner.backward(score_gradient)
+        if np.any(score_gradient):  # the check of a network passes zeros
+            self.updates.append(
+                Update(
+                    self.seen.copy(),
+                    self.given.astype(np.float64),
+                    [w.astype(np.float64) for w in self.parameters],
+                    [g.astype(np.float64) for g in gradient],
+                )
+            )
+        return gradient
+
+
+def recorded(ranker, data: Lists = DATA, weight=None, network=None, **options):
+    """Fit, and return the ranker with its updates."""
+    network = Recorder() if network is None else network
+    one = small(ranker, network=network, **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        one.fit(*data, groups=data.groups, sample_weight=weight)
+    return one, network.updates
+
+
+def rows_of(update: Update, data: Lists) -> np.ndarray:
+    """Which rows of the data were in an update."""
+    row = {x.tobytes(): number for number, x in enumerate(data.X.astype(np.float32))}
+    return np.array([row[x.tobytes()] for x in update.X])
