@@ -176,15 +176,16 @@ FITS: dict[str, Fit] = {
 }
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: argparse.ArgumentParser, more: Sequence[str] = ()) -> None:
     """What every script that compares the libraries can be told."""
+    names = [*FITS, *more]
     parser.add_argument(
         "--libraries",
         nargs="+",
-        default=list(FITS),
-        choices=list(FITS),
+        default=names,
+        choices=names,
         metavar="NAME",
-        help=f"of {', '.join(FITS)}",
+        help=f"of {', '.join(names)}",
     )
     parser.add_argument(
         "--json", metavar="PATH", help="append the results as JSON lines"

@@ -1,6 +1,7 @@
 """Quality on real queries: five folds, everything chosen on the validation part.
 
     python benchmarks/quality.py --data PATH
+    python benchmarks/quality.py --data PATH --libraries RankNet LambdaRank --seeds 5
 
 PATH is an .npz file with ``X``, ``y``, ``qid`` and the part, 1 to 5, that each row
 belongs to: ``s`` (LETOR 4.0) or ``testfold`` (LETOR 2.0).  The fold whose test part is
@@ -14,21 +15,51 @@ import argparse
 import itertools
 import time
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import sklearn
 from scipy.stats import sem, ttest_rel
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import peers
 from peers import FITS, OURS, Settings
+from sklearn_ltr import LambdaRankRanker, RankNetRanker
 from sklearn_ltr.metrics import MAP, NDCG
 
 MEASURES = {"NDCG@1": NDCG(1), "NDCG@5": NDCG(5), "NDCG@10": NDCG(10), "MAP": MAP()}
+# as the evaluation script of LETOR 4.0 counts
+LETOR_MEASURES = {
+    f"LETOR NDCG@{k}": NDCG(k, discount="letor", short_lists="zero") for k in (1, 5)
+}
 CHOSEN_BY = "NDCG@10"
+
+# trees
 LEAVES = (4, 8, 16, 31)
 MIN_SAMPLES_LEAF = (5, 20, 50)
 STRIDE = 10  # trees between two looks at the validation part
+
+# networks
+NETWORKS = {"RankNet": RankNetRanker, "LambdaRank": LambdaRankRanker}
+SHAPES = (
+    {"hidden_layer_sizes": ()},
+    {"hidden_layer_sizes": (16,), "activation": "tanh"},
+)
+    {"hidden_layer_sizes": ()},
+    {"hidden_layer_sizes": (16,), "activation": "tanh"},
+)
+ALPHAS = (0.01, 0.1, 1.0, 10.0)
+STEP_SIZES = (0.001, 0.003)
+EPOCHS, PATIENCE = 100, 20
+
+# RankLib 2.1's RankNet on the five folds of MQ2008, by a third party: the evaluation
+# stored in the repository JasonWyse/letor40, in the measures of LETOR 4.0
+PUBLISHED = {
+    "mq2008.npz": {"LETOR NDCG@1": 0.3410, "LETOR NDCG@5": 0.4500, "MAP": 0.4522}
+}
 
 
 class Part(NamedTuple):
@@ -63,8 +94,11 @@ def training_part(parts: list[Part], test: int) -> Part:
     )
 
 
-def choose(name: str, train: Part, validation: Part, trees: int, seed: int):
-    """Fit the whole grid; return what did best on the validation part."""
+def choose_trees(name: str, train: Part, validation: Part, trees: int, seed: int):
+    """Fit the whole grid; return what did best on the validation part.
+
+    That is: its validation score, how to score documents with it, and its settings.
+    """
     metric = MEASURES[CHOSEN_BY]
     stops = range(STRIDE, trees + 1, STRIDE)
     best = None
@@ -74,26 +108,64 @@ def choose(name: str, train: Part, validation: Part, trees: int, seed: int):
         for stop, scores in zip(stops, scores_after(validation.X, stops), strict=True):
             value = metric(validation.y, scores, groups=validation.groups)
             if best is None or value > best[0]:
-                best = value, settings, stop, scores_after
+                chosen = asdict(settings) | {"trees": stop}
+                best = value, partial(score_after, scores_after, stop), chosen
+    return best
+
+
+def score_after(scores_after, stop: int, X: np.ndarray) -> np.ndarray:
+    (scores,) = scores_after(X, [stop])
+    return scores
+
+
+def choose_network(name: str, train: Part, validation: Part, seed: int):
+    """Do the same for a network behind a scaler, stopped by the validation part."""
+    best = None
+    for shape, alpha, step in itertools.product(SHAPES, ALPHAS, STEP_SIZES):
+        settings = {**shape, "alpha": alpha, "learning_rate_init": step}
+        ranker = NETWORKS[name](
+            **settings,
+            max_iter=EPOCHS,
+            n_iter_no_change=PATIENCE,
+            tol=0.0,
+            random_state=seed,
+            n_jobs=peers.THREADS,
+        ).set_fit_request(X_val=True, y_val=True, groups_val=True)
+        pipeline = make_pipeline(StandardScaler(), ranker, transform_input=["X_val"])
+        pipeline.fit(
+            train.X,
+            train.y,
+            groups=train.groups,
+            X_val=validation.X,
+            y_val=validation.y,
+            groups_val=validation.groups,
+        )
+        value = max(ranker.validation_scores_)
+        if best is None or value > best[0]:
+            epochs = int(np.argmax(ranker.validation_scores_)) + 1
+            best = value, pipeline.predict, settings | {"epochs": epochs}
     return best
 
 
 def evaluate(name: str, parts: list[Part], trees: int, seed: int) -> dict:
     """Per-query values on the five test parts, and what was chosen for each."""
-    values = {measure: [] for measure in MEASURES}
+    measures = MEASURES | LETOR_MEASURES
+    values = {measure: [] for measure in measures}
     chosen = []
     start = time.perf_counter()
     for test, part in enumerate(parts):
         train, validation = training_part(parts, test), parts[(test + 4) % 5]
-        value, settings, stop, scores_after = choose(
-            name, train, validation, trees, seed
-        )
-        (scores,) = scores_after(part.X, [stop])
-        for measure, metric in MEASURES.items():
+        if name in NETWORKS:
+            value, score, settings = choose_network(name, train, validation, seed)
+        else:
+            value, score, settings = choose_trees(name, train, validation, trees, seed)
+        scores = score(part.X)
+        for measure, metric in measures.items():
             values[measure].extend(metric.per_query(part.y, scores, groups=part.groups))
-        chosen.append(asdict(settings) | {"trees": stop, "validation": float(value)})
+        chosen.append(settings | {"validation": float(value)})
     return {
         "library": name,
+        "seed": seed,
         "seconds": time.perf_counter() - start,
         "chosen": chosen,
         "values": {measure: list(map(float, v)) for measure, v in values.items()},
@@ -119,10 +191,31 @@ def print_means(results: list[dict], relevant: np.ndarray) -> None:
         print(f"\nMeans over queries; {title}")
         print(f"{'':22}" + "".join(f"{measure:>9}" for measure in MEASURES))
         for result in results:
-            means = [np.asarray(v)[kept].mean() for v in result["values"].values()]
+            means = [np.mean(np.asarray(result["values"][m])[kept]) for m in MEASURES]
             print(f"{result['library']:22}" + "".join(f"{m:9.4f}" for m in means))
-        errors = [sem(np.asarray(v)[kept]) for v in results[0]["values"].values()]
+        values = results[0]["values"]
+        errors = [sem(np.asarray(values[m])[kept]) for m in MEASURES]
         print(f"{'(standard error)':22}" + "".join(f"{e:9.4f}" for e in errors))
+
+
+def print_spread(results: list[dict], relevant: np.ndarray, data: str) -> None:
+    """Means of the networks over seeds, in LETOR's measures too."""
+    print("\nNetworks: mean over seeds (standard deviation); NDCG@10 without queries")
+    print("that have nothing relevant, the others with such queries counting 0")
+    columns = [*LETOR_MEASURES, "MAP", "NDCG@10"]
+    print(f"{'':22}" + "".join(f"{column:>20}" for column in columns))
+    for name in NETWORKS:
+        mine = [result["values"] for result in results if result["library"] == name]
+        cells = ""
+        for column in columns:
+            kept = relevant if column == "NDCG@10" else np.full(len(relevant), True)
+            means = [np.mean(np.asarray(values[column])[kept]) for values in mine]
+            cells += f"{np.mean(means):11.4f} ({np.std(means):.4f})"
+        if mine:
+            print(f"{name + f', {len(mine)} seeds':22}" + cells)
+    if published := PUBLISHED.get(data):
+        cells = "".join(f"{published.get(c, np.nan):11.4f}{'':9}" for c in columns)
+        print(f"{'RankLib RankNet':22}" + cells)
 
 
 def print_differences(results: list[dict], relevant: np.ndarray) -> None:
@@ -150,20 +243,29 @@ def main() -> None:
         "--trees", type=int, default=300, help="at most; the best is kept"
     )
     parser.add_argument("--seed", type=int, default=0)
-    peers.add_arguments(parser)
+    parser.add_argument(
+        "--seeds", type=int, default=5, help="of the networks, from --seed on"
+    )
+    peers.add_arguments(parser, more=list(NETWORKS))
     arguments = parser.parse_args()
 
     peers.THREADS = 1  # figures, not seconds: leave a core for another collection
+    sklearn.set_config(enable_metadata_routing=True)
     print(peers.machine())
     parts = load(arguments.data)
     results = []
     for name in arguments.libraries:
-        result = evaluate(name, parts, arguments.trees, arguments.seed)
-        results.append({"data": arguments.data.name, **result})
-        print(f"{name}: {result['seconds']:.0f} s")
-    print_means(results, has_relevant(parts))
+        for seed in range(arguments.seeds if name in NETWORKS else 1):
+            result = evaluate(name, parts, arguments.trees, arguments.seed + seed)
+            results.append({"data": arguments.data.name, **result})
+            print(f"{name}: {result['seconds']:.0f} s", flush=True)
+    relevant = has_relevant(parts)
+    of_one_seed = [result for result in results if result["seed"] == arguments.seed]
+    print_means(of_one_seed, relevant)
     if OURS in arguments.libraries:
-        print_differences(results, has_relevant(parts))
+        print_differences(of_one_seed, relevant)
+    if set(NETWORKS) & set(arguments.libraries):
+        print_spread(results, relevant, arguments.data.name)
     peers.append_json(arguments.json, results)
 
 

@@ -53,6 +53,10 @@ class NetworkRanker(NetworkParameters):
     def _tied_pairs(self) -> bool:
         return False
 
+    def _must_tell_apart(self, batches: Batches) -> bool:
+        """Whether equal scores of all documents are a fault."""
+        return isinstance(batches, ListBatches) and not self._tied_pairs
+
     @property
     def _watches_training(self) -> bool:
         # a metric stands still for long while scores move towards a change of order
@@ -197,7 +201,9 @@ class NetworkRanker(NetworkParameters):
         if isinstance(network, MultilayerPerceptron):
             network.train_with(training.team)
         n_iter = training.run(self.n_iter_, n_epochs)
-        warn_if_constant(training.look(float(self.sigma)))
+        scores = training.look(float(self.sigma))
+        if self._must_tell_apart(training.batches):
+            warn_if_constant(scores)
         if isinstance(network, MultilayerPerceptron):
             network.train_with(None)
         self.network_, self._optimizer, self.n_iter_ = (

@@ -32,8 +32,7 @@ def _relu(z: Table) -> None:
 
 
 def _times_relu_slope(gradient: Table, a: Table) -> None:
-    np.sign(a, out=a)  # 0 or 1: outputs are not negative
-    gradient *= a
+    gradient *= a > 0
 
 
 def _tanh(z: Table) -> None:

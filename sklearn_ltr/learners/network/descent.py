@@ -141,10 +141,15 @@ def _check_parts(network: Any) -> None:
 def _check_weights(weights: Sequence[Any], again: Sequence[Any]) -> None:
     """Check arrays that are changed in place, as they were returned twice."""
     for number, (w, same) in enumerate(zip(weights, again, strict=True)):
-        if not isinstance(w, np.ndarray) or w.dtype not in (np.float32, np.float64):
+        if getattr(w, "dtype", None) not in (np.float32, np.float64):
             raise TypeError(
                 "network.parameters must be ndarrays of float32 or float64, but number "
                 f"{number} is {getattr(w, 'dtype', type(w).__name__)}"
+            )
+        if w.dtype != weights[0].dtype:
+            raise TypeError(
+                "network.parameters must all be of one type, but number 0 is "
+                f"{weights[0].dtype}, and number {number} {w.dtype}"
             )
         if not (w.flags.c_contiguous and w.flags.writeable):
             raise ValueError(

@@ -130,17 +130,25 @@ class Adam(Optimizer):
         self.n_steps += 1
         rate = self.rate * np.sqrt(1.0 - self.beta_2**self.n_steps)
         rate /= 1.0 - self.beta_1**self.n_steps
+        betas = (self.beta_1, self.beta_2)
+        rate, share_1, share_2, epsilon = in_precision_of(
+            weights[0], rate, *(1.0 - beta for beta in betas), self.epsilon
+        )
+        shrink, none = in_precision_of(weights[0], decay, 0.0)
         state = zip(weights, gradients, self.means, self.squares, strict=True)
         for w, g, m, v in state:
-            scalars = in_precision_of(
-                w,
+            decay_w = shrink if w.ndim > 1 else none
+            adam_step(
+                w.reshape(-1),
+                flat(g, w),
+                m,
+                v,
                 rate,
-                1.0 - self.beta_1,
-                1.0 - self.beta_2,
-                self.epsilon,
-                decay if w.ndim > 1 else 0.0,
+                share_1,
+                share_2,
+                epsilon,
+                decay_w,
             )
-            adam_step(w.reshape(-1), flat(g, w), m, v, *scalars)
 
 
 @dataclass
@@ -164,13 +172,13 @@ class SGD(Optimizer):
         """Change all weights in place."""
         if not self.velocities:
             self.velocities = [np.zeros(w.size, w.dtype) for w in weights]
+        rate, momentum = in_precision_of(weights[0], self.rate, self.momentum)
+        shrink, none = in_precision_of(weights[0], decay, 0.0)
+        nesterov = bool(self.nesterovs_momentum)
         for w, g, u in zip(weights, gradients, self.velocities, strict=True):
-            rate, momentum, shrink = in_precision_of(
-                w, self.rate, self.momentum, decay if w.ndim > 1 else 0.0
-            )
-            nesterov = bool(self.nesterovs_momentum)
+            decay_w = shrink if w.ndim > 1 else none
             momentum_step(
-                w.reshape(-1), flat(g, w), u, rate, momentum, shrink, nesterov
+                w.reshape(-1), flat(g, w), u, rate, momentum, decay_w, nesterov
             )
 
     def end_epoch(self, size: int) -> None:

@@ -137,13 +137,14 @@ class MultilayerPerceptron:
         """Add the gradient of some rows, from the last layer to the first."""
         n_layers = len(self.coefs)
         times_slope = ACTIVATIONS[self.activation].times_slope
+        ones = np.ones(len(gradient), dtype=np.float32)
         for layer in range(n_layers - 1, -1, -1):
             inputs = self._outputs[layer][rows]
             sums[layer] += inputs.T @ gradient
             if layer > 0:
                 gradient = gradient @ self.coefs[layer].T
                 times_slope(gradient, inputs)
-                sums[n_layers + layer - 1] += gradient.sum(axis=0)
+                sums[n_layers + layer - 1] += ones @ gradient
 
     def _share(self, function: Callable[[int], None], tasks: range) -> None:
         """Call the function for each task, in all threads."""
