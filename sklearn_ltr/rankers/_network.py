@@ -20,7 +20,7 @@ from sklearn_ltr.learners.network import (
 )
 from sklearn_ltr.metrics import Metric, get_metric
 from sklearn_ltr.rankers._base import refuse_values
-from sklearn_ltr.rankers._batches import ListBatches
+from sklearn_ltr.rankers._batches import ListBatches, PairCost
 from sklearn_ltr.rankers._data import (
     GradedLists,
     calls_above_package,
@@ -45,24 +45,22 @@ class UnscaledFeaturesWarning(UserWarning):
 class NetworkRanker(NetworkParameters):
     """A ranker whose scores are the output of a network."""
 
-    # What a subclass says of itself: where its training curve is kept, whether
-    # documents of equal grade are pairs, and what it watches while it learns.
-    _curve = "train_scores_"
+    tied_pairs = False  # a parameter of RankNet
 
     @property
-    def _tied_pairs(self) -> bool:
-        return False
-
-    def _must_tell_apart(self, batches: Batches) -> bool:
-        """Whether equal scores of all documents are a fault."""
-        return isinstance(batches, ListBatches) and not self._tied_pairs
+    def _curve(self) -> str:
+        """Where the values of training are kept: costs, or values of the metric."""
+        return "loss_curve_" if self.metric is None else "train_scores_"
 
     @property
     def _watches_training(self) -> bool:
-        # a metric stands still for long while scores move towards a change of order
-        return self.solver == "sgd" and self.learning_rate == "adaptive"
+        # a cost falls; a metric stands still while scores move towards a new order
+        adaptive = self.solver == "sgd" and self.learning_rate == "adaptive"
+        return self.metric is None or adaptive
 
     def _training_measure(self, batches: ListBatches) -> Scored:
+        if self.metric is None:
+            return PairCost(batches)
         measure = ScoredLists(batches.lists, self._reported_metric())
         measure.scores = batches.scores
         return measure
@@ -126,7 +124,7 @@ class NetworkRanker(NetworkParameters):
 
     def _check_that_there_is_something_to_learn(self, lists: GradedLists) -> None:
         """Raise a ValueError unless a query of some weight has pairs that count."""
-        if not self._tied_pairs:
+        if not self.tied_pairs:
             lists.check_that_there_is_something_to_learn()
         elif not self._teaches(lists).any():
             raise ValueError(
@@ -147,9 +145,9 @@ class NetworkRanker(NetworkParameters):
         learned = lists.take(self._teaches(lists))
         with Team(effective_threads(self.n_jobs, lists.X.size)) as team:
             lambdas = self._lambdas(learned, team)
-            if not (go_on or self._tied_pairs or lambdas(-learned.grades)[0].any()):
+            if not (go_on or self.tied_pairs or lambdas(-learned.grades)[0].any()):
                 raise ValueError(nothing_moves(self.metric))  # not the worst of orders
-            batches = ListBatches(learned, lambdas, self._tied_pairs)
+            batches = ListBatches(learned, lambdas, self.tied_pairs)
             measure = self._training_measure(batches)
             training = self._training(
                 batches, measure, held_out, lists.X, team, go_on, keep_pace
@@ -202,7 +200,7 @@ class NetworkRanker(NetworkParameters):
             network.train_with(training.team)
         n_iter = training.run(self.n_iter_, n_epochs)
         scores = training.look(float(self.sigma))
-        if self._must_tell_apart(training.batches):
+        if isinstance(training.batches, ListBatches) and not self.tied_pairs:
             warn_if_constant(scores)
         if isinstance(network, MultilayerPerceptron):
             network.train_with(None)
@@ -230,7 +228,7 @@ class NetworkRanker(NetworkParameters):
 
     def _teaches(self, lists: GradedLists) -> NDArray[np.bool_]:
         """Whether a query has pairs to learn from: (n_queries,) bool."""
-        several = np.diff(lists.offsets) > 1 if self._tied_pairs else lists.has_pairs
+        several = np.diff(lists.offsets) > 1 if self.tied_pairs else lists.has_pairs
         return several & (lists.weights > 0)
 
     def _stopping_metric(self) -> Metric:

@@ -96,11 +96,6 @@ class Progress:
         self._patient_from = self.n_recorded - 1
 
     @property
-    def best_is_last(self) -> bool:
-        """Whether the value recorded last is the best of what is watched."""
-        return self.best == self.n_recorded - 1
-
-    @property
     def _watched(self) -> tuple[Scored, list[float]] | None:
         if self.validation is not None:
             return self.validation, self.validation_values

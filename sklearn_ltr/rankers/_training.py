@@ -34,9 +34,16 @@ class Batches(Protocol):
 class HeldOut(ScoredLists):
     """Lists that a network does not learn from, scored by it."""
 
+    last = np.nan  # value
+
     def __init__(self, lists: GradedLists, metric: Metric) -> None:
         super().__init__(lists, metric)
         self._table = lists.X[lists.rows]
+
+    def value(self) -> float:
+        """Mean of the metric, which is remembered."""
+        self.last = super().value()
+        return self.last
 
     def score_with(self, network: Network, team: Team) -> None:
         """Bring the scores up to date; a FloatingPointError if one is not finite."""
@@ -84,12 +91,12 @@ class Training:
 
         With `held_out` the network is left with the weights that were best on it.
         """
-        best = None
+        best, highest = None, -np.inf
         for epoch in range(n_done, n_done + n_epochs):
             self._descend(epoch)
             at_an_end = self.progress.record(epoch + 1)
-            if self.held_out is not None and self.progress.best_is_last:
-                best = [w.copy() for w in self.network.parameters]
+            if self.held_out is not None and self.held_out.last > highest:
+                best, highest = self._weights(), self.held_out.last
             if at_an_end:
                 if not self.optimizer.try_smaller_steps():
                     break
@@ -98,6 +105,9 @@ class Training:
             for w, kept in zip(self.network.parameters, best, strict=True):
                 w[...] = kept
         return epoch + 1
+
+    def _weights(self) -> list[NDArray[np.floating]]:
+        return [w.copy() for w in self.network.parameters]
 
     def _descend(self, epoch: int) -> None:
         """Go through all units once, in an order of this epoch's own."""

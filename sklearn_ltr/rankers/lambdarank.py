@@ -51,7 +51,8 @@ class LambdaRankRanker(NetworkRanker):
         Epochs so far.
     train_scores_ : list of float, one for each epoch
         Metric of the training queries that have two grades, each query scored by the
-        weights that its batch met.
+        weights that its batch met.  With ``metric=None`` there is RankNet's
+        `loss_curve_` instead.
     validation_scores_ : list of float
         Of each epoch; empty without early stopping.
     n_features_in_ : int

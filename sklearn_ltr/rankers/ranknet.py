@@ -11,12 +11,11 @@ from scipy.special import expit
 
 from sklearn_ltr._compile import Team, effective_threads
 from sklearn_ltr.rankers._base import unchanged_on_failure
-from sklearn_ltr.rankers._batches import ListBatches, PairCost, PreferenceBatches
+from sklearn_ltr.rankers._batches import PreferenceBatches
 from sklearn_ltr.rankers._data import GradedLists
 from sklearn_ltr.rankers._network import NetworkRanker
 from sklearn_ltr.rankers._network_parameters import with_network_parameters
 from sklearn_ltr.rankers._preferences import Preferences
-from sklearn_ltr.rankers._stopping import Scored
 
 
 class PairedRows(NamedTuple):
@@ -99,18 +98,6 @@ class RankNetRanker(NetworkRanker):
     tied_pairs: bool = False
 
     metric = None  # the force alone
-    _curve = "loss_curve_"
-
-    @property
-    def _tied_pairs(self) -> bool:
-        return self.tied_pairs
-
-    @property
-    def _watches_training(self) -> bool:
-        return True
-
-    def _training_measure(self, batches: ListBatches) -> Scored:
-        return PairCost(batches)
 
     def fit(
         self,
