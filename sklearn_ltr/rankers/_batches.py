@@ -23,6 +23,9 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 
+PAIRS_AT_ONCE = 200  # as many as scikit-learn's MLPRegressor takes rows
+
+
 class ListBatches:
     """Batches of whole queries, whose lambdas come from grades.
 
@@ -36,11 +39,13 @@ class ListBatches:
 
     Attributes
     ----------
-    size : int
-        Number of queries.
+    size, usual_size : int
+        Number of queries, in all and in a batch.
     scores : ndarray of shape (n_documents,), float64
         Those that the gradients of the last epoch were taken at.
     """
+
+    usual_size = 1  # the report's
 
     def __init__(
         self, lists: GradedLists, lambdas: LambdaGradient, tied_pairs: bool
@@ -121,6 +126,7 @@ class PreferenceBatches:
     def __init__(self, preferences: Preferences, sigma: float) -> None:
         self.preferences, self.sigma = preferences, sigma
         self.size = len(preferences.offsets) - 1
+        self.usual_size = 1 if preferences.by_query else PAIRS_AT_ONCE
         self._cost = np.nan
 
     def in_order(self, units: IntArray, batch_size: int) -> Iterator[Batch]:

@@ -174,7 +174,7 @@ class NetworkRanker(NetworkParameters):
             deepcopy(self._optimizer) if keep_pace else self._new_optimizer(),
             table,
             batches,
-            self.batch_size,
+            batches.usual_size if self.batch_size == "auto" else int(self.batch_size),
             self.alpha,
             self._seed,
             Progress(

@@ -28,7 +28,6 @@ T = TypeVar("T")
 RANGES = (
     positive("sigma"),
     not_negative("alpha"),
-    at_least("batch_size", 1),
     positive("learning_rate_init"),
     not_negative("power_t"),
     at_least("max_iter", 1),
@@ -75,9 +74,9 @@ class NetworkParameters(BaseRanker):
     alpha : float >= 0, default=1e-4
         Strength of the L2 penalty on weights (not on biases), divided by the size of
         the batch.
-    batch_size : int >= 1, default=1
-        Queries per update; the report has one.  The gradient of a batch is the mean of
-        its queries' gradients.
+    batch_size : int >= 1 or "auto", default="auto"
+        Queries per update, whose gradients are averaged.  "auto": one, as in the
+        report.  For RankNet from pairs without groups: pairs per update, "auto": 200.
     learning_rate : {"constant", "invscaling", "adaptive"}, default="constant"
         Schedule of "sgd": as it is; divided by ``(1 + t_) ** power_t`` after each
         epoch; or divided by 5 whenever `n_iter_no_change` epochs have not bettered the
@@ -130,7 +129,7 @@ class NetworkParameters(BaseRanker):
     network: Network | None = None
     solver: Literal["adam", "sgd"] = "adam"
     alpha: float = 1e-4
-    batch_size: int = 1
+    batch_size: int | Literal["auto"] = "auto"
     learning_rate: Literal["constant", "invscaling", "adaptive"] = "constant"
     learning_rate_init: float = 0.001
     power_t: float = 0.5
@@ -155,6 +154,8 @@ class NetworkParameters(BaseRanker):
         check_ranges(self, RANGES)
         for name, choices in CHOICES.items():
             check_choice(self, name, choices)
+        if self.batch_size != "auto":
+            check_ranges(self, [at_least("batch_size", 1)])
         check_n_jobs(self.n_jobs)
         sizes = np.atleast_1d(np.asarray(self.hidden_layer_sizes, dtype=object))
         if sizes.ndim > 1:

@@ -28,12 +28,15 @@ class Preferences:
     offsets : ndarray of shape (n_units + 1,), int64
         Unit u (a query, or a single pair where there are no queries) owns the pairs
         ``offsets[u]`` to ``offsets[u + 1] - 1``.
+    by_query : bool
+        Whether units are queries.
     """
 
     pairs: IntArray
     probabilities: FloatArray
     weights: FloatArray
     offsets: IntArray
+    by_query: bool
 
     @classmethod
     def read(
@@ -68,7 +71,13 @@ class Preferences:
                 "nothing to learn"
             )
         offsets = np.append(starts, len(order)).astype(np.int64)
-        return cls(rows[order], probabilities[order], weights[order], offsets)
+        return cls(
+            rows[order],
+            probabilities[order],
+            weights[order],
+            offsets,
+            groups is not None,
+        )
 
     def pairs_of(self, units: IntArray) -> IntArray:
         """Return the numbers of the pairs of some units."""

@@ -26,6 +26,7 @@ class Batches(Protocol):
     """What a network learns from, in units: queries, or preferences."""
 
     size: int
+    usual_size: int  # of a batch
 
     def in_order(self, units: NDArray[np.int64], batch_size: int) -> Iterator[Batch]:
         """Go through units in an order, `batch_size` at a time."""
