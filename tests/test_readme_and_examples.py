@@ -18,6 +18,12 @@ INSTALL = 'python -m pip install -e ".[test]"'
 TEST = "python -m pytest"
 WHAT_AN_EXAMPLE_SHOWS = {
     "01_first_ranker.py": ("BM25", "LambdaMART", "NDCG@10", "MAP", "MRR"),
+    "02_forces_on_one_query.py": (
+        "RankNet",
+        "LambdaRank",
+        "13 pairwise",
+        "11 pairwise",
+    ),
 }
 
 

@@ -1,0 +1,49 @@
+"""What displays are given: the rows of one query, and metrics under their names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from sklearn_ltr.metrics import Metric, get_metric
+from sklearn_ltr.queries import QueryGroups
+
+OneMetric = str | Metric | None
+Metrics = OneMetric | Iterable[OneMetric] | Mapping[str, OneMetric]
+
+
+def read_metrics(metrics: Metrics) -> dict[str, OneMetric]:
+    """Return each metric under the name that its force gets; None is RankNet."""
+    if isinstance(metrics, Mapping):
+        named = dict(metrics)
+    else:
+        if isinstance(metrics, str) or not isinstance(metrics, Iterable):
+            metrics = (metrics,)
+        named = {}
+        for metric in metrics:
+            name = "RankNet" if metric is None else get_metric(metric).name
+            if name in named:
+                raise ValueError(
+                    f"metrics holds {name!r} twice; tell the two apart by a dict "
+                    "{name: metric}"
+                )
+            named[name] = metric
+    if not named:
+        raise ValueError("metrics is empty: name at least one, or None for RankNet")
+    return named
+
+
+def read_one_query(y_true: Any, groups: Any = None) -> QueryGroups:
+    """Take all rows for one query; a ValueError if `groups` says otherwise."""
+    n = len(np.atleast_1d(y_true))
+    if groups is not None:
+        queries = QueryGroups.from_groups(groups, n)
+        if queries.n_queries > 1:
+            raise ValueError(
+                f"groups names {queries.n_queries} queries ({queries.describe(0)}, "
+                f"{queries.describe(1)}, ...), but this display shows one: pass the "
+                "rows of one query only"
+            )
+    return QueryGroups.from_groups(np.zeros(n, dtype=np.int64), n, "y_true")
