@@ -13,21 +13,39 @@ import joblib
 import numpy as np
 import pytest
 
-from sklearn_ltr import LambdaMARTRanker
+from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
 from sklearn_ltr._compile import INTERPRETED, Team, effective_threads
 
-MODES = {
-    "default": {},
-    "report": {
-        "split_gain": "least_squares",
-        "split_noise": 0.0,
-        "truncation_level": None,
-        "distance_normalization": False,
-        "query_normalization": False,
-    },
-    "drawn": {"subsample": 0.6, "max_features": 0.5, "early_stopping": True},
-    "without a metric": {"metric": None},
+TREES = {
+    "n_estimators": 3 if INTERPRETED else 6,
+    "max_leaf_nodes": 8,
+    "min_samples_leaf": 3,
+    "max_bins": 32,
 }
+# batches of more than one block of documents, which several threads share
+NETWORK = {"hidden_layer_sizes": (12, 7), "max_iter": 2, "batch_size": 100}
+MODES = {
+    "default": (LambdaMARTRanker, TREES),
+    "report": (
+        LambdaMARTRanker,
+        TREES
+        | {
+            "split_gain": "least_squares",
+            "split_noise": 0.0,
+            "truncation_level": None,
+            "distance_normalization": False,
+            "query_normalization": False,
+        },
+    ),
+    "drawn": (
+        LambdaMARTRanker,
+        TREES | {"subsample": 0.6, "max_features": 0.5, "early_stopping": True},
+    ),
+    "without a metric": (LambdaMARTRanker, TREES | {"metric": None}),
+    "ranknet": (RankNetRanker, NETWORK | {"tied_pairs": True}),
+    "lambdarank": (LambdaRankRanker, NETWORK | {"early_stopping": True}),
+}
+of_either_kind = pytest.mark.parametrize("mode", ["default", "lambdarank"])
 SECONDS = 120  # a process that takes longer hangs
 
 N_QUERIES = 20 if INTERPRETED else 400  # enough rows to be moved by several threads
@@ -38,32 +56,27 @@ def model(mode: str = "default", n_jobs: int | None = 1, seed: int = 0) -> bytes
     rng = np.random.default_rng(seed)
     groups = np.repeat(np.arange(N_QUERIES), rng.integers(2, 25, N_QUERIES))
     X = rng.normal(size=(len(groups), 20)).astype(np.float32)
-    X[rng.uniform(size=X.shape) < 0.05] = np.nan
-    y = np.clip(np.nan_to_num(X[:, 0]) + rng.normal(size=len(groups)), 0, 3).round()
-    ranker = LambdaMARTRanker(
-        n_estimators=3 if INTERPRETED else 6,
-        max_leaf_nodes=8,
-        min_samples_leaf=3,
-        max_bins=32,
-        random_state=0,
-        n_jobs=n_jobs,
-        **MODES[mode],
-    )
+    y = np.clip(X[:, 0] + rng.normal(size=len(groups)), 0, 3).round()
+    kind, options = MODES[mode]
+    if kind is LambdaMARTRanker:
+        X[rng.uniform(size=X.shape) < 0.05] = np.nan
+    ranker = kind(random_state=0, n_jobs=n_jobs, **options)
     ranker.fit(X, y, groups=groups)
-    return pickle.dumps((ranker.ensemble_, ranker.train_score_, ranker.predict(X)))
+    learned = {name: value for name, value in vars(ranker).items() if name[-1] == "_"}
+    return pickle.dumps((learned, ranker.predict(X)))
 
 
-def model_sent(connection) -> None:
+def model_sent(connection, mode: str) -> None:
     """What a child process does: fit with two threads and send the model."""
-    connection.send(model(n_jobs=2))
+    connection.send(model(mode, n_jobs=2))
     connection.close()
 
 
-def model_of_child(context: str) -> bytes:
+def model_of_child(context: str, mode: str) -> bytes:
     """Fit in a child process; fail instead of waiting for one that hangs or dies."""
     start = multiprocessing.get_context(context)
     here, there = start.Pipe(duplex=False)
-    child = start.Process(target=model_sent, args=(there,))
+    child = start.Process(target=model_sent, args=(there, mode))
     child.start()
     there.close()
     try:
@@ -95,12 +108,12 @@ def test_python_threads_may_fit_at_once(n_jobs):
         assert list(pool.map(together, MODES)) == expected
 
 
-def test_joblib_threads_give_the_same_model():
-    expected = model()
+@of_either_kind
+def test_joblib_threads_give_the_same_model(mode):
+    expected = model(mode)
     parallel = joblib.Parallel(n_jobs=2, backend="threading")
-    assert (
-        parallel(joblib.delayed(model)(n_jobs=n) for n in (None, 2)) == [expected] * 2
-    )
+    found = parallel(joblib.delayed(model)(mode, n_jobs=n) for n in (None, 2))
+    assert found == [expected] * 2
 
 
 needs_fork = pytest.mark.skipif(
@@ -112,25 +125,27 @@ allow_fork = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 
 @needs_fork
 @allow_fork
-def test_a_forked_child_of_a_process_that_has_fitted_gives_the_same_model():
-    expected = model(n_jobs=2)
-    assert model_of_child("fork") == expected
+@of_either_kind
+def test_a_forked_child_of_a_process_that_has_fitted_gives_the_same_model(mode):
+    expected = model(mode, n_jobs=2)
+    assert model_of_child("fork", mode) == expected
 
 
 @needs_fork
 @allow_fork
-def test_a_child_forked_in_the_middle_of_a_fit_gives_the_same_model():
-    expected = model()
+@of_either_kind
+def test_a_child_forked_in_the_middle_of_a_fit_gives_the_same_model(mode):
+    expected = model(mode)
     stop = threading.Event()
 
     def keep_fitting():
         while not stop.is_set():
-            model(n_jobs=2)
+            model(mode, n_jobs=2)
 
     other = threading.Thread(target=keep_fitting)
     other.start()
     try:
-        assert model_of_child("fork") == expected
+        assert model_of_child("fork", mode) == expected
     finally:
         stop.set()
         other.join()
@@ -138,28 +153,30 @@ def test_a_child_forked_in_the_middle_of_a_fit_gives_the_same_model():
 
 @needs_fork
 @allow_fork
-def test_a_bare_fork_may_predict_and_fit():
-    expected = model(n_jobs=2)
+@of_either_kind
+def test_a_bare_fork_may_predict_and_fit(mode):
+    expected = model(mode, n_jobs=2)
     child = os.fork()
     if child == 0:
         status = 1
         try:
-            status = int(model(n_jobs=2) != expected)
+            status = int(model(mode, n_jobs=2) != expected)
         finally:
             os._exit(status)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
-def test_a_spawned_child_gives_the_same_model():
-    assert model_of_child("spawn") == model()
+@of_either_kind
+def test_a_spawned_child_gives_the_same_model(mode):
+    assert model_of_child("spawn", mode) == model(mode)
 
 
-def test_joblib_processes_give_the_same_model():
-    expected = model()
+@of_either_kind
+def test_joblib_processes_give_the_same_model(mode):
+    expected = model(mode)
     parallel = joblib.Parallel(n_jobs=2, backend="loky")
-    assert (
-        parallel(joblib.delayed(model)(n_jobs=n) for n in (None, 2)) == [expected] * 2
-    )
+    found = parallel(joblib.delayed(model)(mode, n_jobs=n) for n in (None, 2))
+    assert found == [expected] * 2
 
 
 # --- the threads themselves -------------------------------------------------------
@@ -204,7 +221,8 @@ def test_what_a_thread_raises_reaches_the_caller(failing):
         team.run(fail)
 
 
-def test_no_thread_is_left_behind():
+@of_either_kind
+def test_no_thread_is_left_behind(mode):
     before = threading.active_count()
-    model(n_jobs=4)
+    model(mode, n_jobs=4)
     assert threading.active_count() == before

@@ -45,8 +45,6 @@ class UnscaledFeaturesWarning(UserWarning):
 class NetworkRanker(NetworkParameters):
     """A ranker whose scores are the output of a network."""
 
-    tied_pairs = False  # a parameter of RankNet
-
     @property
     def _curve(self) -> str:
         """Where the values of training are kept: costs, or values of the metric."""
@@ -195,7 +193,8 @@ class NetworkRanker(NetworkParameters):
         if not go_on:
             self.n_iter_ = 0
             self.validation_scores_: list[float] = []
-            setattr(self, self._curve, [])
+            self.__dict__.pop("loss_curve_", None)
+            self.__dict__.pop("train_scores_", None)
         if isinstance(network, MultilayerPerceptron):
             network.train_with(training.team)
         n_iter = training.run(self.n_iter_, n_epochs)
@@ -209,7 +208,8 @@ class NetworkRanker(NetworkParameters):
             training.optimizer,
             n_iter,
         )
-        setattr(self, self._curve, getattr(self, self._curve) + progress.train_values)
+        curve = getattr(self, self._curve, [])
+        setattr(self, self._curve, curve + progress.train_values)
         self.validation_scores_ = self.validation_scores_ + progress.validation_values
 
     def _lambdas(self, lists: GradedLists, team: Team) -> LambdaGradient:

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils import check_scalar
 
 from sklearn_ltr.learners.network import SGD, Adam, Network, Optimizer
-from sklearn_ltr.metrics import Metric
+from sklearn_ltr.metrics import Metric, get_metric
 from sklearn_ltr.rankers._base import BaseRanker
 from sklearn_ltr.rankers._parameters import (
     Range,
@@ -46,6 +46,7 @@ CHOICES: dict[str, tuple[Any, ...]] = {
     "learning_rate": ("constant", "invscaling", "adaptive"),
     "nesterovs_momentum": (True, False),
     "early_stopping": (True, False, "auto"),
+    "tied_pairs": (True, False),
     "warm_start": (True, False),
 }
 
@@ -123,6 +124,8 @@ class NetworkParameters(BaseRanker):
         model is the same, bit for bit, for any number.
     """
 
+    tied_pairs = False  # a parameter of RankNet's alone
+
     sigma: float = 1.0
     hidden_layer_sizes: Sequence[int] | int = (100,)
     activation: Literal["relu", "tanh", "logistic", "identity"] = "relu"
@@ -154,6 +157,8 @@ class NetworkParameters(BaseRanker):
         check_ranges(self, RANGES)
         for name, choices in CHOICES.items():
             check_choice(self, name, choices)
+        if self.scoring is not None:
+            get_metric(self.scoring)
         if self.batch_size != "auto":
             check_ranges(self, [at_least("batch_size", 1)])
         check_n_jobs(self.n_jobs)

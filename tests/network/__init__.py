@@ -49,6 +49,19 @@ def draw(n_queries=20, longest=8, n_features=4, seed=0) -> Lists:
     return Lists(X, y, groups)
 
 
+def large() -> Lists:
+    """More than a block of documents in a batch, and more than one thread's worth."""
+    return draw(50, longest=40, n_features=6, seed=3)
+
+
+def toy() -> Lists:
+    """Queries that can be ranked perfectly, by one of two columns."""
+    rng = np.random.default_rng(0)
+    y = np.tile([0, 0, 1, 1, 2, 2], 8)
+    X = np.column_stack([rng.normal(size=48), y - 1 + rng.uniform(0, 0.7, 48)])
+    return Lists(X, y, np.repeat(np.arange(8), 6))
+
+
 DATA = draw()
 VALIDATION = draw(12, seed=1)
 FULL_BATCH = 1000  # queries: more than there are
@@ -62,6 +75,7 @@ def small(ranker, **options):
     """A ranker that learns in no time."""
     quick = {
         "hidden_layer_sizes": (5,),
+        "batch_size": 1,
         "max_iter": 4,
         "learning_rate_init": 0.01,
         "n_iter_no_change": 100,
@@ -94,7 +108,9 @@ REPORT = {
 
 def curve(ranker) -> list[float]:
     """What is noted of training, of either ranker."""
-    return ranker.loss_curve_ if hasattr(ranker, "loss_curve_") else ranker.train_scores_
+    return (
+        ranker.loss_curve_ if hasattr(ranker, "loss_curve_") else ranker.train_scores_
+    )
 
 
 def model(ranker) -> bytes:
@@ -148,7 +164,7 @@ class Recorder:
         self.inner = MultilayerPerceptron(n_features, hidden, activation, rng)
         for b in self.inner.intercepts:
             b += rng.uniform(-0.5, 0.5, b.shape).astype(np.float32)
-        self.updates: list[Update] = []
+        self.passes: list[Update] = []
 
     def __deepcopy__(self, memo):
         other = copy(self)
@@ -169,16 +185,23 @@ class Recorder:
 
     def backward(self, score_gradient):
         gradient = self.inner.backward(score_gradient)
-        if np.any(score_gradient):  # the check of a network passes zeros
-            self.updates.append(
-                Update(
-                    self.seen.copy(),
-                    self.given.astype(np.float64),
-                    [w.astype(np.float64) for w in self.parameters],
-                    [g.astype(np.float64) for g in gradient],
-                )
+        self.passes.append(
+            Update(
+                self.seen.copy(),
+                self.given.astype(np.float64),
+                [w.astype(np.float64) for w in self.parameters],
+                [g.astype(np.float64) for g in gradient],
             )
+        )
         return gradient
+
+    @property
+    def updates(self) -> list[Update]:
+        """Without those by zeros at the start: there the network was only checked."""
+        first = 0
+        while not any(g.any() for g in self.passes[first].gradient):
+            first += 1
+        return self.passes[first:]
 
 
 def recorded(ranker, data: Lists = DATA, weight=None, network=None, **options):

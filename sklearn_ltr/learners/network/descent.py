@@ -106,10 +106,10 @@ def check_network(network: Any, X: NDArray[np.float32]) -> None:
     _check_parts(network)
     _check_weights(network.parameters, network.parameters)
     scores = np.asarray(network.forward(X))
-    if scores.shape != (len(X),):
+    if scores.shape != (len(X),) or scores.dtype.kind != "f":
         raise ValueError(
-            f"network.forward must return one score for each row, {(len(X),)} for "
-            f"{len(X)} rows; got shape {scores.shape}"
+            f"network.forward must return a float score for each row, {(len(X),)} for "
+            f"{len(X)} rows; got shape {scores.shape} of {scores.dtype}"
         )
     slopes = network.backward(np.zeros(len(X), dtype=np.float32))
     shapes = [np.shape(w) for w in network.parameters]
@@ -130,11 +130,11 @@ def _check_parts(network: Any) -> None:
                 f"network must have forward(X), backward(score_gradient) and a list "
                 f"`parameters`, but {type(network).__name__} has no {name}"
             )
-    if callable(network.parameters):
+    if not isinstance(network.parameters, list | tuple):
         raise TypeError(
-            f"network.parameters must be a list of arrays, but that of "
-            f"{type(network).__name__} is a method; TorchNetwork(module) makes a "
-            "network of a PyTorch module"
+            "network.parameters must be a list of arrays, but that of "
+            f"{type(network).__name__} is a {type(network.parameters).__name__}; "
+            "TorchNetwork(module) makes a network of a PyTorch module"
         )
 
 

@@ -1,0 +1,137 @@
+"""RankNet by sections 2 and 2.1 of the report: slow, obvious, in double precision.
+
+No chain rule and no sums over documents: ds/dw is a difference of scores, and every
+pair is presented to the model by itself.  A pair is (i, j, P, weight): documents i and
+j, the probability that i beats j, and what multiplies its cost (a swap delta, the
+weight of its query).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from math import exp, log
+
+import numpy as np
+
+from tests.oracles.lambdas import falling_sigmoid, softplus
+
+Weights = list[np.ndarray]
+Pair = tuple[int, int, float, float]
+
+ACTIVATIONS: dict[str, Callable] = {
+    "identity": lambda z: z,
+    "logistic": lambda z: 1 / (1 + np.exp(-z)),
+    "tanh": np.tanh,
+    "relu": lambda z: np.maximum(z, 0),
+}
+STEP = 1e-6  # of a difference: (1e-6)^2 is beyond what is asked for here
+
+
+# --- a network --------------------------------------------------------------------
+
+
+def scores(weights: Weights, X, activation: str) -> np.ndarray:
+    """Matrices first, then the biases of the hidden layers."""
+    n_layers = (len(weights) + 1) // 2
+    a = np.asarray(X, dtype=np.float64)
+    for w, b in zip(weights[: n_layers - 1], weights[n_layers:], strict=True):
+        a = ACTIVATIONS[activation](a @ w + b)
+    return (a @ weights[n_layers - 1])[:, 0]
+
+
+def differences(of: Callable[[Weights], np.ndarray], weights: Weights) -> Weights:
+    """Central differences by every weight; its index comes behind that of the value."""
+    slopes = []
+    for number, w in enumerate(weights):
+        by_w = np.empty((*np.shape(of(weights)), *w.shape))
+        for index in np.ndindex(w.shape):
+            sides = []
+            for step in (STEP, -STEP):
+                moved = [np.array(v, dtype=np.float64) for v in weights]
+                moved[number][index] += step
+                sides.append(of(moved))
+            by_w[(..., *index)] = (sides[0] - sides[1]) / (2 * STEP)
+        slopes.append(by_w)
+    return slopes
+
+
+def slopes(weights: Weights, X, activation: str) -> Weights:
+    """ds_i / dw of every document, (n_documents, *shape of w)."""
+    return differences(lambda moved: scores(moved, X, activation), weights)
+
+
+# --- the cost of a pair -----------------------------------------------------------
+
+
+def cross_entropy(s_i: float, s_j: float, P: float, sigma: float) -> float:
+    """The cost as the report first writes it; for scores that are not far apart."""
+    P_ij = 1 / (1 + exp(-sigma * (s_i - s_j)))
+    return -P * log(P_ij) - (1 - P) * log(1 - P_ij)
+
+
+def cost(s_i: float, s_j: float, S: int, sigma: float) -> float:
+    """The same for P = (1 + S) / 2, simplified; for all scores."""
+    x = sigma * (s_i - s_j)
+    return 0.5 * (1 - S) * x + softplus(-x)
+
+
+def mean_cost(s, pairs: Iterable[Pair], sigma: float) -> float:
+    """Weighted mean over pairs, P taking the place of (1 + S) / 2."""
+    total = weight = 0.0
+    for i, j, P, w in pairs:
+        x = sigma * (s[i] - s[j])
+        total += w * ((1 - P) * x + softplus(-x))
+        weight += w
+    return total / weight
+
+
+def pairs_of_grades(grades, groups, weight=None, tied: bool = False) -> list[Pair]:
+    """Every pair of documents of a query, once; equal grades are pairs if `tied`."""
+    weight = np.ones(len(grades)) if weight is None else weight
+    return [
+        (i, j, 1.0 if grades[i] > grades[j] else 0.5, weight[i])
+        for i in range(len(grades))
+        for j in range(len(grades))
+        if groups[i] == groups[j]
+        and (grades[i] > grades[j] or (tied and grades[i] == grades[j] and i < j))
+    ]
+
+
+# --- updates ----------------------------------------------------------------------
+
+
+def gradient(ds_dw: Weights, s, pairs: Iterable[Pair], sigma: float) -> Weights:
+    """Section 2, equation 2, before it is factored: the sum over pairs of
+
+    lambda_ij (ds_i/dw - ds_j/dw),    lambda_ij = sigma ((1 - P) - 1 / (1 + exp(x))).
+    """
+    total = [np.zeros(by_w.shape[1:]) for by_w in ds_dw]
+    for i, j, P, weight in pairs:
+        rho = falling_sigmoid(sigma * (s[i] - s[j]))
+        lambda_ij = weight * sigma * ((1 - P) - rho)
+        for sum_, by_w in zip(total, ds_dw, strict=True):
+            sum_ += lambda_ij * (by_w[i] - by_w[j])
+    return total
+
+
+def by_momentum(
+    w, gradient_at: Callable, rates: Sequence[float], momentum: float, nesterov: bool
+):
+    """Weights after a step of each rate."""
+    u = np.zeros_like(w)
+    for rate in rates:
+        g = gradient_at(w)
+        u = momentum * u - rate * g
+        w = w + (momentum * u - rate * g if nesterov else u)
+    return w
+
+
+def by_adam(w, gradient_at: Callable, rates: Sequence[float], beta_1, beta_2, epsilon):
+    """Algorithm 1 of Kingma and Ba, in the order of operations of their section 2."""
+    m, v = np.zeros_like(w), np.zeros_like(w)
+    for t, rate in enumerate(rates, 1):
+        g = gradient_at(w)
+        m, v = beta_1 * m + (1 - beta_1) * g, beta_2 * v + (1 - beta_2) * g**2
+        rate_t = rate * np.sqrt(1 - beta_2**t) / (1 - beta_1**t)
+        w = w - rate_t * m / (np.sqrt(v) + epsilon)
+    return w

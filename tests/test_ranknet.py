@@ -1,0 +1,554 @@
+"""RankNet: its updates pair by pair, its cost, and learning from preferences."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+from math import log
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sklearn_ltr import RankNetRanker
+from tests.network import (
+    DATA,
+    FULL_BATCH,
+    REPORT,
+    VALIDATION,
+    Linear,
+    Lists,
+    Recorder,
+    draw,
+    fitted,
+    model,
+    of_val,
+    recorded,
+    rows_of,
+    small,
+    weights,
+    weights_before,
+)
+from tests.oracles import networks as oracle
+
+tied_or_not = pytest.mark.parametrize("tied", [False, True])
+#: Many small steps downhill, to the bottom.
+DOWNHILL = {
+    "hidden_layer_sizes": (),
+    "solver": "sgd",
+    "momentum": 0.9,
+    "alpha": 0.0,
+    "tol": 0.0,
+    "learning_rate_init": 0.1,
+    "max_iter": 400,
+    "n_iter_no_change": 400,
+}
+
+
+def weight_of(data: Lists = DATA) -> np.ndarray:
+    return 0.5 + data.groups % 3
+
+
+# --- one pass for all pairs of a query --------------------------------------------
+
+
+def assert_gradient(found, slopes, s, pairs, sigma, n_units):
+    """The mean of the units' gradients, to single precision.
+
+    Errors are measured by the sum of all documents' slopes without signs, for forces
+    cancel.
+    """
+    expected = oracle.gradient(slopes, s, pairs, sigma)
+    force = np.zeros(len(s))
+    for i, j, _, weight in pairs:
+        force[[i, j]] += weight * sigma
+    for g, by_pair, by_w in zip(found, expected, slopes, strict=True):
+        bound = np.tensordot(force, np.abs(by_w), 1) / n_units
+        assert (np.abs(g - by_pair / n_units) <= 1e-5 * bound + 1e-7).all()
+
+
+@tied_or_not
+@pytest.mark.parametrize("sigma", [0.5, 2.0])
+@pytest.mark.parametrize("activation", ["tanh", "relu"])
+@pytest.mark.parametrize("batch_size", [1, 4, FULL_BATCH])
+def test_the_factored_update_is_the_sum_of_the_updates_of_pairs(
+    batch_size, activation, sigma, tied
+):
+    """Section 2.1: as if every pair were presented to the model by itself."""
+    weight = weight_of()
+    options = REPORT | {"batch_size": batch_size, "learning_rate_init": 0.02}
+    _, updates = recorded(
+        RankNetRanker, weight=weight, network=Recorder(activation=activation),
+        sigma=sigma, tied_pairs=tied, max_iter=2, **options,
+    )  # fmt: skip
+    for update in updates:
+        rows = rows_of(update, DATA)
+        groups = DATA.groups[rows]
+        pairs = oracle.pairs_of_grades(DATA.y[rows], groups, weight[rows], tied)
+        slopes = oracle.slopes(update.weights, update.X, activation)
+        n_units = len(set(groups))
+        assert_gradient(update.gradient, slopes, update.scores, pairs, sigma, n_units)
+    seen = np.concatenate([rows_of(update, DATA) for update in updates])
+    learned = DATA if tied else DATA.with_pairs()
+    assert len(seen) == 2 * len(learned.y)  # every document once an epoch
+    assert len(updates) == 2 * -(-learned.n_queries // batch_size)
+
+
+@tied_or_not
+@pytest.mark.parametrize("weight", [None, weight_of()], ids=["equal", "weighted"])
+@pytest.mark.parametrize("batch_size", [1, 3, FULL_BATCH])
+def test_the_loss_curve_is_the_mean_cost_of_pairs_as_they_were_met(
+    batch_size, weight, tied
+):
+    sigma = 1.5
+    ranker, updates = recorded(
+        RankNetRanker, weight=weight, sigma=sigma, tied_pairs=tied, max_iter=3,
+        batch_size=batch_size, learning_rate_init=0.05,
+    )  # fmt: skip
+    pairs = oracle.pairs_of_grades(DATA.y, DATA.groups, weight, tied)
+    n = len(updates) // 3
+    expected = []
+    for epoch in range(3):
+        s = np.full(len(DATA.y), np.nan)
+        for update in updates[epoch * n : (epoch + 1) * n]:
+            s[rows_of(update, DATA)] = update.scores
+        expected.append(oracle.mean_cost(s, pairs, sigma))
+    np.testing.assert_allclose(ranker.loss_curve_, expected, rtol=1e-12)
+
+
+def test_the_loss_curve_starts_at_the_cost_of_the_first_weights():
+    ranker = fitted(RankNetRanker, **REPORT)
+    before = weights_before(RankNetRanker)
+    s = oracle.scores(before, DATA.X, ranker.activation)
+    pairs = oracle.pairs_of_grades(DATA.y, DATA.groups)
+    assert ranker.loss_curve_[0] == pytest.approx(
+        oracle.mean_cost(s, pairs, 1.0), rel=1e-5
+    )
+    ranker = fitted(RankNetRanker, network=Linear(), **REPORT)  # all scores are 0
+    assert ranker.loss_curve_[0] == pytest.approx(log(2), rel=1e-15)
+
+
+@tied_or_not
+def test_small_steps_along_the_gradient_always_lower_the_cost(tied):
+    # the report: delta C = -eta sum of squares < 0
+    options = REPORT | {"learning_rate_init": 0.02, "max_iter": 30, "tol": 0.0}
+    ranker = fitted(RankNetRanker, tied_pairs=tied, activation="tanh", **options)
+    assert len(ranker.loss_curve_) == ranker.n_iter_ == 30
+    assert (np.diff(ranker.loss_curve_) < 0).all()
+
+
+@pytest.mark.parametrize("solver", ["adam", "sgd"])
+def test_the_cost_falls(solver):
+    ranker = fitted(RankNetRanker, solver=solver, max_iter=15)
+    assert ranker.loss_curve_[-1] < 0.9 * ranker.loss_curve_[0]
+
+
+def test_equal_grades_are_pairs_only_if_asked_for():
+    X = np.array([[1.0], [0.0], [0.5], [3.0]])
+    data = Lists(X, np.array([1.0, 0.0, 1.0, 1.0]), np.zeros(4))
+    options = DOWNHILL | {"network": Linear(1)}
+    apart = fitted(RankNetRanker, data, **options).network_.w[0]
+    pulled = fitted(RankNetRanker, data, tied_pairs=True, **options).network_.w[0]
+    assert 0 < pulled < 0.5 * apart
+
+
+def test_tied_pairs_alone_make_all_scores_equal():
+    data = Lists(DATA.X, np.ones(len(DATA.y)), DATA.groups)
+    options = DOWNHILL | {"batch_size": FULL_BATCH}
+    ranker = fitted(RankNetRanker, data, tied_pairs=True, **options)
+    assert np.ptp(ranker.predict(DATA.X)) < 1e-3
+    assert ranker.loss_curve_[-1] == pytest.approx(log(2), abs=1e-5)
+    assert ranker.loss_curve_[0] > log(2) + 0.05
+
+
+@pytest.mark.parametrize("n_iter_no_change", [1, 3])
+def test_training_stops_when_the_cost_falls_no_more(n_iter_no_change):
+    options = {"n_iter_no_change": n_iter_no_change, "max_iter": 50}
+    never_better = fitted(RankNetRanker, tol=100.0, **options)
+    assert never_better.n_iter_ == 1 + n_iter_no_change
+    ranker = fitted(RankNetRanker, tol=0.01, **options)
+    best, losses = 0, ranker.loss_curve_
+    for n, loss in enumerate(losses):
+        if loss < losses[best] - 0.01:
+            best = n
+    assert 1 + n_iter_no_change < len(losses) == best + n_iter_no_change + 1 < 50
+
+
+# --- preferences ------------------------------------------------------------------
+
+
+def pairs_of(data: Lists = DATA) -> np.ndarray:
+    """(better, worse) rows of every query."""
+    listed = oracle.pairs_of_grades(data.y, data.groups)
+    return np.array([(i, j) for i, j, _, _ in listed])
+
+
+PAIRS = pairs_of()
+PROBABILITIES = np.random.default_rng(2).uniform(size=len(PAIRS))
+
+
+def preferring(X=DATA.X, pairs=PAIRS, probabilities=None, *, data=None, **options):
+    """Fit on preferences."""
+    passed = {} if data is None else data
+    return small(RankNetRanker, **options).fit(
+        X, pairs=pairs, pair_probabilities=probabilities, **passed
+    )
+
+
+@tied_or_not
+@pytest.mark.parametrize("batch_size", [1, 3, FULL_BATCH])
+@pytest.mark.parametrize("weight", [None, weight_of()], ids=["equal", "weighted"])
+def test_pairs_taken_from_grades_teach_what_the_grades_teach(batch_size, weight, tied):
+    options = {"batch_size": batch_size, "max_iter": 3, "tied_pairs": tied}
+    graded = fitted(RankNetRanker, weight=weight, **options)
+    listed = oracle.pairs_of_grades(DATA.y, DATA.groups, None, tied)
+    pairs = np.array([(i, j) for i, j, _, _ in listed])
+    probabilities = np.array([P for _, _, P, _ in listed])
+    told = preferring(
+        pairs=pairs, probabilities=probabilities if tied else None,
+        data={"groups": DATA.groups, "sample_weight": weight}, **options,
+    )  # fmt: skip
+    before = weights_before(RankNetRanker)
+    for one, other, start in zip(weights(graded), weights(told), before, strict=True):
+        # lambdas are added up in another order
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-5)
+        assert np.abs(one - start).max() > 1e-2
+    np.testing.assert_allclose(graded.loss_curve_, told.loss_curve_, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("batch_size", "grouped"), [(1, False), (FULL_BATCH, False), (1, True), (4, True)]
+)
+def test_an_update_by_preferences_is_the_sum_of_those_of_its_pairs(batch_size, grouped):
+    sigma, network = 1.5, Recorder()
+    options = REPORT | {"batch_size": batch_size, "learning_rate_init": 0.02}
+    ranker = preferring(
+        probabilities=PROBABILITIES, network=network, sigma=sigma, max_iter=2,
+        data={"groups": DATA.groups} if grouped else None, **options,
+    )  # fmt: skip
+    costs = []
+    for update in network.updates:
+        rows = rows_of(update, DATA)
+        place = {row: p for p, row in enumerate(rows)}
+        # documents of a batch meet in no pairs but those of the batch
+        listed = [
+            (place[i], place[j], P, 1.0)
+            for (i, j), P in zip(PAIRS, PROBABILITIES, strict=True)
+            if i in place and j in place
+        ]
+        n_units = len(set(DATA.groups[rows])) if grouped else len(listed)
+        slopes = oracle.slopes(update.weights, update.X, "tanh")
+        assert_gradient(update.gradient, slopes, update.scores, listed, sigma, n_units)
+        costs += [oracle.mean_cost(update.scores, [pair], sigma) for pair in listed]
+    assert len(costs) == 2 * len(PAIRS)
+    by_epoch = np.mean(np.reshape(costs, (2, -1)), axis=1)
+    np.testing.assert_allclose(ranker.loss_curve_, by_epoch, rtol=1e-12)
+
+
+def test_an_automatic_batch_is_200_pairs_or_a_query():
+    rng = np.random.default_rng(0)
+    pairs = np.concatenate([PAIRS, PAIRS, rng.permutation(PAIRS)])[:401]
+    assert len(pairs) == 401
+    automatic = preferring(pairs=pairs, batch_size="auto")
+    assert model(automatic) == model(preferring(pairs=pairs, batch_size=200))
+    assert model(automatic) != model(preferring(pairs=pairs, batch_size=201))
+    grouped = {"groups": DATA.groups}
+    automatic = preferring(data=grouped, batch_size="auto")
+    assert model(automatic) == model(preferring(data=grouped, batch_size=1))
+
+
+def test_preferences_need_no_groups():
+    # a warning would be an error here
+    ranker = preferring(max_iter=30)
+    assert ranker.score(*DATA, groups=DATA.groups) > 0.9
+
+
+def test_an_inconsistent_cycle_ends_at_equal_scores():
+    cycle = [(0, 1), (1, 2), (2, 0)]
+    start = {"random_state": 3}
+    together = preferring(
+        np.eye(3), cycle, data={"groups": [0, 0, 0]}, **DOWNHILL, **start
+    )
+    scores = together.predict(np.eye(3))
+    before = preferring(np.eye(3), cycle, **DOWNHILL | {"max_iter": 1}, **start)
+    assert np.ptp(before.predict(np.eye(3))) > 0.1
+    assert np.ptp(scores) < 1e-5
+    assert together.loss_curve_[-1] == pytest.approx(log(2), rel=1e-6)
+    assert together.predict_pair_proba(np.eye(3), np.eye(3)[[1, 2, 0]]) == (
+        pytest.approx(0.5, abs=1e-5)
+    )
+
+
+def test_a_cycle_pair_by_pair_ends_near_equal_scores():
+    # single pairs pull each its own way, as far as the steps are long
+    options = DOWNHILL | {"learning_rate": "invscaling", "momentum": 0.0}
+    options["learning_rate_init"] = 1.0
+    ranker = preferring(np.eye(3), [(0, 1), (1, 2), (2, 0)], **options)
+    assert np.ptp(ranker.predict(np.eye(3))) < 0.05
+
+
+@pytest.mark.parametrize("sigma", [0.5, 2.0])
+@pytest.mark.parametrize("P", [0.0, 0.05, 0.3, 0.5, 0.7, 0.95])
+def test_a_measured_probability_is_what_the_model_learns(P, sigma):
+    X = np.array([[0.2, 1.0], [-0.4, 0.5]])
+    options = DOWNHILL | {"learning_rate_init": 0.5}
+    ranker = preferring(X, [(0, 1)], [P], sigma=sigma, **options)
+    (found,) = ranker.predict_pair_proba(X[:1], X[1:])
+    if P == 0.0:  # it only comes closer for ever
+        assert found < 0.03
+    else:
+        assert found == pytest.approx(P, abs=2e-3)
+    (other,) = ranker.predict_pair_proba(X[1:], X[:1])
+    assert other == pytest.approx(1 - found, rel=1e-12)
+
+
+def test_the_same_pair_judged_several_times_has_the_mean_probability():
+    # three of four judges
+    X = np.array([[0.2, 1.0], [-0.4, 0.5]])
+    options = DOWNHILL | {"learning_rate_init": 0.5, "batch_size": 4}
+    pairs = [(0, 1), (0, 1), (1, 0), (0, 1)]
+    ranker = preferring(X, pairs, **options)
+    assert ranker.predict_pair_proba(X[:1], X[1:]) == pytest.approx(0.75, abs=2e-3)
+    again = preferring(X, [(0, 1)] * 2, [0.9, 0.6], **options)
+    assert again.predict_pair_proba(X[:1], X[1:]) == pytest.approx(0.75, abs=2e-3)
+
+
+def test_the_order_in_which_preferences_are_given_does_not_matter():
+    order = np.random.default_rng(0).permutation(len(PAIRS))
+    expected = model(preferring(probabilities=PROBABILITIES, batch_size=4))
+    found = preferring(
+        pairs=PAIRS[order], probabilities=PROBABILITIES[order], batch_size=4
+    )
+    assert model(found) == expected
+    grouped = {"groups": DATA.groups}
+    expected = model(preferring(probabilities=PROBABILITIES, data=grouped))
+    found = preferring(
+        pairs=PAIRS[order], probabilities=PROBABILITIES[order], data=grouped
+    )
+    assert model(found) == expected
+
+
+def test_a_preference_told_from_the_other_side_is_the_same():
+    options = {"batch_size": FULL_BATCH}
+    one = preferring(probabilities=PROBABILITIES, **options)
+    other = preferring(pairs=PAIRS[:, ::-1], probabilities=1 - PROBABILITIES, **options)
+    np.testing.assert_allclose(
+        one.predict(DATA.X), other.predict(DATA.X), rtol=0, atol=1e-5
+    )
+
+
+@pytest.mark.parametrize(
+    "as_type",
+    [list, lambda p: p.astype(np.uint8), lambda p: p.astype(np.int32), pd.DataFrame,
+     np.asfortranarray],
+)  # fmt: skip
+def test_the_form_of_the_pairs_does_not_matter(as_type):
+    probabilities = pd.Series(PROBABILITIES, index=PROBABILITIES)
+    found = preferring(pairs=as_type(PAIRS), probabilities=probabilities)
+    assert model(found) == model(preferring(probabilities=PROBABILITIES))
+    zero_or_one = PROBABILITIES > 0.5
+    assert model(preferring(probabilities=zero_or_one)) == model(
+        preferring(probabilities=zero_or_one.astype(float))
+    )
+
+
+def test_rows_without_a_preference_do_not_matter():
+    more = np.concatenate([DATA.X, 50 + np.zeros((7, 4))])
+    assert model(preferring(more)) == model(preferring())
+
+
+def test_queries_of_weight_zero_do_not_matter():
+    weight = 1.0 * (DATA.groups >= 5)
+    inside = weight[PAIRS[:, 0]] > 0
+    grouped = {"groups": DATA.groups}
+    one = preferring(data=grouped | {"sample_weight": weight})
+    other = preferring(pairs=PAIRS[inside], data=grouped)
+    assert model(one) == model(other)
+    assert one.loss_curve_ == other.loss_curve_
+
+
+# --- probabilities ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sigma", [0.5, 1.0, 3.0])
+def test_pair_probabilities_are_the_sigmoid_of_section_2(sigma):
+    ranker = fitted(RankNetRanker, sigma=sigma)
+    X_i, X_j = DATA.X[:20], DATA.X[20:40]
+    found = ranker.predict_pair_proba(X_i, X_j)
+    s_i, s_j = ranker.predict(X_i), ranker.predict(X_j)
+    np.testing.assert_allclose(found, 1 / (1 + np.exp(-sigma * (s_i - s_j))), 1e-12)
+    assert found.dtype == np.float64
+    assert found.shape == (20,)
+    assert (ranker.predict_pair_proba(X_i, X_i) == 0.5).all()
+
+
+def test_pair_probabilities_of_scores_far_apart_are_0_and_1():
+    ranker = small(RankNetRanker, network=Linear(1)).fit([[0], [1]], pairs=[(1, 0)])
+    ranker.network_.w[:] = 1e30
+    found = ranker.predict_pair_proba([[1.0], [-1.0]], [[-1.0], [1.0]])
+    assert found.tolist() == [1.0, 0.0]
+
+
+def test_pairs_to_be_predicted_need_as_many_first_as_second_documents():
+    ranker = fitted(RankNetRanker)
+    with pytest.raises(ValueError, match=r"X_i and X_j.*3 and 2"):
+        ranker.predict_pair_proba(DATA.X[:3], DATA.X[:2])
+    with pytest.raises(ValueError, match="features"):
+        ranker.predict_pair_proba(DATA.X[:3], DATA.X[:3, :2])
+
+
+# --- one epoch after another ------------------------------------------------------
+
+
+@pytest.mark.parametrize("grouped", [None, {"groups": DATA.groups}])
+def test_preferences_may_be_learned_in_parts(grouped):
+    passed = {} if grouped is None else grouped
+    ranker = small(RankNetRanker)
+    for _ in range(3):
+        ranker.partial_fit(DATA.X, pairs=PAIRS, **passed)
+    whole = preferring(data=grouped, max_iter=3)
+    assert model(ranker) == model(whole)
+    assert ranker.loss_curve_ == whole.loss_curve_
+    assert ranker.n_iter_ == 3
+
+
+def test_learning_goes_on_from_grades_to_preferences():
+    ranker = small(RankNetRanker).partial_fit(*DATA, groups=DATA.groups)
+    first = model(ranker)
+    ranker.partial_fit(DATA.X, pairs=PAIRS[:4])
+    assert model(ranker) != first
+    assert ranker.n_iter_ == len(ranker.loss_curve_) == 2
+
+
+def test_a_validation_part_of_grades_stops_learning_from_preferences():
+    options = {"n_iter_no_change": 3, "max_iter": 60, "tol": 0.0}
+    ranker = preferring(data=of_val(), learning_rate_init=0.05, **options)
+    scores = ranker.validation_scores_
+    assert len(scores) == ranker.n_iter_ == int(np.argmax(scores)) + 4 < 60
+    kept = ranker.score(*VALIDATION, groups=VALIDATION.groups)
+    assert kept == max(scores)
+    ignored = preferring(data=of_val(), early_stopping=False)
+    assert ignored.validation_scores_ == []
+    assert model(ignored) == model(preferring())
+
+
+def test_preferences_cannot_be_split():
+    with pytest.raises(ValueError, match="early_stopping.*X_val"):
+        preferring(early_stopping=True)
+    assert preferring(early_stopping=True, data=of_val()).validation_scores_
+
+
+def test_random_state_and_pickles_hold_for_preferences():
+    one = preferring(probabilities=PROBABILITIES, warm_start=True)
+    again = pickle.loads(pickle.dumps(one))
+    assert model(one) == model(preferring(probabilities=PROBABILITIES))
+    assert model(one) != model(preferring(probabilities=PROBABILITIES, random_state=1))
+    for ranker in (one, again):
+        ranker.fit(DATA.X, pairs=PAIRS, pair_probabilities=PROBABILITIES)
+    assert model(again) == model(one)
+    assert one.n_iter_ == 8
+
+
+# --- clear errors -----------------------------------------------------------------
+
+N, NAN = len(DATA.y), float("nan")
+OTHER_QUERY = int(np.flatnonzero(DATA.groups != DATA.groups[0])[0])
+WITHIN = PAIRS[:3]
+
+
+@pytest.mark.parametrize(
+    ("passed", "message"),
+    [
+        ({}, r"\by\b"),
+        ({"y": DATA.y, "pairs": PAIRS}, r"\by and pairs"),
+        ({"y": DATA.y, "pair_probabilities": PROBABILITIES}, r"pairs"),
+        ({"pair_probabilities": PROBABILITIES}, r"pairs"),
+        ({"pairs": []}, r"^pairs .*\(n_pairs, 2\)"),
+        ({"pairs": np.empty((0, 2), dtype=int)}, r"^pairs .*at least one"),
+        ({"pairs": [0, 1]}, r"^pairs .*\(n_pairs, 2\).*\(2,\)"),
+        ({"pairs": [(0, 1, 2)]}, r"^pairs .*\(1, 3\)"),
+        ({"pairs": 3}, r"^pairs .*\(\)"),
+        ({"pairs": [(0.0, 1.0)]}, r"^pairs .*integers.*float64"),
+        ({"pairs": [("a", "b")]}, r"^pairs .*integers"),
+        ({"pairs": [(True, False)]}, r"^pairs .*integers.*bool"),
+        ({"pairs": [(0, 1), (0, N)]}, rf"^pairs .*0 to {N - 1}.*pair 1 .*\[0, {N}\]"),
+        ({"pairs": [(0, 1), (-1, 0)]}, r"^pairs .*pair 1 .*\[-1, 0\]"),
+        ({"pairs": [(0, 1), (2, 2)]}, r"^pairs .*pair 1 .*\[2, 2\]"),
+        ({"pairs": WITHIN, "pair_probabilities": [1.0]}, r"^pair_probabilities .*3"),
+        ({"pairs": WITHIN, "pair_probabilities": 0.5}, r"^pair_probabilities .*3"),
+        (
+            {"pairs": WITHIN, "pair_probabilities": [[0.5]] * 3},
+            r"^pair_probabilities .*3",
+        ),
+        (
+            {"pairs": WITHIN, "pair_probabilities": [0.1, 1.5, 0]},
+            r"^pair_probabilities .*\[0, 1\].*pair 1 .*1\.5",
+        ),
+        (
+            {"pairs": WITHIN, "pair_probabilities": [0.1, 0.2, -0.1]},
+            r"^pair_probabilities .*pair 2 .*-0\.1",
+        ),
+        (
+            {"pairs": WITHIN, "pair_probabilities": [0.1, NAN, 0.1]},
+            r"^pair_probabilities .*pair 1 .*nan",
+        ),
+        ({"pairs": WITHIN, "pair_probabilities": ["a"] * 3}, r"^pair_probabilities "),
+        ({"pairs": PAIRS, "sample_weight": np.ones(N)}, r"^sample_weight .*groups"),
+        (
+            {"pairs": [*WITHIN, (0, OTHER_QUERY)], "groups": DATA.groups},
+            rf"^pairs .*pair 3 .*{DATA.groups[0]} and {DATA.groups[OTHER_QUERY]}",
+        ),
+        ({"pairs": PAIRS, "groups": DATA.groups[1:]}, r"^groups "),
+        (
+            {"pairs": WITHIN, "groups": DATA.groups,
+             "sample_weight": 1.0 * (DATA.groups != DATA.groups[WITHIN[0, 0]])
+             * (DATA.groups != DATA.groups[WITHIN[1, 0]])
+             * (DATA.groups != DATA.groups[WITHIN[2, 0]])},
+            r"^sample_weight .*zero",
+        ),
+        (
+            {"pairs": PAIRS, "groups": DATA.groups, "sample_weight": np.arange(N)},
+            r"^sample_weight .*constant",
+        ),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+def test_bad_preferences_are_refused_by_name(passed, message, method):
+    ranker = small(RankNetRanker)
+    with pytest.raises(ValueError, match=message):
+        getattr(ranker, method)(DATA.X, **passed)
+    assert not hasattr(ranker, "network_")
+
+
+def test_tied_pairs_without_any_pair_are_told_as_such():
+    ranker = small(RankNetRanker, tied_pairs=True)
+    with pytest.raises(ValueError, match="pairs"):
+        ranker.fit(*DATA, groups=np.arange(N))
+    groups = np.where(DATA.groups < 10, np.arange(N) + 100, DATA.groups)
+    weight = 1.0 * (DATA.groups < 10)  # of the single documents alone
+    with pytest.raises(ValueError, match=r"pairs|sample_weight"):
+        ranker.fit(*DATA, groups=groups, sample_weight=weight)
+    assert not hasattr(ranker, "network_")
+
+
+@pytest.mark.parametrize("grade", [1e3, 1e300, 5e-324])
+def test_grades_of_any_size_are_compared(grade):
+    # RankNet knows no gain: only which is higher
+    y = DATA.y * grade
+    ranker = fitted(RankNetRanker, Lists(DATA.X, y, DATA.groups))
+    assert model(ranker) == model(fitted(RankNetRanker))
+
+
+def test_a_long_list_learns_from_preferences_without_all_its_pairs():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50_000, 3)).astype(np.float32)
+    pairs = rng.permutation(50_000)[:2_000].reshape(-1, 2)
+    first = X[pairs[:, 0], 0] > X[pairs[:, 1], 0]
+    pairs = np.where(first[:, None], pairs, pairs[:, ::-1])
+    ranker = preferring(X, pairs, batch_size=50, max_iter=10)
+    held = draw(30, seed=9, n_features=3)
+    better = pairs_of(Lists(held.X, held.X[:, 0], held.groups))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = ranker.predict_pair_proba(held.X[better[:, 0]], held.X[better[:, 1]])
+    assert np.mean(found > 0.5) > 0.9
