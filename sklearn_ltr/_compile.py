@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import os
 import sys
 import threading
 from collections.abc import Callable
@@ -132,6 +133,12 @@ class _OneBlasThread:
         self._lock = threading.Lock()
         self._n_inside = 0
         self._limit: Any = None
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(
+                before=self._lock.acquire,
+                after_in_parent=self._lock.release,
+                after_in_child=self._be_alone,
+            )
 
     def __enter__(self) -> None:
         with self._lock:
@@ -144,6 +151,13 @@ class _OneBlasThread:
             self._n_inside -= 1
             if self._n_inside == 0:
                 self._limit.restore_original_limits()
+
+    def _be_alone(self) -> None:
+        """Forget, in a forked child, those inside: they are threads of the parent."""
+        if self._n_inside > 0:
+            self._n_inside = 0
+            self._limit.restore_original_limits()
+        self._lock.release()
 
 
 one_blas_thread = _OneBlasThread()

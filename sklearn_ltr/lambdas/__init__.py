@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._compile import Team, effective_threads
-from sklearn_ltr.lambdas.cost import count_pairs, pair_costs, pull_together
+from sklearn_ltr.lambdas.cost import pair_costs, pull_together
 from sklearn_ltr.lambdas.gradient import LambdaGradient
 from sklearn_ltr.lambdas.preferences import preference_cost, push_preferences
 from sklearn_ltr.metrics import Metric, get_metric
@@ -27,7 +27,6 @@ from sklearn_ltr.queries import QueryGroups, check_grades, check_scores
 __all__ = [
     "LambdaGradient",
     "compute_lambdas",
-    "count_pairs",
     "pair_costs",
     "preference_cost",
     "pull_together",

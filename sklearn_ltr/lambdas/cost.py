@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._compile import kernel
+from sklearn_ltr._compile import kernel, uint64
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -23,35 +23,25 @@ MODEST = 40.0  # sigma * (s_top - s_bottom) up to which such a product stays fin
 
 
 @kernel
-def is_pair(i: int, j: int, grades: FloatArray, tied: bool) -> bool:
-    """Whether i and j are a pair with i as the better, or an equally good, document."""
-    return (grades[i] == grades[j] and i != j) if tied else grades[i] > grades[j]
-
-
-@kernel
 def cost_of_one(
-    i: int, scores: FloatArray, grades: FloatArray, sigma: float, tied: bool
+    i: int, scores: FloatArray, first: int, last: int, sigma: float
 ) -> float:
-    """Add up log(1 + exp(-sigma (s_i - s_j))) over the pairs of document i."""
+    """Add up log(1 + exp(-sigma (s_i - s_j))) over the documents first to last - 1."""
     total = 0.0
-    for j in range(len(scores)):
-        if is_pair(i, j, grades, tied):
-            x = sigma * (scores[j] - scores[i])
-            total += max(x, 0.0) + np.log1p(np.exp(-abs(x)))
+    for j in range(first, last):
+        x = sigma * (scores[j] - scores[i])
+        total += max(x, 0.0) + np.log1p(np.exp(-abs(x)))
     return total
 
 
 @kernel
-def cost_of_one_by_products(
-    i: int, odds: FloatArray, grades: FloatArray, tied: bool
-) -> float:
+def cost_of_one_by_products(i: int, odds: FloatArray, first: int, last: int) -> float:
     """Do the same for scores that are not far apart, with few logarithms."""
-    total, inverse, n = 0.0, 1.0 / odds[i], len(odds)
-    for start in range(0, n, FACTORS):
+    total, inverse = 0.0, 1.0 / odds[i]
+    for start in range(first, last, FACTORS):
         product = 1.0
-        for j in range(start, min(start + FACTORS, n)):
-            ratio = odds[j] * inverse
-            product *= 1.0 + (ratio if is_pair(i, j, grades, tied) else 0.0)
+        for j in range(uint64(start), uint64(min(start + FACTORS, last))):
+            product *= 1.0 + odds[j] * inverse
         total += np.log(product)
     return total
 
@@ -65,35 +55,30 @@ def pair_costs(
     tied_pairs: bool,
     costs: FloatArray,
 ) -> None:
-    """Write the cost of each query; arrays are in canonical order."""
+    """Write the cost of each query, its documents ordered from high grade to low."""
     for query in range(len(costs)):
         s = scores[offsets[query] : offsets[query + 1]]
         g = grades[offsets[query] : offsets[query + 1]]
-        top = s.max()
+        n, top = len(s), s.max()
         near = sigma * (top - s.min()) < MODEST
         odds = np.exp(sigma * (s - top))
-        costs[query] = 0.0
-        for tied in range(2 if tied_pairs else 1):
-            total = 0.0
-            for i in range(len(s)):
-                if near:
-                    total += cost_of_one_by_products(i, odds, g, tied == 1)
-                else:
-                    total += cost_of_one(i, s, g, sigma, tied == 1)
-            costs[query] += 0.5 * total if tied == 1 else total
-
-
-@kernel
-def count_pairs(
-    grades: FloatArray, offsets: IntArray, tied_pairs: bool, counts: FloatArray
-) -> None:
-    """Write the number of pairs of each query."""
-    for query in range(len(counts)):
-        g = grades[offsets[query] : offsets[query + 1]]
-        counts[query] = 0.0
-        for i in range(len(g)):
-            for j in range(i):
-                counts[query] += 1.0 if tied_pairs or g[i] != g[j] else 0.0
+        total, start, stop = 0.0, 0, 0
+        for i in range(n):
+            if i == stop:  # the equals of i stand from start to stop, the worse behind
+                start = i
+                while stop < n and g[stop] == g[i]:
+                    stop += 1
+            if near:
+                total += cost_of_one_by_products(i, odds, stop, n)
+                if tied_pairs:
+                    total += 0.5 * cost_of_one_by_products(i, odds, start, i)
+                    total += 0.5 * cost_of_one_by_products(i, odds, i + 1, stop)
+            else:
+                total += cost_of_one(i, s, stop, n, sigma)
+                if tied_pairs:
+                    total += 0.5 * cost_of_one(i, s, start, i, sigma)
+                    total += 0.5 * cost_of_one(i, s, i + 1, stop, sigma)
+        costs[query] = total
 
 
 @kernel

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 
@@ -24,3 +25,72 @@ def axes_to_draw_on(caller: str, ax: Any, figsize: tuple[float, float]) -> Any:
     import matplotlib.pyplot as plt
 
     return plt.subplots(figsize=figsize, layout="constrained")[1]
+
+
+def panels_to_draw_on(caller: str, ax: Any, n_panels: int) -> list[Any]:
+    """Return axes for panels one above the other.
+
+    Parameters
+    ----------
+    caller : str
+        What to call the caller in messages.
+    ax : matplotlib Axes, sequence of them or None
+        None: those of a new pyplot figure; one: that itself, or for several panels its
+        place is divided among them; several: these.
+    n_panels : int
+
+    Raises
+    ------
+    ValueError
+        If there are not as many axes as panels.
+    """
+    check_matplotlib(caller)
+    if ax is None:
+        import matplotlib.pyplot as plt
+
+        size = (6.4, 2.0 + 2.2 * n_panels)
+        figure = plt.figure(figsize=size, layout="constrained")
+        return list(figure.subplots(n_panels, 1, sharex=True, squeeze=False)[:, 0])
+    given = [ax] if hasattr(ax, "plot") else list(ax)
+    if len(given) == 1 and n_panels > 1:
+        return divide(given[0], n_panels)
+    if len(given) != n_panels:
+        raise ValueError(
+            f"ax must be one matplotlib Axes or {n_panels}, one for each panel, got "
+            f"{len(given)}"
+        )
+    return given
+
+
+def divide(ax: Any, n_panels: int) -> list[Any]:
+    """Hide `ax`, and put panels in its place, one above the other."""
+    place = ax.get_subplotspec()
+    if place is None:
+        raise ValueError(
+            f"ax must be divided into {n_panels} panels, but its place is not one of a "
+            f"grid: make it with subplots(), or give {n_panels} Axes"
+        )
+    ax.set_axis_off()
+    grid = place.subgridspec(n_panels, 1)
+    return list(grid.subplots(sharex=True))
+
+
+def make_plain(ax: Any, *, grid: str) -> None:
+    """Take away the frame, and draw a light grid behind the data.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+    grid : {"x", "y"}
+        The axis whose values the lines are at.
+    """
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.grid(axis=grid, color="0.9", linewidth=0.8)
+    ax.set_axisbelow(True)
+
+
+def read_style(given: Mapping[str, Any] | None, artist: Any) -> dict[str, Any]:
+    """Return keyword arguments of matplotlib by their full names: "c" is "color"."""
+    from matplotlib.cbook import normalize_kwargs
+
+    return dict(normalize_kwargs(dict(given or {}), artist))

@@ -1,0 +1,65 @@
+"""What displays are given: fitted estimators, bare or inside others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def name_each(given: Any, name: str | None, argument: str) -> dict[str, Any]:
+    """Return several things as a dict names them, or one thing under its name.
+
+    Parameters
+    ----------
+    given : object, or dict of str to object
+    name : str or None
+        Of the one; None: the class of an estimator, "Ranker" for scores.
+    argument : str
+        What to call `given` in messages.
+
+    Raises
+    ------
+    ValueError
+        If `given` is an empty dict, or a dict and `name` is given as well.
+    """
+    if isinstance(given, Mapping):
+        if not given:
+            raise ValueError(f"{argument} is an empty dict: there is nothing to draw")
+        if name is not None:
+            raise ValueError(
+                f"name={name!r} was given, but the keys of the dict {argument} are "
+                "the names"
+            )
+        return dict(given)
+    if name is None:
+        name = type(given).__name__ if hasattr(given, "predict") else "Ranker"
+    return {name: given}
+
+
+def last_step(estimator: Any, names: Any = None) -> tuple[Any, Any]:
+    """Find what learns inside searches and Pipelines, and what it calls its columns.
+
+    Parameters
+    ----------
+    estimator : estimator instance
+        Fitted.
+    names : array-like of str or None
+        Columns of what `estimator` was given, where they are known from outside.
+
+    Returns
+    -------
+    learner : estimator instance
+    names : array-like of str or None
+        None: the steps before it do not say.
+    """
+    if hasattr(estimator, "best_estimator_"):
+        return last_step(estimator.best_estimator_, names)
+    if not hasattr(estimator, "steps"):
+        return estimator, getattr(estimator, "feature_names_in_", names)
+    before = estimator[:-1]
+    if len(before):
+        try:
+            names = before.get_feature_names_out(names)
+        except AttributeError:  # a step without that method
+            names = None
+    return last_step(estimator.steps[-1][1], names)
