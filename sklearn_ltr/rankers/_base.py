@@ -11,11 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from sklearn_ltr.learners.tables import Table
 from sklearn_ltr.metrics import NDCG, Metric, get_metric, rank_documents
 from sklearn_ltr.queries import QueryGroups, check_grades, check_sample_weight
 from sklearn_ltr.rankers._data import GradedLists, read_queries
+from sklearn_ltr.rankers._table import read_table
 
 
 class BaseRanker(BaseEstimator):
@@ -35,10 +37,11 @@ class BaseRanker(BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.estimator_type = "ranker"
         tags.target_tags.required = True
+        tags.input_tags.sparse = True
         return tags
 
     @abstractmethod
-    def _scores(self, X: NDArray[np.floating]) -> NDArray[np.float64]:
+    def _scores(self, X: Table) -> NDArray[np.float64]:
         """Return the scores of a checked table."""
 
     def predict(self, X: Any) -> NDArray[np.float64]:
@@ -46,7 +49,7 @@ class BaseRanker(BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_documents, n_features)
+        X : array-like or sparse matrix of shape (n_documents, n_features)
             Real and finite, or NaN where the ranker takes missing values.
 
         Returns
@@ -164,75 +167,9 @@ class BaseRanker(BaseEstimator):
     def _reported_metric(self) -> Metric:
         return NDCG(10) if self.metric is None else get_metric(self.metric)
 
-    def _read_table(
-        self, X: Any, *, reset: bool = False, name: str = "X"
-    ) -> NDArray[np.floating]:
+    def _read_table(self, X: Any, *, reset: bool = False, name: str = "X") -> Table:
         """Check a table; with `reset`, remember its columns."""
-        allow_nan = self.__sklearn_tags__().input_tags.allow_nan
-        _refuse_dates(X, name)
-        try:
-            table: NDArray[np.floating] = validate_data(
-                self,
-                X,
-                reset=reset,
-                dtype=[np.float64, np.float32],
-                ensure_all_finite=False,
-            )
-        except (TypeError, ValueError) as error:
-            columns = _columns_without_numbers(X)
-            if not columns:
-                raise type(error)(f"{name}: {error}") from error
-            raise ValueError(
-                f"{name} must be numeric, but {columns} are not; encode them first, "
-                f"with OrdinalEncoder or OneHotEncoder in a Pipeline, say ({error})"
-            ) from error
-        refuse_values(table, name, allow_nan=allow_nan)
-        return table
-
-
-def _refuse_dates(X: Any, name: str) -> None:
-    """Raise a ValueError for dates, which numpy would turn into numbers in silence."""
-    if hasattr(X, "columns") and hasattr(X, "dtypes"):
-        dtypes = dict(zip(X.columns, X.dtypes, strict=True))
-    else:
-        dtypes = {"": getattr(X, "dtype", None)}
-    for column, kind in dtypes.items():
-        if any(word in str(kind).lower() for word in ("date", "time", "duration")):
-            of_column = f" in column {column!r}" if column else ""
-            raise ValueError(
-                f"{name} holds dates or times ({kind}){of_column}; turn them into "
-                "numbers that mean something first, an age in days, say"
-            )
-
-
-def _columns_without_numbers(X: Any) -> str:
-    """Name the columns of a data frame that hold something other than numbers."""
-    dtypes = getattr(X, "dtypes", None)
-    if dtypes is None or not hasattr(X, "columns"):
-        return ""
-    names = [
-        f"{name!r} ({kind})"
-        for name, kind in zip(X.columns, dtypes, strict=True)
-        if not any(word in str(kind).lower() for word in ("int", "float", "bool"))
-    ]
-    return f"the columns {', '.join(names[:5])}" if names else ""
-
-
-def refuse_values(table: NDArray[np.floating], name: str, *, allow_nan: bool) -> None:
-    """Raise a ValueError that names the first infinite (or missing) value."""
-    # a sum is finite only if every value is: one cheap pass before the careful one
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(table.sum(dtype=np.float64)):
-            return
-    bad = np.isinf(table) if allow_nan else ~np.isfinite(table)
-    if bad.any():
-        row, column = (int(i) for i in np.argwhere(bad)[0])
-        value = table[row, column]
-        what = "NaN" if np.isnan(value) else "infinity (inf)"
-        raise ValueError(
-            f"{name} contains {what} at row {row}, column {column}; replace it before "
-            "ranking, by a large finite value or an imputer in a Pipeline, say"
-        )
+        return read_table(self, X, reset=reset, name=name)
 
 
 @contextmanager

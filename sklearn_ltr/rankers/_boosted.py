@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_ltr._compile import Team, effective_threads
 from sklearn_ltr.lambdas import LambdaGradient
 from sklearn_ltr.learners.boosting import Boosting
+from sklearn_ltr.learners.tables import Table
 from sklearn_ltr.learners.trees.binning import BinMapper
 from sklearn_ltr.learners.trees.predicting import TreeEnsemble, add_binned
 from sklearn_ltr.learners.trees.state import GrownTree, Limits
@@ -258,7 +259,7 @@ class BoostedRanker(BaseRanker):
 
         return rows_of_tree
 
-    def _scores(self, X: NDArray[np.floating]) -> NDArray[np.float64]:
-        work = len(X) * len(self.ensemble_)
+    def _scores(self, X: Table) -> NDArray[np.float64]:
+        work = X.shape[0] * len(self.ensemble_)
         with Team(effective_threads(self.n_jobs, work)) as team:
             return self.ensemble_.predict(X, team)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_ltr.learners.tables import Table
 from sklearn_ltr.queries import (
     Labels,
     QueryGroups,
@@ -68,7 +69,7 @@ class GradedLists:
 
     Attributes
     ----------
-    X : ndarray of shape (n_rows, n_features), float32 or float64
+    X : ndarray or CSR matrix of shape (n_rows, n_features), float32 or float64
         The table as given.
     rows : ndarray of shape (n_documents,), intp
         The row of each document, in canonical order.
@@ -80,7 +81,7 @@ class GradedLists:
         The group value of each query.
     """
 
-    X: NDArray[np.floating]
+    X: Table
     rows: NDArray[np.intp]
     grades: NDArray[np.float64]
     offsets: NDArray[np.int64]
@@ -90,14 +91,14 @@ class GradedLists:
     @classmethod
     def read(
         cls,
-        X: NDArray[np.floating],
+        X: Table,
         y: Any,
         groups: Any,
         sample_weight: Any,
         suffix: str = "",
     ) -> GradedLists:
         """Check and sort; `suffix` ends the argument names in messages ("_val")."""
-        n_rows = len(X)
+        n_rows = X.shape[0]
         if y is None:
             raise ValueError(
                 f"y{suffix} is None: a ranker requires y to be passed, but the target "

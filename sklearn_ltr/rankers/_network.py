@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.utils import check_random_state
 
 from sklearn_ltr._compile import Team, effective_threads
@@ -18,8 +19,8 @@ from sklearn_ltr.learners.network import (
     check_network,
     predict,
 )
+from sklearn_ltr.learners.tables import Table, dense_rows
 from sklearn_ltr.metrics import Metric, get_metric
-from sklearn_ltr.rankers._base import refuse_values
 from sklearn_ltr.rankers._batches import ListBatches, PairCost
 from sklearn_ltr.rankers._data import (
     GradedLists,
@@ -28,6 +29,7 @@ from sklearn_ltr.rankers._data import (
 )
 from sklearn_ltr.rankers._network_parameters import NetworkParameters
 from sklearn_ltr.rankers._stopping import Progress, Scored, ScoredLists
+from sklearn_ltr.rankers._table import refuse_values
 from sklearn_ltr.rankers._training import (
     ROWS_LOOKED_AT,
     Batches,
@@ -82,20 +84,20 @@ class NetworkRanker(NetworkParameters):
     def _plan(self) -> list[Any]:
         return [self.activation, *np.atleast_1d(self.hidden_layer_sizes).tolist()]
 
-    def _read_table(
-        self, X: Any, *, reset: bool = False, name: str = "X"
-    ) -> NDArray[np.floating]:
+    def _read_table(self, X: Any, *, reset: bool = False, name: str = "X") -> Table:
         """Check a table, and turn it into single precision."""
         table = super()._read_table(X, reset=reset, name=name)
         with np.errstate(over="ignore"):
-            single = np.ascontiguousarray(table, dtype=np.float32)
+            single = table.astype(np.float32, copy=False)
+        if not issparse(single):
+            single = np.ascontiguousarray(single)
         refuse_values(single, f"{name} in single precision", allow_nan=False)
         return single
 
-    def _scores(self, X: NDArray[np.floating]) -> NDArray[np.float64]:
+    def _scores(self, X: Table) -> NDArray[np.float64]:
         with Team(effective_threads(self.n_jobs, X.size)) as team:
             try:
-                return predict(self.network_, X.astype(np.float32, copy=False), team)
+                return predict(self.network_, X, team)
             except FloatingPointError:
                 raise ValueError(
                     "the scores of X are not finite numbers: X holds values far beyond "
@@ -157,20 +159,19 @@ class NetworkRanker(NetworkParameters):
         batches: Batches,
         measure: Scored,
         held_out: GradedLists | None,
-        X: NDArray[np.floating],
+        X: Table,
         team: Team,
         go_on: bool,
         keep_pace: bool,
     ) -> Training:
         """Prepare a copy of the network and of the optimizer, or new ones."""
-        table: NDArray[np.float32] = X.astype(np.float32, copy=False)
         watched = (
             None if held_out is None else HeldOut(held_out, self._stopping_metric())
         )
         return Training(
-            deepcopy(self.network_) if go_on else self._new_network(table),
+            deepcopy(self.network_) if go_on else self._new_network(X),
             deepcopy(self._optimizer) if keep_pace else self._new_optimizer(),
-            table,
+            X,
             batches,
             batches.usual_size if self.batch_size == "auto" else int(self.batch_size),
             self.alpha,
@@ -236,10 +237,10 @@ class NetworkRanker(NetworkParameters):
             return self._reported_metric()
         return get_metric(self.scoring)
 
-    def _new_network(self, X: NDArray[np.float32]) -> Network:
+    def _new_network(self, X: Table) -> Network:
         if self.network is not None:
             network = deepcopy(self.network)
-            check_network(network, X[[0, -1]])
+            check_network(network, dense_rows(X, [0, -1]))
             return network
         warn_unless_scaled(X)
         return MultilayerPerceptron(
@@ -250,10 +251,11 @@ class NetworkRanker(NetworkParameters):
         )
 
 
-def warn_unless_scaled(X: NDArray[np.float32]) -> None:
+def warn_unless_scaled(X: Table) -> None:
     """Warn of columns that are far from unit size; looks at some rows only."""
-    sample = X[:: max(1, len(X) // ROWS_LOOKED_AT)].astype(np.float64)
-    size = np.sqrt(np.mean(sample**2, axis=0))
+    sample = X[:: max(1, X.shape[0] // ROWS_LOOKED_AT)].astype(np.float64)
+    squares = sample.multiply(sample) if issparse(sample) else sample**2
+    size = np.sqrt(np.asarray(squares.mean(axis=0)).ravel())
     if size.max() > TOO_LARGE:
         column = int(size.argmax())
         warnings.warn(

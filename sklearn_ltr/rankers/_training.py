@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from sklearn_ltr._compile import Team, one_blas_thread
 from sklearn_ltr.learners.network import Batch, Network, Optimizer, descend, predict
+from sklearn_ltr.learners.tables import Table
 from sklearn_ltr.metrics import Metric
 from sklearn_ltr.rankers._data import GradedLists
 from sklearn_ltr.rankers._stopping import Progress, ScoredLists
@@ -61,7 +62,7 @@ class Training:
         Changed in place.
     optimizer : Optimizer
         Changed in place.
-    X : ndarray of shape (n_rows, n_features), float32
+    X : ndarray or CSR matrix of shape (n_rows, n_features), float32
     batches : Batches
         What it learns from.
     batch_size : int
@@ -78,7 +79,7 @@ class Training:
 
     network: Network
     optimizer: Optimizer
-    X: NDArray[np.float32]
+    X: Table
     batches: Batches
     batch_size: int
     alpha: float

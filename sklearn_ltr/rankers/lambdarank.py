@@ -94,8 +94,8 @@ class LambdaRankRanker(NetworkRanker):
 
         Parameters
         ----------
-        X : array-like of shape (n_documents, n_features)
-            Finite numbers; float32 is used as it is.
+        X : array-like or sparse matrix of shape (n_documents, n_features)
+            Finite numbers; float32 is used as it is, and CSR stays sparse.
         y : array-like of shape (n_documents,)
             Relevance grades, finite and >= 0, not necessarily integers.
         groups : array-like of shape (n_documents,), default=None

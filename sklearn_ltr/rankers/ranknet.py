@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from sklearn_ltr._compile import Team, effective_threads
+from sklearn_ltr.learners.tables import Table
 from sklearn_ltr.rankers._base import unchanged_on_failure
 from sklearn_ltr.rankers._batches import PreferenceBatches
 from sklearn_ltr.rankers._data import GradedLists
@@ -21,7 +22,7 @@ from sklearn_ltr.rankers._preferences import Preferences
 class PairedRows(NamedTuple):
     """A table, and preferences between its rows."""
 
-    X: NDArray[np.floating]
+    X: Table
     preferences: Preferences
 
 
@@ -117,8 +118,8 @@ class RankNetRanker(NetworkRanker):
 
         Parameters
         ----------
-        X : array-like of shape (n_documents, n_features)
-            Finite numbers; float32 is used as it is.
+        X : array-like or sparse matrix of shape (n_documents, n_features)
+            Finite numbers; float32 is used as it is, and CSR stays sparse.
         y : array-like of shape (n_documents,), default=None
             Relevance grades, finite and >= 0, not necessarily integers.  None: learn
             from `pairs`.
@@ -252,7 +253,7 @@ class RankNetRanker(NetworkRanker):
             )
         table = self._read_table(X, reset=reset)
         preferences = Preferences.read(
-            pairs, pair_probabilities, groups, sample_weight, len(table)
+            pairs, pair_probabilities, groups, sample_weight, table.shape[0]
         )
         return PairedRows(table, preferences)
 

@@ -18,6 +18,9 @@ from numpy.typing import NDArray
 from sklearn_ltr._compile import Team
 from sklearn_ltr.learners.network.optimizers import Optimizer
 from sklearn_ltr.learners.network.perceptron import MultilayerPerceptron
+from sklearn_ltr.learners.tables import Table, dense_rows
+
+BLOCK = 8192  # rows that a network of the user's own scores at a time
 
 
 class Network(Protocol):
@@ -63,7 +66,7 @@ class Batch(NamedTuple):
 def descend(
     network: Network,
     optimizer: Optimizer,
-    X: NDArray[np.float32],
+    X: Table,
     batches: Iterable[Batch],
     alpha: float,
 ) -> None:
@@ -75,16 +78,22 @@ def descend(
         If a score is not finite.
     """
     for batch in batches:
-        scores = np.asarray(network.forward(X[batch.rows]), dtype=np.float64)
+        table = for_network(network, X, batch.rows)
+        scores = np.asarray(network.forward(table), dtype=np.float64)
         if not np.isfinite(scores).all():
             raise FloatingPointError("a score is not finite")
         slopes = network.backward(batch.gradient(scores) / batch.size)
         optimizer.step(network.parameters, slopes, alpha / batch.size)
 
 
-def predict(
-    network: Network, X: NDArray[np.float32], team: Team
-) -> NDArray[np.float64]:
+def for_network(network: Network, X: Table, rows: Any) -> Table:
+    """Return some rows, sparse only for a network that is known to take that."""
+    if isinstance(network, MultilayerPerceptron):
+        return X[rows]
+    return dense_rows(X, rows)
+
+
+def predict(network: Network, X: Table, team: Team) -> NDArray[np.float64]:
     """Score documents, (n_documents,), by ``predict`` where a network has it.
 
     Raises
@@ -95,7 +104,10 @@ def predict(
     if isinstance(network, MultilayerPerceptron):
         scores = network.predict(X, team)
     else:
-        scores = getattr(network, "predict", network.forward)(X)
+        score = getattr(network, "predict", network.forward)
+        starts = range(0, X.shape[0], BLOCK)
+        parts = [score(dense_rows(X, slice(s, s + BLOCK))) for s in starts]
+        scores = np.concatenate(parts)
     if not np.isfinite(scores).all():
         raise FloatingPointError("a score is not finite")
     return np.asarray(scores, dtype=np.float64)

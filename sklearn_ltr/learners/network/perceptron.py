@@ -18,9 +18,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
 from sklearn_ltr._compile import Team, one_blas_thread
 from sklearn_ltr.learners.network.activations import ACTIVATIONS
+from sklearn_ltr.learners.tables import Table
 
 Array = NDArray[np.float32]
 
@@ -68,7 +70,7 @@ class MultilayerPerceptron:
 
     def _rest(self, team: Team | None = None) -> None:
         self._team = Team(1) if team is None else team
-        self._outputs: list[Array] = []
+        self._outputs: list[Table] = []
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what the model is: neither threads nor what the last pass left."""
@@ -92,9 +94,9 @@ class MultilayerPerceptron:
         """Use these threads from now on; None: the caller's alone, and forget."""
         self._rest(team)
 
-    def forward(self, X: Array) -> Array:
+    def forward(self, X: Table) -> Array:
         """Return the scores of a batch, (n_documents,), and remember the outputs."""
-        n = len(X)
+        n = X.shape[0]
         hidden = [np.empty((n, len(b)), dtype=np.float32) for b in self.intercepts]
         self._outputs = [X, *hidden]
         scores = np.empty(n, dtype=np.float32)
@@ -105,10 +107,10 @@ class MultilayerPerceptron:
             for a, w, b, z in zip(
                 outputs, self.coefs, self.intercepts, outputs[1:], strict=False
             ):
-                np.matmul(a, w, out=z)
+                multiply(a, w, z)
                 z += b
                 ACTIVATIONS[self.activation].apply(z)
-            np.matmul(outputs[-1], self.coefs[-1][:, 0], out=scores[rows])
+            multiply(outputs[-1], self.coefs[-1][:, 0], scores[rows])
 
         self._share(forward_block, range(0, n, BLOCK))
         return scores
@@ -160,10 +162,10 @@ class MultilayerPerceptron:
         else:
             work(0)
 
-    def predict(self, X: Array, team: Team) -> Array:
+    def predict(self, X: Table, team: Team) -> Array:
         """Return scores, (n_documents,), that do not depend on the other rows of X."""
-        scores = np.empty(len(X), dtype=np.float32)
-        starts = iter(range(0, len(X), BLOCK))
+        scores = np.empty(X.shape[0], dtype=np.float32)
+        starts = iter(range(0, X.shape[0], BLOCK))
         apply = ACTIVATIONS[self.activation].apply
 
         def work(thread: int) -> None:
@@ -181,8 +183,18 @@ class MultilayerPerceptron:
         return scores
 
 
-def row_by_row(a: Array, w: Array) -> Array:
+def multiply(a: Table, w: Array, product: Array) -> None:
+    """Write the matrix product."""
+    if issparse(a):
+        product[...] = a @ w
+    else:
+        np.matmul(a, w, out=product)
+
+
+def row_by_row(a: Table, w: Array) -> Array:
     """Return the matrix product, computed as one vector times a matrix for each row."""
+    if issparse(a):
+        return np.asarray(a @ w)  # is done like that
     product: Array = np.matmul(a[:, None, :], w)
     return product[:, 0]
 

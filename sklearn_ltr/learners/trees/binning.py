@@ -12,8 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
 from sklearn_ltr._compile import Team, kernel
+from sklearn_ltr.learners.tables import Table, columns_of, dense_rows
 
 BLOCK = 16  # columns of a block
 MISSING = 255  # the bin of NaN
@@ -59,10 +61,9 @@ def assign_codes(
     edges: NDArray[np.float64],
     n_edges: NDArray[np.uint64],
     first: int,
-    last: int,
     codes: NDArray[np.uint8],
 ) -> None:
-    """Write ``codes[:, i]`` of row ``rows[i]`` of X, for i in ``first..last - 1``.
+    """Write ``codes[:, first + i]`` of row ``rows[i]`` of X, for each of the rows.
 
     Each row of `edges` is padded with inf to 255: a search that halves its range has no
     branches then, and a tile of rows takes each step together.
@@ -70,8 +71,8 @@ def assign_codes(
     values = np.empty(TILE)
     positions = np.empty(TILE, dtype=np.uint64)  # unsigned: no check for negatives
     one = np.uint64(1)
-    for start in range(first, last, TILE):
-        n_rows = min(TILE, last - start)
+    for start in range(0, len(rows), TILE):
+        n_rows = min(TILE, len(rows) - start)
         for column in range(X.shape[1]):
             table = edges[column]
             for i in range(n_rows):
@@ -88,7 +89,9 @@ def assign_codes(
             block, place = column // BLOCK, column % BLOCK
             for i in range(n_rows):
                 missing = values[i] != values[i]
-                codes[block, start + i, place] = MISSING if missing else positions[i]
+                codes[block, first + start + i, place] = (
+                    MISSING if missing else positions[i]
+                )
 
 
 @dataclass(frozen=True)
@@ -106,7 +109,7 @@ class BinMapper:
     @classmethod
     def fit(
         cls,
-        X: NDArray[np.floating],
+        X: Table,
         rows: NDArray[np.intp],
         max_bins: int,
         seed: int,
@@ -116,7 +119,7 @@ class BinMapper:
 
         Parameters
         ----------
-        X : ndarray of shape (n, n_features), float32 or float64
+        X : ndarray or CSR matrix of shape (n, n_features), float32 or float64
         rows : ndarray of shape (n_rows,), intp
             The rows to learn from.
         max_bins : int in [2, 255]
@@ -132,11 +135,12 @@ class BinMapper:
             rows = rows[drawn]
         n_features = X.shape[1]
         edges: list[NDArray[np.float64]] = [np.empty(0)] * n_features
+        column_of = columns_of(X, rows)
         columns = iter(range(n_features))  # shared: each thread takes the next
 
         def read(thread: int) -> None:
             for column in columns:
-                edges[column] = column_edges(X[rows, column], max_bins)
+                edges[column] = column_edges(column_of(column), max_bins)
 
         team.run(read)
         return cls(edges)
@@ -147,7 +151,7 @@ class BinMapper:
         return np.array([len(edges) + 1 for edges in self.edges], dtype=np.int64)
 
     def transform(
-        self, X: NDArray[np.floating], rows: NDArray[np.intp], team: Team
+        self, X: Table, rows: NDArray[np.intp], team: Team
     ) -> NDArray[np.uint8]:
         """Return the codes of some rows of X: (n_blocks, n_rows, 16) uint8."""
         n_rows, n_features = len(rows), X.shape[1]
@@ -161,8 +165,12 @@ class BinMapper:
 
         def assign(thread: int) -> None:
             for start in starts:
-                stop = min(start + step, n_rows)
-                assign_codes(X, rows, padded, n_edges, start, stop, codes)
+                part = rows[start : start + step]
+                if issparse(X):
+                    table, places = dense_rows(X, part), np.arange(len(part))
+                else:
+                    table, places = X, part
+                assign_codes(table, places, padded, n_edges, start, codes)
 
         team.run(assign)
         return codes

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._compile import Team, int64, kernel
+from sklearn_ltr.learners.tables import Table, dense_rows
 from sklearn_ltr.learners.trees.binning import BLOCK, MISSING, BinMapper
 from sklearn_ltr.learners.trees.state import GrownTree
 
@@ -39,8 +40,6 @@ def add_binned(
 @kernel
 def add_trees(
     X: NDArray[np.floating],
-    first_row: int,
-    last_row: int,
     first_node: NDArray[np.int64],
     feature: NDArray[np.int32],
     threshold: NDArray[np.float64],
@@ -50,9 +49,9 @@ def add_trees(
     value: NDArray[np.float64],
     scores: NDArray[np.float64],
 ) -> None:
-    """Add every tree's value to rows ``first_row..last_row - 1``, in tree order."""
+    """Add every tree's value to the score of each row, in tree order."""
     for root in first_node:
-        for row in range(first_row, last_row):
+        for row in range(len(scores)):
             node = root
             while feature[node] >= 0:
                 x = X[row, feature[node]]
@@ -162,31 +161,29 @@ class TreeEnsemble:
         }
         return TreeEnsemble(self.first_node[first:last] - nodes.start, **cut)
 
-    def predict(self, X: NDArray[np.floating], team: Team) -> NDArray[np.float64]:
+    def predict(self, X: Table, team: Team) -> NDArray[np.float64]:
         """Sum the trees for each row of X."""
-        scores = np.zeros(len(X))
+        scores = np.zeros(X.shape[0])
         self.add_to(scores, X, team)
         return scores
 
-    def staged_predict(self, X: NDArray[np.floating]) -> Iterator[NDArray[np.float64]]:
+    def staged_predict(self, X: Table) -> Iterator[NDArray[np.float64]]:
         """Yield the sum of the first 1, 2, ... trees for each row of X."""
-        scores = np.zeros(len(X))
+        scores = np.zeros(X.shape[0])
         for tree in range(len(self)):
             self.part(tree, tree + 1).add_to(scores, X, Team(1))
             yield scores.copy()
 
-    def add_to(
-        self, scores: NDArray[np.float64], X: NDArray[np.floating], team: Team
-    ) -> None:
+    def add_to(self, scores: NDArray[np.float64], X: Table, team: Team) -> None:
         """Add the trees, one after another, to the score of each row of X."""
-        starts = iter(range(0, len(X), TILE))
+        n_rows = X.shape[0]
+        starts = iter(range(0, n_rows, TILE))
 
         def work(thread: int) -> None:
             for start in starts:
+                own = slice(start, start + TILE)
                 add_trees(
-                    X,
-                    start,
-                    min(start + TILE, len(X)),
+                    dense_rows(X, own),
                     self.first_node,
                     self.feature,
                     self.threshold,
@@ -194,10 +191,10 @@ class TreeEnsemble:
                     self.left,
                     self.right,
                     self.value,
-                    scores,
+                    scores[own],
                 )
 
-        if len(X) > TILE:
+        if n_rows > TILE:
             team.run(work)
         else:
             work(0)

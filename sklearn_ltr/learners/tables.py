@@ -1,0 +1,34 @@
+"""Tables that learners read: dense, or sparse by rows; never made dense as a whole."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+
+# An ndarray of shape (n_rows, n_columns), or a CSR matrix without duplicates (scipy has
+# no types for those).
+Table: TypeAlias = Any
+
+
+def dense_rows(X: Table, rows: Any) -> NDArray[np.floating]:
+    """Return some rows as an ndarray, given as a slice or by their numbers."""
+    part: NDArray[np.floating] = X[rows].toarray() if issparse(X) else X[rows]
+    return part
+
+
+def columns_of(X: Table, rows: NDArray[np.intp]) -> Any:
+    """Return a function that gives a column, of some rows, as an ndarray."""
+    if not issparse(X):
+        return lambda column: X[rows, column]
+    by_column = X[rows].tocsc()
+
+    def column_of(column: int) -> NDArray[np.floating]:
+        own = slice(by_column.indptr[column], by_column.indptr[column + 1])
+        values = np.zeros(len(rows), dtype=X.dtype)
+        values[by_column.indices[own]] = by_column.data[own]
+        return values
+
+    return column_of

@@ -1,0 +1,99 @@
+"""Raw X becomes a table of numbers, or an error that says what is wrong with it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import validate_data
+
+from sklearn_ltr.learners.tables import Table
+
+
+def read_table(estimator: BaseEstimator, X: Any, *, reset: bool, name: str) -> Table:
+    """Return X as an ndarray or a CSR matrix, float32 or float64, no copy if it is one.
+
+    With `reset` the estimator remembers the columns; else they must be the same.
+    """
+    allow_nan = estimator.__sklearn_tags__().input_tags.allow_nan
+    _refuse_dates(X, name)
+    try:
+        table = validate_data(
+            estimator,
+            X,
+            reset=reset,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            ensure_all_finite=False,
+        )
+    except (TypeError, ValueError) as error:
+        columns = _columns_without_numbers(X)
+        if not columns:
+            raise type(error)(f"{name}: {error}") from error
+        raise ValueError(
+            f"{name} must be numeric, but {columns} are not; encode them first, with "
+            f"OrdinalEncoder or OneHotEncoder in a Pipeline, say ({error})"
+        ) from error
+    if issparse(table) and not table.has_canonical_format:
+        table = table.copy()
+        table.sum_duplicates()
+    refuse_values(table, name, allow_nan=allow_nan)
+    return table
+
+
+def refuse_values(table: Table, name: str, *, allow_nan: bool) -> None:
+    """Raise a ValueError that names the first infinite (or missing) value."""
+    values = table.data if issparse(table) else table
+    # a sum is finite only if every value is: one cheap pass before the careful one
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(values.sum(dtype=np.float64)):
+            return
+    bad = np.isinf(values) if allow_nan else ~np.isfinite(values)
+    if bad.any():
+        row, column = _place(table, bad)
+        what = "NaN" if np.isnan(table[row, column]) else "infinity (inf)"
+        raise ValueError(
+            f"{name} contains {what} at row {row}, column {column}; replace it before "
+            "ranking, by a large finite value or an imputer in a Pipeline, say"
+        )
+
+
+def _place(table: Table, bad: Any) -> tuple[int, int]:
+    """Return row and column of the first of the values that are marked."""
+    if not issparse(table):
+        row, column = np.argwhere(bad)[0]
+    else:
+        first = int(np.argmax(bad))
+        row = np.searchsorted(table.indptr, first, side="right") - 1
+        column = table.indices[first]
+    return int(row), int(column)
+
+
+def _refuse_dates(X: Any, name: str) -> None:
+    """Raise a ValueError for dates, which numpy would turn into numbers in silence."""
+    if hasattr(X, "columns") and hasattr(X, "dtypes"):
+        dtypes = dict(zip(X.columns, X.dtypes, strict=True))
+    else:
+        dtypes = {"": getattr(X, "dtype", None)}
+    for column, kind in dtypes.items():
+        if any(word in str(kind).lower() for word in ("date", "time", "duration")):
+            of_column = f" in column {column!r}" if column else ""
+            raise ValueError(
+                f"{name} holds dates or times ({kind}){of_column}; turn them into "
+                "numbers that mean something first, an age in days, say"
+            )
+
+
+def _columns_without_numbers(X: Any) -> str:
+    """Name the columns of a data frame that hold something other than numbers."""
+    dtypes = getattr(X, "dtypes", None)
+    if dtypes is None or not hasattr(X, "columns"):
+        return ""
+    names = [
+        f"{name!r} ({kind})"
+        for name, kind in zip(X.columns, dtypes, strict=True)
+        if not any(word in str(kind).lower() for word in ("int", "float", "bool"))
+    ]
+    return f"the columns {', '.join(names[:5])}" if names else ""
