@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import time
+from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -115,58 +116,77 @@ def score_after(scores_after, stop: int, X: np.ndarray) -> np.ndarray:
     return scores
 
 
-def choose_network(name: str, train: Part, validation: Part, seed: int):
-    """Do the same for a network behind a scaler, stopped by the validation part."""
+def fit_network(name: str, settings: dict, train: Part, validation: Part, seed: int):
+    """Return a network behind a scaler, stopped by the validation part."""
+    ranker = NETWORKS[name](
+        **settings,
+        max_iter=EPOCHS,
+        n_iter_no_change=PATIENCE,
+        tol=0.0,
+        random_state=seed,
+        n_jobs=peers.THREADS,
+    ).set_fit_request(X_val=True, y_val=True, groups_val=True)
+    pipeline = make_pipeline(StandardScaler(), ranker, transform_input=["X_val"])
+    return pipeline.fit(
+        train.X,
+        train.y,
+        groups=train.groups,
+        X_val=validation.X,
+        y_val=validation.y,
+        groups_val=validation.groups,
+    )
+
+
+def choose_network(name: str, train: Part, validation: Part, seeds: Sequence[int]):
+    """Do the same for a network: one choice, by the mean over seeds, and all of them.
+
+    The luck of the first weights and of the order of the queries is no setting.
+    """
     best = None
     for shape, alpha, step in itertools.product(SHAPES, ALPHAS, STEP_SIZES):
         settings = {**shape, "alpha": alpha, "learning_rate_init": step}
-        ranker = NETWORKS[name](
-            **settings,
-            max_iter=EPOCHS,
-            n_iter_no_change=PATIENCE,
-            tol=0.0,
-            random_state=seed,
-            n_jobs=peers.THREADS,
-        ).set_fit_request(X_val=True, y_val=True, groups_val=True)
-        pipeline = make_pipeline(StandardScaler(), ranker, transform_input=["X_val"])
-        pipeline.fit(
-            train.X,
-            train.y,
-            groups=train.groups,
-            X_val=validation.X,
-            y_val=validation.y,
-            groups_val=validation.groups,
-        )
-        value = max(ranker.validation_scores_)
+        fits = [fit_network(name, settings, train, validation, seed) for seed in seeds]
+        scores = [fit[-1].validation_scores_ for fit in fits]
+        value = np.mean([max(of_epochs) for of_epochs in scores])
         if best is None or value > best[0]:
-            epochs = int(np.argmax(ranker.validation_scores_)) + 1
-            best = value, pipeline.predict, settings | {"epochs": epochs}
+            epochs = [int(np.argmax(of_epochs)) + 1 for of_epochs in scores]
+            best = value, [fit.predict for fit in fits], settings | {"epochs": epochs}
     return best
 
 
-def evaluate(name: str, parts: list[Part], trees: int, seed: int) -> dict:
-    """Per-query values on the five test parts, and what was chosen for each."""
+def evaluate(
+    name: str, parts: list[Part], trees: int, seeds: Sequence[int]
+) -> list[dict]:
+    """Per-query values on the five test parts, and what was chosen for each.
+
+    One result for each seed of a network, one for the first seed of trees.
+    """
+    seeds = seeds if name in NETWORKS else seeds[:1]
     measures = MEASURES | LETOR_MEASURES
-    values = {measure: [] for measure in measures}
+    values = [{measure: [] for measure in measures} for _ in seeds]
     chosen = []
     start = time.perf_counter()
     for test, part in enumerate(parts):
         train, validation = training_part(parts, test), parts[(test + 4) % 5]
         if name in NETWORKS:
-            value, score, settings = choose_network(name, train, validation, seed)
+            value, score, settings = choose_network(name, train, validation, seeds)
         else:
-            value, score, settings = choose_trees(name, train, validation, trees, seed)
-        scores = score(part.X)
-        for measure, metric in measures.items():
-            values[measure].extend(metric.per_query(part.y, scores, groups=part.groups))
+            value, one, settings = choose_trees(
+                name, train, validation, trees, seeds[0]
+            )
+            score = [one]
+        for of_seed, predict in zip(values, score, strict=True):
+            scores = predict(part.X)
+            for measure, metric in measures.items():
+                of_query = metric.per_query(part.y, scores, groups=part.groups)
+                of_seed[measure].extend(map(float, of_query))
         chosen.append(settings | {"validation": float(value)})
-    return {
-        "library": name,
-        "seed": seed,
-        "seconds": time.perf_counter() - start,
-        "chosen": chosen,
-        "values": {measure: list(map(float, v)) for measure, v in values.items()},
-    }
+    seconds = time.perf_counter() - start
+    shared = {"library": name, "seconds": seconds, "chosen": chosen}
+    return [
+        shared | {"seed": seed, "values": of_seed}
+        for seed, of_seed in zip(seeds, values, strict=True)
+    ]
 
 
 def has_relevant(parts: list[Part]) -> np.ndarray:
@@ -251,11 +271,11 @@ def main() -> None:
     print(peers.machine())
     parts = load(arguments.data)
     results = []
+    seeds = range(arguments.seed, arguments.seed + arguments.seeds)
     for name in arguments.libraries:
-        for seed in range(arguments.seeds if name in NETWORKS else 1):
-            result = evaluate(name, parts, arguments.trees, arguments.seed + seed)
-            results.append({"data": arguments.data.name, **result})
-            print(f"{name}: {result['seconds']:.0f} s", flush=True)
+        of_seeds = evaluate(name, parts, arguments.trees, seeds)
+        results += [{"data": arguments.data.name, **result} for result in of_seeds]
+        print(f"{name}: {of_seeds[0]['seconds']:.0f} s", flush=True)
     relevant = has_relevant(parts)
     of_one_seed = [result for result in results if result["seed"] == arguments.seed]
     print_means(of_one_seed, relevant)
