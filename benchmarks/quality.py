@@ -236,21 +236,25 @@ def print_spread(results: list[dict], relevant: np.ndarray, data: str) -> None:
 
 
 def print_differences(results: list[dict], relevant: np.ndarray) -> None:
-    """Ours minus each peer, query by query, over queries with a relevant document."""
-    (ours,) = (result for result in results if result["library"] == OURS)
-    print("\nOurs minus the peer: mean (standard error), p of a paired t test")
-    for result in results:
-        if result is ours:
-            continue
-        cells = []
-        for measure in MEASURES:
-            a = np.asarray(ours["values"][measure])[relevant]
-            b = np.asarray(result["values"][measure])[relevant]
-            p = ttest_rel(a, b).pvalue
-            cells.append(
-                f"{measure} {(a - b).mean():+.4f} ({sem(a - b):.4f}) p={p:.3f}"
-            )
-        print(f"{result['library']:22}" + "   ".join(cells))
+    """Each of ours minus each peer, query by query, over queries that are relevant."""
+    of_ours = [result for result in results if result["library"] in (OURS, *NETWORKS)]
+    for ours in of_ours:
+        print(
+            f"\n{ours['library']} minus the peer: mean (standard error), p of a paired"
+        )
+        print("t test, over queries with a relevant document")
+        for result in results:
+            if result in of_ours:
+                continue
+            cells = []
+            for measure in MEASURES:
+                a = np.asarray(ours["values"][measure])[relevant]
+                b = np.asarray(result["values"][measure])[relevant]
+                p = ttest_rel(a, b).pvalue
+                cells.append(
+                    f"{measure} {(a - b).mean():+.4f} ({sem(a - b):.4f}) p={p:.3f}"
+                )
+            print(f"{result['library']:22}" + "   ".join(cells))
 
 
 def main() -> None:
@@ -279,8 +283,7 @@ def main() -> None:
     relevant = has_relevant(parts)
     of_one_seed = [result for result in results if result["seed"] == arguments.seed]
     print_means(of_one_seed, relevant)
-    if OURS in arguments.libraries:
-        print_differences(of_one_seed, relevant)
+    print_differences(of_one_seed, relevant)
     if set(NETWORKS) & set(arguments.libraries):
         print_spread(results, relevant, arguments.data.name)
     peers.append_json(arguments.json, results)
