@@ -16,11 +16,12 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_ltr.learners.tables import Table
 from sklearn_ltr.metrics import NDCG, Metric, get_metric, rank_documents
 from sklearn_ltr.queries import QueryGroups, check_grades, check_sample_weight
+from sklearn_ltr.rankers._callbacks import CallbackSupportMixin
 from sklearn_ltr.rankers._data import GradedLists, read_queries
 from sklearn_ltr.rankers._table import read_table
 
 
-class BaseRanker(BaseEstimator):
+class BaseRanker(CallbackSupportMixin, BaseEstimator):
     """A ranker: `predict` gives scores, and the higher is ranked first."""
 
     metric: str | Metric | None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from numbers import Integral
 from typing import Any
 
@@ -20,6 +21,7 @@ from sklearn_ltr.learners.trees.predicting import TreeEnsemble, add_binned
 from sklearn_ltr.learners.trees.state import GrownTree, Limits
 from sklearn_ltr.metrics import Metric, get_metric
 from sklearn_ltr.rankers._base import BaseRanker
+from sklearn_ltr.rankers._callbacks import FitTasks
 from sklearn_ltr.rankers._data import GradedLists, nothing_moves
 from sklearn_ltr.rankers._stopping import Progress, ScoredLists, history
 
@@ -89,6 +91,7 @@ class BoostedRanker(BaseRanker):
         lists: GradedLists,
         held_out: GradedLists | None,
         team: Team,
+        tasks: FitTasks,
         *,
         grow_on: bool,
     ) -> None:
@@ -124,9 +127,16 @@ class BoostedRanker(BaseRanker):
                 raise ValueError(nothing_moves(self.metric))
             trees.append(tree)
             follow(tree)
-            if progress.record(n_old + len(trees)):
+            at_an_end = progress.record(n_old + len(trees))
+            if tasks.end_step(partial(self._with, trees), last=at_an_end):
                 break
         self._keep(trees, progress)
+
+    def _with(self, trees: list[GrownTree]) -> dict[str, Any]:
+        """Return the fitted attributes of the model with these trees added."""
+        more = TreeEnsemble.from_grown(trees, self._mapper, self.learning_rate)
+        ensemble = self.ensemble_ + more
+        return {"ensemble_": ensemble, "n_iter_": len(ensemble)}
 
     def _scored(
         self, lists: GradedLists, held_out: GradedLists | None

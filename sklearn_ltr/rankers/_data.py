@@ -43,7 +43,8 @@ def nothing_moves(metric: Any) -> str:
 def calls_above_package() -> int:
     """Return the stacklevel, for the caller, of the code that called this package."""
     level, frame = 0, inspect.currentframe()
-    while frame and frame.f_globals.get("__name__", "").startswith("sklearn_ltr"):
+    ours = ("sklearn_ltr", "sklearn.callback")  # whose decorator wraps `fit`
+    while frame and frame.f_globals.get("__name__", "").startswith(ours):
         level, frame = level + 1, frame.f_back
     return level
 

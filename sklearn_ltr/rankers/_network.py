@@ -22,6 +22,7 @@ from sklearn_ltr.learners.network import (
 from sklearn_ltr.learners.tables import Table, dense_rows
 from sklearn_ltr.metrics import Metric, get_metric
 from sklearn_ltr.rankers._batches import ListBatches, PairCost
+from sklearn_ltr.rankers._callbacks import FitTasks
 from sklearn_ltr.rankers._data import (
     GradedLists,
     calls_above_package,
@@ -53,6 +54,11 @@ class NetworkRanker(NetworkParameters):
         return "loss_curve_" if self.metric is None else "train_scores_"
 
     @property
+    def _truncation_level(self) -> int | None:
+        """At which cutoff to learn, at least; a parameter of LambdaRank's."""
+        return None
+
+    @property
     def _watches_training(self) -> bool:
         # a cost falls; a metric stands still while scores move towards a new order
         adaptive = self.solver == "sgd" and self.learning_rate == "adaptive"
@@ -66,8 +72,7 @@ class NetworkRanker(NetworkParameters):
         return measure
 
     def _begin(self, keep: bool) -> bool:
-        """Check the parameters; return whether to go on from what there is."""
-        self._check_parameters()
+        """Return whether to go on from what there is; else draw a new seed."""
         go_on = keep and hasattr(self, "network_")
         plan = ["network"] if self.network is not None else self._plan()
         if not go_on:
@@ -105,12 +110,17 @@ class NetworkRanker(NetworkParameters):
                 ) from None
 
     def _fit_lists(
-        self, lists: GradedLists, held_out: GradedLists | None, *, go_on: bool
+        self,
+        lists: GradedLists,
+        held_out: GradedLists | None,
+        tasks: FitTasks,
+        *,
+        go_on: bool,
     ) -> None:
         """Learn from graded lists, in up to `max_iter` epochs."""
         lists, held_out = self._hold_out(lists, held_out)
         self._check_that_there_is_something_to_learn(lists)
-        self._learn_lists(lists, held_out, self.max_iter, go_on=go_on)
+        self._learn_lists(lists, held_out, self.max_iter, tasks, go_on=go_on)
 
     def _pass_over_lists(self, lists: GradedLists, *, go_on: bool) -> None:
         """Learn from graded lists in one epoch, as fast as before.
@@ -137,6 +147,7 @@ class NetworkRanker(NetworkParameters):
         lists: GradedLists,
         held_out: GradedLists | None,
         n_epochs: int,
+        tasks: FitTasks | None = None,
         *,
         go_on: bool,
         keep_pace: bool = False,
@@ -152,7 +163,7 @@ class NetworkRanker(NetworkParameters):
             training = self._training(
                 batches, measure, held_out, lists.X, team, go_on, keep_pace
             )
-            self._learn(training, n_epochs, go_on=go_on)
+            self._learn(training, n_epochs, tasks, go_on=go_on)
 
     def _training(
         self,
@@ -188,7 +199,9 @@ class NetworkRanker(NetworkParameters):
             team,
         )
 
-    def _learn(self, training: Training, n_epochs: int, *, go_on: bool) -> None:
+    def _learn(
+        self, training: Training, n_epochs: int, tasks: FitTasks | None, *, go_on: bool
+    ) -> None:
         """Train, and set the fitted attributes."""
         network, progress = training.network, training.progress
         if not go_on:
@@ -198,7 +211,7 @@ class NetworkRanker(NetworkParameters):
             self.__dict__.pop("train_scores_", None)
         if isinstance(network, MultilayerPerceptron):
             network.train_with(training.team)
-        n_iter = training.run(self.n_iter_, n_epochs)
+        n_iter = training.run(self.n_iter_, n_epochs, tasks)
         scores = training.look(float(self.sigma))
         if isinstance(training.batches, ListBatches) and not self.tied_pairs:
             warn_if_constant(scores)
@@ -215,10 +228,11 @@ class NetworkRanker(NetworkParameters):
 
     def _lambdas(self, lists: GradedLists, team: Team) -> LambdaGradient:
         """Prepare the force, times the swap deltas of the metric if there is one."""
+        metric = None if self.metric is None else get_metric(self.metric)
         return LambdaGradient(
             lists.grades,
             lists.offsets,
-            None if self.metric is None else get_metric(self.metric),
+            None if metric is None else metric.deepened(self._truncation_level),
             float(self.sigma),
             labels=lists.labels,
             query_weight=lists.weights,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -13,6 +14,7 @@ from sklearn_ltr._compile import Team, one_blas_thread
 from sklearn_ltr.learners.network import Batch, Network, Optimizer, descend, predict
 from sklearn_ltr.learners.tables import Table
 from sklearn_ltr.metrics import Metric
+from sklearn_ltr.rankers._callbacks import FitTasks
 from sklearn_ltr.rankers._data import GradedLists
 from sklearn_ltr.rankers._stopping import Progress, ScoredLists
 
@@ -88,7 +90,7 @@ class Training:
     held_out: HeldOut | None
     team: Team
 
-    def run(self, n_done: int, n_epochs: int) -> int:
+    def run(self, n_done: int, n_epochs: int, tasks: FitTasks | None) -> int:
         """Train for so many epochs at the most; return how many it took, in all.
 
         With `held_out` the network is left with the weights that were best on it.
@@ -99,10 +101,14 @@ class Training:
             at_an_end = self.progress.record(epoch + 1)
             if self.held_out is not None and self.held_out.last > highest:
                 best, highest = self._weights(), self.held_out.last
-            if at_an_end:
-                if not self.optimizer.try_smaller_steps():
-                    break
+            if at_an_end and self.optimizer.try_smaller_steps():
                 self.progress.be_patient_again()
+                at_an_end = False
+            if tasks is not None:
+                fitted = {"network_": self.network, "n_iter_": epoch + 1}
+                at_an_end = tasks.end_step(partial(dict, fitted), last=at_an_end)
+            if at_an_end:
+                break
         if best is not None:
             for w, kept in zip(self.network.parameters, best, strict=True):
                 w[...] = kept

@@ -11,6 +11,7 @@ from sklearn_ltr._compile import Team, effective_threads
 from sklearn_ltr.metrics import Metric
 from sklearn_ltr.rankers._base import unchanged_on_failure
 from sklearn_ltr.rankers._boosted import BoostedRanker
+from sklearn_ltr.rankers._callbacks import FitTasks, with_callbacks
 from sklearn_ltr.rankers._parameters import (
     Range,
     at_least,
@@ -218,6 +219,7 @@ class LambdaMARTRanker(BoostedRanker):
         self.verbose = verbose
         self.n_jobs = n_jobs
 
+    @with_callbacks
     def fit(
         self,
         X: Any,
@@ -260,13 +262,23 @@ class LambdaMARTRanker(BoostedRanker):
             change within a query, or if no query has two different grades.  The
             estimator is left as it was.
         """
+        self._check_parameters()
+        grow_on = self.warm_start and hasattr(self, "ensemble_")
+        n_old = len(self.ensemble_) if grow_on else 0
+        tasks = FitTasks(
+            self,
+            "tree",
+            self.n_estimators - n_old,
+            X,
+            y,
+            groups=groups,
+            sample_weight=sample_weight,
+        )
         with unchanged_on_failure(self):
-            self._check_parameters()
-            grow_on = self.warm_start and hasattr(self, "ensemble_")
-            if grow_on and self.n_estimators < len(self.ensemble_):
+            if self.n_estimators < n_old:
                 raise ValueError(
-                    f"n_estimators={self.n_estimators} is less than the "
-                    f"{len(self.ensemble_)} trees that warm_start keeps"
+                    f"n_estimators={self.n_estimators} is less than the {n_old} trees "
+                    "that warm_start keeps"
                 )
             if not grow_on:
                 self._seed = int(check_random_state(self.random_state).randint(2**31))
@@ -275,7 +287,8 @@ class LambdaMARTRanker(BoostedRanker):
             lists, held_out = self._hold_out(lists, held_out)
             lists.check_that_there_is_something_to_learn()
             with Team(effective_threads(self.n_jobs, lists.X.size)) as team:
-                self._boost(lists, held_out, team, grow_on=grow_on)
+                self._boost(lists, held_out, team, tasks, grow_on=grow_on)
+        tasks.end()
         return self
 
     def _check_parameters(self) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 from sklearn_ltr.metrics import Metric
 from sklearn_ltr.rankers._base import unchanged_on_failure
+from sklearn_ltr.rankers._callbacks import FitTasks, with_callbacks
 from sklearn_ltr.rankers._network import NetworkRanker
 from sklearn_ltr.rankers._network_parameters import with_network_parameters
+from sklearn_ltr.rankers._parameters import at_least, check_ranges
 
 
 @with_network_parameters
@@ -40,6 +42,9 @@ class LambdaRankRanker(NetworkRanker):
         ``"mrr@10"``, ``"err@20"``, ...), a metric object, or an object of a class of
         your own derived from :class:`sklearn_ltr.metrics.Metric`.  None: pairwise
         errors alone, RankNet; NDCG@10 is reported then.
+    truncation_level : int >= 1 or None, default=30
+        Learn from the metric at this cutoff if the metric's own is smaller: a deeper
+        list has more pairs to learn from.  None: from the metric as it is.
     {network parameters}
 
     Attributes
@@ -77,7 +82,17 @@ class LambdaRankRanker(NetworkRanker):
     """
 
     metric: str | Metric | None = "ndcg@10"
+    truncation_level: int | None = field(default=30, kw_only=True)
 
+    @property
+    def _truncation_level(self) -> int | None:
+        return self.truncation_level
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_ranges(self, [at_least("truncation_level", 1, optional=True)])
+
+    @with_callbacks
     def fit(
         self,
         X: Any,
@@ -119,11 +134,15 @@ class LambdaRankRanker(NetworkRanker):
             query, if no query has two different grades, or if the network diverges.
             The estimator is left as it was.
         """
+        self._check_parameters()
+        weights = {"groups": groups, "sample_weight": sample_weight}
+        tasks = FitTasks(self, "epoch", self.max_iter, X, y, **weights)
         with unchanged_on_failure(self):
             go_on = self._begin(self.warm_start)
             lists = self._read_lists(X, y, groups, sample_weight, reset=not go_on)
             held_out = self._read_held_out(X_val, y_val, groups_val, sample_weight_val)
-            self._fit_lists(lists, held_out, go_on=go_on)
+            self._fit_lists(lists, held_out, tasks, go_on=go_on)
+        tasks.end()
         return self
 
     def partial_fit(
@@ -147,6 +166,7 @@ class LambdaRankRanker(NetworkRanker):
             As by `fit`.  The estimator is left as it was.
         """
         with unchanged_on_failure(self):
+            self._check_parameters()
             go_on = self._begin(True)
             lists = self._read_lists(X, y, groups, sample_weight, reset=not go_on)
             self._pass_over_lists(lists, go_on=go_on)

@@ -13,6 +13,7 @@ from sklearn_ltr._compile import Team, effective_threads
 from sklearn_ltr.learners.tables import Table
 from sklearn_ltr.rankers._base import unchanged_on_failure
 from sklearn_ltr.rankers._batches import PreferenceBatches
+from sklearn_ltr.rankers._callbacks import FitTasks, with_callbacks
 from sklearn_ltr.rankers._data import GradedLists
 from sklearn_ltr.rankers._network import NetworkRanker
 from sklearn_ltr.rankers._network_parameters import with_network_parameters
@@ -100,6 +101,7 @@ class RankNetRanker(NetworkRanker):
 
     metric = None  # the force alone
 
+    @with_callbacks
     def fit(
         self,
         X: Any,
@@ -153,6 +155,9 @@ class RankNetRanker(NetworkRanker):
             different rows of X, probabilities outside [0, 1], or if the network
             diverges.  The estimator is left as it was.
         """
+        self._check_parameters()
+        weights = {"groups": groups, "sample_weight": sample_weight}
+        tasks = FitTasks(self, "epoch", self.max_iter, X, y, **weights)
         with unchanged_on_failure(self):
             go_on = self._begin(self.warm_start)
             given = self._read_either(
@@ -160,10 +165,13 @@ class RankNetRanker(NetworkRanker):
             )
             held_out = self._read_held_out(X_val, y_val, groups_val, sample_weight_val)
             if isinstance(given, GradedLists):
-                self._fit_lists(given, held_out, go_on=go_on)
+                self._fit_lists(given, held_out, tasks, go_on=go_on)
             else:
                 held_out = self._watch_if_asked(held_out)
-                self._learn_preferences(given, held_out, self.max_iter, go_on=go_on)
+                self._learn_preferences(
+                    given, held_out, self.max_iter, tasks, go_on=go_on
+                )
+        tasks.end()
         return self
 
     def partial_fit(
@@ -194,6 +202,7 @@ class RankNetRanker(NetworkRanker):
             As by `fit`.  The estimator is left as it was.
         """
         with unchanged_on_failure(self):
+            self._check_parameters()
             go_on = self._begin(True)
             given = self._read_either(
                 X, y, groups, sample_weight, pairs, pair_probabilities, reset=not go_on
@@ -273,6 +282,7 @@ class RankNetRanker(NetworkRanker):
         given: PairedRows,
         held_out: GradedLists | None,
         n_epochs: int,
+        tasks: FitTasks | None = None,
         *,
         go_on: bool,
         keep_pace: bool = False,
@@ -283,4 +293,4 @@ class RankNetRanker(NetworkRanker):
             training = self._training(
                 batches, batches, held_out, given.X, team, go_on, keep_pace
             )
-            self._learn(training, n_epochs, go_on=go_on)
+            self._learn(training, n_epochs, tasks, go_on=go_on)
