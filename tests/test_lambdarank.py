@@ -90,10 +90,21 @@ def test_partial_fits_do_not_come_between_it_and_ranknet():
 
 def test_a_metric_makes_a_difference():
     models = {
-        metric: model(fitted(LambdaRankRanker, metric=metric))
+        metric: model(fitted(LambdaRankRanker, metric=metric, truncation_level=None))
         for metric in (None, "ndcg@10", "ndcg@3", "map", "mrr", "err")
     }
     assert len(set(models.values())) == len(models)
+
+
+def test_the_truncation_level_is_the_cutoff_that_is_learned_from():
+    def bytes_of(metric, level):
+        return model(fitted(LambdaRankRanker, metric=metric, truncation_level=level))
+
+    assert bytes_of("ndcg@3", 7) == bytes_of("ndcg@7", None) != bytes_of("ndcg@3", None)
+    assert bytes_of("ndcg@7", 3) == bytes_of("ndcg@7", None)  # never a smaller one
+    assert bytes_of("hit_rate@3", 7) == bytes_of("hit_rate@3", None)
+    with pytest.raises(ValueError, match="truncation_level == 0, must be >= 1"):
+        fitted(LambdaRankRanker, truncation_level=0)
 
 
 @pytest.mark.parametrize(
@@ -106,7 +117,7 @@ def test_the_update_is_the_sum_of_forces_times_swap_deltas(metric, batch_size):
     options = REPORT | {"batch_size": batch_size, "learning_rate_init": 0.1}
     _, updates = recorded(
         LambdaRankRanker, weight=weight, metric=metric, sigma=sigma, max_iter=1,
-        **options,
+        truncation_level=None, **options,
     )  # fmt: skip
     moving = 0
     for update in updates:
