@@ -1,6 +1,7 @@
 """Time, memory and quality of one fit, side by side.
 
     python benchmarks/fit.py --preset a
+    python benchmarks/fit.py --preset networks [--data PATH]
 
 Every fit runs in a process of its own, which has loaded its library, its kernels and X
 before the clock starts: what is timed is a fit from the raw array, binning included.
@@ -17,6 +18,7 @@ from dataclasses import asdict, replace
 from multiprocessing import get_context
 from pathlib import Path
 
+import epochs
 import numpy as np
 
 import peers
@@ -106,16 +108,22 @@ def print_table(runs: dict[str, list[dict[str, float]]]) -> None:
         print(row)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--preset", choices=PRESETS, default="small")
-    parser.add_argument("--repetitions", type=int, default=3)
-    parser.add_argument("--dtype", choices=("float32", "float64"), default="float32")
-    peers.add_arguments(parser)
-    arguments = parser.parse_args()
-    n_train, n_test, settings = PRESETS[arguments.preset]
+def compare_networks(arguments: argparse.Namespace) -> None:
+    """Epochs of RankNet and LambdaRank, on data given or made."""
+    if arguments.data is not None:
+        data = epochs.first_fold(arguments.data)
+    else:
+        n_train, n_test, _ = PRESETS["a"]
+        with tempfile.TemporaryDirectory() as folder:
+            write_data(Path(folder), n_train, n_test, "float32")
+            train, test = (read(Path(folder), part) for part in ("train", "test"))
+        data = epochs.standardized(epochs.Part(*train), epochs.Part(*test))
+    epochs.compare(data, arguments)
 
-    print(peers.machine())
+
+def compare_trees(arguments: argparse.Namespace) -> None:
+    """One fit of LambdaMART and of its peers, each in a process of its own."""
+    n_train, n_test, settings = PRESETS[arguments.preset]
     runs: dict[str, list[dict[str, float]]] = {name: [] for name in arguments.libraries}
     with tempfile.TemporaryDirectory() as folder:
         write_data(Path(folder), n_train, n_test, arguments.dtype)
@@ -132,6 +140,22 @@ def main() -> None:
         for result in several
     ]
     peers.append_json(arguments.json, records)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--preset", choices=[*PRESETS, "networks"], default="small")
+    parser.add_argument("--repetitions", type=int, default=3)
+    parser.add_argument("--dtype", choices=("float32", "float64"), default="float32")
+    peers.add_arguments(parser)
+    epochs.add_arguments(parser)
+    arguments = parser.parse_args()
+
+    print(peers.machine())
+    if arguments.preset == "networks":
+        compare_networks(arguments)
+    else:
+        compare_trees(arguments)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import pickle
+import signal
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -12,9 +13,15 @@ from concurrent.futures import ThreadPoolExecutor
 import joblib
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
-from sklearn_ltr._compile import INTERPRETED, Team, effective_threads
+from sklearn_ltr._compile import (
+    INTERPRETED,
+    Team,
+    effective_threads,
+    one_blas_thread,
+)
 
 TREES = {
     "n_estimators": 3 if INTERPRETED else 6,
@@ -164,6 +171,44 @@ def test_a_bare_fork_may_predict_and_fit(mode):
         finally:
             os._exit(status)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+@needs_fork
+@allow_fork
+def test_a_child_forked_while_blas_is_being_limited_does_not_hang():
+    """Nor does it inherit a limit that only a thread of its parent had asked for."""
+    stop = threading.Event()
+
+    def keep_limiting():
+        while not stop.is_set():
+            with one_blas_thread:
+                pass
+
+    before = threads_of_blas()
+    other = threading.Thread(target=keep_limiting)
+    other.start()
+    try:
+        for _ in range(10):
+            child = os.fork()
+            if child == 0:
+                signal.alarm(10)  # ends a child that hangs
+                try:
+                    with one_blas_thread:
+                        limited = set(threads_of_blas()) == {1}
+                    os._exit(0 if limited and threads_of_blas() == before else 1)
+                finally:
+                    os._exit(2)
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    finally:
+        stop.set()
+        other.join()
+    assert threads_of_blas() == before
+
+
+def threads_of_blas() -> list[int]:
+    """What every BLAS of this process may use."""
+    pools = threadpool_info()
+    return [pool["num_threads"] for pool in pools if pool["user_api"] == "blas"]
 
 
 @of_either_kind

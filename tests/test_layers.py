@@ -22,6 +22,7 @@ ROOMS_A_ROOM_MAY_IMPORT = {
     "learners": set(),
     "rankers": {"queries", "metrics", "lambdas", "learners"},
     "scorers": {"queries", "metrics"},
+    "model_selection": {"queries"},
     "plotting": {"queries", "metrics", "lambdas"},
     "datasets": set(),
     "__init__": {"rankers"},

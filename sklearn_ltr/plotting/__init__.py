@@ -5,10 +5,26 @@ numbers can be read without a picture.  ``from_estimator`` and ``from_prediction
 compute the numbers and draw at once; all three draw on the axes they are given, or on
 new ones, and return the display, whose attributes that end in ``_`` are what was drawn.
 
+- :class:`CutoffCurveDisplay`: a metric against its cutoff k, for several rankers.
+- :class:`FeatureImportancesDisplay`: which columns the model looks at.
+- :class:`ForcesDisplay`: what pulls at the documents of one query.
+- :class:`QueryComparisonDisplay`: gain or loss of one ranker against another, by query.
+- :class:`TrainingCurveDisplay`: values of training and validation after each step.
+
 matplotlib is imported when something is drawn, and only then:
 ``pip install "sklearn_ltr[plot]"``.
 """
 
+from sklearn_ltr.plotting._cutoff_curve import CutoffCurveDisplay
+from sklearn_ltr.plotting._feature_importances import FeatureImportancesDisplay
 from sklearn_ltr.plotting._forces import ForcesDisplay
+from sklearn_ltr.plotting._query_comparison import QueryComparisonDisplay
+from sklearn_ltr.plotting._training_curve import TrainingCurveDisplay
 
-__all__ = ["ForcesDisplay"]
+__all__ = [
+    "CutoffCurveDisplay",
+    "FeatureImportancesDisplay",
+    "ForcesDisplay",
+    "QueryComparisonDisplay",
+    "TrainingCurveDisplay",
+]

@@ -1,8 +1,8 @@
-"""What displays are given: rows of queries, metrics under their names, cutoffs."""
+"""What displays are given: rows of queries, numbers, metrics under their names."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn_ltr.metrics import Metric, get_metric
 from sklearn_ltr.queries import QueryGroups
 
-IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
 OneMetric = str | Metric | None
 Metrics = OneMetric | Iterable[OneMetric] | Mapping[str, OneMetric]
 
@@ -56,29 +56,51 @@ def read_queries(y_true: Any, groups: Any) -> QueryGroups:
     return QueryGroups.from_groups(groups, len(np.atleast_1d(y_true)))
 
 
-def read_cutoffs(k: Any) -> IntArray:
-    """Return cutoffs as an array; a ValueError unless they are integers that rise."""
-    cutoffs = np.asarray(k)
-    if not (
-        cutoffs.ndim == 1
-        and cutoffs.size > 0
-        and cutoffs.dtype.kind in "iu"
-        and cutoffs[0] >= 1
-        and (cutoffs[1:] > cutoffs[:-1]).all()
-    ):
+def read_numbers(
+    values: Any, argument: str, of: str, n: int | None = None, *, finite: bool = True
+) -> FloatArray:
+    """Return one number for each query, column, cutoff, ...
+
+    Parameters
+    ----------
+    values : array-like of shape (n,)
+    argument, of : str
+        What to call `values`, and what there is a number for, in messages.
+    n : int or None
+        How many there must be; None: at least one.
+    finite : bool
+        Whether they must be finite.
+
+    Raises
+    ------
+    ValueError
+        If they are not numbers, or not as they must be.
+    """
+    try:
+        read = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{argument} must be numeric: {error}") from None
+    if read.ndim != 1 or len(read) != (n or max(1, len(read))):
+        how_many = "" if n is None else f", {n} in all"
         raise ValueError(
-            "k must hold the cutoffs to look at, integers >= 1 that rise, such as "
-            f"range(1, 21), got {k!r}"
+            f"{argument} must hold one number for each {of}{how_many}, got shape "
+            f"{read.shape}"
         )
-    return cutoffs.astype(np.int64)
+    if finite and not np.isfinite(read).all():
+        bad = int(np.argmin(np.isfinite(read)))
+        raise ValueError(f"{argument} must be finite, but {of} {bad} has {read[bad]}")
+    return read
 
 
-def read_metric_of_any_cutoff(metric: str | Metric) -> Metric:
-    """Return a metric that leaves its cutoff open; a ValueError if it has one."""
-    known = get_metric(metric)
-    if known.k is not None:
-        raise ValueError(
-            f"metric {known.name!r} has a cutoff, but k says at which cutoffs to look: "
-            f"give {known.name.partition('@')[0]!r} or a metric object with k=None"
-        )
-    return known
+def read_names(names: Sequence[str]) -> tuple[str, str]:
+    """Return what the two rankers are called; else a ValueError."""
+    if isinstance(names, str) or len(names) != 2 or names[0] == names[1]:
+        raise ValueError(f"names must be two names that differ, got {names!r}")
+    return str(names[0]), str(names[1])
+
+
+def as_objects(labels: Any) -> NDArray[Any]:
+    """Return an array of what queries are called, tuples too, in one dimension."""
+    if isinstance(labels, np.ndarray):
+        return labels
+    return np.fromiter(labels, dtype=object, count=len(labels))

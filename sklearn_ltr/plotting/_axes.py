@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 
@@ -56,8 +56,8 @@ def panels_to_draw_on(caller: str, ax: Any, n_panels: int) -> list[Any]:
         return divide(given[0], n_panels)
     if len(given) != n_panels:
         raise ValueError(
-            f"ax must be one matplotlib Axes or {n_panels}, one for each panel, got "
-            f"{len(given)}"
+            f"ax must be one matplotlib Axes, or one for each panel, {n_panels} in "
+            f"all, got {len(given)}"
         )
     return given
 
@@ -71,8 +71,7 @@ def divide(ax: Any, n_panels: int) -> list[Any]:
             f"grid: make it with subplots(), or give {n_panels} Axes"
         )
     ax.set_axis_off()
-    grid = place.subgridspec(n_panels, 1)
-    return list(grid.subplots(sharex=True))
+    return list(place.subgridspec(n_panels, 1).subplots(sharex=True))
 
 
 def make_plain(ax: Any, *, grid: str) -> None:
@@ -89,8 +88,35 @@ def make_plain(ax: Any, *, grid: str) -> None:
     ax.set_axisbelow(True)
 
 
+def whole_numbers(axis: Any) -> None:
+    """Label an axis at whole numbers, unless its labels are not matplotlib's choice."""
+    from matplotlib.ticker import MaxNLocator
+
+    if isinstance(axis.get_major_locator(), MaxNLocator):
+        axis.get_major_locator().set_params(integer=True, min_n_ticks=1)
+
+
+def draw_legend(ax: Any, *entries: Any, loc: str = "best") -> Any:
+    """Draw a legend that can be read above lines."""
+    return ax.legend(*entries, loc=loc, framealpha=0.85, edgecolor="none")
+
+
 def read_style(given: Mapping[str, Any] | None, artist: Any) -> dict[str, Any]:
     """Return keyword arguments of matplotlib by their full names: "c" is "color"."""
     from matplotlib.cbook import normalize_kwargs
 
     return dict(normalize_kwargs(dict(given or {}), artist))
+
+
+def style_of_each(
+    styles: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None, n_curves: int
+) -> Sequence[Mapping[str, Any]]:
+    """Return one dict of keyword arguments for each curve."""
+    if styles is None or isinstance(styles, Mapping):
+        return [styles or {}] * n_curves
+    if len(styles) != n_curves:
+        raise ValueError(
+            f"curve_kwargs must be a dict or a list of {n_curves}, one for each curve, "
+            f"got {len(styles)}"
+        )
+    return styles

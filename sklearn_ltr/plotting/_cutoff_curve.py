@@ -1,7 +1,7 @@
 """A metric against its cutoff k, for one ranker or several.
 
-    curve(k)  =  mean over queries of metric@k,
-    band(k)   =  curve(k) +- its standard error
+curve(k)  =  mean over queries of metric@k,
+band(k)   =  curve(k) +- its standard error
 """
 
 from __future__ import annotations
@@ -14,26 +14,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr.metrics import Metric
-from sklearn_ltr.plotting._arguments import (
-    read_cutoffs,
-    read_metric_of_any_cutoff,
-    read_queries,
-)
+from sklearn_ltr.plotting._arguments import read_numbers, read_queries
 from sklearn_ltr.plotting._axes import (
     axes_to_draw_on,
     check_matplotlib,
+    draw_legend,
     make_plain,
     read_style,
+    style_of_each,
+)
+from sklearn_ltr.plotting._cutoffs import (
+    read_cutoffs,
+    read_metric_of_any_cutoff,
+    scale_cutoffs,
 )
 from sklearn_ltr.plotting._estimators import name_each
-from sklearn_ltr.plotting._labels import name_of_metric, shortened
+from sklearn_ltr.plotting._labels import name_of_metric
 from sklearn_ltr.plotting._mean import mean_and_standard_error
 from sklearn_ltr.queries import check_grades, check_sample_weight, check_scores
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
-
-UNEVEN = 5  # times the narrowest gap between cutoffs is wide: a logarithmic scale
 
 
 class CutoffCurveDisplay:
@@ -111,11 +112,11 @@ class CutoffCurveDisplay:
         metric_name: str = "metric",
     ) -> None:
         self.k: IntArray = read_cutoffs(k)
-        self.means = read_curves(means, len(self.k), "means", must_be_finite=True)
+        self.means = read_curves(means, "means", len(self.k), finite=True)
         self.standard_errors = None
         if standard_errors is not None:
             self.standard_errors = read_curves(
-                standard_errors, len(self.k), "standard_errors"
+                standard_errors, "standard_errors", len(self.k), finite=False
             )
             if self.standard_errors.keys() != self.means.keys():
                 raise ValueError(
@@ -235,8 +236,11 @@ class CutoffCurveDisplay:
         queries = read_queries(y_true, groups)
         grades = check_grades(y_true, queries, "y_true")
         weights = check_sample_weight(sample_weight, queries)
+        several = isinstance(y_score, Mapping)
         scores = {
-            name: check_scores(values, queries, "y_score")
+            name: check_scores(
+                values, queries, f"y_score[{name!r}]" if several else "y_score"
+            )
             for name, values in name_each(y_score, name, "y_score").items()
         }
         curves = {name: np.empty((2, len(cutoffs))) for name in scores}
@@ -295,79 +299,41 @@ class CutoffCurveDisplay:
         make_plain(ax, grid="y")
         self.lines_: list[Any] = []
         for (name, mean), style in zip(self.means.items(), styles, strict=True):
-            looks = {"label": shortened(name), "marker": "o", "markersize": 4}
+            looks = {"label": name, "marker": "o", "markersize": 4}
             self.lines_ += ax.plot(self.k, mean, **looks | read_style(style, Line2D))
-        with_bands = band and self.standard_errors is not None
-        self.bands_ = self._draw_bands(band_kwargs) if with_bands else []
+        errors = (self.standard_errors or {}) if band else {}
+        with_bands = any(np.isfinite(error).any() for error in errors.values())
+        self.bands_ = self._draw_bands(errors, band_kwargs) if with_bands else []
         scale_cutoffs(ax, self.k)
-        of = "mean ± standard error of" if with_bands else "mean"
-        ax.set(xlabel="cutoff k", ylabel=f"{of} {self.metric_name}@k")
-        self.legend_ = ax.legend(frameon=False)
+        what = "mean ± standard error" if with_bands else "mean"
+        ax.set(xlabel="cutoff k", ylabel=f"{self.metric_name}@k ({what})")
+        self.legend_ = draw_legend(ax)
         return self
 
-    def _draw_bands(self, style: Mapping[str, Any] | None) -> list[Any]:
+    def _draw_bands(
+        self, errors: Mapping[str, FloatArray], style: Mapping[str, Any] | None
+    ) -> list[Any]:
         """Draw a band in the colour of each line."""
-        assert self.standard_errors is not None
         bands = []
-        for line, (name, error) in zip(
-            self.lines_, self.standard_errors.items(), strict=True
-        ):
-            mean = self.means[name]
+        for line, (name, mean) in zip(self.lines_, self.means.items(), strict=True):
+            low, high = mean - errors[name], mean + errors[name]
             looks = {"color": line.get_color(), "alpha": 0.15, "linewidth": 0}
-            bands.append(
-                self.ax_.fill_between(
-                    self.k, mean - error, mean + error, **looks | dict(style or {})
-                )
-            )
+            looks |= dict(style or {})
+            bands.append(self.ax_.fill_between(self.k, low, high, **looks))
         return bands
 
 
 def read_curves(
-    curves: Mapping[str, Any],
-    n_cutoffs: int,
-    argument: str,
-    *,
-    must_be_finite: bool = False,
+    curves: Any, argument: str, n_cutoffs: int, *, finite: bool
 ) -> dict[str, FloatArray]:
     """Return arrays of one number per cutoff; else a ValueError."""
     if not isinstance(curves, Mapping) or not curves:
         raise ValueError(
             f"{argument} must be a dict with an array for each ranker, got {curves!r}"
         )
-    read = {name: np.asarray(curve, np.float64) for name, curve in curves.items()}
-    for name, curve in read.items():
-        if curve.shape != (n_cutoffs,):
-            raise ValueError(
-                f"{argument}[{name!r}] must hold one number for each of the "
-                f"{n_cutoffs} cutoffs, got shape {curve.shape}"
-            )
-        if must_be_finite and not np.isfinite(curve).all():
-            raise ValueError(f"{argument}[{name!r}] must be finite, got {curve}")
-    return read
-
-
-def style_of_each(
-    styles: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None, n_curves: int
-) -> Sequence[Mapping[str, Any]]:
-    """Return one dict of keyword arguments for each curve."""
-    if styles is None or isinstance(styles, Mapping):
-        return [styles or {}] * n_curves
-    if len(styles) != n_curves:
-        raise ValueError(
-            f"curve_kwargs must be a dict or a list of {n_curves}, one for each curve, "
-            f"got {len(styles)}"
+    return {
+        name: read_numbers(
+            curve, f"{argument}[{name!r}]", "cutoff", n_cutoffs, finite=finite
         )
-    return styles
-
-
-def scale_cutoffs(ax: Any, k: IntArray) -> None:
-    """Set the scale of the cutoffs: logarithmic if their gaps differ much."""
-    gaps = np.diff(k)
-    if len(gaps) and gaps.max() > UNEVEN * gaps.min():
-        ax.set_xscale("log")
-        ax.set_xticks(k, [str(cutoff) for cutoff in k])
-        ax.set_xticks([], minor=True)
-    else:
-        from matplotlib.ticker import MaxNLocator
-
-        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+        for name, curve in curves.items()
+    }

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from sklearn.base import BaseEstimator
+from sklearn.utils import get_tags
+
 
 def name_each(given: Any, name: str | None, argument: str) -> dict[str, Any]:
     """Return several things as a dict names them, or one thing under its name.
@@ -63,3 +66,10 @@ def last_step(estimator: Any, names: Any = None) -> tuple[Any, Any]:
         except AttributeError:  # a step without that method
             names = None
     return last_step(estimator.steps[-1][1], names)
+
+
+def is_ranker(estimator: Any) -> bool:
+    """Whether an estimator calls itself a ranker, as those of this package do."""
+    # others need not have tags
+    known = isinstance(estimator, BaseEstimator)
+    return known and get_tags(estimator).estimator_type == "ranker"

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from sklearn_ltr.metrics import Metric
 
-LONGEST = 32  # characters
-
 
 def name_of_metric(metric: Metric) -> str:
     """Return the name of a metric's class with its cutoff, such as "NDCG@10"."""
@@ -13,10 +11,14 @@ def name_of_metric(metric: Metric) -> str:
     return name if metric.k is None else f"{name}@{metric.k}"
 
 
-def shortened(text: object, longest: int = LONGEST) -> str:
-    """Leave out the middle of a long text: its head and tail tell it from others."""
+def as_written(text: object, longest: int = 32) -> str:
+    """Return text from data, a query or the name of a column, as matplotlib shows it.
+
+    A long text loses its middle: head and tail tell it from others.  Dollar signs stay
+    what they are; matplotlib would set what stands between two of them as a formula.
+    """
     text = str(text)
-    if len(text) <= longest:
-        return text
-    tail = (longest - 1) // 2
-    return f"{text[: longest - 1 - tail]}…{text[-tail:]}"
+    if len(text) > longest:
+        tail = (longest - 1) // 2
+        text = f"{text[: longest - 1 - tail]}…{text[-tail:]}"
+    return text.replace("$", r"\$")

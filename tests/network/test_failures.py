@@ -78,6 +78,8 @@ def test_a_learning_rate_too_high_is_told_of(
         assert "cast" not in said
 
 
+# kernels that run as plain Python warn of what compiled ones do in silence
+@pytest.mark.filterwarnings("ignore:.*in scalar:RuntimeWarning")
 @both_rankers
 @pytest.mark.parametrize("validation", [False, True])
 @pytest.mark.parametrize("size", [1e20, 1e30, 1e37])
@@ -261,6 +263,30 @@ def test_ctrl_c_in_the_code_of_the_user_leaves_everything_as_it_was(ranker):
     one.set_params(scoring=None)
     assert_unchanged(one, kept)
     assert one.network is network
+
+
+@both_rankers
+@pytest.mark.parametrize("solver", ["adam", "sgd"])
+def test_after_a_failed_partial_fit_the_optimizer_goes_on_as_if_nothing_was(
+    ranker, solver
+):
+    options = {"solver": solver, "learning_rate": "invscaling", "network": Linear()}
+    one, other = (small(ranker, **options) for _ in range(2))
+    for each in (one, other):
+        each.partial_fit(*DATA, groups=DATA.groups)
+    row = int(np.flatnonzero(DATA.groups == DATA.with_pairs().groups[0])[0])
+    X = DATA.X.copy()
+    X[row] = 1e38  # in one query: others are learned from before, or after
+    with (
+        pytest.raises(ValueError, match="diverged"),
+        warnings.catch_warnings(),
+    ):
+        warnings.simplefilter("ignore")
+        one.partial_fit(X, DATA.y, groups=DATA.groups)
+    for each in (one, other):
+        each.partial_fit(*VALIDATION, groups=VALIDATION.groups)
+    assert model(one) == model(other)
+    assert curve(one) == curve(other)
 
 
 def test_ctrl_c_in_a_metric_that_is_learned_leaves_everything_as_it_was():

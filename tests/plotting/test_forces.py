@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from itertools import combinations
@@ -26,25 +25,13 @@ from sklearn_ltr.queries import QueryGroups
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
-from matplotlib.figure import Figure  # noqa: E402
 
 from sklearn_ltr.plotting._arrows import CLEAR, lane_of_each  # noqa: E402
 
-EXAMPLE = Path(__file__).parents[1] / "examples" / "02_forces_on_one_query.py"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "02_forces_on_one_query.py"
 Y = np.array([0, 2, 1, 0, 0, 1, 3])
 SCORES = np.array([0.3, -0.2, 0.9, 0.4, -0.6, 0.1, 0.2])
 ORDER = np.argsort(-SCORES)
-
-
-@pytest.fixture(autouse=True)
-def no_figure_stays_open():
-    yield
-    plt.close("all")
-
-
-@pytest.fixture
-def ax():
-    return Figure(layout="constrained").subplots()
 
 
 def expected_lambdas(metric, sigma=1.0, y=Y, scores=SCORES):
@@ -107,7 +94,7 @@ class TestPicture:
     def test_what_should_rise_points_up_on_the_screen(self, ax):
         y, scores = list_with_relevant_at(1, 15)
         display = ForcesDisplay.from_predictions(y, scores, metrics=None, ax=ax)
-        display.figure_.canvas.draw()
+        display.figure_.draw_without_rendering()
         (arrows,) = display.arrows_
         points_up = []
         for x, rank, length in zip(arrows.X, arrows.Y, arrows.V, strict=True):
@@ -182,7 +169,7 @@ class TestPicture:
             y, scores, metrics=(None, "ndcg@10", "map", "err"), name="Four forces"
         )
         figure, ax = display.figure_, display.ax_
-        figure.canvas.draw()
+        figure.draw_without_rendering()
         boxes = [ax.title.get_window_extent(), display.legend_.get_window_extent()]
         ticks = (*ax.get_xticklabels(), *ax.get_yticklabels())
         boxes += [label.get_window_extent() for label in ticks]
@@ -199,7 +186,7 @@ class TestPicture:
     )
     def test_without_pairs_there_are_no_forces(self, ax, y, scores):
         display = ForcesDisplay.from_predictions(y, scores, ax=ax)
-        display.figure_.canvas.draw()
+        display.figure_.draw_without_rendering()
         for arrows in display.arrows_:
             assert_array_equal(arrows.V, 0.0)
 
@@ -212,20 +199,7 @@ class TestPicture:
         assert display.figure_.get_figheight() <= 60
 
 
-class TestConventionOfDisplays:
-    def test_new_axes_are_made_only_if_none_are_given(self, ax):
-        display = ForcesDisplay.from_predictions(Y, SCORES, ax=ax)
-        assert display.ax_ is ax
-        assert display.figure_ is ax.figure
-        assert not plt.get_fignums()
-        own = ForcesDisplay.from_predictions(Y, SCORES)
-        assert plt.get_fignums() == [own.figure_.number]
-
-    def test_it_draws_on_axes_of_a_subfigure(self):
-        part = Figure(layout="constrained").subfigures(1, 2)[1]
-        display = ForcesDisplay.from_predictions(Y, SCORES, ax=part.subplots())
-        assert display.figure_ is part
-
+class TestWhatIsGiven:
     def test_the_estimator_scores_the_documents(self, ax):
         X = np.column_stack([SCORES, Y])
         ranker = make_pipeline(StandardScaler(), LinearRegression()).fit(X, SCORES)
@@ -344,31 +318,6 @@ class TestErrors:
             ForcesDisplay([1, 0], [1, 2], {"a": [1.0]})
         with pytest.raises(ValueError, match=r"lambdas\['a'\] must be finite"):
             ForcesDisplay([1, 0], [1, 2], {"a": [1.0, np.inf]})
-
-    @pytest.mark.parametrize("name", ["from_predictions", "from_estimator", "plot"])
-    def test_without_matplotlib_it_says_what_to_install(self, monkeypatch, name):
-        display = ForcesDisplay(Y, SCORES, {"RankNet": expected_lambdas(None)})
-        monkeypatch.setitem(sys.modules, "matplotlib", None)
-        arguments = {
-            "from_predictions": (Y, SCORES),
-            "from_estimator": (None, None, None),  # it is said before any work is done
-            "plot": (),
-        }[name]
-        message = rf'ForcesDisplay\.{name} requires .* install "sklearn_ltr\[plot\]"'
-        with pytest.raises(ImportError, match=message):
-            getattr(display, name)(*arguments)
-
-
-def test_numbers_without_a_picture_take_no_matplotlib():
-    program = (
-        "import sys; from sklearn_ltr.plotting import ForcesDisplay; "
-        "print(ForcesDisplay([0, 1], [1, 0], {'a': [1, -1]}).pairwise_errors); "
-        "print('matplotlib' in sys.modules)"
-    )
-    answer = subprocess.run(
-        [sys.executable, "-c", program], check=True, capture_output=True, text=True
-    )
-    assert answer.stdout.split() == ["1", "False"]
 
 
 class TestExample:

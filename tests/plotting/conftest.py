@@ -1,0 +1,73 @@
+"""Axes to draw on, and rankers that have something to show."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+from sklearn.preprocessing import StandardScaler
+
+from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
+from sklearn_ltr.datasets import make_ranking
+
+
+@pytest.fixture(autouse=True)
+def no_figure_stays_open():
+    import matplotlib.pyplot as plt
+
+    yield
+    plt.close("all")
+
+
+@pytest.fixture
+def ax():
+    from matplotlib.figure import Figure
+
+    return Figure(layout="constrained").subplots()
+
+
+@pytest.fixture(scope="session")
+def data():
+    """Invented queries in three parts."""
+    ranking = make_ranking(
+        90, n_documents=12, n_features=8, n_informative=5, random_state=0
+    )
+    X, part = StandardScaler().fit_transform(ranking.data), ranking.groups % 3
+    train, val, test = (
+        SimpleNamespace(
+            X=X[part == i],
+            y=ranking.target[part == i],
+            groups=ranking.groups[part == i],
+        )
+        for i in range(3)
+    )
+    held_out = {"X_val": val.X, "y_val": val.y, "groups_val": val.groups}
+    return SimpleNamespace(train=train, val=val, test=test, held_out=held_out)
+
+
+def fit(ranker, data, **held_out):
+    return ranker.fit(data.train.X, data.train.y, groups=data.train.groups, **held_out)
+
+
+@pytest.fixture(scope="session")
+def mart(data):
+    ranker = LambdaMARTRanker(
+        n_estimators=30, max_leaf_nodes=4, n_iter_no_change=5, random_state=0, n_jobs=1
+    )
+    return fit(ranker, data, **data.held_out)
+
+
+@pytest.fixture(scope="session")
+def lambdarank(data):
+    ranker = LambdaRankRanker(
+        hidden_layer_sizes=(10,), max_iter=8, random_state=0, n_jobs=1
+    )
+    return fit(ranker, data, **data.held_out)
+
+
+@pytest.fixture(scope="session")
+def ranknet(data):
+    ranker = RankNetRanker(
+        hidden_layer_sizes=(10,), max_iter=8, random_state=0, n_jobs=1
+    )
+    return fit(ranker, data, **data.held_out)

@@ -1,0 +1,481 @@
+"""Splits of whole queries."""
+
+from __future__ import annotations
+
+import pickle
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import scipy.sparse as sp
+import sklearn
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    check_cv,
+    cross_val_score,
+    cross_validate,
+)
+
+from sklearn_ltr.metrics import ndcg_score
+from sklearn_ltr.model_selection import LetorFolds, group_train_test_split
+from sklearn_ltr.scorers import make_ranking_scorer
+from tests.strategies import rankings
+
+RNG = np.random.default_rng(0)
+SIZES = RNG.integers(1, 9, 40)
+GROUPS = RNG.permutation(np.repeat(np.arange(40), SIZES))
+N = len(GROUPS)
+X = np.arange(N * 2.0).reshape(N, 2)
+Y = RNG.integers(0, 4, N)
+
+
+def split_rows(groups=GROUPS, **options):
+    """Training and test rows, as row numbers."""
+    train, test, *_ = group_train_test_split(
+        np.arange(len(groups)), groups=groups, **options
+    )
+    return train, test
+
+
+# --- whole queries ----------------------------------------------------------------
+
+
+@given(
+    rankings(max_queries=9),
+    st.integers(0, 2**32 - 1),
+    st.sampled_from([None, 0.3, 0.5, 1]),
+    st.booleans(),
+)
+def test_every_query_is_on_one_side_and_rows_keep_their_order(
+    ranking, seed, size, stratified
+):
+    n_queries = len(set(ranking.groups))
+    if n_queries < 2:
+        return
+    train, test = split_rows(
+        ranking.groups,
+        test_size=size,
+        random_state=seed,
+        stratify=ranking.y if stratified else None,
+    )
+    assert sorted([*train, *test]) == list(range(len(ranking.groups)))
+    assert (np.diff(train) > 0).all()
+    assert (np.diff(test) > 0).all()
+    n_test = len(set(ranking.groups[test]))
+    assert n_test + len(set(ranking.groups[train])) == n_queries
+    share = 0.25 if size is None else size
+    assert n_test == (1 if size == 1 else int(np.ceil(share * n_queries)))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "n_train", "n_test"),
+    [
+        ({}, 30, 10),
+        ({"test_size": 0.2}, 32, 8),
+        ({"test_size": 7}, 33, 7),
+        ({"train_size": 0.3}, 12, 28),
+        ({"train_size": 5, "test_size": 6}, 5, 6),
+        ({"train_size": 0.5, "test_size": 0.25}, 20, 10),
+    ],
+)
+@pytest.mark.parametrize("how", [{}, {"shuffle": False}, {"stratify": Y}])
+def test_sizes_count_queries(sizes, n_train, n_test, how):
+    train, test = split_rows(**sizes, **how)
+    queries = set(GROUPS[train]), set(GROUPS[test])
+    assert tuple(map(len, queries)) == (n_train, n_test)
+    assert not queries[0] & queries[1]
+    for rows, inside in zip((train, test), queries, strict=True):
+        np.testing.assert_array_equal(rows, np.flatnonzero(np.isin(GROUPS, [*inside])))
+
+
+@pytest.mark.parametrize("stratify", [None, Y, np.arange(N) / N])
+def test_what_is_drawn_follows_from_random_state(stratify):
+    def drawn(state):
+        return split_rows(random_state=state, stratify=stratify)[1].tolist()
+
+    assert drawn(3) == drawn(3) == drawn(np.random.RandomState(3))
+    assert len({tuple(drawn(seed)) for seed in range(20)}) == 20
+
+
+@pytest.mark.parametrize("stratify", [False, True])
+def test_which_queries_are_drawn_does_not_depend_on_the_order_of_rows(stratify):
+    def drawn(rows):
+        grades = Y[rows] if stratify else None
+        groups = GROUPS[rows]
+        return set(groups[split_rows(groups, random_state=1, stratify=grades)[1]])
+
+    expected = drawn(np.arange(N))
+    assert drawn(np.random.default_rng(1).permutation(N)) == expected
+    assert drawn(np.argsort(GROUPS)) == expected
+
+
+def test_without_shuffling_the_queries_that_appear_last_are_tested():
+    groups = ["d", "b", "d", "c", "b", "a"]
+    *_, train, test = group_train_test_split(groups=groups, shuffle=False, test_size=2)
+    assert train == ["d", "b", "d", "b"]
+    assert test == ["c", "a"]
+
+
+@pytest.mark.parametrize(
+    "groups",
+    [
+        [("q", int(g)) for g in GROUPS],
+        [f"query {g:02}" for g in GROUPS],
+        pd.Series(GROUPS, index=np.arange(N)[::-1]),
+        pd.Series(GROUPS).astype("category"),
+        (int(g) for g in GROUPS),
+    ],
+)
+def test_what_the_queries_are_called_does_not_matter(groups):
+    y_train, y_test, *_ = group_train_test_split(Y, groups=groups, random_state=5)
+    train, test = split_rows(random_state=5)
+    np.testing.assert_array_equal(y_train, Y[train])
+    np.testing.assert_array_equal(y_test, Y[test])
+
+
+# --- kinds ------------------------------------------------------------------------
+
+FRAME = pd.DataFrame(X, columns=["a", "b"], index=np.arange(N)[::-1] // 2)
+KINDS = {
+    "numpy": X,
+    "float32, Fortran": np.asfortranarray(X, dtype=np.float32),
+    "objects": X[:, 0].astype(object),
+    "pandas": FRAME,
+    "pandas column": FRAME["a"],
+    "pandas on pyarrow": FRAME.convert_dtypes(dtype_backend="pyarrow"),
+    "pandas index": pd.Index(X[:, 0]),
+    "pandas categories": pd.Categorical(X[:, 0]),
+    "polars": pl.DataFrame(X, schema=["a", "b"]),
+    "polars column": pl.Series("a", X[:, 0]),
+    "pyarrow": pa.table({"a": X[:, 0], "b": X[:, 1]}),
+    "pyarrow column": pa.array(X[:, 0]),
+    "pyarrow chunks": pa.chunked_array([X[:5, 0], X[5:, 0]]),
+    "csr": sp.csr_array(X),
+    "csr matrix": sp.csr_matrix(X),
+    "list": X[:, 0].tolist(),
+    "list of rows": X.tolist(),
+}
+
+
+def as_array(table):
+    return table.toarray() if sp.issparse(table) else np.asarray(table, dtype=float)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_is_kept(kind):
+    table = KINDS[kind]
+    train, test = split_rows(random_state=2)
+    parts = group_train_test_split(table, groups=GROUPS, random_state=2)[:2]
+    for part, rows in zip(parts, (train, test), strict=True):
+        assert type(part) is type(table)
+        np.testing.assert_array_equal(as_array(part), as_array(table)[rows])
+        if hasattr(table, "dtype"):
+            assert part.dtype == table.dtype
+    if kind.startswith("pandas on"):
+        assert [str(kind) for kind in parts[0].dtypes] == ["int64[pyarrow]"] * 2
+    if kind == "pandas":
+        assert parts[1].index.tolist() == table.index[test].tolist()
+        assert parts[1].columns.tolist() == ["a", "b"]
+
+
+@pytest.mark.parametrize("kind", ["coo_array", "csc_matrix", "bsr_array", "lil_matrix"])
+def test_sparse_matrices_come_out_as_csr(kind):
+    train, _ = split_rows(random_state=2)
+    table = getattr(sp, kind)(X)
+    part = group_train_test_split(table, groups=GROUPS, random_state=2)[0]
+    assert part.format == "csr"
+    np.testing.assert_array_equal(part.toarray(), X[train])
+
+
+@pytest.mark.parametrize(
+    "groups", [pl.Series(GROUPS), pd.Series(GROUPS), pa.array(GROUPS), GROUPS.tolist()]
+)
+def test_groups_come_last_and_are_kept_in_kind(groups):
+    frame, rows = KINDS["polars"], np.arange(N)
+    parts = group_train_test_split(frame, rows, Y, groups=groups, random_state=4)
+    assert len(parts) == 8
+    for part, side in zip(parts[6:], parts[2:4], strict=True):
+        assert type(part) is type(groups)
+        np.testing.assert_array_equal(np.asarray(part), GROUPS[side])
+    np.testing.assert_array_equal(parts[4], Y[parts[2]])
+    np.testing.assert_array_equal(parts[1].to_numpy(), X[parts[3]])
+
+
+def test_views_of_the_caller_are_not_handed_out():
+    table = X.copy()
+    part = group_train_test_split(table, groups=GROUPS)[0]
+    part[:] = -1
+    np.testing.assert_array_equal(table, X)
+
+
+# --- strata -----------------------------------------------------------------------
+
+
+def best_grades(y, groups):
+    return {g: y[groups == g].max() for g in np.unique(groups)}
+
+
+@given(
+    rankings(max_queries=25, max_documents=3),
+    st.integers(0, 10**6),
+    st.integers(1, 12),
+    st.integers(0, 5),
+)
+def test_every_best_grade_has_its_share_give_or_take_less_than_two(
+    ranking, seed, n_test, left_out
+):
+    best = best_grades(ranking.y, ranking.groups)
+    n_train = len(best) - n_test - left_out
+    if n_train < 1:
+        return
+    _, test = split_rows(
+        ranking.groups, test_size=n_test, train_size=n_train, random_state=seed,
+        stratify=ranking.y,
+    )  # fmt: skip
+    drawn = [best[g] for g in set(ranking.groups[test])]
+    of_all = list(best.values())
+    for grade in set(of_all):
+        share = of_all.count(grade) * n_test / len(of_all)
+        assert abs(drawn.count(grade) - share) < 2
+
+
+def gaps(facts, stratify):
+    """What a fact of the queries differs by between the parts, in 100 splits."""
+
+    def mean(rows):
+        return np.mean([facts[g] for g in set(GROUPS[rows])])
+
+    splits = [split_rows(random_state=seed, stratify=stratify) for seed in range(100)]
+    return [mean(train) - mean(test) for train, test in splits]
+
+
+def test_strata_bring_the_best_grades_of_the_parts_together():
+    """Also where all grades are different."""
+    y = np.random.default_rng(2).uniform(0, 4, size=N)
+    best = best_grades(y, GROUPS)
+    assert np.std(gaps(best, y)) < np.std(gaps(best, None)) / 3
+
+
+def test_strata_bring_the_shares_of_relevant_documents_together():
+    """Every query has a relevant document; what they differ in is how many."""
+    first_rows = np.unique(GROUPS, return_index=True)[1]
+    y = np.random.default_rng(2).integers(0, 2, N)
+    y[first_rows] = 1
+    share = {g: y[GROUPS == g].mean() for g in range(40)}
+    assert np.std(gaps(share, y)) < np.std(gaps(share, None)) / 3
+
+
+def test_every_query_has_the_same_chance():
+    """Two of five, all different: 1000 draws expect 400, give or take 15.
+
+    One from each half of the line, say, would give chances of 1/2 and 1/3.
+    """
+    counts = np.zeros(5)
+    for seed in range(1000):
+        _, test = split_rows(
+            np.arange(5), random_state=seed, stratify=np.arange(5), test_size=2
+        )
+        counts[test] += 1
+    assert counts.sum() == 2000
+    assert np.abs(counts - 400).max() < 60
+
+
+# --- what is refused --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"groups": None}, "groups is None"),
+        ({"groups": GROUPS[:-1]}, f"array number 0 .* {N} rows for the {N - 1} values"),
+        ({"groups": np.bincount(GROUPS)}, "array number 0.* 40 values of groups"),
+        ({"groups": 5}, "groups must hold one value per row"),
+        ({"groups": X}, "groups must have one dimension"),
+        ({"groups": []}, "groups is empty"),
+        ({"groups": np.zeros(N)}, "train set will be empty.*whole queries.* 1"),
+        ({"test_size": 40}, "test_size=40.*whole queries, and there are 40"),
+        ({"test_size": 1.0}, "test_size.*whole queries"),
+        ({"test_size": 0.5, "train_size": 0.7}, "sum of test_size and train_size"),
+        ({"test_size": "some"}, "test_size"),
+        ({"shuffle": "no"}, "shuffle"),
+        ({"random_state": "seed"}, "random_state|seed"),
+        ({"random_state": "seed", "stratify": Y}, "random_state|seed"),
+        ({"stratify": Y[1:]}, "^stratify "),
+        ({"stratify": -Y - 1}, "^stratify .*>= 0.*query"),
+        ({"stratify": Y, "shuffle": False}, "stratify .*shuffle=True"),
+    ],
+)  # fmt: skip
+def test_bad_arguments_are_refused_by_name(arguments, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        group_train_test_split(X, Y, **({"groups": GROUPS} | arguments))
+
+
+@pytest.mark.parametrize(
+    ("array", "message"),
+    [
+        (None, r"array number 1 \(from 0\), a NoneType, has 0 rows"),
+        (pl.LazyFrame({"a": X[:, 0]}), "array number 1 .* LazyFrame"),
+        (X.T, f"array number 1 .* has 2 rows for the {N} values of groups"),
+        (X[:-1].tolist(), f"array number 1 .* has {N - 1} rows"),
+    ],
+)
+def test_a_bad_array_is_refused_by_number(array, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        group_train_test_split(X, array, groups=GROUPS)
+
+
+# --- LETOR's folds ----------------------------------------------------------------
+
+PARTS = GROUPS % 5 + 1
+
+
+def test_the_folds_are_letors():
+    """Fold 1 of LETOR 4.0 trains on S1 to S3, validates on S4 and tests on S5."""
+    table = {1: "12345", 2: "23451", 3: "34512", 4: "45123", 5: "51234"}
+    folds = list(LetorFolds(PARTS).train_validation_test())
+    assert len(folds) == 5
+    for (*train, validation, test), found in zip(table.values(), folds, strict=True):
+        for names, rows in zip((train, validation, test), found, strict=True):
+            inside = np.isin(PARTS, [int(name) for name in names])
+            np.testing.assert_array_equal(rows, np.flatnonzero(inside))
+
+
+def test_the_pairs_are_two_of_the_three():
+    triples = list(LetorFolds(PARTS).train_validation_test(GROUPS))
+    for score_on, place in (("validation", 1), ("test", 2)):
+        folds = LetorFolds(PARTS, score_on=score_on)
+        pairs = list(folds.split(X, Y, GROUPS))
+        assert folds.get_n_splits() == folds.get_n_splits(X, Y, GROUPS) == len(pairs)
+        for pair, triple in zip(pairs, triples, strict=True):
+            np.testing.assert_array_equal(pair[0], triple[0])
+            np.testing.assert_array_equal(pair[1], triple[place])
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [f"S{part}" for part in PARTS],
+        PARTS * 10,
+        pd.Series(PARTS, index=np.arange(N)[::-1]),
+        pl.Series(PARTS),
+        PARTS.astype(float),
+    ],
+)
+def test_what_the_parts_are_called_does_not_matter(parts):
+    for found, expected in zip(
+        LetorFolds(parts).split(), LetorFolds(PARTS).split(), strict=True
+    ):
+        for one, other in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("n_parts", [3, 4, 7])
+def test_any_number_of_parts_from_three_on(n_parts):
+    parts = np.arange(N) % n_parts
+    folds = list(LetorFolds(parts).train_validation_test())
+    assert len(folds) == n_parts
+    for train, validation, test in folds:
+        assert sorted([*train, *validation, *test]) == list(range(N))
+        sizes = [len(set(parts[rows])) for rows in (train, validation, test)]
+        assert sizes == [n_parts - 2, 1, 1]
+    for one, next_one in pairwise(folds):
+        np.testing.assert_array_equal(next_one[1], one[2])
+
+
+def test_scikit_learn_takes_them_for_a_splitter():
+    folds = LetorFolds(PARTS, score_on="test")
+    assert check_cv(folds) is folds
+    assert folds.get_metadata_routing().split.requests == {"groups": True}
+    assert repr(LetorFolds([1, 2, 3])) == (
+        "LetorFolds(parts=[1, 2, 3], score_on='validation')"
+    )
+    search = clone(GridSearchCV(Ridge(), {}, cv=folds))
+    for copy in (search.cv, pickle.loads(pickle.dumps(folds))):
+        for one, other in zip(copy.split(), folds.split(), strict=True):
+            np.testing.assert_array_equal(one[1], other[1])
+
+
+def test_a_grid_search_and_a_report_over_the_folds():
+    y = (X[:, 0] % 3) + Y
+    scorer = make_ranking_scorer("ndcg@5")
+    alphas = [0.1, 1e6]
+    with sklearn.config_context(enable_metadata_routing=True):
+        search = GridSearchCV(
+            Ridge(), {"alpha": alphas}, scoring=scorer, cv=LetorFolds(PARTS)
+        ).fit(X, y, groups=GROUPS)
+        report = cross_validate(
+            Ridge(), X, y, scoring=scorer, cv=LetorFolds(PARTS, score_on="test"),
+            params={"groups": GROUPS},
+        )  # fmt: skip
+
+    def by_hand(alpha, train, held_out):
+        scores = Ridge(alpha=alpha).fit(X[train], y[train]).predict(X[held_out])
+        return ndcg_score(y[held_out], scores, groups=GROUPS[held_out], k=5)
+
+    for fold, (train, validation, test) in enumerate(
+        LetorFolds(PARTS).train_validation_test()
+    ):
+        for candidate, alpha in enumerate(alphas):
+            found = search.cv_results_[f"split{fold}_test_score"][candidate]
+            assert found == by_hand(alpha, train, validation)
+        assert report["test_score"][fold] == by_hand(1.0, train, test)
+
+
+def test_the_parameters_of_one_fold_are_chosen_on_its_validation_part():
+    """The protocol in the docstring: one pair at a time, then the test part."""
+    train, validation, _ = next(LetorFolds(PARTS).train_validation_test(GROUPS))
+    with sklearn.config_context(enable_metadata_routing=True):
+        search = GridSearchCV(
+            Ridge(), {"alpha": [0.1, 10]}, scoring=make_ranking_scorer(),
+            cv=[(train, validation)], refit=False,
+        ).fit(X, Y, groups=GROUPS)  # fmt: skip
+        scores = cross_val_score(
+            Ridge(alpha=0.1), X, Y, cv=[(train, validation)],
+            scoring=make_ranking_scorer(), params={"groups": GROUPS},
+        )  # fmt: skip
+    assert search.cv_results_["split0_test_score"][0] == scores[0]
+
+
+@pytest.mark.parametrize("routing", [False, True])
+def test_a_query_in_two_parts_is_found_inside_a_search(routing):
+    parts = PARTS.copy()
+    longest = int(np.argmax(SIZES))
+    row = np.flatnonzero(GROUPS == longest)[0]
+    parts[row] = 1 + parts[row] % 5
+    with sklearn.config_context(enable_metadata_routing=routing):
+        search = GridSearchCV(Ridge(), {}, cv=LetorFolds(parts))
+        with pytest.raises(
+            ValueError, match=f"query {longest} of groups is in parts . and .; .* whole"
+        ):
+            search.fit(X, Y, groups=GROUPS)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: LetorFolds([1, 2, 1]), r"parts .* three different.* got 1, 2$"),
+        (lambda: LetorFolds([1, 2, None]), "parts has a missing value at row 2"),
+        (lambda: LetorFolds([1, 2, 3], score_on="train"), "score_on must be"),
+        (lambda: next(LetorFolds(PARTS).split(X[1:])), "X has .* parts has .* nested"),
+        (lambda: next(LetorFolds(PARTS).split(groups=GROUPS[1:])), "^groups has"),
+    ],
+)
+def test_bad_parts_are_refused(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_they_cannot_be_nested():
+    search = GridSearchCV(Ridge(), {}, cv=LetorFolds(PARTS))
+    with pytest.raises(ValueError, match="cannot be nested"):
+        cross_val_score(
+            search, X, Y, groups=GROUPS, cv=GroupKFold(2), error_score="raise"
+        )

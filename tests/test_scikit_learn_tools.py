@@ -1,0 +1,892 @@
+"""The three rankers inside scikit-learn's tools, each beside the same by hand.
+
+By hand means: no metadata routing, the steps of a Pipeline one after the other, the
+groups given to `fit` and to a metric function.  Numbers must be equal, not close.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import NamedTuple
+
+import joblib
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import sklearn
+from sklearn.base import BaseEstimator, clone
+from sklearn.compose import ColumnTransformer, make_column_selector
+from sklearn.ensemble import StackingRegressor, VotingRegressor
+from sklearn.exceptions import FitFailedWarning, UnsetMetadataPassedError
+from sklearn.experimental import enable_halving_search_cv  # noqa: F401
+from sklearn.feature_selection import RFE, SelectKBest, f_regression
+from sklearn.impute import SimpleImputer
+from sklearn.inspection import permutation_importance
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    GroupShuffleSplit,
+    HalvingGridSearchCV,
+    KFold,
+    LeaveOneGroupOut,
+    ParameterGrid,
+    PredefinedSplit,
+    RandomizedSearchCV,
+    StratifiedGroupKFold,
+    cross_val_predict,
+    cross_val_score,
+    cross_validate,
+    learning_curve,
+    validation_curve,
+)
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.utils import estimator_html_repr
+from sklearn.utils.estimator_checks import check_estimator
+
+from sklearn_ltr import (
+    LambdaMARTRanker,
+    LambdaRankRanker,
+    MissingGroupsWarning,
+    RankNetRanker,
+)
+from sklearn_ltr.datasets import make_ranking
+from sklearn_ltr.metrics import NDCG, map_score, mrr_score, ndcg_score
+from sklearn_ltr.scorers import MissingGroupsError, make_ranking_scorer
+
+RELEASE = tuple(map(int, sklearn.__version__.split(".")[:2]))
+#: up to 1.8 by a protocol that polars has dropped, with a warning from 1.40 on
+POLARS_IS_KNOWN = RELEASE >= (1, 9) or (
+    tuple(map(int, pl.__version__.split(".")[:2])) < (1, 40)
+)
+SCORER = make_ranking_scorer("ndcg@5")
+QUICK = {
+    LambdaMARTRanker: {"n_estimators": 3, "max_leaf_nodes": 4, "min_samples_leaf": 2},
+    LambdaRankRanker: {"hidden_layer_sizes": (4,), "max_iter": 3},
+    RankNetRanker: {"hidden_layer_sizes": (4,), "max_iter": 3},
+}
+GRID = {
+    LambdaMARTRanker: {
+        "sigma": [0.5, 1.0], "learning_rate": [0.1, 0.5], "max_leaf_nodes": [2, 5],
+    },
+    LambdaRankRanker: {
+        "sigma": [0.5, 2.0], "learning_rate_init": [0.001, 0.1],
+        "hidden_layer_sizes": [(), (3,)],
+    },
+    RankNetRanker: {
+        "sigma": [0.5, 2.0], "learning_rate_init": [0.001, 0.1],
+        "hidden_layer_sizes": [(), (3,)],
+    },
+}  # fmt: skip
+
+every_ranker = pytest.mark.parametrize("ranker", list(QUICK))
+every_form = pytest.mark.parametrize("form", ["bare", "in a pipeline"])
+
+
+class Data(NamedTuple):
+    X: np.ndarray
+    y: np.ndarray
+    groups: np.ndarray
+
+
+def draw(n_queries=24, seed=0) -> Data:
+    """Small interleaved queries, on columns that are on unit scale already."""
+    made = make_ranking(
+        n_queries, n_documents=6, n_features=5, n_informative=4, n_query_features=1,
+        grade_shares=(0.5, 0.3, 0.2), random_state=seed,
+    )  # fmt: skip
+    rows = np.random.default_rng(seed).permutation(len(made.target))
+    return Data(made.data[rows], made.target[rows], made.groups[rows])
+
+
+X, Y, GROUPS = DATA = draw()
+HELD_OUT = draw(8, seed=1)
+#: LeaveOneGroupOut and the like: few, large groups of whole queries
+PARTS = GROUPS % 3
+
+
+@pytest.fixture
+def routing():
+    with sklearn.config_context(enable_metadata_routing=True):
+        yield
+
+
+def quick(ranker, **options):
+    return ranker(**(QUICK[ranker] | {"random_state": 0} | options))
+
+
+def model_of(ranker, form, **options):
+    last = quick(ranker, **options)
+    return last if form == "bare" else make_pipeline(StandardScaler(), last)
+
+
+def grid_of(ranker, form, names=None):
+    """The grid of a ranker, or part of it, under the names the model has for it."""
+    prefix = "" if form == "bare" else f"{ranker.__name__.lower()}__"
+    return {
+        prefix + name: values
+        for name, values in GRID[ranker].items()
+        if names is None or name in names
+    }
+
+
+def steps_of(model):
+    return [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
+
+
+def rows_of(table, rows):
+    return table.iloc[rows] if hasattr(table, "iloc") else table[rows]
+
+
+def by_hand(model, train, test, table=X, y=Y, **params):
+    """Scores of the test rows by a model that has learned from the training rows."""
+    *transformers, ranker = steps_of(clone(model).set_params(**params))
+    learned, scored = rows_of(table, train), rows_of(table, test)
+    with sklearn.config_context(enable_metadata_routing=False):
+        for transformer in transformers:
+            learned = transformer.fit_transform(learned, y[train])
+            scored = transformer.transform(scored)
+        ranker.fit(learned, y[train], groups=GROUPS[train])
+        return ranker.predict(scored)
+
+
+def ndcg_by_hand(model, train, test, **params):
+    scores = by_hand(model, train, test, **params)
+    return ndcg_score(Y[test], scores, groups=GROUPS[test], k=5)
+
+
+def folds(cv=None):
+    return list((cv or GroupKFold(3)).split(X, Y, GROUPS))
+
+
+# --- searches ---------------------------------------------------------------------
+
+
+@every_form
+@every_ranker
+def test_grid_search(ranker, form, routing):
+    model, grid = model_of(ranker, form), grid_of(ranker, form)
+    search = GridSearchCV(model, grid, scoring=SCORER, cv=GroupKFold(3))
+    search.fit(X, Y, groups=GROUPS)
+    settings = list(ParameterGrid(grid))
+    table = np.array(
+        [[ndcg_by_hand(model, *fold, **setting) for fold in folds()]
+         for setting in settings]
+    )  # fmt: skip
+    for k in range(3):
+        np.testing.assert_array_equal(
+            search.cv_results_[f"split{k}_test_score"], table[:, k]
+        )
+    np.testing.assert_array_equal(
+        search.cv_results_["mean_test_score"], table.mean(axis=1)
+    )
+    assert len(np.unique(table.mean(axis=1))) > 2
+    best = int(table.mean(axis=1).argmax())
+    assert search.best_params_ == settings[best]
+    assert search.best_score_ == table.mean(axis=1)[best]
+    everything = np.arange(len(Y))
+    expected = by_hand(model, everything, everything, **settings[best])
+    np.testing.assert_array_equal(search.predict(X), expected)
+    score = SCORER(search, X, Y, groups=GROUPS)
+    assert score == ndcg_score(Y, expected, groups=GROUPS, k=5)
+    if RELEASE >= (1, 8):  # before, a search hands no groups to its scorer in `score`
+        assert search.score(X, Y, groups=GROUPS) == score
+
+
+@every_form
+@every_ranker
+def test_randomized_search(ranker, form, routing):
+    model = model_of(ranker, form)
+    search = RandomizedSearchCV(
+        model, grid_of(ranker, form), n_iter=3, random_state=1, scoring=SCORER,
+        cv=GroupKFold(3),
+    ).fit(X, Y, groups=GROUPS)  # fmt: skip
+    expected = [
+        np.mean([ndcg_by_hand(model, *fold, **setting) for fold in folds()])
+        for setting in search.cv_results_["params"]
+    ]
+    assert len(expected) == 3
+    np.testing.assert_array_equal(search.cv_results_["mean_test_score"], expected)
+
+
+@every_form
+@every_ranker
+def test_successive_halving(ranker, form, routing):
+    """The resource is trees or epochs; rows would be drawn without their queries."""
+    model = model_of(ranker, form)
+    resource = "n_estimators" if ranker is LambdaMARTRanker else "max_iter"
+    if form != "bare":
+        resource = f"{ranker.__name__.lower()}__{resource}"
+    search = HalvingGridSearchCV(
+        model, grid_of(ranker, form, ["sigma", "learning_rate", "learning_rate_init"]),
+        resource=resource, max_resources=8, min_resources=2, factor=2, scoring=SCORER,
+        cv=GroupKFold(3), random_state=0,
+    ).fit(X, Y, groups=GROUPS)  # fmt: skip
+    found = search.cv_results_
+    assert found["n_resources"].tolist() == [2] * 4 + [4] * 2 + [8]
+    expected = [
+        np.mean([ndcg_by_hand(model, *fold, **setting) for fold in folds()])
+        for setting in found["params"]
+    ]
+    np.testing.assert_array_equal(found["mean_test_score"], expected)
+
+
+@every_ranker
+def test_without_scoring_a_search_reports_the_metric_of_the_ranker(ranker, routing):
+    model = quick(ranker)
+    if ranker is not RankNetRanker:
+        model.set_params(metric="map")
+    measure = ndcg_score if ranker is RankNetRanker else map_score
+    cutoff = {"k": 10} if ranker is RankNetRanker else {}
+    search = GridSearchCV(model, {"sigma": [0.5, 2]}, cv=GroupKFold(3), refit=False)
+    search.fit(X, Y, groups=GROUPS)
+    for k, (train, test) in enumerate(folds()):
+        scores = by_hand(model, train, test, sigma=2)
+        expected = measure(Y[test], scores, groups=GROUPS[test], **cutoff)
+        assert search.cv_results_[f"split{k}_test_score"][1] == expected
+
+
+@pytest.mark.skipif(
+    RELEASE < (1, 8), reason="before 1.8 a search hands no groups to Pipeline.score"
+)
+@every_ranker
+def test_without_scoring_a_pipeline_gets_its_groups_too(ranker, routing):
+    model = model_of(ranker, "in a pipeline")
+    scores = cross_val_score(model, X, Y, cv=GroupKFold(3), params={"groups": GROUPS})
+    for found, (train, test) in zip(scores, folds(), strict=True):
+        expected = by_hand(model, train, test)
+        assert found == ndcg_score(Y[test], expected, groups=GROUPS[test], k=10)
+
+
+@every_ranker
+def test_nested_cross_validation(ranker, routing):
+    names = ["sigma", "learning_rate", "learning_rate_init"]
+    grid = grid_of(ranker, "bare", names)
+    inner = GridSearchCV(quick(ranker), grid, scoring=SCORER, cv=GroupKFold(2))
+    found = cross_validate(
+        inner, X, Y, scoring=SCORER, cv=GroupKFold(3), params={"groups": GROUPS},
+        return_estimator=True,
+    )  # fmt: skip
+    for k, (train, test) in enumerate(folds()):
+        inside = [
+            (train[one], train[other])
+            for one, other in GroupKFold(2).split(X[train], Y[train], GROUPS[train])
+        ]
+        means = [
+            np.mean([ndcg_by_hand(quick(ranker), *fold, **setting) for fold in inside])
+            for setting in ParameterGrid(grid)
+        ]
+        best = list(ParameterGrid(grid))[int(np.argmax(means))]
+        assert found["estimator"][k].best_params_ == best
+        assert found["estimator"][k].best_score_ == max(means)
+        assert found["test_score"][k] == ndcg_by_hand(
+            quick(ranker), train, test, **best
+        )
+
+
+@every_ranker
+def test_a_search_inside_a_pipeline(ranker, routing):
+    search = GridSearchCV(
+        quick(ranker), {"sigma": [0.5, 2]}, scoring=SCORER, cv=GroupKFold(2)
+    )
+    model = make_pipeline(StandardScaler(), search).fit(X, Y, groups=GROUPS)
+    scaled = StandardScaler().fit_transform(X)
+    alone = clone(search).fit(scaled, Y, groups=GROUPS)
+    np.testing.assert_array_equal(model.predict(X), alone.predict(scaled))
+
+
+# --- several metrics --------------------------------------------------------------
+
+MEASURES = {
+    "ndcg@5": partial(ndcg_score, k=5),
+    "map": map_score,
+    "mrr@3": partial(mrr_score, k=3),
+}
+TOGETHER = {
+    "one scorer": make_ranking_scorer(list(MEASURES)),
+    "a dict of scorers": {name: make_ranking_scorer(name) for name in MEASURES},
+}
+
+
+@pytest.mark.parametrize("scoring", TOGETHER)
+@every_ranker
+def test_several_metrics_in_a_search(ranker, scoring, routing):
+    model = model_of(ranker, "in a pipeline")
+    grid = grid_of(ranker, "in a pipeline", ["sigma"])
+    search = GridSearchCV(
+        model, grid, scoring=TOGETHER[scoring], refit="map", cv=GroupKFold(3),
+        return_train_score=True,
+    ).fit(X, Y, groups=GROUPS)  # fmt: skip
+    for i, setting in enumerate(ParameterGrid(grid)):
+        for k, (train, test) in enumerate(folds()):
+            for part, rows in (("train", train), ("test", test)):
+                scores = by_hand(model, train, rows, **setting)
+                for name, measure in MEASURES.items():
+                    found = search.cv_results_[f"split{k}_{part}_{name}"][i]
+                    assert found == measure(Y[rows], scores, groups=GROUPS[rows])
+    assert search.best_score_ == search.cv_results_["mean_test_map"].max()
+
+
+@pytest.mark.parametrize("scoring", TOGETHER)
+@every_ranker
+def test_several_metrics_in_cross_validation(ranker, scoring, routing):
+    found = cross_validate(
+        quick(ranker), X, Y, scoring=TOGETHER[scoring], cv=GroupKFold(3),
+        params={"groups": GROUPS},
+    )  # fmt: skip
+    for k, (train, test) in enumerate(folds()):
+        scores = by_hand(quick(ranker), train, test)
+        for name, measure in MEASURES.items():
+            expected = measure(Y[test], scores, groups=GROUPS[test])
+            assert found[f"test_{name}"][k] == expected
+
+
+def test_ranking_scorers_stand_beside_those_of_scikit_learn(routing):
+    scoring = {"ndcg": SCORER, "r2": "r2"}
+    found = cross_validate(
+        Ridge(), X, Y, scoring=scoring, cv=GroupKFold(3), params={"groups": GROUPS}
+    )
+    alone = cross_validate(Ridge(), X, Y, cv=folds(), scoring="r2")
+    np.testing.assert_array_equal(found["test_r2"], alone["test_score"])
+    for k, (train, test) in enumerate(folds()):
+        scores = Ridge().fit(X[train], Y[train]).predict(X[test])
+        expected = ndcg_score(Y[test], scores, groups=GROUPS[test], k=5)
+        assert found["test_ndcg"][k] == expected
+
+
+@pytest.mark.parametrize("scoring", TOGETHER)
+def test_a_setting_that_fails_spoils_no_other(scoring, routing):
+    search = GridSearchCV(
+        quick(LambdaMARTRanker), {"sigma": [1, -1]}, scoring=TOGETHER[scoring],
+        refit="map", cv=GroupKFold(3),
+    )  # fmt: skip
+    with (
+        pytest.warns(FitFailedWarning, match="sigma"),
+        pytest.warns(UserWarning, match="non-finite"),
+    ):
+        search.fit(X, Y, groups=GROUPS)
+    assert np.isnan(search.cv_results_["mean_test_map"][1])
+    assert search.best_params_ == {"sigma": 1}
+    assert search.best_score_ == np.mean(
+        [map_score(Y[test], by_hand(quick(LambdaMARTRanker), train, test),
+                   groups=GROUPS[test]) for train, test in folds()]
+    )  # fmt: skip
+
+
+# --- splitters --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "cv",
+    [
+        GroupKFold(4),
+        StratifiedGroupKFold(3, shuffle=True, random_state=0),
+        GroupShuffleSplit(3, test_size=0.3, random_state=0),
+        PredefinedSplit(PARTS),
+        folds(),
+    ],
+    ids=lambda cv: type(cv).__name__,
+)
+@every_ranker
+def test_splitters(ranker, cv, routing):
+    model = quick(ranker)
+    scores = cross_val_score(
+        model, X, Y, scoring=SCORER, cv=cv, params={"groups": GROUPS}
+    )
+    if isinstance(cv, PredefinedSplit):
+        pairs = list(cv.split())
+    else:
+        pairs = cv if isinstance(cv, list) else folds(cv)
+    assert scores.tolist() == [ndcg_by_hand(model, *pair) for pair in pairs]
+
+
+@every_ranker
+def test_leave_one_query_out(ranker, routing):
+    inside = PARTS == 0
+    scores = cross_val_score(
+        quick(ranker), X[inside], Y[inside], scoring=SCORER, cv=LeaveOneGroupOut(),
+        params={"groups": GROUPS[inside]},
+    )  # fmt: skip
+    expected = [
+        ndcg_by_hand(
+            quick(ranker),
+            np.flatnonzero(inside & (GROUPS != query)),
+            np.flatnonzero(GROUPS == query),
+        )
+        for query in np.unique(GROUPS[inside])
+    ]
+    assert scores.tolist() == expected
+
+
+@every_ranker
+def test_parts_of_several_queries_are_left_out_under_a_name_of_their_own(
+    ranker, routing
+):
+    """The splitter asks for `parts` under that name, the ranker for `groups`."""
+    cv = LeaveOneGroupOut().set_split_request(groups="parts")
+    scores = cross_val_score(
+        quick(ranker), X, Y, scoring=SCORER, cv=cv,
+        params={"groups": GROUPS, "parts": PARTS},
+    )  # fmt: skip
+    expected = [
+        ndcg_by_hand(
+            quick(ranker), np.flatnonzero(PARTS != part), np.flatnonzero(PARTS == part)
+        )
+        for part in range(3)
+    ]
+    assert scores.tolist() == expected
+
+
+# --- cross-validation, curves -----------------------------------------------------
+
+
+@every_form
+@every_ranker
+def test_cross_validate(ranker, form, routing):
+    model = model_of(ranker, form)
+    found = cross_validate(
+        model, X, Y, scoring=SCORER, cv=GroupKFold(3), params={"groups": GROUPS},
+        return_train_score=True, return_estimator=True, return_indices=True,
+    )  # fmt: skip
+    for k, (train, test) in enumerate(folds()):
+        np.testing.assert_array_equal(found["indices"]["test"][k], test)
+        assert found["test_score"][k] == ndcg_by_hand(model, train, test)
+        assert found["train_score"][k] == ndcg_by_hand(model, train, train)
+        np.testing.assert_array_equal(
+            found["estimator"][k].predict(X[test]), by_hand(model, train, test)
+        )
+
+
+@every_form
+@every_ranker
+def test_cross_val_predict(ranker, form, routing):
+    model = model_of(ranker, form)
+    scores = cross_val_predict(model, X, Y, cv=GroupKFold(3), params={"groups": GROUPS})
+    for train, test in folds():
+        np.testing.assert_array_equal(scores[test], by_hand(model, train, test))
+    # each fold has a model of its own, and still every query can be judged
+    assert NDCG(5).per_query(Y, scores, groups=GROUPS).shape == (24,)
+
+
+@pytest.mark.parametrize(
+    ("ranker", "form"),
+    [
+        pytest.param(
+            ranker,
+            form,
+            marks=pytest.mark.xfail(
+                raises=UnsetMetadataPassedError,
+                reason="its partial_fit does not request groups yet",
+            )
+            if form == "bare" and ranker is not LambdaMARTRanker
+            else (),
+        )
+        for ranker in QUICK
+        for form in ("bare", "in a pipeline")
+    ],
+)
+def test_learning_curve(ranker, form, routing):
+    """Rows sorted by query: a curve over the first rows cuts one query at most."""
+    model, rows = model_of(ranker, form), np.argsort(GROUPS, kind="stable")
+    sizes, train_scores, test_scores = learning_curve(
+        model, X[rows], Y[rows], train_sizes=[40, 80], scoring=SCORER,
+        cv=GroupKFold(3), params={"groups": GROUPS[rows]},
+    )  # fmt: skip
+    assert sizes.tolist() == [40, 80]
+    for k, (train, test) in enumerate(
+        GroupKFold(3).split(X[rows], Y[rows], GROUPS[rows])
+    ):
+        for i, size in enumerate(sizes):
+            first, held_out = rows[train[:size]], rows[test]
+            assert train_scores[i, k] == ndcg_by_hand(model, first, first)
+            assert test_scores[i, k] == ndcg_by_hand(model, first, held_out)
+
+
+@every_form
+@every_ranker
+def test_validation_curve(ranker, form, routing):
+    model = model_of(ranker, form)
+    ((name, values),) = grid_of(ranker, form, ["sigma"]).items()
+    train_scores, test_scores = validation_curve(
+        model, X, Y, param_name=name, param_range=values, scoring=SCORER,
+        cv=GroupKFold(3), params={"groups": GROUPS},
+    )  # fmt: skip
+    for k, (train, test) in enumerate(folds()):
+        for i, value in enumerate(values):
+            setting = {name: value}
+            assert train_scores[i, k] == ndcg_by_hand(model, train, train, **setting)
+            assert test_scores[i, k] == ndcg_by_hand(model, train, test, **setting)
+
+
+# --- pipelines --------------------------------------------------------------------
+
+
+def frame_with_gaps() -> pd.DataFrame:
+    """Numbers with missing values, one column of text, rows named out of order."""
+    table = pd.DataFrame(X, columns=list("abcde"), index=np.arange(len(Y))[::-1])
+    table = table.mask(np.random.default_rng(0).random(X.shape) < 0.1)
+    return table.assign(kind=np.where(X[:, 0] > 0, "news", "blog"))
+
+
+FRAME = frame_with_gaps()
+
+
+def columns():
+    numbers = make_pipeline(SimpleImputer(), StandardScaler())
+    return ColumnTransformer(
+        [
+            ("numbers", numbers, make_column_selector(dtype_include="number")),
+            ("kind", OneHotEncoder(sparse_output=False), ["kind"]),
+        ]
+    )
+
+
+PIPELINES = {
+    "imputer and scaler": [SimpleImputer(add_indicator=True), StandardScaler()],
+    "feature selection": [SelectKBest(f_regression, k=3), StandardScaler()],
+    "columns": [columns()],
+    "columns as pandas": [columns().set_output(transform="pandas")],
+    "columns as polars": [columns().set_output(transform="polars")],
+    "union": [
+        columns(),
+        FeatureUnion(
+            [("best", SelectKBest(f_regression, k=2)), ("all", "passthrough")]
+        ),
+    ],
+}
+
+
+@pytest.mark.parametrize("steps", PIPELINES)
+@every_ranker
+def test_pipelines(ranker, steps, routing):
+    if "polars" in steps and not POLARS_IS_KNOWN:
+        pytest.skip("this scikit-learn does not know this polars")
+    model = make_pipeline(*PIPELINES[steps], quick(ranker))
+    if "columns" in steps or steps == "union":
+        table = FRAME
+    else:
+        table = FRAME.drop(columns="kind").to_numpy()
+        table = np.nan_to_num(table) if steps == "feature selection" else table
+    scores = cross_val_score(
+        model, table, Y, scoring=SCORER, cv=GroupKFold(3), params={"groups": GROUPS}
+    )
+    for found, (train, test) in zip(scores, folds(), strict=True):
+        assert found == ndcg_by_hand(model, train, test, table=table)
+    if "as " in steps:
+        fitted = model.fit(table, Y, groups=GROUPS)[-1]
+        assert fitted.feature_names_in_[0] == "numbers__a"
+
+
+@every_ranker
+def test_early_stopping_inside_a_pipeline(ranker, routing):
+    """X_val goes through the scaler on its way."""
+    stop = {"n_iter_no_change": 1, "tol": 0.0}
+    if ranker is LambdaMARTRanker:
+        stop |= {"n_estimators": 40, "learning_rate": 1.0}
+    else:
+        stop |= {"max_iter": 40, "learning_rate_init": 0.3, "early_stopping": True}
+    request = dict.fromkeys(("X_val", "y_val", "groups_val"), True)
+    model = Pipeline(
+        [
+            ("scale", StandardScaler()),
+            ("rank", quick(ranker, **stop).set_fit_request(**request)),
+        ],
+        transform_input=["X_val"],
+    )
+    X_val, y_val, groups_val = HELD_OUT
+    model.fit(
+        X, Y, groups=GROUPS, X_val=X_val * 2 + 1, y_val=y_val, groups_val=groups_val
+    )
+    scaler = StandardScaler().fit(X)
+    alone = quick(ranker, **stop).fit(
+        scaler.transform(X), Y, groups=GROUPS,
+        X_val=scaler.transform(X_val * 2 + 1), y_val=y_val, groups_val=groups_val,
+    )  # fmt: skip
+    assert alone.n_iter_ < 40
+    assert model[-1].n_iter_ == alone.n_iter_
+    np.testing.assert_array_equal(
+        model.predict(X_val), alone.predict(scaler.transform(X_val))
+    )
+
+
+@every_ranker
+def test_a_pipeline_without_a_search_takes_groups(ranker, routing):
+    model = model_of(ranker, "in a pipeline").fit(X, Y, groups=GROUPS)
+    everything = np.arange(len(Y))
+    scores = by_hand(model, everything, everything)
+    np.testing.assert_array_equal(model.predict(X), scores)
+    assert model.score(X, Y, groups=GROUPS) == ndcg_score(
+        Y, scores, groups=GROUPS, k=10
+    )
+
+
+# --- kinds of input ---------------------------------------------------------------
+
+NAMES = list("abcde")
+KINDS = {
+    "lists": (X.tolist(), Y.tolist(), GROUPS.tolist()),
+    "pandas": (
+        pd.DataFrame(X, columns=NAMES), pd.Series(Y), pd.Series(GROUPS),
+    ),
+    "pandas on pyarrow": tuple(
+        pd.DataFrame(column).convert_dtypes(dtype_backend="pyarrow")
+        for column in (pd.DataFrame(X, columns=NAMES),)
+    ) + tuple(
+        pd.Series(column).convert_dtypes(dtype_backend="pyarrow")
+        for column in (Y, GROUPS)
+    ),
+    "polars": (pl.DataFrame(X, schema=NAMES), pl.Series(Y), pl.Series(GROUPS)),
+    "pyarrow columns": (X, pa.array(Y), pa.array(GROUPS)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@every_ranker
+def test_tables_and_columns_of_every_kind(ranker, kind, routing):
+    if kind == "polars" and not POLARS_IS_KNOWN:
+        pytest.skip("this scikit-learn does not know this polars")
+    if kind == "pyarrow columns" and RELEASE < (1, 8):
+        pytest.skip("scikit-learn cuts no pyarrow columns before 1.8")
+    table, y, groups = KINDS[kind]
+    search = GridSearchCV(
+        quick(ranker), {"sigma": [1.0]}, scoring=SCORER, cv=folds()
+    ).fit(table, y, groups=groups)
+    expected = [ndcg_by_hand(quick(ranker), *fold) for fold in folds()]
+    found = [search.cv_results_[f"split{k}_test_score"][0] for k in range(3)]
+    assert found == expected
+    if kind.startswith(("pandas", "polars")):
+        assert search.feature_names_in_.tolist() == NAMES
+
+
+# --- jobs -------------------------------------------------------------------------
+
+
+def scores_of_all_rankers(n_jobs):
+    """Every number of a small search for each ranker, as one array."""
+    searches = [
+        GridSearchCV(
+            model_of(ranker, "in a pipeline"), grid_of(ranker, "in a pipeline"),
+            scoring=TOGETHER["one scorer"], refit="map", cv=GroupKFold(3),
+            n_jobs=n_jobs, error_score="raise",
+        ).fit(X, Y, groups=GROUPS)
+        for ranker in QUICK
+    ]  # fmt: skip
+    return np.array(
+        [
+            [*search.cv_results_[f"split{k}_test_{name}"], search.predict(X).sum()]
+            for search in searches
+            for k in range(3)
+            for name in MEASURES
+        ]
+    )
+
+
+@pytest.mark.parametrize("backend", ["threading", "loky"])
+def test_two_jobs_find_the_same_numbers_as_one(backend, routing):
+    with joblib.parallel_config(backend):
+        found = scores_of_all_rankers(n_jobs=2)
+    assert found.tobytes() == scores_of_all_rankers(n_jobs=None).tobytes()
+
+
+def test_dask_workers_find_the_same_numbers(routing):
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster),
+        joblib.parallel_config("dask"),
+    ):
+        found = scores_of_all_rankers(n_jobs=None)
+    assert found.tobytes() == scores_of_all_rankers(n_jobs=None).tobytes()
+
+
+# --- routing off, groups forgotten ------------------------------------------------
+
+
+@pytest.mark.parametrize("error_score", [np.nan, "raise"])
+@every_ranker
+def test_with_routing_off_a_search_warns_and_ends_with_an_error(ranker, error_score):
+    search = GridSearchCV(
+        quick(ranker), {"sigma": [0.5, 2]}, scoring=SCORER, cv=GroupKFold(3),
+        error_score=error_score,
+    )  # fmt: skip
+    with (
+        pytest.warns(MissingGroupsWarning, match="enable_metadata_routing=True"),
+        pytest.raises(MissingGroupsError, match="enable_metadata_routing=True"),
+    ):
+        search.fit(X, Y, groups=GROUPS)
+    assert not hasattr(search, "best_score_")
+
+
+@every_ranker
+def test_with_routing_off_and_no_scorer_every_fit_and_score_warns(ranker):
+    with pytest.warns(MissingGroupsWarning) as caught:
+        cross_val_score(quick(ranker), X, Y, groups=GROUPS, cv=GroupKFold(3))
+    assert len(caught) == 6
+
+
+@every_ranker
+def test_with_routing_off_a_pipeline_takes_groups_by_the_name_of_its_step(ranker):
+    model = model_of(ranker, "in a pipeline")
+    model.fit(X, Y, **{f"{ranker.__name__.lower()}__groups": GROUPS})
+    everything = np.arange(len(Y))
+    expected = by_hand(model, everything, everything)
+    np.testing.assert_array_equal(model.predict(X), expected)
+
+
+@every_ranker
+def test_with_routing_on_and_groups_forgotten_there_is_no_number(ranker, routing):
+    search = GridSearchCV(quick(ranker), {}, scoring=SCORER, cv=KFold(3))
+    with (
+        pytest.warns(MissingGroupsWarning),
+        pytest.raises(MissingGroupsError, match="not passed: give groups="),
+    ):
+        search.fit(X, Y)
+
+
+# --- inspection, selection, composition -------------------------------------------
+
+
+@every_ranker
+def test_permutation_importance(ranker):
+    model = quick(ranker).fit(X, Y, groups=GROUPS)
+    found = permutation_importance(
+        model, X, Y, scoring=partial(SCORER, groups=GROUPS), n_repeats=2, random_state=0
+    )
+    before = ndcg_score(Y, model.predict(X), groups=GROUPS, k=5)
+    rng = np.random.RandomState(np.random.RandomState(0).randint(2**31 - 1))
+    shuffled, order = X.copy(), np.arange(len(Y))
+    for repeat in range(2):
+        rng.shuffle(order)
+        shuffled[:, 0] = shuffled[order, 0]
+        after = ndcg_score(Y, model.predict(shuffled), groups=GROUPS, k=5)
+        assert found.importances[0, repeat] == before - after
+
+
+def test_recursive_feature_elimination(routing):
+    selector = RFE(quick(LambdaMARTRanker), n_features_to_select=4)
+    selector.fit(X, Y, groups=GROUPS)
+    ranker = quick(LambdaMARTRanker).fit(X, Y, groups=GROUPS)
+    weakest = int(ranker.feature_importances_.argmin())
+    assert np.flatnonzero(~selector.support_).tolist() == [weakest]
+    rest = np.delete(X, weakest, axis=1)
+    expected = quick(LambdaMARTRanker).fit(rest, Y, groups=GROUPS).predict(rest)
+    np.testing.assert_array_equal(selector.predict(X), expected)
+
+
+@every_ranker
+def test_stacking_by_cross_validated_scores(ranker, routing):
+    """The composition that makes sense: out-of-fold scores as a column."""
+    scores = cross_val_predict(
+        quick(ranker), X, Y, cv=GroupKFold(3), params={"groups": GROUPS}
+    )
+    stacked = quick(LambdaMARTRanker).fit(
+        np.column_stack([X, scores]), Y, groups=GROUPS
+    )
+    assert stacked.n_features_in_ == 6
+
+
+@pytest.mark.parametrize("ensemble", [VotingRegressor, StackingRegressor])
+@every_ranker
+def test_averages_of_regressors_refuse_rankers(ranker, ensemble, routing):
+    """A ranker's scores have no common scale to average on; it is no regressor."""
+    members = [("one", quick(ranker)), ("other", Ridge())]
+    with pytest.raises(ValueError, match=f"{ranker.__name__} should be a regressor"):
+        ensemble(members).fit(X, Y, groups=GROUPS)
+
+
+# --- the conventions of an estimator ----------------------------------------------
+
+#: Its checks give no groups: all rows are one query, and a query has one weight.
+WEIGHTS_WITHIN_A_QUERY = dict.fromkeys(
+    (
+        "check_sample_weights_not_overwritten",
+        "check_sample_weight_equivalence_on_dense_data",
+        "check_sample_weight_equivalence_on_sparse_data",
+    ),
+    "sample_weight weighs whole queries, and these checks weigh single documents",
+)
+
+
+@pytest.mark.filterwarnings("ignore")  # of one query, and of models left unfinished
+@every_ranker
+def test_the_checks_of_scikit_learn_pass(ranker):
+    results = check_estimator(
+        ranker(), expected_failed_checks=WEIGHTS_WITHIN_A_QUERY, on_skip=None
+    )
+    by_status = {}
+    for result in results:
+        by_status.setdefault(result["status"], set()).add(result["check_name"])
+    # array API checks need a variable of the environment
+    assert by_status.pop("skipped", set()) <= {"check_array_api_input"}
+    assert by_status.pop("xfail") == set(WEIGHTS_WITHIN_A_QUERY)
+    assert len(by_status.pop("passed")) > 40
+    assert not by_status
+
+
+@every_ranker
+def test_clone_and_set_params(ranker):
+    model = model_of(ranker, "in a pipeline")
+    name = ranker.__name__.lower()
+    model.set_params(**{f"{name}__sigma": 3.0})
+    copy = clone(model)
+    assert copy[-1].get_params() == model[-1].get_params()
+    assert copy[-1].sigma == 3.0
+    with pytest.raises(ValueError, match="Invalid parameter 'sigmaa'"):
+        model.set_params(**{f"{name}__sigmaa": 1})
+
+
+@every_ranker
+def test_clones_keep_their_requests(ranker, routing):
+    asked = quick(ranker).set_fit_request(sample_weight="w", groups="qid")
+    requests = clone(asked).get_metadata_routing().fit.requests
+    assert requests["sample_weight"] == "w"
+    assert requests["groups"] == "qid"
+    assert quick(ranker).get_metadata_routing().fit.requests["groups"] is True
+
+
+@every_ranker
+def test_what_is_requested_from_the_start(ranker):
+    requests = quick(ranker).get_metadata_routing()
+    assert requests.fit.requests["groups"] is True
+    assert requests.score.requests == {"groups": True, "sample_weight": None}
+    assert requests.fit.requests["sample_weight"] is None
+
+
+@every_form
+@every_ranker
+def test_it_is_shown_in_a_notebook(ranker, form):
+    model = model_of(ranker, form)
+    for shown in (model, model.fit(X, Y, **groups_of(model))):
+        page = estimator_html_repr(shown)
+        assert ranker.__name__ in page
+        assert "<div" in page
+    assert "Not fitted" not in page
+
+
+def groups_of(model):
+    prefix = f"{model.steps[-1][0]}__" if isinstance(model, Pipeline) else ""
+    return {f"{prefix}groups": GROUPS}
+
+
+class RecordsGroups(BaseEstimator):
+    """A step of a user's own that asks for groups too."""
+
+    __metadata_request__fit = {"groups": True}
+
+    def fit(self, X, y=None, *, groups=None):
+        self.groups_ = groups
+        return self
+
+    def transform(self, X):
+        return X
+
+
+def test_other_steps_may_ask_for_groups_as_well(routing):
+    model = make_pipeline(RecordsGroups(), quick(LambdaMARTRanker))
+    model.fit(X, Y, groups=GROUPS)
+    np.testing.assert_array_equal(model[0].groups_, GROUPS)

@@ -1,0 +1,464 @@
+"""Scorers: the mean of a metric over queries, and an error where it cannot be had."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+from functools import partial
+
+import numpy as np
+import pytest
+import sklearn
+from hypothesis import given
+from sklearn.base import BaseEstimator, clone
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.dummy import DummyRegressor
+from sklearn.exceptions import UnsetMetadataPassedError
+from sklearn.inspection import permutation_importance
+from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.metrics import check_scoring, get_scorer
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    KFold,
+    LeaveOneGroupOut,
+    cross_val_score,
+    cross_validate,
+    learning_curve,
+    validation_curve,
+)
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from sklearn_ltr.metrics import MAP, NDCG, Metric, map_score, ndcg_score
+from sklearn_ltr.scorers import MissingGroupsError, make_ranking_scorer
+from tests.oracles.metrics import ndcg, ranked_against_the_model
+from tests.strategies import rankings
+
+THE_FIX = r"sklearn\.set_config\(enable_metadata_routing=True\)"
+
+
+class FirstColumn(BaseEstimator):
+    """Scores documents by their first column, and counts how often it is asked."""
+
+    def fit(self, X, y=None):
+        self.asked_ = 0
+        return self
+
+    def predict(self, X):
+        self.asked_ += 1
+        return np.asarray(X)[:, 0]
+
+
+def draw(seed=0, n_queries=12):
+    """Interleaved queries; grades 0 to 2 follow the first column."""
+    rng = np.random.default_rng(seed)
+    groups = rng.permutation(np.repeat(np.arange(n_queries), 6))
+    X = rng.normal(size=(len(groups), 3))
+    y = np.clip((X[:, 0] + rng.normal(size=len(groups)) + 1).round(), 0, 2)
+    return X, y, groups
+
+
+X, Y, GROUPS = draw()
+MODEL = FirstColumn().fit(X)
+
+
+@pytest.fixture
+def routing():
+    with sklearn.config_context(enable_metadata_routing=True):
+        yield
+
+
+# --- the number -------------------------------------------------------------------
+
+
+@given(ranking=rankings())
+def test_the_score_is_the_mean_over_queries(ranking):
+    scorer = make_ranking_scorer("ndcg@3")
+    score = scorer(MODEL, ranking.scores[:, None], ranking.y, groups=ranking.groups)
+    by_hand = [
+        ndcg([grades[i] for i in ranked_against_the_model(scores, grades)], 3)
+        for scores, grades in ranking.lists()
+    ]
+    assert score == pytest.approx(np.mean(by_hand), abs=1e-12)
+
+
+def test_the_default_is_ndcg_at_10():
+    expected = ndcg_score(Y, X[:, 0], groups=GROUPS, k=10)
+    score = make_ranking_scorer()(MODEL, X, Y, groups=GROUPS)
+    assert type(score) is float
+    assert score == expected
+
+
+@pytest.mark.parametrize(
+    ("metric", "expected"),
+    [
+        ("map", map_score(Y, X[:, 0], groups=GROUPS)),
+        (MAP(3, relevant_from=2), MAP(3, relevant_from=2)(Y, X[:, 0], groups=GROUPS)),
+        (
+            NDCG(ties="average", gain="linear"),
+            ndcg_score(Y, X[:, 0], groups=GROUPS, gain="linear", ties="average"),
+        ),
+    ],
+)
+def test_names_and_metric_objects_are_taken(metric, expected):
+    assert make_ranking_scorer(metric)(MODEL, X, Y, groups=GROUPS) == expected
+
+
+class BestOnTop(Metric):
+    def value(self, ranked_grades):
+        return float(ranked_grades[0] == ranked_grades.max())
+
+
+def test_a_metric_of_your_own_is_taken():
+    expected = np.mean(
+        [Y[GROUPS == g][X[GROUPS == g, 0].argmax()] == Y[GROUPS == g].max()
+         for g in range(12)]
+    )  # fmt: skip
+    score = make_ranking_scorer(BestOnTop())(MODEL, X, Y, groups=GROUPS)
+    assert score == pytest.approx(expected)
+
+
+def test_weights_weigh_queries():
+    weight = 1.0 + GROUPS % 3
+    score = make_ranking_scorer("map")(MODEL, X, Y, groups=GROUPS, sample_weight=weight)
+    assert score == map_score(Y, X[:, 0], groups=GROUPS, sample_weight=weight)
+    assert score != map_score(Y, X[:, 0], groups=GROUPS)
+
+
+def test_the_order_of_rows_does_not_matter():
+    rows = np.random.default_rng(1).permutation(len(Y))
+    scorer = make_ranking_scorer("err@5")
+    assert scorer(MODEL, X[rows], Y[rows], groups=GROUPS[rows]) == pytest.approx(
+        scorer(MODEL, X, Y, groups=GROUPS), rel=1e-14
+    )
+
+
+def test_several_metrics_ask_the_model_once():
+    model = FirstColumn().fit(X)
+    scorer = make_ranking_scorer(["ndcg@10", MAP(3)])
+    assert scorer(model, X, Y, groups=GROUPS) == {
+        "ndcg@10": ndcg_score(Y, X[:, 0], groups=GROUPS, k=10),
+        "map@3": map_score(Y, X[:, 0], groups=GROUPS, k=3),
+    }
+    assert model.asked_ == 1
+
+
+@pytest.mark.parametrize("several", [("map",), {"a": "map"}, iter(["map"]), {"map"}])
+def test_several_metrics_may_be_one(several):
+    values = make_ranking_scorer(several)(MODEL, X, Y, groups=GROUPS)
+    assert [*values.values()] == [map_score(Y, X[:, 0], groups=GROUPS)]
+
+
+def test_metrics_may_be_given_names():
+    scorer = make_ranking_scorer({"exponential": "ndcg", "linear": NDCG(gain="linear")})
+    assert scorer(MODEL, X, Y, groups=GROUPS) == {
+        "exponential": ndcg_score(Y, X[:, 0], groups=GROUPS),
+        "linear": ndcg_score(Y, X[:, 0], groups=GROUPS, gain="linear"),
+    }
+
+
+# --- what it ranks by -------------------------------------------------------------
+
+
+def test_any_regressor_can_be_scored():
+    model = make_pipeline(StandardScaler(), LinearRegression()).fit(X, Y)
+    expected = ndcg_score(Y, model.predict(X), groups=GROUPS, k=10)
+    assert make_ranking_scorer()(model, X, Y, groups=GROUPS) == expected
+
+
+def test_a_constant_model_earns_its_worst_case():
+    model = DummyRegressor().fit(X, Y)
+    worst = ndcg_score(Y, -Y, groups=GROUPS, k=10)
+    assert make_ranking_scorer()(model, X, Y, groups=GROUPS) == worst
+
+
+def test_a_classifier_ranks_by_its_expected_grade():
+    grades = np.array([0, 3, 4])[Y.astype(int)]
+    model = LinearDiscriminantAnalysis().fit(X, grades)
+    expected_grade = sum(g * p for g, p in zip(*(
+        (0, 3, 4), model.predict_proba(X).T), strict=True))  # fmt: skip
+    by = {
+        method: make_ranking_scorer(response_method=method)
+        for method in ("predict", "predict_proba")
+    }
+    score = by["predict_proba"](model, X, grades, groups=GROUPS)
+    assert score == ndcg_score(grades, expected_grade, groups=GROUPS, k=10)
+    assert score > by["predict"](model, X, grades, groups=GROUPS)
+
+
+def test_the_decision_function_of_two_classes_ranks_as_their_probability():
+    model = LinearDiscriminantAnalysis().fit(X, Y > 0)
+    scores = {
+        method: make_ranking_scorer("map", response_method=method)(
+            model, X, Y > 0, groups=GROUPS
+        )
+        for method in ("decision_function", "predict_proba")
+    }
+    assert scores["decision_function"] == scores["predict_proba"]
+    assert scores["predict_proba"] == map_score(Y, model.decision_function(X),
+                                                groups=GROUPS)  # fmt: skip
+
+
+# --- scikit-learn's side ----------------------------------------------------------
+
+
+def test_it_requests_groups_from_the_start():
+    request = {"groups": True, "sample_weight": None}
+    assert make_ranking_scorer().get_metadata_routing().score.requests == request
+    with sklearn.config_context(enable_metadata_routing=True):
+        assert make_ranking_scorer().get_metadata_routing().score.requests == request
+
+
+def test_requests_can_be_set_and_belong_to_one_scorer():
+    scorer = make_ranking_scorer()
+    assert scorer.set_score_request(groups="qid") is scorer
+    scorer.set_score_request(sample_weight=True)
+    requests = {"groups": "qid", "sample_weight": True}
+    for one in (scorer, clone(scorer), pickle.loads(pickle.dumps(scorer))):
+        assert one.get_metadata_routing().score.requests == requests
+    copy = clone(scorer).set_score_request(groups=None)
+    assert copy.get_metadata_routing().score.requests["groups"] is None
+    copy.set_score_request(groups=True)
+    assert copy.get_metadata_routing().score.requests != requests
+    assert scorer.get_metadata_routing().score.requests == requests
+    assert make_ranking_scorer().get_metadata_routing().score.requests != requests
+
+
+def test_a_request_that_is_none_is_refused_and_changes_nothing():
+    scorer = make_ranking_scorer()
+    with pytest.raises(ValueError, match="groups"):
+        scorer.set_score_request(groups=3)
+    assert scorer.get_metadata_routing().score.requests["groups"] is True
+
+
+def test_groups_are_found_under_another_name(routing):
+    scorer = make_ranking_scorer().set_score_request(groups="qid")
+    scores = cross_val_score(
+        Ridge(), X, Y, scoring=scorer, cv=KFold(2), params={"qid": GROUPS}
+    )
+    expected = cross_val_score(
+        Ridge(), X, Y, scoring=make_ranking_scorer(), cv=KFold(2),
+        params={"groups": GROUPS},
+    )  # fmt: skip
+    np.testing.assert_array_equal(scores, expected)
+
+
+def test_weights_are_refused_until_it_is_said_what_to_do(routing):
+    weight = 1.0 + GROUPS % 3
+    arguments = {"cv": GroupKFold(2), "params": {"groups": GROUPS, "w": weight}}
+    scorer = make_ranking_scorer().set_score_request(sample_weight="w")
+    weighted = cross_val_score(Ridge(), X, Y, scoring=scorer, **arguments)
+    plain = cross_val_score(
+        Ridge(), X, Y, scoring=make_ranking_scorer(), cv=GroupKFold(2),
+        params={"groups": GROUPS},
+    )  # fmt: skip
+    assert (weighted != plain).all()
+    arguments["params"]["sample_weight"] = arguments["params"].pop("w")
+    ridge = Ridge().set_fit_request(sample_weight=False)
+    with pytest.raises(UnsetMetadataPassedError, match="make_ranking_scorer"):
+        cross_val_score(ridge, X, Y, scoring=make_ranking_scorer(), **arguments)
+
+
+@pytest.mark.parametrize("metric", ["ndcg@10", MAP(3), ["map", "err@20"]])
+def test_it_survives_pickle_and_clone(metric):
+    scorer = make_ranking_scorer(metric, response_method="predict")
+    expected = scorer(MODEL, X, Y, groups=GROUPS)
+    for copy in (pickle.loads(pickle.dumps(scorer)), clone(scorer)):
+        assert copy is not scorer
+        assert copy(MODEL, X, Y, groups=GROUPS) == expected
+        assert repr(copy) == repr(scorer)
+
+
+def test_scikit_learn_takes_it_for_a_scorer():
+    scorer = make_ranking_scorer()
+    assert get_scorer(scorer) is scorer
+    assert check_scoring(Ridge(), scoring=scorer) is scorer
+
+
+@pytest.mark.parametrize(
+    ("scorer", "shown"),
+    [
+        (make_ranking_scorer(), "make_ranking_scorer('ndcg@10')"),
+        (make_ranking_scorer(MAP(3)), "make_ranking_scorer(MAP(k=3))"),
+        (
+            make_ranking_scorer(["map", "ndcg@5"], response_method="predict_proba"),
+            "make_ranking_scorer({'map': MAP(), 'ndcg@5': NDCG(k=5)}, "
+            "response_method='predict_proba')",
+        ),
+    ],
+)
+def test_it_shows_the_call_that_makes_it(scorer, shown):
+    assert repr(scorer) == shown
+    again = eval(shown)
+    assert repr(again) == shown
+    assert again.metrics == scorer.metrics
+
+
+def test_it_is_shown_inside_a_search():
+    search = GridSearchCV(Ridge(), {}, scoring=make_ranking_scorer("map"))
+    assert "scoring=make_ranking_scorer('map')" in repr(search)
+    assert "make_ranking_scorer" in repr(clone(search))
+
+
+# --- no groups --------------------------------------------------------------------
+
+#: What a user may call with a scorer; each is given groups as scikit-learn takes them.
+TOOLS = {
+    "grid search": lambda scorer, **error: GridSearchCV(
+        Ridge(), {"alpha": [1, 2]}, scoring=scorer, cv=GroupKFold(2), **error
+    ).fit(X, Y, groups=GROUPS),
+    "several scorers": lambda scorer, **error: GridSearchCV(
+        Ridge(), {"alpha": [1, 2]}, scoring={"a": scorer, "b": "r2"}, refit="b",
+        cv=GroupKFold(2), **error,
+    ).fit(X, Y, groups=GROUPS),
+    "several scorers and weights": lambda scorer, **error: GridSearchCV(
+        Ridge(), {"alpha": [1, 2]}, scoring={"a": scorer}, refit="a",
+        cv=GroupKFold(2), **error,
+    ).fit(X, Y, groups=GROUPS, sample_weight=np.ones(len(Y))),
+    "cross_validate": lambda scorer, **error: cross_validate(
+        Ridge(), X, Y, groups=GROUPS, scoring=scorer, cv=LeaveOneGroupOut(), **error
+    ),
+    "cross_val_score": lambda scorer, **error: cross_val_score(
+        Ridge(), X, Y, groups=GROUPS, scoring=scorer, cv=GroupKFold(2), **error
+    ),
+    "learning_curve": lambda scorer, **error: learning_curve(
+        Ridge(), X, Y, groups=GROUPS, scoring=scorer, cv=GroupKFold(2), **error
+    ),
+    "validation_curve": lambda scorer, **error: validation_curve(
+        Ridge(), X, Y, param_name="alpha", param_range=[1, 2], groups=GROUPS,
+        scoring=scorer, cv=GroupKFold(2), **error,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("error_score", [np.nan, 0.0, "raise"])
+@pytest.mark.parametrize("tool", TOOLS)
+def test_with_routing_off_no_tool_ends_with_a_number(tool, error_score):
+    with pytest.raises(MissingGroupsError, match=f"routing is off.*{THE_FIX}"):
+        TOOLS[tool](make_ranking_scorer(), error_score=error_score)
+
+
+@pytest.mark.parametrize("tool", ["grid search", "cross_validate"])
+def test_with_routing_off_no_tool_ends_with_several_numbers(tool):
+    with pytest.raises(MissingGroupsError, match=f"routing is off.*{THE_FIX}"):
+        TOOLS[tool](make_ranking_scorer(["ndcg@10", "map"]))
+
+
+def test_an_exception_would_end_a_search_with_an_arbitrary_choice():
+    """Why MissingGroupsError is none: this is what scikit-learn makes of those."""
+
+    def scorer(estimator, X, y):
+        raise ValueError("no groups")
+
+    with pytest.warns(UserWarning) as caught:
+        search = TOOLS["grid search"](scorer)
+    assert np.isnan(search.best_score_)
+    assert search.best_params_ == {"alpha": 1}
+    assert "non-finite" in str(caught[-1].message)
+
+
+@pytest.mark.parametrize("backend", ["threading", "loky"])
+def test_the_error_comes_back_from_workers(backend):
+    from joblib import parallel_config
+
+    with (
+        parallel_config(backend, n_jobs=2),
+        pytest.raises(MissingGroupsError, match=THE_FIX),
+    ):
+        TOOLS["cross_validate"](make_ranking_scorer())
+
+
+def test_with_routing_on_the_error_says_that_groups_were_not_passed(routing):
+    search = GridSearchCV(Ridge(), {}, scoring=make_ranking_scorer("map"), cv=KFold(2))
+    with pytest.raises(MissingGroupsError, match=r"'map'.*not passed.*groups=") as e:
+        search.fit(X, Y)
+    assert "routing is off" not in str(e.value)
+
+
+def test_a_direct_call_without_groups_is_an_error():
+    for missing in ({}, {"groups": None}):
+        with pytest.raises(MissingGroupsError, match="groups="):
+            make_ranking_scorer()(MODEL, X, Y, **missing)
+
+
+def test_a_blanket_except_does_not_swallow_it():
+    assert issubclass(MissingGroupsError, BaseException)
+    assert not issubclass(MissingGroupsError, Exception)
+    again = pickle.loads(pickle.dumps(MissingGroupsError("why")))
+    assert isinstance(again, MissingGroupsError)
+    assert again.args == ("why",)
+
+
+def test_functions_that_hand_on_no_groups_are_given_them_beforehand():
+    scorer = make_ranking_scorer()
+    with pytest.raises(MissingGroupsError, match=r"functools\.partial"):
+        permutation_importance(MODEL, X, Y, scoring=scorer)
+    found = permutation_importance(
+        MODEL, X, Y, scoring=partial(scorer, groups=GROUPS), random_state=0
+    )
+    assert found.importances_mean[0] > 0.1
+    assert found.importances_mean[1:].tolist() == [0, 0]
+    with pytest.raises(ValueError, match="groups has 72 values for 36 rows"):
+        permutation_importance(
+            MODEL, X, Y, scoring=partial(scorer, groups=GROUPS), max_samples=0.5
+        )
+
+
+# --- other faults -----------------------------------------------------------------
+
+
+class Broken(FirstColumn):
+    def __init__(self, answer):
+        self.answer = answer
+
+    def predict(self, X):
+        return self.answer
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"y": -Y}, r"^y .*>= 0.*row .*query"),
+        ({"y": Y[:-1]}, r"^y .*72 rows"),
+        ({"groups": GROUPS[:-1]}, r"^groups has 71 values for 72 rows"),
+        ({"groups": np.bincount(GROUPS)}, r"^groups .*not the sizes"),
+        ({"sample_weight": np.arange(72.0)}, r"^sample_weight .*constant"),
+        ({"estimator": Broken(np.full(72, np.nan))}, r"^Broken.predict\(X\) .*finite"),
+        ({"estimator": Broken(X)}, r"^Broken.predict\(X\) .*shape \(72, 3\)"),
+    ],
+)
+def test_bad_arguments_are_refused_by_name(arguments, message):
+    given = {"estimator": MODEL, "X": X, "y": Y, "groups": GROUPS} | arguments
+    with pytest.raises(ValueError, match=message):
+        make_ranking_scorer()(**given)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"metric": "ndgc@10"}, "Did you mean 'ndcg@10'"),
+        ({"metric": 10}, "metric must be"),
+        ({"metric": None}, "metric must be"),
+        ({"metric": NDCG}, "metric must be"),
+        ({"metric": []}, "metric is empty"),
+        ({"metric": {}}, "metric is empty"),
+        ({"metric": ["map", "nope"]}, "unknown metric 'nope'"),
+        ({"metric": ["ndcg", NDCG(gain="linear")]}, "two of one name.*dict"),
+        ({"response_method": "transform"}, "response_method must be one of"),
+    ],
+)
+def test_bad_options_are_refused_when_the_scorer_is_made(arguments, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        make_ranking_scorer(**arguments)
+
+
+def test_other_faults_are_what_scikit_learn_makes_of_them(routing):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        scores = cross_val_score(
+            Ridge(), X, -Y, scoring=make_ranking_scorer(), cv=GroupKFold(2),
+            params={"groups": GROUPS},
+        )  # fmt: skip
+    assert np.isnan(scores).all()
+    assert any("y must hold finite relevance grades" in str(w.message) for w in caught)
