@@ -6,9 +6,9 @@ in its own order of the queries.  Each library has a process of its own that hol
 data; they take turns.
 
 The time of ours is from one line that ``verbose=1`` prints to the next, so gathering
-rows and measuring the training queries are in it.  PyTorch's is that of its updates:
-its batches are padded and made into tensors before the clock starts.  The first epoch
-of a run is not timed.
+rows and measuring the training queries are in it.  PyTorch's has the padding of its
+batches in it, but for "packed", whose batches are made before the clock starts.  The
+first epoch of a run is not timed.
 """
 
 from __future__ import annotations
