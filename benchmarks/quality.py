@@ -49,7 +49,7 @@ SHAPES = (
     {"hidden_layer_sizes": ()},
     {"hidden_layer_sizes": (16,), "activation": "tanh"},
 )
-ALPHAS = (0.01, 0.1, 1.0, 10.0)
+ALPHAS = (0.01, 0.1, 1.0, 10.0, 100.0)
 STEP_SIZES = (0.001, 0.003)
 EPOCHS, PATIENCE = 100, 20
 

@@ -229,8 +229,11 @@ default="predict"
     -----
     Without groups the scorer raises :class:`MissingGroupsError`, also inside searches.
 
-    Use a splitter that keeps queries whole (GroupKFold, GroupShuffleSplit, ...).
-    scikit-learn's default, KFold, cuts them: shorter lists are easier to rank.
+    Queries should stay whole.  Use a splitter that keeps them so (GroupKFold,
+    GroupShuffleSplit, ...): scikit-learn's default, KFold, cuts them, and shorter lists
+    are easier to rank.  Successive halving draws single rows unless its `resource` is
+    another one (``"n_estimators"``, ``"max_iter"``); ``learning_curve`` takes the first
+    rows, so sort them by query, and do not shuffle.
 
     Functions that never hand on groups, such as ``permutation_importance``, take the
     scorer with the groups of their rows in it: ``functools.partial(scorer,
@@ -251,15 +254,15 @@ default="predict"
     >>> data = make_ranking(30, random_state=0)
     >>> X, y, groups = data.data, data.target, data.groups
     >>> search = GridSearchCV(
-    ...     LambdaMARTRanker(n_estimators=10, random_state=0),
-    ...     {"learning_rate": [1e-9, 0.3]},
+    ...     LambdaMARTRanker(random_state=0),
+    ...     {"n_estimators": [1, 30]},
     ...     scoring=make_ranking_scorer("ndcg@10"),
     ...     cv=GroupKFold(3),
     ... )
     >>> with sklearn.config_context(enable_metadata_routing=True):
     ...     search = search.fit(X, y, groups=groups)
     >>> search.best_params_
-    {'learning_rate': 0.3}
+    {'n_estimators': 30}
     >>> list(make_ranking_scorer(["ndcg@10", "map"])(search, X, y, groups=groups))
     ['ndcg@10', 'map']
     """

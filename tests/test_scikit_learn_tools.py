@@ -349,7 +349,7 @@ def test_ranking_scorers_stand_beside_those_of_scikit_learn(routing):
     found = cross_validate(
         Ridge(), X, Y, scoring=scoring, cv=GroupKFold(3), params={"groups": GROUPS}
     )
-    alone = cross_validate(Ridge(), X, Y, cv=folds(), scoring="r2")
+    alone = cross_validate(Ridge(), X, Y, cv=folds(), scoring="r2", params={})
     np.testing.assert_array_equal(found["test_r2"], alone["test_score"])
     for k, (train, test) in enumerate(folds()):
         scores = Ridge().fit(X[train], Y[train]).predict(X[test])
@@ -695,7 +695,7 @@ def test_dask_workers_find_the_same_numbers(routing):
     distributed = pytest.importorskip("distributed")
     with (
         distributed.LocalCluster(
-            n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None
+            n_workers=2, threads_per_worker=1, dashboard_address=None
         ) as cluster,
         distributed.Client(cluster),
         joblib.parallel_config("dask"),
