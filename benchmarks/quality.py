@@ -125,7 +125,7 @@ def fit_network(name: str, settings: dict, train: Part, validation: Part, seed: 
         tol=0.0,
         random_state=seed,
         n_jobs=peers.THREADS,
-    ).set_fit_request(X_val=True, y_val=True, groups_val=True)
+    )
     pipeline = make_pipeline(StandardScaler(), ranker, transform_input=["X_val"])
     return pipeline.fit(
         train.X,

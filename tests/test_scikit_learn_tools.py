@@ -19,7 +19,7 @@ import sklearn
 from sklearn.base import BaseEstimator, clone
 from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.ensemble import StackingRegressor, VotingRegressor
-from sklearn.exceptions import FitFailedWarning, UnsetMetadataPassedError
+from sklearn.exceptions import FitFailedWarning
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.feature_selection import RFE, SelectKBest, f_regression
 from sklearn.impute import SimpleImputer
@@ -471,23 +471,8 @@ def test_cross_val_predict(ranker, form, routing):
     assert NDCG(5).per_query(Y, scores, groups=GROUPS).shape == (24,)
 
 
-@pytest.mark.parametrize(
-    ("ranker", "form"),
-    [
-        pytest.param(
-            ranker,
-            form,
-            marks=pytest.mark.xfail(
-                raises=UnsetMetadataPassedError,
-                reason="its partial_fit does not request groups yet",
-            )
-            if form == "bare" and ranker is not LambdaMARTRanker
-            else (),
-        )
-        for ranker in QUICK
-        for form in ("bare", "in a pipeline")
-    ],
-)
+@pytest.mark.parametrize("form", ["bare", "in a pipeline"])
+@every_ranker
 def test_learning_curve(ranker, form, routing):
     """Rows sorted by query: a curve over the first rows cuts one query at most."""
     model, rows = model_of(ranker, form), np.argsort(GROUPS, kind="stable")
@@ -588,12 +573,8 @@ def test_early_stopping_inside_a_pipeline(ranker, routing):
         stop |= {"n_estimators": 40, "learning_rate": 1.0}
     else:
         stop |= {"max_iter": 40, "learning_rate_init": 0.3, "early_stopping": True}
-    request = dict.fromkeys(("X_val", "y_val", "groups_val"), True)
     model = Pipeline(
-        [
-            ("scale", StandardScaler()),
-            ("rank", quick(ranker, **stop).set_fit_request(**request)),
-        ],
+        [("scale", StandardScaler()), ("rank", quick(ranker, **stop))],
         transform_input=["X_val"],
     )
     X_val, y_val, groups_val = HELD_OUT

@@ -29,8 +29,14 @@ class BaseRanker(CallbackSupportMixin, BaseEstimator):
     validation_fraction: float
     _seed: int
 
-    # `groups` is requested from the start: metadata routing needs no further call
-    __metadata_request__fit: ClassVar[dict[str, bool]] = {"groups": True}
+    # requested from the start: metadata routing needs no further call
+    __metadata_request__fit: ClassVar[dict[str, bool]] = {
+        "groups": True,
+        "X_val": True,
+        "y_val": True,
+        "groups_val": True,
+        "sample_weight_val": True,
+    }
     __metadata_request__score: ClassVar[dict[str, bool]] = {"groups": True}
 
     def __sklearn_tags__(self) -> Tags:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from copy import deepcopy
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +47,8 @@ class UnscaledFeaturesWarning(UserWarning):
 
 class NetworkRanker(NetworkParameters):
     """A ranker whose scores are the output of a network."""
+
+    __metadata_request__partial_fit: ClassVar[dict[str, bool]] = {"groups": True}
 
     @property
     def _curve(self) -> str:
