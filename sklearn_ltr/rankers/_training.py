@@ -123,7 +123,8 @@ class Training:
         order = rng.permutation(self.batches.size)
         rate = self.optimizer.rate
         try:
-            with one_blas_thread:
+            # what overflows is noticed by the scores
+            with one_blas_thread, np.errstate(over="ignore", invalid="ignore"):
                 batches = self.batches.in_order(order, self.batch_size)
                 descend(self.network, self.optimizer, self.X, batches, self.alpha)
             if self.held_out is not None:

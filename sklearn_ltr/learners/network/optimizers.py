@@ -66,8 +66,8 @@ def momentum_step(
 
 def in_precision_of(w: Array, *numbers: float) -> Iterable[Any]:
     """Return numbers of the type of an array: kernels calculate in it throughout."""
-    with np.errstate(over="ignore"):  # infinite steps are noticed by the scores
-        return [w.dtype.type(number) for number in numbers]
+    kind = w.dtype.type
+    return [kind(number) for number in numbers]
 
 
 def flat(g: Any, w: Array) -> Array:

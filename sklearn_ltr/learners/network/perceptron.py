@@ -120,7 +120,8 @@ class MultilayerPerceptron:
         n = len(score_gradient)
         gradient = np.asarray(score_gradient, dtype=np.float32)[:, None]
         n_lanes = min(LANES, -(-n // BLOCK))
-        sums = [[np.zeros_like(w) for w in self.parameters] for _ in range(n_lanes)]
+        flat = np.zeros((n_lanes, sum(w.size for w in self.parameters)), np.float32)
+        sums = [self._cut(row) for row in flat]
 
         def backward_lane(lane: int) -> None:
             for start in range(lane * BLOCK, n, n_lanes * BLOCK):
@@ -129,11 +130,17 @@ class MultilayerPerceptron:
 
         self._share(backward_lane, range(n_lanes))
         self._outputs = []
-        total = sums[0]
-        for lane in sums[1:]:
-            for w, part in zip(total, lane, strict=True):
-                w += part
-        return total
+        for row in flat[1:]:
+            flat[0] += row
+        return sums[0]
+
+    def _cut(self, row: Array) -> list[Array]:
+        """Return views of a row of numbers, shaped like `parameters`."""
+        parts, start = [], 0
+        for w in self.parameters:
+            parts.append(row[start : start + w.size].reshape(w.shape))
+            start += w.size
+        return parts
 
     def _backward_block(self, gradient: Array, rows: slice, sums: list[Array]) -> None:
         """Add the gradient of some rows, from the last layer to the first."""
