@@ -108,8 +108,7 @@ class MultilayerPerceptron:
                 outputs, self.coefs, self.intercepts, outputs[1:], strict=False
             ):
                 multiply(a, w, z)
-                z += b
-                ACTIVATIONS[self.activation].apply(z)
+                ACTIVATIONS[self.activation].apply(z, b)
             multiply(outputs[-1], self.coefs[-1][:, 0], scores[rows])
 
         self._share(forward_block, range(0, n, BLOCK))
@@ -145,15 +144,13 @@ class MultilayerPerceptron:
     def _backward_block(self, gradient: Array, rows: slice, sums: list[Array]) -> None:
         """Add the gradient of some rows, from the last layer to the first."""
         n_layers = len(self.coefs)
-        times_slope = ACTIVATIONS[self.activation].times_slope
-        ones = np.ones(len(gradient), dtype=np.float32)
+        pull_back = ACTIVATIONS[self.activation].pull_back
         for layer in range(n_layers - 1, -1, -1):
             inputs = self._outputs[layer][rows]
             sums[layer] += inputs.T @ gradient
             if layer > 0:
                 gradient = gradient @ self.coefs[layer].T
-                times_slope(gradient, inputs)
-                sums[n_layers + layer - 1] += ones @ gradient
+                pull_back(gradient, inputs, sums[n_layers + layer - 1])
 
     def _share(self, function: Callable[[int], None], tasks: range) -> None:
         """Call the function for each task, in all threads."""
@@ -181,8 +178,7 @@ class MultilayerPerceptron:
                 a = X[rows]
                 for w, b in zip(self.coefs, self.intercepts, strict=False):
                     a = row_by_row(a, w)
-                    a += b
-                    apply(a)
+                    apply(a, b)
                 scores[rows] = row_by_row(a, self.coefs[-1])[:, 0]
 
         with one_blas_thread, np.errstate(all="ignore"):
