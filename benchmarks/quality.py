@@ -1,7 +1,7 @@
 """Quality on real queries: five folds, everything chosen on the validation part.
 
     python benchmarks/quality.py --data PATH
-    python benchmarks/quality.py --data PATH --libraries RankNet LambdaRank --seeds 5
+    python benchmarks/quality.py --data PATH --libraries "RankNet linear" --seeds 5
 
 PATH is an .npz file with ``X``, ``y``, ``qid`` and the part, 1 to 5, that each row
 belongs to: ``s`` (LETOR 4.0) or ``testfold`` (LETOR 2.0).  The fold whose test part is
@@ -44,11 +44,14 @@ MIN_SAMPLES_LEAF = (5, 20, 50)
 STRIDE = 10  # trees between two looks at the validation part
 
 # networks
-NETWORKS = {"RankNet": RankNetRanker, "LambdaRank": LambdaRankRanker}
-SHAPES = (
-    {"hidden_layer_sizes": ()},
-    {"hidden_layer_sizes": (16,), "activation": "tanh"},
-)
+HIDDEN = {"hidden_layer_sizes": (16,), "activation": "tanh"}
+LINEAR = {"hidden_layer_sizes": ()}
+NETWORKS = {
+    "RankNet": partial(RankNetRanker, **HIDDEN),
+    "LambdaRank": partial(LambdaRankRanker, **HIDDEN),
+    "RankNet linear": partial(RankNetRanker, **LINEAR),
+    "LambdaRank linear": partial(LambdaRankRanker, **LINEAR),
+}
 ALPHAS = (0.01, 0.1, 1.0, 10.0, 100.0)
 STEP_SIZES = (0.001, 0.003)
 EPOCHS, PATIENCE = 100, 20
@@ -143,8 +146,8 @@ def choose_network(name: str, train: Part, validation: Part, seeds: Sequence[int
     The luck of the first weights and of the order of the queries is no setting.
     """
     best = None
-    for shape, alpha, step in itertools.product(SHAPES, ALPHAS, STEP_SIZES):
-        settings = {**shape, "alpha": alpha, "learning_rate_init": step}
+    for alpha, step in itertools.product(ALPHAS, STEP_SIZES):
+        settings = {"alpha": alpha, "learning_rate_init": step}
         fits = [fit_network(name, settings, train, validation, seed) for seed in seeds]
         scores = [fit[-1].validation_scores_ for fit in fits]
         value = np.mean([max(of_epochs) for of_epochs in scores])
@@ -217,7 +220,7 @@ def print_means(results: list[dict], relevant: np.ndarray) -> None:
 
 def print_spread(results: list[dict], relevant: np.ndarray, data: str) -> None:
     """Means of the networks over seeds, in LETOR's measures too."""
-    print("\nNetworks: mean over seeds (standard deviation); NDCG@10 without queries")
+    print("\nNetworks: mean of all seeds (standard deviation); NDCG@10 without queries")
     print("that have nothing relevant, the others with such queries counting 0")
     columns = [*LETOR_MEASURES, "MAP", "NDCG@10"]
     print(f"{'':22}" + "".join(f"{column:>20}" for column in columns))
@@ -229,7 +232,7 @@ def print_spread(results: list[dict], relevant: np.ndarray, data: str) -> None:
             means = [np.mean(np.asarray(values[column])[kept]) for values in mine]
             cells += f"{np.mean(means):11.4f} ({np.std(means):.4f})"
         if mine:
-            print(f"{name + f', {len(mine)} seeds':22}" + cells)
+            print(f"{name:22}" + cells)
     if published := PUBLISHED.get(data):
         cells = "".join(f"{published.get(c, np.nan):11.4f}{'':9}" for c in columns)
         print(f"{'RankLib RankNet':22}" + cells)
