@@ -226,13 +226,14 @@ def print_spread(results: list[dict], relevant: np.ndarray, data: str) -> None:
     print(f"{'':22}" + "".join(f"{column:>20}" for column in columns))
     for name in NETWORKS:
         mine = [result["values"] for result in results if result["library"] == name]
+        if not mine:
+            continue
         cells = ""
         for column in columns:
             kept = relevant if column == "NDCG@10" else np.full(len(relevant), True)
             means = [np.mean(np.asarray(values[column])[kept]) for values in mine]
             cells += f"{np.mean(means):11.4f} ({np.std(means):.4f})"
-        if mine:
-            print(f"{name:22}" + cells)
+        print(f"{name:22}" + cells)
     if published := PUBLISHED.get(data):
         cells = "".join(f"{published.get(c, np.nan):11.4f}{'':9}" for c in columns)
         print(f"{'RankLib RankNet':22}" + cells)
