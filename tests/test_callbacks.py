@@ -1,0 +1,131 @@
+"""scikit-learn's callbacks see every step of a fit, and may end it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
+from sklearn_ltr.datasets import make_ranking
+
+pytest.importorskip("sklearn.callback", reason="since scikit-learn 1.9")
+
+DATA = make_ranking(n_queries=20, random_state=0)
+RANKERS = {
+    LambdaMARTRanker: {"n_estimators": 6},
+    LambdaRankRanker: {"max_iter": 6, "hidden_layer_sizes": (4,)},
+    RankNetRanker: {"max_iter": 6, "hidden_layer_sizes": (4,)},
+}
+every_ranker = pytest.mark.parametrize("ranker", RANKERS)
+
+
+class Diary:
+    """Notes what it is told; ends the fit after some steps."""
+
+    def __init__(self, stop_after: int = 99) -> None:
+        self.stop_after, self.events, self.scores, self.given = stop_after, [], [], None
+
+    def setup(self, estimator, context):
+        self.events.append("setup")
+
+    def teardown(self, estimator, context):
+        self.events.append("teardown")
+
+    def on_fit_task_begin(self, estimator, context):
+        self.events.append(f"begin {context.task_name}")
+
+    def on_fit_task_end(
+        self,
+        estimator,
+        context,
+        *,
+        X=None,
+        y=None,
+        metadata=None,
+        fitted_estimator=None,
+    ):
+        self.events.append(f"end {context.task_name}")
+        self.given = X, y, metadata
+        self.scores.append(fitted_estimator.predict(X).copy())
+        return sum(event in ("end tree", "end epoch") for event in self.events) >= (
+            self.stop_after
+        )
+
+
+def fitted(ranker, diary, **options):
+    model = ranker(random_state=0, **RANKERS[ranker] | options).set_callbacks(diary)
+    return model.fit(DATA.data, DATA.target, groups=DATA.groups)
+
+
+@every_ranker
+def test_each_step_is_begun_and_ended(ranker):
+    diary = Diary()
+    model = fitted(ranker, diary)
+    step = "tree" if ranker is LambdaMARTRanker else "epoch"
+    assert diary.events == [
+        "setup", "begin fit", *[f"begin {step}", f"end {step}"] * 6, "end fit",
+        "teardown",
+    ]  # fmt: skip
+    X, y, metadata = diary.given
+    assert X is DATA.data
+    assert y is DATA.target
+    assert set(metadata) == {"groups"}
+    assert metadata["groups"] is DATA.groups
+    assert diary.scores[-1].tolist() == model.predict(DATA.data).tolist()
+
+
+@every_ranker
+def test_the_model_so_far_is_that_of_a_shorter_fit(ranker):
+    diary = Diary()
+    fitted(ranker, diary)
+    n_steps = "n_estimators" if ranker is LambdaMARTRanker else "max_iter"
+    short = ranker(random_state=0, **RANKERS[ranker] | {n_steps: 2})
+    short.fit(DATA.data, DATA.target, groups=DATA.groups)
+    assert diary.scores[1].tolist() == short.predict(DATA.data).tolist()
+
+
+@every_ranker
+def test_a_callback_may_end_a_fit(ranker):
+    diary = Diary(stop_after=3)
+    model = fitted(ranker, diary)
+    assert model.n_iter_ == 3
+    assert diary.events[-2:] == ["end fit", "teardown"]
+    assert len(diary.scores) == 4
+
+
+@every_ranker
+def test_callbacks_are_torn_down_and_nothing_is_left_after_a_failure(ranker):
+    diary = Diary()
+    model = ranker(**RANKERS[ranker]).set_callbacks(diary)
+    with pytest.raises(ValueError, match="y must hold finite"):
+        model.fit(DATA.data, -1.0 - DATA.target, groups=DATA.groups)
+    assert diary.events[0] == "setup"
+    assert diary.events[-1] == "teardown"
+    assert not [name for name in vars(model) if name.endswith("_")]
+
+    class Interrupting(Diary):
+        def on_fit_task_begin(self, estimator, context):
+            super().on_fit_task_begin(estimator, context)
+            if len(self.events) > 6:
+                raise KeyboardInterrupt
+
+    diary = Interrupting()
+    with pytest.raises(KeyboardInterrupt):
+        fitted(ranker, diary)
+    assert diary.events[-1] == "teardown"
+
+
+@every_ranker
+def test_scoring_monitor_records_ndcg(ranker):
+    from sklearn.callback import ScoringMonitor
+
+    def score(model, X, y, groups=None):
+        return {"ndcg": model.score(X, y, groups=groups)}
+
+    monitor = ScoringMonitor(scoring=score)
+    model = fitted(ranker, monitor)
+    log = monitor.get_logs().data
+    values = [entry["ndcg"] for entry in log]
+    assert len(values) == 7
+    assert values[-1] == model.score(DATA.data, DATA.target, groups=DATA.groups)
+    assert np.ptp(values) > 0

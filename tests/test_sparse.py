@@ -1,0 +1,104 @@
+"""Sparse tables: the same models as dense ones, and never made dense as a whole."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
+from sklearn_ltr.learners.network import MultilayerPerceptron
+
+RNG = np.random.default_rng(0)
+GROUPS = RNG.permutation(np.repeat(np.arange(60), 12))
+DENSE = RNG.normal(size=(len(GROUPS), 30)) * (RNG.random((len(GROUPS), 30)) < 0.2)
+GRADES = np.digitize(DENSE[:, :6].sum(axis=1), [0.0, 0.5, 1.2]).astype(float)
+FORMS = [sparse.csr_matrix, sparse.csr_array, sparse.csc_array, sparse.coo_matrix]
+NETWORKS = [
+    RankNetRanker(hidden_layer_sizes=(), max_iter=3, random_state=0),
+    LambdaRankRanker(
+        hidden_layer_sizes=(8,), max_iter=3, batch_size=16, random_state=0
+    ),
+]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("max_bins", [255, 7])
+def test_boosted_trees_are_the_same_to_the_bit(form, max_bins):
+    ranker = LambdaMARTRanker(n_estimators=8, max_bins=max_bins, random_state=0)
+    dense = ranker.fit(DENSE, GRADES, groups=GROUPS).predict(DENSE)
+    table = form(DENSE)
+    ranker.fit(table, GRADES, groups=GROUPS)
+    assert ranker.predict(table).tobytes() == dense.tobytes()
+    assert ranker.predict(DENSE).tobytes() == dense.tobytes()
+    *_, last = ranker.staged_predict(table)
+    assert last.tobytes() == dense.tobytes()
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("ranker", NETWORKS, ids=lambda ranker: type(ranker).__name__)
+def test_networks_are_the_same_up_to_rounding(ranker, form):
+    dense = ranker.fit(DENSE, GRADES, groups=GROUPS).predict(DENSE)
+    table = form(DENSE)
+    ranker.fit(table, GRADES, groups=GROUPS)
+    np.testing.assert_allclose(ranker.predict(table), dense, rtol=1e-4, atol=1e-5)
+    one_by_one = [ranker.predict(table.tocsr()[[row]])[0] for row in range(20)]
+    assert one_by_one == ranker.predict(table)[:20].tolist()
+
+
+def test_duplicates_are_added_up_and_the_table_is_left_alone():
+    table = sparse.csr_matrix(DENSE)
+    split = sparse.csr_matrix(
+        (
+            np.repeat(table.data / 2, 2),
+            np.repeat(table.indices, 2),
+            2 * table.indptr,
+        ),
+        shape=table.shape,
+    )
+    ranker = LambdaMARTRanker(n_estimators=5, random_state=0)
+    expected = ranker.fit(DENSE, GRADES, groups=GROUPS).predict(DENSE)
+    assert ranker.fit(split, GRADES, groups=GROUPS).predict(split).tolist() == (
+        expected.tolist()
+    )
+    assert split.nnz == 2 * table.nnz
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_bad_value_is_named_by_its_place(value):
+    table = sparse.csr_matrix(DENSE)
+    table.data[5] = value
+    row = int(np.searchsorted(table.indptr, 5, side="right")) - 1
+    place = f"at row {row}, column {table.indices[5]}"
+    for ranker in NETWORKS:
+        with pytest.raises(ValueError, match=place):
+            ranker.fit(table, GRADES, groups=GROUPS)
+    if np.isinf(value):
+        with pytest.raises(ValueError, match=place):
+            LambdaMARTRanker().fit(table, GRADES, groups=GROUPS)
+
+
+def test_a_network_of_a_users_own_sees_dense_batches():
+    class Own(MultilayerPerceptron):
+        """Not known to take sparse tables."""
+
+    class Wrapped:
+        def __init__(self):
+            self.inside = Own(30, (), "identity", np.random.default_rng(0))
+            self.seen = []
+
+        @property
+        def parameters(self):
+            return self.inside.parameters
+
+        def forward(self, X):
+            self.seen.append(type(X))
+            return self.inside.forward(X)
+
+        def backward(self, score_gradient):
+            return self.inside.backward(score_gradient)
+
+    ranker = RankNetRanker(network=Wrapped(), max_iter=2, random_state=0)
+    ranker.fit(sparse.csr_array(DENSE), GRADES, groups=GROUPS)
+    ranker.predict(sparse.csr_array(DENSE))
+    assert set(ranker.network_.seen) == {np.ndarray}
