@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from sklearn.model_selection import BaseCrossValidator
 
-from sklearn_ltr.model_selection._rows import Rows, n_rows, query_of_row
+from sklearn_ltr.model_selection._rows import Rows, n_rows
 from sklearn_ltr.queries import QueryGroups, describe_query
 
 
@@ -80,7 +80,7 @@ class LetorFolds(BaseCrossValidator):
                 "parts must have at least three different values, to train, validate "
                 f"and test on, got {', '.join(map(found.describe, range(n_parts)))}"
             )
-        self._labels, self._part_of_row = found.labels, query_of_row(found)
+        self._labels, self._part_of_row = found.labels, found.query_of_row
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
         """Return the number of folds: that of the parts.

@@ -1,4 +1,4 @@
-"""Rows of anything that has rows, and the queries they belong to."""
+"""Rows of anything that has rows."""
 
 from __future__ import annotations
 
@@ -8,15 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from sklearn_ltr.queries import QueryGroups
-
 Rows = NDArray[np.intp]
 Queries = NDArray[np.intp]
-
-
-def query_of_row(queries: QueryGroups) -> NDArray[np.intp]:
-    """Return the number of each row's query."""
-    return queries.unsort(np.repeat(np.arange(queries.n_queries), queries.sizes))
 
 
 def n_rows(array: Any) -> int:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 
-from sklearn_ltr.model_selection._rows import Queries, n_rows, query_of_row, take
+from sklearn_ltr.model_selection._rows import Queries, n_rows, take
 from sklearn_ltr.queries import QueryGroups, check_grades
 
 
@@ -96,7 +96,7 @@ def group_train_test_split(
         line = _by_grade(grades, queries.offsets, rng)
         test = _spread(line, len(test), rng)
         train = _spread(line[~np.isin(line, test)], len(train), rng)
-    numbers = query_of_row(queries)
+    numbers = queries.query_of_row
     rows = [np.flatnonzero(np.isin(numbers, part)) for part in (train, test)]
     return [take(array, part) for array in (*arrays, groups) for part in rows]
 

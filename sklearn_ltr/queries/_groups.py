@@ -103,6 +103,11 @@ class QueryGroups:
         """Documents per query, (n_queries,)."""
         return np.diff(self.offsets)
 
+    @property
+    def query_of_row(self) -> NDArray[np.intp]:
+        """Number of each row's query, (n_documents,)."""
+        return self.unsort(np.repeat(np.arange(self.n_queries), self.sizes))
+
     def sort(self, rows: NDArray[Any]) -> NDArray[Any]:
         """Bring an array of rows to canonical order; no copy if it is in it already."""
         return rows if self.in_order else rows[self.order]

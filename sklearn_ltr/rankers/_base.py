@@ -25,6 +25,7 @@ class BaseRanker(CallbackSupportMixin, BaseEstimator):
     """A ranker: `predict` gives scores, and the higher is ranked first."""
 
     metric: str | Metric | None
+    scoring: str | Metric | None
     early_stopping: bool | str
     validation_fraction: float
     _seed: int
@@ -173,6 +174,16 @@ class BaseRanker(CallbackSupportMixin, BaseEstimator):
 
     def _reported_metric(self) -> Metric:
         return NDCG(10) if self.metric is None else get_metric(self.metric)
+
+    def _stopping_metric(self) -> Metric:
+        """Return what early stopping looks at."""
+        if self.scoring is None:
+            return self._reported_metric()
+        return get_metric(self.scoring)
+
+    def _learned_metric(self, level: int | None) -> Metric | None:
+        """Return what multiplies the force, at a cutoff of `level` at least."""
+        return None if self.metric is None else get_metric(self.metric).deepened(level)
 
     def _read_table(self, X: Any, *, reset: bool = False, name: str = "X") -> Table:
         """Check a table; with `reset`, remember its columns."""

@@ -19,7 +19,6 @@ from sklearn_ltr.learners.tables import Table
 from sklearn_ltr.learners.trees.binning import BinMapper
 from sklearn_ltr.learners.trees.predicting import TreeEnsemble, add_binned
 from sklearn_ltr.learners.trees.state import GrownTree, Limits
-from sklearn_ltr.metrics import Metric, get_metric
 from sklearn_ltr.rankers._base import BaseRanker
 from sklearn_ltr.rankers._callbacks import FitTasks
 from sklearn_ltr.rankers._data import GradedLists, nothing_moves
@@ -46,7 +45,6 @@ class BoostedRanker(BaseRanker):
     query_normalization: bool
     n_iter_no_change: int
     tol: float
-    scoring: str | Metric | None
     verbose: int
     n_jobs: int | None
 
@@ -142,9 +140,7 @@ class BoostedRanker(BaseRanker):
         self, lists: GradedLists, held_out: GradedLists | None
     ) -> tuple[ScoredLists | None, ScoredLists | None]:
         """Prepare what is scored after each tree."""
-        metric = self._reported_metric()
-        if self.scoring is not None:
-            metric = get_metric(self.scoring)
+        metric = self._stopping_metric()
         watched = held_out is not None or self.verbose > 0
         return (
             ScoredLists(lists, metric) if watched else None,
@@ -236,13 +232,10 @@ class BoostedRanker(BaseRanker):
 
     def _lambdas(self, lists: GradedLists, team: Team) -> LambdaGradient:
         """Prepare the gradient, with the metric at a deeper cutoff than a small one."""
-        metric = None if self.metric is None else get_metric(self.metric)
-        if metric is not None:
-            metric = metric.deepened(self.truncation_level)
         return LambdaGradient(
             lists.grades,
             lists.offsets,
-            metric,
+            self._learned_metric(self.truncation_level),
             float(self.sigma),
             labels=lists.labels,
             query_weight=lists.weights,

@@ -20,7 +20,6 @@ from sklearn_ltr.learners.network import (
     predict,
 )
 from sklearn_ltr.learners.tables import Table, dense_rows
-from sklearn_ltr.metrics import Metric, get_metric
 from sklearn_ltr.rankers._batches import ListBatches, PairCost
 from sklearn_ltr.rankers._callbacks import FitTasks
 from sklearn_ltr.rankers._data import (
@@ -230,11 +229,10 @@ class NetworkRanker(NetworkParameters):
 
     def _lambdas(self, lists: GradedLists, team: Team) -> LambdaGradient:
         """Prepare the force, times the swap deltas of the metric if there is one."""
-        metric = None if self.metric is None else get_metric(self.metric)
         return LambdaGradient(
             lists.grades,
             lists.offsets,
-            None if metric is None else metric.deepened(self._truncation_level),
+            self._learned_metric(self._truncation_level),
             float(self.sigma),
             labels=lists.labels,
             query_weight=lists.weights,
@@ -247,11 +245,6 @@ class NetworkRanker(NetworkParameters):
         """Whether a query has pairs to learn from: (n_queries,) bool."""
         several = np.diff(lists.offsets) > 1 if self.tied_pairs else lists.has_pairs
         return several & (lists.weights > 0)
-
-    def _stopping_metric(self) -> Metric:
-        if self.scoring is None:
-            return self._reported_metric()
-        return get_metric(self.scoring)
 
     def _new_network(self, X: Table) -> Network:
         if self.network is not None:

@@ -138,8 +138,7 @@ def check_probabilities(pair_probabilities: Any, n_pairs: int) -> FloatArray:
 
 def check_within_queries(rows: IntArray, queries: QueryGroups) -> IntArray:
     """Return the query of each pair; a ValueError if it reaches from one to another."""
-    query_of_row = np.empty(queries.n_documents, dtype=np.int64)
-    query_of_row[queries.order] = np.repeat(np.arange(queries.n_queries), queries.sizes)
+    query_of_row = queries.query_of_row
     first, second = query_of_row[rows[:, 0]], query_of_row[rows[:, 1]]
     if (first != second).any():
         number = int(np.argmax(first != second))

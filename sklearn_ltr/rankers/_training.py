@@ -38,16 +38,9 @@ class Batches(Protocol):
 class HeldOut(ScoredLists):
     """Lists that a network does not learn from, scored by it."""
 
-    last = np.nan  # value
-
     def __init__(self, lists: GradedLists, metric: Metric) -> None:
         super().__init__(lists, metric)
         self._table = lists.X[lists.rows]
-
-    def value(self) -> float:
-        """Mean of the metric, which is remembered."""
-        self.last = super().value()
-        return self.last
 
     def score_with(self, network: Network, team: Team) -> None:
         """Bring the scores up to date; a FloatingPointError if one is not finite."""
@@ -99,8 +92,10 @@ class Training:
         for epoch in range(n_done, n_done + n_epochs):
             self._descend(epoch)
             at_an_end = self.progress.record(epoch + 1)
-            if self.held_out is not None and self.held_out.last > highest:
-                best, highest = self._weights(), self.held_out.last
+            if self.held_out is not None:
+                value = self.progress.validation_values[-1]
+                if value > highest:
+                    best, highest = self._weights(), value
             if at_an_end and self.optimizer.try_smaller_steps():
                 self.progress.be_patient_again()
                 at_an_end = False
