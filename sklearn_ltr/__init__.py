@@ -9,6 +9,7 @@ from sklearn_ltr.rankers import (
     LambdaMARTRanker,
     LambdaRankRanker,
     MissingGroupsWarning,
+    NewerVersionWarning,
     RankNetRanker,
     UnscaledFeaturesWarning,
 )
@@ -17,6 +18,7 @@ __all__ = [
     "LambdaMARTRanker",
     "LambdaRankRanker",
     "MissingGroupsWarning",
+    "NewerVersionWarning",
     "RankNetRanker",
     "UnscaledFeaturesWarning",
 ]

@@ -2,6 +2,7 @@
 
 from sklearn_ltr.rankers._data import MissingGroupsWarning
 from sklearn_ltr.rankers._network import UnscaledFeaturesWarning
+from sklearn_ltr.rankers._versions import NewerVersionWarning
 from sklearn_ltr.rankers.lambdamart import LambdaMARTRanker
 from sklearn_ltr.rankers.lambdarank import LambdaRankRanker
 from sklearn_ltr.rankers.ranknet import RankNetRanker
@@ -10,6 +11,7 @@ __all__ = [
     "LambdaMARTRanker",
     "LambdaRankRanker",
     "MissingGroupsWarning",
+    "NewerVersionWarning",
     "RankNetRanker",
     "UnscaledFeaturesWarning",
 ]

@@ -19,9 +19,10 @@ from sklearn_ltr.queries import QueryGroups, check_grades, check_sample_weight
 from sklearn_ltr.rankers._callbacks import CallbackSupportMixin
 from sklearn_ltr.rankers._data import GradedLists, read_queries
 from sklearn_ltr.rankers._table import read_table
+from sklearn_ltr.rankers._versions import VersionedState
 
 
-class BaseRanker(CallbackSupportMixin, BaseEstimator):
+class BaseRanker(VersionedState, CallbackSupportMixin, BaseEstimator):
     """A ranker: `predict` gives scores, and the higher is ranked first."""
 
     metric: str | Metric | None

@@ -1,0 +1,138 @@
+"""A saved model scores the same wherever it is loaded, and knows who saved it."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import re
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import joblib
+import numpy as np
+import pytest
+
+from sklearn_ltr import (
+    LambdaMARTRanker,
+    LambdaRankRanker,
+    NewerVersionWarning,
+    RankNetRanker,
+    __version__,
+)
+from sklearn_ltr.datasets import make_ranking
+from sklearn_ltr.metrics import ERR
+
+DATA = make_ranking(n_queries=12, random_state=0)
+RANKERS = {
+    "trees": LambdaMARTRanker(metric=ERR(5), n_estimators=4, random_state=0),
+    "lambdarank": LambdaRankRanker(max_iter=2, random_state=0),
+    "ranknet": RankNetRanker(max_iter=2, solver="sgd", random_state=0),
+}
+every_ranker = pytest.mark.parametrize("name", RANKERS)
+
+LOAD_AND_SCORE = """
+import pickle, sys
+from pathlib import Path
+import joblib, numpy as np
+folder = Path(sys.argv[1])
+X = np.load(folder / "X.npy")
+for file in sorted(folder.glob("*.joblib")):
+    np.save(f"{file}.scores.npy", joblib.load(file).predict(X))
+for file in sorted(folder.glob("*.pickle")):
+    scores = pickle.loads(file.read_bytes()).predict(X)
+    np.save(f"{file}.scores.npy", scores)
+"""
+
+
+def fitted(name):
+    return RANKERS[name].fit(DATA.data, DATA.target, groups=DATA.groups)
+
+
+def trusted_types():
+    """Return what the README says is to be trusted."""
+    readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    block = re.search(r"^TRUSTED = \[\n(.*?)^\]", readme, flags=re.M | re.S)
+    return re.findall(r'"(.*)"', block[1])
+
+
+def saved_by(ranker, number):
+    """Return the ranker's pickle as version `number` would have written it."""
+    saved = pickle.dumps(ranker)
+    assert saved.count(__version__.encode()) == 1
+    assert len(number) == len(__version__)
+    return saved.replace(__version__.encode(), number.encode())
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"NUMBA_THREADING_LAYER": "workqueue", "OMP_NUM_THREADS": "1"},
+        {"NUMBA_THREADING_LAYER": "omp", "NUMBA_NUM_THREADS": "1"},
+    ],
+    ids=["workqueue", "omp"],
+)
+def test_a_model_scores_the_same_in_another_process(tmp_path, settings):
+    np.save(tmp_path / "X.npy", DATA.data)
+    expected = {}
+    for name in RANKERS:
+        ranker = fitted(name)
+        joblib.dump(ranker, tmp_path / f"{name}.joblib")
+        (tmp_path / f"{name}.pickle").write_bytes(pickle.dumps(ranker))
+        expected[name] = ranker.predict(DATA.data).tobytes()
+    command = [sys.executable, "-W", "error", "-c", LOAD_AND_SCORE, str(tmp_path)]
+    subprocess.run(command, check=True, env=os.environ | settings)
+    files = list(tmp_path.glob("*.scores.npy"))
+    assert len(files) == 2 * len(RANKERS)
+    for file in files:
+        assert np.load(file).tobytes() == expected[file.name.split(".")[0]]
+
+
+@every_ranker
+def test_skops_loads_a_ranker_with_the_types_that_the_readme_trusts(name):
+    io = pytest.importorskip("skops.io")
+    ranker = fitted(name)
+    saved = io.dumps(ranker)
+    listed = {*trusted_types(), "sklearn_ltr.metrics.err.ERR"}
+    assert set(io.get_untrusted_types(data=saved)) <= listed
+    again = io.loads(saved, trusted=sorted(listed))
+    assert again.predict(DATA.data).tobytes() == ranker.predict(DATA.data).tobytes()
+    assert again.get_params().keys() == ranker.get_params().keys()
+
+
+def test_no_type_is_trusted_without_need():
+    io = pytest.importorskip("skops.io")
+    met = set()
+    for name in RANKERS:
+        met |= set(io.get_untrusted_types(data=io.dumps(fitted(name))))
+    assert set(trusted_types()) == met - {"sklearn_ltr.metrics.err.ERR"}
+
+
+@every_ranker
+@pytest.mark.parametrize("number", ["9.1.0", "0.1.1", "0.2.0"])
+def test_a_file_of_a_newer_version_says_so(name, number):
+    saved = saved_by(RANKERS[name], number)
+    told = f"{type(RANKERS[name]).__name__} was saved by sklearn_ltr {number}"
+    with pytest.warns(NewerVersionWarning, match=told) as met:
+        again = pickle.loads(saved)
+    assert len(met) == 1
+    assert f"older {__version__}" in str(met[0].message)
+    assert again.get_params().keys() == RANKERS[name].get_params().keys()
+    assert not any("version" in attribute for attribute in vars(again))
+
+
+@pytest.mark.parametrize("number", ["0.0.9", "0.1.0"])
+def test_a_file_of_an_older_version_loads_in_silence(number):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        pickle.loads(saved_by(RANKERS["trees"], number))
+
+
+def test_skops_too_says_that_a_file_is_newer(monkeypatch):
+    io = pytest.importorskip("skops.io")
+    with monkeypatch.context() as patch:
+        patch.setattr("sklearn_ltr.rankers._versions.VERSION", "7.0.0")
+        saved = io.dumps(fitted("trees"))
+    with pytest.warns(NewerVersionWarning, match="7.0.0"):
+        io.loads(saved, trusted=io.get_untrusted_types(data=saved))
