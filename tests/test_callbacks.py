@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -129,3 +134,54 @@ def test_scoring_monitor_records_ndcg(ranker):
     assert len(values) == 7
     assert values[-1] == model.score(DATA.data, DATA.target, groups=DATA.groups)
     assert np.ptp(values) > 0
+
+
+FIT_IN_A_TERMINAL = """
+import sys
+from sklearn.callback import ProgressBar
+from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker
+from sklearn_ltr.datasets import make_ranking
+
+data = make_ranking(n_queries=20, random_state=0)
+if sys.argv[1] == "trees":
+    model = LambdaMARTRanker(n_estimators=10**6)
+else:
+    model = LambdaRankRanker(max_iter=10**6)
+model.set_callbacks(ProgressBar())
+try:
+    model.fit(data.data, data.target, groups=data.groups)
+except KeyboardInterrupt:
+    print([name for name in vars(model) if name.endswith("_")])
+"""
+
+
+@pytest.mark.parametrize("learner", ["trees", "network"])
+def test_ctrl_c_under_a_progress_bar_leaves_a_clean_terminal(learner):
+    pytest.importorskip("rich")
+    pty = pytest.importorskip("pty", reason="a terminal as POSIX has them")
+    ours, theirs = pty.openpty()
+    fit = subprocess.Popen(
+        [sys.executable, "-c", FIT_IN_A_TERMINAL, learner],
+        stdin=theirs, stdout=theirs, stderr=theirs,
+        env=os.environ | {"TERM": "xterm"},
+    )  # fmt: skip
+    os.close(theirs)
+    shown = b""
+    interrupted = False
+    while True:
+        try:
+            part = os.read(ours, 65536)
+        except OSError:  # what Linux says at the end
+            part = b""
+        if not part:
+            break
+        shown += part
+        if b"Ranker - fit" in shown and not interrupted:
+            fit.send_signal(signal.SIGINT)
+            interrupted = True
+    os.close(ours)
+    assert fit.wait() == 0
+    assert interrupted
+    assert shown.endswith(b"[]\r\n")  # nothing is fitted, and the last word is ours
+    hidden, visible = shown.rfind(b"\x1b[?25l"), shown.rfind(b"\x1b[?25h")
+    assert 0 <= hidden < visible  # the cursor is back

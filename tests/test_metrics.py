@@ -25,6 +25,7 @@ from sklearn_ltr.metrics import (
     Recall,
     get_metric,
     rank_documents,
+    rank_scores,
 )
 from tests.oracles import metrics as oracle
 from tests.strategies import Ranking, rankings
@@ -724,3 +725,30 @@ def test_a_built_in_metric_with_another_value_is_refused():
         class TopIsBad(NDCG):
             def value(self, ranked_grades):
                 return float(ranked_grades[0] == 0)
+
+
+@given(rankings(max_documents=80))
+def test_a_rank_counts_who_stands_above(drawn: Ranking):
+    ranks = rank_scores(drawn.scores, groups=drawn.groups)
+    assert ranks.dtype == np.int64
+    for row, rank in enumerate(ranks):
+        rivals = np.flatnonzero(drawn.groups == drawn.groups[row])
+        above = [
+            other
+            for other in rivals
+            if (-drawn.scores[other], other) < (-drawn.scores[row], row)
+        ]
+        assert rank == 1 + len(above)
+
+
+@pytest.mark.parametrize(
+    ("scores", "groups", "message"),
+    [
+        ([1.0, np.nan], ["a", "b"], "y_score must be finite.*row 1"),
+        ([1.0, 2.0], ["a"], "groups"),
+        ([], [], "at least one|empty"),
+    ],
+)
+def test_ranks_of_what_is_no_list_are_refused(scores, groups, message):
+    with pytest.raises(ValueError, match=message):
+        rank_scores(scores, groups=groups)

@@ -63,6 +63,7 @@ from sklearn_ltr.metrics._functions import (
 from sklearn_ltr.metrics._metric import Metric
 from sklearn_ltr.metrics._names import get_metric
 from sklearn_ltr.metrics._ranked_list import rank_documents
+from sklearn_ltr.metrics._ranks import rank_scores
 from sklearn_ltr.metrics.average_precision import MAP
 from sklearn_ltr.metrics.dcg import CG, DCG, NDCG
 from sklearn_ltr.metrics.err import ERR
@@ -91,5 +92,6 @@ __all__ = [
     "ndcg_score",
     "precision_score",
     "rank_documents",
+    "rank_scores",
     "recall_score",
 ]

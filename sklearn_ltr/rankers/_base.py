@@ -14,8 +14,8 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr.learners.tables import Table
-from sklearn_ltr.metrics import NDCG, Metric, get_metric, rank_documents
-from sklearn_ltr.queries import QueryGroups, check_grades, check_sample_weight
+from sklearn_ltr.metrics import NDCG, Metric, get_metric, rank_scores
+from sklearn_ltr.queries import check_grades, check_sample_weight
 from sklearn_ltr.rankers._callbacks import CallbackSupportMixin
 from sklearn_ltr.rankers._data import GradedLists, read_queries
 from sklearn_ltr.rankers._table import read_table
@@ -91,27 +91,8 @@ class BaseRanker(VersionedState, CallbackSupportMixin, BaseEstimator):
             1 is first; equal scores keep the order of the rows.
         """
         scores = self.predict(X)
-        if groups is None:
-            queries = QueryGroups.single(len(scores))
-        else:
-            queries = QueryGroups.from_groups(groups, len(scores))
-        canonical = queries.sort(scores)
-        order = np.empty(len(scores), dtype=np.int64)
-        longest = int(queries.sizes.max())
-        rank_documents(
-            canonical,
-            canonical,
-            queries.offsets,
-            0,
-            queries.n_queries,
-            longest,
-            order,
-            True,
-        )
-        ranks = np.empty(len(scores), dtype=np.int64)
-        starts = np.repeat(queries.offsets[:-1], queries.sizes)
-        ranks[order] = np.arange(len(scores)) - starts + 1
-        return queries.unsort(ranks)
+        one_query = np.zeros(len(scores), dtype=np.int64)
+        return rank_scores(scores, groups=one_query if groups is None else groups)
 
     def score(
         self, X: Any, y: Any, *, groups: Any = None, sample_weight: Any = None

@@ -1,0 +1,50 @@
+"""From scores to ranks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_ltr.metrics._ranked_list import rank_documents
+from sklearn_ltr.queries import QueryGroups, check_scores
+
+
+def rank_scores(y_score: Any, *, groups: Any) -> NDArray[np.int64]:
+    """Rank documents by their scores, each within its query.
+
+    Parameters
+    ----------
+    y_score : array-like of shape (n_documents,)
+        Finite; higher is ranked first.
+    groups : array-like of shape (n_documents,)
+        The query of each document: any hashable values, in any row order.
+
+    Returns
+    -------
+    ranks : ndarray of shape (n_documents,), int64
+        In the order of the rows; 1 is first.  Equal scores keep the order of the rows.
+
+    Raises
+    ------
+    ValueError
+        For scores that are not one finite number per row, or groups of another length.
+
+    Examples
+    --------
+    >>> from sklearn_ltr.metrics import rank_scores
+    >>> rank_scores([0.1, 0.7, 0.9, 0.2], groups=["a", "b", "a", "b"])
+    array([2, 1, 1, 2])
+    """
+    queries = QueryGroups.from_groups(groups, len(y_score))
+    scores = check_scores(y_score, queries, "y_score")
+    order = np.empty(queries.n_documents, dtype=np.int64)
+    longest = int(queries.sizes.max())
+    rank_documents(
+        scores, scores, queries.offsets, 0, queries.n_queries, longest, order, True
+    )
+    starts = np.repeat(queries.offsets[:-1], queries.sizes)
+    ranks = np.empty_like(order)
+    ranks[order] = np.arange(len(order)) - starts + 1
+    return queries.unsort(ranks)
