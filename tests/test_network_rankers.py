@@ -275,21 +275,6 @@ def test_an_epoch_goes_through_all_queries_in_an_order_of_its_own(ranker, batch_
 
 
 @both_rankers
-@pytest.mark.parametrize("sigma", [0.5, 2.0])
-def test_sigma_is_the_unit_of_scores(ranker, sigma):
-    """A force of sigma s is sigma times that of scores sigma times as large."""
-    options = REPORT | {"learning_rate_init": 0.1, "max_iter": 1, "activation": "tanh"}
-    start = weights_before(ranker, **options)
-    # a linear network whose first weights are known: zeros
-    options["network"] = Linear()
-    one = weights(fitted(ranker, **options))[0]
-    other = weights(fitted(ranker, sigma=sigma, **options))[0]
-    np.testing.assert_allclose(other, sigma * one, rtol=1e-12)
-    assert one.any()
-    assert len(start) == 3
-
-
-@both_rankers
 def test_hidden_layer_sizes_may_be_given_in_any_form(ranker):
     expected = model(fitted(ranker, hidden_layer_sizes=(4, 3)))
     for sizes in ([4, 3], np.array([4, 3]), (np.int64(4), np.int32(3))):

@@ -132,7 +132,7 @@ def test_a_file_of_an_older_version_loads_in_silence(number):
 def test_skops_too_says_that_a_file_is_newer(monkeypatch):
     io = pytest.importorskip("skops.io")
     with monkeypatch.context() as patch:
-        patch.setattr("sklearn_ltr.rankers._versions.VERSION", "7.0.0")
+        patch.setattr("sklearn_ltr.estimators.state.VERSION", "7.0.0")
         saved = io.dumps(fitted("trees"))
     with pytest.warns(NewerVersionWarning, match="7.0.0"):
         io.loads(saved, trusted=io.get_untrusted_types(data=saved))

@@ -70,7 +70,9 @@ def read_record(ranker: Any) -> TrainingRecord:
 
 def read_boosted(ranker: Any) -> TrainingRecord:
     """Read a ranker of trees: values before the first tree and after each."""
-    train, validation = ranker.train_score_, ranker.validation_score_
+    by_cost = ranker.metric is None
+    train = ranker.loss_curve_ if by_cost else ranker.train_score_
+    validation = ranker.validation_score_
     if len(train) == len(validation) == 0:
         raise ValueError(
             f"{type(ranker).__name__} has recorded no scores of its training: give fit "
@@ -81,7 +83,7 @@ def read_boosted(ranker: Any) -> TrainingRecord:
     return TrainingRecord(
         known(train),
         known(validation),
-        measure,
+        COST if by_cost else measure,
         measure,
         first_step=0,
         step_name="tree",

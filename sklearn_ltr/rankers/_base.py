@@ -3,33 +3,25 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted
 
-from sklearn_ltr.learners.tables import Table
+from sklearn_ltr.estimators.base import Model
 from sklearn_ltr.metrics import NDCG, Metric, get_metric, rank_scores
 from sklearn_ltr.queries import check_grades, check_sample_weight
-from sklearn_ltr.rankers._callbacks import CallbackSupportMixin
 from sklearn_ltr.rankers._data import GradedLists, read_queries
-from sklearn_ltr.rankers._table import read_table
-from sklearn_ltr.rankers._versions import VersionedState
 
 
-class BaseRanker(VersionedState, CallbackSupportMixin, BaseEstimator):
+class BaseRanker(Model):
     """A ranker: `predict` gives scores, and the higher is ranked first."""
 
     metric: str | Metric | None
     scoring: str | Metric | None
-    early_stopping: bool | str
+    early_stopping: bool | Literal["auto"]
     validation_fraction: float
-    _seed: int
 
     # requested from the start: metadata routing needs no further call
     __metadata_request__fit: ClassVar[dict[str, bool]] = {
@@ -42,39 +34,14 @@ class BaseRanker(VersionedState, CallbackSupportMixin, BaseEstimator):
     __metadata_request__score: ClassVar[dict[str, bool]] = {"groups": True}
 
     def __sklearn_tags__(self) -> Tags:
-        """Return the tags: a "ranker", which requires y."""
+        """Return the tags: a "ranker"."""
         tags = super().__sklearn_tags__()
         tags.estimator_type = "ranker"
-        tags.target_tags.required = True
-        tags.input_tags.sparse = True
         return tags
 
     @abstractmethod
-    def _scores(self, X: Table) -> NDArray[np.float64]:
-        """Return the scores of a checked table."""
-
     def predict(self, X: Any) -> NDArray[np.float64]:
-        """Score documents; scores are comparable within a query.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_documents, n_features)
-            Real and finite, or NaN where the ranker takes missing values.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_documents,), float64
-            Higher is ranked first.
-
-        Raises
-        ------
-        NotFittedError
-            Before `fit`.
-        ValueError
-            If X has other columns than at `fit`, or an infinite value.
-        """
-        check_is_fitted(self)
-        return self._scores(self._read_table(X))
+        """Score documents; scores are comparable within a query."""
 
     def rank(self, X: Any, *, groups: Any = None) -> NDArray[np.int64]:
         """Rank documents within their queries.
@@ -166,19 +133,3 @@ class BaseRanker(VersionedState, CallbackSupportMixin, BaseEstimator):
     def _learned_metric(self, level: int | None) -> Metric | None:
         """Return what multiplies the force, at a cutoff of `level` at least."""
         return None if self.metric is None else get_metric(self.metric).deepened(level)
-
-    def _read_table(self, X: Any, *, reset: bool = False, name: str = "X") -> Table:
-        """Check a table; with `reset`, remember its columns."""
-        return read_table(self, X, reset=reset, name=name)
-
-
-@contextmanager
-def unchanged_on_failure(estimator: BaseEstimator) -> Iterator[None]:
-    """Undo every change of the attributes if the block raises, Ctrl-C included."""
-    before = dict(vars(estimator))
-    try:
-        yield
-    except BaseException:
-        vars(estimator).clear()
-        vars(estimator).update(before)
-        raise

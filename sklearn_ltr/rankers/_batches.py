@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from sklearn_ltr.lambdas import (
     LambdaGradient,
-    pair_costs,
     preference_cost,
     pull_together,
     push_preferences,
@@ -87,50 +86,6 @@ class ListBatches:
             lambdas.query_weight,
             lambdas.gradient,
         )
-
-
-class PairCost:
-    """RankNet's cost of lists: the mean over pairs, weighted like their queries."""
-
-    name = "cost"
-    higher_is_better = False
-
-    def __init__(self, batches: ListBatches) -> None:
-        lists = batches.lists
-        query = np.repeat(np.arange(lists.n_queries), np.diff(lists.offsets))
-        self._batches = batches
-        self._order = np.lexsort((-lists.grades, query))  # from high grade to low
-        self._grades = lists.grades[self._order]
-        self._costs = np.empty(lists.n_queries)
-        n_pairs = pairs_of_lists(lists.offsets, query, self._grades, batches.tied_pairs)
-        self._n_pairs = float(n_pairs @ lists.weights)
-
-    def value(self) -> float:
-        """Cost of the scores of the last epoch."""
-        lists, batches = self._batches.lists, self._batches
-        pair_costs(
-            batches.scores[self._order],
-            self._grades,
-            lists.offsets,
-            batches.lambdas.sigma,
-            batches.tied_pairs,
-            self._costs,
-        )
-        return float(self._costs @ lists.weights) / self._n_pairs
-
-
-def pairs_of_lists(
-    offsets: IntArray, query: IntArray, grades: FloatArray, tied_pairs: bool
-) -> FloatArray:
-    """Return the number of pairs of each query; its grades are in descending order."""
-    sizes = np.diff(offsets).astype(np.float64)
-    n_pairs = sizes * (sizes - 1) / 2
-    if not tied_pairs:
-        new = (np.diff(query, prepend=-1) != 0) | (np.diff(grades, prepend=-1) != 0)
-        starts = np.flatnonzero(new)
-        equal = np.diff(np.append(starts, len(grades))).astype(np.float64)
-        np.subtract.at(n_pairs, query[starts], equal * (equal - 1) / 2)
-    return n_pairs
 
 
 class PreferenceBatches:

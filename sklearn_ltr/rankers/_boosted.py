@@ -1,268 +1,190 @@
-"""How a ranker of boosted trees is fitted: lambdas in, trees out, scores watched."""
+"""A ranker of boosted trees: F_0 of its documents, and the lambdas of their scores."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import partial
-from numbers import Integral
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_ltr._compile import Team, effective_threads
+from sklearn_ltr._compile import Team
+from sklearn_ltr.estimators.boosted import BoostedTrees, Rows, Watch
+from sklearn_ltr.estimators.callbacks import FitTasks
 from sklearn_ltr.lambdas import LambdaGradient
-from sklearn_ltr.learners.boosting import Boosting
-from sklearn_ltr.learners.tables import Table
-from sklearn_ltr.learners.trees.binning import BinMapper
-from sklearn_ltr.learners.trees.predicting import TreeEnsemble, add_binned
-from sklearn_ltr.learners.trees.state import GrownTree, Limits
+from sklearn_ltr.learners.boosting import Derivatives
 from sklearn_ltr.rankers._base import BaseRanker
-from sklearn_ltr.rankers._callbacks import FitTasks
 from sklearn_ltr.rankers._data import GradedLists, nothing_moves
-from sklearn_ltr.rankers._stopping import Progress, ScoredLists, history
+from sklearn_ltr.rankers._initial import check_base_scores, fitted_base_model
+from sklearn_ltr.rankers._scored import LearnedLists, PairCost, ScoredLists
+
+FloatArray = NDArray[np.float64]
 
 
-class BoostedRanker(BaseRanker):
-    """A ranker whose scores are a sum of regression trees."""
+class BoostedRanker(BoostedTrees, BaseRanker):
+    """A ranker whose scores are those of a base model plus a sum of trees."""
 
     sigma: float
-    n_estimators: int
-    learning_rate: float
-    max_leaf_nodes: int
-    max_depth: int | None
-    min_samples_leaf: int
-    l2_regularization: float
-    max_bins: int
-    max_features: float
-    subsample: float
-    split_gain: str
-    split_noise: float
     truncation_level: int | None
     distance_normalization: bool
     query_normalization: bool
-    n_iter_no_change: int
-    tol: float
-    verbose: int
-    n_jobs: int | None
+    early_stopping: bool | Literal["auto"]
+    init: Any
 
-    ensemble_: TreeEnsemble
-    n_iter_: int
-    train_score_: NDArray[np.float64]
-    validation_score_: NDArray[np.float64]
-    _mapper: BinMapper
+    init_: Any
+    loss_curve_: FloatArray
+    _on_init_score: bool
 
-    def __sklearn_tags__(self) -> Tags:
-        """Return the tags: missing values are welcome."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
+    __metadata_request__fit: ClassVar[dict[str, bool]] = {
+        "init_score": True,
+        "init_score_val": True,
+    }
+    __metadata_request__predict: ClassVar[dict[str, bool]] = {"init_score": True}
 
-    def staged_predict(self, X: Any) -> Iterator[NDArray[np.float64]]:
+    @property
+    def _train_curve(self) -> str:
+        return "loss_curve_" if self.metric is None else super()._train_curve
+
+    def predict(self, X: Any, *, init_score: Any = None) -> FloatArray:
+        """Score documents; scores are comparable within a query.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_documents, n_features)
+            Real and finite, or NaN.
+        init_score : array-like of shape (n_documents,), default=None
+            F_0 of each document, if `fit` was given the `init_score` of its own.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_documents,), float64
+            Higher is ranked first: F_0 and the sum of the trees.
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit`.
+        ValueError
+            If X has other columns than at `fit`, or an infinite value, or if
+            `init_score` was given to one of `fit` and `predict` only.
+        """
+        check_is_fitted(self)
+        table = self._read_table(X)
+        return self._add_trees(table, self._base(X, table.shape[0], init_score))
+
+    def staged_predict(self, X: Any, *, init_score: Any = None) -> Iterator[FloatArray]:
         """Score documents after each tree.
 
         Parameters
         ----------
-        X : array-like of shape (n_documents, n_features)
+        X, init_score : array-likes
+            As for `predict`.
 
         Yields
         ------
         scores : ndarray of shape (n_documents,), float64
-            Of the first 1, 2, ..., `n_iter_` trees.
+            Of the first 1, 2, ..., `n_iter_` trees, and F_0.
         """
         check_is_fitted(self)
         table = self._read_table(X)
-        yield from self.ensemble_.staged_predict(table)
+        base = self._base(X, table.shape[0], init_score)
+        yield from self.ensemble_.staged_predict(table, base)
 
-    @property
-    def feature_importances_(self) -> NDArray[np.float64]:
-        """Share of each column in the gain of all splits, (n_features,) float64."""
-        check_is_fitted(self)
-        gains = self.ensemble_.gain_by_feature(self.n_features_in_)
-        total = gains.sum()
-        return gains / total if total > 0 else gains
+    def _begin(
+        self, X: Any, y: Any, groups: Any, sample_weight: Any, init_score: Any
+    ) -> None:
+        """Forget an earlier fit, and make sure of F_0."""
+        if self.init is not None and init_score is not None:
+            raise ValueError("give init, a model, or init_score, its scores, not both")
+        self._on_init_score = init_score is not None
+        self.__dict__.pop("loss_curve_", None)
+        self.init_ = None
+        if self.init is not None:
+            metadata = {"groups": groups, "sample_weight": sample_weight}
+            self.init_ = fitted_base_model(self.init, X, y, **metadata)
 
-    def _boost(
+    def _base(
+        self, X: Any, n_rows: int, init_score: Any, suffix: str = ""
+    ) -> FloatArray:
+        """Return F_0 of the rows of X."""
+        name = f"init_score{suffix}"
+        if self._on_init_score != (init_score is not None):
+            had, has = ("", "no ") if self._on_init_score else ("no ", "an ")
+            raise ValueError(
+                f"fit was given {had}init_score, and here is {has}{name}: trees that "
+                "were grown on top of scores need those of every document"
+            )
+        if self.init_ is not None:
+            return check_base_scores(
+                self.init_.predict(X), n_rows, "what init predicts"
+            )
+        if init_score is not None:
+            return check_base_scores(init_score, n_rows, name)
+        return np.zeros(n_rows)
+
+    def _boost_lists(
         self,
         lists: GradedLists,
         held_out: GradedLists | None,
+        base: FloatArray,
+        base_val: FloatArray,
         team: Team,
         tasks: FitTasks,
-        *,
         grow_on: bool,
     ) -> None:
-        """Grow trees until there are enough of them, or they no longer help."""
+        """Learn from the lists that have pairs, and look at those held out."""
         learned = lists.take(lists.has_pairs)
-        if not grow_on:
-            self._mapper = BinMapper.fit(
-                learned.X, learned.rows, self.max_bins, self._seed, team
-            )
-            self.ensemble_ = TreeEnsemble.empty()
-            self.train_score_ = self.validation_score_ = np.empty(0)
-        n_old = len(self.ensemble_)
-        scores = self._scores(learned.X)[learned.rows]
-        train, validation = self._scored(lists, held_out)
-        progress = self._progress(train, validation)
-        follow = self._follower(train, validation, lists, held_out, scores, team)
-        lambdas = self._lambdas(learned, team)
-        boosting = self._boosting(n_features=len(self._mapper.edges))
-        grown = boosting.trees(
-            self._mapper.transform(learned.X, learned.rows, team),
-            self._mapper.n_bins,
-            lambdas,
-            self._query_sampler(learned.offsets),
-            scores,
-            n_old,
-            self.n_estimators,
+        self._boost(
+            Rows(learned.X, learned.rows, base[learned.rows]),
+            self._derivatives(learned, team),
+            learned.offsets,
+            self._watch(lists, learned, held_out, base_val),
             team,
-        )
-        trees: list[GrownTree] = []
-        progress.record(n_old)
-        for tree in grown:
-            if n_old + len(trees) == 0 and not lambdas.gradient.any():
-                raise ValueError(nothing_moves(self.metric))
-            trees.append(tree)
-            follow(tree)
-            at_an_end = progress.record(n_old + len(trees))
-            if tasks.end_step(partial(self._with, trees), last=at_an_end):
-                break
-        self._keep(trees, progress)
-
-    def _with(self, trees: list[GrownTree]) -> dict[str, Any]:
-        """Return the fitted attributes of the model with these trees added."""
-        more = TreeEnsemble.from_grown(trees, self._mapper, self.learning_rate)
-        ensemble = self.ensemble_ + more
-        return {"ensemble_": ensemble, "n_iter_": len(ensemble)}
-
-    def _scored(
-        self, lists: GradedLists, held_out: GradedLists | None
-    ) -> tuple[ScoredLists | None, ScoredLists | None]:
-        """Prepare what is scored after each tree."""
-        metric = self._stopping_metric()
-        watched = held_out is not None or self.verbose > 0
-        return (
-            ScoredLists(lists, metric) if watched else None,
-            None if held_out is None else ScoredLists(held_out, metric),
+            tasks,
+            grow_on=grow_on,
         )
 
-    def _progress(
-        self, train: ScoredLists | None, validation: ScoredLists | None
-    ) -> Progress:
-        """Begin with the history so far."""
-        n_old = len(self.ensemble_)
-        before = (
-            history(self.train_score_, n_old),
-            history(self.validation_score_, n_old),
-        )
-        return Progress(
-            train,
-            validation,
-            self.n_iter_no_change,
-            self.tol,
-            self.verbose,
-            train_values=[] if train is None else before[0],
-            validation_values=[] if validation is None else before[1],
-        )
-
-    def _follower(
-        self,
-        train: ScoredLists | None,
-        validation: ScoredLists | None,
-        lists: GradedLists,
-        held_out: GradedLists | None,
-        scores: NDArray[np.float64],
-        team: Team,
-    ) -> Callable[[GrownTree], None]:
-        """Return what brings the watched scores up to date after each tree."""
-        known = np.repeat(lists.has_pairs, np.diff(lists.offsets))
-        if train is not None:
-            train.scores[known] = scores
-        if held_out is not None and validation is not None:
-            codes = self._mapper.transform(held_out.X, held_out.rows, team)
-            rows = np.arange(len(held_out.rows), dtype=np.int32)
-            validation.scores += self._scores(held_out.X)[held_out.rows]
-
-        def follow(tree: GrownTree) -> None:
-            if train is not None:
-                train.scores[known] = scores
-            if validation is not None:
-                values = np.zeros(len(rows))
-                add_binned(codes, rows, tree, values)
-                validation.scores += self.learning_rate * values
-
-        return follow
-
-    def _keep(self, trees: list[GrownTree], progress: Progress) -> None:
-        """Set the fitted attributes: the trees up to the best one."""
-        ensemble = self.ensemble_
-        if trees:
-            ensemble += TreeEnsemble.from_grown(trees, self._mapper, self.learning_rate)
-        n_kept = len(ensemble)
-        if progress.validation is not None:
-            n_kept = max(1, progress.best)
-        self.ensemble_ = ensemble.part(0, n_kept)
-        self.n_iter_ = n_kept
-        self.train_score_ = np.array(progress.train_values)
-        self.validation_score_ = np.array(progress.validation_values)
-
-    def _boosting(self, n_features: int) -> Boosting:
-        """Translate the parameters for the boosting room."""
-        drawn = self.max_features
-        if not isinstance(drawn, Integral):
-            drawn = max(1, int(drawn * n_features))
-        if drawn > n_features:
-            raise ValueError(
-                f"max_features={drawn} is more than the {n_features} columns of X"
-            )
-        return Boosting(
-            learning_rate=self.learning_rate,
-            limits=Limits(
-                self.max_leaf_nodes,
-                2**31 if self.max_depth is None else self.max_depth,
-                self.min_samples_leaf,
-                float(self.l2_regularization),
-            ),
-            second_order=self.split_gain == "second_order",
-            n_split_features=int(drawn),
-            split_noise=float(self.split_noise),
-            seed=self._seed,
-        )
-
-    def _lambdas(self, lists: GradedLists, team: Team) -> LambdaGradient:
-        """Prepare the gradient, with the metric at a deeper cutoff than a small one."""
-        return LambdaGradient(
-            lists.grades,
-            lists.offsets,
+    def _derivatives(self, learned: GradedLists, team: Team) -> Derivatives:
+        """Prepare the lambdas and hessians of scores."""
+        lambdas = LambdaGradient(
+            learned.grades,
+            learned.offsets,
             self._learned_metric(self.truncation_level),
             float(self.sigma),
-            labels=lists.labels,
-            query_weight=lists.weights,
+            labels=learned.labels,
+            query_weight=learned.weights,
             distance_normalization=self.distance_normalization,
             query_normalization=self.query_normalization,
             team=team,
         )
+        never_moved = True
 
-    def _query_sampler(
-        self, offsets: NDArray[np.int64]
-    ) -> Callable[[int], NDArray[np.int32]]:
-        """Return what turns the number of a tree into the documents it learns from."""
-        n_queries = len(offsets) - 1
-        n_drawn = max(1, round(self.subsample * n_queries))
-        documents = np.arange(offsets[-1], dtype=np.int32)
+        def derivatives(scores: FloatArray) -> tuple[FloatArray, FloatArray]:
+            nonlocal never_moved
+            gradient, hessian = lambdas(scores)
+            if never_moved and not gradient.any():
+                raise ValueError(nothing_moves(self.metric))
+            never_moved = False
+            return gradient, hessian
 
-        def rows_of_tree(number: int) -> NDArray[np.int32]:
-            if n_drawn == n_queries:
-                return documents
-            rng = np.random.default_rng([self._seed, number, 1])
-            drawn = np.zeros(n_queries, dtype=np.bool_)
-            drawn[rng.permutation(n_queries)[:n_drawn]] = True
-            return documents[np.repeat(drawn, np.diff(offsets))]
+        return derivatives
 
-        return rows_of_tree
-
-    def _scores(self, X: Table) -> NDArray[np.float64]:
-        work = X.shape[0] * len(self.ensemble_)
-        with Team(effective_threads(self.n_jobs, work)) as team:
-            return self.ensemble_.predict(X, team)
+    def _watch(
+        self,
+        lists: GradedLists,
+        learned: GradedLists,
+        held_out: GradedLists | None,
+        base_val: FloatArray,
+    ) -> Watch:
+        """Prepare what is measured after each tree."""
+        metric = self._stopping_metric()
+        train: PairCost | LearnedLists | None = None
+        if self.metric is None:
+            train = PairCost(learned, float(self.sigma), tied_pairs=False)
+        elif held_out is not None or self.verbose > 0:
+            train = LearnedLists(lists, metric)
+        if held_out is None:
+            return Watch(train, None, None)
+        rows = Rows(held_out.X, held_out.rows, base_val[held_out.rows])
+        return Watch(train, ScoredLists(held_out, metric), rows)

@@ -10,8 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr._compile import Team, effective_threads
+from sklearn_ltr.estimators.callbacks import FitTasks
+from sklearn_ltr.estimators.progress import Progress, Scored
+from sklearn_ltr.estimators.table import refuse_values
 from sklearn_ltr.lambdas import LambdaGradient
 from sklearn_ltr.learners.network import (
     MultilayerPerceptron,
@@ -20,16 +24,14 @@ from sklearn_ltr.learners.network import (
     predict,
 )
 from sklearn_ltr.learners.tables import Table, dense_rows
-from sklearn_ltr.rankers._batches import ListBatches, PairCost
-from sklearn_ltr.rankers._callbacks import FitTasks
+from sklearn_ltr.rankers._batches import ListBatches
 from sklearn_ltr.rankers._data import (
     GradedLists,
     calls_above_package,
     nothing_moves,
 )
 from sklearn_ltr.rankers._network_parameters import NetworkParameters
-from sklearn_ltr.rankers._stopping import Progress, Scored, ScoredLists
-from sklearn_ltr.rankers._table import refuse_values
+from sklearn_ltr.rankers._scored import PairCost, ScoredLists
 from sklearn_ltr.rankers._training import (
     ROWS_LOOKED_AT,
     Batches,
@@ -66,10 +68,13 @@ class NetworkRanker(NetworkParameters):
         return self.metric is None or adaptive
 
     def _training_measure(self, batches: ListBatches) -> Scored:
+        lists = batches.lists
+        measure: PairCost | ScoredLists
         if self.metric is None:
-            return PairCost(batches)
-        measure = ScoredLists(batches.lists, self._reported_metric())
-        measure.scores = batches.scores
+            measure = PairCost(lists, float(self.sigma), self.tied_pairs)
+        else:
+            measure = ScoredLists(lists, self._reported_metric())
+        measure.take(batches.scores)
         return measure
 
     def _begin(self, keep: bool) -> bool:
@@ -100,10 +105,32 @@ class NetworkRanker(NetworkParameters):
         refuse_values(single, f"{name} in single precision", allow_nan=False)
         return single
 
-    def _scores(self, X: Table) -> NDArray[np.float64]:
-        with Team(effective_threads(self.n_jobs, X.size)) as team:
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Score documents; scores are comparable within a query.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_documents, n_features)
+            Real and finite.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_documents,), float64
+            Higher is ranked first.
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit`.
+        ValueError
+            If X has other columns than at `fit`, or a value that is not finite or far
+            beyond those that the network has learned from.
+        """
+        check_is_fitted(self)
+        table = self._read_table(X)
+        with Team(effective_threads(self.n_jobs, table.size)) as team:
             try:
-                return predict(self.network_, X, team)
+                return predict(self.network_, table, team)
             except FloatingPointError:
                 raise ValueError(
                     "the scores of X are not finite numbers: X holds values far beyond "

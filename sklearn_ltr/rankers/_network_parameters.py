@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.utils import check_scalar
 
-from sklearn_ltr.learners.network import SGD, Adam, Network, Optimizer
-from sklearn_ltr.metrics import Metric, get_metric
-from sklearn_ltr.rankers._base import BaseRanker
-from sklearn_ltr.rankers._parameters import (
+from sklearn_ltr.estimators.parameters import (
     Range,
     at_least,
     check_choice,
@@ -21,9 +18,11 @@ from sklearn_ltr.rankers._parameters import (
     check_ranges,
     not_negative,
     positive,
+    with_parameters_of,
 )
-
-T = TypeVar("T")
+from sklearn_ltr.learners.network import SGD, Adam, Network, Optimizer
+from sklearn_ltr.metrics import Metric, get_metric
+from sklearn_ltr.rankers._base import BaseRanker
 
 RANGES = (
     positive("sigma"),
@@ -184,11 +183,4 @@ class NetworkParameters(BaseRanker):
         )
 
 
-def with_network_parameters(ranker: type[T]) -> type[T]:
-    """Write the parameters of every network into the docstring of a ranker."""
-    if ranker.__doc__ and NetworkParameters.__doc__:  # python -OO has none
-        _, _, shared = NetworkParameters.__doc__.partition("----------\n")
-        ranker.__doc__ = ranker.__doc__.replace(
-            "    {network parameters}\n", shared.rstrip() + "\n"
-        )
-    return ranker
+with_network_parameters = with_parameters_of(NetworkParameters, "{network parameters}")

@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._compile import Team, one_blas_thread
+from sklearn_ltr.estimators.callbacks import FitTasks
+from sklearn_ltr.estimators.progress import Progress
 from sklearn_ltr.learners.network import Batch, Network, Optimizer, descend, predict
 from sklearn_ltr.learners.tables import Table
 from sklearn_ltr.metrics import Metric
-from sklearn_ltr.rankers._callbacks import FitTasks
 from sklearn_ltr.rankers._data import GradedLists
-from sklearn_ltr.rankers._stopping import Progress, ScoredLists
+from sklearn_ltr.rankers._scored import ScoredLists
 
 # Where sigma |s| exceeds it, two neighbours among single precision numbers are further
 # apart than the sigmoid is wide.
@@ -44,7 +45,7 @@ class HeldOut(ScoredLists):
 
     def score_with(self, network: Network, team: Team) -> None:
         """Bring the scores up to date; a FloatingPointError if one is not finite."""
-        self.scores = predict(network, self._table, team)
+        self.take(predict(network, self._table, team))
 
 
 @dataclass

@@ -2,45 +2,34 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
-from typing import Any, Literal
+from dataclasses import dataclass, field
+from typing import Any, Self
 
 from sklearn.utils import check_random_state
 
 from sklearn_ltr._compile import Team, effective_threads
-from sklearn_ltr.metrics import Metric
-from sklearn_ltr.rankers._base import unchanged_on_failure
-from sklearn_ltr.rankers._boosted import BoostedRanker
-from sklearn_ltr.rankers._callbacks import FitTasks, with_callbacks
-from sklearn_ltr.rankers._parameters import (
-    Range,
+from sklearn_ltr.estimators.callbacks import FitTasks, with_callbacks
+from sklearn_ltr.estimators.parameters import (
     at_least,
     check_choice,
-    check_n_jobs,
     check_ranges,
-    not_negative,
     positive,
+    with_parameters_of,
 )
+from sklearn_ltr.estimators.state import unchanged_on_failure
+from sklearn_ltr.estimators.tree_parameters import TreeParameters
+from sklearn_ltr.metrics import Metric
+from sklearn_ltr.rankers._boosted import BoostedRanker
 
-RANGES = (
-    positive("sigma"),
-    at_least("n_estimators", 1),
-    positive("learning_rate"),
-    at_least("max_leaf_nodes", 2),
-    at_least("max_depth", 1, optional=True),
-    at_least("min_samples_leaf", 1),
-    not_negative("l2_regularization"),
-    Range("max_bins", Integral, 2, 255, "both"),
-    Range("subsample", Real, 0, 1, "right"),
-    not_negative("split_noise"),
-    at_least("truncation_level", 1, optional=True),
-    Range("validation_fraction", Real, 0, 1, "neither"),
-    at_least("n_iter_no_change", 1),
-    not_negative("tol"),
-    at_least("verbose", 0),
+
+@with_parameters_of(
+    TreeParameters,
+    "{tree parameters}",
+    drawn="queries",
+    split_gain="second_order",
+    split_noise="0.5",
 )
-
-
+@dataclass(eq=False, repr=False)
 class LambdaMARTRanker(BoostedRanker):
     r"""LambdaMART: gradient boosted trees that learn from lambdas.
 
@@ -54,6 +43,9 @@ class LambdaMARTRanker(BoostedRanker):
         \gamma = - \frac{\sum_{i \in R} \partial C / \partial s_i}
         {\sum_{i \in R} \partial^2 C / \partial s_i^2}, \qquad
         F_m(x) = F_{m-1}(x) + \eta \gamma.
+
+    Queries whose grades are all equal have no pairs: nothing is learned from them, and
+    `min_samples_leaf` does not count their documents.
 
     The report's own algorithm, to the letter, is ``split_gain="least_squares",
     split_noise=0, truncation_level=None, distance_normalization=False,
@@ -69,36 +61,7 @@ class LambdaMARTRanker(BoostedRanker):
         errors alone, RankNet on trees; NDCG@10 is reported then.
     sigma : float > 0, default=1.0
         Steepness of the sigmoid.  With ``l2_regularization=0`` it only scales the
-        scores by 1 / sigma.
-    n_estimators : int >= 1, default=100
-        Number of trees, at the most.
-    learning_rate : float > 0, default=0.1
-        The report's eta: what a tree's step is multiplied by.
-    max_leaf_nodes : int >= 2, default=31
-        Leaves of a tree; the report's L.  The leaf whose split gains most is split
-        first.
-    max_depth : int >= 1 or None, default=None
-        Splits between the root and a leaf; None: no limit.
-    min_samples_leaf : int >= 1, default=20
-        Documents of a leaf, at least, exactly counted.  Documents of queries whose
-        grades are all equal have no pairs and are not counted.
-    l2_regularization : float >= 0, default=0.0
-        Added to the sum of hessians of a leaf, in its value and, with second-order
-        splits, in the gain.
-    max_bins : int in [2, 255], default=255
-        Quantile bins of a column; missing values have one more.
-    max_features : float in (0, 1] or int >= 1, default=1.0
-        Columns drawn for each tree: a share or a number of them.
-    subsample : float in (0, 1], default=1.0
-        Share of the queries drawn for each tree; whole queries, without replacement.
-    split_gain : {"second_order", "least_squares"}, default="second_order"
-        A split is good if it lowers the cost's second-order expansion most; or, as in
-        the report (equation 11), if it leaves the smallest squared error of a tree that
-        models the gradients.
-    split_noise : float >= 0, default=0.5
-        Standard deviation of the logarithm of a random factor, by which a column's best
-        gain is multiplied before the columns are compared at a node.  It regularises:
-        weaker columns get their turn.  0: none.
+        scores by 1 / sigma (section 7 of the report), those of `init` left aside.
     truncation_level : int >= 1 or None, default=30
         Learn from the metric at this cutoff if the metric's own is smaller: a deeper
         list has more pairs to learn from.  None: from the metric as it is.
@@ -107,29 +70,16 @@ class LambdaMARTRanker(BoostedRanker):
     query_normalization : bool, default=True
         Multiply the lambdas of a query by ``log2(1 + S) / S``, with S their absolute
         sum, so that long lists do not drown short ones.
-    early_stopping : bool or "auto", default="auto"
-        Stop when the validation score has not improved for `n_iter_no_change` trees,
-        and keep the trees up to the best.  "auto": if `X_val` is given to `fit`.
-        False: `X_val` is checked, but not looked at.
-    validation_fraction : float in (0, 1), default=0.1
-        Share of the queries held out for early stopping without `X_val`.
-    n_iter_no_change : int >= 1, default=20
-        Trees to wait for a better validation score.
-    tol : float >= 0, default=0.0
-        By how much a score must be better to count as such.
     scoring : str, Metric or None, default=None
         What early stopping looks at; None: `metric`.
-    warm_start : bool, default=False
-        Keep the trees of the last `fit` and add to them, up to `n_estimators`.
-    random_state : int, RandomState instance or None, default=None
-        Draws the noise of the splits, the columns and queries of each tree, held-out
-        queries, and the rows for bins (above 200,000).  Only an integer makes two fits
-        the same.
-    verbose : int, default=0
-        Print the scores of every `verbose`-th tree.
-    n_jobs : int or None, default=None
-        Threads.  None: as many as the data are worth and this process may use.  The
-        model is the same, bit for bit, for any number.
+    init : estimator or None, default=None
+        The base model F_0, on top of which trees are added: a ranker, a regressor, or a
+        Pipeline that ends in one.  One that is fitted is used as it is (model
+        adaptation); of one that is not, a clone is fitted first, on the same data.  In
+        a search, which clones, wrap a fitted one in
+        :class:`sklearn.frozen.FrozenEstimator`.  None: F_0 = 0, or the `init_score`
+        given to `fit`.
+    {tree parameters}
 
     Attributes
     ----------
@@ -137,10 +87,15 @@ class LambdaMARTRanker(BoostedRanker):
         The trees, as arrays.
     n_iter_ : int
         Number of trees kept.
+    init_ : estimator or None
+        The fitted base model.
     train_score_, validation_score_ : ndarrays of shape (n_trees + 1,), float64
         Score before the first tree and after each, those dropped by early stopping
         included; empty where nothing was scored (`train_score_` without early stopping
         and with ``verbose=0``; `validation_score_` without early stopping).
+    loss_curve_ : ndarray of shape (n_trees + 1,), float64
+        With ``metric=None`` only, and in place of `train_score_`: RankNet's cost, the
+        mean over the pairs of the training queries.
     feature_importances_ : ndarray of shape (n_features,), float64
         Share of each column in the gain of all splits; they sum to 1.
     n_features_in_ : int
@@ -164,60 +119,14 @@ class LambdaMARTRanker(BoostedRanker):
     array([3, 1, 2, 2, 3, 1])
     """
 
-    def __init__(
-        self,
-        metric: str | Metric | None = "ndcg@10",
-        *,
-        sigma: float = 1.0,
-        n_estimators: int = 100,
-        learning_rate: float = 0.1,
-        max_leaf_nodes: int = 31,
-        max_depth: int | None = None,
-        min_samples_leaf: int = 20,
-        l2_regularization: float = 0.0,
-        max_bins: int = 255,
-        max_features: float = 1.0,
-        subsample: float = 1.0,
-        split_gain: Literal["second_order", "least_squares"] = "second_order",
-        split_noise: float = 0.5,
-        truncation_level: int | None = 30,
-        distance_normalization: bool = True,
-        query_normalization: bool = True,
-        early_stopping: bool | Literal["auto"] = "auto",
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 20,
-        tol: float = 0.0,
-        scoring: str | Metric | None = None,
-        warm_start: bool = False,
-        random_state: Any = None,
-        verbose: int = 0,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.metric = metric
-        self.sigma = sigma
-        self.n_estimators = n_estimators
-        self.learning_rate = learning_rate
-        self.max_leaf_nodes = max_leaf_nodes
-        self.max_depth = max_depth
-        self.min_samples_leaf = min_samples_leaf
-        self.l2_regularization = l2_regularization
-        self.max_bins = max_bins
-        self.max_features = max_features
-        self.subsample = subsample
-        self.split_gain = split_gain
-        self.split_noise = split_noise
-        self.truncation_level = truncation_level
-        self.distance_normalization = distance_normalization
-        self.query_normalization = query_normalization
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.tol = tol
-        self.scoring = scoring
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.verbose = verbose
-        self.n_jobs = n_jobs
+    metric: str | Metric | None = "ndcg@10"
+    sigma: float = field(default=1.0, kw_only=True)
+    truncation_level: int | None = field(default=30, kw_only=True)
+    distance_normalization: bool = field(default=True, kw_only=True)
+    query_normalization: bool = field(default=True, kw_only=True)
+    scoring: str | Metric | None = field(default=None, kw_only=True)
+    init: Any = field(default=None, kw_only=True)
+    split_noise: float = field(default=0.5, kw_only=True)
 
     @with_callbacks
     def fit(
@@ -227,11 +136,13 @@ class LambdaMARTRanker(BoostedRanker):
         *,
         groups: Any = None,
         sample_weight: Any = None,
+        init_score: Any = None,
         X_val: Any = None,
         y_val: Any = None,
         groups_val: Any = None,
         sample_weight_val: Any = None,
-    ) -> LambdaMARTRanker:
+        init_score_val: Any = None,
+    ) -> Self:
         """Learn to rank.
 
         Parameters
@@ -246,7 +157,11 @@ class LambdaMARTRanker(BoostedRanker):
             it all are taken for one query, with a :class:`MissingGroupsWarning`.
         sample_weight : array-like of shape (n_documents,), default=None
             Weight of a query, constant within it.
-        X_val, y_val, groups_val, sample_weight_val : array-likes, default=None
+        init_score : array-like of shape (n_documents,), default=None
+            F_0 of each document, in place of the model `init`: scores computed
+            elsewhere.  `predict` needs them for its documents then.
+        X_val, y_val, groups_val, sample_weight_val, init_score_val : array-likes, \
+default=None
             The same for the documents that early stopping looks at.
 
         Returns
@@ -284,21 +199,24 @@ class LambdaMARTRanker(BoostedRanker):
                 self._seed = int(check_random_state(self.random_state).randint(2**31))
             lists = self._read_lists(X, y, groups, sample_weight, reset=not grow_on)
             held_out = self._read_held_out(X_val, y_val, groups_val, sample_weight_val)
+            if not grow_on:
+                self._begin(X, y, groups, sample_weight, init_score)
+            base = base_val = self._base(X, len(lists.rows), init_score)
+            if held_out is not None:
+                n_val = len(held_out.rows)
+                base_val = self._base(X_val, n_val, init_score_val, "_val")
             lists, held_out = self._hold_out(lists, held_out)
             lists.check_that_there_is_something_to_learn()
             with Team(effective_threads(self.n_jobs, lists.X.size)) as team:
-                self._boost(lists, held_out, team, tasks, grow_on=grow_on)
+                self._boost_lists(lists, held_out, base, base_val, team, tasks, grow_on)
         tasks.end()
         return self
 
     def _check_parameters(self) -> None:
         """Raise an error that names the parameter if one is out of its range."""
-        check_ranges(self, RANGES)
-        whole = isinstance(self.max_features, Integral)
-        share = Range("max_features", Real, 0, 1, "right")
-        check_ranges(self, [at_least("max_features", 1) if whole else share])
-        check_choice(self, "split_gain", ("second_order", "least_squares"))
-        check_choice(self, "early_stopping", (True, False, "auto"))
-        for flag in ("distance_normalization", "query_normalization", "warm_start"):
+        super()._check_parameters()
+        check_ranges(
+            self, [positive("sigma"), at_least("truncation_level", 1, optional=True)]
+        )
+        for flag in ("distance_normalization", "query_normalization"):
             check_choice(self, flag, (True, False))
-        check_n_jobs(self.n_jobs)

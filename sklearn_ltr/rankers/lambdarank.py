@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+from sklearn_ltr.estimators.callbacks import FitTasks, with_callbacks
+from sklearn_ltr.estimators.parameters import at_least, check_ranges
+from sklearn_ltr.estimators.state import unchanged_on_failure
 from sklearn_ltr.metrics import Metric
-from sklearn_ltr.rankers._base import unchanged_on_failure
-from sklearn_ltr.rankers._callbacks import FitTasks, with_callbacks
 from sklearn_ltr.rankers._network import NetworkRanker
 from sklearn_ltr.rankers._network_parameters import with_network_parameters
-from sklearn_ltr.rankers._parameters import at_least, check_ranges
 
 
 @with_network_parameters

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from sklearn_ltr._compile import Team, effective_threads
+from sklearn_ltr.estimators.callbacks import FitTasks, with_callbacks
+from sklearn_ltr.estimators.state import unchanged_on_failure
 from sklearn_ltr.learners.tables import Table
-from sklearn_ltr.rankers._base import unchanged_on_failure
 from sklearn_ltr.rankers._batches import PreferenceBatches
-from sklearn_ltr.rankers._callbacks import FitTasks, with_callbacks
 from sklearn_ltr.rankers._data import GradedLists
 from sklearn_ltr.rankers._network import NetworkRanker
 from sklearn_ltr.rankers._network_parameters import with_network_parameters

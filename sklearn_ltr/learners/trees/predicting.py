@@ -161,15 +161,19 @@ class TreeEnsemble:
         }
         return TreeEnsemble(self.first_node[first:last] - nodes.start, **cut)
 
-    def predict(self, X: Table, team: Team) -> NDArray[np.float64]:
-        """Sum the trees for each row of X."""
-        scores = np.zeros(X.shape[0])
+    def predict(
+        self, X: Table, team: Team, base: NDArray[np.float64] | None = None
+    ) -> NDArray[np.float64]:
+        """Sum the trees for each row of X, starting from `base`, or from 0."""
+        scores = np.zeros(X.shape[0]) if base is None else base.copy()
         self.add_to(scores, X, team)
         return scores
 
-    def staged_predict(self, X: Table) -> Iterator[NDArray[np.float64]]:
+    def staged_predict(
+        self, X: Table, base: NDArray[np.float64] | None = None
+    ) -> Iterator[NDArray[np.float64]]:
         """Yield the sum of the first 1, 2, ... trees for each row of X."""
-        scores = np.zeros(X.shape[0])
+        scores = np.zeros(X.shape[0]) if base is None else base.copy()
         for tree in range(len(self)):
             self.part(tree, tree + 1).add_to(scores, X, Team(1))
             yield scores.copy()

@@ -8,9 +8,6 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr.metrics import Metric
-from sklearn_ltr.rankers._data import GradedLists
-
 
 class Scored(Protocol):
     """Something that knows the model's scores so far, and how good these are."""
@@ -20,28 +17,6 @@ class Scored(Protocol):
 
     def value(self) -> float:
         """Measure the scores."""
-
-
-class ScoredLists:
-    """Lists and their scores, measured by a metric: the weighted mean over queries.
-
-    Attributes
-    ----------
-    scores : ndarray of shape (n_documents,), float64
-        For the caller to keep up to date.
-    """
-
-    higher_is_better = True
-
-    def __init__(self, lists: GradedLists, metric: Metric) -> None:
-        self.name = metric.name
-        self.scores = np.zeros(len(lists.rows))
-        self._weights = lists.weights
-        self._metric = metric.bind(lists.grades, lists.offsets, lists.labels)
-
-    def value(self) -> float:
-        """Mean of the metric."""
-        return self._metric.mean(self.scores, self._weights)
 
 
 @dataclass

@@ -1,11 +1,15 @@
-"""A saved model knows the version that saved it."""
+"""The state of an estimator: kept when a fit fails, and versioned when it is saved."""
 
 from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.metadata import version
 from typing import Any
+
+from sklearn.base import BaseEstimator
 
 VERSION = version("sklearn_ltr")
 SAVED_BY = "_sklearn_ltr_version"  # in the state of an estimator
@@ -42,3 +46,15 @@ def release(number: str) -> list[int]:
     """Return what of a version can be compared: [1, 2, 0] for "1.2.0rc1"."""
     leading = re.split(r"[^\d.]", number)[0]
     return [int(part) for part in leading.split(".") if part]
+
+
+@contextmanager
+def unchanged_on_failure(estimator: BaseEstimator) -> Iterator[None]:
+    """Undo every change of the attributes if the block raises, Ctrl-C included."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise

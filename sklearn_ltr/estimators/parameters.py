@@ -1,12 +1,14 @@
-"""Check that numbers lie in their ranges."""
+"""Parameters: that they lie in their ranges, and are told once."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from sklearn.utils import check_scalar
+
+T = TypeVar("T")
 
 
 class Range(NamedTuple):
@@ -73,3 +75,31 @@ def check_n_jobs(n_jobs: Any) -> None:
     """Raise a ValueError unless it is None or an integer but 0."""
     if n_jobs == 0 or not isinstance(n_jobs, Integral | None):
         raise ValueError(f"n_jobs must be an integer but 0, or None: {n_jobs!r}")
+
+
+def with_parameters_of(
+    told: type, place: str, **words: str
+) -> Callable[[type[T]], type[T]]:
+    """Write the parameters that one class tells into the docstring of another.
+
+    Parameters
+    ----------
+    told : type
+        Its docstring ends with the section "Parameters".
+    place : str
+        The line of the other docstring that they replace.
+    **words
+        What to write for ``{word}`` in them.
+    """
+
+    def write(estimator: type[T]) -> type[T]:
+        if estimator.__doc__ and told.__doc__:  # python -OO has none
+            _, _, shared = told.__doc__.partition("----------\n")
+            for word, meaning in words.items():
+                shared = shared.replace(f"{{{word}}}", meaning)
+            estimator.__doc__ = estimator.__doc__.replace(
+                f"    {place}\n", shared.rstrip() + "\n"
+            )
+        return estimator
+
+    return write

@@ -1,0 +1,52 @@
+"""F_0: the scores that boosting begins with (algorithm LambdaMART of the report).
+
+F_0(x) = BaseModel(x),    or the caller's own numbers,    or 0
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import sklearn
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.metadata_routing import get_routing_for_object
+from sklearn.utils.validation import check_is_fitted
+
+FloatArray = NDArray[np.float64]
+
+
+def fitted_base_model(init: Any, X: Any, y: Any, **metadata: Any) -> Any:
+    """Return a fitted model as it is, and of another one a clone, fitted.
+
+    It is given what it requests of the metadata: groups, if it is a ranker.
+    """
+    if not (hasattr(init, "fit") and hasattr(init, "predict")):
+        raise TypeError(
+            f"init must be a ranker, a regressor or None, got {type(init).__name__}"
+        )
+    try:
+        check_is_fitted(init)
+    except NotFittedError:
+        given = {name: value for name, value in metadata.items() if value is not None}
+        with sklearn.config_context(enable_metadata_routing=True):
+            wanted = get_routing_for_object(init).consumes("fit", given)
+            return clone(init).fit(X, y, **{name: given[name] for name in wanted})
+    return init
+
+
+def check_base_scores(scores: Any, n_rows: int, name: str) -> FloatArray:
+    """Return F_0 of each row, (n_rows,) float64, or raise a ValueError."""
+    base = np.asarray(scores)
+    if base.shape != (n_rows,) or base.dtype.kind not in "biuf":
+        raise ValueError(
+            f"{name} must be one number for each of the {n_rows} rows of X, got shape "
+            f"{base.shape} and dtype {base.dtype}"
+        )
+    bad = ~np.isfinite(base)
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise ValueError(f"{name} must be finite, but is {base[row]} at row {row}")
+    return base.astype(np.float64)

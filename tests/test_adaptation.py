@@ -1,0 +1,337 @@
+"""LambdaMART on top of a base model, and RankNet on trees with its cost."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+import sklearn
+from sklearn.base import BaseEstimator, clone
+from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import GridSearchCV, GroupKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker
+from sklearn_ltr.scorers import make_ranking_scorer
+from tests.oracles.lambdas import softplus
+from tests.test_lambdamart import DATA, VALIDATION, draw, fitted, model, of_val, small
+
+OTHER = draw(12, seed=7)
+GROUPS = {"groups": DATA.groups}
+
+
+def base_model(**options) -> LambdaMARTRanker:
+    return fitted(OTHER, n_estimators=3, **options)
+
+
+def network() -> LambdaRankRanker:
+    return LambdaRankRanker(hidden_layer_sizes=(), max_iter=3, random_state=0)
+
+
+# --- section 7: F_0(x) = BaseModel(x) ---------------------------------------------
+
+
+def test_trees_on_top_of_trees_are_the_trees_of_one_long_fit():
+    # without drawn columns or noise the 4th tree is the same wherever it is grown
+    plain = {"split_noise": 0.0, "max_bins": 255}
+    first = fitted(n_estimators=3, **plain)
+    adapted = fitted(n_estimators=4, init=first, **plain)
+    whole = fitted(n_estimators=7, **plain)
+    # the base's sum is rounded in another order
+    np.testing.assert_allclose(
+        adapted.predict(DATA.X), whole.predict(DATA.X), rtol=1e-6
+    )
+    assert len(adapted.ensemble_) == adapted.n_iter_ == 4
+    assert adapted.init_ is first
+
+
+def test_a_model_and_its_scores_are_the_same_base():
+    base = base_model()
+    by_model = fitted(init=base)
+    scores = base.predict(DATA.X)
+    by_scores = small().fit(*DATA, **GROUPS, init_score=scores)
+    assert model(by_model) == model(by_scores)
+    expected = by_model.predict(DATA.X)
+    predicted = by_scores.predict(DATA.X, init_score=scores)
+    np.testing.assert_array_equal(predicted, expected)
+    assert model(by_model) != model(fitted())
+    assert by_scores.init_ is None
+
+
+def test_adapting_a_good_base_beats_starting_anew():
+    few = DATA.take(np.isin(DATA.groups, np.unique(DATA.groups)[:2]))
+    base = base_model(learning_rate=0.3)
+    anew = small(n_estimators=2).fit(*few, groups=few.groups)
+    adapted = small(n_estimators=2, init=base).fit(*few, groups=few.groups)
+    judged = (*VALIDATION,), {"groups": VALIDATION.groups}
+    assert adapted.score(*judged[0], **judged[1]) > anew.score(*judged[0], **judged[1])
+
+
+def test_predictions_hold_the_base_at_every_stage():
+    ranker = fitted(init=base_model())
+    *_, last = stages = list(ranker.staged_predict(DATA.X))
+    assert len(stages) == ranker.n_iter_
+    np.testing.assert_array_equal(last, ranker.predict(DATA.X))
+    one_tree = fitted(init=ranker.init_, n_estimators=1)
+    np.testing.assert_array_equal(stages[0], one_tree.predict(DATA.X))
+    apart = stages[0] - ranker.init_.predict(DATA.X)
+    assert 1 < len(np.unique(apart.round(9))) <= 5  # values of one tree's leaves
+    given = {"init_score": np.arange(len(DATA.y)) / 7}
+    on_scores = small().fit(*DATA, **GROUPS, **given)
+    *_, last = on_scores.staged_predict(DATA.X, **given)
+    np.testing.assert_array_equal(last, on_scores.predict(DATA.X, **given))
+
+
+def test_the_scores_that_are_measured_hold_the_base():
+    base = base_model()
+    ranker = small(init=base, verbose=0).fit(*DATA, **GROUPS, **of_val())
+    before = base.score(*VALIDATION, groups=VALIDATION.groups)
+    assert ranker.validation_score_[0] == before
+    assert ranker.train_score_[0] == base.score(*DATA, **GROUPS)
+    assert ranker.validation_score_[ranker.n_iter_] == ranker.score(
+        *VALIDATION, groups=VALIDATION.groups
+    )
+
+
+def test_the_scores_of_the_validation_part_are_its_own():
+    base = base_model()
+    by_model = small(init=base).fit(*DATA, **GROUPS, **of_val())
+    by_scores = small().fit(
+        *DATA,
+        **GROUPS,
+        **of_val(),
+        init_score=base.predict(DATA.X),
+        init_score_val=base.predict(VALIDATION.X),
+    )
+    assert model(by_scores) == model(by_model)
+    np.testing.assert_array_equal(
+        by_scores.validation_score_, by_model.validation_score_
+    )
+
+
+def test_queries_held_out_keep_their_base():
+    base = base_model()
+    ranker = small(init=base, early_stopping=True, validation_fraction=0.3)
+    ranker.fit(*DATA, **GROUPS)
+    scores = base.predict(DATA.X)
+    by_scores = clone(ranker).set_params(init=None)
+    by_scores.fit(*DATA, **GROUPS, init_score=scores)
+    assert model(by_scores) == model(ranker)
+    np.testing.assert_array_equal(by_scores.validation_score_, ranker.validation_score_)
+
+
+def test_a_warm_start_goes_on_from_the_base():
+    base = base_model()
+    whole = fitted(n_estimators=5, init=base)
+    ranker = fitted(n_estimators=2, init=base, warm_start=True)
+    ranker.set_params(n_estimators=5).fit(*DATA, **GROUPS)
+    assert model(ranker) == model(whole)
+
+
+def test_the_order_of_the_rows_does_not_matter():
+    rows = np.random.default_rng(0).permutation(len(DATA.y))
+    shuffled = DATA.take(rows)
+    base = base_model()
+    for given in ({}, {"init_score": base.predict(DATA.X)}):
+        ranker = small(init=None if given else base)
+        one = clone(ranker).set_params(init=ranker.init).fit(*DATA, **GROUPS, **given)
+        moved = {name: scores[rows] for name, scores in given.items()}
+        other = small(init=ranker.init)
+        other.fit(*shuffled, groups=shuffled.groups, **moved)
+        np.testing.assert_allclose(
+            other.predict(shuffled.X, **moved),
+            one.predict(DATA.X, **given)[rows],
+            rtol=1e-9,
+        )
+
+
+# --- which models may be a base ----------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "init",
+    [LinearRegression(), network(), make_pipeline(StandardScaler(), network())],
+    ids=["regressor", "ranker", "pipeline"],
+)
+def test_a_base_that_is_not_fitted_is_fitted_on_the_same_data(init):
+    ranker = small(init=init).fit(*DATA, **GROUPS)
+    assert not hasattr(init, "n_features_in_")  # the parameter is left alone
+    with sklearn.config_context(enable_metadata_routing=True):
+        given = {} if isinstance(init, LinearRegression) else GROUPS
+        by_hand = clone(init).fit(*DATA, **given)
+    np.testing.assert_array_equal(ranker.init_.predict(DATA.X), by_hand.predict(DATA.X))
+    again = small(init=by_hand).fit(*DATA, **GROUPS)
+    assert again.init_ is by_hand
+    assert model(again) == model(ranker)
+
+
+def test_query_weights_reach_a_base_that_asks_for_them():
+    weight = 1.0 + DATA.groups % 3
+    with sklearn.config_context(enable_metadata_routing=True):
+        asks = network().set_fit_request(sample_weight=True)
+        ranker = small(init=asks).fit(*DATA, **GROUPS, sample_weight=weight)
+        plain = small(init=network()).fit(*DATA, **GROUPS, sample_weight=weight)
+    by_hand = network().fit(*DATA, **GROUPS, sample_weight=weight)
+    expected = by_hand.predict(DATA.X)
+    np.testing.assert_array_equal(ranker.init_.predict(DATA.X), expected)
+    assert (plain.init_.predict(DATA.X) != expected).any()
+
+
+def test_a_search_over_the_base_and_the_trees():
+    with sklearn.config_context(enable_metadata_routing=True):
+        search = GridSearchCV(
+            small(init=network()),
+            {"init__sigma": [0.5, 2.0], "max_leaf_nodes": [2, 5]},
+            scoring=make_ranking_scorer("ndcg@5"),
+            cv=GroupKFold(3),
+        ).fit(*DATA, **GROUPS)
+    assert search.best_estimator_.init_.sigma == search.best_params_["init__sigma"]
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+
+
+def test_a_frozen_base_stays_as_it_is_in_a_search():
+    frozen = pytest.importorskip("sklearn.frozen").FrozenEstimator(base_model())
+    ranker = clone(small(init=frozen))
+    ranker.fit(*DATA, **GROUPS)
+    expected = base_model().predict(DATA.X)
+    np.testing.assert_array_equal(ranker.init_.predict(DATA.X), expected)
+
+
+def test_init_scores_reach_a_ranker_in_a_pipeline():
+    scores = {"init_score": base_model().predict(DATA.X)}
+    with sklearn.config_context(enable_metadata_routing=True):
+        pipeline = make_pipeline(StandardScaler(), small())
+        pipeline.fit(*DATA, **GROUPS, **scores)
+        predicted = pipeline.predict(DATA.X, **scores)
+    X = StandardScaler().fit_transform(DATA.X)
+    by_hand = small().fit(X, DATA.y, **GROUPS, **scores)
+    np.testing.assert_array_equal(predicted, by_hand.predict(X, **scores))
+
+
+def test_a_ranker_on_a_base_survives_a_pickle():
+    ranker = fitted(init=base_model())
+    again = pickle.loads(pickle.dumps(ranker))
+    assert again.predict(DATA.X).tobytes() == ranker.predict(DATA.X).tobytes()
+
+
+# --- what is refused ----------------------------------------------------------------
+
+
+class Shouting(BaseEstimator):
+    """A base whose predictions are no scores."""
+
+    def __init__(self, what) -> None:
+        self.what = what
+
+    def fit(self, X, y):
+        self.fitted_ = True
+        return self
+
+    def predict(self, X):
+        return np.resize(self.what, len(X))
+
+
+N = len(DATA.y)
+BAD_SCORES = [
+    (np.zeros(N - 1), "init_score must be one number for each"),
+    (np.zeros((N, 1)), "init_score must be one number for each"),
+    (np.full(N, "0"), "init_score must be one number.*dtype <U1"),
+    (np.where(np.arange(N) == 3, np.nan, 0.0), "init_score must be finite.*row 3"),
+    (np.where(np.arange(N) == 5, np.inf, 0.0), "init_score must be finite.*row 5"),
+]
+
+
+@pytest.mark.parametrize(("scores", "message"), BAD_SCORES)
+def test_init_scores_that_are_none_are_refused(scores, message):
+    ranker = small()
+    with pytest.raises(ValueError, match=message):
+        ranker.fit(*DATA, **GROUPS, init_score=scores)
+    assert not [name for name in vars(ranker) if name.endswith("_")]
+
+
+@pytest.mark.parametrize(
+    ("init", "error", "message"),
+    [
+        ("ndcg", TypeError, "init must be a ranker, a regressor or None, got str"),
+        (StandardScaler(), TypeError, "init must be a ranker"),
+        (Shouting([np.nan]), ValueError, "what init predicts must be finite"),
+        (Shouting(["a"]), ValueError, "what init predicts must be one number"),
+    ],
+)
+def test_a_base_that_is_none_is_refused(init, error, message):
+    ranker = small(init=init)
+    with pytest.raises(error, match=message):
+        ranker.fit(*DATA, **GROUPS)
+    assert not [name for name in vars(ranker) if name.endswith("_")]
+
+
+def test_a_model_and_scores_at_once_are_refused():
+    with pytest.raises(ValueError, match="give init, a model, or init_score"):
+        small(init=network()).fit(*DATA, **GROUPS, init_score=np.zeros(N))
+
+
+def test_scores_are_wanted_by_all_methods_or_by_none():
+    scores = np.arange(N) / 9
+    on_scores = small().fit(*DATA, **GROUPS, init_score=scores)
+    for method in (on_scores.predict, lambda X: list(on_scores.staged_predict(X))):
+        with pytest.raises(ValueError, match="fit was given init_score, and.*no init_"):
+            method(DATA.X)
+    with pytest.raises(ValueError, match="fit was given init_score"):
+        on_scores.score(*DATA, **GROUPS)
+    with pytest.raises(ValueError, match="fit was given no init_score, and.*an init_"):
+        fitted().predict(DATA.X, init_score=scores)
+    with pytest.raises(ValueError, match="no init_score_val"):
+        small().fit(*DATA, **GROUPS, init_score=scores, **of_val())
+    with pytest.raises(ValueError, match="an init_score_val"):
+        small().fit(
+            *DATA, **GROUPS, **of_val(), init_score_val=np.zeros(len(VALIDATION.y))
+        )
+
+
+# --- section 2: RankNet on boosted trees ----------------------------------------
+
+
+def mean_pair_cost(scores, sigma, weight=None) -> float:
+    """Pair by pair, each counting as much as its query."""
+    total = count = 0.0
+    for i in range(N):
+        for j in range(N):
+            if DATA.groups[i] == DATA.groups[j] and DATA.y[i] > DATA.y[j]:
+                w = 1.0 if weight is None else weight[i]
+                total += w * softplus(-sigma * (scores[i] - scores[j]))
+                count += w
+    return total / count
+
+
+@pytest.mark.parametrize("sigma", [1.0, 2.5])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_cost_of_every_tree_is_recorded(sigma, weighted):
+    weight = 1.0 + DATA.groups % 3 if weighted else None
+    ranker = fitted(weight=weight, metric=None, sigma=sigma)
+    stages = [np.zeros(N), *ranker.staged_predict(DATA.X)]
+    expected = [mean_pair_cost(s, sigma, weight) for s in stages]
+    np.testing.assert_allclose(ranker.loss_curve_, expected, rtol=1e-12)
+    assert ranker.loss_curve_[0] == pytest.approx(np.log(2))
+    assert (np.diff(ranker.loss_curve_) < 0).all()
+    assert len(ranker.train_score_) == 0
+
+
+def test_a_warm_start_continues_the_costs():
+    whole = fitted(metric=None, n_estimators=6)
+    ranker = fitted(metric=None, n_estimators=2, warm_start=True)
+    ranker.set_params(n_estimators=6).fit(*DATA, **GROUPS)
+    np.testing.assert_array_equal(ranker.loss_curve_, whole.loss_curve_)
+
+
+def test_with_a_metric_there_is_no_cost():
+    assert not hasattr(fitted(), "loss_curve_")
+    ranker = fitted(metric=None)
+    ranker.set_params(metric="ndcg").fit(*DATA, **GROUPS)
+    assert not hasattr(ranker, "loss_curve_")
+
+
+def test_the_cost_is_printed(capsys):
+    fitted(metric=None, verbose=1, n_estimators=2)
+    assert capsys.readouterr().out.splitlines()[0] == "step 0: train cost 0.6931"
