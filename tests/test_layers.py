@@ -22,6 +22,7 @@ ROOMS_A_ROOM_MAY_IMPORT = {
     "learners": set(),
     "estimators": {"learners"},
     "rankers": {"queries", "metrics", "lambdas", "learners", "estimators"},
+    "mart": {"learners", "estimators"},
     "scorers": {"queries", "metrics"},
     "model_selection": {"queries"},
     "plotting": {"queries", "metrics", "lambdas"},

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import Tags
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr._compile import Team, effective_threads
@@ -102,6 +102,28 @@ class BoostedTrees(TreeParameters):
         gains = self.ensemble_.gain_by_feature(self.n_features_in_)
         total = gains.sum()
         return gains / total if total > 0 else gains
+
+    @property
+    def _n_kept_trees(self) -> int:
+        """How many trees of the last fit a warm start keeps."""
+        kept = self.warm_start and hasattr(self, "ensemble_")
+        return len(self.ensemble_) if kept else 0
+
+    def _fit_tasks(self, X: Any, y: Any, **metadata: Any) -> FitTasks:
+        n_trees = self.n_estimators - self._n_kept_trees
+        return FitTasks(self, "tree", n_trees, X, y, **metadata)
+
+    def _begin(self) -> bool:
+        """Return whether to go on from what there is; else draw a new seed."""
+        if self.n_estimators < self._n_kept_trees:
+            raise ValueError(
+                f"n_estimators={self.n_estimators} is less than the "
+                f"{self._n_kept_trees} trees that warm_start keeps"
+            )
+        grow_on = self._n_kept_trees > 0
+        if not grow_on:
+            self._seed = int(check_random_state(self.random_state).randint(2**31))
+        return grow_on
 
     def _add_trees(self, X: Table, base: FloatArray) -> FloatArray:
         """Return F of the rows of X: what they start from, and all trees."""

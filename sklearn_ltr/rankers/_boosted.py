@@ -91,9 +91,7 @@ class BoostedRanker(BoostedTrees, BaseRanker):
         base = self._base(X, table.shape[0], init_score)
         yield from self.ensemble_.staged_predict(table, base)
 
-    def _begin(
-        self, X: Any, y: Any, groups: Any, sample_weight: Any, init_score: Any
-    ) -> None:
+    def _prepare_base(self, X: Any, y: Any, init_score: Any, **metadata: Any) -> None:
         """Forget an earlier fit, and make sure of F_0."""
         if self.init is not None and init_score is not None:
             raise ValueError("give init, a model, or init_score, its scores, not both")
@@ -101,7 +99,6 @@ class BoostedRanker(BoostedTrees, BaseRanker):
         self.__dict__.pop("loss_curve_", None)
         self.init_ = None
         if self.init is not None:
-            metadata = {"groups": groups, "sample_weight": sample_weight}
             self.init_ = fitted_base_model(self.init, X, y, **metadata)
 
     def _base(

@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from sklearn.utils import check_random_state
-
 from sklearn_ltr._compile import Team, effective_threads
-from sklearn_ltr.estimators.callbacks import FitTasks, with_callbacks
+from sklearn_ltr.estimators.callbacks import with_callbacks
 from sklearn_ltr.estimators.parameters import (
     at_least,
     check_choice,
@@ -178,29 +176,14 @@ default=None
             estimator is left as it was.
         """
         self._check_parameters()
-        grow_on = self.warm_start and hasattr(self, "ensemble_")
-        n_old = len(self.ensemble_) if grow_on else 0
-        tasks = FitTasks(
-            self,
-            "tree",
-            self.n_estimators - n_old,
-            X,
-            y,
-            groups=groups,
-            sample_weight=sample_weight,
-        )
+        given = {"groups": groups, "sample_weight": sample_weight}
+        tasks = self._fit_tasks(X, y, **given)
         with unchanged_on_failure(self):
-            if self.n_estimators < n_old:
-                raise ValueError(
-                    f"n_estimators={self.n_estimators} is less than the {n_old} trees "
-                    "that warm_start keeps"
-                )
-            if not grow_on:
-                self._seed = int(check_random_state(self.random_state).randint(2**31))
+            grow_on = self._begin()
             lists = self._read_lists(X, y, groups, sample_weight, reset=not grow_on)
             held_out = self._read_held_out(X_val, y_val, groups_val, sample_weight_val)
             if not grow_on:
-                self._begin(X, y, groups, sample_weight, init_score)
+                self._prepare_base(X, y, init_score, **given)
             base = base_val = self._base(X, len(lists.rows), init_score)
             if held_out is not None:
                 n_val = len(held_out.rows)

@@ -1,0 +1,182 @@
+"""Trees that follow the gradient of a cost which every row has of its own."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import train_test_split
+from sklearn.utils import check_array, check_consistent_length, column_or_1d
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_ltr._compile import Team, effective_threads
+from sklearn_ltr.estimators.boosted import BoostedTrees, Rows, Watch
+from sklearn_ltr.estimators.callbacks import FitTasks
+from sklearn_ltr.estimators.state import unchanged_on_failure
+from sklearn_ltr.learners.tables import Table
+from sklearn_ltr.mart._costs import Cost
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Examples:
+    """Rows of some weight, and their targets.
+
+    Attributes
+    ----------
+    X : ndarray or CSR matrix of shape (n_all, n_features), float32 or float64
+    chosen : ndarray of shape (n_rows,), intp
+        Which rows of X they are.
+    y, weights : ndarrays of shape (n_rows,), float64
+    """
+
+    X: Table
+    chosen: NDArray[np.intp]
+    y: FloatArray
+    weights: FloatArray
+
+    def take(self, some: NDArray[np.intp]) -> Examples:
+        """Return some of them."""
+        return Examples(self.X, self.chosen[some], self.y[some], self.weights[some])
+
+    def starting_from(self, base_score: float) -> Rows:
+        """Return the rows, all with the same F_0."""
+        return Rows(self.X, self.chosen, np.full(len(self.chosen), base_score))
+
+
+class BoostedMART(BoostedTrees):
+    """An estimator whose F is a constant plus a sum of trees."""
+
+    base_score_: float
+
+    @abstractmethod
+    def _targets(self, y: Any, name: str, *, reset: bool) -> FloatArray:
+        """Check y, and return a number for each row."""
+
+    @abstractmethod
+    def _cost(self, examples: Examples) -> Cost:
+        """Return what is to be minimised."""
+
+    def _weights(self, y: Any, sample_weight: FloatArray) -> FloatArray:
+        """Return the weight of each row in the cost."""
+        return sample_weight
+
+    def _fit(
+        self,
+        tasks: FitTasks,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        validation: tuple[Any, Any, Any],
+    ) -> None:
+        """Read, hold out, and boost."""
+        with unchanged_on_failure(self):
+            grow_on = self._begin()
+            examples = self._read(X, y, sample_weight, reset=not grow_on)
+            examples, held_out = self._hold_out(examples, *validation)
+            cost = self._cost(examples)
+            if not grow_on:
+                self.base_score_ = cost.best_constant()
+            with Team(effective_threads(self.n_jobs, examples.X.size)) as team:
+                self._boost(
+                    examples.starting_from(self.base_score_),
+                    cost,
+                    np.arange(len(examples.y) + 1),
+                    self._watch(cost, held_out),
+                    team,
+                    tasks,
+                    grow_on=grow_on,
+                )
+        tasks.end()
+
+    def _read(
+        self, X: Any, y: Any, sample_weight: Any, suffix: str = "", *, reset: bool
+    ) -> Examples:
+        """Check what was given; rows of no weight are left out."""
+        table = self._read_table(X, reset=reset, name=f"X{suffix}")
+        if y is None:
+            raise ValueError(
+                f"y{suffix} is None: {type(self).__name__} requires y to be passed, "
+                "but the target y is None"
+            )
+        y = column_or_1d(y, warn=True)
+        check_consistent_length(table, y)
+        given = read_weights(sample_weight, table.shape[0], f"sample_weight{suffix}")
+        chosen = np.flatnonzero(given > 0)
+        targets = self._targets(y[chosen], f"y{suffix}", reset=reset)
+        return Examples(table, chosen, targets, self._weights(y[chosen], given[chosen]))
+
+    def _hold_out(
+        self, examples: Examples, X_val: Any, y_val: Any, sample_weight_val: Any
+    ) -> tuple[Examples, Examples | None]:
+        """Split off examples, or read those held out, as `early_stopping` says."""
+        held_out = None
+        if X_val is not None:
+            held_out = self._read(X_val, y_val, sample_weight_val, "_val", reset=False)
+        elif not (y_val is sample_weight_val is None):
+            raise ValueError(
+                "X_val is None, but y_val or sample_weight_val is not: give X_val with "
+                "them"
+            )
+        if not self.early_stopping:
+            return examples, None
+        if held_out is None and self.early_stopping != "auto":
+            learned, out = train_test_split(
+                np.arange(len(examples.y)),
+                test_size=self.validation_fraction,
+                random_state=self._seed,
+                stratify=self._strata(examples),
+            )
+            return examples.take(np.sort(learned)), examples.take(np.sort(out))
+        return examples, held_out
+
+    def _strata(self, examples: Examples) -> FloatArray | None:
+        """Return what the held out part shall have its share of, if anything."""
+        return None
+
+    def _watch(self, cost: Cost, held_out: Examples | None) -> Watch:
+        watched = held_out is not None or self.verbose > 0
+        train = cost if watched else None
+        if held_out is None:
+            return Watch(train, None, None)
+        rows = held_out.starting_from(self.base_score_)
+        return Watch(train, self._cost(held_out), rows)
+
+    def _scores(self, X: Any) -> FloatArray:
+        """Return F of each row."""
+        check_is_fitted(self)
+        table = self._read_table(X)
+        return self._add_trees(table, np.full(table.shape[0], self.base_score_))
+
+    def _staged_scores(self, X: Any) -> Iterator[FloatArray]:
+        """Return F of each row after each tree."""
+        check_is_fitted(self)
+        table = self._read_table(X)
+        base = np.full(table.shape[0], self.base_score_)
+        yield from self.ensemble_.staged_predict(table, base)
+
+
+def read_weights(sample_weight: Any, n_rows: int, name: str) -> FloatArray:
+    """Return the weight of each row, (n_rows,) float64; 1 for None."""
+    if sample_weight is None:
+        return np.ones(n_rows)
+    weights: FloatArray = check_array(
+        sample_weight,
+        ensure_2d=False,
+        dtype=np.float64,
+        ensure_non_negative=True,
+        input_name=name,
+    )
+    if weights.shape != (n_rows,):
+        raise ValueError(
+            f"{name} must hold one number for each of the {n_rows} rows, got shape "
+            f"{weights.shape}"
+        )
+    if not weights.any():
+        raise ValueError(f"{name} is zero for every row: nothing would count")
+    return weights
