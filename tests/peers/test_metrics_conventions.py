@@ -36,7 +36,7 @@ SYNTHETIC = ranking_without_ties()
 SIZES = np.unique(SYNTHETIC.groups, return_counts=True)[1]
 
 
-def lightgbm_prints(name: str) -> float:
+def lightgbm_prints(name: str, **options) -> float:
     lightgbm = pytest.importorskip("lightgbm")
     quiet = {"verbose": -1, "feature_pre_filter": False}
     # nothing to split on: the predictions stay what init_score says
@@ -50,7 +50,9 @@ def lightgbm_prints(name: str) -> float:
     name, k = name.split("@")
     printed: dict = {}
     lightgbm.train(
-        {"objective": "lambdarank", "metric": name, "eval_at": int(k), **quiet},
+        {"objective": "lambdarank", "metric": name, "eval_at": int(k)}
+        | quiet
+        | options,
         data,
         num_boost_round=1,
         valid_sets=[data],

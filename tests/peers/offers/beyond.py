@@ -1,0 +1,138 @@
+"""Rows on what the others have and we have not."""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+
+from tests.peers.offers import row
+from tests.peers.offers.libraries import DATA, Data, Library, same_scores
+
+UNKNOWN = "unexpected keyword argument"
+
+
+@row("learns on a GPU", sklearn_ltr=UNKNOWN)
+def on_a_gpu(library):
+    """It does, or it complains of the missing device, not of the option."""
+    option = {
+        "LightGBM": {"device_type": "gpu"},
+        "CatBoost": {"task_type": "GPU"},
+    }.get(library.name, {"device": "cuda"})
+    with warnings.catch_warnings():
+        for xgboosts in ("No visible GPU", "Device is changed from GPU to CPU"):
+            warnings.filterwarnings("ignore", f".*{xgboosts}")
+        try:
+            library.fit(DATA, **option)
+        except Exception as error:
+            if not re.search("OpenCL device|CUDA error|GPU Tree Learner", str(error)):
+                raise
+
+
+NAMES = pd.Categorical(np.array(list("pqrstuvw"))[np.arange(len(DATA.y)) % 8])
+BY_NAME = Data(
+    pd.DataFrame({"name": NAMES}), (NAMES.codes % 2).astype(int), DATA.groups
+)
+
+
+def tells_good_from_bad(scores) -> None:
+    assert scores[BY_NAME.y == 1].min() > scores[BY_NAME.y == 0].max()
+
+
+@row("columns of categories", sklearn_ltr="must be numeric")
+def categories(library):
+    options = {
+        "XGBoost": {"enable_categorical": True},
+        "CatBoost": {"cat_features": ["name"]},
+    }.get(library.name, {})
+    tells_good_from_bad(
+        library.scores(BY_NAME, tree_size=8, n_estimators=20, **options)
+    )
+
+
+@categories.instead("sklearn_ltr", "with `OneHotEncoder`")
+def categories_one_by_one(library):
+    encoder = make_column_transformer((OneHotEncoder(sparse_output=False), ["name"]))
+    X = make_pipeline(encoder).fit_transform(BY_NAME.X)
+    tells_good_from_bad(library.scores(BY_NAME._replace(X=X), n_estimators=20))
+
+
+@row("monotonic constraints", sklearn_ltr=UNKNOWN)
+def monotonic(library):
+    """Scores must not fall with a column, though grades do."""
+    X = np.random.default_rng(0).uniform(size=(len(DATA.y), 1))
+    data = Data(X, np.floor(5 * (1 - X[:, 0])), DATA.groups)
+    grid = np.linspace(0, 1, 50)[:, np.newaxis]
+    assert np.diff(library.scores(data, grid)).min() < 0
+    option = {
+        "sklearn_ltr": {"monotonic_cst": [1]},
+        "XGBoost": {"monotone_constraints": (1,)},
+    }.get(library.name, {"monotone_constraints": [1]})
+    assert np.diff(library.scores(data, grid, **option)).min() >= 0
+
+
+@row("SHAP values", sklearn_ltr=UNKNOWN)
+def shap_values(library):
+    """A share of each column in a score; with one for no column they sum to it."""
+    fitted = library.fit(DATA)
+    same_scores(shares(library, fitted).sum(axis=1), fitted.predict(DATA.X))
+
+
+def shares(library: Library, fitted) -> np.ndarray:
+    module = pytest.importorskip(library.module)
+    if library.name == "XGBoost":
+        table = module.DMatrix(DATA.X)
+        return fitted.get_booster().predict(table, pred_contribs=True)
+    if library.name == "CatBoost":
+        pool = module.Pool(DATA.X, DATA.y, group_id=DATA.groups)
+        return fitted.get_feature_importance(pool, type="ShapValues")
+    return fitted.predict(DATA.X, pred_contrib=True)
+
+
+@row("the model as JSON, for other programs", sklearn_ltr="no attribute 'save_model'")
+def as_json(library):
+    fitted = library.fit(DATA)
+    if library.name == "LightGBM":
+        assert json.dumps(fitted.booster_.dump_model())
+        return
+    options = {"format": "json"} if library.name == "CatBoost" else {}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "model.json")
+        fitted.save_model(path, **options)
+        assert json.loads(path.read_text())
+
+
+PLACES = np.arange(len(DATA.y)) % 12
+
+
+@row("position bias of clicks", sklearn_ltr=UNKNOWN, LightGBM=UNKNOWN, CatBoost=UNKNOWN)
+def position_bias(library):
+    option = {"lambdarank_unbiased": True} if library.name == "XGBoost" else {}
+    clicks = DATA._replace(y=(DATA.y > 1).astype(int))
+    told = {} if option else {"position": PLACES}
+    fitted = library.new(**option).fit(
+        clicks.X, clicks.y, **library.told(clicks.groups), **told
+    )
+    assert np.ptp(fitted.predict(clicks.X) - library.scores(clicks)) > 1e-3
+
+
+@position_bias.instead("LightGBM", "with `lightgbm.train`")
+def position_bias_in_a_dataset(library):
+    lightgbm = pytest.importorskip("lightgbm")
+    options = {"objective": "lambdarank", "num_threads": 1, "verbosity": -1}
+
+    def train(**more):
+        sizes = library.as_it_wants(DATA.groups)
+        data = lightgbm.Dataset(DATA.X, DATA.y > 1, group=sizes, **more)
+        return lightgbm.train(options, data, num_boost_round=5).predict(DATA.X)
+
+    assert np.ptp(train(position=PLACES) - train()) > 1e-3
