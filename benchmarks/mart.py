@@ -43,8 +43,8 @@ LIGHTGBM = {
     "n_jobs": 2, "verbosity": -1,
 }  # fmt: skip
 CLASSIFIERS = {
-    "MART, least squares": MARTClassifier(**SETTINGS),
-    "MART, second order": MARTClassifier(**SETTINGS, split_gain="second_order"),
+    "MART": MARTClassifier(**SETTINGS),
+    "MART, least squares": MARTClassifier(**SETTINGS, split_gain="least_squares"),
     BASE: HistGradientBoostingClassifier(**SETTINGS, early_stopping=False),
     "LightGBM": lightgbm.LGBMClassifier(**LIGHTGBM),
 }

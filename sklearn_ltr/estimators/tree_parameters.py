@@ -60,7 +60,7 @@ class TreeParameters(Model):
         Columns drawn for each tree: a share or a number of them.
     subsample : float in (0, 1], default=1.0
         Share of the {drawn} drawn for each tree, without replacement.
-    split_gain : {"second_order", "least_squares"}, default="{split_gain}"
+    split_gain : {"second_order", "least_squares"}, default="second_order"
         A split is good if it lowers the cost's second-order expansion most; or, as in
         the report (equation 11), if it leaves the smallest squared error of a tree that
         models the gradients.

@@ -30,7 +30,6 @@ FloatArray = NDArray[np.float64]
     TreeParameters,
     "{tree parameters}",
     drawn="rows",
-    split_gain="least_squares",
     split_noise="0.0",
 )
 @dataclass(eq=False, repr=False)
@@ -55,6 +54,10 @@ class MARTClassifier(ClassifierMixin, BoostedMART):
         F_m(x) = F_{m-1}(x) + \eta \gamma_{jm}.
 
     F_0 is half the logarithm of the odds, divided by sigma, as in Friedman's paper.
+
+    The report's trees are those of ``split_gain="least_squares"``.  They model the
+    pseudo-responses times the weights of their rows, so that only with second-order
+    splits is a row of weight 2 the same as two rows.
 
     Parameters
     ----------
@@ -119,9 +122,6 @@ class MARTClassifier(ClassifierMixin, BoostedMART):
     sigma: float = field(default=1.0, kw_only=True)
     class_weight: dict[Any, float] | Literal["balanced"] | None = field(
         default=None, kw_only=True
-    )
-    split_gain: Literal["second_order", "least_squares"] = field(
-        default="least_squares", kw_only=True
     )
 
     def __sklearn_tags__(self) -> Tags:
@@ -207,14 +207,13 @@ class MARTClassifier(ClassifierMixin, BoostedMART):
         if reset:
             if len(classes) < 2:
                 raise ValueError(
-                    f"{name} has only one class, {classes[0]!r}: there is nothing to "
-                    "tell apart"
+                    f"{name} has only one class, {classes.tolist()}: there is nothing "
+                    "to tell apart"
                 )
             self.classes_ = classes
-        unknown = ~np.isin(classes, self.classes_)
-        if unknown.any():
+        if not np.isin(classes, self.classes_).all():
             raise ValueError(
-                f"{name} has the class {classes[unknown][0]!r}, but y has only "
+                f"{name} has the classes {classes.tolist()}, but y has "
                 f"{self.classes_.tolist()}"
             )
         return np.where(y == self.classes_[1], 1.0, -1.0)

@@ -24,7 +24,6 @@ FloatArray = NDArray[np.float64]
     TreeParameters,
     "{tree parameters}",
     drawn="rows",
-    split_gain="second_order",
     split_noise="0.0",
 )
 @dataclass(eq=False, repr=False)

@@ -24,7 +24,6 @@ from sklearn_ltr.rankers._boosted import BoostedRanker
     TreeParameters,
     "{tree parameters}",
     drawn="queries",
-    split_gain="second_order",
     split_noise="0.5",
 )
 @dataclass(eq=False, repr=False)
