@@ -25,7 +25,8 @@ ROOMS_A_ROOM_MAY_IMPORT = {
     "mart": {"learners", "estimators"},
     "scorers": {"queries", "metrics"},
     "model_selection": {"queries"},
-    "plotting": {"queries", "metrics", "lambdas"},
+    "inspection": {"queries", "metrics", "learners"},
+    "plotting": {"queries", "metrics", "lambdas", "inspection"},
     "datasets": set(),
     "__init__": {"rankers"},
 }
@@ -124,6 +125,8 @@ def test_the_house_is_where_this_test_looks_for_it():
         ("scorers.py", "from sklearn_ltr import rankers", "scorers may import"),
         ("rankers/_base.py", "from sklearn_ltr import scorers", "rankers may import"),
         ("plotting/_a.py", "import sklearn_ltr.rankers", "plotting may import"),
+        ("inspection/_a.py", "import sklearn_ltr.plotting", "inspection may import"),
+        ("inspection/_a.py", "import sklearn_ltr.rankers", "inspection may import"),
         ("datasets.py", "from sklearn_ltr.queries import x", "datasets may import"),
         ("queries.py", "from sklearn_ltr import RankNetRanker", "queries may import"),
         ("queries.py", "import sklearn_ltr", "queries may import"),

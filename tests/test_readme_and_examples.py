@@ -27,6 +27,7 @@ WHAT_AN_EXAMPLE_SHOWS = {
     "03_grid_search_by_query.py": ("18 settings x 5 folds", "sigma", "The picture"),
     "04_your_own_metric.py": ("RBP, value alone", "RBP, with delta", "RankNet"),
     "05_dataframe_to_ranking.py": ("BM25", "LambdaRank", "rank", "document"),
+    "06_local_optimum.py": ("none of 459", "LambdaRank", "RankNet", "of 5"),
     "07_rerank.py": (
         "BM25 alone",
         "RankNet",

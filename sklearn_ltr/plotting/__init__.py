@@ -10,6 +10,7 @@ new ones, and return the display, whose attributes that end in ``_`` are what wa
 - :class:`ForcesDisplay`: what pulls at the documents of one query.
 - :class:`QueryComparisonDisplay`: gain or loss of one ranker against another, by query.
 - :class:`TrainingCurveDisplay`: values of training and validation after each step.
+- :class:`WeightCurvesDisplay`: a metric against each weight of a network.
 
 matplotlib is imported when something is drawn, and only then:
 ``pip install "sklearn_ltr[plot]"``.
@@ -20,6 +21,7 @@ from sklearn_ltr.plotting._feature_importances import FeatureImportancesDisplay
 from sklearn_ltr.plotting._forces import ForcesDisplay
 from sklearn_ltr.plotting._query_comparison import QueryComparisonDisplay
 from sklearn_ltr.plotting._training_curve import TrainingCurveDisplay
+from sklearn_ltr.plotting._weight_curves import WeightCurvesDisplay
 
 __all__ = [
     "CutoffCurveDisplay",
@@ -27,4 +29,5 @@ __all__ = [
     "ForcesDisplay",
     "QueryComparisonDisplay",
     "TrainingCurveDisplay",
+    "WeightCurvesDisplay",
 ]

@@ -39,35 +39,6 @@ def name_each(given: Any, name: str | None, argument: str) -> dict[str, Any]:
     return {name: given}
 
 
-def last_step(estimator: Any, names: Any = None) -> tuple[Any, Any]:
-    """Find what learns inside searches and Pipelines, and what it calls its columns.
-
-    Parameters
-    ----------
-    estimator : estimator instance
-        Fitted.
-    names : array-like of str or None
-        Columns of what `estimator` was given, where they are known from outside.
-
-    Returns
-    -------
-    learner : estimator instance
-    names : array-like of str or None
-        None: the steps before it do not say.
-    """
-    if hasattr(estimator, "best_estimator_"):
-        return last_step(estimator.best_estimator_, names)
-    if not hasattr(estimator, "steps"):
-        return estimator, getattr(estimator, "feature_names_in_", names)
-    before = estimator[:-1]
-    if len(before):
-        try:
-            names = before.get_feature_names_out(names)
-        except AttributeError:  # a step without that method
-            names = None
-    return last_step(estimator.steps[-1][1], names)
-
-
 def is_ranker(estimator: Any) -> bool:
     """Whether an estimator calls itself a ranker, as those of this package do."""
     # others need not have tags

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_ltr.inspection.steps import last_step
 from sklearn_ltr.plotting._arguments import read_numbers
 from sklearn_ltr.plotting._axes import (
     check_matplotlib,
@@ -17,7 +18,6 @@ from sklearn_ltr.plotting._axes import (
     read_style,
     whole_numbers,
 )
-from sklearn_ltr.plotting._estimators import last_step
 from sklearn_ltr.plotting._training_record import read_record
 
 FloatArray = NDArray[np.float64]

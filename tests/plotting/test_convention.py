@@ -16,6 +16,7 @@ from sklearn_ltr.plotting import (
     ForcesDisplay,
     QueryComparisonDisplay,
     TrainingCurveDisplay,
+    WeightCurvesDisplay,
 )
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -36,6 +37,12 @@ DISPLAYS = {
     "forces": ForcesDisplay([0, 1, 0], [3, 2, 1], {"RankNet": [1.5, -2, 0.5]}),
     "queries": QueryComparisonDisplay([0.1, 0.5, 0.3], [0.4, 0.1, 0.3]),
     "training": TrainingCurveDisplay(train=[1, 2, 3], validation=[1, 3, 2], kept=2),
+    "weights": WeightCurvesDisplay(
+        [[0, 1, 2], [-1, 0, 1]],
+        [[0.5, 0.6, 0.5], [0.2, 0.6, 0.7]],
+        learned=[1, 0],
+        value=0.6,
+    ),
 }
 BUNCH = Bunch(importances_mean=[0.2, 0.1], importances_std=[0.1, 0.1])
 # before it computes anything, so arguments do not matter
@@ -49,6 +56,7 @@ WAYS_TO_DRAW = [
     (QueryComparisonDisplay, "from_estimators", (None,) * 4, {"groups": None}),
     (QueryComparisonDisplay, "from_predictions", (None,) * 3, {"groups": None}),
     (TrainingCurveDisplay, "from_estimator", (None,), {}),
+    (WeightCurvesDisplay, "from_estimator", (None,) * 3, {"groups": None}),
 ]
 
 
@@ -131,6 +139,7 @@ print(FeatureImportancesDisplay([1.0, 3.0]).order[0])
 print(ForcesDisplay([0, 1], [1, 0], {"a": [1, -1]}).pairwise_errors)
 print(QueryComparisonDisplay([1.0], [5.0]).differences[0])
 print(TrainingCurveDisplay(train=[1.0, 2.0], first_step=4).steps[1])
+print(WeightCurvesDisplay([[0, 1]], [[6, 7]], learned=[0], value=6).value)
 print("matplotlib" in sys.modules)
 """
 
@@ -139,4 +148,4 @@ def test_numbers_without_a_picture_take_no_matplotlib():
     answer = subprocess.run(
         [sys.executable, "-c", PROGRAM], check=True, capture_output=True, text=True
     )
-    assert answer.stdout.split() == ["2.0", "1", "1", "4.0", "5", "False"]
+    assert answer.stdout.split() == ["2.0", "1", "1", "4.0", "5", "6.0", "False"]

@@ -1,0 +1,540 @@
+"""Weights that are moved: M by the definition, and what directions say of it."""
+
+from __future__ import annotations
+
+import pickle
+from math import comb
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_matrix
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import Bunch
+
+from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
+from sklearn_ltr.inspection import LocalOptimality, local_optimality, weight_curves
+from sklearn_ltr.inspection._local_optimality import directions_needed
+from sklearn_ltr.metrics import NDCG, Metric, Precision
+from tests.oracles import metrics as oracle
+from tests.oracles import networks
+
+N_FEATURES = 4
+RANKERS = {
+    "RankNet, linear": RankNetRanker(hidden_layer_sizes=()),
+    "LambdaRank, linear": LambdaRankRanker("map", hidden_layer_sizes=()),
+    "RankNet, hidden": RankNetRanker(hidden_layer_sizes=(3, 2), activation="tanh"),
+    "LambdaRank, hidden": LambdaRankRanker("ndcg@3", hidden_layer_sizes=5),
+}
+
+
+def some_rows(seed=0, n_queries=30):
+    """Queries of 1 to 9 documents, interleaved, some with nothing relevant."""
+    rng = np.random.default_rng(seed)
+    groups = rng.permutation(np.repeat(np.arange(n_queries), rng.integers(1, 10, 30)))
+    X = rng.normal(size=(len(groups), N_FEATURES))
+    y = np.clip(np.rint(X[:, 0] + rng.normal(size=len(groups))), 0, 3)
+    return X, y, groups
+
+
+X, Y, GROUPS = some_rows()
+
+
+@pytest.fixture(scope="module", params=RANKERS)
+def ranker(request):
+    unfitted = clone(RANKERS[request.param])
+    unfitted.set_params(max_iter=3, random_state=0, n_jobs=1)
+    return unfitted.fit(X, Y, groups=GROUPS)
+
+
+@pytest.fixture(scope="module")
+def linear():
+    ranker = RankNetRanker(hidden_layer_sizes=(), max_iter=3, random_state=0)
+    return ranker.fit(X, Y, groups=GROUPS)
+
+
+def weights_of(ranker):
+    """All weights in one vector, in double precision."""
+    return np.concatenate([np.ravel(w) for w in ranker.network_.parameters]).astype(
+        np.float64
+    )
+
+
+def mean_ndcg(ranker, flat, k):
+    """Equation 8 for explicit weights: no network and no metric of the package."""
+    weights, start = [], 0
+    for w in ranker.network_.parameters:
+        weights.append(flat[start : start + w.size].reshape(w.shape))
+        start += w.size
+    s = networks.scores(weights, X, ranker.activation)
+    values = []
+    for group in np.unique(GROUPS):
+        scores, grades = s[GROUPS == group].tolist(), Y[GROUPS == group].tolist()
+        order = oracle.ranked_against_the_model(scores, grades)
+        values.append(oracle.ndcg([grades[i] for i in order], k))
+    return sum(values) / len(values)
+
+
+def by_hand(*w, X, y, groups):
+    """A linear ranker whose weights are told, not learned."""
+    ranker = RankNetRanker(hidden_layer_sizes=(), max_iter=1, random_state=0)
+    ranker.fit(X, y, groups=groups)
+    ranker.network_.coefs[0][:, 0] = w
+    return ranker
+
+
+def unit_directions(seed, n, n_weights):
+    drawn = np.random.RandomState(seed).standard_normal((n, n_weights))
+    return drawn / np.sqrt((drawn**2).sum(axis=1, keepdims=True))
+
+
+# --- equation 9 -------------------------------------------------------------------
+
+
+def test_the_report_needs_459_directions():
+    assert directions_needed(0.01, 0.01) == 459
+
+
+@pytest.mark.parametrize("delta", [0.3, 0.05, 0.01, 1e-6])
+@pytest.mark.parametrize("p0", [0.6, 0.1, 0.01, 1e-3])
+def test_it_is_the_smallest_number_that_keeps_the_promise(delta, p0):
+    n = directions_needed(delta, p0)
+    assert (1 - p0) ** n <= delta < (1 - p0) ** (n - 1)
+
+
+@pytest.mark.parametrize(("delta", "p0", "n"), [(0.01, 0.01, 459), (0.1, 0.5, 4)])
+def test_that_many_are_tried(linear, delta, p0, n):
+    result = local_optimality(linear, X, Y, groups=GROUPS, delta=delta, p0=p0)
+    assert result.n_directions == len(result.values) == n
+
+
+# --- what so many directions say --------------------------------------------------
+
+
+def with_ascending(k, n, delta=0.01, p0=0.01):
+    values = np.where(np.arange(n) < k, 0.6, 0.4)
+    return LocalOptimality(NDCG(), 0.5, values, values > 0.5, 1.0, delta, p0)
+
+
+def at_most(k, n, p):
+    """The probability of at most k heads in n throws."""
+    return sum(comb(n, i) * p**i * (1 - p) ** (n - i) for i in range(k + 1))
+
+
+@pytest.mark.parametrize("n", [1, 50, 459])
+def test_without_an_ascent_the_confidence_is_the_reports(n):
+    result = with_ascending(0, n)
+    assert_allclose(result.confidence, 1 - 0.99**n, rtol=1e-12)
+    assert_allclose(result.upper_bound, 1 - 0.01 ** (1 / n), rtol=1e-9)
+    assert result.fraction_ascending == 0
+
+
+@pytest.mark.parametrize(("k", "n"), [(0, 10), (1, 10), (7, 10), (3, 459), (40, 459)])
+def test_the_bound_is_where_so_few_ascents_become_unlikely(k, n):
+    result = with_ascending(k, n, delta=0.05, p0=0.02)
+    assert result.n_ascending == k
+    assert result.fraction_ascending == k / n
+    more = sum(comb(n, i) * 0.02**i * 0.98 ** (n - i) for i in range(k + 1, n + 1))
+    assert_allclose(result.confidence, more, rtol=1e-9)
+    assert_allclose(at_most(k, n, result.upper_bound), 0.05, rtol=1e-9)
+    assert result.upper_bound > result.fraction_ascending
+
+
+def test_if_all_ascend_nothing_is_ruled_out():
+    result = with_ascending(5, 5)
+    assert result.upper_bound == 1
+    assert result.confidence == 0
+
+
+def test_459_failures_to_rise_are_just_enough():
+    assert with_ascending(0, 459).confidence >= 0.99 > with_ascending(0, 458).confidence
+    assert with_ascending(0, 459).upper_bound <= 0.01
+    assert with_ascending(1, 459).confidence < 0.99
+
+
+# --- M, by the definition ---------------------------------------------------------
+
+
+def test_values_are_the_mean_ndcg_of_the_moved_weights(ranker):
+    w = weights_of(ranker)
+    result = local_optimality(
+        ranker,
+        X,
+        Y,
+        groups=GROUPS,
+        metric="ndcg@5",
+        n_directions=20,
+        step_size=0.4,
+        random_state=3,
+    )
+    length = np.sqrt((w**2).sum())
+    assert_allclose(result.step, 0.4 * length, rtol=1e-12)
+    expected = [
+        mean_ndcg(ranker, w + 0.4 * length * u, k=5)
+        for u in unit_directions(3, 20, len(w))
+    ]
+    # the same order of documents, so but for the rounding of thirty terms
+    assert_allclose(result.values, expected, rtol=1e-13)
+    assert_allclose(result.value, mean_ndcg(ranker, w, k=5), rtol=1e-13)
+    assert_array_equal(result.ascends, np.array(expected) > mean_ndcg(ranker, w, k=5))
+    assert len(set(expected)) > 10
+
+
+def test_by_default_it_is_the_metric_that_the_ranker_reports(ranker):
+    result = local_optimality(ranker, X, Y, groups=GROUPS, n_directions=1)
+    assert result.value == ranker.score(X, Y, groups=GROUPS)
+
+
+def test_weights_of_queries_count_in_the_mean(linear):
+    weights = np.where(GROUPS % 3 == 0, 0.0, 2.0)
+    options = {"n_directions": 5, "random_state": 0}
+    weighted = local_optimality(
+        linear, X, Y, groups=GROUPS, sample_weight=weights, **options
+    )
+    left = GROUPS % 3 > 0
+    expected = local_optimality(
+        linear, X[left], Y[left], groups=GROUPS[left], **options
+    )
+    assert_allclose(weighted.values, expected.values, rtol=1e-13)
+    assert_allclose(weighted.value, expected.value, rtol=1e-13)
+
+
+def test_the_rounding_of_a_mean_is_no_ascent():
+    """Of 0.1 + 0.2 + 0.3 in two orders one is larger."""
+
+    class Rounded(Metric):
+        def value(self, ranked_grades):
+            return {0.1: 0.3, 0.2: 0.1 + 0.2}[ranked_grades[0]]
+
+    X, y, groups = [[0.0], [1.0]], [0.1, 0.2], [0, 0]
+    ranker = by_hand(-1, X=X, y=y, groups=groups)
+    result = local_optimality(
+        ranker, X, y, groups=groups, metric=Rounded(), step_size=3, random_state=0
+    )
+    assert (result.values > result.value).any()
+    assert result.n_ascending == 0
+
+
+# --- known answers ----------------------------------------------------------------
+
+
+class TestOneColumnThatIsTheGrade:
+    """The order is perfect for w > 0, and the worst for w < 0."""
+
+    DATA = {"X": [[0.0], [1.0], [2.0]], "y": [0, 1, 2], "groups": [0, 0, 0]}
+
+    @pytest.mark.parametrize("w", [1, -1])
+    def test_a_short_step_changes_nothing(self, w):
+        ranker = by_hand(w, **self.DATA)
+        result = local_optimality(ranker, **self.DATA, step_size=0.9, random_state=0)
+        assert result.n_level == result.n_directions == 459
+        assert result.n_ascending == 0
+
+    def test_the_maximum_has_no_ascent(self):
+        ranker = by_hand(1, **self.DATA)
+        result = local_optimality(ranker, **self.DATA, step_size=3, random_state=0)
+        assert result.value == 1
+        u = unit_directions(0, 459, 1)[:, 0]
+        assert result.n_level == (u > 0).sum()
+        assert result.n_ascending == 0
+        assert result.confidence >= 0.99
+
+    def test_from_the_minimum_every_way_over_zero_ascends(self):
+        ranker = by_hand(-1, **self.DATA)
+        result = local_optimality(ranker, **self.DATA, step_size=3, random_state=0)
+        u = unit_directions(0, 459, 1)[:, 0]
+        assert_array_equal(result.ascends, u > 0)
+        assert 0 < result.n_ascending < 459
+        assert result.confidence < 1e-9
+
+
+class TestTwoQueriesWithAColumnEach:
+    """Query q is in order if w_q > 0: M is the share of positive weights."""
+
+    DATA = {
+        "X": [[0.0, 0.0], [1.0, 0.0], [0.0, 0.0], [0.0, 1.0]],
+        "y": [0, 1, 0, 1],
+        "groups": ["a", "a", "b", "b"],
+    }
+    P1 = Precision(1)
+
+    def test_directions_ascend_that_make_the_negative_weight_positive(self):
+        ranker = by_hand(4, -0.25, **self.DATA)
+        result = local_optimality(
+            ranker, **self.DATA, metric=self.P1, step_size=0.25, random_state=1
+        )
+        u = unit_directions(1, 459, 2)[:, 1]
+        assert result.value == 0.5
+        assert_allclose(result.step, 0.25 * np.hypot(4, 0.25), rtol=1e-12)
+        assert_array_equal(result.ascends, -0.25 + result.step * u > 0)
+        assert 100 < result.n_ascending < 250
+
+    def test_no_direction_ascends_from_the_maximum(self):
+        ranker = by_hand(0.5, 0.25, **self.DATA)
+        result = local_optimality(
+            ranker, **self.DATA, metric=self.P1, step_size=2, random_state=1
+        )
+        assert result.value == 1
+        assert (result.values < 1).any()
+        assert result.n_ascending == 0
+
+    def test_curves_step_where_a_weight_changes_its_sign(self):
+        ranker = by_hand(4, -0.25, **self.DATA)
+        curves = weight_curves(
+            ranker, **self.DATA, metric=self.P1, moves=[-2, -1, 0, 1, 2]
+        )
+        size = np.sqrt((4**2 + 0.25**2) / 2)
+        moved = np.array([[4.0], [-0.25]]) + size * np.arange(-2, 3)
+        assert_allclose(curves.moved, moved, rtol=1e-12)
+        assert_array_equal(curves.values[0], (moved[0] > 0) / 2)
+        assert_array_equal(curves.values[1], 0.5 + (moved[1] > 0) / 2)
+        assert_array_equal(curves.peaks, [True, False])
+        assert curves.value == 0.5
+
+
+# --- curves -----------------------------------------------------------------------
+
+
+def test_curves_are_the_mean_ndcg_with_one_weight_moved(ranker):
+    w = weights_of(ranker)
+    moves = [-1.5, -0.2, 0, 0.7]
+    curves = weight_curves(ranker, X, Y, groups=GROUPS, metric="ndcg", moves=moves)
+    size = np.sqrt((w**2).mean())
+    assert curves.values.shape == curves.moved.shape == (len(w), 4)
+    assert_array_equal(curves.learned, w)
+    for i in range(len(w)):
+        for j, move in enumerate(moves):
+            moved = w.copy()
+            moved[i] += move * size
+            assert_allclose(curves.moved[i, j], moved[i], rtol=1e-12)
+            expected = mean_ndcg(ranker, moved, k=None)
+            assert_allclose(curves.values[i, j], expected, rtol=1e-13)
+    assert_array_equal(curves.values[:, 2], curves.value)
+    highest = curves.values.max(axis=1)
+    assert_array_equal(curves.peaks, highest <= curves.value * (1 + 1e-12))
+
+
+def test_by_default_a_weight_goes_from_minus_three_to_three_sizes(linear):
+    curves = weight_curves(linear, X, Y, groups=GROUPS)
+    size = np.sqrt((curves.learned**2).mean())
+    assert_allclose(curves.moved[1, 0], curves.learned[1] - 3 * size, rtol=1e-12)
+    assert_allclose(curves.moved[1, -1], curves.learned[1] + 3 * size, rtol=1e-12)
+    assert_array_equal(curves.moved[:, 30], curves.learned)
+
+
+def test_a_name_finds_the_weight_in_the_network():
+    ranker = clone(RANKERS["RankNet, hidden"]).fit(X, Y, groups=GROUPS)
+    curves = weight_curves(ranker, X, Y, groups=GROUPS, moves=[0])
+    assert curves.names[:2] == ["coefs[0][0, 0]", "coefs[0][0, 1]"]
+    assert curves.names[-1] == "intercepts[1][1]"
+    found = [eval(f"network.{n}", {"network": ranker.network_}) for n in curves.names]
+    assert_array_equal(found, curves.learned)
+
+
+def test_weights_of_a_linear_model_have_the_names_of_columns(linear):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(X, columns=list("abcd"))
+    ranker = RankNetRanker(hidden_layer_sizes=(), max_iter=1, random_state=0)
+    ranker.fit(frame, Y, groups=GROUPS)
+    assert weight_curves(ranker, frame, Y, groups=GROUPS, moves=[1]).names == [*"abcd"]
+    names = weight_curves(linear, X, Y, groups=GROUPS, moves=[1]).names
+    assert names == ["x0", "x1", "x2", "x3"]
+
+
+@pytest.mark.parametrize("weights", [[2, 0], ["x2", "x0"], np.array([2, 0])])
+def test_weights_are_chosen_by_place_or_by_name(linear, weights):
+    every = weight_curves(linear, X, Y, groups=GROUPS, moves=[-1, 1])
+    some = weight_curves(linear, X, Y, groups=GROUPS, moves=[-1, 1], weights=weights)
+    assert some.names == ["x2", "x0"]
+    assert_array_equal(some.learned, every.learned[[2, 0]])
+    assert_array_equal(some.moved, every.moved[[2, 0]])
+    assert_array_equal(some.values, every.values[[2, 0]])
+    assert_array_equal(some.peaks, every.peaks[[2, 0]])
+
+
+# --- the ranker, and where it stands ----------------------------------------------
+
+
+def test_the_ranker_is_not_changed(ranker):
+    before = pickle.dumps(ranker)
+    local_optimality(ranker, X, Y, groups=GROUPS, n_directions=3)
+    weight_curves(ranker, X, Y, groups=GROUPS, moves=[-1, 1])
+    assert pickle.dumps(ranker) == before
+
+
+@pytest.mark.parametrize("look", [local_optimality, weight_curves])
+def test_an_interrupt_does_not_change_it_either(linear, look):
+    class Interrupted(Metric):
+        n_lists = 0
+
+        def value(self, ranked_grades):
+            Interrupted.n_lists += 1
+            if self.n_lists > 100:
+                raise KeyboardInterrupt
+            return float(ranked_grades[0])
+
+    before = pickle.dumps(linear)
+    with pytest.raises(KeyboardInterrupt):
+        look(linear, X, Y, groups=GROUPS, metric=Interrupted())
+    assert Interrupted.n_lists == 101
+    assert pickle.dumps(linear) == before
+
+
+def test_a_pipeline_moves_the_weights_of_its_last_step():
+    pipeline = make_pipeline(
+        StandardScaler(),
+        StandardScaler(),
+        RankNetRanker(hidden_layer_sizes=(2,), max_iter=2, random_state=0),
+    )
+    raw = 5 * X + 3
+    pipeline.fit(raw, Y, ranknetranker__groups=GROUPS)
+    scaled = pipeline[:-1].transform(raw)
+    options = {"groups": GROUPS, "n_directions": 5, "random_state": 0}
+    expected = local_optimality(pipeline[-1], scaled, Y, **options).values
+    search = Bunch(best_estimator_=make_pipeline(pipeline))  # all it looks at of one
+    for estimator in (pipeline, search, make_pipeline(pipeline[-1])):
+        table = scaled if len(getattr(estimator, "steps", [1, 1])) == 1 else raw
+        assert_array_equal(
+            local_optimality(estimator, table, Y, **options).values, expected
+        )
+
+
+def test_names_of_columns_come_through_a_pipeline():
+    pandas = pytest.importorskip("pandas")
+    ranker = RankNetRanker(hidden_layer_sizes=(), max_iter=1, random_state=0)
+    pipeline = make_pipeline(StandardScaler(), ranker)
+    frame = pandas.DataFrame(X, columns=list("abcd"))
+    pipeline.fit(frame, Y, ranknetranker__groups=GROUPS)
+    curves = weight_curves(pipeline, frame, Y, groups=GROUPS, weights=["c"], moves=[0])
+    assert curves.names == ["c"]
+    assert curves.learned == ranker.network_.coefs[0][2, 0]
+
+
+def test_sparse_columns_give_the_same():
+    some = np.where(X > 0, X, 0)
+    ranker = RankNetRanker(hidden_layer_sizes=(2,), max_iter=2, random_state=0)
+    ranker.fit(some, Y, groups=GROUPS)
+    options = {"groups": GROUPS, "n_directions": 5, "random_state": 0}
+    dense = local_optimality(ranker, some, Y, **options)
+    sparse = local_optimality(ranker, csr_matrix(some), Y, **options)
+    assert_array_equal(dense.values, sparse.values)
+
+
+def test_a_network_of_pytorch_can_be_looked_at():
+    torch = pytest.importorskip("torch")
+    from sklearn_ltr.learners import TorchNetwork
+
+    torch.manual_seed(0)
+    module = torch.nn.Linear(N_FEATURES, 1, bias=False)
+    ranker = RankNetRanker(network=TorchNetwork(module), max_iter=1, random_state=0)
+    ranker.fit(X, Y, groups=GROUPS)
+    curves = weight_curves(ranker, X, Y, groups=GROUPS, moves=[-2, 0, 2])
+    assert curves.names == [f"parameters[0][0, {i}]" for i in range(N_FEATURES)]
+    same = by_hand(*weights_of(ranker), X=X, y=Y, groups=GROUPS)
+    expected = weight_curves(same, X, Y, groups=GROUPS, moves=[-2, 0, 2])
+    # the same orders, though not the same roundings
+    assert_array_equal(curves.values, expected.values)
+
+
+def test_neither_the_order_of_rows_nor_threads_change_a_value(ranker):
+    shuffled = np.random.default_rng(5).permutation(len(X))
+    options = {"n_directions": 7, "random_state": 0}
+    one = local_optimality(ranker, X, Y, groups=GROUPS, **options)
+    other = local_optimality(
+        ranker, X[shuffled], Y[shuffled], groups=GROUPS[shuffled], **options
+    )
+    assert_array_equal(one.values, other.values)
+    alone = ranker.n_jobs
+    ranker.n_jobs = 3
+    threaded = local_optimality(ranker, X, Y, groups=GROUPS, **options)
+    ranker.n_jobs = alone
+    assert_array_equal(one.values, threaded.values)
+
+
+def test_the_directions_are_those_of_random_state(linear):
+    def values(random_state):
+        return local_optimality(
+            linear, X, Y, groups=GROUPS, n_directions=9, random_state=random_state
+        ).values
+
+    assert_array_equal(values(1), values(1))
+    assert_array_equal(values(1), values(np.random.RandomState(1)))
+    assert (values(1) != values(2)).any()
+
+
+# --- refusals ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"n_directions": 0}, ValueError, "n_directions == 0"),
+        ({"n_directions": 1.5}, TypeError, "n_directions must be"),
+        ({"delta": 0.0}, ValueError, "delta == 0"),
+        ({"delta": 1.0}, ValueError, "delta == 1"),
+        ({"p0": 1.0}, ValueError, "p0 == 1"),
+        ({"p0": "few"}, TypeError, "p0 must be"),
+        ({"step_size": 0.0}, ValueError, "step_size == 0"),
+        ({"step_size": 1e39}, ValueError, "take smaller steps"),
+        ({"metric": "ndgc"}, ValueError, "Did you mean 'ndcg'"),
+        ({"groups": None}, ValueError, "groups is None"),
+        ({"sample_weight": np.zeros(len(X))}, ValueError, "sample_weight is zero"),
+    ],
+)
+def test_what_cannot_be_is_refused(linear, options, error, message):
+    with pytest.raises(error, match=message):
+        local_optimality(linear, X, Y, **{"groups": GROUPS} | options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"weights": [4]}, "holds 4, but the 4 weights have the places 0 to 3"),
+        ({"weights": [-1]}, "holds -1"),
+        ({"weights": ["x0", "bm25"]}, "holds 'bm25', .* names x0, x1, x2"),
+        ({"weights": [True]}, "holds True"),
+        ({"weights": []}, "weights is empty"),
+        ({"weights": "x0"}, "must be a list"),
+        ({"weights": 0}, "must be a list"),
+        ({"moves": []}, "at least one"),
+        ({"moves": [0, np.inf]}, "finite"),
+        ({"moves": ["far"]}, "moves must be numbers"),
+        ({"moves": 1}, "list of finite numbers"),
+        ({"moves": [1e39]}, "take smaller steps"),
+    ],
+)
+def test_curves_that_cannot_be_are_refused(linear, options, message):
+    with pytest.raises(ValueError, match=message):
+        weight_curves(linear, X, Y, groups=GROUPS, **options)
+
+
+@pytest.mark.parametrize("look", [local_optimality, weight_curves])
+class TestRankers:
+    def test_trees_have_no_weights(self, look):
+        mart = LambdaMARTRanker(n_estimators=1, n_jobs=1).fit(X, Y, groups=GROUPS)
+        for estimator in (mart, make_pipeline(mart)):
+            message = "LambdaMARTRanker has no weights to move: give a RankNetRanker"
+            with pytest.raises(TypeError, match=message):
+                look(estimator, X, Y, groups=GROUPS)
+
+    def test_a_ranker_must_be_fitted(self, look):
+        with pytest.raises(NotFittedError):
+            look(RankNetRanker(), X, Y, groups=GROUPS)
+
+    def test_weights_that_are_all_zero_have_no_length(self, look):
+        ranker = by_hand(0, 0, 0, 0, X=X, y=Y, groups=GROUPS)
+        with pytest.raises(ValueError, match="weights of the ranker are all zero"):
+            look(ranker, X, Y, groups=GROUPS)
+
+    def test_rows_are_checked_as_the_ranker_checks_them(self, look, linear):
+        with pytest.raises(ValueError, match="X contains NaN at row 2, column 1"):
+            bad = X.copy()
+            bad[2, 1] = np.nan
+            look(linear, bad, Y, groups=GROUPS)
+        with pytest.raises(ValueError, match="3 features"):
+            look(linear, X[:, :3], Y, groups=GROUPS)
+        with pytest.raises(ValueError, match="y must hold one number"):
+            look(linear, X, Y[:-1], groups=GROUPS)
