@@ -23,10 +23,11 @@ ROOMS_A_ROOM_MAY_IMPORT = {
     "estimators": {"learners"},
     "rankers": {"queries", "metrics", "lambdas", "learners", "estimators"},
     "mart": {"learners", "estimators"},
+    "blending": {"queries", "metrics", "learners", "rankers"},
     "scorers": {"queries", "metrics"},
     "model_selection": {"queries"},
     "inspection": {"queries", "metrics", "learners"},
-    "plotting": {"queries", "metrics", "lambdas", "inspection"},
+    "plotting": {"queries", "metrics", "lambdas", "inspection", "blending"},
     "datasets": set(),
     "__init__": {"rankers"},
 }

@@ -49,6 +49,7 @@ a pair below the cutoff changes nothing, exactly.
 """
 
 from sklearn_ltr.metrics._bound import BoundMetric
+from sklearn_ltr.metrics._closed_form import ClosedFormMetric
 from sklearn_ltr.metrics._functions import (
     cg_score,
     dcg_score,
@@ -78,6 +79,7 @@ __all__ = [
     "MRR",
     "NDCG",
     "BoundMetric",
+    "ClosedFormMetric",
     "HitRate",
     "Metric",
     "Precision",

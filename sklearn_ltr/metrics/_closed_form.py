@@ -2,6 +2,18 @@
 
 The kernels of all measures take the same arguments, so a measure only has to say what
 its worth, discount and scale are.
+
+Neighbours.  When the documents at positions p and p + 1 swap places, the value rises by
+
+    (worth_{p+1} - worth_p) * (d_p - d_{p+1}) * c_p * scale,
+
+with d the discount and c_p what the documents above p make of a document at p: nothing
+(1) for sums; for MAP the relevant ones among them and itself; for MRR, hit rate and ERR
+the chance to get down to p.  Each follows from the one above it,
+
+    c_0 = 1,    c_{p+1} = c_p + worth_p * (u + v * c_p),
+
+so a measure says what u and v are, and one swap of neighbours changes one c.
 """
 
 from __future__ import annotations
@@ -27,6 +39,8 @@ class ClosedFormMetric(Metric):
     """A built-in measure: worth, discount, scale, and two kernels over them."""
 
     closed_form: ClassVar[bool] = True
+    #: u and v of the head of this file
+    from_above: ClassVar[tuple[float, float]] = (0.0, 0.0)
     values_kernel: ClassVar[Callable[..., None]]
     terms_kernel: ClassVar[Callable[..., None]]
 

@@ -120,6 +120,7 @@ class MAP(BinaryMetric):
     """
 
     short_name: ClassVar[str] = "map"
+    from_above: ClassVar[tuple[float, float]] = (1.0, 0.0)
     values_kernel = staticmethod(average_precision_values)
     terms_kernel = staticmethod(average_precision_swap_terms)
 

@@ -141,6 +141,7 @@ class ERR(ClosedFormMetric):
     max_grade: float | None = field(default=None, kw_only=True)
 
     short_name: ClassVar[str] = "err"
+    from_above: ClassVar[tuple[float, float]] = (0.0, -1.0)
     values_kernel = staticmethod(err_values)
     terms_kernel = staticmethod(err_swap_terms)
 

@@ -120,6 +120,7 @@ class MRR(BinaryMetric):
     """
 
     short_name: ClassVar[str] = "mrr"
+    from_above: ClassVar[tuple[float, float]] = (0.0, -1.0)
     values_kernel = staticmethod(first_relevant_values)
     terms_kernel = staticmethod(first_relevant_swap_terms)
 

@@ -11,6 +11,7 @@ from sklearn.utils import Bunch
 
 from sklearn_ltr import plotting
 from sklearn_ltr.plotting import (
+    BlendCurveDisplay,
     CutoffCurveDisplay,
     FeatureImportancesDisplay,
     ForcesDisplay,
@@ -27,6 +28,7 @@ from matplotlib.figure import Figure  # noqa: E402
 from tests.plotting.pictures import assert_text_can_be_read  # noqa: E402
 
 DISPLAYS = {
+    "blends": BlendCurveDisplay([0.2, 0.5], [0.6, 0.8, 0.7], alpha=0.35),
     "cutoffs": CutoffCurveDisplay(
         k=[1, 2, 3],
         means={"one": [0.2, 0.3, 0.5], "other": [0.3, 0.4, 0.5]},
@@ -47,6 +49,7 @@ DISPLAYS = {
 BUNCH = Bunch(importances_mean=[0.2, 0.1], importances_std=[0.1, 0.1])
 # before it computes anything, so arguments do not matter
 WAYS_TO_DRAW = [
+    (BlendCurveDisplay, "from_predictions", (None,) * 3, {"groups": None}),
     (CutoffCurveDisplay, "from_estimator", (None, None, None), {"groups": None}),
     (CutoffCurveDisplay, "from_predictions", (None, None), {"groups": None}),
     (FeatureImportancesDisplay, "from_estimator", (None,), {}),
@@ -134,6 +137,7 @@ def test_plot_says_what_to_install_too(monkeypatch, display):
 PROGRAM = """
 import sys
 from sklearn_ltr.plotting import *
+print(BlendCurveDisplay([0.5], [1.0, 7.0]).values[1])
 print(CutoffCurveDisplay(k=[1], means={"a": [2.0]}).means["a"][0])
 print(FeatureImportancesDisplay([1.0, 3.0]).order[0])
 print(ForcesDisplay([0, 1], [1, 0], {"a": [1, -1]}).pairwise_errors)
@@ -148,4 +152,5 @@ def test_numbers_without_a_picture_take_no_matplotlib():
     answer = subprocess.run(
         [sys.executable, "-c", PROGRAM], check=True, capture_output=True, text=True
     )
-    assert answer.stdout.split() == ["2.0", "1", "1", "4.0", "5", "6.0", "False"]
+    expected = ["7.0", "2.0", "1", "1", "4.0", "5", "6.0", "False"]
+    assert answer.stdout.split() == expected

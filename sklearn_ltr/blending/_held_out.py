@@ -1,0 +1,82 @@
+"""Scores of documents by rankers that have not learned from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from numbers import Integral
+from typing import Any
+
+import sklearn
+from sklearn.base import clone
+from sklearn.model_selection import GroupKFold, check_cv, cross_val_predict
+from sklearn.utils.metadata_routing import get_routing_for_object
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_ltr.queries import QueryGroups
+from sklearn_ltr.rankers import BaseRanker
+
+PREFIT = "prefit"
+N_FOLDS = 5
+
+Models = list[Any]
+Scores = list[Any]
+
+
+def fit_and_score_held_out(
+    rankers: Sequence[Any],
+    X: Any,
+    y: Any,
+    splits: Sequence[Any],
+    metadata: Mapping[str, Any],
+    n_jobs: int | None,
+) -> tuple[Models, Scores]:
+    """Return the rankers fitted to all rows, and scores by models that lack the row.
+
+    Of the metadata a ranker is given what its `fit` requests.
+    """
+    models, scores = [], []
+    with sklearn.config_context(enable_metadata_routing=True):
+        for ranker in rankers:
+            model = clone(ranker)
+            if isinstance(model, BaseRanker) and "sample_weight" in metadata:
+                _ask_for_weights(model)
+            asked = get_routing_for_object(model).consumes("fit", list(metadata))
+            params = {name: metadata[name] for name in sorted(asked)}
+            scores.append(
+                cross_val_predict(model, X, y, cv=splits, n_jobs=n_jobs, params=params)
+            )
+            models.append(model.fit(X, y, **params))
+    return models, scores
+
+
+def _ask_for_weights(ranker: BaseRanker) -> None:
+    """Let a ranker request weights, unless it has been told whether to."""
+    requests = ranker.get_metadata_routing().fit.requests
+    if requests.get("sample_weight") is None:
+        ranker.set_fit_request(sample_weight=True)
+
+
+def fitted_and_scores(rankers: Sequence[Any], X: Any) -> tuple[Models, Scores]:
+    """Return rankers that are fitted, else a NotFittedError, and their scores."""
+    for m, ranker in enumerate(rankers):
+        check_is_fitted(
+            ranker,
+            msg=f"rankers[{m}], a %(name)s, is not fitted, as cv={PREFIT!r} says it is",
+        )
+    return list(rankers), [ranker.predict(X) for ranker in rankers]
+
+
+def splits_of(cv: Any, X: Any, y: Any, queries: QueryGroups) -> list[Any]:
+    """Return the folds that `cv` stands for, to be the same for all rankers."""
+    if cv is None:
+        cv = N_FOLDS
+    if isinstance(cv, Integral):
+        n_folds = int(cv)
+        if not 2 <= n_folds <= queries.n_queries:
+            raise ValueError(
+                f"cv must be at least 2 folds and no more than there are queries, got "
+                f"{n_folds} folds for {queries.n_queries} queries; fewer folds, or "
+                f"rankers that are fitted already and cv={PREFIT!r}, will do"
+            )
+        cv = GroupKFold(n_folds)
+    return list(check_cv(cv).split(X, y, queries.query_of_row))

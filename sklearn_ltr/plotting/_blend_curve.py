@@ -1,0 +1,225 @@
+"""A metric against the blend of two rankers, for every blend.
+
+curve(alpha)  =  mean over queries of the metric of  alpha * s1 + (1 - alpha) * s2
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_ltr.blending import best_blend
+from sklearn_ltr.metrics import Metric, get_metric
+from sklearn_ltr.plotting._arguments import read_names, read_numbers
+from sklearn_ltr.plotting._axes import (
+    axes_to_draw_on,
+    check_matplotlib,
+    draw_legend,
+    make_plain,
+    read_style,
+)
+from sklearn_ltr.plotting._labels import as_written, name_of_metric
+
+FloatArray = NDArray[np.float64]
+
+
+class BlendCurveDisplay:
+    r"""A metric of all blends of two rankers, and the best of them.
+
+    The metric of the scores :math:`\alpha s^1_i + (1 - \alpha) s^2_i` is constant
+    between the points where it changes (section 7.1 of the report), so the curve is a
+    flight of steps: nothing is left out between two alphas.
+
+    :meth:`from_predictions` computes it and draws.
+
+    Parameters
+    ----------
+    change_points : array-like of shape (n_changes,)
+        Where the metric changes: they rise, and lie between 0 and 1.
+    values : array-like of shape (n_changes + 1,)
+        The metric below, between and above them.
+    alpha : float in [0, 1], default=None
+        The blend to mark; None: none.
+    metric_name : str, default="metric"
+        What the metric is called.
+    names : tuple of two str, default=("1", "2")
+        What the rankers are called: of alpha = 1 and of alpha = 0.
+
+    Attributes
+    ----------
+    line_ : matplotlib StepPatch
+        The curve.
+    best_line_ : matplotlib Line2D or None
+        At the blend that is marked.
+    legend_ : matplotlib Legend or None
+        What is marked.
+    ax_ : matplotlib Axes
+        What the picture is on.
+    figure_ : matplotlib Figure
+        What the axes are on.
+
+    Raises
+    ------
+    ValueError
+        For change points that do not rise between 0 and 1, values that are not one
+        number more, an alpha that is not in [0, 1], or names that are not two that
+        differ.
+
+    See Also
+    --------
+    sklearn_ltr.blending.best_blend : What computes the curve.
+    sklearn_ltr.blending.BlendedRanker : Its `curve_` holds one of held-out scores.
+
+    Examples
+    --------
+    >>> from sklearn_ltr.plotting import BlendCurveDisplay
+    >>> display = BlendCurveDisplay([0.2, 0.5], [0.6, 0.8, 0.7], alpha=0.35)
+    >>> display.values
+    array([0.6, 0.8, 0.7])
+    >>> display.plot()  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        change_points: Any,
+        values: Any,
+        *,
+        alpha: float | None = None,
+        metric_name: str = "metric",
+        names: tuple[str, str] = ("1", "2"),
+    ) -> None:
+        self.values: FloatArray = read_numbers(values, "values", "interval")
+        n_changes = len(self.values) - 1
+        points = np.asarray(change_points, dtype=np.float64)
+        edges = np.concatenate(([0.0], np.ravel(points), [1.0]))
+        if points.shape != (n_changes,) or not (np.diff(edges) > 0).all():
+            raise ValueError(
+                "change_points must rise between 0 and 1, one fewer than there are "
+                f"values, {n_changes} in all, got {change_points!r}"
+            )
+        if alpha is not None and not 0 <= alpha <= 1:
+            raise ValueError(f"alpha must be between 0 and 1, got {alpha!r}")
+        self.change_points = points
+        self.alpha = alpha
+        self.metric_name = metric_name
+        self.names = read_names(names)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: Any,
+        scores_1: Any,
+        scores_2: Any,
+        *,
+        groups: Any,
+        metric: str | Metric = "ndcg@10",
+        sample_weight: Any = None,
+        names: tuple[str, str] = ("1", "2"),
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> BlendCurveDisplay:
+        """Draw the metric of all blends of two rankers' scores.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_documents,)
+            Grades, finite and >= 0.
+        scores_1, scores_2 : array-likes of shape (n_documents,)
+            Scores of the two rankers, finite; higher is ranked first.
+        groups : array-like of shape (n_documents,)
+            The query of each document: any hashable values, in any row order.
+        metric : str or Metric, default="ndcg@10"
+            A name or a metric object, with pessimistic ties.
+        sample_weight : array-like of shape (n_documents,), default=None
+            Weight of a query in the mean, constant within it.
+        names : tuple of two str, default=("1", "2")
+            What the rankers are called.
+        ax : matplotlib Axes, default=None
+            Where to draw, ``display.ax_`` to add to another picture; None: on the axes
+            of a new figure.
+        **kwargs : dict
+            Keyword arguments of :meth:`plot`.
+
+        Returns
+        -------
+        display : BlendCurveDisplay
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        ValueError, TypeError
+            For what :func:`~sklearn_ltr.blending.best_blend` refuses.
+        """
+        check_matplotlib(f"{cls.__name__}.from_predictions")
+        metric = get_metric(metric)
+        curve = best_blend(
+            scores_1,
+            scores_2,
+            y_true,
+            groups=groups,
+            metric=metric,
+            sample_weight=sample_weight,
+        )
+        return cls(
+            curve.change_points,
+            curve.values,
+            alpha=curve.alpha,
+            metric_name=name_of_metric(metric),
+            names=names,
+        ).plot(ax, **kwargs)
+
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        curve_kwargs: Mapping[str, Any] | None = None,
+        best_kwargs: Mapping[str, Any] | None = None,
+    ) -> BlendCurveDisplay:
+        """Draw the curve.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None: on the axes of a new figure.
+        curve_kwargs : dict, default=None
+            Keyword arguments of matplotlib's `stairs`.
+        best_kwargs : dict, default=None
+            Keyword arguments of matplotlib's `axvline`.
+
+        Returns
+        -------
+        display : BlendCurveDisplay
+            Itself.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        """
+        ax = axes_to_draw_on(f"{type(self).__name__}.plot", ax, (6.4, 4.2))
+        from matplotlib.lines import Line2D
+        from matplotlib.patches import StepPatch
+
+        self.ax_, self.figure_ = ax, ax.figure
+        make_plain(ax, grid="y")
+        edges = np.concatenate(([0.0], self.change_points, [1.0]))
+        looks = {"baseline": None, "linewidth": 1.5}
+        looks |= read_style(curve_kwargs, StepPatch)
+        self.line_ = ax.stairs(self.values, edges, **looks)
+        self.best_line_ = self.legend_ = None
+        if self.alpha is not None:
+            style = {"label": f"alpha = {self.alpha:.3g}", "color": "0.4"}
+            style |= {"linestyle": ":"} | read_style(best_kwargs, Line2D)
+            self.best_line_ = ax.axvline(self.alpha, **style)
+            self.legend_ = draw_legend(ax)
+        one, other = map(as_written, self.names)
+        ax.set(
+            xlim=(0, 1),
+            xlabel=f"alpha (0: {other} alone, 1: {one} alone)",
+            ylabel=self.metric_name,
+        )
+        return self

@@ -1,0 +1,430 @@
+"""A ranker that is a blend of rankers, beside the same by hand."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from scipy.sparse import csr_array
+from sklearn.base import clone
+from sklearn.compose import make_column_transformer
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    GroupShuffleSplit,
+    KFold,
+    cross_validate,
+)
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.tree import DecisionTreeRegressor
+from sklearn.utils import get_tags
+from sklearn.utils.estimator_checks import check_estimator
+
+from sklearn_ltr import (
+    LambdaMARTRanker,
+    LambdaRankRanker,
+    MissingGroupsWarning,
+    RankNetRanker,
+)
+from sklearn_ltr.blending import BlendedRanker, best_blend
+from sklearn_ltr.datasets import make_ranking
+from sklearn_ltr.metrics import MAP, NDCG, ndcg_score
+from sklearn_ltr.scorers import make_ranking_scorer
+
+TREES = LambdaMARTRanker(
+    n_estimators=4, max_leaf_nodes=4, min_samples_leaf=2, random_state=0
+)
+NETWORK = RankNetRanker(hidden_layer_sizes=(), max_iter=3, random_state=0)
+PIPELINE = make_pipeline(StandardScaler(), clone(NETWORK))
+MADE = make_ranking(
+    40, n_documents=8, n_features=5, n_informative=4, n_query_features=1,
+    noise=1.0, random_state=0,
+)  # fmt: skip
+ROWS = np.random.default_rng(0).permutation(len(MADE.target))
+X, Y, GROUPS = MADE.data[ROWS], MADE.target[ROWS], MADE.groups[ROWS]
+METHODS = ["sweep", "lambdarank"]
+every_method = pytest.mark.parametrize("method", METHODS)
+
+
+def fit_by_hand(ranker, rows, **weights):
+    model = clone(ranker)
+    with sklearn.config_context(enable_metadata_routing=True):
+        given = {} if isinstance(ranker, Ridge) else {"groups": GROUPS[rows]}
+        if weights and not isinstance(ranker, Ridge):
+            model.set_fit_request(sample_weight=True)
+            given |= {name: values[rows] for name, values in weights.items()}
+        return model.fit(X[rows], Y[rows], **given)
+
+
+def held_out_scores(ranker, cv=None, **weights):
+    scores = np.empty(len(Y))
+    for train, test in (cv or GroupKFold(5)).split(X, Y, GROUPS):
+        scores[test] = fit_by_hand(ranker, train, **weights).predict(X[test])
+    return scores
+
+
+def blend(*rankers, **options):
+    return BlendedRanker(list(rankers or (TREES, NETWORK)), **options)
+
+
+# --- the weights ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "rankers",
+    [(TREES, NETWORK), (TREES, PIPELINE), (NETWORK, Ridge())],
+    ids=["rankers", "pipeline", "regressor"],
+)
+def test_the_blend_is_the_best_of_held_out_scores(rankers):
+    found = blend(*rankers, metric="map").fit(X, Y, groups=GROUPS)
+    one, other = map(held_out_scores, rankers)
+    curve = best_blend(one, other, Y, groups=GROUPS, metric="map")
+    assert found.weights_.tolist() == [curve.alpha, 1 - curve.alpha]
+    assert found.blend_score_ == curve.value
+    assert found.curve_.values.tobytes() == curve.values.tobytes()
+    models = [fit_by_hand(ranker, np.arange(len(Y))) for ranker in rankers]
+    scores = [model.predict(X) for model in models]
+    expected = curve.alpha * scores[0] + (1 - curve.alpha) * scores[1]
+    assert found.predict(X).tobytes() == expected.tobytes()
+    assert found.score(X, Y, groups=GROUPS) == MAP()(Y, expected, groups=GROUPS)
+
+
+def test_a_linear_lambdarank_learns_the_weights_of_standardised_scores():
+    found = blend(method="lambdarank", random_state=3).fit(X, Y, groups=GROUPS)
+    table = np.column_stack([held_out_scores(ranker) for ranker in (TREES, NETWORK)])
+    learned = make_pipeline(
+        StandardScaler(), LambdaRankRanker(hidden_layer_sizes=(), random_state=3)
+    ).fit(table, Y, lambdarankranker__groups=GROUPS)
+    scores = learned.predict(table)
+    ours = table @ found.weights_
+    assert np.corrcoef(scores, ours)[0, 1] == pytest.approx(1, abs=1e-9)
+    assert np.abs(found.weights_).sum() == pytest.approx(1)
+    assert found.blend_score_ == pytest.approx(
+        ndcg_score(Y, scores, groups=GROUPS, k=10)
+    )
+    assert found.curve_ is None
+
+
+def test_of_three_rankers_no_sweep_improves_the_blend():
+    rankers = [TREES, NETWORK, Ridge(alpha=1e3)]
+    found = blend(*rankers).fit(X, Y, groups=GROUPS)
+    columns = [held_out_scores(ranker) for ranker in rankers]
+    total = sum(w * of_one for w, of_one in zip(found.weights_, columns, strict=True))
+    assert (found.weights_ >= 0).all()
+    assert found.weights_.sum() == pytest.approx(1)
+    assert found.blend_score_ == ndcg_score(Y, total, groups=GROUPS, k=10)
+    for of_one in columns:
+        curve = best_blend(total, of_one, Y, groups=GROUPS)
+        assert curve.value <= found.blend_score_ + 1e-15
+        assert ndcg_score(Y, of_one, groups=GROUPS, k=10) <= found.blend_score_
+    assert found.curve_ is None
+
+
+def test_a_third_ranker_that_knows_the_grades_gets_nearly_all_the_weight():
+    noise = np.random.default_rng(0).normal(size=(2, len(Y)))
+    table = np.column_stack([*noise, Y])
+    rankers = [
+        FrozenEstimator(
+            make_pipeline(
+                make_column_transformer(("passthrough", [m])),
+                DecisionTreeRegressor(random_state=0),
+            ).fit(table, table[:, m])
+        )
+        for m in range(3)
+    ]
+    found = blend(*rankers).fit(table, Y, groups=GROUPS)
+    assert found.blend_score_ == ndcg_score(Y, Y, groups=GROUPS, k=10)
+    assert found.weights_[2] > 0.5
+
+
+@every_method
+def test_queries_weigh_in_the_rankers_and_in_the_choice(method):
+    weights = np.where(GROUPS % 2, 9.0, 0.1)
+    found = blend(method=method, random_state=0).fit(
+        X, Y, groups=GROUPS, sample_weight=weights
+    )
+    columns = [
+        held_out_scores(ranker, sample_weight=weights) for ranker in (TREES, NETWORK)
+    ]
+    how = {"groups": GROUPS, "sample_weight": weights}
+    if method == "sweep":
+        curve = best_blend(*columns, Y, **how)
+        assert found.weights_[0] == curve.alpha
+        assert found.blend_score_ == curve.value
+    total = found.weights_[0] * columns[0] + found.weights_[1] * columns[1]
+    assert found.blend_score_ == NDCG(10)(Y, total, **how)
+    assert found.blend_score_ != NDCG(10)(Y, total, groups=GROUPS)
+    alone = fit_by_hand(TREES, np.arange(len(Y)), sample_weight=weights)
+    assert found.rankers_[0].predict(X).tobytes() == alone.predict(X).tobytes()
+
+
+def test_a_pipeline_is_fitted_with_weights_only_if_it_requests_them():
+    weights = np.where(GROUPS % 2 == 0, 3.0, 0.5)
+    with sklearn.config_context(enable_metadata_routing=True):
+        asks = make_pipeline(
+            StandardScaler().set_fit_request(sample_weight=False),
+            clone(NETWORK).set_fit_request(sample_weight=True),
+        )
+    how = {"groups": GROUPS, "sample_weight": weights}
+    found = blend(PIPELINE, asks, cv=2).fit(X, Y, **how)
+    scaled = StandardScaler().fit_transform(X)
+    without = clone(NETWORK).fit(scaled, Y, groups=GROUPS).predict(scaled)
+    with_weights = clone(NETWORK).fit(scaled, Y, **how).predict(scaled)
+    assert (without != with_weights).any()
+    np.testing.assert_array_equal(found.rankers_[0].predict(X), without)
+    np.testing.assert_array_equal(found.rankers_[1].predict(X), with_weights)
+
+
+# --- how queries are held out -----------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "cv", [3, GroupKFold(3), list(GroupKFold(3).split(X, Y, GROUPS))], ids=str
+)
+def test_folds_are_named_as_everywhere_in_scikit_learn(cv):
+    found = blend(cv=cv).fit(X, Y, groups=GROUPS)
+    columns = [held_out_scores(ranker, GroupKFold(3)) for ranker in (TREES, NETWORK)]
+    assert found.weights_[0] == best_blend(*columns, Y, groups=GROUPS).alpha
+
+
+def test_all_rankers_meet_the_same_folds_when_those_are_drawn():
+    drawn = {"shuffle": True, "random_state": np.random.RandomState(5)}
+    rows = np.argsort(GROUPS, kind="stable")  # KFold(40) then cuts between queries
+    found = blend(TREES, TREES, cv=KFold(40, **drawn))
+    with pytest.warns(UserWarning, match="groups parameter is ignored"):
+        found.fit(X[rows], Y[rows], groups=GROUPS[rows])
+    assert found.curve_.change_points.tolist() == []
+
+
+def test_fitted_rankers_are_blended_as_they_are():
+    train, test = GROUPS % 2 == 0, GROUPS % 2 == 1
+    models = [fit_by_hand(ranker, np.flatnonzero(train)) for ranker in (TREES, NETWORK)]
+    found = BlendedRanker(models, cv="prefit").fit(
+        X[test], Y[test], groups=GROUPS[test]
+    )
+    assert found.rankers_[0] is models[0]
+    columns = [model.predict(X[test]) for model in models]
+    curve = best_blend(*columns, Y[test], groups=GROUPS[test])
+    assert found.weights_.tolist() == [curve.alpha, 1 - curve.alpha]
+
+
+def test_frozen_rankers_are_not_fitted_again():
+    models = [fit_by_hand(ranker, np.arange(len(Y))) for ranker in (TREES, NETWORK)]
+    found = blend(*map(FrozenEstimator, models)).fit(X, Y, groups=GROUPS)
+    prefit = blend(*models, cv="prefit").fit(X, Y, groups=GROUPS)
+    assert found.weights_.tolist() == prefit.weights_.tolist()
+    assert found.predict(X).tobytes() == prefit.predict(X).tobytes()
+
+
+# --- at home in scikit-learn ------------------------------------------------------
+
+
+def test_it_needs_no_metadata_routing_and_leaves_it_as_it_was():
+    off = blend(TREES, PIPELINE).fit(X, Y, groups=GROUPS)
+    assert not sklearn.get_config()["enable_metadata_routing"]
+    with sklearn.config_context(enable_metadata_routing=True):
+        on = blend(TREES, PIPELINE).fit(X, Y, groups=GROUPS)
+    assert on.predict(X).tobytes() == off.predict(X).tobytes()
+
+
+def test_a_search_over_methods_and_rankers():
+    grid = {
+        "method": METHODS,
+        "rankers": [[TREES, NETWORK], [TREES, PIPELINE]],
+    }
+    with sklearn.config_context(enable_metadata_routing=True):
+        search = GridSearchCV(
+            blend(cv=2, random_state=0), grid, scoring=make_ranking_scorer("ndcg@10"),
+            cv=GroupKFold(2), error_score="raise",
+        ).fit(X, Y, groups=GROUPS)  # fmt: skip
+    for k, (train, test) in enumerate(GroupKFold(2).split(X, Y, GROUPS)):
+        for i, setting in enumerate(search.cv_results_["params"]):
+            model = blend(cv=2, random_state=0).set_params(**setting)
+            model.fit(X[train], Y[train], groups=GROUPS[train])
+            expected = ndcg_score(
+                Y[test], model.predict(X[test]), groups=GROUPS[test], k=10
+            )
+            assert search.cv_results_[f"split{k}_test_score"][i] == expected
+
+
+def test_two_jobs_and_cross_validation_in_them():
+    one = blend(TREES, PIPELINE).fit(X, Y, groups=GROUPS)
+    two = blend(TREES, PIPELINE, n_jobs=2).fit(X, Y, groups=GROUPS)
+    assert two.predict(X).tobytes() == one.predict(X).tobytes()
+    with sklearn.config_context(enable_metadata_routing=True):
+        scores = [
+            cross_validate(
+                blend(cv=2), X, Y, cv=GroupShuffleSplit(2, random_state=0),
+                scoring=make_ranking_scorer("map"), params={"groups": GROUPS},
+                n_jobs=n_jobs,
+            )["test_score"].tolist()
+            for n_jobs in (1, 2)
+        ]  # fmt: skip
+    assert scores[0] == scores[1]
+
+
+def test_clone_and_pickle():
+    model = blend(TREES, PIPELINE, cv=3, random_state=1).fit(X, Y, groups=GROUPS)
+    copy = clone(model)
+    assert not hasattr(copy, "weights_")
+    assert copy.rankers[0].get_params() == TREES.get_params()
+    assert copy.cv == 3
+    again = pickle.loads(pickle.dumps(model))
+    assert again.predict(X).tobytes() == model.predict(X).tobytes()
+    assert again.rank(X, groups=GROUPS).tolist() == (
+        model.rank(X, groups=GROUPS).tolist()
+    )
+
+
+def test_what_is_requested_from_the_start():
+    requests = blend().get_metadata_routing()
+    assert requests.fit.requests == {"groups": True, "sample_weight": None}
+    assert requests.score.requests == {"groups": True, "sample_weight": None}
+
+
+def test_it_reads_what_all_its_rankers_read():
+    tags = get_tags(blend(TREES, TREES))
+    assert tags.estimator_type == "ranker"
+    assert (tags.input_tags.allow_nan, tags.input_tags.sparse) == (True, True)
+    assert not get_tags(blend(TREES, NETWORK)).input_tags.allow_nan
+    stumps = clone(TREES).set_params(max_leaf_nodes=2)
+    dense = blend(TREES, stumps).fit(X, Y, groups=GROUPS)
+    sparse = blend(TREES, stumps).fit(csr_array(X), Y, groups=GROUPS)
+    assert sparse.predict(csr_array(X)).tobytes() == dense.predict(X).tobytes()
+
+
+def test_tables_with_text_go_to_the_rankers_as_they_are():
+    table = pd.DataFrame(X, columns=list("abcde"))
+    table["kind"] = np.where(X[:, 0] > 0, "news", "blog")
+    encode = make_column_transformer(
+        (OneHotEncoder(sparse_output=False), ["kind"]), remainder=StandardScaler()
+    )
+    rankers = [make_pipeline(encode, ranker) for ranker in (TREES, NETWORK)]
+    model = blend(*rankers).fit(table, Y, groups=pd.Series(GROUPS).astype(str))
+    assert model.feature_names_in_.tolist() == [*"abcde", "kind"]
+    assert model.n_features_in_ == 6
+    assert len(model.predict(table)) == len(Y)
+    assert not hasattr(blend(), "n_features_in_")
+    assert not hasattr(blend().fit(X, Y, groups=GROUPS), "feature_names_in_")
+
+
+@every_method
+def test_the_order_of_the_rows_changes_no_bit(method):
+    rows = np.argsort(GROUPS, kind="stable")
+    here = blend(method=method, random_state=0).fit(X, Y, groups=GROUPS)
+    there = blend(method=method, random_state=0).fit(
+        X[rows], Y[rows], groups=GROUPS[rows]
+    )
+    assert there.weights_.tobytes() == here.weights_.tobytes()
+    assert there.predict(X).tobytes() == here.predict(X).tobytes()
+
+
+#: The checks give no groups, so all rows are one query, whose rows KFold divides.
+WEIGHTS = "sample_weight weighs whole queries, and these checks weigh single documents"
+NO_QUERIES = {
+    "check_sample_weights_not_overwritten": WEIGHTS,
+    "check_sample_weight_equivalence_on_dense_data": WEIGHTS,
+    "check_sample_weight_equivalence_on_sparse_data": WEIGHTS,
+    "check_complex_data": "y is looked at first, and must not be complex either",
+}
+OF_RANKERS = {"check_estimators_nan_inf": "half of its five rows have one grade only"}
+
+
+@pytest.mark.filterwarnings("ignore")  # of one query, and of models left unfinished
+@pytest.mark.parametrize(
+    ("rankers", "expected"),
+    [((TREES, NETWORK), NO_QUERIES | OF_RANKERS), ((Ridge(), Ridge(9)), NO_QUERIES)],
+    ids=["rankers", "regressors"],
+)
+def test_the_checks_of_scikit_learn_pass(rankers, expected):
+    results = check_estimator(
+        blend(*rankers, cv=KFold(2)), expected_failed_checks=expected, on_skip=None
+    )
+    by_status = {}
+    for result in results:
+        by_status.setdefault(result["status"], set()).add(result["check_name"])
+    assert by_status.pop("skipped", set()) <= {"check_array_api_input"}
+    assert by_status.pop("xfail") == set(expected)
+    assert len(by_status.pop("passed")) > 40
+    assert not by_status
+
+
+# --- errors -----------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore:The groups parameter is ignored by KFold")
+def test_without_groups_it_warns_as_the_other_rankers_do():
+    with pytest.warns(MissingGroupsWarning, match="taken for one query") as caught:
+        blend(cv=KFold(2)).fit(X, Y)
+    missing = [w for w in caught if w.category is MissingGroupsWarning]
+    assert len(missing) == 1
+    assert missing[0].filename == __file__
+    with (
+        pytest.warns(MissingGroupsWarning),
+        pytest.raises(ValueError, match="got 5 folds for 1 queries"),
+    ):
+        blend().fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("model", "error", "message"),
+    [
+        (BlendedRanker([TREES]), ValueError, "rankers must be two at least .* got 1"),
+        (BlendedRanker([]), ValueError, "rankers must be two at least .* got 0"),
+        (BlendedRanker(TREES), TypeError, "rankers must be a list of rankers"),
+        (BlendedRanker("all"), TypeError, "rankers must be a list of rankers"),
+        (blend(TREES, StandardScaler()), TypeError, r"rankers\[1\] must be an estim"),
+        (blend(TREES, RankNetRanker), TypeError, r"rankers\[1\] must be an estimator"),
+        (blend(method="best"), ValueError, "method must be one of .* got 'best'"),
+        (blend(metric="ndgc"), ValueError, "unknown metric 'ndgc'"),
+        (blend(metric=NDCG(ties="stable")), ValueError, "ties pessimistically"),
+        (blend(cv="fitted"), ValueError, "cv must be a number of folds.*'fitted'"),
+        (blend(cv=1), ValueError, "got 1 folds for 40 queries"),
+        (blend(cv=41), ValueError, "got 41 folds for 40 queries"),
+        (blend(cv=GroupShuffleSplit(2)), ValueError, "only works for partitions"),
+        (blend(cv="prefit"), NotFittedError, r"rankers\[0\], a LambdaMARTRanker, is"),
+    ],
+)
+def test_what_cannot_be_fitted_is_named(model, error, message):
+    with pytest.raises(error, match=message):
+        model.fit(X, Y, groups=GROUPS)
+    assert not [name for name in vars(model) if name.endswith("_")]
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"y": None}, "requires y to be passed"),
+        ({"y": -Y}, "y must hold finite relevance grades"),
+        ({"X": X[:-1]}, "inconsistent numbers of samples"),
+        ({"groups": GROUPS[:-1]}, f"groups has {len(Y) - 1} values for {len(Y)} rows"),
+        ({"sample_weight": np.arange(len(Y))}, "constant within a query"),
+    ],
+)
+def test_a_failed_fit_leaves_it_as_it_was(changed, message):
+    model = blend(cv=2).fit(X, Y, groups=GROUPS)
+    before = vars(model).copy()
+    with pytest.raises(ValueError, match=message):
+        model.fit(**({"X": X, "y": Y, "groups": GROUPS} | changed))
+    assert vars(model) == before
+
+
+def test_scores_that_are_none_are_named():
+    class Broken(Ridge):
+        def predict(self, X):
+            return np.full(len(X), np.nan)
+
+    with pytest.raises(ValueError, match=r"scores of rankers\[1\] must be finite"):
+        blend(TREES, Broken()).fit(X, Y, groups=GROUPS)
+
+
+def test_it_must_be_fitted_to_predict():
+    with pytest.raises(NotFittedError, match="BlendedRanker instance is not fitted"):
+        blend().predict(X)
