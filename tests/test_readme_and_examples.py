@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 import os
+import pkgutil
 import re
 import subprocess
 import sys
+from operator import attrgetter
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 import sklearn
@@ -61,6 +65,27 @@ def test_the_commands_of_the_readme_are_those_that_ci_runs():
     assert shown == [MAIN_JOB, f"{INSTALL} && {TEST}"]
     run = (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
     assert {INSTALL, TEST} <= set(run)
+
+
+def test_the_table_of_systems_names_what_exists():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    _, _, below = readme.partition("\n## The report, system by system\n")
+    rows = re.findall(r"^\| .* \| `(\S+)`.* \| `(tests/\S+)` \|$", below, flags=re.M)
+    assert len(rows) == 18
+    for system, pinned_by in rows:
+        room, *names = f"sklearn_ltr.{system}".split(".")
+        assert attrgetter(".".join(names))(import_all(room))
+        path, _, test = pinned_by.partition("::")
+        source = (ROOT / path).read_text(encoding="utf-8")
+        assert f"\ndef {test}" in source
+
+
+def import_all(package: str) -> ModuleType:
+    """Import a package and the rooms in it."""
+    module = importlib.import_module(package)
+    for room in pkgutil.iter_modules(module.__path__, f"{package}."):
+        importlib.import_module(room.name)
+    return module
 
 
 def run_example(path: Path) -> str:
