@@ -44,7 +44,7 @@ def query_sizes(groups: np.ndarray) -> np.ndarray:
     return np.diff(np.r_[starts, len(groups)])
 
 
-def fit_sklearn_ltr(X, y, groups, settings: Settings) -> ScoresAfter:
+def fit_sklearn_ltr(X, y, groups, settings: Settings, **more) -> ScoresAfter:
     from sklearn_ltr import LambdaMARTRanker
 
     ranker = LambdaMARTRanker(
@@ -57,6 +57,7 @@ def fit_sklearn_ltr(X, y, groups, settings: Settings) -> ScoresAfter:
         early_stopping=False,
         random_state=settings.random_state,
         n_jobs=THREADS,
+        **more,
     ).fit(X, y, groups=groups)
     return lambda X, stops: _at(ranker.staged_predict(X), stops)
 

@@ -52,6 +52,13 @@ NETWORKS = {
     "RankNet linear": partial(RankNetRanker, **LINEAR),
     "LambdaRank linear": partial(LambdaRankRanker, **LINEAR),
 }
+#: what the trees of "ours on LambdaRank" are added to; fixed, not chosen
+BASE = make_pipeline(
+    StandardScaler(),
+    LambdaRankRanker(**LINEAR, max_iter=30, alpha=1.0, random_state=0, n_jobs=1),
+)
+ON_LAMBDARANK = f"{OURS} on LambdaRank"
+TREES = FITS | {ON_LAMBDARANK: partial(peers.fit_sklearn_ltr, init=BASE)}
 ALPHAS = (0.01, 0.1, 1.0, 10.0, 100.0)
 STEP_SIZES = (0.001, 0.003)
 EPOCHS, PATIENCE = 100, 20
@@ -105,7 +112,7 @@ def choose_trees(name: str, train: Part, validation: Part, trees: int, seed: int
     best = None
     for leaves, smallest in itertools.product(LEAVES, MIN_SAMPLES_LEAF):
         settings = Settings(trees, 0.05, leaves, smallest, seed)
-        scores_after = FITS[name](*train, settings)
+        scores_after = TREES[name](*train, settings)
         for stop, scores in zip(stops, scores_after(validation.X, stops), strict=True):
             value = metric(validation.y, scores, groups=validation.groups)
             if best is None or value > best[0]:
@@ -209,13 +216,13 @@ def print_means(results: list[dict], relevant: np.ndarray) -> None:
         ("such queries are left out", relevant),
     ):
         print(f"\nMeans over queries; {title}")
-        print(f"{'':22}" + "".join(f"{measure:>9}" for measure in MEASURES))
+        print(f"{'':26}" + "".join(f"{measure:>9}" for measure in MEASURES))
         for result in results:
             means = [np.mean(np.asarray(result["values"][m])[kept]) for m in MEASURES]
-            print(f"{result['library']:22}" + "".join(f"{m:9.4f}" for m in means))
+            print(f"{result['library']:26}" + "".join(f"{m:9.4f}" for m in means))
         values = results[0]["values"]
         errors = [sem(np.asarray(values[m])[kept]) for m in MEASURES]
-        print(f"{'(standard error)':22}" + "".join(f"{e:9.4f}" for e in errors))
+        print(f"{'(standard error)':26}" + "".join(f"{e:9.4f}" for e in errors))
 
 
 def print_spread(results: list[dict], relevant: np.ndarray, data: str) -> None:
@@ -223,7 +230,7 @@ def print_spread(results: list[dict], relevant: np.ndarray, data: str) -> None:
     print("\nNetworks: mean of all seeds (standard deviation); NDCG@10 without queries")
     print("that have nothing relevant, the others with such queries counting 0")
     columns = [*LETOR_MEASURES, "MAP", "NDCG@10"]
-    print(f"{'':22}" + "".join(f"{column:>20}" for column in columns))
+    print(f"{'':26}" + "".join(f"{column:>20}" for column in columns))
     for name in NETWORKS:
         mine = [result["values"] for result in results if result["library"] == name]
         if not mine:
@@ -233,15 +240,16 @@ def print_spread(results: list[dict], relevant: np.ndarray, data: str) -> None:
             kept = relevant if column == "NDCG@10" else np.full(len(relevant), True)
             means = [np.mean(np.asarray(values[column])[kept]) for values in mine]
             cells += f"{np.mean(means):11.4f} ({np.std(means):.4f})"
-        print(f"{name:22}" + cells)
+        print(f"{name:26}" + cells)
     if published := PUBLISHED.get(data):
         cells = "".join(f"{published.get(c, np.nan):11.4f}{'':9}" for c in columns)
-        print(f"{'RankLib RankNet':22}" + cells)
+        print(f"{'RankLib RankNet':26}" + cells)
 
 
 def print_differences(results: list[dict], relevant: np.ndarray) -> None:
     """Each of ours minus each peer, query by query, over queries that are relevant."""
-    of_ours = [result for result in results if result["library"] in (OURS, *NETWORKS)]
+    names = (OURS, ON_LAMBDARANK, *NETWORKS)
+    of_ours = [result for result in results if result["library"] in names]
     for ours in of_ours:
         print(
             f"\n{ours['library']} minus the peer: mean (standard error), p of a paired"
@@ -258,7 +266,7 @@ def print_differences(results: list[dict], relevant: np.ndarray) -> None:
                 cells.append(
                     f"{measure} {(a - b).mean():+.4f} ({sem(a - b):.4f}) p={p:.3f}"
                 )
-            print(f"{result['library']:22}" + "   ".join(cells))
+            print(f"{result['library']:26}" + "   ".join(cells))
 
 
 def main() -> None:
@@ -271,7 +279,7 @@ def main() -> None:
     parser.add_argument(
         "--seeds", type=int, default=5, help="of the networks, from --seed on"
     )
-    peers.add_arguments(parser, more=list(NETWORKS))
+    peers.add_arguments(parser, more=[ON_LAMBDARANK, *NETWORKS])
     arguments = parser.parse_args()
 
     peers.THREADS = 1  # figures, not seconds: leave a core for another collection
