@@ -4,10 +4,11 @@
     python benchmarks/blending.py --data PATH
 
 Without data: seconds of one sweep over all blends of two rankers, against the number of
-documents.  With: LambdaMART, a linear LambdaRank and their blends on the official five
-folds of a collection (see quality.py for PATH and the folds).  All parameters are fixed
-beforehand, so a ranker learns from the validation part too; the weights of a blend are
-chosen by cross-validation within these four parts.
+documents.  With: LambdaMART, a linear LambdaRank, their blends, and LambdaMART's trees
+added to the linear LambdaRank (`init`), on the official five folds of a collection (see
+quality.py for PATH and the folds).  All parameters are fixed beforehand, so a ranker
+learns from the validation part too; the weights of a blend are chosen by
+cross-validation within these four parts.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ LINEAR = make_pipeline(
 RANKERS = {
     "LambdaMART": TREES,
     "LambdaRank, linear": LINEAR,
+    "LambdaMART on LambdaRank": clone(TREES).set_params(init=LINEAR),
     "blend by the sweep": BlendedRanker([TREES, LINEAR]),
     "blend by LambdaRank": BlendedRanker(
         [TREES, LINEAR], method="lambdarank", random_state=0
@@ -116,7 +118,7 @@ def print_quality(path: Path) -> None:
     values = {name: evaluate(name, parts)[relevant] for name in RANKERS}
     print(f"\n{path.stem}: NDCG@10, {relevant.sum()} queries with a relevant document")
     for name, of_queries in values.items():
-        print(f"{name:22}{of_queries.mean():9.4f} ({sem(of_queries):.4f})")
+        print(f"{name:26}{of_queries.mean():9.4f} ({sem(of_queries):.4f})")
     print("Differences, mean (paired standard error)")
     for a, b in combinations(reversed(RANKERS), 2):
         apart = values[a] - values[b]

@@ -515,3 +515,30 @@ def test_it_learns_real_classes_and_numbers():
     X, X_test, y, y_test = train_test_split(X, y, random_state=0)
     model = MARTRegressor(n_estimators=40, max_leaf_nodes=4).fit(X, y)
     assert r2_score(y_test, model.predict(X_test)) > 0.25
+
+
+@both
+def test_a_callback_sees_every_tree_and_may_end_a_fit(estimator, y):
+    pytest.importorskip("sklearn.callback", reason="since scikit-learn 1.9")
+
+    class Three:
+        n_trees = 0
+
+        def setup(self, estimator, context):
+            pass
+
+        teardown = setup
+
+        def on_fit_task_begin(self, estimator, context):
+            pass
+
+        def on_fit_task_end(self, estimator, context, *, fitted_estimator=None, **_):
+            if context.task_name != "tree":
+                return False
+            self.n_trees += 1
+            assert len(fitted_estimator.ensemble_) == self.n_trees
+            assert np.isfinite(output(fitted_estimator)).all()
+            return self.n_trees == 3
+
+    model = estimator(**SMALL).set_callbacks(Three()).fit(X, y)
+    assert model.n_iter_ == 3

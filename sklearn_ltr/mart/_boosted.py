@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr._compile import Team, effective_threads
 from sklearn_ltr.estimators.boosted import BoostedTrees, Rows, Watch
-from sklearn_ltr.estimators.callbacks import FitTasks
+from sklearn_ltr.estimators.callbacks import with_callbacks
 from sklearn_ltr.estimators.state import unchanged_on_failure
 from sklearn_ltr.learners.tables import Table
 from sklearn_ltr.mart._costs import Cost
@@ -66,19 +66,50 @@ class BoostedMART(BoostedTrees):
         """Return the weight of each row in the cost."""
         return sample_weight
 
-    def _fit(
+    @with_callbacks
+    def fit(
         self,
-        tasks: FitTasks,
         X: Any,
         y: Any,
-        sample_weight: Any,
-        validation: tuple[Any, Any, Any],
-    ) -> None:
-        """Read, hold out, and boost."""
+        sample_weight: Any = None,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: Any = None,
+    ) -> Self:
+        """Learn the targets of rows.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Numbers; NaN means missing and goes to the better side of a split.
+            float32 and float64 are used as they are, and CSR stays sparse.
+        y : array-like of shape (n_samples,)
+            Two classes; finite numbers for the regressor.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight of a row in the cost, from 0 on.
+        X_val, y_val, sample_weight_val : array-likes, default=None
+            The same for the rows that early stopping looks at.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError, TypeError
+            For a parameter out of its range, arguments of different lengths, an empty
+            X, infinite features, columns that are not numbers, targets that are not
+            what they should be, or weights that are negative or not finite.  The
+            estimator is left as it was.
+        """
+        self._check_parameters()
+        tasks = self._fit_tasks(X, y, sample_weight=sample_weight)
         with unchanged_on_failure(self):
             grow_on = self._begin()
             examples = self._read(X, y, sample_weight, reset=not grow_on)
-            examples, held_out = self._hold_out(examples, *validation)
+            held_out = self._read_held_out(X_val, y_val, sample_weight_val)
+            examples, held_out = self._hold_out(examples, held_out)
             cost = self._cost(examples)
             if not grow_on:
                 self.base_score_ = cost.best_constant()
@@ -93,6 +124,7 @@ class BoostedMART(BoostedTrees):
                     grow_on=grow_on,
                 )
         tasks.end()
+        return self
 
     def _read(
         self, X: Any, y: Any, sample_weight: Any, suffix: str = "", *, reset: bool
@@ -111,18 +143,23 @@ class BoostedMART(BoostedTrees):
         targets = self._targets(y[chosen], f"y{suffix}", reset=reset)
         return Examples(table, chosen, targets, self._weights(y[chosen], given[chosen]))
 
-    def _hold_out(
-        self, examples: Examples, X_val: Any, y_val: Any, sample_weight_val: Any
-    ) -> tuple[Examples, Examples | None]:
-        """Split off examples, or read those held out, as `early_stopping` says."""
-        held_out = None
+    def _read_held_out(
+        self, X_val: Any, y_val: Any, sample_weight_val: Any
+    ) -> Examples | None:
+        """Read what `fit` was given to look at for early stopping, if anything."""
         if X_val is not None:
-            held_out = self._read(X_val, y_val, sample_weight_val, "_val", reset=False)
-        elif not (y_val is sample_weight_val is None):
+            return self._read(X_val, y_val, sample_weight_val, "_val", reset=False)
+        if not (y_val is sample_weight_val is None):
             raise ValueError(
                 "X_val is None, but y_val or sample_weight_val is not: give X_val with "
                 "them"
             )
+        return None
+
+    def _hold_out(
+        self, examples: Examples, held_out: Examples | None
+    ) -> tuple[Examples, Examples | None]:
+        """Split off examples, or drop those held out, as `early_stopping` says."""
         if not self.early_stopping:
             return examples, None
         if held_out is None and self.early_stopping != "auto":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,6 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags, compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
-from sklearn_ltr.estimators.callbacks import with_callbacks
 from sklearn_ltr.estimators.parameters import (
     check_ranges,
     positive,
@@ -129,48 +128,6 @@ class MARTClassifier(ClassifierMixin, BoostedMART):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
-
-    @with_callbacks
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        *,
-        X_val: Any = None,
-        y_val: Any = None,
-        sample_weight_val: Any = None,
-    ) -> Self:
-        """Learn to tell two classes apart.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Numbers; NaN means missing and goes to the better side of a split.
-            float32 and float64 are used as they are, and CSR stays sparse.
-        y : array-like of shape (n_samples,)
-            Two classes.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weight of a row in the cost, from 0 on.
-        X_val, y_val, sample_weight_val : array-likes, default=None
-            The same for the rows that early stopping looks at.
-
-        Returns
-        -------
-        self : MARTClassifier
-
-        Raises
-        ------
-        ValueError, TypeError
-            For a parameter out of its range, arguments of different lengths, an empty
-            X, infinite features, columns that are not numbers, other than two classes,
-            or weights that are negative or not finite.  The estimator is left as it
-            was.
-        """
-        self._check_parameters()
-        tasks = self._fit_tasks(X, y, sample_weight=sample_weight)
-        self._fit(tasks, X, y, sample_weight, (X_val, y_val, sample_weight_val))
-        return self
 
     def decision_function(self, X: Any) -> FloatArray:
         """Return F, (n_samples,) float64: above 0 for the second class."""

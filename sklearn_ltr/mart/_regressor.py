@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils import check_array
 
-from sklearn_ltr.estimators.callbacks import with_callbacks
 from sklearn_ltr.estimators.parameters import with_parameters_of
 from sklearn_ltr.estimators.tree_parameters import TreeParameters
 from sklearn_ltr.mart._boosted import BoostedMART, Examples
@@ -81,47 +80,6 @@ class MARTRegressor(RegressorMixin, BoostedMART):
     >>> MARTRegressor(n_estimators=20, max_leaf_nodes=5).fit(X, y).predict(X[:1]).shape
     (1,)
     """
-
-    @with_callbacks
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        *,
-        X_val: Any = None,
-        y_val: Any = None,
-        sample_weight_val: Any = None,
-    ) -> Self:
-        """Learn to predict numbers.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Numbers; NaN means missing and goes to the better side of a split.
-            float32 and float64 are used as they are, and CSR stays sparse.
-        y : array-like of shape (n_samples,)
-            Finite numbers.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weight of a row in the cost, from 0 on.
-        X_val, y_val, sample_weight_val : array-likes, default=None
-            The same for the rows that early stopping looks at.
-
-        Returns
-        -------
-        self : MARTRegressor
-
-        Raises
-        ------
-        ValueError, TypeError
-            For a parameter out of its range, arguments of different lengths, an empty
-            X, infinite features, columns or targets that are not numbers, or weights
-            that are negative or not finite.  The estimator is left as it was.
-        """
-        self._check_parameters()
-        tasks = self._fit_tasks(X, y, sample_weight=sample_weight)
-        self._fit(tasks, X, y, sample_weight, (X_val, y_val, sample_weight_val))
-        return self
 
     def predict(self, X: Any) -> FloatArray:
         """Return F, (n_samples,) float64."""
