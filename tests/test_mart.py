@@ -16,7 +16,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import log_loss, mean_squared_error, r2_score, roc_auc_score
 from sklearn.model_selection import GridSearchCV, cross_val_score, train_test_split
 from sklearn.tree import DecisionTreeRegressor
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.estimator_checks import check_estimator
 
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
 from sklearn_ltr.mart._costs import LogisticCost, SquaredError
@@ -58,10 +58,26 @@ def leaves_of_stump(model) -> np.ndarray:
     return X[:, first.feature[0]] <= first.threshold[0]
 
 
-@parametrize_with_checks([MARTClassifier(), MARTRegressor()])
+#: older releases make two classes of three by the label of the first row, which they
+#: have shuffled for one of the two fits that they compare
+UNFAIR_TO_TWO_CLASSES = {
+    f"check_sample_weight_equivalence_on_{kind}_data": "other classes for each fit"
+    for kind in ("dense", "sparse")
+    if RELEASE < (1, 9)
+}
+
+
 @pytest.mark.filterwarnings("ignore:invalid value encountered in cast:RuntimeWarning")
-def test_the_checks_of_scikit_learn_pass(estimator, check):
-    check(estimator)
+@both
+def test_the_checks_of_scikit_learn_pass(estimator, y):
+    excused = UNFAIR_TO_TWO_CLASSES if estimator is MARTClassifier else {}
+    results = check_estimator(estimator(), expected_failed_checks=excused, on_skip=None)
+    failed = {r["check_name"] for r in results if r["status"] == "xfail"}
+    skipped = {r["check_name"] for r in results if r["status"] == "skipped"}
+    assert failed <= set(excused)
+    assert skipped <= {"check_array_api_input"}  # needs a variable of the environment
+    passed = [r for r in results if r["status"] == "passed"]
+    assert len(passed) == len(results) - len(skipped) - len(failed) > 50
 
 
 # --- the costs ----------------------------------------------------------------------
