@@ -28,7 +28,7 @@ import peers
 from sklearn_ltr import LambdaRankRanker, RankNetRanker
 from sklearn_ltr.inspection import LocalOptimality, local_optimality
 
-STEP_SIZES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
+STEP_SIZES = (0.01, 0.03, 0.1, 0.3, 0.4, 0.5, 0.6, 1.0)
 EPOCHS = 300
 LINEAR = {
     "hidden_layer_sizes": (),
