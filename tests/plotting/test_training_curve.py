@@ -98,6 +98,19 @@ class TestTrees:
         assert display.kept_lines_ == []
         assert_array_equal(curve(display.train_line_)[1], ranker.train_score_)
 
+    def test_ranknet_on_trees_shows_its_cost(self, ax, data):
+        ranker = fit(clone(TREES).set_params(metric=None), data)
+        display = TrainingCurveDisplay.from_estimator(ranker, ax=ax)
+        assert_array_equal(curve(display.train_line_)[1], ranker.loss_curve_)
+        assert display.ax_.get_ylabel() == "cost of a pair"
+        assert display.validation is None
+
+    def test_ranknet_on_trees_has_a_panel_for_the_metric_that_stops_it(self, ax, data):
+        ranker = clone(TREES).set_params(metric=None, early_stopping=True)
+        display = TrainingCurveDisplay.from_estimator(fit(ranker, data), ax=ax)
+        assert display.train_measure == "cost of a pair"
+        assert display.validation_measure == "NDCG@10"
+
     def test_nothing_recorded_is_an_error_that_says_what_to_set(self, data):
         ranker = fit(clone(TREES), data)
         message = (
