@@ -1,6 +1,8 @@
 """Time, memory and quality of one fit, side by side.
 
     python benchmarks/fit.py --preset a
+    python benchmarks/fit.py --preset wide
+    python benchmarks/fit.py --preset fold --data PATH
     python benchmarks/fit.py --preset networks [--data PATH]
 
 Every fit runs in a process of its own, which has loaded its library, its kernels and X
@@ -20,6 +22,7 @@ from pathlib import Path
 
 import epochs
 import numpy as np
+import quality
 
 import peers
 from peers import FITS, OURS, Settings
@@ -35,24 +38,44 @@ MSLR_LIKE = {
     "integers": 0.3,
     "zeros": 0.4,
 }
+YAHOO_LIKE = MSLR_LIKE | {"n_features": 700, "n_informative": 100, "zeros": 1.0}
+ZEROS = 0.9  # of the values of data like Yahoo's
 # Training queries, held-out queries, settings.
 PRESETS = {
     "small": (50, 20, Settings(n_estimators=10)),
     "a": (2000, 500, Settings(n_estimators=100, max_leaf_nodes=31)),
     "b": (4000, 500, Settings(n_estimators=50, max_leaf_nodes=255)),
+    "mslr": (5942, 500, Settings(n_estimators=500, max_leaf_nodes=63)),
+    "wide": (1232, 300, Settings(n_estimators=100, max_leaf_nodes=31)),
+    "fold": (0, 0, Settings(n_estimators=200, max_leaf_nodes=15)),
 }
 
 
-def write_data(folder: Path, n_train: int, n_test: int, dtype: str) -> None:
-    """Exactly n_train x 121.74 rows to train on; whole other queries held out."""
-    made = make_ranking(n_train + n_test, random_state=0, dtype=dtype, **MSLR_LIKE)
-    cut = round(n_train * MSLR_LIKE["n_documents"])
+def write_data(folder: Path, arguments: argparse.Namespace) -> None:
+    """The data of a preset: what to train on, and whole other queries held out."""
+    if arguments.preset == "fold":
+        parts = quality.load(arguments.data)
+        train, test = quality.training_part(parts, 4), parts[4]
+    else:
+        train, test = invented(arguments.preset, arguments.dtype)
+    for part, values in ("train", train), ("test", test):
+        for name, column in zip("Xyg", values, strict=True):
+            np.save(folder / f"{part}_{name}.npy", np.ascontiguousarray(column))
+
+
+def invented(preset: str, dtype: str):
+    """Exactly n_train x 121.74 rows to train on, and n_test queries."""
+    n_train, n_test, _ = PRESETS[preset]
+    kind = YAHOO_LIKE if preset == "wide" else MSLR_LIKE
+    made = make_ranking(n_train + n_test, random_state=0, dtype=dtype, **kind)
+    if preset == "wide":
+        rng = np.random.default_rng(0)
+        too_few = 1 - (1 - ZEROS) / np.mean(made.data != 0)
+        made.data[rng.random(made.data.shape, np.float32) < too_few] = 0
+    cut = round(n_train * kind["n_documents"])
     held_out = made.groups > made.groups[cut - 1]
-    for part, rows in (("train", slice(cut)), ("test", held_out)):
-        for name, values in zip(
-            "Xyg", (made.data, made.target, made.groups), strict=True
-        ):
-            np.save(folder / f"{part}_{name}.npy", np.ascontiguousarray(values[rows]))
+    columns = made.data, made.target, made.groups
+    return [[column[rows] for column in columns] for rows in (slice(cut), held_out)]
 
 
 def read(folder: Path, part: str) -> list[np.ndarray]:
@@ -113,22 +136,19 @@ def compare_networks(arguments: argparse.Namespace) -> None:
     if arguments.data is not None:
         data = epochs.first_fold(arguments.data)
     else:
-        n_train, n_test, _ = PRESETS["a"]
-        with tempfile.TemporaryDirectory() as folder:
-            write_data(Path(folder), n_train, n_test, "float32")
-            train, test = (read(Path(folder), part) for part in ("train", "test"))
+        train, test = invented("a", "float32")
         data = epochs.standardized(epochs.Part(*train), epochs.Part(*test))
     epochs.compare(data, arguments)
 
 
 def compare_trees(arguments: argparse.Namespace) -> None:
     """One fit of LambdaMART and of its peers, each in a process of its own."""
-    n_train, n_test, settings = PRESETS[arguments.preset]
+    _, _, settings = PRESETS[arguments.preset]
     runs: dict[str, list[dict[str, float]]] = {name: [] for name in arguments.libraries}
     with tempfile.TemporaryDirectory() as folder:
-        write_data(Path(folder), n_train, n_test, arguments.dtype)
+        write_data(Path(folder), arguments)
         rows, columns = np.load(Path(folder, "train_X.npy"), mmap_mode="r").shape
-        print(f"{rows:,} x {columns} {arguments.dtype}, {settings}, 2 threads")
+        print(f"{rows:,} x {columns}, {settings}, 2 threads")
         for _ in range(arguments.repetitions):
             for name in runs:
                 result = measure_in_a_new_process(name, Path(folder), settings)
