@@ -52,13 +52,8 @@ NETWORKS = {
     "RankNet linear": partial(RankNetRanker, **LINEAR),
     "LambdaRank linear": partial(LambdaRankRanker, **LINEAR),
 }
-#: what the trees of "ours on LambdaRank" are added to; fixed, not chosen
-BASE = make_pipeline(
-    StandardScaler(),
-    LambdaRankRanker(**LINEAR, max_iter=30, alpha=1.0, random_state=0, n_jobs=1),
-)
+#: trees that are added to the first seed of "LambdaRank linear", chosen before them
 ON_LAMBDARANK = f"{OURS} on LambdaRank"
-TREES = FITS | {ON_LAMBDARANK: partial(peers.fit_sklearn_ltr, init=BASE)}
 ALPHAS = (0.01, 0.1, 1.0, 10.0, 100.0)
 STEP_SIZES = (0.001, 0.003)
 EPOCHS, PATIENCE = 100, 20
@@ -102,7 +97,7 @@ def training_part(parts: list[Part], test: int) -> Part:
     )
 
 
-def choose_trees(name: str, train: Part, validation: Part, trees: int, seed: int):
+def choose_trees(fit, train: Part, validation: Part, trees: int, seed: int):
     """Fit the whole grid; return what did best on the validation part.
 
     That is: its validation score, how to score documents with it, and its settings.
@@ -112,7 +107,7 @@ def choose_trees(name: str, train: Part, validation: Part, trees: int, seed: int
     best = None
     for leaves, smallest in itertools.product(LEAVES, MIN_SAMPLES_LEAF):
         settings = Settings(trees, 0.05, leaves, smallest, seed)
-        scores_after = TREES[name](*train, settings)
+        scores_after = fit(*train, settings)
         for stop, scores in zip(stops, scores_after(validation.X, stops), strict=True):
             value = metric(validation.y, scores, groups=validation.groups)
             if best is None or value > best[0]:
@@ -160,8 +155,16 @@ def choose_network(name: str, train: Part, validation: Part, seeds: Sequence[int
         value = np.mean([max(of_epochs) for of_epochs in scores])
         if best is None or value > best[0]:
             epochs = [int(np.argmax(of_epochs)) + 1 for of_epochs in scores]
-            best = value, [fit.predict for fit in fits], settings | {"epochs": epochs}
+            best = value, fits, settings | {"epochs": epochs}
     return best
+
+
+def trees_of(name: str, train: Part, validation: Part, seed: int):
+    """How a library fits trees; ours on top of a network, which is chosen here."""
+    if name != ON_LAMBDARANK:
+        return FITS[name]
+    _, (base,), _ = choose_network("LambdaRank linear", train, validation, [seed])
+    return partial(peers.fit_sklearn_ltr, init=base)
 
 
 def evaluate(
@@ -179,11 +182,11 @@ def evaluate(
     for test, part in enumerate(parts):
         train, validation = training_part(parts, test), parts[(test + 4) % 5]
         if name in NETWORKS:
-            value, score, settings = choose_network(name, train, validation, seeds)
+            value, fits, settings = choose_network(name, train, validation, seeds)
+            score = [fit.predict for fit in fits]
         else:
-            value, one, settings = choose_trees(
-                name, train, validation, trees, seeds[0]
-            )
+            fit = trees_of(name, train, validation, seeds[0])
+            value, one, settings = choose_trees(fit, train, validation, trees, seeds[0])
             score = [one]
         for of_seed, predict in zip(values, score, strict=True):
             scores = predict(part.X)
