@@ -1,5 +1,7 @@
 """One adapter per library: the same settings in, scores out.
 
+``train(X, y, groups, settings)`` returns a library's own model.
+
 ``fit(X, y, groups, settings)`` trains and returns ``scores_after(X, stops)``, which
 gives the scores of the documents of X after each number of trees in ``stops``.
 
@@ -16,6 +18,7 @@ import platform
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import metadata
+from importlib.util import find_spec
 
 import numpy as np
 
@@ -44,10 +47,10 @@ def query_sizes(groups: np.ndarray) -> np.ndarray:
     return np.diff(np.r_[starts, len(groups)])
 
 
-def fit_sklearn_ltr(X, y, groups, settings: Settings, **more) -> ScoresAfter:
+def train_sklearn_ltr(X, y, groups, settings: Settings, **more):
     from sklearn_ltr import LambdaMARTRanker
 
-    ranker = LambdaMARTRanker(
+    return LambdaMARTRanker(
         metric="ndcg@10",
         n_estimators=settings.n_estimators,
         learning_rate=settings.learning_rate,
@@ -59,6 +62,10 @@ def fit_sklearn_ltr(X, y, groups, settings: Settings, **more) -> ScoresAfter:
         n_jobs=THREADS,
         **more,
     ).fit(X, y, groups=groups)
+
+
+def fit_sklearn_ltr(X, y, groups, settings: Settings, **more) -> ScoresAfter:
+    ranker = train_sklearn_ltr(X, y, groups, settings, **more)
     return lambda X, stops: _at(ranker.staged_predict(X), stops)
 
 
@@ -80,7 +87,7 @@ def fit_hist_gradient_boosting(X, y, groups, settings: Settings) -> ScoresAfter:
     return lambda X, stops: _at(regressor.staged_predict(X), stops)
 
 
-def fit_lightgbm(X, y, groups, settings: Settings, **more) -> ScoresAfter:
+def train_lightgbm(X, y, groups, settings: Settings, **more):
     import lightgbm
 
     parameters = {
@@ -95,7 +102,11 @@ def fit_lightgbm(X, y, groups, settings: Settings, **more) -> ScoresAfter:
         **more,
     }
     data = lightgbm.Dataset(X, y, group=query_sizes(groups), params=parameters)
-    booster = lightgbm.train(parameters, data, settings.n_estimators)
+    return lightgbm.train(parameters, data, settings.n_estimators)
+
+
+def fit_lightgbm(X, y, groups, settings: Settings, **more) -> ScoresAfter:
+    booster = train_lightgbm(X, y, groups, settings, **more)
     return lambda X, stops: [
         booster.predict(X, num_iteration=stop, num_threads=THREADS) for stop in stops
     ]
@@ -105,7 +116,7 @@ def fit_lightgbm_quantized(X, y, groups, settings: Settings) -> ScoresAfter:
     return fit_lightgbm(X, y, groups, settings, use_quantized_grad=True)
 
 
-def fit_xgboost(X, y, groups, settings: Settings) -> ScoresAfter:
+def train_xgboost(X, y, groups, settings: Settings):
     """XGBoost bounds a leaf's hessian, not its rows: its default, 1, stands for 20."""
     import xgboost
 
@@ -122,13 +133,17 @@ def fit_xgboost(X, y, groups, settings: Settings) -> ScoresAfter:
         "seed": settings.random_state,
     }
     data = xgboost.QuantileDMatrix(X, y, qid=groups, max_bin=BINS, nthread=THREADS)
-    booster = xgboost.train(parameters, data, settings.n_estimators)
+    return xgboost.train(parameters, data, settings.n_estimators)
+
+
+def fit_xgboost(X, y, groups, settings: Settings) -> ScoresAfter:
+    booster = train_xgboost(X, y, groups, settings)
     return lambda X, stops: [
         booster.inplace_predict(X, iteration_range=(0, stop)) for stop in stops
     ]
 
 
-def fit_catboost(X, y, groups, settings: Settings, **growth) -> ScoresAfter:
+def train_catboost(X, y, groups, settings: Settings, **growth):
     import catboost
 
     growth = growth or {
@@ -136,7 +151,7 @@ def fit_catboost(X, y, groups, settings: Settings, **growth) -> ScoresAfter:
         "max_leaves": settings.max_leaf_nodes,
         "depth": 16,  # the deepest that it grows
     }
-    model = catboost.CatBoost(
+    return catboost.CatBoost(
         {
             "loss_function": "YetiRank",
             "iterations": settings.n_estimators,
@@ -150,15 +165,23 @@ def fit_catboost(X, y, groups, settings: Settings, **growth) -> ScoresAfter:
             **growth,
         }
     ).fit(catboost.Pool(X, y, group_id=groups))
+
+
+def train_catboost_symmetric(X, y, groups, settings: Settings):
+    """CatBoost's own kind of tree, of about as many leaves."""
+    depth = round(np.log2(settings.max_leaf_nodes))
+    return train_catboost(X, y, groups, settings, depth=depth)
+
+
+def fit_catboost(X, y, groups, settings: Settings, train=train_catboost) -> ScoresAfter:
+    model = train(X, y, groups, settings)
     return lambda X, stops: [
         model.predict(X, ntree_end=stop, thread_count=THREADS) for stop in stops
     ]
 
 
 def fit_catboost_symmetric(X, y, groups, settings: Settings) -> ScoresAfter:
-    """CatBoost's own kind of tree, of about as many leaves."""
-    depth = round(np.log2(settings.max_leaf_nodes))
-    return fit_catboost(X, y, groups, settings, depth=depth)
+    return fit_catboost(X, y, groups, settings, train_catboost_symmetric)
 
 
 def _at(stages, stops: Sequence[int]) -> list[np.ndarray]:
@@ -177,9 +200,10 @@ FITS: dict[str, Fit] = {
 }
 
 
-def add_arguments(parser: argparse.ArgumentParser, more: Sequence[str] = ()) -> None:
+def add_arguments(
+    parser: argparse.ArgumentParser, names: Sequence[str] = tuple(FITS)
+) -> None:
     """What every script that compares the libraries can be told."""
-    names = [*FITS, *more]
     parser.add_argument(
         "--libraries",
         nargs="+",
@@ -199,9 +223,10 @@ def append_json(path: str | None, records: list[dict]) -> None:
             lines.writelines(json.dumps(record) + "\n" for record in records)
 
 
-def machine() -> str:
-    """The versions that were run, and where."""
+def machine(more: Sequence[str] = ()) -> str:
+    """The versions that were run, and where; of `more`, those that are installed."""
     names = ["scikit-learn", "numba", "lightgbm", "xgboost", "catboost", "ranx"]
+    names += [name for name in more if find_spec(name)]
     versions = ", ".join(f"{name} {metadata.version(name)}" for name in names)
     return (
         f"{platform.machine()} with {os.cpu_count()} cores, Python "

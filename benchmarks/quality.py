@@ -282,7 +282,7 @@ def main() -> None:
     parser.add_argument(
         "--seeds", type=int, default=5, help="of the networks, from --seed on"
     )
-    peers.add_arguments(parser, more=[ON_LAMBDARANK, *NETWORKS])
+    peers.add_arguments(parser, [*FITS, ON_LAMBDARANK, *NETWORKS])
     arguments = parser.parse_args()
 
     peers.THREADS = 1  # figures, not seconds: leave a core for another collection

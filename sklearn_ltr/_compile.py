@@ -27,7 +27,7 @@ import llvmlite.binding
 import numba
 import numpy as np
 from llvmlite import ir
-from numba.core import types
+from numba.core import cgutils, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
@@ -38,6 +38,7 @@ INTERPRETED = bool(numba.config.DISABLE_JIT)
 
 # Typed integers for kernels: for a literal, numba would compile a callee once more.
 int64 = cast(Callable[[Any], int], np.int64)
+uint32 = cast(Callable[[Any], int], np.uint32)
 uint64 = cast(Callable[[Any], int], np.uint64)
 
 
@@ -70,6 +71,8 @@ def effective_threads(n_jobs: int | None, work: int) -> int:
         return 1
     if n_jobs is not None and n_jobs > 0:
         return n_jobs
+    if n_jobs is None and work < 2 * WORTH_A_THREAD:
+        return 1  # joblib, to which the others go, takes its time
     granted = int(joblib.effective_n_jobs(-1 if n_jobs is None else n_jobs))
     granted = min(granted, int(numba.config.NUMBA_NUM_THREADS))
     if n_jobs is None:
@@ -168,7 +171,7 @@ def _blas_libraries() -> ThreadpoolController:
     return ThreadpoolController().select(user_api="blas")
 
 
-# What numba lacks: a hint to the cache, atomic counters, and sleep.
+# What numba lacks: the lowest bit, a hint to the cache, atomic counters, and sleep.
 
 
 def _word(context: Any, builder: Any, kind: Any, array: Any, index: Any) -> Any:
@@ -229,13 +232,54 @@ def _prefetch_row(typing: Any, table: Any, row: Any) -> Any:
     return types.void(table, types.int64), generate
 
 
+@intrinsic  # type: ignore[untyped-decorator]
+def _trailing_zeros(typing: Any, word: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 0))
+
+    return types.uint32(types.uint32), generate
+
+
+LANES = 128  # uint32 in eight registers of 64 bytes
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _words_on_stack(typing: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        word = ir.IntType(32)
+        words = cgutils.alloca_once(builder, ir.ArrayType(word, LANES))
+        return builder.bitcast(words, context.get_value_type(types.voidptr))
+
+    return types.voidptr(), generate
+
+
+@kernel
+def _registers() -> NDArray[np.uint32]:
+    """Return LANES words that nobody else can look at, as LLVM sees.
+
+    As long as they are used in loops over all of them, they stay in registers.
+    """
+    words: NDArray[np.uint32] = numba.carray(_words_on_stack(), (LANES,), np.uint32)
+    return words
+
+
 if INTERPRETED:
 
     def prefetch_row(table: Any, row: int) -> None:
         """Do nothing: plain Python has no cache hints."""
 
+    def registers() -> Any:
+        """Return LANES words."""
+        return np.empty(LANES, dtype=np.uint32)
+
+    def trailing_zeros(word: Any) -> int:
+        """Return the number of the lowest bit of a uint32 that is set; of 0, 32."""
+        return (int(word) & -int(word)).bit_length() - 1 if word else 32
+
 else:
     prefetch_row = _prefetch_row
+    registers = _registers
+    trailing_zeros = _trailing_zeros
 
 
 def _address_of_nap() -> int | None:

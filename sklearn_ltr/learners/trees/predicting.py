@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,8 @@ from numpy.typing import NDArray
 from sklearn_ltr._compile import Team, int64, kernel
 from sklearn_ltr.learners.tables import Table, dense_rows
 from sklearn_ltr.learners.trees.binning import BLOCK, MISSING, BinMapper
+from sklearn_ltr.learners.trees.quickscorer import TILE, QuickScorer, Trees
 from sklearn_ltr.learners.trees.state import GrownTree
-
-TILE = 512  # rows that pass through all trees together
 
 
 @kernel
@@ -35,31 +35,6 @@ def add_binned(
                 left = tree.missing_left[node]
             node = int64(tree.left[node] if left else tree.right[node])
         sums[row] += tree.value[node]
-
-
-@kernel
-def add_trees(
-    X: NDArray[np.floating],
-    first_node: NDArray[np.int64],
-    feature: NDArray[np.int32],
-    threshold: NDArray[np.float64],
-    missing_left: NDArray[np.bool_],
-    left: NDArray[np.int32],
-    right: NDArray[np.int32],
-    value: NDArray[np.float64],
-    scores: NDArray[np.float64],
-) -> None:
-    """Add every tree's value to the score of each row, in tree order."""
-    for root in first_node:
-        for row in range(len(scores)):
-            node = root
-            while feature[node] >= 0:
-                x = X[row, feature[node]]
-                goes_left = x <= threshold[node]
-                if x != x:
-                    goes_left = missing_left[node]
-                node = root + (left[node] if goes_left else right[node])
-            scores[row] += value[node]
 
 
 @dataclass(frozen=True)
@@ -180,28 +155,40 @@ class TreeEnsemble:
 
     def add_to(self, scores: NDArray[np.float64], X: Table, team: Team) -> None:
         """Add the trees, one after another, to the score of each row of X."""
-        n_rows = X.shape[0]
+        n_rows, n_features = X.shape
+        if len(self) == 0:
+            return
+        scorer = self._scorer
         starts = iter(range(0, n_rows, TILE))
 
         def work(thread: int) -> None:
+            memory = scorer.memory(min(n_rows, TILE), n_features, X.dtype)
             for start in starts:
                 own = slice(start, start + TILE)
-                add_trees(
-                    dense_rows(X, own),
-                    self.first_node,
-                    self.feature,
-                    self.threshold,
-                    self.missing_left,
-                    self.left,
-                    self.right,
-                    self.value,
-                    scores[own],
-                )
+                scorer.add_to(scores[own], dense_rows(X, own), memory)
 
         if n_rows > TILE:
             team.run(work)
         else:
             work(0)
+
+    @cached_property
+    def _scorer(self) -> QuickScorer:
+        return QuickScorer(
+            Trees(
+                np.append(self.first_node, len(self.feature)),
+                self.feature,
+                self.threshold,
+                self.missing_left,
+                self.left,
+                self.right,
+                self.value,
+            )
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the arrays: what was prepared from them is left behind."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def gain_by_feature(self, n_features: int) -> NDArray[np.float64]:
         """Sum the gains of the splits on each column: (n_features,) float64."""

@@ -1,0 +1,281 @@
+"""Time and memory of scoring, side by side.
+
+    python benchmarks/predict.py --preset 31 --rows 1000000 100
+    python benchmarks/predict.py --preset 255 --libraries sklearn_ltr "XGBoost in place"
+    python benchmarks/predict.py --preset slopes
+
+Every library trains a forest of the same size on the same data, and scores the same
+float32 rows, in memory and never seen in training, by the call that its users make from
+Python.  The calls take turns; medians are printed.  TL2cgen, treelite and lleaves score
+LightGBM's forest, where they are installed and work (TL2cgen needs a C compiler).
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, replace
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+from fit import MSLR_LIKE, memory
+
+import peers
+from peers import OURS, Settings
+from sklearn_ltr.datasets import make_ranking
+
+Score = Callable[[np.ndarray], np.ndarray]
+
+# A step so small leaves the last tree as much to learn as the first: all of them grow
+# to their full size.
+SMALL_STEP = {"learning_rate": 0.01, "min_samples_leaf": 1}
+FORESTS = {
+    "small": Settings(n_estimators=10, max_leaf_nodes=8, **SMALL_STEP),
+    "31": Settings(n_estimators=100, max_leaf_nodes=31, **SMALL_STEP),
+    "63": Settings(n_estimators=1000, max_leaf_nodes=63, **SMALL_STEP),
+    "255": Settings(n_estimators=500, max_leaf_nodes=255, **SMALL_STEP),
+}
+TRAINING_QUERIES = 100
+MANY_ROWS = 10_000  # fewer are scored more often
+
+
+def of_sklearn_ltr(ranker, n_threads: int) -> Score:
+    ranker.set_params(n_jobs=n_threads)
+    return ranker.predict
+
+
+def of_lightgbm(booster, n_threads: int) -> Score:
+    return lambda X: booster.predict(X, num_threads=n_threads)
+
+
+def of_xgboost_in_place(booster, n_threads: int) -> Score:
+    booster.set_param({"nthread": n_threads})
+    return booster.inplace_predict
+
+
+def of_xgboost_matrix(booster, n_threads: int) -> Score:
+    import xgboost
+
+    booster.set_param({"nthread": n_threads})
+    return lambda X: booster.predict(xgboost.DMatrix(X, nthread=n_threads))
+
+
+def of_catboost(model, n_threads: int) -> Score:
+    return lambda X: model.predict(X, thread_count=n_threads)
+
+
+def of_tl2cgen(booster, n_threads: int) -> Score:
+    import tl2cgen
+    from treelite.frontend import from_lightgbm
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "forest.so")
+        settings = {"parallel_comp": n_threads}
+        tl2cgen.export_lib(
+            from_lightgbm(booster), toolchain="gcc", libpath=path, params=settings
+        )
+        predictor = tl2cgen.Predictor(path, nthread=n_threads)
+    return lambda X: predictor.predict(tl2cgen.DMatrix(X)).ravel()
+
+
+def of_treelite(booster, n_threads: int) -> Score:
+    from treelite import gtil
+    from treelite.frontend import from_lightgbm
+
+    model = from_lightgbm(booster)
+    return lambda X: gtil.predict(model, X, nthread=n_threads).ravel()
+
+
+def of_lleaves(booster, n_threads: int) -> Score:
+    import lleaves
+
+    with tempfile.TemporaryDirectory() as folder:
+        booster.save_model(Path(folder, "forest.txt"))
+        model = lleaves.Model(model_file=Path(folder, "forest.txt"))
+        model.compile()
+    return lambda X: model.predict(X, n_jobs=n_threads)
+
+
+# How to train, and how to score; what is trained alike is trained once.
+LIBRARIES = {
+    OURS: (peers.train_sklearn_ltr, of_sklearn_ltr),
+    "LightGBM": (peers.train_lightgbm, of_lightgbm),
+    "XGBoost in place": (peers.train_xgboost, of_xgboost_in_place),
+    "XGBoost DMatrix": (peers.train_xgboost, of_xgboost_matrix),
+    "CatBoost": (peers.train_catboost, of_catboost),
+    "CatBoost symmetric": (peers.train_catboost_symmetric, of_catboost),
+    "TL2cgen": (peers.train_lightgbm, of_tl2cgen),
+    "treelite": (peers.train_lightgbm, of_treelite),
+    "lleaves": (peers.train_lightgbm, of_lleaves),
+}
+
+
+def n_leaves(model, n_trees: int) -> float:
+    """Leaves per tree, as the library counts them; NaN where it does not."""
+    if hasattr(model, "ensemble_"):
+        return np.sum(model.ensemble_.feature < 0) / n_trees
+    if hasattr(model, "trees_to_dataframe") and hasattr(model, "inplace_predict"):
+        return (model.trees_to_dataframe().Feature == "Leaf").sum() / n_trees
+    if hasattr(model, "dump_model") and hasattr(model, "num_trees"):
+        return np.mean([t["num_leaves"] for t in model.dump_model()["tree_info"]])
+    return len(model.get_leaf_values()) / n_trees
+
+
+def trained(names: list[str], settings: Settings) -> Iterator[tuple[str, object]]:
+    """Train what the named libraries need; say how large it became."""
+    made = make_ranking(TRAINING_QUERIES, random_state=0, dtype="float32", **MSLR_LIKE)
+    models: dict[Callable, object] = {}
+    for name in names:
+        train, _ = LIBRARIES[name]
+        if train not in models:
+            start = time.perf_counter()
+            models[train] = train(made.data, made.target, made.groups, settings)
+            size = n_leaves(models[train], settings.n_estimators)
+            seconds = time.perf_counter() - start
+            print(f"{name}: trained in {seconds:.0f} s, {size:.1f} leaves per tree")
+        yield name, models[train]
+
+
+def scorers(models: dict[str, object], n_threads: int) -> dict[str, Score]:
+    """What can be made to score; say why the others cannot."""
+    found = {}
+    for name, model in models.items():
+        try:
+            found[name] = LIBRARIES[name][1](model, n_threads)
+        except Exception as error:  # anything that another library may run into
+            print(f"{name} left out: {type(error).__name__}: {error}")
+    return found
+
+
+def highest_memory(call: Callable[[], object]) -> float:
+    """MB by which a call raises this process's memory, at its highest."""
+    Path("/proc/self/clear_refs").write_text("5")  # VmHWM falls back to VmRSS
+    before = memory("VmRSS")
+    call()
+    return memory("VmHWM") - before
+
+
+def measure(
+    models: dict[str, object], X: np.ndarray, n_threads: int, repetitions: int
+) -> list[dict]:
+    """Score X by each in turn, over and over; the scores must not change."""
+    calls = scorers(models, n_threads)
+    first = {name: np.array(call(X)) for name, call in calls.items()}
+    seconds: dict[str, list[float]] = {name: [] for name in calls}
+    for _ in range(repetitions):
+        for name, call in calls.items():
+            start = time.perf_counter()
+            scores = call(X)
+            seconds[name].append(time.perf_counter() - start)
+            np.testing.assert_array_equal(scores, first[name], err_msg=name)
+    return [
+        {
+            "library": name,
+            "threads": n_threads,
+            "rows": len(X),
+            "seconds": seconds[name],
+            "peak_mb": highest_memory(lambda call=call: call(X)),
+        }
+        for name, call in calls.items()
+    ]
+
+
+def print_table(records: list[dict]) -> None:
+    medians = {record["library"]: np.median(record["seconds"]) for record in records}
+    ours = medians.get(OURS)
+    header = f"{'':20}{'milliseconds':>13}{'(min - max)':>23}{'us per row':>12}"
+    print(header + f"{'peak MB':>9}{'times ours':>12}")
+    for record in records:
+        times = 1e3 * np.array(record["seconds"])
+        median = medians[record["library"]]
+        spread = f"({times.min():.3f} - {times.max():.3f})"
+        row = f"{record['library']:20}{1e3 * median:13.3f}{spread:>23}"
+        row += f"{1e6 * median / record['rows']:12.3f}{record['peak_mb']:9.1f}"
+        print(row + (f"{median / ours:12.2f}" if ours else ""))
+
+
+def compare(arguments: argparse.Namespace) -> None:
+    """Score new rows with one thread, then with two."""
+    settings = FORESTS[arguments.preset]
+    models = dict(trained(arguments.libraries, settings))
+    X = new_rows(max(arguments.rows))
+    for n_rows, n_threads in product(arguments.rows, arguments.threads):
+        rows = X[:n_rows]
+        print(f"\n{n_rows:,} x {X.shape[1]} float32, {settings}, threads: {n_threads}")
+        few = 1 if n_rows > MANY_ROWS else 60
+        records = measure(models, rows, n_threads, few * arguments.repetitions)
+        print_table(records)
+        about = {"preset": arguments.preset, **asdict(settings)}
+        peers.append_json(arguments.json, [about | record for record in records])
+
+
+def new_rows(n_rows: int) -> np.ndarray:
+    n_queries = int(n_rows / MSLR_LIKE["n_documents"]) + 10
+    made = make_ranking(n_queries, random_state=1, dtype="float32", **MSLR_LIKE)
+    return np.ascontiguousarray(made.data[:n_rows])
+
+
+def quickest(call: Callable[[], object], repetitions: int) -> float:
+    seconds = []
+    for _ in range(repetitions + 1):
+        start = time.perf_counter()
+        call()
+        seconds.append(time.perf_counter() - start)
+    return min(seconds[1:])
+
+
+def print_slopes(arguments: argparse.Namespace) -> None:
+    """Our own time, one thread, against rows, trees and leaves."""
+    made = make_ranking(TRAINING_QUERIES, random_state=0, dtype="float32", **MSLR_LIKE)
+
+    def forest(**size: int):
+        settings = replace(FORESTS["31"], **size)
+        ranker = peers.train_sklearn_ltr(made.data, made.target, made.groups, settings)
+        return ranker.set_params(n_jobs=1)
+
+    X = new_rows(max(arguments.rows))
+    few = X[: len(X) // 10]
+    ranker = forest()
+    steps = [10**power for power in range(3, 7) if 10**power <= len(X)]
+    sizes = {
+        "rows": {n: (ranker, X[:n]) for n in steps},
+        "trees": {n: (forest(n_estimators=n), few) for n in (10, 30, 100, 300, 1000)},
+        "leaves": {
+            n: (forest(max_leaf_nodes=n), few) for n in (8, 16, 31, 63, 127, 255, 1000)
+        },
+    }
+    print("\nmicroseconds per row, one thread; slopes are of total time, log over log")
+    for what, cases in sizes.items():
+        seconds = [
+            quickest(lambda r=r, X=X: r.predict(X), arguments.repetitions)
+            for r, X in cases.values()
+        ]
+        slope = np.polyfit(np.log(list(cases)), np.log(seconds), 1)[0]
+        cells = (
+            f"{n:,}: {1e6 * s / len(X):.3f}"
+            for (n, (_, X)), s in zip(cases.items(), seconds, strict=True)
+        )
+        print(f"{what:8} slope {slope:.2f}   " + "   ".join(cells))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--preset", choices=[*FORESTS, "slopes"], default="small")
+    parser.add_argument("--rows", type=int, nargs="+", default=[1_000_000, 100])
+    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--repetitions", type=int, default=5)
+    peers.add_arguments(parser, [*LIBRARIES])
+    arguments = parser.parse_args()
+
+    print(peers.machine(more=("tl2cgen", "treelite", "lleaves")))
+    if arguments.preset == "slopes":
+        print_slopes(arguments)
+    else:
+        compare(arguments)
+
+
+if __name__ == "__main__":
+    main()
