@@ -19,16 +19,9 @@ def dense_rows(X: Table, rows: Any) -> NDArray[np.floating]:
     return part
 
 
-def columns_of(X: Table, rows: NDArray[np.intp]) -> Any:
-    """Return a function that gives a column, of some rows, as an ndarray."""
+def columns_reader(X: Table, rows: NDArray[np.intp]) -> Any:
+    """Return a function that gives columns first to last - 1, of some rows, dense."""
     if not issparse(X):
-        return lambda column: X[rows, column]
+        return lambda first, last: X[rows, first:last]
     by_column = X[rows].tocsc()
-
-    def column_of(column: int) -> NDArray[np.floating]:
-        own = slice(by_column.indptr[column], by_column.indptr[column + 1])
-        values = np.zeros(len(rows), dtype=X.dtype)
-        values[by_column.indices[own]] = by_column.data[own]
-        return values
-
-    return column_of
+    return lambda first, last: by_column[:, first:last].toarray(order="F")

@@ -56,6 +56,29 @@ def test_no_bin_is_empty_and_there_are_not_too_many(values, max_bins):
         assert len(edges) == max(n_distinct - 1, 0)
 
 
+def edges_by_walking(values, max_bins) -> list[float]:
+    """Midpoints before each new value, or before the first at or after a quantile."""
+    values = sorted(float(x) for x in values if not np.isnan(x))
+    starts = [i for i in range(1, len(values)) if values[i] != values[i - 1]]
+    if len(starts) >= max_bins:
+        quantiles = [k * len(values) / max_bins for k in range(1, max_bins)]
+        later = [[i for i in starts if i >= quantile] for quantile in quantiles]
+        starts = sorted({few[0] for few in later if few})
+    return [values[i - 1] / 2 + values[i] / 2 for i in starts]
+
+
+@given(
+    values=hnp.arrays(
+        st.sampled_from([np.float32, np.float64]),
+        st.integers(1, 60),
+        elements=st.one_of(st.integers(-9, 9).map(float), st.just(NAN)),
+    ),
+    max_bins=st.integers(2, 12),
+)
+def test_edges_lie_before_the_first_new_value_at_or_after_a_quantile(values, max_bins):
+    assert column_edges(values, max_bins).tolist() == edges_by_walking(values, max_bins)
+
+
 @pytest.mark.parametrize("max_bins", [2, 3, 16, 254, 255])
 def test_exactly_max_bins_distinct_values_have_a_bin_each(max_bins):
     values = np.repeat(np.arange(max_bins, dtype=np.float64), 3)

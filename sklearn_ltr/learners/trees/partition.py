@@ -1,16 +1,19 @@
-"""Move the rows of a leaf into its children, keeping their order."""
+"""Move the rows of a leaf into its children, keeping their order.
+
+(Counters and row numbers are unsigned: numba checks a signed index for negatives.)
+"""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._compile import int64, kernel, prefetch_row, wait
+from sklearn_ltr._compile import int64, kernel, prefetch_row, uint64, wait
 from sklearn_ltr.learners.trees.binning import BLOCK, MISSING
-from sklearn_ltr.learners.trees.histogram import LOOK_AHEAD
 from sklearn_ltr.learners.trees.state import Leaves, Workspace
 
 SMALL = 2048  # rows that one thread moves faster than two
+LOOK_AHEAD = 128  # rows between a prefetch and its use, which takes a nanosecond
 
 
 @kernel
@@ -33,7 +36,7 @@ def mark_rows(
     n_rows, n_left = len(rows), 0
     for i in range(n_rows):
         prefetch_row(codes, int64(rows[min(i + LOOK_AHEAD, n_rows - 1)]))
-        code = codes[rows[i], place]
+        code = codes[uint64(rows[i]), place]
         left = missing_left if code == MISSING else code <= threshold
         goes_left[i] = left
         n_left += left
@@ -43,20 +46,21 @@ def mark_rows(
 @kernel
 def move_rows(
     goes_left: NDArray[np.uint8],
-    source: int,
-    first: int,
-    last: int,
+    rows: NDArray[np.int32],
+    words: NDArray[np.int64],
     left: int,
     right: int,
-    work: Workspace,
+    to_rows: NDArray[np.int32],
+    to_words: NDArray[np.int64],
 ) -> None:
-    """Move ``rows[source, first:last]`` to the places from `left` and `right` on."""
-    for i in range(first, last):
-        to = left if goes_left[i] else right
-        left += goes_left[i]
-        right += 1 - goes_left[i]
-        work.rows[1 - source, to] = work.rows[source, i]
-        work.words[1 - source, to] = work.words[source, i]
+    """Move `rows` and their words to the places from `left` and `right` on."""
+    next_left, next_right = uint64(left), uint64(right)
+    for i in range(uint64(len(rows))):
+        to = next_left if goes_left[i] else next_right
+        next_left += uint64(goes_left[i])
+        next_right += uint64(1 - goes_left[i])
+        to_rows[to] = rows[i]
+        to_words[to] = words[i]
 
 
 @kernel
@@ -90,4 +94,12 @@ def partition(
         for before in range(thread):
             left += work.sums[before, 3]
     right = n_left + (first - start) - left
-    move_rows(work.goes_left, side, first, last, start + left, start + right, work)
+    move_rows(
+        work.goes_left[first:last],
+        work.rows[side, first:last],
+        work.words[side, first:last],
+        start + left,
+        start + right,
+        work.rows[1 - side],
+        work.words[1 - side],
+    )
