@@ -9,11 +9,10 @@ from typing import Any
 import sklearn
 from sklearn.base import clone
 from sklearn.model_selection import GroupKFold, check_cv, cross_val_predict
-from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr.queries import QueryGroups
-from sklearn_ltr.rankers import BaseRanker
+from sklearn_ltr.rankers import BaseRanker, requested_by_fit
 
 PREFIT = "prefit"
 N_FOLDS = 5
@@ -40,8 +39,7 @@ def fit_and_score_held_out(
             model = clone(ranker)
             if isinstance(model, BaseRanker) and "sample_weight" in metadata:
                 _ask_for_weights(model)
-            asked = get_routing_for_object(model).consumes("fit", list(metadata))
-            params = {name: metadata[name] for name in sorted(asked)}
+            params = requested_by_fit(model, metadata)
             scores.append(
                 cross_val_predict(model, X, y, cv=splits, n_jobs=n_jobs, params=params)
             )

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr._compile import Team, effective_threads
@@ -122,7 +122,7 @@ class BoostedTrees(TreeParameters):
             )
         grow_on = self._n_kept_trees > 0
         if not grow_on:
-            self._seed = int(check_random_state(self.random_state).randint(2**31))
+            self._draw_seed()
         return grow_on
 
     def _add_trees(self, X: Table, base: FloatArray) -> FloatArray:
@@ -183,8 +183,9 @@ class BoostedTrees(TreeParameters):
 
     def _with(self, trees: list[GrownTree]) -> dict[str, Any]:
         """Return the fitted attributes of the model with these trees added."""
-        more = TreeEnsemble.from_grown(trees, self._mapper, self.learning_rate)
-        ensemble = self.ensemble_ + more
+        ensemble = self.ensemble_
+        if trees:
+            ensemble += TreeEnsemble.from_grown(trees, self._mapper, self.learning_rate)
         return {"ensemble_": ensemble, "n_iter_": len(ensemble)}
 
     def _progress(self, watch: Watch) -> Progress:
@@ -230,9 +231,7 @@ class BoostedTrees(TreeParameters):
 
     def _keep(self, trees: list[GrownTree], progress: Progress) -> None:
         """Set the fitted attributes: the trees up to the best one."""
-        ensemble = self.ensemble_
-        if trees:
-            ensemble += TreeEnsemble.from_grown(trees, self._mapper, self.learning_rate)
+        ensemble = self._with(trees)["ensemble_"]
         n_kept = len(ensemble)
         if progress.validation is not None:
             n_kept = max(1, progress.best)

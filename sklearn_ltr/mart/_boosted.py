@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, Self
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,16 +33,31 @@ class Examples:
     chosen : ndarray of shape (n_rows,), intp
         Which rows of X they are.
     y, weights : ndarrays of shape (n_rows,), float64
+    stratified : bool
+        Whether a part that is held out has its share of each y.
     """
 
     X: Table
     chosen: NDArray[np.intp]
     y: FloatArray
     weights: FloatArray
+    stratified: bool
 
-    def take(self, some: NDArray[np.intp]) -> Examples:
+    def split(self, fraction: float, seed: int) -> tuple[Examples, Examples]:
+        """Hold out a share of the rows: (the others, held out)."""
+        others, out = train_test_split(
+            np.arange(len(self.y)),
+            test_size=fraction,
+            random_state=seed,
+            stratify=self.y if self.stratified else None,
+        )
+        return self._take(np.sort(others)), self._take(np.sort(out))
+
+    def _take(self, some: NDArray[np.intp]) -> Examples:
         """Return some of them."""
-        return Examples(self.X, self.chosen[some], self.y[some], self.weights[some])
+        return replace(
+            self, chosen=self.chosen[some], y=self.y[some], weights=self.weights[some]
+        )
 
     def starting_from(self, base_score: float) -> Rows:
         """Return the rows, all with the same F_0."""
@@ -53,6 +68,7 @@ class BoostedMART(BoostedTrees):
     """An estimator whose F is a constant plus a sum of trees."""
 
     base_score_: float
+    _stratified: ClassVar[bool] = False
 
     @abstractmethod
     def _targets(self, y: Any, name: str, *, reset: bool) -> FloatArray:
@@ -141,7 +157,8 @@ class BoostedMART(BoostedTrees):
         given = read_weights(sample_weight, table.shape[0], f"sample_weight{suffix}")
         chosen = np.flatnonzero(given > 0)
         targets = self._targets(y[chosen], f"y{suffix}", reset=reset)
-        return Examples(table, chosen, targets, self._weights(y[chosen], given[chosen]))
+        weights = self._weights(y[chosen], given[chosen])
+        return Examples(table, chosen, targets, weights, self._stratified)
 
     def _read_held_out(
         self, X_val: Any, y_val: Any, sample_weight_val: Any
@@ -154,26 +171,6 @@ class BoostedMART(BoostedTrees):
                 "X_val is None, but y_val or sample_weight_val is not: give X_val with "
                 "them"
             )
-        return None
-
-    def _hold_out(
-        self, examples: Examples, held_out: Examples | None
-    ) -> tuple[Examples, Examples | None]:
-        """Split off examples, or drop those held out, as `early_stopping` says."""
-        if not self.early_stopping:
-            return examples, None
-        if held_out is None and self.early_stopping != "auto":
-            learned, out = train_test_split(
-                np.arange(len(examples.y)),
-                test_size=self.validation_fraction,
-                random_state=self._seed,
-                stratify=self._strata(examples),
-            )
-            return examples.take(np.sort(learned)), examples.take(np.sort(out))
-        return examples, held_out
-
-    def _strata(self, examples: Examples) -> FloatArray | None:
-        """Return what the held out part shall have its share of, if anything."""
         return None
 
     def _watch(self, cost: Cost, held_out: Examples | None) -> Watch:

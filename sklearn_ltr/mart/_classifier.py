@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -123,6 +123,8 @@ class MARTClassifier(ClassifierMixin, BoostedMART):
         default=None, kw_only=True
     )
 
+    _stratified: ClassVar[bool] = True
+
     def __sklearn_tags__(self) -> Tags:
         """Return the tags: two classes."""
         tags = super().__sklearn_tags__()
@@ -155,8 +157,8 @@ class MARTClassifier(ClassifierMixin, BoostedMART):
         """Return -1 for the first class and 1 for the second."""
         check_classification_targets(y)
         classes = np.unique(y)
-        kind = type_of_target(y, input_name=name)
         if len(classes) > 2:
+            kind = type_of_target(y, input_name=name)
             raise ValueError(
                 "Only binary classification is supported. The type of the target is "
                 f"{kind}: {name} has {len(classes)} classes"
@@ -182,9 +184,6 @@ class MARTClassifier(ClassifierMixin, BoostedMART):
                 f"class_weight must be above 0 for both classes: {self.class_weight!r}"
             )
         return sample_weight * weights
-
-    def _strata(self, examples: Examples) -> FloatArray:
-        return examples.y
 
     def _cost(self, examples: Examples) -> LogisticCost:
         return LogisticCost(examples.y, examples.weights, float(self.sigma))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +20,6 @@ class BaseRanker(Model):
 
     metric: str | Metric | None
     scoring: str | Metric | None
-    early_stopping: bool | Literal["auto"]
-    validation_fraction: float
 
     # requested from the start: metadata routing needs no further call
     __metadata_request__fit: ClassVar[dict[str, bool]] = {
@@ -110,16 +108,6 @@ class BaseRanker(Model):
                 "give X_val with them"
             )
         return None
-
-    def _hold_out(
-        self, lists: GradedLists, held_out: GradedLists | None
-    ) -> tuple[GradedLists, GradedLists | None]:
-        """Split off queries, or drop those held out, as `early_stopping` says."""
-        if not self.early_stopping:
-            return lists, None
-        if held_out is None and self.early_stopping != "auto":
-            return lists.split(self.validation_fraction, self._seed)
-        return lists, held_out
 
     def _reported_metric(self) -> Metric:
         return NDCG(10) if self.metric is None else get_metric(self.metric)

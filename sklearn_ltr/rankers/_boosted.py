@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,6 @@ class BoostedRanker(BoostedTrees, BaseRanker):
     truncation_level: int | None
     distance_normalization: bool
     query_normalization: bool
-    early_stopping: bool | Literal["auto"]
     init: Any
 
     init_: Any

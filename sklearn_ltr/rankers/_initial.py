@@ -12,8 +12,9 @@ import sklearn
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.validation import check_is_fitted
+
+from sklearn_ltr.rankers._routing import requested_by_fit
 
 FloatArray = NDArray[np.float64]
 
@@ -32,8 +33,7 @@ def fitted_base_model(init: Any, X: Any, y: Any, **metadata: Any) -> Any:
     except NotFittedError:
         given = {name: value for name, value in metadata.items() if value is not None}
         with sklearn.config_context(enable_metadata_routing=True):
-            wanted = get_routing_for_object(init).consumes("fit", given)
-            return clone(init).fit(X, y, **{name: given[name] for name in wanted})
+            return clone(init).fit(X, y, **requested_by_fit(init, given))
     return init
 
 

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr._compile import Team, effective_threads
@@ -82,7 +81,7 @@ class NetworkRanker(NetworkParameters):
         go_on = keep and hasattr(self, "network_")
         plan = ["network"] if self.network is not None else self._plan()
         if not go_on:
-            self._seed = int(check_random_state(self.random_state).randint(2**31))
+            self._draw_seed()
             self._built = plan
         elif self._built != plan:
             raise ValueError(

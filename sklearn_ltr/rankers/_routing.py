@@ -1,0 +1,14 @@
+"""What scikit-learn's metadata routing says of an estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sklearn.utils.metadata_routing import get_routing_for_object
+
+
+def requested_by_fit(model: Any, metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a model's `fit` requests of the metadata; routing must be on."""
+    asked = get_routing_for_object(model).consumes("fit", list(metadata))
+    return {name: metadata[name] for name in sorted(asked)}
