@@ -158,7 +158,6 @@ class BoostedTrees(TreeParameters):
         progress = self._progress(watch)
         grown = self._boosting(n_features=len(self._mapper.edges)).trees(
             self._mapper.transform(learned.X, learned.chosen, team),
-            self._mapper.n_bins,
             derivatives,
             self._sampler(offsets),
             scores,
@@ -213,7 +212,7 @@ class BoostedTrees(TreeParameters):
         if train is not None:
             train.take(scores)
         if validation is not None and held_out is not None:
-            codes = self._mapper.transform(held_out.X, held_out.chosen, team)
+            table = self._mapper.transform(held_out.X, held_out.chosen, team)
             rows = np.arange(len(held_out.chosen), dtype=np.int32)
             held_out_scores = self._scores_so_far(held_out)
             validation.take(held_out_scores)
@@ -223,7 +222,7 @@ class BoostedTrees(TreeParameters):
                 train.take(scores)
             if validation is not None:
                 values = np.zeros(len(rows))
-                add_binned(codes, rows, tree, values)
+                add_binned(table, rows, tree, values)
                 np.add(held_out_scores, self.learning_rate * values, held_out_scores)
                 validation.take(held_out_scores)
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._compile import Team
+from sklearn_ltr.learners.trees.binning import BinnedTable
 from sklearn_ltr.learners.trees.growing import TreeGrower
 from sklearn_ltr.learners.trees.predicting import add_binned
 from sklearn_ltr.learners.trees.state import GrownTree, Limits
@@ -52,8 +53,7 @@ class Boosting:
 
     def trees(
         self,
-        codes: NDArray[np.uint8],
-        n_bins: NDArray[np.int64],
+        table: BinnedTable,
         derivatives: Derivatives,
         rows_of_tree: Callable[[int], NDArray[np.int32]],
         scores: FloatArray,
@@ -65,10 +65,8 @@ class Boosting:
 
         Parameters
         ----------
-        codes : ndarray of shape (n_blocks, n_rows, 16), uint8
-            The binned table.
-        n_bins : ndarray of shape (n_features,), int64
-            Bins of each column.
+        table : BinnedTable
+            The rows to learn from.
         derivatives : callable
             Turns scores (n_rows,) into the cost's gradient and hessian, (n_rows,) each.
         rows_of_tree : callable
@@ -81,19 +79,20 @@ class Boosting:
             The threads to use.
         """
         grower = TreeGrower(
-            codes, n_bins, self.limits, second_order=self.second_order, team=team
+            table, self.limits, second_order=self.second_order, team=team
         )
+        n_features = len(table.place)
         every_row = np.arange(len(scores), dtype=np.int32)
         fitted = np.zeros(len(scores))
         for number in range(first, last):
             gradient, hessian = derivatives(scores)
             rows = rows_of_tree(number)
-            features = self._features_of_tree(number, len(n_bins))
-            noise = self._noise_of_tree(number, len(n_bins))
+            features = self._features_of_tree(number, n_features)
+            noise = self._noise_of_tree(number, n_features)
             tree = grower.grow(gradient, hessian, rows, features, number, noise, fitted)
             others = np.delete(every_row, rows) if len(rows) < len(scores) else rows[:0]
             fitted[others] = 0.0
-            add_binned(codes, others, tree, fitted)
+            add_binned(table, others, tree, fitted)
             scores += self.learning_rate * fitted
             yield tree
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._compile import Team
-from sklearn_ltr.learners.trees.binning import BinMapper
+from sklearn_ltr.learners.trees.binning import BinMapper, BinnedTable
 from sklearn_ltr.learners.trees.growing import TreeGrower
 from sklearn_ltr.learners.trees.predicting import TreeEnsemble
 from sklearn_ltr.learners.trees.state import GrownTree, Limits
@@ -22,7 +22,7 @@ class Grown:
 
     tree: GrownTree
     mapper: BinMapper
-    codes: NDArray[np.uint8]
+    table: BinnedTable
     fitted: NDArray[np.float64]
 
     @property
@@ -40,17 +40,18 @@ class Grown:
         return np.flatnonzero(self.tree.feature < 0)
 
 
-def bins(X, max_bins=255, rows=None, seed=0, team=ALONE) -> tuple[BinMapper, NDArray]:
+def bins(
+    X, max_bins=255, rows=None, seed=0, team=ALONE
+) -> tuple[BinMapper, BinnedTable]:
     """Learn bins from some rows (all) and apply them to all."""
     every = np.arange(len(X), dtype=np.intp)
     mapper = BinMapper.fit(X, every if rows is None else rows, max_bins, seed, team)
     return mapper, mapper.transform(X, every, team)
 
 
-def columns(codes: NDArray[np.uint8], n_features: int) -> NDArray[np.uint8]:
+def columns(table: BinnedTable) -> NDArray[np.uint8]:
     """Codes as a plain table (n_rows, n_features)."""
-    n_blocks, n_rows, width = codes.shape
-    return codes.transpose(1, 0, 2).reshape(n_rows, n_blocks * width)[:, :n_features]
+    return table.codes[table.block, :, table.place].T
 
 
 def grow_on(
@@ -72,13 +73,11 @@ def grow_on(
 ) -> Grown:
     """Grow one tree on raw values."""
     n_rows, n_features = X.shape
-    mapper, codes = bins(X, max_bins)
+    mapper, table = bins(X, max_bins)
     fitted = np.full(n_rows, np.nan)
     limits = Limits(max_leaf_nodes, max_depth, min_samples_leaf, float(l2))
     with Team(n_threads) as team:
-        grower = TreeGrower(
-            codes, mapper.n_bins, limits, second_order=second_order, team=team
-        )
+        grower = TreeGrower(table, limits, second_order=second_order, team=team)
         tree = grower.grow(
             np.asarray(gradient, dtype=np.float64),
             np.asarray(hessian, dtype=np.float64),
@@ -88,4 +87,4 @@ def grow_on(
             np.empty((0, 0)) if noise is None else noise,
             fitted,
         )
-    return Grown(tree, mapper, codes, fitted)
+    return Grown(tree, mapper, table, fitted)

@@ -9,7 +9,12 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from sklearn_ltr._compile import INTERPRETED, Team
-from sklearn_ltr.learners.trees.binning import MISSING, BinMapper, column_edges
+from sklearn_ltr.learners.trees.binning import (
+    MISSING,
+    BinMapper,
+    column_edges,
+    empty_table,
+)
 from tests.trees import bins, columns
 
 NAN = float("nan")
@@ -124,8 +129,8 @@ def test_neighbouring_values_are_kept_apart(dtype, x):
     values = np.array([above, below, above], dtype=dtype)
     (edge,) = column_edges(values, 255)
     assert below <= edge < above
-    mapper, codes = bins(table_of(values))
-    assert columns(codes, 1)[:, 0].tolist() == [1, 0, 1]
+    _, table = bins(table_of(values))
+    assert columns(table)[:, 0].tolist() == [1, 0, 1]
 
 
 def test_the_largest_values_have_finite_edges():
@@ -148,10 +153,10 @@ def test_the_largest_values_have_finite_edges():
     max_bins=st.sampled_from([2, 3, 5, 17, 255]),
 )
 def test_codes_count_the_edges_below_a_value(X, max_bins):
-    mapper, codes = bins(X, max_bins)
+    mapper, table = bins(X, max_bins)
     for column, edges in enumerate(mapper.edges):
         expected = codes_by_counting(X[:, column], edges)
-        assert columns(codes, X.shape[1])[:, column].tolist() == expected
+        assert columns(table)[:, column].tolist() == expected
 
 
 @pytest.mark.parametrize("n_edges", [0, 1, 2, 3, 7, 8, 9, 127, 128, 129, 253, 254])
@@ -159,41 +164,55 @@ def test_every_number_of_edges_is_searched_to_both_ends(n_edges):
     edges = np.arange(n_edges, dtype=np.float64)
     mapper = BinMapper([edges])
     values = np.concatenate([edges - 0.5, edges, edges + 0.5, [-1e300, 1e300, np.nan]])
-    codes = mapper.transform(table_of(values), np.arange(len(values)), Team(1))
+    table = mapper.transform(table_of(values), np.arange(len(values)), Team(1))
     expected = np.searchsorted(edges, values[:-1], side="left").tolist() + [MISSING]
-    assert codes[0, :, 0].tolist() == expected
+    assert columns(table)[:, 0].tolist() == expected
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 3])
+@pytest.mark.parametrize("n_features", [1, 2, 15, 16, 17, 33, 46, 136])
+def test_columns_stand_in_blocks_of_the_same_work_for_each_thread(
+    n_features, n_threads
+):
+    n_bins = np.random.default_rng(2).integers(1, 256, n_features)
+    table = empty_table(3, n_bins, n_threads)
+    assert table.codes.shape == (len(table.column), 3, 16)
+    assert table.codes.dtype == np.uint8
+    np.testing.assert_array_equal(
+        table.column[table.block, table.place], np.arange(n_features)
+    )
+    assert np.count_nonzero(table.column >= 0) == n_features
+    np.testing.assert_array_equal((table.column >= 0).sum(axis=1), table.n_columns)
+    for columns_of, most in zip(table.column, table.n_bins, strict=True):
+        assert n_bins[columns_of[columns_of >= 0]].max() == most
+    assert (np.diff(table.n_bins) <= 0).all()
+    shares = [table.n_columns[thread::n_threads].sum() for thread in range(n_threads)]
+    assert max(shares) - min(shares) <= 1
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("n_features", [1, 15, 16, 17, 33])
-def test_the_layout_is_blocks_of_16_columns(dtype, n_features):
+def test_every_table_of_the_same_values_has_the_same_codes(dtype, n_features):
     rng = np.random.default_rng(2)
     X = rng.normal(size=(40, n_features)).round(1).astype(dtype)
     X[rng.uniform(size=X.shape) < 0.1] = np.nan
-    expected = None
-    for table in (
+    for values in (
         X,
         np.asfortranarray(X),
         np.repeat(X, 2, axis=0)[::2],
         np.hstack([X, X])[:, :n_features],
     ):
-        mapper, codes = bins(table)
-        assert codes.shape == (-(-n_features // 16), 40, 16)
-        assert codes.dtype == np.uint8
-        for column in range(n_features):
-            np.testing.assert_array_equal(
-                codes[column // 16, :, column % 16],
-                codes_by_counting(X[:, column], mapper.edges[column]),
-            )
-        expected = codes if expected is None else expected
-        np.testing.assert_array_equal(codes, expected)
+        mapper, table = bins(values)
+        for column, codes in enumerate(columns(table).T):
+            expected = codes_by_counting(X[:, column], mapper.edges[column])
+            np.testing.assert_array_equal(codes, expected)
 
 
 def test_read_only_tables_are_read():
     X = np.arange(6.0).reshape(3, 2)
     X.flags.writeable = False
-    _, codes = bins(X)
-    assert columns(codes, 2).tolist() == [[0, 0], [1, 1], [2, 2]]
+    _, table = bins(X)
+    assert columns(table).tolist() == [[0, 0], [1, 1], [2, 2]]
 
 
 def test_only_the_rows_asked_for_count_and_in_the_order_asked_for():
@@ -201,8 +220,8 @@ def test_only_the_rows_asked_for_count_and_in_the_order_asked_for():
     rows = np.array([5, 0, 2], dtype=np.intp)
     mapper = BinMapper.fit(X, rows, 255, 0, Team(1))
     np.testing.assert_array_equal(mapper.edges[0], [2.5, 4.0])
-    codes = mapper.transform(X, np.array([4, 3, 0, 0, 1], dtype=np.intp), Team(1))
-    assert codes[0, :, 0].tolist() == [MISSING, 2, 2, 2, 0]
+    table = mapper.transform(X, np.array([4, 3, 0, 0, 1], dtype=np.intp), Team(1))
+    assert columns(table)[:, 0].tolist() == [MISSING, 2, 2, 2, 0]
 
 
 def test_missing_values_take_no_part_in_the_edges():
@@ -218,10 +237,10 @@ def test_missing_values_take_no_part_in_the_edges():
 def test_the_number_of_threads_does_not_matter(n_threads):
     rng = np.random.default_rng(4)
     X = rng.normal(size=(300 if INTERPRETED else 20_000, 20))
-    one, codes = bins(X)
+    one, table = bins(X)
     with Team(n_threads) as team:
         many, same = bins(X, team=team)
-    np.testing.assert_array_equal(codes, same)
+    np.testing.assert_array_equal(columns(table), columns(same))
     for edges, others in zip(one.edges, many.edges, strict=True):
         np.testing.assert_array_equal(edges, others)
 

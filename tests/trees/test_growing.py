@@ -32,7 +32,7 @@ def depths(tree) -> np.ndarray:
 
 def rows_of_leaves(grown: Grown) -> dict[int, list[int]]:
     """Rows that reach each leaf by its bins."""
-    table = columns(grown.codes, len(grown.mapper.edges)).astype(float)
+    table = columns(grown.table).astype(float)
     table[table == 255] = NAN
     rows: dict[int, list[int]] = {int(leaf): [] for leaf in grown.leaves}
     for row in range(len(table)):
@@ -376,10 +376,9 @@ def test_a_grower_forgets_the_tree_before():
     from tests.trees import ALONE, bins
 
     X, gradient, hessian = draw(n=100, n_features=18)
-    mapper, codes = bins(X)
-    grower = TreeGrower(
-        codes, mapper.n_bins, Limits(9, 2**31, 2, 0.0), second_order=True, team=ALONE
-    )
+    _, table = bins(X)
+    limits = Limits(9, 2**31, 2, 0.0)
+    grower = TreeGrower(table, limits, second_order=True, team=ALONE)
     rows, features = np.arange(100, dtype=np.int32), np.arange(18)
     none, fitted = np.empty((0, 0)), np.zeros(100)
     grower.grow(

@@ -13,8 +13,10 @@ from sklearn_ltr.learners.trees.histogram import (
     absolute_sum,
     add_rows,
     choose_packing,
+    clear,
     pack_rows,
     scale_to_fit,
+    subtract,
 )
 from tests.trees import grow_on
 
@@ -145,8 +147,8 @@ def test_rounding_is_unbiased_over_rows(x):
     words = np.empty(n, dtype=np.int64)
     rows = np.arange(n, dtype=np.int32)
     for chosen in (rows, rows[::2], rows[1::2], rows[n // 3 :], rows[::7]):
-        pack_rows(np.full(n, x), np.zeros(n), chosen, packing, 0, words[: len(chosen)])
-        total = unpack(int(words[: len(chosen)].sum()), packing)[0]
+        pack_rows(np.full(n, x), np.zeros(n), chosen, packing, 0, words)
+        total = unpack(int(words[chosen].sum()), packing)[0]
         # nearest rounding would be off by up to len(chosen) / 2; the golden sequence
         # visits every interval evenly up to a few
         assert abs(total - x * len(chosen)) < 5
@@ -167,8 +169,9 @@ def test_rounding_is_unbiased_over_trees():
 # --- histograms -------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("n_columns", [1, 4, 5, 8, 9, 16])
 @pytest.mark.parametrize("chosen", ["all", "few", "none", "one"])
-def test_a_histogram_is_a_sum_by_bin(chosen):
+def test_a_histogram_is_a_sum_by_bin(chosen, n_columns):
     rng = np.random.default_rng(2)
     n = 300
     codes = rng.integers(0, 256, (n, 16)).astype(np.uint8)
@@ -179,13 +182,26 @@ def test_a_histogram_is_a_sum_by_bin(chosen):
         "one": np.array([n - 1]),
     }[chosen].astype(np.int32)
     words = rng.integers(-(2**50), 2**50, len(rows))
-    histogram = np.ones((16, 256), dtype=np.int64)  # is added to
-    add_rows(codes, rows, words, histogram)
-    expected = np.ones((16, 256), dtype=np.int64)
+    histogram = np.ones((256, 16), dtype=np.int64)  # is added to
+    add_rows(codes, rows, words, histogram, n_columns)
+    expected = np.ones((256, 16), dtype=np.int64)
     for row, word in zip(rows, words, strict=True):
         for place in range(16):
-            expected[place, codes[row, place]] += word
-    np.testing.assert_array_equal(histogram, expected)
+            expected[codes[row, place], place] += word
+    used = slice(0, n_columns)  # the other places are nobody's
+    np.testing.assert_array_equal(histogram[:, used], expected[:, used])
+
+
+def test_a_histogram_minus_one_childs_is_the_others():
+    rng = np.random.default_rng(2)
+    histogram, other = rng.integers(-(2**50), 2**50, (2, 256, 16))
+    for n_bins in (1, 7, 255):
+        bins = [*range(n_bins), 255]
+        child = histogram.copy()
+        subtract(child, other, n_bins)
+        np.testing.assert_array_equal(child[bins], (histogram - other)[bins])
+        clear(child, n_bins)
+        assert (child[bins] == 0).all()
 
 
 # --- in a whole tree --------------------------------------------------------------

@@ -20,8 +20,8 @@ NAN = float("nan")
 
 
 def by_bins(grown: Grown) -> np.ndarray:
-    scores = np.zeros(grown.codes.shape[1])
-    add_binned(grown.codes, np.arange(len(scores), dtype=np.int32), grown.tree, scores)
+    scores = np.zeros(grown.table.codes.shape[1])
+    add_binned(grown.table, np.arange(len(scores), dtype=np.int32), grown.tree, scores)
     return scores
 
 
@@ -85,10 +85,10 @@ def test_a_new_row_reaches_the_same_leaf_by_value_as_by_bin(dtype):
     new[rng.uniform(size=new.shape) < 0.3] = NAN
     mapper = grown[0].mapper
     new[:20] = [[edges[len(edges) // 2] for edges in mapper.edges]]  # on an edge
-    codes = mapper.transform(new, np.arange(500), ALONE)
+    table = mapper.transform(new, np.arange(500), ALONE)
     for one in grown:
         binned = np.zeros(500)
-        add_binned(codes, np.arange(500, dtype=np.int32), one.tree, binned)
+        add_binned(table, np.arange(500, dtype=np.int32), one.tree, binned)
         np.testing.assert_array_equal(one.ensemble.predict(new, ALONE), binned)
 
 

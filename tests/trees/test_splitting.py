@@ -9,7 +9,12 @@ from hypothesis import strategies as st
 
 from sklearn_ltr.learners.trees.binning import MISSING
 from sklearn_ltr.learners.trees.histogram import choose_packing, pack_rows
-from sklearn_ltr.learners.trees.splitting import SplitRule, best_threshold, side_score
+from sklearn_ltr.learners.trees.splitting import (
+    SplitRule,
+    best_cuts,
+    new_cuts,
+    side_score,
+)
 from tests.oracles import trees as oracle
 from tests.trees import grow_on
 
@@ -29,28 +34,33 @@ def search(column, gradient, hessian, *, second_order, l2=0.0, min_samples_leaf=
     )
     words = np.empty(len(rows), dtype=np.int64)
     _, _, total = pack_rows(gradient, hessian, rows, packing, 0, words)
-    histogram = np.zeros(256, dtype=np.int64)
+    place = int(rows[-1]) % 16
+    histogram = np.random.default_rng(0).integers(-9, 9, (256, 16))  # of other columns
+    histogram[:, place] = 0
     for code, word in zip(codes, words, strict=True):
-        histogram[code] += word
+        histogram[code, place] += word
     scale = packing.hessian_scale if second_order else 1.0
     rule = SplitRule(second_order, l2 * scale, min_samples_leaf)
     present = codes[codes != MISSING]
-    score, threshold, missing_left = best_threshold(
+    cuts = new_cuts()
+    best_cuts(
         histogram,
-        int(present.max()) + 1 if len(present) else 1,
+        # as wide as the widest column of the block
+        int(present.max()) + 1 + place % 3 if len(present) else 1,
         np.int64(total),
         packing,
         rule,
-        np.empty(256, dtype=np.int64),
-        np.full(256, np.nan),  # scratch: what stood there must not matter
+        cuts,
     )
-    if score == 0:
+    if cuts.score[place] == 0:
         return 0.0, None
+    missing_left = cuts.missing_left[place]
+    threshold = cuts.threshold[place]
     parent, count = side_score(np.int64(total), packing, second_order, rule.l2)
     assert count == len(rows)
     unit = scale / packing.gradient_scale**2
     cut = oracle.Cut(0, float(threshold), bool(missing_left))
-    return (score - parent) * unit, cut
+    return (cuts.score[place] - parent) * unit, cut
 
 
 def compare(column, gradient, hessian, *, second_order, l2, min_samples_leaf):
@@ -202,8 +212,11 @@ def test_without_missing_values_they_will_go_with_the_majority(larger, second_or
     if larger == "right":
         column = 1 - column
     gradient = np.where(column == 0, 1.0, -1.0)
-    _, cut = search(column, gradient, np.ones(6), second_order=second_order)
-    assert cut == oracle.Cut(0, 0.0, larger == "left")
+    tree = grow_on(
+        column[:, None], gradient, np.ones(6), second_order=second_order
+    ).tree
+    assert tree.feature[0] == 0
+    assert tree.missing_left[0] == (larger == "left")
 
 
 # --- no cut -----------------------------------------------------------------------

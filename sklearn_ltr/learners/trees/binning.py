@@ -3,12 +3,14 @@
 A column has at most 255 bins of about equal population; bin ``b`` holds the values
 ``x`` with ``edges[b - 1] < x <= edges[b]``, and the byte 255 stands for a missing
 value.  The bytes are stored in blocks of 16 columns, ``codes[block, row, place]``: a
-block's histogram, 16 x 256 int64, is 32 KiB and stays in the first-level cache.
+block's histogram, 256 x 16 int64, is 32 KiB and stays in the first-level cache.
+Columns with the most bins come first, so that those of a block have about as many.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +24,43 @@ MISSING = 255  # the bin of NaN
 MAX_SAMPLE = 200_000  # rows from which the quantiles are read
 NEIGHBOURS = 8  # columns that are read at a time: those of a row share a cache line
 TILE = 256  # rows that are binned at a time
+
+
+class BinnedTable(NamedTuple):
+    """A table as bytes, and where its columns stand."""
+
+    codes: NDArray[np.uint8]  # (n_blocks, n_rows, 16)
+    column: NDArray[np.int64]  # (n_blocks, 16): which one stands at a place; -1: none
+    n_columns: NDArray[np.int64]  # (n_blocks,): of the block
+    n_bins: NDArray[np.int64]  # (n_blocks,): the most that one of them has
+    block: NDArray[np.int64]  # (n_features,): where a column stands,
+    place: NDArray[np.int64]  # (n_features,): codes[block[j], :, place[j]]
+
+
+def empty_table(n_rows: int, n_bins: NDArray[np.int64], n_threads: int) -> BinnedTable:
+    """Return a table of zeros whose blocks are the same work for each thread.
+
+    Each gets as many whole blocks as there are, and then one more: a part of the
+    columns that are left.
+    """
+    order = np.argsort(-n_bins, kind="stable")
+    n_whole = len(order) // (BLOCK * n_threads) * n_threads
+    rest = order[n_whole * BLOCK :]
+    blocks = list(order[: n_whole * BLOCK].reshape(n_whole, BLOCK))
+    blocks += np.array_split(rest, min(len(rest), n_threads)) if len(rest) else []
+    column = np.full((len(blocks), BLOCK), -1)
+    for own, columns in zip(column, blocks, strict=True):
+        own[: len(columns)] = columns
+    block, place = np.nonzero(column >= 0)
+    back = np.argsort(column[block, place])
+    return BinnedTable(
+        codes=np.zeros((len(blocks), n_rows, BLOCK), dtype=np.uint8),
+        column=column,
+        n_columns=np.array([len(columns) for columns in blocks]),
+        n_bins=np.array([n_bins[columns].max() for columns in blocks]),
+        block=block[back],
+        place=place[back],
+    )
 
 
 def column_edges(values: NDArray[np.floating], max_bins: int) -> NDArray[np.float64]:
@@ -66,7 +105,7 @@ def assign_codes(
     edges: NDArray[np.float64],
     n_edges: NDArray[np.uint64],
     first: int,
-    codes: NDArray[np.uint8],
+    table: BinnedTable,
 ) -> None:
     """Write ``codes[:, first + i]`` of row ``rows[i]`` of X, for each of the rows.
 
@@ -79,7 +118,7 @@ def assign_codes(
     for start in range(0, len(rows), TILE):
         n_rows = min(TILE, len(rows) - start)
         for column in range(X.shape[1]):
-            table = edges[column]
+            own_edges = edges[column]
             for i in range(n_rows):
                 values[i] = X[rows[start + i], column]
                 positions[i] = 0
@@ -88,13 +127,13 @@ def assign_codes(
                 step >>= one
             while step >= one:
                 for i in range(n_rows):
-                    edge = table[positions[i] + step - one]
+                    edge = own_edges[positions[i] + step - one]
                     positions[i] += step if values[i] > edge else np.uint64(0)
                 step >>= one
-            block, place = column // BLOCK, column % BLOCK
+            block, place = table.block[column], table.place[column]
             for i in range(n_rows):
                 missing = values[i] != values[i]
-                codes[block, first + start + i, place] = (
+                table.codes[block, first + start + i, place] = (
                     MISSING if missing else positions[i]
                 )
 
@@ -157,12 +196,10 @@ class BinMapper:
         """Bins of each column, missing not counted: (n_features,) int64."""
         return np.array([len(edges) + 1 for edges in self.edges], dtype=np.int64)
 
-    def transform(
-        self, X: Table, rows: NDArray[np.intp], team: Team
-    ) -> NDArray[np.uint8]:
-        """Return the codes of some rows of X: (n_blocks, n_rows, 16) uint8."""
+    def transform(self, X: Table, rows: NDArray[np.intp], team: Team) -> BinnedTable:
+        """Return some rows of X as bytes, laid out for the threads of the team."""
         n_rows, n_features = len(rows), X.shape[1]
-        codes = np.zeros((-(-n_features // BLOCK), n_rows, BLOCK), dtype=np.uint8)
+        table = empty_table(n_rows, self.n_bins, team.n_threads)
         n_edges = (self.n_bins - 1).astype(np.uint64)
         padded = np.full((n_features, 255), np.inf)
         for column, edges in enumerate(self.edges):
@@ -174,10 +211,10 @@ class BinMapper:
             for start in starts:
                 part = rows[start : start + step]
                 if issparse(X):
-                    table, places = dense_rows(X, part), np.arange(len(part))
+                    values, places = dense_rows(X, part), np.arange(len(part))
                 else:
-                    table, places = X, part
-                assign_codes(table, places, padded, n_edges, start, codes)
+                    values, places = X, part
+                assign_codes(values, places, padded, n_edges, start, table)
 
         team.run(assign)
-        return codes
+        return table

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._compile import Team, int64, kernel, wait
-from sklearn_ltr.learners.trees.binning import BLOCK
+from sklearn_ltr.learners.trees.binning import BinnedTable
 from sklearn_ltr.learners.trees.histogram import (
     Packing,
     absolute_sum,
@@ -28,7 +28,7 @@ from sklearn_ltr.learners.trees.histogram import (
     pack_rows,
     scale_to_fit,
 )
-from sklearn_ltr.learners.trees.partition import partition, share
+from sklearn_ltr.learners.trees.partition import gather, partition, share
 from sklearn_ltr.learners.trees.search import count_left, find_cuts, settle
 from sklearn_ltr.learners.trees.splitting import SplitRule
 from sklearn_ltr.learners.trees.state import (
@@ -57,10 +57,8 @@ class TreeGrower:
 
     Parameters
     ----------
-    codes : ndarray of shape (n_blocks, n_rows, 16), uint8
-        The binned table.
-    n_bins : ndarray of shape (n_features,), int64
-        Bins of each column, missing not counted.
+    table : BinnedTable
+        The rows to learn from.
     limits : Limits
         Size of a tree.
     second_order : bool
@@ -71,15 +69,14 @@ class TreeGrower:
 
     def __init__(
         self,
-        codes: NDArray[np.uint8],
-        n_bins: NDArray[np.int64],
+        table: BinnedTable,
         limits: Limits,
         *,
         second_order: bool,
         team: Team,
     ) -> None:
-        n_blocks, n_rows, _ = codes.shape
-        self.codes, self.n_bins, self.limits = codes, n_bins, limits
+        n_blocks, n_rows, _ = table.codes.shape
+        self.table, self.limits = table, limits
         self.second_order, self.team = second_order, team
         self._workspace = new_workspace(
             team.n_threads, n_rows, n_blocks, limits.max_leaf_nodes
@@ -121,14 +118,16 @@ class TreeGrower:
         exact = ExactScales(
             scale_to_fit(2.0**61, total_gradient), scale_to_fit(2.0**61, total_hessian)
         )
+        column = self.table.column
+        if len(features) < len(self.table.place):
+            column = np.where(np.isin(column, features), column, -1)
         self._workspace.rows[0, : len(rows)] = rows
         tree = new_tree(self.limits.max_leaf_nodes)
         self.team.run(
             grow,
             self.team.n_threads,
-            self.codes,
-            self.n_bins,
-            features,
+            self.table,
+            column,
             gradient,
             hessian,
             len(rows),
@@ -150,9 +149,8 @@ class TreeGrower:
 def grow(
     thread: int,
     n_threads: int,
-    codes: NDArray[np.uint8],
-    n_bins: NDArray[np.int64],
-    features: NDArray[np.int64],
+    table: BinnedTable,
+    column: NDArray[np.int64],
     gradient: NDArray[np.float64],
     hessian: NDArray[np.float64],
     n_rows: int,
@@ -183,9 +181,8 @@ def grow(
             find_cuts(
                 thread,
                 n_threads,
-                codes,
-                n_bins,
-                features,
+                table,
+                column,
                 leaves,
                 small,
                 large,
@@ -202,11 +199,8 @@ def grow(
         leaf = best_leaf(leaves, n_leaves)
         if leaves.gain[leaf] <= 0.0:
             break
-        block, place = leaves.feature[leaf] // BLOCK, leaves.feature[leaf] % BLOCK
-        histogram = work.histograms[leaves.slot[leaf], block, place]
-        left_total = count_left(histogram, leaves, leaf)
-        n_left = left_total & ((1 << packing.count_bits) - 1)
-        partition(thread, n_threads, codes, leaves, leaf, n_left, work)
+        left_total, n_left = count_left(table, leaves, leaf, packing.count_bits, work)
+        partition(thread, n_threads, table, leaves, leaf, n_left, work)
         n_nodes = 2 * n_leaves - 1
         if thread == 0:
             record_split(tree, leaves, leaf, n_nodes, gain_unit)
@@ -239,17 +233,20 @@ def pack_together(
     Returns the packing that fits and the sum of all words.
     """
     first, last = share(thread, n_threads, int64(0), n_rows)
+    rows = work.rows[0, first:last]
     hessian_capacity = 1 << packing.hessian_bits
     gradient_capacity = 1 << (63 - packing.hessian_bits - packing.count_bits)
     while True:
         g, h, words = pack_rows(
             gradient,
             hessian,
-            work.rows[0, first:last],
+            rows,
             packing,
             shift,
-            work.words[0, first:last],
+            work.words,
         )
+        if n_rows < len(work.words):
+            gather(work.words, rows, work.leaf_words[first:last])
         work.sums[thread, 0], work.sums[thread, 1], work.sums[thread, 2] = g, h, words
         wait(work.barrier, n_threads)
         g, h, words = sum_over_threads(work.sums)

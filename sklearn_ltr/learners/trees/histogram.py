@@ -81,18 +81,18 @@ def pack_rows(
     shift: int,
     words: NDArray[np.int64],
 ) -> tuple[int, int, int]:
-    """Write the word of each row; `shift` turns the sequence from tree to tree.
+    """Write ``words[row]`` for each of `rows`; `shift` turns the sequence by the tree.
 
     Returns the sums of |g|, of h and of the words.
     """
     total_gradient, total_hessian, total = int64(0), int64(0), int64(0)
-    for i in range(len(rows)):
-        row = int64(rows[i])
+    for a_row in rows:
+        row = int64(a_row)
         u = float(((row + shift) * GOLDEN) & 0xFFFFFFFF) / 4294967296.0
         g = int64(np.floor(gradient[row] * packing.gradient_scale + u))
         h = int64(np.floor(hessian[row] * packing.hessian_scale + u))
         word = (((g << packing.hessian_bits) + h) << packing.count_bits) + 1
-        words[i] = word
+        words[row] = word
         total_gradient += abs(g)
         total_hessian += h
         total += word
@@ -105,35 +105,46 @@ def add_rows(
     rows: NDArray[np.int32],
     words: NDArray[np.int64],
     histogram: NDArray[np.int64],
+    n_columns: int,
 ) -> None:
-    """Add the words of `rows` to the histogram (16, 256) of one block (n_rows, 16).
+    """Add word i to ``histogram[codes[rows[i], place], place]``, at every place in use.
 
-    (Flat, with each column at a constant distance, the histogram needs one register
-    for 16 columns; an unsigned row is not checked for negatives.  What is left is one
-    store a column, and a store takes a cycle.)
+    `codes` is one block (n_rows, 16), its histogram (256, 16); ``0 < n_columns <= 16``.
+
+    (Loops of constant length are unrolled; flat, the histogram needs one register for
+    16 columns; an unsigned row is not checked for negatives.  What is left is one store
+    a column, and a store takes a cycle.  Less than that where two neighbours fall into
+    the same cache line, as those do that are mostly zero: the columns of a bin lie
+    side by side.)
     """
     n_rows, flat = len(rows), histogram.ravel()
     for i in range(n_rows):
         prefetch_row(codes, int64(rows[min(i + LOOK_AHEAD, n_rows - 1)]))
         row, word = uint64(rows[i]), words[i]
-        for place in range(BLOCK):
-            flat[place * (MISSING + 1) + int64(codes[row, place])] += word
+        for place in range(4):
+            flat[int64(codes[row, place]) * BLOCK + place] += word
+        if n_columns > 4:
+            for place in range(4, 8):
+                flat[int64(codes[row, place]) * BLOCK + place] += word
+        if n_columns > 8:
+            for place in range(8, BLOCK):
+                flat[int64(codes[row, place]) * BLOCK + place] += word
 
 
 @kernel
-def add_rows_to_half(
-    codes: NDArray[np.uint8],
-    rows: NDArray[np.int32],
-    words: NDArray[np.int64],
-    histogram: NDArray[np.int64],
-) -> None:
-    """Do the same for a last block of which no more than 8 columns are in use.
+def clear(histogram: NDArray[np.int64], n_bins: int) -> None:
+    """Set the first bins of a block, and that of missing values, to zero."""
+    histogram[:n_bins] = 0
+    histogram[MISSING] = 0
 
-    (A function of its own because a loop of constant length is unrolled.)
-    """
-    n_rows, flat = len(rows), histogram.ravel()
-    for i in range(n_rows):
-        prefetch_row(codes, int64(rows[min(i + LOOK_AHEAD, n_rows - 1)]))
-        row, word = uint64(rows[i]), words[i]
-        for place in range(BLOCK // 2):
-            flat[place * (MISSING + 1) + int64(codes[row, place])] += word
+
+@kernel
+def subtract(
+    histogram: NDArray[np.int64], other: NDArray[np.int64], n_bins: int
+) -> None:
+    """Turn a leaf's histogram into that of its other child, in the same bins."""
+    for b in range(n_bins):
+        for place in range(BLOCK):
+            histogram[b, place] -= other[b, place]
+    for place in range(BLOCK):
+        histogram[MISSING, place] -= other[MISSING, place]

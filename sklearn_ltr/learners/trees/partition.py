@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._compile import int64, kernel, prefetch_row, uint64, wait
-from sklearn_ltr.learners.trees.binning import BLOCK, MISSING
-from sklearn_ltr.learners.trees.state import Leaves, Workspace
+from sklearn_ltr.learners.trees.binning import MISSING, BinnedTable
+from sklearn_ltr.learners.trees.state import Leaves, Workspace, is_small
 
 SMALL = 2048  # rows that one thread moves faster than two
 LOOK_AHEAD = 128  # rows between a prefetch and its use, which takes a nanosecond
@@ -47,59 +47,74 @@ def mark_rows(
 def move_rows(
     goes_left: NDArray[np.uint8],
     rows: NDArray[np.int32],
-    words: NDArray[np.int64],
     left: int,
     right: int,
     to_rows: NDArray[np.int32],
-    to_words: NDArray[np.int64],
 ) -> None:
-    """Move `rows` and their words to the places from `left` and `right` on."""
+    """Move `rows` to the places from `left` and `right` on."""
     next_left, next_right = uint64(left), uint64(right)
     for i in range(uint64(len(rows))):
         to = next_left if goes_left[i] else next_right
         next_left += uint64(goes_left[i])
         next_right += uint64(1 - goes_left[i])
         to_rows[to] = rows[i]
-        to_words[to] = words[i]
+
+
+@kernel
+def gather(
+    words: NDArray[np.int64], rows: NDArray[np.int32], of_rows: NDArray[np.int64]
+) -> None:
+    """Write ``words[rows]``."""
+    for i in range(uint64(len(rows))):
+        of_rows[i] = words[uint64(rows[i])]
 
 
 @kernel
 def partition(
     thread: int,
     n_threads: int,
-    codes: NDArray[np.uint8],
+    table: BinnedTable,
     leaves: Leaves,
     leaf: int,
     n_left: int,
     work: Workspace,
 ) -> None:
-    """Put the rows of a leaf that go left before those that go right."""
+    """Put the rows of a leaf that go left before those that go right.
+
+    The words of the smaller side are gathered: its histogram is the next to be made.
+    """
     start, stop, side = leaves.start[leaf], leaves.stop[leaf], leaves.side[leaf]
     together = stop - start > SMALL
     if not together and thread > 0:
         return
     first, last = share(thread, n_threads, start, stop) if together else (start, stop)
-    block, place = leaves.feature[leaf] // BLOCK, leaves.feature[leaf] % BLOCK
-    work.sums[thread, 3] = mark_rows(
-        codes[block],
-        place,
+    feature = leaves.feature[leaf]
+    own_left = mark_rows(
+        table.codes[table.block[feature]],
+        table.place[feature],
         leaves.threshold[leaf],
         leaves.missing_left[leaf],
         work.rows[side, first:last],
         work.goes_left[first:last],
     )
+    work.sums[thread, 3] = own_left
     left = int64(0)
     if together:
         wait(work.barrier, n_threads)
         for before in range(thread):
             left += work.sums[before, 3]
-    right = n_left + (first - start) - left
+    right = (first - start) - left  # rows before these that go right
+    to_rows = work.rows[1 - side, start:stop]
     move_rows(
         work.goes_left[first:last],
         work.rows[side, first:last],
-        work.words[side, first:last],
-        start + left,
-        start + right,
-        work.rows[1 - side],
-        work.words[1 - side],
+        left,
+        n_left + right,
+        to_rows,
     )
+    if is_small(n_left, stop - start):
+        small, n_small, place = to_rows[:n_left], own_left, left
+    else:
+        small, n_small, place = to_rows[n_left:], last - first - own_left, right
+    own = slice(place, place + n_small)
+    gather(work.words, small[own], work.leaf_words[own])

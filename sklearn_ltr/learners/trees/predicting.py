@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 
 from sklearn_ltr._compile import Team, int64, kernel
 from sklearn_ltr.learners.tables import Table, dense_rows
-from sklearn_ltr.learners.trees.binning import BLOCK, MISSING, BinMapper
+from sklearn_ltr.learners.trees.binning import MISSING, BinMapper, BinnedTable
 from sklearn_ltr.learners.trees.quickscorer import TILE, QuickScorer, Trees
 from sklearn_ltr.learners.trees.state import GrownTree
 
 
 @kernel
 def add_binned(
-    codes: NDArray[np.uint8],
+    table: BinnedTable,
     rows: NDArray[np.int32],
     tree: GrownTree,
     sums: NDArray[np.float64],
@@ -29,7 +29,7 @@ def add_binned(
         node = int64(0)
         while tree.feature[node] >= 0:
             feature = tree.feature[node]
-            code = codes[feature // BLOCK, row, feature % BLOCK]
+            code = table.codes[table.block[feature], row, table.place[feature]]
             left = code <= tree.threshold[node]
             if code == MISSING:
                 left = tree.missing_left[node]

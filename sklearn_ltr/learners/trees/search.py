@@ -6,11 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._compile import kernel
-from sklearn_ltr.learners.trees.binning import BLOCK, MISSING
-from sklearn_ltr.learners.trees.histogram import Packing, add_rows, add_rows_to_half
+from sklearn_ltr.learners.trees.binning import MISSING, BinnedTable
+from sklearn_ltr.learners.trees.histogram import Packing, add_rows, clear, subtract
 from sklearn_ltr.learners.trees.splitting import (
+    Cuts,
     SplitRule,
-    best_threshold,
+    best_cuts,
+    new_cuts,
     rounding_gain,
     side_score,
 )
@@ -18,20 +20,11 @@ from sklearn_ltr.learners.trees.state import Candidates, Leaves, Workspace
 
 
 @kernel
-def clear(histogram: NDArray[np.int64]) -> None:
-    """Set a block's histogram (16, 256) to zero."""
-    for place in range(BLOCK):
-        for b in range(MISSING + 1):
-            histogram[place, b] = 0
-
-
-@kernel
 def find_cuts(
     thread: int,
     n_threads: int,
-    codes: NDArray[np.uint8],
-    n_bins: NDArray[np.int64],
-    features: NDArray[np.int64],
+    table: BinnedTable,
+    column: NDArray[np.int64],
     leaves: Leaves,
     small: int,
     large: int,
@@ -44,57 +37,64 @@ def find_cuts(
 
     A thread takes every `n_threads`-th block of columns: it fills the smaller leaf's
     histogram, leaves in the parent's place the larger one's, and looks at both while
-    they are in its cache.  Columns are compared by their best gains, times `noise` of
-    node and column unless that is empty.
+    they are in its cache.  `column` is that of the table, without those that this tree
+    does not look at.
     """
-    cumulative = np.empty(MISSING + 1, dtype=np.int64)
-    scores = np.empty(MISSING + 1)
+    cuts = new_cuts()
     for which in range(2):
         work.candidates.appeal[thread, which] = 0.0
         work.candidates.gain[thread, which] = 0.0
+    n_rows = leaves.stop[small] - leaves.start[small]
     rows = work.rows[leaves.side[small], leaves.start[small] : leaves.stop[small]]
-    words = work.words[leaves.side[small], leaves.start[small] : leaves.stop[small]]
-    filled = -1
-    for feature in features:
-        block, place = feature // BLOCK, feature % BLOCK
-        if block % n_threads != thread:
+    words = work.leaf_words[:n_rows] if n_rows < len(work.words) else work.words
+    for block in range(thread, len(table.codes), n_threads):
+        if column[block].max() < 0:
             continue
-        small_block = work.histograms[leaves.slot[small], block]
-        if block != filled:
-            clear(small_block)
-            if BLOCK * block + BLOCK // 2 < len(n_bins):
-                add_rows(codes[block], rows, words, small_block)
-            else:
-                add_rows_to_half(codes[block], rows, words, small_block)
-            filled = block
+        n_bins = table.n_bins[block]
+        histogram = work.histograms[leaves.slot[small], block]
+        clear(histogram, n_bins)
+        add_rows(table.codes[block], rows, words, histogram, table.n_columns[block])
         for which in range(1 if large < 0 else 2):
             leaf = small if which == 0 else large
-            histogram = work.histograms[leaves.slot[leaf], block, place]
             if which == 1:
-                for b in range(n_bins[feature]):
-                    histogram[b] -= small_block[place, b]
-                histogram[MISSING] -= small_block[place, MISSING]
-            score, threshold, missing_left = best_threshold(
-                histogram,
-                n_bins[feature],
-                leaves.total[leaf],
-                packing,
-                rule,
-                cumulative,
-                scores,
-            )
+                parents = work.histograms[leaves.slot[large], block]
+                subtract(parents, histogram, n_bins)
+                histogram = parents
             total = leaves.total[leaf]
+            best_cuts(histogram, n_bins, total, packing, rule, cuts)
             uncut, _ = side_score(total, packing, rule.second_order, rule.l2)
-            gain = score - uncut
-            appeal = gain
-            if len(noise) > 0:
-                appeal *= noise[leaves.node[leaf], feature]
-            if appeal > work.candidates.appeal[thread, which]:
-                work.candidates.appeal[thread, which] = appeal
-                work.candidates.gain[thread, which] = gain
-                work.candidates.feature[thread, which] = feature
-                work.candidates.threshold[thread, which] = threshold
-                work.candidates.missing_left[thread, which] = missing_left
+            factors = noise[leaves.node[leaf]] if len(noise) > 0 else np.empty(0)
+            offer(thread, which, cuts, uncut, column[block], factors, work.candidates)
+
+
+@kernel
+def offer(
+    thread: int,
+    which: int,
+    cuts: Cuts,
+    uncut: float,
+    column: NDArray[np.int64],
+    noise: NDArray[np.float64],
+    candidates: Candidates,
+) -> None:
+    """Make the best cut of a block the thread's candidate, if it is better.
+
+    Columns are compared by their best gains, times their `noise` unless that is empty;
+    of equals, the first is taken.
+    """
+    for place, feature in enumerate(column):
+        if feature < 0:
+            continue
+        gain = cuts.score[place] - uncut
+        appeal = gain * noise[feature] if len(noise) > 0 else gain
+        gap = appeal - candidates.appeal[thread, which]
+        earlier = feature < candidates.feature[thread, which]
+        if gap > 0 or (gap == 0 and appeal > 0 and earlier):
+            candidates.appeal[thread, which] = appeal
+            candidates.gain[thread, which] = gain
+            candidates.feature[thread, which] = feature
+            candidates.threshold[thread, which] = cuts.threshold[place]
+            candidates.missing_left[thread, which] = cuts.missing_left[place]
 
 
 @kernel
@@ -122,9 +122,21 @@ def settle(
 
 
 @kernel
-def count_left(histogram: NDArray[np.int64], leaves: Leaves, leaf: int) -> int:
-    """Return the packed sum of the rows that the best cut of a leaf sends left."""
-    total = histogram[MISSING] if leaves.missing_left[leaf] else 0
+def count_left(
+    table: BinnedTable, leaves: Leaves, leaf: int, count_bits: int, work: Workspace
+) -> tuple[int, int]:
+    """Return the packed sum, and the number, of the rows that a leaf's cut sends left.
+
+    When none of the rows has a missing value, later ones that do follow the majority.
+    """
+    block = table.block[leaves.feature[leaf]]
+    place = table.place[leaves.feature[leaf]]
+    sums = work.histograms[leaves.slot[leaf], block, :, place]
+    total = sums[MISSING] if leaves.missing_left[leaf] else 0
     for b in range(leaves.threshold[leaf] + 1):
-        total += histogram[b]
-    return total
+        total += sums[b]
+    n_left = total & ((1 << count_bits) - 1)
+    if sums[MISSING] == 0:
+        n_rows = leaves.stop[leaf] - leaves.start[leaf]
+        leaves.missing_left[leaf] = 2 * n_left > n_rows
+    return total, n_left

@@ -1,4 +1,4 @@
-"""Where to cut a leaf: the gain of a split, and the best one of a column.
+"""Where to cut a leaf: the gain of a split, and the best one of each column.
 
 With G the sum of gradients and W of weights on one side of a split,
 
@@ -17,8 +17,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._compile import int64, kernel
-from sklearn_ltr.learners.trees.binning import MISSING
+from sklearn_ltr._compile import kernel
+from sklearn_ltr.learners.trees.binning import BLOCK, MISSING
 from sklearn_ltr.learners.trees.histogram import Packing
 
 NOISE = 8.0  # gains of rounding errors that are seen, over what is expected: enough
@@ -60,86 +60,97 @@ def rounding_gain(word: int, packing: Packing, rule: SplitRule) -> float:
     return NOISE * of_sums + 2.0**-44 * score
 
 
+class Cuts(NamedTuple):
+    """The best cut of each column of a block: arrays of shape (16,)."""
+
+    score: NDArray[np.float64]  # G_L^2 / (W_L + l2) + G_R^2 / (W_R + l2); 0: none
+    threshold: NDArray[np.int64]  # bins up to and including this one go left
+    missing_left: NDArray[np.bool_]
+
+
 @kernel
-def score_thresholds(
+def new_cuts() -> Cuts:
+    """Allocate the cuts of a block."""
+    return Cuts(
+        np.empty(BLOCK),
+        np.empty(BLOCK, dtype=np.int64),
+        np.empty(BLOCK, dtype=np.bool_),
+    )
+
+
+@kernel
+def scan(
+    histogram: NDArray[np.int64],
+    n_bins: int,
+    start: NDArray[np.int64],
     total: int,
-    left_start: int,
-    cumulative: NDArray[np.int64],
-    n_thresholds: int,
     packing: Packing,
     rule: SplitRule,
-    scores: NDArray[np.float64],
+    best: NDArray[np.float64],
+    at: NDArray[np.int64],
 ) -> None:
-    """Write score left + score right of every threshold, 0 where one side is small."""
-    for b in range(n_thresholds):
-        left = cumulative[b] + left_start
-        left_score, left_count = side_score(left, packing, rule.second_order, rule.l2)
-        right_score, right_count = side_score(
-            total - left, packing, rule.second_order, rule.l2
-        )
-        smaller = min(left_count, right_count)
-        scores[b] = left_score + right_score if smaller >= rule.min_samples_leaf else 0
+    """Find the first best threshold of each column, when `start` goes left as well.
+
+    All columns of the block take each step together: they are the lanes of vectors.
+    """
+    left = start.copy()
+    best[:], at[:] = 0.0, 0
+    for b in range(n_bins):
+        for place in range(BLOCK):
+            left[place] += histogram[b, place]
+            score, count = side_score(left[place], packing, rule.second_order, rule.l2)
+            other_score, other_count = side_score(
+                total - left[place], packing, rule.second_order, rule.l2
+            )
+            score += other_score
+            better = score > best[place]
+            better &= min(count, other_count) >= rule.min_samples_leaf
+            best[place] = score if better else best[place]
+            at[place] = b if better else at[place]
 
 
 @kernel
-def best_threshold(
+def best_cuts(
     histogram: NDArray[np.int64],
     n_bins: int,
     total: int,
     packing: Packing,
     rule: SplitRule,
-    cumulative: NDArray[np.int64],
-    scores: NDArray[np.float64],
-) -> tuple[float, int, bool]:
-    """Find the best cut of one column.
+    cuts: Cuts,
+) -> None:
+    """Find the best cut of each column of a block.
 
     Parameters
     ----------
-    histogram : ndarray of shape (256,), int64
-        Packed sums by bin; the last one is that of missing values.
+    histogram : ndarray of shape (256, 16), int64
+        Packed sums by bin and column; the last bin is that of missing values.
+    n_bins : int
+        The most bins that a column has, missing not counted.
     total : int
         The packed sum of the leaf.
-    cumulative, scores : ndarrays of shape (256,), int64 and float64
-        Scratch.
-
-    Returns
-    -------
-    score : float
-        ``G_L^2 / (W_L + l2) + G_R^2 / (W_R + l2)``; 0 where no cut is admissible.
-    threshold : int
-        Bins up to and including this one go left.
-    missing_left : bool
-        Where missing values go: the better side, or the larger one when the leaf has
-        none.
+    packing : Packing
+    rule : SplitRule
+    cuts : Cuts
+        Receives the cuts.  Missing values go to the right, unless the best cut that
+        sends them left is better.
     """
-    running = 0
-    for b in range(n_bins):
-        running += histogram[b]
-        cumulative[b] = running
     missing = histogram[MISSING]
-    # with missing values, "all present left, all missing right" is a cut too
-    n_thresholds = n_bins if missing != 0 else n_bins - 1
-    score_thresholds(total, int64(0), cumulative, n_thresholds, packing, rule, scores)
-    score, threshold = first_largest(scores, n_thresholds)
-    if missing == 0:
-        left = cumulative[threshold] if n_thresholds > 0 else 0
-        mask = (1 << packing.count_bits) - 1
-        return score, threshold, 2 * (left & mask) > (total & mask)
-    score_thresholds(total, missing, cumulative, n_bins - 1, packing, rule, scores)
-    other_score, other_threshold = first_largest(scores, n_bins - 1)
-    if other_score > score:
-        return other_score, other_threshold, True
-    return score, threshold, False
-
-
-@kernel
-def first_largest(scores: NDArray[np.float64], n: int) -> tuple[float, int]:
-    """Return the largest of the first n scores, none negative, and its first place."""
-    bits = scores.view(np.int64)  # of the same order, and integers have a vector max
-    largest = 0
-    for b in range(n):
-        largest = max(largest, bits[b])
-    for b in range(n):
-        if bits[b] == largest:
-            return scores[b], b
-    return 0.0, 0
+    scan(
+        histogram,
+        n_bins,
+        np.zeros_like(missing),
+        total,
+        packing,
+        rule,
+        cuts.score,
+        cuts.threshold,
+    )
+    cuts.missing_left[:] = False
+    if not missing.any():
+        return
+    score, threshold = np.empty_like(cuts.score), np.empty_like(cuts.threshold)
+    scan(histogram, n_bins, missing, total, packing, rule, score, threshold)
+    for place in range(BLOCK):
+        if score[place] > cuts.score[place]:
+            cuts.score[place], cuts.threshold[place] = score[place], threshold[place]
+            cuts.missing_left[place] = True

@@ -62,9 +62,10 @@ class Workspace(NamedTuple):
     """Memory that the trees of one fit share."""
 
     rows: NDArray[np.int32]  # (2, n_rows): a leaf's rows lie in one of the two halves
-    words: NDArray[np.int64]  # (2, n_rows): their packed gradients
     goes_left: NDArray[np.uint8]  # (n_rows,)
-    histograms: NDArray[np.int64]  # (max_leaf_nodes, n_blocks, 16, 256)
+    words: NDArray[np.int64]  # (n_rows,): packed gradients by row
+    leaf_words: NDArray[np.int64]  # (n_rows,): those of the leaf to be added up
+    histograms: NDArray[np.int64]  # (max_leaf_nodes, n_blocks, 256, 16)
     candidates: Candidates
     sums: NDArray[np.int64]  # (n_threads, 4): what threads tell each other
     barrier: NDArray[np.int64]
@@ -77,10 +78,11 @@ def new_workspace(
     found = (n_threads, 2)
     return Workspace(
         rows=np.empty((2, n_rows), dtype=np.int32),
-        words=np.empty((2, n_rows), dtype=np.int64),
         goes_left=np.empty(n_rows, dtype=np.uint8),
+        words=np.empty(n_rows, dtype=np.int64),
+        leaf_words=np.empty(n_rows, dtype=np.int64),
         histograms=np.empty(
-            (max_leaf_nodes, n_blocks, BLOCK, MISSING + 1), dtype=np.int64
+            (max_leaf_nodes, n_blocks, MISSING + 1, BLOCK), dtype=np.int64
         ),
         candidates=Candidates(
             np.zeros(found),
@@ -132,6 +134,12 @@ def new_leaves(max_leaf_nodes: int, n_rows: int, total: int) -> Leaves:
 
 
 @kernel
+def is_small(n_left: int, n_rows: int) -> bool:
+    """Say whether the left child is the one whose histogram is made from rows."""
+    return 2 * n_left <= n_rows
+
+
+@kernel
 def divide(
     leaves: Leaves,
     leaf: int,
@@ -142,7 +150,7 @@ def divide(
 ) -> tuple[int, int]:
     """Turn `leaf` into its left child and `new` into its right; return small, large."""
     middle = leaves.start[leaf] + n_left
-    left_is_small = 2 * n_left <= leaves.stop[leaf] - leaves.start[leaf]
+    left_is_small = is_small(n_left, leaves.stop[leaf] - leaves.start[leaf])
     leaves.start[new], leaves.stop[new] = middle, leaves.stop[leaf]
     leaves.stop[leaf] = middle
     leaves.side[leaf] = leaves.side[new] = 1 - leaves.side[leaf]
