@@ -1,7 +1,7 @@
 """Time, memory and quality of one fit, side by side.
 
     python benchmarks/fit.py --preset a
-    python benchmarks/fit.py --preset wide
+    python benchmarks/fit.py --preset wide --threads 1
     python benchmarks/fit.py --preset fold --data PATH
     python benchmarks/fit.py --preset networks [--data PATH]
 
@@ -13,19 +13,20 @@ The libraries take turns; the medians of the repetitions are printed.
 from __future__ import annotations
 
 import argparse
+import sys
 import tempfile
-import time
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
-from multiprocessing import get_context
+from functools import partial
 from pathlib import Path
 
 import epochs
 import numpy as np
 import quality
+from measuring import cost_of, in_a_new_process, in_turns
 
 import peers
-from peers import FITS, OURS, Settings
+from peers import FITS, OURS, THREADS, Settings
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.metrics import NDCG
 
@@ -49,6 +50,7 @@ PRESETS = {
     "wide": (1232, 300, Settings(n_estimators=100, max_leaf_nodes=31)),
     "fold": (0, 0, Settings(n_estimators=200, max_leaf_nodes=15)),
 }
+INVENTED = [preset for preset in PRESETS if preset != "fold"]  # need no file
 
 
 def write_data(folder: Path, arguments: argparse.Namespace) -> None:
@@ -82,13 +84,6 @@ def read(folder: Path, part: str) -> list[np.ndarray]:
     return [np.load(folder / f"{part}_{name}.npy") for name in "Xyg"]
 
 
-def memory(field: str) -> float:
-    """VmRSS or VmHWM (the highest VmRSS so far) of this process, in MB."""
-    status = Path("/proc/self/status").read_text()
-    (line,) = (line for line in status.splitlines() if line.startswith(field))
-    return int(line.split()[1]) / 1024
-
-
 def measure(name: str, folder: Path, settings: Settings) -> dict[str, float]:
     """One fit; runs in a process of its own."""
     fit = FITS[name]
@@ -97,25 +92,15 @@ def measure(name: str, folder: Path, settings: Settings) -> dict[str, float]:
     warm_up = replace(settings, n_estimators=2)
     fit(X[few], y[few], groups[few], warm_up)
 
-    Path("/proc/self/clear_refs").write_text("5")  # VmHWM falls back to VmRSS
-    before = memory("VmRSS")
-    start = time.perf_counter()
-    scores_after = fit(X, y, groups, settings)
-    seconds = time.perf_counter() - start
-    peak = memory("VmHWM") - before
-
+    cost, scores_after = cost_of(lambda: fit(X, y, groups, settings))
     X_test, y_test, groups_test = read(folder, "test")
     (scores,) = scores_after(X_test, [settings.n_estimators])
     ndcg = NDCG(10)(y_test, scores, groups=groups_test)
-    return {"seconds": seconds, "peak_mb": peak, "ndcg@10": float(ndcg)}
-
-
-def measure_in_a_new_process(*arguments) -> dict[str, float]:
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        return pool.submit(measure, *arguments).result()
+    return cost | {"ndcg@10": float(ndcg)}
 
 
 def print_table(runs: dict[str, list[dict[str, float]]]) -> None:
+    """Medians of what was measured, and of the seconds also the range and the ratio."""
     seconds = {name: np.median([r["seconds"] for r in runs[name]]) for name in runs}
     fastest_peer = min((s for name, s in seconds.items() if name != OURS), default=None)
     header = f"{'':22}{'seconds':>9}{'(min - max)':>17}{'peak MB':>9}{'NDCG@10':>9}"
@@ -124,8 +109,9 @@ def print_table(runs: dict[str, list[dict[str, float]]]) -> None:
         all_seconds = [r["seconds"] for r in several]
         spread = f"({min(all_seconds):.2f} - {max(all_seconds):.2f})"
         peak = np.median([r["peak_mb"] for r in several])
-        ndcg = np.median([r["ndcg@10"] for r in several])
-        row = f"{name:22}{seconds[name]:9.2f}{spread:>17}{peak:9.0f}{ndcg:9.4f}"
+        ndcg = np.median([r.get("ndcg@10", np.nan) for r in several])
+        quality = "-" if np.isnan(ndcg) else f"{ndcg:.4f}"
+        row = f"{name:22}{seconds[name]:9.2f}{spread:>17}{peak:9.0f}{quality:>9}"
         if fastest_peer:
             row += f"{fastest_peer / seconds[name]:20.2f} times"
         print(row)
@@ -141,32 +127,41 @@ def compare_networks(arguments: argparse.Namespace) -> None:
     epochs.compare(data, arguments)
 
 
-def compare_trees(arguments: argparse.Namespace) -> None:
-    """One fit of LambdaMART and of its peers, each in a process of its own."""
-    _, _, settings = PRESETS[arguments.preset]
+def compare(measure: Callable[..., dict], arguments: argparse.Namespace) -> None:
+    """Measure the libraries in turn, each in a process of its own, on a preset."""
+    settings = replace(PRESETS[arguments.preset][2], n_threads=arguments.threads)
     runs: dict[str, list[dict[str, float]]] = {name: [] for name in arguments.libraries}
     with tempfile.TemporaryDirectory() as folder:
         write_data(Path(folder), arguments)
         rows, columns = np.load(Path(folder, "train_X.npy"), mmap_mode="r").shape
-        print(f"{rows:,} x {columns}, {settings}, 2 threads")
-        for _ in range(arguments.repetitions):
-            for name in runs:
-                result = measure_in_a_new_process(name, Path(folder), settings)
-                runs[name].append(result)
+        print(f"{rows:,} x {columns} {arguments.dtype}, {settings}")
+        calls = {
+            name: partial(in_a_new_process, measure, name, Path(folder), settings)
+            for name in runs
+        }
+        for name, _, result in in_turns(calls, arguments.repetitions):
+            runs[name].append(result)
     print_table(runs)
+    about = {"preset": arguments.preset, "dtype": arguments.dtype, **asdict(settings)}
     records = [
-        {"preset": arguments.preset, "library": name, **asdict(settings), **result}
+        {"benchmark": Path(sys.argv[0]).stem, "library": name, **about, **result}
         for name, several in runs.items()
         for result in several
     ]
     peers.append_json(arguments.json, records)
 
 
+def add_arguments(parser: argparse.ArgumentParser, presets: Sequence[str]) -> None:
+    """What data to measure on, and how often."""
+    parser.add_argument("--preset", choices=presets, default="small")
+    parser.add_argument("--repetitions", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=THREADS)
+    parser.add_argument("--dtype", choices=("float32", "float64"), default="float32")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--preset", choices=[*PRESETS, "networks"], default="small")
-    parser.add_argument("--repetitions", type=int, default=3)
-    parser.add_argument("--dtype", choices=("float32", "float64"), default="float32")
+    add_arguments(parser, [*PRESETS, "networks"])
     peers.add_arguments(parser)
     epochs.add_arguments(parser)
     arguments = parser.parse_args()
@@ -175,7 +170,7 @@ def main() -> None:
     if arguments.preset == "networks":
         compare_networks(arguments)
     else:
-        compare_trees(arguments)
+        compare(measure, arguments)
 
 
 if __name__ == "__main__":

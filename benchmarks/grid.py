@@ -180,9 +180,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--repetitions", type=int, default=3)
-    parser.add_argument(
-        "--json", metavar="PATH", help="append the results as JSON lines"
-    )
+    peers.add_json_argument(parser)
     arguments = parser.parse_args()
     data = load(arguments.data)
 

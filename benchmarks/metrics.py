@@ -4,7 +4,8 @@
 
 All documents of all queries are scored once, every query with 100 documents, so that
 scikit-learn's dense function can take part.  The others than ours know the linear gain
-only; the scores have no ties, so all must print the same value.
+only; the scores have no ties, so all must print the same value.  The calls take turns;
+medians are printed.
 """
 
 from __future__ import annotations
@@ -12,28 +13,22 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytrec_eval
 import ranx
+from measuring import cost_of, take_turns
 from sklearn.metrics import ndcg_score
 
 import peers
+from peers import OURS
 from sklearn_ltr.metrics import NDCG
 
 N_DOCUMENTS = 100  # of a query
 
-
-def timed(call: Callable[[], Any], repetitions: int) -> tuple[float, Any]:
-    """Median seconds of a call, and what it returned; one call to warm up."""
-    answer = call()
-    seconds = []
-    for _ in range(repetitions):
-        start = time.perf_counter()
-        answer = call()
-        seconds.append(time.perf_counter() - start)
-    return float(np.median(seconds)), answer
+Call = Callable[[], float]
 
 
 def as_dicts(values: np.ndarray) -> dict[str, dict[str, Any]]:
@@ -45,19 +40,16 @@ def as_dicts(values: np.ndarray) -> dict[str, dict[str, Any]]:
     }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--queries", type=int, default=10_000)
-    parser.add_argument("--repetitions", type=int, default=5)
-    arguments = parser.parse_args()
-
+def random_lists(n_queries: int) -> tuple[np.ndarray, np.ndarray]:
+    """Grades and scores, (n_queries, 100) each; no two scores are equal."""
     rng = np.random.default_rng(0)
-    shape = (arguments.queries, N_DOCUMENTS)
+    shape = (n_queries, N_DOCUMENTS)
     grades, scores = rng.integers(0, 5, shape), rng.permutation(np.prod(shape))
-    scores = scores.reshape(shape) / np.prod(shape)
-    y_true, y_score = grades.ravel(), scores.ravel()
-    groups = np.repeat(np.arange(shape[0]), shape[1])
+    return grades, scores.reshape(shape) / np.prod(shape)
 
+
+def calls_of_dicts(grades: np.ndarray, scores: np.ndarray) -> dict[str, Call]:
+    """ranx and trec_eval, which want their own objects; say how long those take."""
     start = time.perf_counter()
     judged, run = as_dicts(grades), as_dicts(scores)
     seconds_dicts = time.perf_counter() - start
@@ -65,32 +57,74 @@ def main() -> None:
     start = time.perf_counter()
     qrels, ranx_run = ranx.Qrels(judged), ranx.Run(run)
     seconds_ranx = time.perf_counter() - start
+    print(f"building dicts {seconds_dicts:.2f} s, ranx's objects {seconds_ranx:.2f} s")
     trec_eval = pytrec_eval.RelevanceEvaluator(judged, {"ndcg_cut.10"})
 
     def trec() -> float:
         answers = trec_eval.evaluate(run).values()
         return float(np.mean([answer["ndcg_cut_10"] for answer in answers]))
 
-    exponential, linear = NDCG(10), NDCG(10, gain="linear")
-    calls = {
-        "sklearn_ltr": lambda: linear(y_true, y_score, groups=groups),
-        "sklearn_ltr, gain 2^y - 1": lambda: exponential(
-            y_true, y_score, groups=groups
-        ),
-        "scikit-learn, ties ignored": lambda: ndcg_score(
-            grades, scores, k=10, ignore_ties=True
-        ),
-        "scikit-learn": lambda: ndcg_score(grades, scores, k=10),
+    return {
         "ranx": lambda: ranx.evaluate(qrels, ranx_run, "ndcg@10"),
         "pytrec_eval": trec,
     }
-    print(peers.machine())
-    print(f"{y_true.size:,} documents in {shape[0]:,} queries")
-    print(f"building dicts {seconds_dicts:.2f} s, ranx's objects {seconds_ranx:.2f} s")
-    print(f"{'':28}{'seconds':>9}{'NDCG@10':>10}")
-    for name, call in calls.items():
-        seconds, value = timed(call, arguments.repetitions)
-        print(f"{name:28}{seconds:9.3f}{value:10.6f}")
+
+
+def calls_of_arrays(grades: np.ndarray, scores: np.ndarray) -> dict[str, Call]:
+    """Ours on rows and groups, scikit-learn's on the dense table."""
+    lists = {
+        "y_true": grades.ravel(),
+        "y_score": scores.ravel(),
+        "groups": np.repeat(np.arange(len(grades)), N_DOCUMENTS),
+    }
+    dense = partial(ndcg_score, grades, scores, k=10)
+    return {
+        OURS: partial(NDCG(10, gain="linear"), **lists),
+        f"{OURS}, gain 2^y - 1": partial(NDCG(10), **lists),
+        "scikit-learn, ties ignored": partial(dense, ignore_ties=True),
+        "scikit-learn": dense,
+    }
+
+
+def measure(calls: dict[str, Call], repetitions: int) -> list[dict]:
+    """The calls in turn, after one of each that may compile."""
+    values = {name: call() for name, call in calls.items()}
+    seconds = take_turns(calls, repetitions)
+    return [
+        {
+            "library": name,
+            "seconds": seconds[name],
+            "peak_mb": cost_of(call)[0]["peak_mb"],
+            "ndcg@10": float(values[name]),
+        }
+        for name, call in calls.items()
+    ]
+
+
+def print_table(records: list[dict]) -> None:
+    ours = np.median(records[0]["seconds"])
+    print(f"{'':28}{'seconds':>9}{'times ours':>12}{'peak MB':>9}{'NDCG@10':>10}")
+    for record in records:
+        median = np.median(record["seconds"])
+        row = f"{record['library']:28}{median:9.4f}{median / ours:12.2f}"
+        print(row + f"{record['peak_mb']:9.1f}{record['ndcg@10']:10.6f}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--queries", type=int, default=10_000)
+    parser.add_argument("--repetitions", type=int, default=5)
+    peers.add_json_argument(parser)
+    arguments = parser.parse_args()
+    grades, scores = random_lists(arguments.queries)
+
+    print(peers.machine(more=("pytrec_eval-terrier",)))
+    print(f"{grades.size:,} documents in {len(grades):,} queries")
+    calls = calls_of_arrays(grades, scores) | calls_of_dicts(grades, scores)
+    records = measure(calls, arguments.repetitions)
+    print_table(records)
+    about = {"benchmark": "metrics", "queries": arguments.queries}
+    peers.append_json(arguments.json, [about | record for record in records])
 
 
 if __name__ == "__main__":

@@ -12,17 +12,19 @@ Only the settings below are set; whatever else a library offers stays at its def
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import platform
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import metadata
-from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 
 OURS = "sklearn_ltr"
+PACKAGES = ("scikit-learn", "numba", "lightgbm", "xgboost", "catboost", "ranx")
 BINS = 255
 THREADS = 2
 
@@ -37,6 +39,7 @@ class Settings:
     max_leaf_nodes: int = 31
     min_samples_leaf: int = 20
     random_state: int = 0
+    n_threads: int = THREADS
 
 
 def query_sizes(groups: np.ndarray) -> np.ndarray:
@@ -59,7 +62,7 @@ def train_sklearn_ltr(X, y, groups, settings: Settings, **more):
         max_bins=BINS,
         early_stopping=False,
         random_state=settings.random_state,
-        n_jobs=THREADS,
+        n_jobs=settings.n_threads,
         **more,
     ).fit(X, y, groups=groups)
 
@@ -74,7 +77,7 @@ def fit_hist_gradient_boosting(X, y, groups, settings: Settings) -> ScoresAfter:
     from sklearn.ensemble import HistGradientBoostingRegressor
     from threadpoolctl import threadpool_limits
 
-    with threadpool_limits(THREADS):
+    with threadpool_limits(settings.n_threads):
         regressor = HistGradientBoostingRegressor(
             max_iter=settings.n_estimators,
             learning_rate=settings.learning_rate,
@@ -96,7 +99,7 @@ def train_lightgbm(X, y, groups, settings: Settings, **more):
         "num_leaves": settings.max_leaf_nodes,
         "min_data_in_leaf": settings.min_samples_leaf,
         "max_bin": BINS,
-        "num_threads": THREADS,
+        "num_threads": settings.n_threads,
         "seed": settings.random_state,
         "verbosity": -1,
         **more,
@@ -108,7 +111,8 @@ def train_lightgbm(X, y, groups, settings: Settings, **more):
 def fit_lightgbm(X, y, groups, settings: Settings, **more) -> ScoresAfter:
     booster = train_lightgbm(X, y, groups, settings, **more)
     return lambda X, stops: [
-        booster.predict(X, num_iteration=stop, num_threads=THREADS) for stop in stops
+        booster.predict(X, num_iteration=stop, num_threads=settings.n_threads)
+        for stop in stops
     ]
 
 
@@ -129,10 +133,12 @@ def train_xgboost(X, y, groups, settings: Settings):
         "max_depth": 0,
         "min_child_weight": settings.min_samples_leaf / 20,
         "max_bin": BINS,
-        "nthread": THREADS,
+        "nthread": settings.n_threads,
         "seed": settings.random_state,
     }
-    data = xgboost.QuantileDMatrix(X, y, qid=groups, max_bin=BINS, nthread=THREADS)
+    data = xgboost.QuantileDMatrix(
+        X, y, qid=groups, max_bin=BINS, nthread=settings.n_threads
+    )
     return xgboost.train(parameters, data, settings.n_estimators)
 
 
@@ -158,7 +164,7 @@ def train_catboost(X, y, groups, settings: Settings, **growth):
             "learning_rate": settings.learning_rate,
             "min_data_in_leaf": settings.min_samples_leaf,
             "border_count": BINS - 1,
-            "thread_count": THREADS,
+            "thread_count": settings.n_threads,
             "random_seed": settings.random_state,
             "allow_writing_files": False,
             "verbose": False,
@@ -176,7 +182,8 @@ def train_catboost_symmetric(X, y, groups, settings: Settings):
 def fit_catboost(X, y, groups, settings: Settings, train=train_catboost) -> ScoresAfter:
     model = train(X, y, groups, settings)
     return lambda X, stops: [
-        model.predict(X, ntree_end=stop, thread_count=THREADS) for stop in stops
+        model.predict(X, ntree_end=stop, thread_count=settings.n_threads)
+        for stop in stops
     ]
 
 
@@ -212,6 +219,10 @@ def add_arguments(
         metavar="NAME",
         help=f"of {', '.join(names)}",
     )
+    add_json_argument(parser)
+
+
+def add_json_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--json", metavar="PATH", help="append the results as JSON lines"
     )
@@ -224,11 +235,17 @@ def append_json(path: str | None, records: list[dict]) -> None:
 
 
 def machine(more: Sequence[str] = ()) -> str:
-    """The versions that were run, and where; of `more`, those that are installed."""
-    names = ["scikit-learn", "numba", "lightgbm", "xgboost", "catboost", "ranx"]
-    names += [name for name in more if find_spec(name)]
-    versions = ", ".join(f"{name} {metadata.version(name)}" for name in names)
-    return (
-        f"{platform.machine()} with {os.cpu_count()} cores, Python "
-        f"{platform.python_version()}, {versions}"
-    )
+    """Where it was run, and with which versions of what is installed."""
+    versions = [f"Python {platform.python_version()}"]
+    for name in (*PACKAGES, *more):
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            versions.append(f"{name} {metadata.version(name)}")
+    return f"{processor()}, {os.cpu_count()} cores, {', '.join(versions)}"
+
+
+def processor() -> str:
+    """The CPU's own name, where Linux tells it, and its kind."""
+    facts = Path("/proc/cpuinfo")
+    text = facts.read_text() if facts.exists() else ""
+    _, _, after = text.partition("model name\t: ")
+    return f"{after.split(chr(10))[0]} {platform.machine()}".strip()

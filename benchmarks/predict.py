@@ -17,11 +17,13 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
+from functools import partial
 from itertools import product
 from pathlib import Path
 
 import numpy as np
-from fit import MSLR_LIKE, memory
+from fit import MSLR_LIKE
+from measuring import cost_of, in_turns, slope, take_turns
 
 import peers
 from peers import OURS, Settings
@@ -150,14 +152,6 @@ def scorers(models: dict[str, object], n_threads: int) -> dict[str, Score]:
     return found
 
 
-def highest_memory(call: Callable[[], object]) -> float:
-    """MB by which a call raises this process's memory, at its highest."""
-    Path("/proc/self/clear_refs").write_text("5")  # VmHWM falls back to VmRSS
-    before = memory("VmRSS")
-    call()
-    return memory("VmHWM") - before
-
-
 def measure(
     models: dict[str, object], X: np.ndarray, n_threads: int, repetitions: int
 ) -> list[dict]:
@@ -165,21 +159,19 @@ def measure(
     calls = scorers(models, n_threads)
     first = {name: np.array(call(X)) for name, call in calls.items()}
     seconds: dict[str, list[float]] = {name: [] for name in calls}
-    for _ in range(repetitions):
-        for name, call in calls.items():
-            start = time.perf_counter()
-            scores = call(X)
-            seconds[name].append(time.perf_counter() - start)
-            np.testing.assert_array_equal(scores, first[name], err_msg=name)
+    scoring = {name: partial(call, X) for name, call in calls.items()}
+    for name, elapsed, scores in in_turns(scoring, repetitions):
+        seconds[name].append(elapsed)
+        np.testing.assert_array_equal(scores, first[name], err_msg=name)
     return [
         {
             "library": name,
             "threads": n_threads,
             "rows": len(X),
             "seconds": seconds[name],
-            "peak_mb": highest_memory(lambda call=call: call(X)),
+            "peak_mb": cost_of(call)[0]["peak_mb"],
         }
-        for name, call in calls.items()
+        for name, call in scoring.items()
     ]
 
 
@@ -204,11 +196,12 @@ def compare(arguments: argparse.Namespace) -> None:
     X = new_rows(max(arguments.rows))
     for n_rows, n_threads in product(arguments.rows, arguments.threads):
         rows = X[:n_rows]
-        print(f"\n{n_rows:,} x {X.shape[1]} float32, {settings}, threads: {n_threads}")
+        print(f"\n{n_rows:,} x {X.shape[1]} float32, {settings}")
+        print(f"threads that score: {n_threads}")
         few = 1 if n_rows > MANY_ROWS else 60
         records = measure(models, rows, n_threads, few * arguments.repetitions)
         print_table(records)
-        about = {"preset": arguments.preset, **asdict(settings)}
+        about = {"benchmark": "predict", "preset": arguments.preset} | asdict(settings)
         peers.append_json(arguments.json, [about | record for record in records])
 
 
@@ -216,15 +209,6 @@ def new_rows(n_rows: int) -> np.ndarray:
     n_queries = int(n_rows / MSLR_LIKE["n_documents"]) + 10
     made = make_ranking(n_queries, random_state=1, dtype="float32", **MSLR_LIKE)
     return np.ascontiguousarray(made.data[:n_rows])
-
-
-def quickest(call: Callable[[], object], repetitions: int) -> float:
-    seconds = []
-    for _ in range(repetitions + 1):
-        start = time.perf_counter()
-        call()
-        seconds.append(time.perf_counter() - start)
-    return min(seconds[1:])
 
 
 def print_slopes(arguments: argparse.Namespace) -> None:
@@ -249,16 +233,19 @@ def print_slopes(arguments: argparse.Namespace) -> None:
     }
     print("\nmicroseconds per row, one thread; slopes are of total time, log over log")
     for what, cases in sizes.items():
-        seconds = [
-            quickest(lambda r=r, X=X: r.predict(X), arguments.repetitions)
-            for r, X in cases.values()
-        ]
-        slope = np.polyfit(np.log(list(cases)), np.log(seconds), 1)[0]
+        calls = {n: partial(ranker.predict, X) for n, (ranker, X) in cases.items()}
+        take_turns(calls, 1)  # compiles
+        seconds = take_turns(calls, arguments.repetitions)
         cells = (
-            f"{n:,}: {1e6 * s / len(X):.3f}"
-            for (n, (_, X)), s in zip(cases.items(), seconds, strict=True)
+            f"{n:,}: {1e6 * min(seconds[n]) / len(X):.3f}"
+            for n, (_, X) in cases.items()
         )
-        print(f"{what:8} slope {slope:.2f}   " + "   ".join(cells))
+        print(f"{what:8} slope {slope(seconds):.2f}   " + "   ".join(cells))
+        records = [
+            {"benchmark": "predict", "what": what, "size": n, "seconds": several}
+            for n, several in seconds.items()
+        ]
+        peers.append_json(arguments.json, records)
 
 
 def main() -> None:

@@ -58,6 +58,8 @@ ALPHAS = (0.01, 0.1, 1.0, 10.0, 100.0)
 STEP_SIZES = (0.001, 0.003)
 EPOCHS, PATIENCE = 100, 20
 
+THREADS = 1  # figures, not seconds: leave a core for another collection
+
 # RankLib 2.1's RankNet on the five folds of MQ2008, by a third party: the evaluation
 # stored in the repository JasonWyse/letor40, in the measures of LETOR 4.0
 PUBLISHED = {
@@ -106,7 +108,7 @@ def choose_trees(fit, train: Part, validation: Part, trees: int, seed: int):
     stops = range(STRIDE, trees + 1, STRIDE)
     best = None
     for leaves, smallest in itertools.product(LEAVES, MIN_SAMPLES_LEAF):
-        settings = Settings(trees, 0.05, leaves, smallest, seed)
+        settings = Settings(trees, 0.05, leaves, smallest, seed, THREADS)
         scores_after = fit(*train, settings)
         for stop, scores in zip(stops, scores_after(validation.X, stops), strict=True):
             value = metric(validation.y, scores, groups=validation.groups)
@@ -129,7 +131,7 @@ def fit_network(name: str, settings: dict, train: Part, validation: Part, seed: 
         n_iter_no_change=PATIENCE,
         tol=0.0,
         random_state=seed,
-        n_jobs=peers.THREADS,
+        n_jobs=THREADS,
     )
     pipeline = make_pipeline(StandardScaler(), ranker, transform_input=["X_val"])
     return pipeline.fit(
@@ -285,7 +287,6 @@ def main() -> None:
     peers.add_arguments(parser, [*FITS, ON_LAMBDARANK, *NETWORKS])
     arguments = parser.parse_args()
 
-    peers.THREADS = 1  # figures, not seconds: leave a core for another collection
     sklearn.set_config(enable_metadata_routing=True)
     print(peers.machine())
     parts = load(arguments.data)

@@ -50,6 +50,7 @@ def new_process(cache: str) -> list[float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--rounds", type=int, default=3)
+    peers.add_json_argument(parser)
     arguments = parser.parse_args()
     cold, warm = [], []
     for _ in range(arguments.rounds):
@@ -61,6 +62,12 @@ def main() -> None:
     print(f"import, beyond sklearn.ensemble     {np.median(warm, axis=0)[0]:6.2f}")
     print(f"first fit, nothing compiled yet     {np.median(cold, axis=0)[1]:6.2f}")
     print(f"first fit in a process, cache full  {np.median(warm, axis=0)[1]:6.2f}")
+    records = [
+        {"benchmark": "startup", "cache": cache, "import_s": imported, "fit_s": fitted}
+        for cache, rounds in (("empty", cold), ("full", warm))
+        for imported, fitted in rounds
+    ]
+    peers.append_json(arguments.json, records)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,83 @@
+"""Binning alone, side by side: from the raw array to the bytes that trees are grown on.
+
+    python benchmarks/binning.py --preset a
+    python benchmarks/binning.py --preset a --threads 1
+
+As in ``fit.py`` each runs in a process of its own that has loaded its library and X,
+they take turns, and medians are printed.  (scikit-learn's binning is private.)
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+import fit
+import numpy as np
+from measuring import cost_of
+
+import peers
+from peers import BINS, OURS, Settings
+
+
+def bin_sklearn_ltr(X: np.ndarray, n_threads: int) -> object:
+    from sklearn_ltr._compile import Team
+    from sklearn_ltr.learners.trees.binning import BinMapper
+
+    rows = np.arange(len(X))
+    with Team(n_threads) as team:
+        mapper = BinMapper.fit(X, rows, BINS, 0, team)
+        return mapper.transform(X, rows, team)
+
+
+def bin_lightgbm(X: np.ndarray, n_threads: int) -> object:
+    import lightgbm
+
+    parameters = {"max_bin": BINS, "num_threads": n_threads, "verbosity": -1}
+    return lightgbm.Dataset(X, params=parameters).construct()
+
+
+def bin_xgboost(X: np.ndarray, n_threads: int) -> object:
+    import xgboost
+
+    return xgboost.QuantileDMatrix(X, max_bin=BINS, nthread=n_threads)
+
+
+def bin_catboost(X: np.ndarray, n_threads: int) -> object:
+    import catboost
+
+    pool = catboost.Pool(X, thread_count=n_threads)
+    pool.quantize(border_count=BINS - 1)  # by as many threads as there are cores
+    return pool
+
+
+BINNINGS = {
+    OURS: bin_sklearn_ltr,
+    "LightGBM": bin_lightgbm,
+    "XGBoost hist": bin_xgboost,
+    "CatBoost": bin_catboost,
+}
+
+
+def measure(name: str, folder: Path, settings: Settings) -> dict[str, float]:
+    """One binning; runs in a process of its own, held to as many cores as threads."""
+    cores = sorted(os.sched_getaffinity(0))[: settings.n_threads]
+    os.sched_setaffinity(0, cores)
+    X, _, _ = fit.read(folder, "train")
+    BINNINGS[name](X[:1_000], settings.n_threads)  # loads and compiles
+    cost, _ = cost_of(lambda: BINNINGS[name](X, settings.n_threads))
+    return cost
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    fit.add_arguments(parser, fit.INVENTED)
+    peers.add_arguments(parser, [*BINNINGS])
+    arguments = parser.parse_args()
+    print(peers.machine())
+    fit.compare(measure, arguments)
+
+
+if __name__ == "__main__":
+    main()

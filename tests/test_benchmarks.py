@@ -1,0 +1,81 @@
+"""Each script that measures speed runs, at a tiny size, and writes what it prints."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+TINY = ["--preset", "small", "--repetitions", "1"]
+OURS = ["--libraries", "sklearn_ltr"]
+COMMANDS = {
+    "fit.py": [*TINY, *OURS],
+    "binning.py": [*TINY, *OURS],
+    "predict.py": [*TINY, *OURS, "--rows", "100", "--threads", "1"],
+    "floor.py": [*TINY, "--rows", "1000"],
+    "growth.py": ["--rows", "1000", "--repetitions", "1"],
+    "metrics.py": ["--queries", "10", "--repetitions", "1"],
+}
+NEEDS = {"metrics.py": ("ranx", "pytrec_eval")}
+# What a fit adds, counted where kernels are plain Python, and what floor.py says.
+ADDITIONS = """
+import floor
+from sklearn_ltr import LambdaMARTRanker
+from sklearn_ltr.datasets import make_ranking
+from sklearn_ltr.learners.trees import search
+
+def add_and_count(codes, rows, words, histogram, n_columns):
+    global additions
+    additions += len(rows) * (4 if n_columns <= 4 else 8 if n_columns <= 8 else 16)
+    add_rows(codes, rows, words, histogram, n_columns)
+
+add_rows, search.add_rows = search.add_rows, add_and_count
+for n_features, leaves, smallest in (16, 4, 1), (20, 31, 20), (33, 15, 5), (40, 3, 70):
+    additions = 0
+    made = make_ranking(6, n_documents=30, n_features=n_features, random_state=0)
+    trees = LambdaMARTRanker(
+        n_estimators=2, max_leaf_nodes=leaves, min_samples_leaf=smallest, random_state=0
+    ).fit(made.data, made.target, groups=made.groups).ensemble_
+    rows = floor.added_rows(trees, leaves, smallest)
+    assert rows * floor.columns_of_blocks(n_features) == additions > 0
+"""
+
+pytestmark = pytest.mark.skipif(
+    not sys.platform.startswith("linux"),
+    reason="memory is measured as Linux reports it",
+)
+
+
+def run(*arguments: str | Path, **environment: str) -> str:
+    compiled = {k: v for k, v in os.environ.items() if k != "NUMBA_DISABLE_JIT"}
+    answer = subprocess.run(
+        [sys.executable, *arguments],
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT / "benchmarks",
+        env=compiled | environment,
+        timeout=180,
+    )
+    return answer.stdout
+
+
+@pytest.mark.parametrize("script", COMMANDS)
+def test_a_script_prints_where_it_ran_and_writes_json_lines(script, tmp_path):
+    for package in NEEDS.get(script, ()):
+        pytest.importorskip(package)
+    written = tmp_path / "results.jsonl"
+    printed = run(script, *COMMANDS[script], "--json", written)
+    assert "scikit-learn" in printed.splitlines()[0]
+    records = [json.loads(line) for line in written.read_text().splitlines()]
+    assert records
+    assert {record["benchmark"] for record in records} == {Path(script).stem}
+
+
+def test_the_floor_counts_the_additions_that_a_fit_makes():
+    run("-c", ADDITIONS, NUMBA_DISABLE_JIT="1")
