@@ -136,7 +136,7 @@ def added_rows(ensemble, max_leaf_nodes: int, min_samples_leaf: int) -> int:
 
 
 def columns_of_blocks(n_features: int) -> int:
-    """Columns, in one thread, with the empty ones that fill up the last block's part."""
+    """Columns, in one thread, and the empty ones that fill up the last block."""
     rest = n_features % BLOCK
     return n_features - rest + next(size for size in (0, 4, 8, 16) if rest <= size)
 

@@ -48,11 +48,25 @@ def kernel(function: F) -> F:
     Division follows IEEE 754 (no exception at zero).  Sums may be reassociated, which
     lets them vectorise; the order is fixed at compile time, never by threads.
     """
+    return _compiled(function, for_kernels_only=False)
+
+
+def subkernel(function: F) -> F:
+    """Compile a function that only kernels call.
+
+    (What lets Python call it would be a fifth of the time that a first fit compiles.)
+    """
+    return _compiled(function, for_kernels_only=True)
+
+
+def _compiled(function: F, *, for_kernels_only: bool) -> F:
     decorate = numba.njit(
         cache=True,
         nogil=True,
         error_model="numpy",
         fastmath={"reassoc", "contract", "nsz"},
+        no_cpython_wrapper=for_kernels_only,
+        no_cfunc_wrapper=True,
     )
     return cast(F, decorate(function))
 
@@ -253,7 +267,7 @@ def _words_on_stack(typing: Any) -> Any:
     return types.voidptr(), generate
 
 
-@kernel
+@subkernel
 def _registers() -> NDArray[np.uint32]:
     """Return LANES words that nobody else can look at, as LLVM sees.
 
@@ -304,7 +318,7 @@ def new_barrier() -> NDArray[np.int64]:
     return np.zeros(2, dtype=np.int64)
 
 
-@kernel
+@subkernel
 def wait(barrier: NDArray[np.int64], n_threads: int) -> None:
     """Return when all `n_threads` threads have arrived here.
 

@@ -90,9 +90,10 @@ class Boosting:
             features = self._features_of_tree(number, n_features)
             noise = self._noise_of_tree(number, n_features)
             tree = grower.grow(gradient, hessian, rows, features, number, noise, fitted)
-            others = np.delete(every_row, rows) if len(rows) < len(scores) else rows[:0]
-            fitted[others] = 0.0
-            add_binned(table, others, tree, fitted)
+            if len(rows) < len(scores):
+                others = np.delete(every_row, rows)
+                fitted[others] = 0.0
+                add_binned(table, others, tree, fitted)
             scores += self.learning_rate * fitted
             yield tree
 
@@ -103,8 +104,8 @@ class Boosting:
         return np.sort(rng.choice(n_features, self.n_split_features, replace=False))
 
     def _noise_of_tree(self, number: int, n_features: int) -> FloatArray:
+        shape = (2 * self.limits.max_leaf_nodes - 1, n_features)
         if self.split_noise == 0.0:
-            return np.empty((0, 0))
+            return np.ones(shape)
         rng = np.random.default_rng([self.seed, number, 2])
-        n_nodes = 2 * self.limits.max_leaf_nodes - 1
-        return np.exp(self.split_noise * rng.standard_normal((n_nodes, n_features)))
+        return np.exp(self.split_noise * rng.standard_normal(shape))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._compile import Team
+from sklearn_ltr._compile import INTERPRETED, Team
 from sklearn_ltr.learners.trees.binning import BinMapper, BinnedTable
 from sklearn_ltr.learners.trees.growing import TreeGrower
 from sklearn_ltr.learners.trees.predicting import TreeEnsemble
@@ -38,6 +39,13 @@ class Grown:
     @property
     def leaves(self) -> NDArray[np.intp]:
         return np.flatnonzero(self.tree.feature < 0)
+
+
+def from_python(subkernel):
+    """Let Python call what otherwise only kernels call."""
+    if INTERPRETED:
+        return subkernel
+    return numba.njit(nogil=True)(lambda *arguments: subkernel(*arguments))
 
 
 def bins(
@@ -84,7 +92,7 @@ def grow_on(
             np.asarray(np.arange(n_rows) if rows is None else rows, dtype=np.int32),
             np.asarray(np.arange(n_features) if features is None else features),
             shift,
-            np.empty((0, 0)) if noise is None else noise,
+            np.ones((2 * max_leaf_nodes - 1, n_features)) if noise is None else noise,
             fitted,
         )
     return Grown(tree, mapper, table, fitted)

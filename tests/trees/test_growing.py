@@ -380,11 +380,11 @@ def test_a_grower_forgets_the_tree_before():
     limits = Limits(9, 2**31, 2, 0.0)
     grower = TreeGrower(table, limits, second_order=True, team=ALONE)
     rows, features = np.arange(100, dtype=np.int32), np.arange(18)
-    none, fitted = np.empty((0, 0)), np.zeros(100)
+    noise, fitted = np.ones((17, 18)), np.zeros(100)
     grower.grow(
-        gradient[::-1].copy(), hessian, rows[:50], features[3:5], 0, none, fitted
+        gradient[::-1].copy(), hessian, rows[:50], features[3:5], 0, noise, fitted
     )
-    second = grower.grow(gradient, hessian, rows, features, 0, none, fitted)
+    second = grower.grow(gradient, hessian, rows, features, 0, noise, fitted)
     fresh = grow_on(X, gradient, hessian, max_leaf_nodes=9, min_samples_leaf=2)
     for one, other in zip(second, fresh.tree, strict=True):
         np.testing.assert_array_equal(one, other)

@@ -8,17 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sklearn_ltr._compile import INTERPRETED
+from sklearn_ltr.learners.trees import histogram as kernels
 from sklearn_ltr.learners.trees.histogram import (
     Packing,
     absolute_sum,
-    add_rows,
     choose_packing,
-    clear,
-    pack_rows,
     scale_to_fit,
-    subtract,
 )
-from tests.trees import grow_on
+from tests.trees import from_python, grow_on
+
+add_rows, clear = from_python(kernels.add_rows), from_python(kernels.clear)
+pack_rows, subtract = from_python(kernels.pack_rows), from_python(kernels.subtract)
 
 both_gains = pytest.mark.parametrize("second_order", [False, True])
 

@@ -6,9 +6,15 @@ import numpy as np
 import pytest
 
 from sklearn_ltr._compile import INTERPRETED, Team
+from sklearn_ltr.learners.trees import partition as kernels
+from sklearn_ltr.learners.trees import state
 from sklearn_ltr.learners.trees.binning import MISSING, empty_table
-from sklearn_ltr.learners.trees.partition import SMALL, partition
-from sklearn_ltr.learners.trees.state import new_leaves, new_workspace
+from sklearn_ltr.learners.trees.partition import SMALL
+from sklearn_ltr.learners.trees.state import new_workspace
+from tests.trees import from_python
+
+partition = from_python(kernels.partition)
+new_leaves = from_python(state.new_leaves)
 
 BEFORE, AFTER = 5, 7  # rows of other leaves
 N_THREADS = [1] if INTERPRETED else [1, 2, 3]

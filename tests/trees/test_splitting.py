@@ -7,17 +7,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sklearn_ltr.learners.trees import histogram, splitting
 from sklearn_ltr.learners.trees.binning import MISSING
-from sklearn_ltr.learners.trees.histogram import choose_packing, pack_rows
-from sklearn_ltr.learners.trees.splitting import (
-    SplitRule,
-    best_cuts,
-    new_cuts,
-    side_score,
-)
+from sklearn_ltr.learners.trees.histogram import choose_packing
+from sklearn_ltr.learners.trees.splitting import SplitRule
 from tests.oracles import trees as oracle
-from tests.trees import grow_on
+from tests.trees import from_python, grow_on
 
+pack_rows, side_score, best_cuts, new_cuts = map(
+    from_python,
+    (
+        histogram.pack_rows,
+        splitting.side_score,
+        splitting.best_cuts,
+        splitting.new_cuts,
+    ),
+)
 NAN = float("nan")
 both_gains = pytest.mark.parametrize("second_order", [False, True])
 

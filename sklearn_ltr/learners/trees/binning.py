@@ -31,7 +31,7 @@ class BinnedTable(NamedTuple):
 
     codes: NDArray[np.uint8]  # (n_blocks, n_rows, 16)
     column: NDArray[np.int64]  # (n_blocks, 16): which one stands at a place; -1: none
-    n_columns: NDArray[np.int64]  # (n_blocks,): of the block
+    n_columns: NDArray[np.int64]  # (n_blocks,): places in use; 0: nothing to look at
     n_bins: NDArray[np.int64]  # (n_blocks,): the most that one of them has
     block: NDArray[np.int64]  # (n_features,): where a column stands,
     place: NDArray[np.int64]  # (n_features,): codes[block[j], :, place[j]]
@@ -61,6 +61,13 @@ def empty_table(n_rows: int, n_bins: NDArray[np.int64], n_threads: int) -> Binne
         block=block[back],
         place=place[back],
     )
+
+
+def with_columns(table: BinnedTable, features: NDArray[np.int64]) -> BinnedTable:
+    """Return the table without what is not a column of `features`."""
+    column = np.where(np.isin(table.column, features), table.column, -1)
+    n_columns = np.where((column >= 0).any(axis=1), table.n_columns, 0)
+    return table._replace(column=column, n_columns=n_columns)
 
 
 def column_edges(values: NDArray[np.floating], max_bins: int) -> NDArray[np.float64]:

@@ -19,8 +19,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._compile import Team, int64, kernel, wait
-from sklearn_ltr.learners.trees.binning import BinnedTable
+from sklearn_ltr._compile import Team, int64, kernel, subkernel, wait
+from sklearn_ltr.learners.trees.binning import BinnedTable, with_columns
 from sklearn_ltr.learners.trees.histogram import (
     Packing,
     absolute_sum,
@@ -106,7 +106,7 @@ class TreeGrower:
             Where the rounding sequence starts: the number of the tree.
         noise : ndarray of shape (2 * max_leaf_nodes - 1, n_features), float64
             What a column's best gain at a node is multiplied by when the columns are
-            compared; empty: nothing.
+            compared.
         fitted : ndarray of shape (n_rows,), float64
             Receives the value of the leaf of each row in `rows`.
         """
@@ -118,16 +118,15 @@ class TreeGrower:
         exact = ExactScales(
             scale_to_fit(2.0**61, total_gradient), scale_to_fit(2.0**61, total_hessian)
         )
-        column = self.table.column
-        if len(features) < len(self.table.place):
-            column = np.where(np.isin(column, features), column, -1)
+        table = self.table
+        if len(features) < len(table.place):
+            table = with_columns(table, features)
         self._workspace.rows[0, : len(rows)] = rows
         tree = new_tree(self.limits.max_leaf_nodes)
         self.team.run(
             grow,
             self.team.n_threads,
-            self.table,
-            column,
+            table,
             gradient,
             hessian,
             len(rows),
@@ -150,7 +149,6 @@ def grow(
     thread: int,
     n_threads: int,
     table: BinnedTable,
-    column: NDArray[np.int64],
     gradient: NDArray[np.float64],
     hessian: NDArray[np.float64],
     n_rows: int,
@@ -182,7 +180,6 @@ def grow(
                 thread,
                 n_threads,
                 table,
-                column,
                 leaves,
                 small,
                 large,
@@ -217,7 +214,7 @@ def grow(
             fitted[row] = value
 
 
-@kernel
+@subkernel
 def pack_together(
     thread: int,
     n_threads: int,
@@ -261,7 +258,7 @@ def pack_together(
         )
 
 
-@kernel
+@subkernel
 def sum_over_threads(sums: NDArray[np.int64]) -> tuple[int, int, int]:
     """Add up what the threads have written into their first three places."""
     a, b, c = int64(0), int64(0), int64(0)
@@ -272,7 +269,7 @@ def sum_over_threads(sums: NDArray[np.int64]) -> tuple[int, int, int]:
     return a, b, c
 
 
-@kernel
+@subkernel
 def record_split(
     tree: GrownTree, leaves: Leaves, leaf: int, n_nodes: int, gain_unit: float
 ) -> None:
@@ -285,7 +282,7 @@ def record_split(
     tree.gain[node] = leaves.gain[leaf] * gain_unit
 
 
-@kernel
+@subkernel
 def newton_step(
     gradient: NDArray[np.float64],
     hessian: NDArray[np.float64],

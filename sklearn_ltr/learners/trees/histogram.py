@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._compile import int64, kernel, prefetch_row, uint64
+from sklearn_ltr._compile import int64, kernel, prefetch_row, subkernel, uint64
 from sklearn_ltr.learners.trees.binning import BLOCK, MISSING
 
 GOLDEN = 2654435769  # 2**32 divided by the golden ratio
@@ -72,7 +72,7 @@ def scale_to_fit(capacity: float, total: float) -> float:
     return capacity / max(total, FAINTEST) if total > 0 else 0.0
 
 
-@kernel
+@subkernel
 def pack_rows(
     gradient: NDArray[np.float64],
     hessian: NDArray[np.float64],
@@ -99,7 +99,7 @@ def pack_rows(
     return total_gradient, total_hessian, total
 
 
-@kernel
+@subkernel
 def add_rows(
     codes: NDArray[np.uint8],
     rows: NDArray[np.int32],
@@ -131,14 +131,14 @@ def add_rows(
                 flat[int64(codes[row, place]) * BLOCK + place] += word
 
 
-@kernel
+@subkernel
 def clear(histogram: NDArray[np.int64], n_bins: int) -> None:
     """Set the first bins of a block, and that of missing values, to zero."""
     histogram[:n_bins] = 0
     histogram[MISSING] = 0
 
 
-@kernel
+@subkernel
 def subtract(
     histogram: NDArray[np.int64], other: NDArray[np.int64], n_bins: int
 ) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._compile import int64, kernel, prefetch_row, uint64, wait
+from sklearn_ltr._compile import int64, prefetch_row, subkernel, uint64, wait
 from sklearn_ltr.learners.trees.binning import MISSING, BinnedTable
 from sklearn_ltr.learners.trees.state import Leaves, Workspace, is_small
 
@@ -16,14 +16,14 @@ SMALL = 2048  # rows that one thread moves faster than two
 LOOK_AHEAD = 128  # rows between a prefetch and its use, which takes a nanosecond
 
 
-@kernel
+@subkernel
 def share(thread: int, n_threads: int, start: int, stop: int) -> tuple[int, int]:
     """Return the part of ``start:stop`` that is a thread's."""
     n = stop - start
     return start + n * thread // n_threads, start + n * (thread + 1) // n_threads
 
 
-@kernel
+@subkernel
 def mark_rows(
     codes: NDArray[np.uint8],
     place: int,
@@ -43,7 +43,7 @@ def mark_rows(
     return n_left
 
 
-@kernel
+@subkernel
 def move_rows(
     goes_left: NDArray[np.uint8],
     rows: NDArray[np.int32],
@@ -60,7 +60,7 @@ def move_rows(
         to_rows[to] = rows[i]
 
 
-@kernel
+@subkernel
 def gather(
     words: NDArray[np.int64], rows: NDArray[np.int32], of_rows: NDArray[np.int64]
 ) -> None:
@@ -69,7 +69,7 @@ def gather(
         of_rows[i] = words[uint64(rows[i])]
 
 
-@kernel
+@subkernel
 def partition(
     thread: int,
     n_threads: int,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._compile import kernel
+from sklearn_ltr._compile import subkernel
 from sklearn_ltr.learners.trees.binning import MISSING, BinnedTable
 from sklearn_ltr.learners.trees.histogram import Packing, add_rows, clear, subtract
 from sklearn_ltr.learners.trees.splitting import (
@@ -19,12 +19,11 @@ from sklearn_ltr.learners.trees.splitting import (
 from sklearn_ltr.learners.trees.state import Candidates, Leaves, Workspace
 
 
-@kernel
+@subkernel
 def find_cuts(
     thread: int,
     n_threads: int,
     table: BinnedTable,
-    column: NDArray[np.int64],
     leaves: Leaves,
     small: int,
     large: int,
@@ -37,8 +36,7 @@ def find_cuts(
 
     A thread takes every `n_threads`-th block of columns: it fills the smaller leaf's
     histogram, leaves in the parent's place the larger one's, and looks at both while
-    they are in its cache.  `column` is that of the table, without those that this tree
-    does not look at.
+    they are in its cache.
     """
     cuts = new_cuts()
     for which in range(2):
@@ -48,7 +46,7 @@ def find_cuts(
     rows = work.rows[leaves.side[small], leaves.start[small] : leaves.stop[small]]
     words = work.leaf_words[:n_rows] if n_rows < len(work.words) else work.words
     for block in range(thread, len(table.codes), n_threads):
-        if column[block].max() < 0:
+        if table.n_columns[block] == 0:
             continue
         n_bins = table.n_bins[block]
         histogram = work.histograms[leaves.slot[small], block]
@@ -63,11 +61,18 @@ def find_cuts(
             total = leaves.total[leaf]
             best_cuts(histogram, n_bins, total, packing, rule, cuts)
             uncut, _ = side_score(total, packing, rule.second_order, rule.l2)
-            factors = noise[leaves.node[leaf]] if len(noise) > 0 else np.empty(0)
-            offer(thread, which, cuts, uncut, column[block], factors, work.candidates)
+            offer(
+                thread,
+                which,
+                cuts,
+                uncut,
+                table.column[block],
+                noise[leaves.node[leaf]],
+                work.candidates,
+            )
 
 
-@kernel
+@subkernel
 def offer(
     thread: int,
     which: int,
@@ -79,14 +84,14 @@ def offer(
 ) -> None:
     """Make the best cut of a block the thread's candidate, if it is better.
 
-    Columns are compared by their best gains, times their `noise` unless that is empty;
-    of equals, the first is taken.
+    Columns are compared by their best gains times their `noise`; of equals, the first
+    is taken.
     """
     for place, feature in enumerate(column):
         if feature < 0:
             continue
         gain = cuts.score[place] - uncut
-        appeal = gain * noise[feature] if len(noise) > 0 else gain
+        appeal = gain * noise[feature]
         gap = appeal - candidates.appeal[thread, which]
         earlier = feature < candidates.feature[thread, which]
         if gap > 0 or (gap == 0 and appeal > 0 and earlier):
@@ -97,7 +102,7 @@ def offer(
             candidates.missing_left[thread, which] = cuts.missing_left[place]
 
 
-@kernel
+@subkernel
 def settle(
     leaves: Leaves,
     leaf: int,
@@ -121,7 +126,7 @@ def settle(
     leaves.missing_left[leaf] = candidates.missing_left[best, which]
 
 
-@kernel
+@subkernel
 def count_left(
     table: BinnedTable, leaves: Leaves, leaf: int, count_bits: int, work: Workspace
 ) -> tuple[int, int]:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._compile import kernel
+from sklearn_ltr._compile import subkernel
 from sklearn_ltr.learners.trees.binning import BLOCK, MISSING
 from sklearn_ltr.learners.trees.histogram import Packing
 
@@ -32,7 +32,7 @@ class SplitRule(NamedTuple):
     min_samples_leaf: int
 
 
-@kernel
+@subkernel
 def side_score(
     word: int, packing: Packing, second_order: bool, l2: float
 ) -> tuple[float, int]:
@@ -44,7 +44,7 @@ def side_score(
     return g * g / (max(float(weight), 1.0) + l2), count
 
 
-@kernel
+@subkernel
 def rounding_gain(word: int, packing: Packing, rule: SplitRule) -> float:
     """Return the gain that rounding alone might feign in a leaf of equal gradients.
 
@@ -68,7 +68,7 @@ class Cuts(NamedTuple):
     missing_left: NDArray[np.bool_]
 
 
-@kernel
+@subkernel
 def new_cuts() -> Cuts:
     """Allocate the cuts of a block."""
     return Cuts(
@@ -78,7 +78,7 @@ def new_cuts() -> Cuts:
     )
 
 
-@kernel
+@subkernel
 def scan(
     histogram: NDArray[np.int64],
     n_bins: int,
@@ -109,7 +109,7 @@ def scan(
             at[place] = b if better else at[place]
 
 
-@kernel
+@subkernel
 def best_cuts(
     histogram: NDArray[np.int64],
     n_bins: int,

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._compile import kernel, new_barrier
+from sklearn_ltr._compile import new_barrier, subkernel
 from sklearn_ltr.learners.trees.binning import BLOCK, MISSING
 
 
@@ -112,7 +112,7 @@ class Leaves(NamedTuple):
     missing_left: NDArray[np.bool_]
 
 
-@kernel
+@subkernel
 def new_leaves(max_leaf_nodes: int, n_rows: int, total: int) -> Leaves:
     """Return a table of leaves that holds the root alone."""
     size = max_leaf_nodes
@@ -133,13 +133,13 @@ def new_leaves(max_leaf_nodes: int, n_rows: int, total: int) -> Leaves:
     return leaves
 
 
-@kernel
+@subkernel
 def is_small(n_left: int, n_rows: int) -> bool:
     """Say whether the left child is the one whose histogram is made from rows."""
     return 2 * n_left <= n_rows
 
 
-@kernel
+@subkernel
 def divide(
     leaves: Leaves,
     leaf: int,
@@ -167,7 +167,7 @@ def divide(
     return new, leaf
 
 
-@kernel
+@subkernel
 def may_split(leaves: Leaves, leaf: int, limits: Limits) -> bool:
     """Say whether a leaf is large and shallow enough to be cut; no leaf is not."""
     return (
@@ -177,7 +177,7 @@ def may_split(leaves: Leaves, leaf: int, limits: Limits) -> bool:
     )
 
 
-@kernel
+@subkernel
 def best_leaf(leaves: Leaves, n_leaves: int) -> int:
     """Return the leaf whose cut gains most, the first of equals."""
     best = 0
