@@ -1,21 +1,26 @@
-"""The cost of a query's lambdas against its length.
+"""The cost of a query's lambdas: against its length, and against divisions alone.
 
     python benchmarks/lambdas.py
 
 For a metric at 10 only pairs with a document in the top 10 count: the slope of log time
 over log length should be near 1.  Without a cutoff all pairs do: near 2.
+
+A pair takes one division, whatever else it takes.  The floor is a loop that does
+nothing but divide, once for every pair that counts: of two grades, one in the top k.
 """
 
 from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Callable
 
 import numpy as np
 
 import peers
-from sklearn_ltr.lambdas import compute_lambdas
-from sklearn_ltr.queries import QueryGroups
+from sklearn_ltr._compile import Team, kernel, uint64
+from sklearn_ltr.lambdas import LambdaGradient
+from sklearn_ltr.metrics import get_metric
 
 LENGTHS = {
     "ndcg@10": (100, 300, 1_000, 3_000, 10_000, 30_000, 100_000),
@@ -24,27 +29,64 @@ LENGTHS = {
     "err": (100, 300, 1_000, 3_000),
     "ndcg": (100, 300, 1_000, 3_000),
 }
+DOCUMENTS = 30_000  # as many queries as fill this
 
 
-def seconds_per_query(n: int, metric: str, repetitions: int) -> float:
-    """Quickest of several calls over as many queries of n documents as fill 3,000."""
-    n_queries = max(1, 3_000 // n)
-    rng = np.random.default_rng(0)
-    scores = rng.normal(size=n * n_queries)
-    grades = rng.choice(5, size=len(scores), p=(0.52, 0.32, 0.13, 0.02, 0.01))
-    groups = np.repeat(np.arange(n_queries), n)
-    queries = QueryGroups.from_groups(groups, len(groups))
+@kernel
+def divide(odds: np.ndarray, n_pairs: int) -> float:
+    """Add up so many quotients."""
+    total, n = 0.0, len(odds)
+    for start in range(0, n_pairs, n):
+        odd = odds[start % 7]
+        for i in range(uint64(min(n, n_pairs - start))):
+            total += 1.0 / (odd + odds[i])
+    return total
 
-    def call() -> None:
-        compute_lambdas(scores, grades, queries, metric, n_jobs=1)
 
-    call()  # compiles
+def quickest(call: Callable[[], object], repetitions: int) -> float:
+    """Seconds of the quickest of several calls, after one that compiles."""
+    call()
     seconds = []
     for _ in range(repetitions):
         start = time.perf_counter()
         call()
         seconds.append(time.perf_counter() - start)
-    return min(seconds) / n_queries
+    return min(seconds)
+
+
+def pairs_that_count(scores: np.ndarray, grades: np.ndarray, k: int) -> int:
+    ranked = grades[np.argsort(-scores)]
+    return sum(np.count_nonzero(ranked[p + 1 :] != ranked[p]) for p in range(k))
+
+
+def seconds_per_query(n: int, metric: str, repetitions: int) -> tuple[float, float]:
+    """Of the lambdas, as a fit computes them, and of the divisions alone."""
+    n_queries = max(1, DOCUMENTS // n)
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=n * n_queries)
+    grades = rng.choice(5, size=len(scores), p=(0.52, 0.32, 0.13, 0.02, 0.01))
+    grades = grades.astype(np.float64)
+    offsets = n * np.arange(n_queries + 1)
+    with Team(1) as team:
+        lambdas = LambdaGradient(
+            grades,
+            offsets,
+            get_metric(metric),
+            1.0,
+            query_weight=None,
+            distance_normalization=False,
+            query_normalization=False,
+            team=team,
+        )
+        ours = quickest(lambda: lambdas(scores), repetitions)
+    k = min(lambdas.k, n)
+    n_pairs = sum(
+        pairs_that_count(scores[lo : lo + n], grades[lo : lo + n], k)
+        for lo in offsets[:-1]
+    )
+    odds = np.exp(scores[:1_000])
+    floor = quickest(lambda: divide(odds, n_pairs), repetitions)
+    return ours / n_queries, floor / n_queries
 
 
 def main() -> None:
@@ -53,15 +95,16 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=7)
     arguments = parser.parse_args()
     print(peers.machine())
-    print("milliseconds per query")
+    print("microseconds per query: lambdas / divisions = ratio")
     for metric, lengths in LENGTHS.items():
         lengths = [n for n in lengths if n <= arguments.longest]
         seconds = [seconds_per_query(n, metric, arguments.repetitions) for n in lengths]
-        slope = np.polyfit(np.log(lengths), np.log(seconds), 1)[0]
-        cells = (
-            f"n={n:,}: {1e3 * s:.3f}" for n, s in zip(lengths, seconds, strict=True)
-        )
-        print(f"{metric:8} slope {slope:.2f}   " + "   ".join(cells))
+        ours = [lambdas for lambdas, _ in seconds]
+        slope = np.polyfit(np.log(lengths), np.log(ours), 1)[0]
+        print(f"{metric:8} slope {slope:.2f}")
+        for n, (lambdas, floor) in zip(lengths, seconds, strict=True):
+            times = f"{1e6 * lambdas:10.2f} / {1e6 * floor:9.2f}"
+            print(f"    n={n:<8,} {times} = {lambdas / floor:.1f}")
 
 
 if __name__ == "__main__":

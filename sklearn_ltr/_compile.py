@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import math
 import os
 import sys
 import threading
@@ -29,6 +30,7 @@ import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
+from numba.np.arrayobj import populate_array
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
@@ -185,7 +187,7 @@ def _blas_libraries() -> ThreadpoolController:
     return ThreadpoolController().select(user_api="blas")
 
 
-# What numba lacks: the lowest bit, a hint to the cache, atomic counters, and sleep.
+# What numba lacks: bits, powers of two, hints to the cache, atomic counters, sleep.
 
 
 def _word(context: Any, builder: Any, kind: Any, array: Any, index: Any) -> Any:
@@ -254,27 +256,55 @@ def _trailing_zeros(typing: Any, word: Any) -> Any:
     return types.uint32(types.uint32), generate
 
 
-LANES = 128  # uint32 in eight registers of 64 bytes
-
-
 @intrinsic  # type: ignore[untyped-decorator]
-def _words_on_stack(typing: Any) -> Any:
+def _two_to_the(typing: Any, power: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        word = ir.IntType(32)
-        words = cgutils.alloca_once(builder, ir.ArrayType(word, LANES))
-        return builder.bitcast(words, context.get_value_type(types.voidptr))
+        word, bias = ir.IntType(64), ir.Constant(ir.IntType(64), 1023)
+        exponent = builder.add(builder.fptosi(args[0], word), bias)
+        bits = builder.shl(exponent, ir.Constant(word, 52))
+        return builder.bitcast(bits, ir.DoubleType())
 
-    return types.voidptr(), generate
+    return types.float64(types.float64), generate
 
 
-@subkernel
-def _registers() -> NDArray[np.uint32]:
-    """Return LANES words that nobody else can look at, as LLVM sees.
+LANES = 128  # uint32 in eight registers of 64 bytes, float64 in sixteen
 
-    As long as they are used in loops over all of them, they stay in registers.
+
+def _lanes(dtype: Any, number: Any) -> Any:
+    """Make an intrinsic: LANES numbers that nobody else can look at, as LLVM sees.
+
+    Loops that write nothing else need not check what they might overwrite; and as long
+    as all loops are over all of the numbers, these stay in registers.
     """
-    words: NDArray[np.uint32] = numba.carray(_words_on_stack(), (LANES,), np.uint32)
-    return words
+    kind = types.Array(dtype, 1, "C")
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def lanes(typing: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            memory = cgutils.alloca_once(builder, ir.ArrayType(number, LANES))
+            memory.align = 64
+            array = context.make_array(kind)(context, builder)
+            size, step = (
+                context.get_constant(types.intp, n)
+                for n in (LANES, dtype.bitwidth // 8)
+            )
+            populate_array(
+                array,
+                data=builder.bitcast(memory, array.data.type),
+                shape=[size],
+                strides=[step],
+                itemsize=step,
+                meminfo=None,
+            )
+            return array._getvalue()
+
+        return kind(), generate
+
+    return lanes
+
+
+_registers = _lanes(types.uint32, ir.IntType(32))
+_doubles = _lanes(types.float64, ir.DoubleType())
 
 
 if INTERPRETED:
@@ -282,9 +312,17 @@ if INTERPRETED:
     def prefetch_row(table: Any, row: int) -> None:
         """Do nothing: plain Python has no cache hints."""
 
+    def two_to_the(power: float) -> float:
+        """Return 2 to a whole number between -1022 and 1023."""
+        return math.ldexp(1.0, int(power))
+
     def registers() -> Any:
         """Return LANES words."""
         return np.empty(LANES, dtype=np.uint32)
+
+    def doubles() -> Any:
+        """Return LANES numbers."""
+        return np.empty(LANES)
 
     def trailing_zeros(word: Any) -> int:
         """Return the number of the lowest bit of a uint32 that is set; of 0, 32."""
@@ -293,6 +331,8 @@ if INTERPRETED:
 else:
     prefetch_row = _prefetch_row
     registers = _registers
+    doubles = _doubles
+    two_to_the = _two_to_the
     trailing_zeros = _trailing_zeros
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal, localcontext
 from math import exp, log
 
 import numpy as np
@@ -11,6 +12,8 @@ from hypothesis import strategies as st
 
 from sklearn_ltr._compile import INTERPRETED, Team
 from sklearn_ltr.lambdas import LambdaGradient, compute_lambdas
+from sklearn_ltr.lambdas import exponential as of_lambdas
+from sklearn_ltr.lambdas.lists import FAINTEST
 from sklearn_ltr.metrics import (
     CG,
     DCG,
@@ -24,6 +27,7 @@ from sklearn_ltr.metrics import (
     Recall,
 )
 from sklearn_ltr.queries import QueryGroups
+from tests import from_python
 from tests.oracles import lambdas as oracle
 from tests.strategies import Ranking, rankings
 
@@ -168,9 +172,9 @@ def test_a_run_of_equals_across_the_cutoff_shares_its_lambdas(name, k):
 @every_metric
 @pytest.mark.parametrize("k", [7, 70, 130])
 def test_long_lists_are_right_above_and_below_the_cutoff(name, k):
-    # 70 and 130 are beyond what is selected by insertion; 130 also beyond a list
+    # pairs are counted in lanes of 128; 130 is beyond these, and beyond a list
     rng = np.random.default_rng(5)
-    n = 100 if INTERPRETED else 200
+    n = 140 if INTERPRETED else 270
     groups = np.repeat([0, 1], [n, 90])
     y = rng.integers(0, 4, n + 90).astype(np.float64)
     scores = rng.normal(size=n + 90).round(2)
@@ -209,6 +213,20 @@ def test_the_largest_grade_of_err_is_that_of_the_whole_data():
     for rows in queries:
         expected = oracle.lambdas(scores[rows], y[rows], ERR(max_grade=4), 1.0)
         assert_alike(gradient[rows], hessian[rows], *expected, 1.0)
+
+
+def test_the_exponential_is_exact_within_an_ulp():
+    exponential = from_python(of_lambdas.exponential)
+    rng = np.random.default_rng(0)
+    wide, near = rng.uniform(0, 700, 400), rng.uniform(0, 2, 400)
+    turns = log(2) * np.arange(0.5, 1000, 7.5)  # where the rounding of x / ln 2 changes
+    with localcontext() as context:
+        context.prec = 40
+        for x in -np.concatenate([wide, near, 0.1**wide, turns, [0.0]]):
+            exact = Decimal(float(x)).exp()
+            error = abs(Decimal(float(exponential(x))) - exact)
+            assert error <= Decimal(float(np.spacing(float(exact))))
+    assert 0 < exponential(-np.inf) == exponential(of_lambdas.LOWEST) < FAINTEST
 
 
 # --- the cost behind the lambdas --------------------------------------------------

@@ -248,8 +248,8 @@ def test_queries_do_not_see_each_other(case, data):
 # --- the order of documents -------------------------------------------------------
 
 
-@pytest.mark.parametrize("n", [1, 2, 7, 8, 9, 63, 64, 65, 66, 100, 1000])
-@pytest.mark.parametrize("k", [1, 10, 64, 65, 200, 2000])
+@pytest.mark.parametrize("n", [1, 2, 7, 65, 100, 127, 128, 129, 256, 257, 385, 1000])
+@pytest.mark.parametrize("k", [1, 10, 64, 128, 129, 200, 2000])
 @pytest.mark.parametrize("stable", [False, True])
 def test_the_first_k_positions_are_in_order(n, k, stable):
     rng = np.random.default_rng(n + k)

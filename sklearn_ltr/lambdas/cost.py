@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._compile import kernel, uint64
+from sklearn_ltr._compile import kernel, subkernel, uint64
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -22,7 +22,7 @@ FACTORS = 16  # of a product before its logarithm is taken
 MODEST = 40.0  # sigma * (s_top - s_bottom) up to which such a product stays finite
 
 
-@kernel
+@subkernel
 def cost_of_one(
     i: int, scores: FloatArray, first: int, last: int, sigma: float
 ) -> float:
@@ -34,7 +34,7 @@ def cost_of_one(
     return total
 
 
-@kernel
+@subkernel
 def cost_of_one_by_products(i: int, odds: FloatArray, first: int, last: int) -> float:
     """Do the same for scores that are not far apart, with few logarithms."""
     total, inverse = 0.0, 1.0 / odds[i]

@@ -10,11 +10,16 @@ are the derivatives of the cost |Delta_ij| log(1 + exp(-sigma (s_i - s_j))) at a
 order.  sigma is left out here, and multiplied in once per document.
 
 With e_i = exp(sigma (s_i - s_top)) the pair needs no exponential of its own:
-rho_ij = e_j / (e_i + e_j), exactly.
+rho_ij = e_j / (e_i + e_j), exactly.  And with p above q, the swap delta in the form
 
-Arrays are by position in the ranked list, padded to whole blocks of 16: a loop that
-starts at a block runs in full vectors.  (Its counter is unsigned: numba checks a signed
-index for negatives, which a vector cannot.)
+    Delta_pq = (worth_p - worth_q) * (upper_p - lower_q) * weight_p
+
+(:mod:`sklearn_ltr.metrics`; upper_p >= lower_q) has the sign of the better document's
+lambda: it is positive where p is the better one.
+
+What the pair loop knows of a list is one array, `documents`: its rows are named below,
+its columns are positions, with zeros behind the last up to a whole number of BLOCKs.
+Such a column has worth 0 and e 0, so all its pairs are 0.
 """
 
 from __future__ import annotations
@@ -22,129 +27,155 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._compile import kernel, uint64
+from sklearn_ltr._compile import LANES, doubles, subkernel, uint64
 
 FloatArray = NDArray[np.float64]
 
-WIDEST = 600.0  # sigma * (s_top - s_bottom) up to which no e underflows
-APART = 0.01  # keeps the score distance from dividing by zero
+SCORE, GRADE, ODDS, WORTH, WEIGHT, UPPER, LOWER, GRADIENT, HESSIAN = range(9)
+N_ROWS = 9
+BLOCK = 16  # a loop over whole blocks runs in full vectors
 
 
-@kernel
-def push_below(
-    p: int,
+@subkernel
+def push_lanes(
     first: int,
-    grades: FloatArray,
-    scores: FloatArray,
-    odds: FloatArray,
-    delta: FloatArray,
+    n: int,
+    k: int,
+    documents: FloatArray,
     gap: float,
     slope: float,
-    gradient: FloatArray,
-    hessian: FloatArray,
+    by_grade: bool,
+    table: FloatArray,
 ) -> float:
-    """Add the pairs of position p with the positions from `first` on.
+    """Add the pairs of positions first to first + LANES - 1 with all above them.
 
     A pair's delta is divided by ``gap + slope * |score distance|``.  One division a
-    pair, and no branches: a pair that does not count has delta 0.  Returns the sum of
-    |lambda_ij|.
+    pair, and no branches.  Returns the sum of |lambda_ij|.
+
+    What the lanes get is added up on the stack: a loop that writes nowhere else is a
+    loop of vectors without further checks.  (And counters are unsigned: numba checks a
+    signed index for negatives, which a vector cannot.)
     """
-    grade, score, odd = grades[p], scores[p], odds[p]
-    pull, bend, strength = 0.0, 0.0, 0.0
-    for q in range(uint64(first), uint64(len(grades))):
-        above_is_better = grade > grades[q]
-        better = odd if above_is_better else odds[q]
-        worse = odds[q] if above_is_better else odd
-        distance = gap + slope * abs(score - scores[q])
-        inverse = 1.0 / ((odd + odds[q]) * distance)
-        force = delta[q] * worse * inverse if grade != grades[q] else 0.0
-        push = force if above_is_better else -force
-        curvature = force * (better * distance * inverse)
-        gradient[q] += push
-        hessian[q] += curvature
-        pull -= push
-        bend += curvature
-        strength += force
-    gradient[p] += pull
-    hessian[p] += bend
+    gradient, hessian = doubles(), doubles()
+    stop = min(first + LANES, n)
+    size = uint64((stop - first + BLOCK - 1) // BLOCK * BLOCK)
+    start = uint64(first)
+    for lane in range(size):
+        gradient[lane], hessian[lane] = 0.0, 0.0
+    strength = 0.0
+    for p in range(min(k, stop)):
+        below = uint64(max(p + 1 - first, 0))
+        block = below // uint64(BLOCK) * uint64(BLOCK)
+        if by_grade:
+            compare_grades(p, start + block, start + size, documents, table)
+        score, odds = documents[SCORE, p], documents[ODDS, p]
+        worth, weight = documents[WORTH, p], documents[WEIGHT, p]
+        upper = documents[UPPER, p]
+        pull, bend = 0.0, 0.0
+        for lane in range(block, size):
+            q = start + lane
+            is_better = worth > documents[WORTH, q]
+            better = odds if is_better else documents[ODDS, q]
+            worse = documents[ODDS, q] if is_better else odds
+            distance = gap + slope * abs(score - documents[SCORE, q])
+            inverse = 1.0 / ((odds + documents[ODDS, q]) * distance)
+            delta = (worth - documents[WORTH, q]) * (upper - documents[LOWER, q])
+            push = delta * weight * worse * inverse if lane >= below else 0.0
+            force = abs(push)
+            curvature = force * (better * distance * inverse)
+            gradient[lane] += push
+            hessian[lane] += curvature
+            pull += push
+            bend += curvature
+            strength += force
+        documents[GRADIENT, p] -= pull
+        documents[HESSIAN, p] += bend
+    for lane in range(size):
+        documents[GRADIENT, start + lane] += gradient[lane]
+        documents[HESSIAN, start + lane] += hessian[lane]
     return strength
 
 
-@kernel
-def push_below_far(
-    p: int,
-    grades: FloatArray,
-    scores: FloatArray,
+@subkernel
+def push_far(
+    n: int,
+    k: int,
+    documents: FloatArray,
     sigma: float,
-    delta: FloatArray,
     gap: float,
     slope: float,
-    gradient: FloatArray,
-    hessian: FloatArray,
+    by_grade: bool,
+    table: FloatArray,
 ) -> float:
-    """Do the same with an exponential per pair, for scores of any spread."""
+    """Do the same for a whole list of any spread, with an exponential per pair."""
     strength = 0.0
-    for q in range(p + 1, len(grades)):
-        if grades[p] == grades[q] or delta[q] == 0.0:
-            continue
-        sign = 1.0 if grades[p] > grades[q] else -1.0
-        apart = scores[p] - scores[q]
-        small = np.exp(-sigma * abs(apart))
-        high, low = 1.0 / (1.0 + small), small / (1.0 + small)
-        rho, other = (low, high) if sign * apart > 0 else (high, low)
-        force = delta[q] * rho / (gap + slope * abs(apart))
-        gradient[p] -= sign * force
-        gradient[q] += sign * force
-        hessian[p] += force * other
-        hessian[q] += force * other
-        strength += force
+    for p in range(min(k, n)):
+        if by_grade:
+            compare_grades(p, uint64(p), uint64(n), documents, table)
+        worth, weight = documents[WORTH, p], documents[WEIGHT, p]
+        for q in range(p + 1, n):
+            delta = (worth - documents[WORTH, q]) * weight
+            delta *= documents[UPPER, p] - documents[LOWER, q]
+            if delta == 0.0:
+                continue
+            apart = documents[SCORE, p] - documents[SCORE, q]
+            small = np.exp(-sigma * apart)
+            high, low = 1.0 / (1.0 + small), small / (1.0 + small)
+            rho, other = (low, high) if delta > 0 else (high, low)
+            push = delta * rho / (gap + slope * apart)
+            documents[GRADIENT, p] -= push
+            documents[GRADIENT, q] += push
+            documents[HESSIAN, p] += abs(push) * other
+            documents[HESSIAN, q] += abs(push) * other
+            strength += abs(push)
     return strength
 
 
-@kernel
-def swap_deltas(
-    p: int,
-    first: int,
-    worth: FloatArray,
-    upper: float,
-    lower: FloatArray,
-    factor: float,
-    delta: FloatArray,
+@subkernel
+def compare_grades(
+    p: int, first: int, stop: int, documents: FloatArray, table: FloatArray
 ) -> None:
-    """Write |Delta| of swapping position p with those from `first` on."""
-    for q in range(uint64(first), uint64(len(worth))):
-        delta[q] = abs(worth[p] - worth[q]) * abs(upper - lower[q]) * factor
+    """Let positions first to stop - 1 be worth 1 less or more than p, which has 0.
+
+    For what has no worth of its own: RankNet, whose every swap counts 1, and metrics
+    that say for each pair in a `table` what its swap counts.
+    """
+    grade = documents[GRADE, p]
+    for q in range(first, stop):
+        worse = -1.0 if documents[GRADE, q] < grade else 0.0
+        documents[WORTH, q] = 1.0 if documents[GRADE, q] > grade else worse
+    documents[WORTH, p] = 0.0
+    for q in range(first, min(stop, uint64(len(table)))):
+        documents[LOWER, q] = -table[p, q]
 
 
-@kernel
-def share_among_equals(
-    scores: FloatArray,
-    grades: FloatArray,
-    k: int,
-    gradient: FloatArray,
-    hessian: FloatArray,
-) -> None:
+@subkernel
+def share_among_equals(n: int, k: int, documents: FloatArray) -> None:
     """Give documents of equal score and grade their mean lambda.
 
     Nothing but the order of the rows decides which of them stands where; the mean is
     the expected lambda over their orders.  From position k on the list is not in order,
     but only the run that reaches over k can have unequal lambdas there.
     """
-    n, start = len(scores), 0
+    scores, grades = documents[SCORE], documents[GRADE]
+    gradient, hessian = documents[GRADIENT], documents[HESSIAN]
+    start = 0
     while start < min(k, n):
         s, g = scores[start], grades[start]
         stop = start + 1
         while stop < min(k, n) and scores[stop] == s and grades[stop] == g:
             stop += 1
         end = n if stop == k else stop
-        count, g_sum, h_sum = 0, 0.0, 0.0
-        for i in range(start, end):
-            if scores[i] == s and grades[i] == g:
-                count += 1
-                g_sum += gradient[i]
-                h_sum += hessian[i]
-        if count > 1:
+        n_equal = 0
+        for i in range(uint64(start), uint64(end)):
+            n_equal += (scores[i] == s) & (grades[i] == g)
+        if n_equal > 1:
+            g_sum, h_sum = 0.0, 0.0
             for i in range(start, end):
                 if scores[i] == s and grades[i] == g:
-                    gradient[i], hessian[i] = g_sum / count, h_sum / count
+                    g_sum += gradient[i]
+                    h_sum += hessian[i]
+            for i in range(start, end):
+                if scores[i] == s and grades[i] == g:
+                    gradient[i], hessian[i] = g_sum / n_equal, h_sum / n_equal
         start = stop

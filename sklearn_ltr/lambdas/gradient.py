@@ -8,145 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._compile import Team, kernel
-from sklearn_ltr.lambdas.force import (
-    APART,
-    WIDEST,
-    push_below,
-    push_below_far,
-    share_among_equals,
-    swap_deltas,
-)
+from sklearn_ltr._compile import Team
+from sklearn_ltr.lambdas.lists import push_queries, room_for
 from sklearn_ltr.metrics import Metric, rank_documents
 from sklearn_ltr.queries import Labels
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-LANES = 16  # documents of a block: vectors of 4 or 8, unrolled
 WORTH_SHARING = 200_000  # pairs, from which on threads are faster than one
+NO_TERMS = [[1.0], [0.0], [-1.0]]  # weight, upper and lower where every swap counts 1
 CHUNKS = 4  # portions of queries per thread, so that none waits long for another
-
-
-@kernel
-def padded(values: FloatArray, places: IntArray, size: int) -> FloatArray:
-    """Return ``values[places]`` with zeros behind, `size` in all."""
-    result = np.zeros(size)
-    for p in range(len(places)):
-        result[p] = values[places[p]]
-    return result
-
-
-@kernel
-def push_list(
-    n: int,
-    scores: FloatArray,
-    grades: FloatArray,
-    worth: FloatArray,
-    weight: FloatArray,
-    upper: FloatArray,
-    lower: FloatArray,
-    table: FloatArray,
-    k: int,
-    scale: float,
-    sigma: float,
-    distance_normalization: bool,
-    gradient: FloatArray,
-    hessian: FloatArray,
-) -> float:
-    """Add up the pairs of one ranked list; return the sum of |lambda_ij|.
-
-    Swap deltas come from the terms of a closed form, else from `table` (n, n), else
-    (both empty) they are 1: RankNet.  All but `table` are padded to whole blocks.
-    """
-    size = len(scores)
-    top, bottom = scores[0], scores[0]
-    for p in range(n):
-        top, bottom = max(top, scores[p]), min(bottom, scores[p])
-    near = sigma * (top - bottom) < WIDEST
-    gap, slope = 1.0, 0.0
-    if distance_normalization and top > bottom:
-        gap, slope = APART, sigma
-    odds, delta = np.ones(size), np.zeros(size)
-    for p in range(n):
-        odds[p] = np.exp(sigma * (scores[p] - top))
-        delta[p] = scale
-    strength = 0.0
-    for p in range(min(k, n)):
-        first = p // LANES * LANES
-        if len(worth) > 0:
-            swap_deltas(p, first, worth, upper[p], lower, weight[p] * scale, delta)
-        elif len(table) > 0:
-            for q in range(p + 1, n):
-                delta[q] = table[p, q] * scale
-        for q in range(first, p + 1):
-            delta[q] = 0.0  # these pairs have been counted
-        for q in range(n, size):
-            delta[q] = 0.0  # and these are none
-        if near:
-            strength += push_below(
-                p, first, grades, scores, odds, delta, gap, slope, gradient, hessian
-            )
-        else:
-            strength += push_below_far(
-                p, grades, scores, sigma, delta, gap, slope, gradient, hessian
-            )
-    return strength
-
-
-@kernel
-def push_queries(
-    scores: FloatArray,
-    grades: FloatArray,
-    order: IntArray,
-    offsets: IntArray,
-    first: int,
-    last: int,
-    worth: FloatArray,
-    weight: FloatArray,
-    upper: FloatArray,
-    lower: FloatArray,
-    table: FloatArray,
-    k: int,
-    scale: FloatArray,
-    query_weight: FloatArray,
-    sigma: float,
-    distance_normalization: bool,
-    query_normalization: bool,
-    gradient: FloatArray,
-    hessian: FloatArray,
-) -> None:
-    """Write the gradient and hessian of the documents of queries first..last - 1."""
-    for query in range(first, last):
-        lo, n = offsets[query], offsets[query + 1] - offsets[query]
-        ranked = order[lo : lo + n]
-        size = (n + LANES - 1) // LANES * LANES
-        s, g = padded(scores, ranked, size), padded(grades, ranked, size)
-        slope, bend = np.zeros(size), np.zeros(size)
-        n_terms, terms_size = (n, size) if len(worth) > 0 else (0, 0)
-        strength = push_list(
-            n,
-            s,
-            g,
-            padded(worth, ranked[:n_terms], terms_size),
-            weight[lo : lo + n],
-            upper[lo : lo + n],
-            padded(lower, np.arange(lo, lo + n_terms), terms_size),
-            table,
-            k,
-            scale[query],
-            sigma,
-            distance_normalization,
-            slope,
-            bend,
-        )
-        share_among_equals(s[:n], g[:n], k, slope, bend)
-        factor = query_weight[query] * sigma
-        if query_normalization and strength > 0:
-            factor *= np.log1p(2.0 * strength) / (2.0 * strength * np.log(2.0))
-        for p in range(n):
-            gradient[ranked[p]] = slope[p] * factor
-            hessian[ranked[p]] = bend[p] * factor * sigma
 
 
 def check_table(delta: Any, n: int, metric: Metric) -> FloatArray:
@@ -207,11 +79,11 @@ class LambdaGradient:
         self.bound = None if metric is None else metric.bind(grades, offsets, labels)
         self.closed_form = metric is not None and metric.closed_form
         self.scale = np.ones(n_queries)
-        self.worth, self.terms = np.empty(0), np.empty((3, 0))
+        self.worth = np.zeros(n_documents)
         self.k = int(np.diff(offsets).max())
         if self.bound is not None and self.closed_form:
             self.scale, self.k = self.bound.scale, self.bound.k
-            self.worth, self.terms = self.bound.worth, np.empty((3, n_documents))
+            self.worth = self.bound.worth
         self.query_weight = np.ones(n_queries) if query_weight is None else query_weight
         self.documents = np.arange(n_documents)
         self._allocate()
@@ -219,10 +91,13 @@ class LambdaGradient:
     def _allocate(self) -> None:
         """Make room for results, and know what each query costs."""
         n_documents, sizes = len(self.grades), np.diff(self.offsets)
+        longest = int(sizes.max())
+        self._rooms = [room_for(longest) for _ in range(self.team.n_threads)]
         self.order = np.empty(n_documents, dtype=np.int64)
         self.gradient, self.hessian = np.empty((2, n_documents))
-        if self.terms.size:
-            self.terms = np.empty((3, n_documents))
+        self.terms = np.empty((3, n_documents))
+        if not self.closed_form:
+            self.terms[:] = NO_TERMS
         pairs = sizes * (np.minimum(sizes, self.k) + 16.0)
         self._cost = np.concatenate(([0.0], np.cumsum(pairs)))
 
@@ -242,7 +117,10 @@ class LambdaGradient:
         other.scale = self.scale[queries]
         if self.bound is not None:
             other.bound = self.bound.in_order(queries, documents, other.offsets)
-            other.worth = other.bound.worth if self.closed_form else self.worth
+        if other.bound is not None and self.closed_form:
+            other.worth = other.bound.worth
+        else:
+            other.worth = np.zeros(len(documents))
         other._allocate()
         return other
 
@@ -268,7 +146,7 @@ class LambdaGradient:
                 self._rank(scores, start, stop)
                 if self.bound is not None:
                     self.bound.swap_terms(self.order, start, stop, *self.terms)
-                self._push(scores, start, stop, np.empty((0, 0)))
+                self._push(scores, start, stop, np.empty((0, 0)), thread)
 
         if len(bounds) > 2:
             self.team.run(work)
@@ -305,7 +183,12 @@ class LambdaGradient:
         )
 
     def _push(
-        self, scores: FloatArray, first: int, last: int, table: FloatArray
+        self,
+        scores: FloatArray,
+        first: int,
+        last: int,
+        table: FloatArray,
+        thread: int = 0,
     ) -> None:
         push_queries(
             scores,
@@ -315,9 +198,8 @@ class LambdaGradient:
             first,
             last,
             self.worth,
-            self.terms[0],
-            self.terms[1],
-            self.terms[2],
+            self.terms,
+            not self.closed_form,
             table,
             self.k,
             self.scale,
@@ -325,6 +207,7 @@ class LambdaGradient:
             self.sigma,
             self.distance_normalization,
             self.query_normalization,
+            *self._rooms[thread],
             self.gradient,
             self.hessian,
         )

@@ -6,9 +6,11 @@ order of the rows (up to documents equal in score and grade, which no measure ca
 apart), data sorted by grade leaks nothing, and a constant model earns its worst case.
 ``stable`` breaks ties by canonical order alone, as tools that sort stably do.
 
-Only the first ``k`` positions of a list are put in order.  A small k by insertion into
-the best k so far: most documents are compared once, with the k-th.  A larger one by
-merge sort, of the best k that a heap has found if the list is much longer.
+Only the first ``k`` positions of a list are put in order.  A few of many by insertion
+into the best k so far: most documents are compared once, with the k-th.  Otherwise in
+blocks: a document's position is the number of those that stand above it, and counting
+these takes more comparisons than sorting would, but whole vectors of them, and no
+branch.  Then blocks are merged in pairs, as far as position k.
 """
 
 from __future__ import annotations
@@ -16,16 +18,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._compile import kernel
+from sklearn_ltr._compile import LANES, int64, kernel, registers, subkernel, uint32
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-LONGEST_SELECTION = 64
-RUN = 8
 
-
-@kernel
+@subkernel
 def precedes(
     scores: FloatArray, grades: FloatArray, stable: bool, a: int, b: int
 ) -> bool:
@@ -70,127 +69,125 @@ def rank_documents(
     longest = 0
     for query in range(first, last):
         longest = max(longest, offsets[query + 1] - offsets[query])
-    buffer = np.empty(longest if k > LONGEST_SELECTION else 0, np.int64)
+    buffer = np.empty(longest + LANES, np.int64)
     for query in range(first, last):
-        ranked = order[offsets[query] : offsets[query + 1]]
-        n = len(ranked)
-        for i in range(n):
-            ranked[i] = offsets[query] + i
-        if min(k, n) <= LONGEST_SELECTION:
-            _insert(scores, grades, stable, ranked, min(k, n))
-        elif 2 * k < n:
-            _heap_select(scores, grades, stable, ranked, k)
-            _merge_sort(scores, grades, stable, ranked[:k], buffer)
-        else:
-            _merge_sort(scores, grades, stable, ranked, buffer)
+        start, stop = offsets[query], offsets[query + 1]
+        n = stop - start
+        few = min(k, n)
+        if few * few < n + 64:
+            _insert(scores, grades, stable, order, start, stop, few)
+            continue
+        for block in range(start, stop, LANES):
+            size = min(LANES, stop - block)
+            _count(scores, grades, stable, order, block, size, buffer)
+        width = int64(LANES)
+        while width < n:
+            for middle in range(start + width, stop, 2 * width):
+                _merge(scores, grades, stable, order, middle, width, stop, k, buffer)
+            width *= 2
 
 
-@kernel
+@subkernel
 def _insert(
-    scores: FloatArray, grades: FloatArray, stable: bool, ranked: IntArray, k: int
-) -> None:
-    """Keep the best k so far in order; whoever drops out takes the newcomer's place."""
-    for i in range(len(ranked)):
-        document = ranked[i]
-        hole = i
-        if i >= k:
-            if not precedes(scores, grades, stable, document, ranked[k - 1]):
-                continue
-            hole = k - 1
-            ranked[i] = ranked[hole]
-        while hole > 0 and precedes(scores, grades, stable, document, ranked[hole - 1]):
-            ranked[hole] = ranked[hole - 1]
-            hole -= 1
-        ranked[hole] = document
-
-
-@kernel
-def _heap_select(
-    scores: FloatArray, grades: FloatArray, stable: bool, ranked: IntArray, k: int
-) -> None:
-    """Bring the best k to the front: a heap with the last of them on top."""
-    heap = ranked[:k]
-    for top in range(k // 2 - 1, -1, -1):
-        _sift_down(scores, grades, stable, heap, top)
-    for i in range(k, len(ranked)):
-        if precedes(scores, grades, stable, ranked[i], heap[0]):
-            ranked[i], heap[0] = heap[0], ranked[i]
-            _sift_down(scores, grades, stable, heap, 0)
-
-
-@kernel
-def _sift_down(
-    scores: FloatArray, grades: FloatArray, stable: bool, heap: IntArray, top: int
-) -> None:
-    """Let ``heap[top]`` sink until both its children precede it."""
-    document = heap[top]
-    child = 2 * top + 1
-    while child < len(heap):
-        if child + 1 < len(heap) and precedes(
-            scores, grades, stable, heap[child], heap[child + 1]
-        ):
-            child += 1
-        if precedes(scores, grades, stable, heap[child], document):
-            break
-        heap[top] = heap[child]
-        top = child
-        child = 2 * top + 1
-    heap[top] = document
-
-
-@kernel
-def _merge_sort(
     scores: FloatArray,
     grades: FloatArray,
     stable: bool,
-    ranked: IntArray,
-    buffer: IntArray,
+    order: IntArray,
+    start: int,
+    stop: int,
+    k: int,
 ) -> None:
-    """Sort runs by insertion, then merge them in pairs, bottom up."""
-    n = len(ranked)
-    for start in range(0, n, RUN):
-        stop = min(start + RUN, n)
-        _insert(scores, grades, stable, ranked[start:stop], stop - start)
-    width = RUN
-    while width < n:
-        for start in range(0, n - width, 2 * width):
-            middle = start + width
-            stop = min(middle + width, n)
-            # nothing to merge when the runs are in order already
-            if precedes(scores, grades, stable, ranked[middle], ranked[middle - 1]):
-                _merge(scores, grades, stable, ranked[start:stop], width, buffer)
-        width *= 2
+    """Keep the best k so far in order; whoever drops out takes the newcomer's place."""
+    for document in range(start, stop):
+        hole = document
+        if document >= start + k:
+            if not precedes(scores, grades, stable, document, order[start + k - 1]):
+                order[document] = document
+                continue
+            hole = start + k - 1
+            order[document] = order[hole]
+        while hole > start and precedes(
+            scores, grades, stable, document, order[hole - 1]
+        ):
+            order[hole] = order[hole - 1]
+            hole -= 1
+        order[hole] = document
 
 
-@kernel
+@subkernel
+def _count(
+    scores: FloatArray,
+    grades: FloatArray,
+    stable: bool,
+    order: IntArray,
+    start: int,
+    n: int,
+    taken: IntArray,
+) -> None:
+    """Put up to LANES documents from `start` on in order.
+
+    A run of equal scores has as many above it as its first position says; within the
+    run a document goes above those before it that have a higher grade.
+    """
+    above = registers()
+    for i in range(LANES):
+        above[i] = uint32(0)
+    for j in range(n):
+        score = scores[start + j]
+        for i in range(LANES):
+            above[i] += uint32(score > scores[min(start + i, len(scores) - 1)])
+    for i in range(n):
+        taken[i] = 0
+    for i in range(n):
+        top = start + np.int64(above[i])
+        hole = top + taken[top - start]
+        taken[top - start] += 1
+        grade = grades[start + i]
+        while hole > top and not stable and grades[order[hole - 1]] > grade:
+            order[hole] = order[hole - 1]
+            hole -= 1
+        order[hole] = start + i
+
+
+@subkernel
 def _merge(
     scores: FloatArray,
     grades: FloatArray,
     stable: bool,
-    ranked: IntArray,
+    order: IntArray,
+    middle: int,
     width: int,
+    stop: int,
+    k: int,
     buffer: IntArray,
 ) -> None:
-    """Merge ``ranked[:width]`` with ``ranked[width:]``."""
-    for i in range(width):
-        buffer[i] = ranked[i]
-    left, right, hole, n = 0, width, 0, len(ranked)
-    # the hole never overtakes the right run, so it can be filled in place
-    while left < width and right < n:
-        a, b = buffer[left], ranked[right]
+    """Merge two neighbours of `width` documents, of which the first k are in order.
+
+    The best go to the front of the left one; what does not fit there goes right.
+    """
+    n = min(k, width)
+    m = min(n, stop - middle)
+    left, right = order[middle - width : middle - width + n], order[middle : middle + m]
+    if not precedes(scores, grades, stable, right[0], left[n - 1]):
+        return
+    for i in range(n):
+        buffer[i] = left[i]
+    a, b = 0, 0
+    while a < n:
         # arithmetic instead of a branch: which run is next is a coin toss
-        from_right = int(precedes(scores, grades, stable, b, a))
-        ranked[hole] = b if from_right else a
-        right += from_right
-        left += 1 - from_right
-        hole += 1
-    while left < width:
-        ranked[hole] = buffer[left]
-        left += 1
-        hole += 1
+        from_right = 0
+        if b < m:
+            from_right = int(precedes(scores, grades, stable, right[b], buffer[a]))
+        document = right[b] if from_right else buffer[a]
+        if a + b < n:
+            left[a + b] = document
+        else:
+            right[a + b - n] = document
+        b += from_right
+        a += 1 - from_right
 
 
-@kernel
+@subkernel
 def run_end(scores: FloatArray, ranked: IntArray, position: int, average: bool) -> int:
     """Where the run of equal scores that starts at ``position`` ends (exclusive).
 

@@ -35,7 +35,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._compile import kernel
+from sklearn_ltr._compile import kernel, subkernel
 from sklearn_ltr.metrics._closed_form import ClosedFormMetric
 from sklearn_ltr.metrics._gains import reciprocal_ranks
 from sklearn_ltr.metrics._ranked_list import run_end
@@ -79,7 +79,7 @@ def err_values(
         values[query] = total * scale[query]
 
 
-@kernel
+@subkernel
 def _mean_products(satisfies: FloatArray, run: IntArray, means: FloatArray) -> None:
     """means[i] = mean over draws of i of the run's documents of the product of T.
 

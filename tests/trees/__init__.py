@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._compile import INTERPRETED, Team
+from sklearn_ltr._compile import Team
 from sklearn_ltr.learners.trees.binning import BinMapper, BinnedTable
 from sklearn_ltr.learners.trees.growing import TreeGrower
 from sklearn_ltr.learners.trees.predicting import TreeEnsemble
@@ -39,13 +38,6 @@ class Grown:
     @property
     def leaves(self) -> NDArray[np.intp]:
         return np.flatnonzero(self.tree.feature < 0)
-
-
-def from_python(subkernel):
-    """Let Python call what otherwise only kernels call."""
-    if INTERPRETED:
-        return subkernel
-    return numba.njit(nogil=True)(lambda *arguments: subkernel(*arguments))
 
 
 def bins(

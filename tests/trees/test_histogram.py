@@ -15,7 +15,8 @@ from sklearn_ltr.learners.trees.histogram import (
     choose_packing,
     scale_to_fit,
 )
-from tests.trees import from_python, grow_on
+from tests import from_python
+from tests.trees import grow_on
 
 add_rows, clear = from_python(kernels.add_rows), from_python(kernels.clear)
 pack_rows, subtract = from_python(kernels.pack_rows), from_python(kernels.subtract)

@@ -11,7 +11,7 @@ from sklearn_ltr.learners.trees import state
 from sklearn_ltr.learners.trees.binning import MISSING, empty_table
 from sklearn_ltr.learners.trees.partition import SMALL
 from sklearn_ltr.learners.trees.state import new_workspace
-from tests.trees import from_python
+from tests import from_python
 
 partition = from_python(kernels.partition)
 new_leaves = from_python(state.new_leaves)

@@ -11,8 +11,9 @@ from sklearn_ltr.learners.trees import histogram, splitting
 from sklearn_ltr.learners.trees.binning import MISSING
 from sklearn_ltr.learners.trees.histogram import choose_packing
 from sklearn_ltr.learners.trees.splitting import SplitRule
+from tests import from_python
 from tests.oracles import trees as oracle
-from tests.trees import from_python, grow_on
+from tests.trees import grow_on
 
 pack_rows, side_score, best_cuts, new_cuts = map(
     from_python,
