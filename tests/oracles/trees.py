@@ -145,27 +145,3 @@ def route(X, row, tree) -> int:
         left = goes_left(X[row, cut.feature], cut)
         node = int(tree.left[node] if left else tree.right[node])
     return node
-
-
-def leaves_under(tree, node) -> list[int]:
-    """The leaves under a node, from left to right."""
-    if tree.feature[node] < 0:
-        return [node]
-    left, right = int(tree.left[node]), int(tree.right[node])
-    return leaves_under(tree, left) + leaves_under(tree, right)
-
-
-def leaf_by_bits(X, row, tree) -> int:
-    """Leaf of a row: the lowest bit that no node which sends it right strikes out."""
-    leaves = leaves_under(tree, 0)
-    bits = 2 ** len(leaves) - 1
-    for node in np.flatnonzero(tree.feature >= 0):
-        cut = Cut(
-            int(tree.feature[node]),
-            float(tree.threshold[node]),
-            bool(tree.missing_left[node]),
-        )
-        if not goes_left(X[row, cut.feature], cut):
-            for leaf in leaves_under(tree, int(tree.left[node])):
-                bits &= ~(1 << leaves.index(leaf))
-    return leaves[f"{bits:b}"[::-1].index("1")]

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._compile import Team, int64, kernel
+from sklearn_ltr._compile import ROWS, Team, int64, kernel
 from sklearn_ltr.learners.tables import Table, dense_rows
 from sklearn_ltr.learners.trees.binning import MISSING, BinMapper, BinnedTable
-from sklearn_ltr.learners.trees.quickscorer import TILE, QuickScorer, Trees
+from sklearn_ltr.learners.trees.scoring import Scorer, Trees
 from sklearn_ltr.learners.trees.state import GrownTree
 
 
@@ -155,26 +155,24 @@ class TreeEnsemble:
 
     def add_to(self, scores: NDArray[np.float64], X: Table, team: Team) -> None:
         """Add the trees, one after another, to the score of each row of X."""
-        n_rows, n_features = X.shape
         if len(self) == 0:
             return
-        scorer = self._scorer
-        starts = iter(range(0, n_rows, TILE))
+        n_rows, scorer = X.shape[0], self._scorer
+        starts = iter(range(0, n_rows, ROWS))
 
         def work(thread: int) -> None:
-            memory = scorer.memory(min(n_rows, TILE), n_features, X.dtype)
             for start in starts:
-                own = slice(start, start + TILE)
-                scorer.add_to(scores[own], dense_rows(X, own), memory)
+                own = slice(start, start + ROWS)
+                scorer.add_to(scores[own], dense_rows(X, own))
 
-        if n_rows > TILE:
+        if n_rows > ROWS:
             team.run(work)
         else:
             work(0)
 
     @cached_property
-    def _scorer(self) -> QuickScorer:
-        return QuickScorer(
+    def _scorer(self) -> Scorer:
+        return Scorer(
             Trees(
                 np.append(self.first_node, len(self.feature)),
                 self.feature,

@@ -1,0 +1,66 @@
+"""How kernels are compiled, and the threads that run them.  Nothing else knows.
+
+Kernels are module-level functions under :func:`kernel`: machine code made once for
+this CPU, cached on disk, run without the interpreter lock.  Threads are ordinary
+Python threads that live as long as one fit or one call, so a forked child, a joblib
+worker or a second Python thread finds no pool to break.  Inside one launch the
+threads of a :class:`Team` keep step through :func:`wait`, a barrier of two atomic
+counters that costs about a microsecond.
+
+With ``NUMBA_DISABLE_JIT=1`` the same functions run as plain Python, in one thread.
+"""
+
+from sklearn_ltr._compile.barrier import new_barrier, wait
+from sklearn_ltr._compile.intrinsics import (
+    LANES,
+    doubles,
+    prefetch_row,
+    registers,
+    two_to_the,
+)
+from sklearn_ltr._compile.kernels import (
+    INTERPRETED,
+    int64,
+    kernel,
+    subkernel,
+    subkernel_in_order,
+    uint32,
+    uint64,
+)
+from sklearn_ltr._compile.threads import Team, effective_threads, one_blas_thread
+from sklearn_ltr._compile.words import (
+    ROWS,
+    WORD_LANES,
+    answer_missing_left,
+    answer_missing_right,
+    choose_word,
+    join_bits,
+    place,
+)
+
+__all__ = [
+    "INTERPRETED",
+    "LANES",
+    "ROWS",
+    "WORD_LANES",
+    "Team",
+    "answer_missing_left",
+    "answer_missing_right",
+    "choose_word",
+    "doubles",
+    "effective_threads",
+    "int64",
+    "join_bits",
+    "kernel",
+    "new_barrier",
+    "one_blas_thread",
+    "place",
+    "prefetch_row",
+    "registers",
+    "subkernel",
+    "subkernel_in_order",
+    "two_to_the",
+    "uint32",
+    "uint64",
+    "wait",
+]

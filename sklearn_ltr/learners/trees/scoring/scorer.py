@@ -1,0 +1,196 @@
+"""Scores of many rows from circuits: every instruction works on one bit of 512 rows.
+
+A block of 512 rows answers all questions, a word of 512 bits for each.  Then, tree by
+tree, words are chosen between words until those of the leaf's number are there; the
+numbers are joined, one byte for each row; and each row's leaf adds its value to the
+row's score.
+
+Between rows and bits stand two transpositions.  The values of a column are put in the
+order in which their bits will stand in a word; and 8 words, each of the same bit of all
+rows, become bytes, each of all bits of a row, by swapping blocks of 1, 2 and 4 bits:
+Warren, Hacker's Delight, 2nd ed., section 7-3.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_ltr._compile import (
+    ROWS,
+    WORD_LANES,
+    answer_missing_left,
+    answer_missing_right,
+    choose_word,
+    join_bits,
+    kernel,
+    subkernel,
+    subkernel_in_order,
+)
+from sklearn_ltr.learners.trees.scoring.circuits import GROUP, Circuits, circuits_of
+from sklearn_ltr.learners.trees.scoring.numbering import FIRST_ANSWER, ONE, ZERO
+from sklearn_ltr.learners.trees.scoring.questions import Questions, Trees, questions_of
+
+ALL = np.uint32(2**32 - 1)
+LINE = 64  # bytes of a cache line
+
+
+class Memory(NamedTuple):
+    """What one thread writes on."""
+
+    columns: NDArray[np.floating]  # (n_columns, ROWS): those asked about, by place
+    words: NDArray[np.uint32]  # constants, answers, and what is chosen between them
+    leaves: NDArray[np.uint8]  # (GROUP, ROWS): their numbers
+
+
+class Scorer:
+    """Trees, made ready once to score many rows.
+
+    Parameters
+    ----------
+    trees : Trees
+        Their nodes; a child comes after its parent.
+    """
+
+    def __init__(self, trees: Trees) -> None:
+        self._questions = questions_of(trees)
+        self._circuits, self._n_words = circuits_of(trees, self._questions)
+        threshold = self._questions.threshold
+        self._threshold: dict[Any, NDArray[Any]] = {
+            np.dtype(np.float64): threshold,
+            np.dtype(np.float32): rounded_down(threshold),
+        }
+        # what no thread writes on
+        self._spare: dict[Any, list[Memory]] = {kind: [] for kind in self._threshold}
+
+    def add_to(self, scores: NDArray[np.float64], X: NDArray[np.floating]) -> None:
+        """Add the trees, one after another, to the scores of at most 512 rows."""
+        rows = np.array(X, order="C")  # from memory in order, as the kernel does not
+        threshold, spare = self._threshold[X.dtype], self._spare[X.dtype]
+        try:
+            memory = spare.pop()
+        except IndexError:
+            memory = self._memory(X.dtype)
+        add_trees(rows, self._questions, threshold, self._circuits, memory, scores)
+        spare.append(memory)
+
+    def _memory(self, dtype: Any) -> Memory:
+        words = aligned((self._n_words, WORD_LANES), np.uint32)
+        words[ZERO], words[ONE] = 0, ALL
+        return Memory(
+            aligned((len(self._questions.feature), ROWS), dtype),
+            words.ravel(),
+            aligned((GROUP, ROWS), np.uint8),
+        )
+
+
+def rounded_down(threshold: NDArray[np.float64]) -> NDArray[np.float32]:
+    """Return the largest float32 t' <= t: x <= t' just where x <= t, x a float32."""
+    with np.errstate(over="ignore"):
+        nearest = threshold.astype(np.float32)
+        below = np.nextafter(nearest, np.float32(-np.inf))
+    return np.where(nearest > threshold, below, nearest)
+
+
+def aligned(shape: tuple[int, int], dtype: Any) -> NDArray[Any]:
+    """Return an array, not filled, that begins with a cache line."""
+    n_bytes = shape[0] * shape[1] * np.dtype(dtype).itemsize
+    memory = np.empty(n_bytes + LINE, dtype=np.uint8)
+    start = -memory.ctypes.data % LINE
+    cells: NDArray[Any] = memory[start : start + n_bytes].view(dtype)
+    return cells.reshape(shape)
+
+
+@subkernel
+def turn(
+    rows: NDArray[np.floating], feature: NDArray[np.int64], columns: NDArray[Any]
+) -> None:
+    """Write some columns of up to 512 rows, each value to its row's place."""
+    for first in range(0, len(rows), 64):
+        part = rows[first : first + 64]
+        for number in range(len(feature)):
+            j, column = feature[number], columns[number, first // 64 * WORD_LANES :]
+            if len(part) == 64:
+                for lane in range(WORD_LANES):
+                    for byte in range(4):
+                        column[8 * WORD_LANES * byte + lane] = part[4 * lane + byte, j]
+            else:
+                for i in range(len(part)):
+                    column[8 * WORD_LANES * (i % 4) + i // 4] = part[i, j]
+
+
+@subkernel
+def ask(
+    questions: Questions,
+    threshold: NDArray[np.floating],
+    columns: NDArray[np.floating],
+    n_rows: int,
+    words: NDArray[np.uint32],
+) -> None:
+    """Write the answers of the first `n_rows` rows: 1, where a row goes right."""
+    n_parts = (n_rows + 63) // 64
+    for number in range(len(questions.feature)):
+        column = columns[number]
+        first, middle = questions.first[number], questions.middle[number]
+        for q in range(first, middle):
+            word = WORD_LANES * (FIRST_ANSWER + q)
+            answer_missing_left(column, n_parts, threshold[q], words, word)
+        for q in range(middle, questions.first[number + 1]):
+            word = WORD_LANES * (FIRST_ANSWER + q)
+            answer_missing_right(column, n_parts, threshold[q], words, word)
+
+
+@subkernel_in_order
+def add_values(
+    value: NDArray[np.float64],
+    leaves: NDArray[np.uint8],
+    scores: NDArray[np.float64],
+) -> None:
+    """Add to each score the values of its leaves in four pieces, one after another."""
+    for i in range(len(scores)):
+        score = scores[i]
+        score += value[0, leaves[0, i]]
+        score += value[1, leaves[1, i]]
+        score += value[2, leaves[2, i]]
+        score += value[3, leaves[3, i]]
+        scores[i] = score
+
+
+@kernel
+def add_trees(
+    rows: NDArray[np.floating],
+    questions: Questions,
+    threshold: NDArray[np.floating],
+    circuits: Circuits,
+    memory: Memory,
+    scores: NDArray[np.float64],
+) -> None:
+    """Add the value of its leaf in every tree to the score of each row, in tree order.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_rows, n_features), float32 or float64
+        At most 512.
+    questions : Questions
+    threshold : ndarray of shape (n_questions,), of the dtype of the rows
+        ``x <= threshold`` goes left.
+    circuits : Circuits
+    memory : Memory
+    scores : ndarray of shape (n_rows,), float64
+        Changed in place.
+    """
+    words, leaves = memory.words, memory.leaves
+    turn(rows, questions.feature, memory.columns)
+    ask(questions, threshold, memory.columns, len(scores), words)
+    first, result = circuits.first_choice, circuits.first_result
+    bit, value = circuits.bit, circuits.value
+    for group in range(len(first) - 1):
+        choice, word = circuits.choice[first[group] : first[group + 1]], result[group]
+        for n in range(len(choice)):
+            choose_word(words, choice[n, 0], choice[n, 1], choice[n, 2], word)
+            word += WORD_LANES
+        for i in range(GROUP):
+            join_bits(words, bit[GROUP * group + i], leaves[i])
+        add_values(value[GROUP * group :], leaves, scores)

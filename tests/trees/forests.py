@@ -1,0 +1,68 @@
+"""Trees that ask at random, of any shape, and rows that lie where they ask."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sklearn_ltr.learners.trees.predicting import TreeEnsemble
+from sklearn_ltr.learners.trees.scoring import Trees
+from tests.oracles import trees as oracle
+
+NAN, INF = float("nan"), float("inf")
+N_FEATURES = 5
+VALUES = [-INF, -3e38, -1.0, -0.0, 0.0, 1e-45, 0.1, 1.0, 1.0000001, 3e38, INF]
+SHAPES = ["any", "left", "right"]
+
+
+def grow(n_leaves, shape, rng) -> TreeEnsemble:
+    """One tree that asks at random: bushy, or a chain to one side."""
+    size = 2 * n_leaves - 1
+    left, right = np.full((2, size), -1, dtype=np.int32)
+    leaves = [0]
+    for new in range(1, size, 2):
+        chosen = {"any": rng.integers(len(leaves)), "left": 0, "right": -1}[shape]
+        node = leaves.pop(chosen)
+        left[node], right[node] = new, new + 1
+        leaves = [new, *leaves] if shape == "left" else [*leaves, new]
+        leaves = [*leaves, new + 1]
+    inner = left >= 0
+    threshold = np.where(
+        rng.uniform(size=size) < 0.5, rng.normal(size=size), rng.choice(VALUES, size)
+    )
+    return TreeEnsemble(
+        first_node=np.zeros(1, dtype=np.int64),
+        feature=np.where(inner, rng.integers(N_FEATURES, size=size), -1).astype("i4"),
+        threshold=threshold,
+        missing_left=rng.uniform(size=size) < 0.5,
+        left=left,
+        right=right,
+        value=np.where(inner, 0.0, rng.normal(size=size)),
+        gain=np.zeros(size),
+        n_rows=np.zeros(size, dtype=np.int64),
+    )
+
+
+def table(n_rows, dtype, rng) -> np.ndarray:
+    """Values that lie on thresholds, beside them, and nowhere."""
+    values = [x for x in VALUES if np.isfinite(x)] + [NAN]
+    X = np.where(
+        rng.uniform(size=(n_rows, N_FEATURES)) < 0.5,
+        rng.normal(size=(n_rows, N_FEATURES)),
+        rng.choice(values, (n_rows, N_FEATURES)),
+    )
+    return X.astype(dtype)
+
+
+def by_walking(ensemble, X) -> np.ndarray:
+    scores = np.zeros(len(X))
+    X = X.astype(np.float64)  # numpy would round a Python float to single precision
+    for tree in range(len(ensemble)):
+        part = ensemble.part(tree, tree + 1)
+        for row in range(len(X)):
+            scores[row] += part.value[oracle.route(X, row, part)]
+    return scores
+
+
+def nodes_of(ensemble) -> Trees:
+    ends = np.append(ensemble.first_node, len(ensemble.feature))
+    return Trees(ends, *(getattr(ensemble, name) for name in Trees._fields[1:]))

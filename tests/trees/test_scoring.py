@@ -1,0 +1,255 @@
+"""Scores by circuits are the scores of walks from the root to a leaf, bit for bit."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sklearn_ltr._compile import (
+    INTERPRETED,
+    ROWS,
+    WORD_LANES,
+    Team,
+    answer_missing_left,
+    answer_missing_right,
+    choose_word,
+    join_bits,
+    kernel,
+    place,
+)
+from sklearn_ltr.learners.trees.predicting import TreeEnsemble
+from sklearn_ltr.learners.trees.scoring.numbering import NOTHING
+from sklearn_ltr.learners.trees.scoring.scorer import (
+    Scorer,
+    add_values,
+    aligned,
+    rounded_down,
+    turn,
+)
+from tests.trees import ALONE
+from tests.trees.forests import INF, NAN, SHAPES, VALUES, by_walking, grow, table
+
+
+@kernel
+def answers_missing_left(column, n_parts, threshold, words):
+    answer_missing_left(column, n_parts, threshold, words, WORD_LANES)
+
+
+@kernel
+def answers_missing_right(column, n_parts, threshold, words):
+    answer_missing_right(column, n_parts, threshold, words, WORD_LANES)
+
+
+@kernel
+def chosen(words, answer, zero, one, result):
+    choose_word(words, answer, zero, one, result)
+
+
+@kernel
+def joined(words, bits, numbers):
+    join_bits(words, bits, numbers)
+
+
+@kernel
+def turned(rows, feature, columns):
+    turn(rows, feature, columns)
+
+
+@kernel
+def added(value, leaves, scores):
+    add_values(value, leaves, scores)
+
+
+# --- scores ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("n_leaves", [1, 2, 3, 31, 64, 255, 256, 257, 700])
+def test_scores_are_those_of_walks(n_leaves, shape, dtype):
+    rng = np.random.default_rng(n_leaves)
+    ensemble = grow(n_leaves, shape, rng)
+    for size in (3, n_leaves, 1):
+        ensemble += grow(size, shape, rng)
+    X = table(40, dtype, rng)
+    scores = ensemble.predict(X, ALONE)
+    assert scores.tobytes() == by_walking(ensemble, X).tobytes()
+
+
+@settings(max_examples=40)
+@given(
+    sizes=st.lists(st.integers(1, 100), min_size=1, max_size=6),
+    shape=st.sampled_from(SHAPES),
+    dtype=st.sampled_from([np.float32, np.float64]),
+    seed=st.integers(0, 10_000),
+)
+def test_scores_are_those_of_walks_whatever_the_trees(sizes, shape, dtype, seed):
+    rng = np.random.default_rng(seed)
+    ensemble = TreeEnsemble.empty()
+    for size in sizes:
+        ensemble += grow(size, shape, rng)
+    X = table(10, dtype, rng)
+    assert ensemble.predict(X, ALONE).tolist() == by_walking(ensemble, X).tolist()
+
+
+@pytest.mark.parametrize("n_rows", [1, 63, 65, ROWS - 1, ROWS + 1, 2 * ROWS + 100])
+def test_a_row_scores_the_same_in_any_company(n_rows):
+    rng = np.random.default_rng(n_rows)
+    ensemble = grow(100, "any", rng) + grow(20, "any", rng)
+    X = table(n_rows, np.float32, rng)
+    some = rng.integers(n_rows, size=20)
+    alone = [ensemble.predict(X[[row]], ALONE)[0] for row in some]
+    for n_threads in (1,) if INTERPRETED else (1, 3):
+        with Team(n_threads) as team:
+            assert ensemble.predict(X, team)[some].tolist() == alone
+
+
+def test_scores_begin_with_the_base_and_keep_the_order_of_the_trees():
+    rng = np.random.default_rng(0)
+    ensemble = grow(60, "any", rng) + grow(60, "any", rng) + grow(2, "any", rng)
+    X = table(30, np.float32, rng)
+    base = rng.normal(scale=1e3, size=30)
+    expected = base.copy()
+    for tree in range(3):
+        expected += by_walking(ensemble.part(tree, tree + 1), X)
+    assert ensemble.predict(X, ALONE, base).tolist() == expected.tolist()
+
+
+def test_what_adds_nothing_leaves_a_zero_its_sign():
+    for x in (0.0, -0.0, 1.5, INF):
+        assert np.float64(x + NOTHING).tobytes() == np.float64(x).tobytes()
+
+
+def test_what_was_prepared_is_no_part_of_the_state():
+    rng = np.random.default_rng(0)
+    ensemble = grow(40, "any", rng)
+    before = pickle.dumps(ensemble)
+    scores = ensemble.predict(table(9, np.float64, rng), ALONE)
+    assert pickle.dumps(ensemble) == before
+    again = pickle.loads(before)
+    assert vars(again).keys() == set(ensemble.__dataclass_fields__)
+    X = table(9, np.float64, np.random.default_rng(1))
+    assert again.predict(X, ALONE).tolist() == ensemble.predict(X, ALONE).tolist()
+    assert len(scores) == 9
+
+
+def test_trees_are_prepared_once(monkeypatch):
+    rng = np.random.default_rng(0)
+    ensemble, X = grow(5, "any", rng), table(3, np.float64, rng)
+    expected = ensemble.predict(X, ALONE).tolist()
+    monkeypatch.setattr(Scorer, "__init__", None)
+    assert ensemble.predict(X, ALONE).tolist() == expected
+
+
+# --- numbers ----------------------------------------------------------------------
+
+
+@given(
+    t=st.one_of(st.floats(allow_nan=False), st.sampled_from(VALUES)),
+    x=st.floats(allow_nan=False, width=32),
+)
+def test_a_threshold_rounded_down_divides_single_precision_alike(t, x):
+    (rounded,) = rounded_down(np.array([t]))
+    assert rounded.dtype == np.float32
+    with np.errstate(over="ignore"):
+        down, up = np.nextafter(rounded, [-INF, INF], dtype=np.float32)
+    for single in (np.float32(x), rounded, down, up):
+        assert (single <= rounded) == (float(single) <= t)
+
+
+def test_memory_begins_with_a_cache_line():
+    for dtype in (np.float32, np.float64, np.uint32):
+        cells = aligned((3, 64), dtype)
+        assert (cells.shape, cells.dtype) == ((3, 64), dtype)
+        assert cells.ctypes.data % 64 == 0
+        assert cells.flags.c_contiguous and cells.flags.writeable
+
+
+# --- words of 512 bits --------------------------------------------------------------
+
+
+def bits_of(word) -> list[int]:
+    """One bit for each of 512 rows."""
+    return [
+        int(word[place(row) % WORD_LANES]) >> (place(row) // WORD_LANES) & 1
+        for row in range(ROWS)
+    ]
+
+
+def random_words(n, rng) -> np.ndarray:
+    return rng.integers(2**32, size=n * WORD_LANES, dtype=np.uint32)
+
+
+def test_every_row_has_its_own_place():
+    assert sorted(place(row) for row in range(ROWS)) == list(range(ROWS))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n_rows", [1, 2, 63, 64, 65, 500, ROWS])
+def test_columns_are_turned_with_each_row_at_its_place(n_rows, dtype):
+    rows = np.random.default_rng(0).normal(size=(n_rows, 7)).astype(dtype)
+    feature = np.array([0, 3, 6])
+    columns = np.full((3, ROWS), NAN, dtype=dtype)
+    turned(rows, feature, columns)
+    for row in range(n_rows):
+        assert columns[:, place(row)].tolist() == rows[row, feature].tolist()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n_parts", [1, 2, 5, 8])
+def test_a_row_answers_whether_it_goes_right(n_parts, dtype):
+    rng = np.random.default_rng(n_parts)
+    by_row = rng.choice([*VALUES, NAN], ROWS).astype(dtype)
+    column = np.empty_like(by_row)
+    column[[place(row) for row in range(ROWS)]] = by_row
+    for threshold in np.array(VALUES, dtype=dtype):
+        for answers, of_nan in (
+            (answers_missing_left, 0),
+            (answers_missing_right, 1),
+        ):
+            words = random_words(3, rng)
+            before = words.copy()
+            answers(column, n_parts, threshold, words)
+            expected = [of_nan if x != x else int(x > threshold) for x in by_row]
+            some = slice(64 * n_parts)
+            assert bits_of(words[WORD_LANES : 2 * WORD_LANES])[some] == expected[some]
+            others = np.r_[:WORD_LANES, 2 * WORD_LANES : 3 * WORD_LANES]
+            assert words[others].tolist() == before[others].tolist()
+
+
+def test_bits_are_chosen_one_by_one():
+    words = random_words(5, np.random.default_rng(0))
+    before = words.copy()
+    chosen(words, 3 * WORD_LANES, WORD_LANES, 0, 2 * WORD_LANES)
+    one, zero, _, answer, _ = (bits_of(word) for word in before.reshape(5, WORD_LANES))
+    expected = [o if a else z for a, z, o in zip(answer, zero, one, strict=True)]
+    assert bits_of(words[2 * WORD_LANES : 3 * WORD_LANES]) == expected
+    before[2 * WORD_LANES : 3 * WORD_LANES] = words[2 * WORD_LANES : 3 * WORD_LANES]
+    assert words.tolist() == before.tolist()
+
+
+def test_bits_are_joined_to_one_number_for_each_row():
+    rng = np.random.default_rng(0)
+    words = random_words(20, rng)
+    bits = (WORD_LANES * rng.permutation(20)[:8]).astype(np.uint32)
+    numbers = np.zeros(ROWS, dtype=np.uint8)
+    joined(words, bits, numbers)
+    planes = [bits_of(words[first : first + WORD_LANES]) for first in bits]
+    for row, number in enumerate(numbers.tolist()):
+        assert number == sum(plane[row] << k for k, plane in enumerate(planes))
+
+
+def test_values_are_added_one_after_another():
+    value = np.array([[1e16, 0.1], [1.0, -1e16], [-1e16, 0.3], [1.0, 3.0]])
+    leaves = np.random.default_rng(0).integers(2, size=(4, ROWS), dtype=np.uint8)
+    scores = np.linspace(-1, 1, ROWS)
+    expected = scores.tolist()
+    added(value, leaves, scores)
+    for row in range(ROWS):
+        for tree in range(4):
+            expected[row] += value[tree, leaves[tree, row]]
+    assert scores.tolist() == expected
