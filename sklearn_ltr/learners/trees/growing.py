@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._compile import Team, int64, kernel, subkernel, wait
+from sklearn_ltr._compile import Team, int64, kernel, subkernel, uint64, wait
 from sklearn_ltr.learners.trees.binning import BinnedTable, with_columns
 from sklearn_ltr.learners.trees.histogram import (
     Packing,
@@ -28,7 +28,7 @@ from sklearn_ltr.learners.trees.histogram import (
     pack_rows,
     scale_to_fit,
 )
-from sklearn_ltr.learners.trees.partition import gather, partition, share
+from sklearn_ltr.learners.trees.partition import partition, share
 from sklearn_ltr.learners.trees.search import count_left, find_cuts, settle
 from sklearn_ltr.learners.trees.splitting import SplitRule
 from sklearn_ltr.learners.trees.state import (
@@ -211,7 +211,7 @@ def grow(
         tree.value[node] = value
         tree.n_rows[node] = stop - start
         for row in rows:
-            fitted[row] = value
+            fitted[uint64(row)] = value
 
 
 @subkernel
@@ -230,32 +230,26 @@ def pack_together(
     Returns the packing that fits and the sum of all words.
     """
     first, last = share(thread, n_threads, int64(0), n_rows)
-    rows = work.rows[0, first:last]
+    rows, words = work.rows[0, first:last], work.leaf_words[first:last]
     hessian_capacity = 1 << packing.hessian_bits
     gradient_capacity = 1 << (63 - packing.hessian_bits - packing.count_bits)
     while True:
-        g, h, words = pack_rows(
-            gradient,
-            hessian,
-            rows,
-            packing,
-            shift,
-            work.words,
-        )
-        if n_rows < len(work.words):
-            gather(work.words, rows, work.leaf_words[first:last])
-        work.sums[thread, 0], work.sums[thread, 1], work.sums[thread, 2] = g, h, words
+        g, h, total = pack_rows(gradient, hessian, rows, packing, shift, words)
+        work.sums[thread, 0], work.sums[thread, 1], work.sums[thread, 2] = g, h, total
         wait(work.barrier, n_threads)
-        g, h, words = sum_over_threads(work.sums)
+        g, h, total = sum_over_threads(work.sums)
         wait(work.barrier, n_threads)
         if g < gradient_capacity and h < hessian_capacity:
-            return packing, words
+            break
         packing = Packing(
             packing.gradient_scale / 2,
             packing.hessian_scale / 2,
             packing.hessian_bits,
             packing.count_bits,
         )
+    for i in range(uint64(len(rows))):
+        work.words[uint64(rows[i])] = words[i]
+    return packing, total
 
 
 @subkernel
@@ -296,8 +290,8 @@ def newton_step(
     """
     g, h = int64(0), int64(0)
     for row in rows:
-        g += int64(np.rint(gradient[row] * exact.gradient))
-        h += int64(np.rint(hessian[row] * exact.hessian))
+        g += int64(np.rint(gradient[uint64(row)] * exact.gradient))
+        h += int64(np.rint(hessian[uint64(row)] * exact.hessian))
     if g == 0 or h == 0:
         return 0.0
     return -(g / exact.gradient) / (h / exact.hessian + l2)

@@ -43,7 +43,7 @@ def absolute_sum(values: NDArray[np.float64], rows: NDArray[np.int32]) -> float:
     """Sum ``|values[rows]|``, always in the same order."""
     total = 0.0
     for row in rows:
-        total += abs(values[row])
+        total += abs(values[uint64(row)])
     return total
 
 
@@ -81,18 +81,18 @@ def pack_rows(
     shift: int,
     words: NDArray[np.int64],
 ) -> tuple[int, int, int]:
-    """Write ``words[row]`` for each of `rows`; `shift` turns the sequence by the tree.
+    """Write the word of each row; `shift` turns the sequence from tree to tree.
 
     Returns the sums of |g|, of h and of the words.
     """
     total_gradient, total_hessian, total = int64(0), int64(0), int64(0)
-    for a_row in rows:
-        row = int64(a_row)
-        u = float(((row + shift) * GOLDEN) & 0xFFFFFFFF) / 4294967296.0
+    for i in range(uint64(len(rows))):
+        row = uint64(rows[i])
+        u = float(((int64(row) + shift) * GOLDEN) & 0xFFFFFFFF) / 4294967296.0
         g = int64(np.floor(gradient[row] * packing.gradient_scale + u))
         h = int64(np.floor(hessian[row] * packing.hessian_scale + u))
         word = (((g << packing.hessian_bits) + h) << packing.count_bits) + 1
-        words[row] = word
+        words[i] = word
         total_gradient += abs(g)
         total_hessian += h
         total += word

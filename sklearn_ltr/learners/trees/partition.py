@@ -12,7 +12,7 @@ from sklearn_ltr._compile import int64, prefetch_row, subkernel, uint64, wait
 from sklearn_ltr.learners.trees.binning import MISSING, BinnedTable
 from sklearn_ltr.learners.trees.state import Leaves, Workspace, is_small
 
-SMALL = 2048  # rows that one thread moves faster than two
+SMALL = 512  # rows that one thread moves faster than two
 LOOK_AHEAD = 128  # rows between a prefetch and its use, which takes a nanosecond
 
 
@@ -97,12 +97,12 @@ def partition(
         work.rows[side, first:last],
         work.goes_left[first:last],
     )
-    work.sums[thread, 3] = own_left
-    left = int64(0)
-    if together:
+    # the first thread's begin where the left side does, the last one's end with it
+    left = int64(0) if thread == 0 else n_left - own_left
+    if together and n_threads > 2:
+        work.sums[thread, 3] = own_left
         wait(work.barrier, n_threads)
-        for before in range(thread):
-            left += work.sums[before, 3]
+        left = work.sums[:thread, 3].sum()
     right = (first - start) - left  # rows before these that go right
     to_rows = work.rows[1 - side, start:stop]
     move_rows(

@@ -44,7 +44,7 @@ def find_cuts(
         work.candidates.gain[thread, which] = 0.0
     n_rows = leaves.stop[small] - leaves.start[small]
     rows = work.rows[leaves.side[small], leaves.start[small] : leaves.stop[small]]
-    words = work.leaf_words[:n_rows] if n_rows < len(work.words) else work.words
+    words = work.leaf_words[:n_rows]
     for block in range(thread, len(table.codes), n_threads):
         if table.n_columns[block] == 0:
             continue
