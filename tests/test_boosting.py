@@ -39,14 +39,13 @@ def run(
     n_threads=1,
 ):
     """Trees, their bins and the scores they leave behind."""
-    mapper, codes = bins(X, 32)
+    mapper, table = bins(X, 32)
     scores = np.zeros(len(X)) if scores is None else scores
     every = np.arange(len(X), dtype=np.int32)
     with Team(n_threads) as team:
         trees = list(
             how.trees(
-                codes,
-                mapper.n_bins,
+                table,
                 derivatives,
                 rows_of_tree or (lambda number: every),
                 scores,

@@ -28,7 +28,7 @@ def kernel(function: F) -> F:
 
 
 def subkernel(function: F) -> F:
-    """Compile a function that only kernels call.
+    """Compile a function that only kernels call: from Python, a call would crash.
 
     (What lets Python call it would be a fifth of the time that a first fit compiles.)
     """
