@@ -15,11 +15,13 @@ from __future__ import annotations
 
 import argparse
 import time
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 import sklearn
+from measuring import in_turns
 from quality import Part, has_relevant, load
 from scipy.stats import sem
 from sklearn.base import clone
@@ -63,12 +65,10 @@ def seconds_of_sweep(n: int, metric: str, repetitions: int) -> tuple[float, int]
     groups = np.arange(n) // N_DOCUMENTS
     common = y + rng.normal(0, 2, n)
     one, other = common + rng.normal(0, 1, (2, n))
-    seconds = []
-    for _ in range(repetitions):
-        start = time.perf_counter()
-        curve = best_blend(one, other, y, groups=groups, metric=metric)
-        seconds.append(time.perf_counter() - start)
-    return float(np.median(seconds)), len(curve.change_points)
+    sweep = partial(best_blend, one, other, y, groups=groups, metric=metric)
+    runs = [*in_turns({n: sweep}, repetitions)]
+    seconds = [elapsed for _, elapsed, _ in runs]
+    return float(np.median(seconds)), len(runs[-1][2].change_points)
 
 
 def print_seconds(repetitions: int) -> None:

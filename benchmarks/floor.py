@@ -58,7 +58,7 @@ def add_in_order(codes, words, histogram) -> None:
 
 
 @kernel
-def add_gathered(codes, rows, words, histogram, n_columns) -> None:
+def add_gathered(codes, rows, words, histogram) -> None:
     flat = histogram.ravel()
     for i in range(uint64(len(rows))):
         row, word = uint64(rows[i]), words[i]
@@ -67,8 +67,8 @@ def add_gathered(codes, rows, words, histogram, n_columns) -> None:
 
 
 @kernel
-def add_prefetched(codes, rows, words, histogram, n_columns) -> None:
-    add_rows(codes, rows, words, histogram, n_columns)
+def add_prefetched(codes, rows, words, histogram) -> None:
+    add_rows(codes, rows, words, histogram, BLOCK)
 
 
 class Speed(NamedTuple):
@@ -92,9 +92,7 @@ def measure_speed(n_rows: int, repetitions: int) -> Speed:
     for density, loop in product(DENSITIES, (add_gathered, add_prefetched)):
         rows = np.flatnonzero(rng.random(n_rows) < 1 / density).astype(np.int32)
         calls["read", density, loop] = partial(add_up, much)
-        calls[density, loop] = partial(
-            loop, codes, rows, words[: len(rows)], histogram, BLOCK
-        )
+        calls[density, loop] = partial(loop, codes, rows, words[: len(rows)], histogram)
     take_turns(calls, 1)  # compiles
     quickest = {what: min(s) for what, s in take_turns(calls, repetitions).items()}
 

@@ -12,10 +12,10 @@ nothing but divide, once for every pair that counts: of two grades, one in the t
 from __future__ import annotations
 
 import argparse
-import time
-from collections.abc import Callable
+from functools import partial
 
 import numpy as np
+from measuring import slope, take_turns
 
 import peers
 from sklearn_ltr._compile import Team, kernel, uint64
@@ -43,68 +43,69 @@ def divide(odds: np.ndarray, n_pairs: int) -> float:
     return total
 
 
-def quickest(call: Callable[[], object], repetitions: int) -> float:
-    """Seconds of the quickest of several calls, after one that compiles."""
-    call()
-    seconds = []
-    for _ in range(repetitions):
-        start = time.perf_counter()
-        call()
-        seconds.append(time.perf_counter() - start)
-    return min(seconds)
-
-
 def pairs_that_count(scores: np.ndarray, grades: np.ndarray, k: int) -> int:
     ranked = grades[np.argsort(-scores)]
     return sum(np.count_nonzero(ranked[p + 1 :] != ranked[p]) for p in range(k))
 
 
-def seconds_per_query(n: int, metric: str, repetitions: int) -> tuple[float, float]:
-    """Of the lambdas, as a fit computes them, and of the divisions alone."""
+def seconds_per_query(n: int, metric: str, repetitions: int) -> dict[str, list[float]]:
+    """Of the lambdas, as a fit computes them, and of the divisions alone, in turn."""
     n_queries = max(1, DOCUMENTS // n)
     rng = np.random.default_rng(0)
     scores = rng.normal(size=n * n_queries)
     grades = rng.choice(5, size=len(scores), p=(0.52, 0.32, 0.13, 0.02, 0.01))
     grades = grades.astype(np.float64)
     offsets = n * np.arange(n_queries + 1)
-    with Team(1) as team:
-        lambdas = LambdaGradient(
-            grades,
-            offsets,
-            get_metric(metric),
-            1.0,
-            query_weight=None,
-            distance_normalization=False,
-            query_normalization=False,
-            team=team,
-        )
-        ours = quickest(lambda: lambdas(scores), repetitions)
+    lambdas = LambdaGradient(
+        grades,
+        offsets,
+        get_metric(metric),
+        1.0,
+        query_weight=None,
+        distance_normalization=False,
+        query_normalization=False,
+        team=Team(1),
+    )
     k = min(lambdas.k, n)
     n_pairs = sum(
         pairs_that_count(scores[lo : lo + n], grades[lo : lo + n], k)
         for lo in offsets[:-1]
     )
     odds = np.exp(scores[:1_000])
-    floor = quickest(lambda: divide(odds, n_pairs), repetitions)
-    return ours / n_queries, floor / n_queries
+    calls = {
+        "lambdas": partial(lambdas, scores),
+        "divisions": partial(divide, odds, n_pairs),
+    }
+    take_turns(calls, 1)  # compiles
+    seconds = take_turns(calls, repetitions)
+    return {what: [s / n_queries for s in several] for what, several in seconds.items()}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--longest", type=int, default=100_000)
     parser.add_argument("--repetitions", type=int, default=7)
+    peers.add_json_argument(parser)
     arguments = parser.parse_args()
     print(peers.machine())
     print("microseconds per query: lambdas / divisions = ratio")
     for metric, lengths in LENGTHS.items():
-        lengths = [n for n in lengths if n <= arguments.longest]
-        seconds = [seconds_per_query(n, metric, arguments.repetitions) for n in lengths]
-        ours = [lambdas for lambdas, _ in seconds]
-        slope = np.polyfit(np.log(lengths), np.log(ours), 1)[0]
-        print(f"{metric:8} slope {slope:.2f}")
-        for n, (lambdas, floor) in zip(lengths, seconds, strict=True):
-            times = f"{1e6 * lambdas:10.2f} / {1e6 * floor:9.2f}"
-            print(f"    n={n:<8,} {times} = {lambdas / floor:.1f}")
+        found = {
+            n: seconds_per_query(n, metric, arguments.repetitions)
+            for n in lengths
+            if n <= arguments.longest
+        }
+        of_lambdas = {n: seconds["lambdas"] for n, seconds in found.items()}
+        print(f"{metric:8} slope {slope(of_lambdas):.2f}")
+        for n, seconds in found.items():
+            ours, floor = (min(several) for several in seconds.values())
+            times = f"{1e6 * ours:10.2f} / {1e6 * floor:9.2f}"
+            print(f"    n={n:<8,} {times} = {ours / floor:.1f}")
+        records = [
+            {"benchmark": "lambdas", "metric": metric, "documents": n, **seconds}
+            for n, seconds in found.items()
+        ]
+        peers.append_json(arguments.json, records)
 
 
 if __name__ == "__main__":

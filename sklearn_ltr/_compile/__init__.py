@@ -1,11 +1,8 @@
 """How kernels are compiled, and the threads that run them.  Nothing else knows.
 
 Kernels are module-level functions under :func:`kernel`: machine code made once for
-this CPU, cached on disk, run without the interpreter lock.  Threads are ordinary
-Python threads that live as long as one fit or one call, so a forked child, a joblib
-worker or a second Python thread finds no pool to break.  Inside one launch the
-threads of a :class:`Team` keep step through :func:`wait`, a barrier of two atomic
-counters that costs about a microsecond.
+this CPU, cached on disk, run without the interpreter lock, by the threads of a
+:class:`Team`, which keep step through :func:`wait`.
 
 With ``NUMBA_DISABLE_JIT=1`` the same functions run as plain Python, in one thread.
 """
@@ -27,6 +24,7 @@ from sklearn_ltr._compile.kernels import (
     uint32,
     uint64,
 )
+from sklearn_ltr._compile.memory import aligned
 from sklearn_ltr._compile.threads import Team, effective_threads, one_blas_thread
 from sklearn_ltr._compile.words import (
     ROWS,
@@ -44,6 +42,7 @@ __all__ = [
     "ROWS",
     "WORD_LANES",
     "Team",
+    "aligned",
     "answer_missing_left",
     "answer_missing_right",
     "choose_word",

@@ -115,12 +115,9 @@ class LambdaGradient:
         other.grades = self.grades[documents]
         other.query_weight = self.query_weight[queries]
         other.scale = self.scale[queries]
+        other.worth = self.worth[documents]
         if self.bound is not None:
             other.bound = self.bound.in_order(queries, documents, other.offsets)
-        if other.bound is not None and self.closed_form:
-            other.worth = other.bound.worth
-        else:
-            other.worth = np.zeros(len(documents))
         other._allocate()
         return other
 

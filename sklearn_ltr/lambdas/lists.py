@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._compile import LANES, kernel, subkernel, uint64
+from sklearn_ltr._compile import LANES, aligned, kernel, subkernel, uint64
 from sklearn_ltr.lambdas.exponential import exponential
 from sklearn_ltr.lambdas.force import (
     BLOCK,
@@ -145,7 +145,5 @@ def push_queries(
 def room_for(longest: int) -> tuple[FloatArray, IntArray]:
     """Return memory for `documents` and `place`, rows aligned to lines of the cache."""
     width = -(-longest // BLOCK) * BLOCK + BLOCK
-    memory = np.empty(N_ROWS * width + BLOCK)
-    start = -(memory.ctypes.data // memory.itemsize) % BLOCK
-    rows = memory[start : start + N_ROWS * width].reshape(N_ROWS, width)
+    rows = aligned((N_ROWS, width), np.float64)
     return rows, np.empty(longest, dtype=np.int64)

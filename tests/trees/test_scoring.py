@@ -14,11 +14,11 @@ from sklearn_ltr._compile import (
     ROWS,
     WORD_LANES,
     Team,
+    aligned,
     answer_missing_left,
     answer_missing_right,
     choose_word,
     join_bits,
-    kernel,
     place,
 )
 from sklearn_ltr.learners.trees.predicting import TreeEnsemble
@@ -26,42 +26,17 @@ from sklearn_ltr.learners.trees.scoring.numbering import NOTHING
 from sklearn_ltr.learners.trees.scoring.scorer import (
     Scorer,
     add_values,
-    aligned,
     rounded_down,
     turn,
 )
+from tests import from_python
 from tests.trees import ALONE
 from tests.trees.forests import INF, NAN, SHAPES, VALUES, by_walking, grow, table
 
-
-@kernel
-def answers_missing_left(column, n_parts, threshold, words):
-    answer_missing_left(column, n_parts, threshold, words, WORD_LANES)
-
-
-@kernel
-def answers_missing_right(column, n_parts, threshold, words):
-    answer_missing_right(column, n_parts, threshold, words, WORD_LANES)
-
-
-@kernel
-def chosen(words, answer, zero, one, result):
-    choose_word(words, answer, zero, one, result)
-
-
-@kernel
-def joined(words, bits, numbers):
-    join_bits(words, bits, numbers)
-
-
-@kernel
-def turned(rows, feature, columns):
-    turn(rows, feature, columns)
-
-
-@kernel
-def added(value, leaves, scores):
-    add_values(value, leaves, scores)
+answers_missing_left = from_python(answer_missing_left)
+answers_missing_right = from_python(answer_missing_right)
+chosen, joined = from_python(choose_word), from_python(join_bits)
+turned, added = from_python(turn), from_python(add_values)
 
 
 # --- scores ----------------------------------------------------------------------
@@ -213,7 +188,7 @@ def test_a_row_answers_whether_it_goes_right(n_parts, dtype):
         ):
             words = random_words(3, rng)
             before = words.copy()
-            answers(column, n_parts, threshold, words)
+            answers(column, n_parts, threshold, words, WORD_LANES)
             expected = [of_nan if x != x else int(x > threshold) for x in by_row]
             some = slice(64 * n_parts)
             assert bits_of(words[WORD_LANES : 2 * WORD_LANES])[some] == expected[some]

@@ -42,9 +42,8 @@ def find_cuts(
     for which in range(2):
         work.candidates.appeal[thread, which] = 0.0
         work.candidates.gain[thread, which] = 0.0
-    n_rows = leaves.stop[small] - leaves.start[small]
     rows = work.rows[leaves.side[small], leaves.start[small] : leaves.stop[small]]
-    words = work.leaf_words[:n_rows]
+    words = work.leaf_words[: len(rows)]
     for block in range(thread, len(table.codes), n_threads):
         if table.n_columns[block] == 0:
             continue

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from sklearn_ltr._compile import (
     ROWS,
     WORD_LANES,
+    aligned,
     answer_missing_left,
     answer_missing_right,
     choose_word,
@@ -34,7 +35,6 @@ from sklearn_ltr.learners.trees.scoring.numbering import FIRST_ANSWER, ONE, ZERO
 from sklearn_ltr.learners.trees.scoring.questions import Questions, Trees, questions_of
 
 ALL = np.uint32(2**32 - 1)
-LINE = 64  # bytes of a cache line
 
 
 class Memory(NamedTuple):
@@ -92,15 +92,6 @@ def rounded_down(threshold: NDArray[np.float64]) -> NDArray[np.float32]:
         nearest = threshold.astype(np.float32)
         below = np.nextafter(nearest, np.float32(-np.inf))
     return np.where(nearest > threshold, below, nearest)
-
-
-def aligned(shape: tuple[int, int], dtype: Any) -> NDArray[Any]:
-    """Return an array, not filled, that begins with a cache line."""
-    n_bytes = shape[0] * shape[1] * np.dtype(dtype).itemsize
-    memory = np.empty(n_bytes + LINE, dtype=np.uint8)
-    start = -memory.ctypes.data % LINE
-    cells: NDArray[Any] = memory[start : start + n_bytes].view(dtype)
-    return cells.reshape(shape)
 
 
 @subkernel
