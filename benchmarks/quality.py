@@ -3,6 +3,10 @@
     python benchmarks/quality.py --data PATH
     python benchmarks/quality.py --data PATH --libraries "RankNet linear" --seeds 5
 
+Every library is fitted with each of several seeds.  One setting is chosen for all of
+them, by the mean validation score, and what is compared is a query's mean over them:
+the luck of a seed is no setting and no merit.
+
 PATH is an .npz file with ``X``, ``y``, ``qid`` and the part, 1 to 5, that each row
 belongs to: ``s`` (LETOR 4.0) or ``testfold`` (LETOR 2.0).  The fold whose test part is
 t trains on parts t+1, t+2, t+3 and chooses on part t+4, counted in a circle: the rule
@@ -15,7 +19,7 @@ import argparse
 import itertools
 import time
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -52,7 +56,7 @@ NETWORKS = {
     "RankNet linear": partial(RankNetRanker, **LINEAR),
     "LambdaRank linear": partial(LambdaRankRanker, **LINEAR),
 }
-#: trees that are added to the first seed of "LambdaRank linear", chosen before them
+#: trees that are added to "LambdaRank linear", chosen before them
 ON_LAMBDARANK = f"{OURS} on LambdaRank"
 ALPHAS = (0.01, 0.1, 1.0, 10.0, 100.0)
 STEP_SIZES = (0.001, 0.003)
@@ -99,22 +103,37 @@ def training_part(parts: list[Part], test: int) -> Part:
     )
 
 
-def choose_trees(fit, train: Part, validation: Part, trees: int, seed: int):
+def choose_trees(fits, train: Part, validation: Part, trees: int, seeds: Sequence[int]):
     """Fit the whole grid; return what did best on the validation part.
 
-    That is: its validation score, how to score documents with it, and its settings.
+    That is: its validation score, how to score documents with the trees of each seed,
+    and its settings.
     """
     metric = MEASURES[CHOSEN_BY]
     stops = range(STRIDE, trees + 1, STRIDE)
     best = None
     for leaves, smallest in itertools.product(LEAVES, MIN_SAMPLES_LEAF):
-        settings = Settings(trees, 0.05, leaves, smallest, seed, THREADS)
-        scores_after = fit(*train, settings)
-        for stop, scores in zip(stops, scores_after(validation.X, stops), strict=True):
-            value = metric(validation.y, scores, groups=validation.groups)
-            if best is None or value > best[0]:
-                chosen = asdict(settings) | {"trees": stop}
-                best = value, partial(score_after, scores_after, stop), chosen
+        settings = Settings(trees, 0.05, leaves, smallest, n_threads=THREADS)
+        models = [
+            fit(*train, replace(settings, random_state=seed))
+            for fit, seed in zip(fits, seeds, strict=True)
+        ]
+        values = [
+            [
+                metric(validation.y, scores, groups=validation.groups)
+                for scores in scores_after(validation.X, stops)
+            ]
+            for scores_after in models
+        ]
+        means = np.mean(values, axis=0)
+        highest = int(np.argmax(means))
+        if best is None or means[highest] > best[0]:
+            stop = stops[highest]
+            score = [
+                partial(score_after, scores_after, stop) for scores_after in models
+            ]
+            chosen = {"trees": stop, "leaves": leaves, "min_samples_leaf": smallest}
+            best = means[highest], score, chosen
     return best
 
 
@@ -145,10 +164,7 @@ def fit_network(name: str, settings: dict, train: Part, validation: Part, seed: 
 
 
 def choose_network(name: str, train: Part, validation: Part, seeds: Sequence[int]):
-    """Do the same for a network: one choice, by the mean over seeds, and all of them.
-
-    The luck of the first weights and of the order of the queries is no setting.
-    """
+    """Do the same for a network, but return the fitted pipelines themselves."""
     best = None
     for alpha, step in itertools.product(ALPHAS, STEP_SIZES):
         settings = {"alpha": alpha, "learning_rate_init": step}
@@ -161,35 +177,30 @@ def choose_network(name: str, train: Part, validation: Part, seeds: Sequence[int
     return best
 
 
-def trees_of(name: str, train: Part, validation: Part, seed: int):
-    """How a library fits trees; ours on top of a network, which is chosen here."""
-    if name != ON_LAMBDARANK:
-        return FITS[name]
-    _, (base,), _ = choose_network("LambdaRank linear", train, validation, [seed])
-    return partial(peers.fit_sklearn_ltr, init=base)
+def choose(name: str, train: Part, validation: Part, trees: int, seeds: Sequence[int]):
+    """Do the same for any library; ours on LambdaRank chooses its networks first."""
+    if name in NETWORKS:
+        value, pipelines, settings = choose_network(name, train, validation, seeds)
+        return value, [pipeline.predict for pipeline in pipelines], settings
+    if name == ON_LAMBDARANK:
+        _, bases, _ = choose_network("LambdaRank linear", train, validation, seeds)
+        fits = [partial(peers.fit_sklearn_ltr, init=base) for base in bases]
+    else:
+        fits = [FITS[name]] * len(seeds)
+    return choose_trees(fits, train, validation, trees, seeds)
 
 
 def evaluate(
     name: str, parts: list[Part], trees: int, seeds: Sequence[int]
 ) -> list[dict]:
-    """Per-query values on the five test parts, and what was chosen for each.
-
-    One result for each seed of a network, one for the first seed of trees.
-    """
-    seeds = seeds if name in NETWORKS else seeds[:1]
+    """Per-query values on the five test parts of each seed, and what was chosen."""
     measures = MEASURES | LETOR_MEASURES
     values = [{measure: [] for measure in measures} for _ in seeds]
     chosen = []
     start = time.perf_counter()
     for test, part in enumerate(parts):
         train, validation = training_part(parts, test), parts[(test + 4) % 5]
-        if name in NETWORKS:
-            value, fits, settings = choose_network(name, train, validation, seeds)
-            score = [fit.predict for fit in fits]
-        else:
-            fit = trees_of(name, train, validation, seeds[0])
-            value, one, settings = choose_trees(fit, train, validation, trees, seeds[0])
-            score = [one]
+        value, score, settings = choose(name, train, validation, trees, seeds)
         for of_seed, predict in zip(values, score, strict=True):
             scores = predict(part.X)
             for measure, metric in measures.items():
@@ -212,7 +223,18 @@ def has_relevant(parts: list[Part]) -> np.ndarray:
     return np.concatenate(best) > 0
 
 
-def print_means(results: list[dict], relevant: np.ndarray) -> None:
+def mean_over_seeds(results: list[dict]) -> dict[str, dict[str, np.ndarray]]:
+    """Per-query values of each library and measure, averaged over the seeds."""
+    of_library: dict[str, list[dict]] = {}
+    for result in results:
+        of_library.setdefault(result["library"], []).append(result["values"])
+    return {
+        name: {m: np.mean([values[m] for values in seeds], axis=0) for m in seeds[0]}
+        for name, seeds in of_library.items()
+    }
+
+
+def print_means(means: dict, relevant: np.ndarray) -> None:
     print(
         f"\n{len(relevant)} queries, {relevant.sum()} of them with a relevant document"
     )
@@ -220,26 +242,26 @@ def print_means(results: list[dict], relevant: np.ndarray) -> None:
         ("a query with nothing relevant counts 0", np.full(len(relevant), True)),
         ("such queries are left out", relevant),
     ):
-        print(f"\nMeans over queries; {title}")
+        print(f"\nMeans over queries and seeds; {title}")
         print(f"{'':26}" + "".join(f"{measure:>9}" for measure in MEASURES))
-        for result in results:
-            means = [np.mean(np.asarray(result["values"][m])[kept]) for m in MEASURES]
-            print(f"{result['library']:26}" + "".join(f"{m:9.4f}" for m in means))
-        values = results[0]["values"]
-        errors = [sem(np.asarray(values[m])[kept]) for m in MEASURES]
+        for name, values in means.items():
+            print(
+                f"{name:26}"
+                + "".join(f"{values[m][kept].mean():9.4f}" for m in MEASURES)
+            )
+        values = next(iter(means.values()))
+        errors = [sem(values[m][kept]) for m in MEASURES]
         print(f"{'(standard error)':26}" + "".join(f"{e:9.4f}" for e in errors))
 
 
 def print_spread(results: list[dict], relevant: np.ndarray, data: str) -> None:
-    """Means of the networks over seeds, in LETOR's measures too."""
-    print("\nNetworks: mean of all seeds (standard deviation); NDCG@10 without queries")
-    print("that have nothing relevant, the others with such queries counting 0")
+    """What the seeds differ by, in LETOR's measures too."""
+    print("\nMean of all seeds (standard deviation); NDCG@10 without queries that have")
+    print("nothing relevant, the others with such queries counting 0")
     columns = [*LETOR_MEASURES, "MAP", "NDCG@10"]
     print(f"{'':26}" + "".join(f"{column:>20}" for column in columns))
-    for name in NETWORKS:
+    for name in dict.fromkeys(result["library"] for result in results):
         mine = [result["values"] for result in results if result["library"] == name]
-        if not mine:
-            continue
         cells = ""
         for column in columns:
             kept = relevant if column == "NDCG@10" else np.full(len(relevant), True)
@@ -251,27 +273,23 @@ def print_spread(results: list[dict], relevant: np.ndarray, data: str) -> None:
         print(f"{'RankLib RankNet':26}" + cells)
 
 
-def print_differences(results: list[dict], relevant: np.ndarray) -> None:
+def print_differences(means: dict, relevant: np.ndarray) -> None:
     """Each of ours minus each peer, query by query, over queries that are relevant."""
-    names = (OURS, ON_LAMBDARANK, *NETWORKS)
-    of_ours = [result for result in results if result["library"] in names]
-    for ours in of_ours:
-        print(
-            f"\n{ours['library']} minus the peer: mean (standard error), p of a paired"
-        )
+    ours = [name for name in means if name in (OURS, ON_LAMBDARANK, *NETWORKS)]
+    for name in ours:
+        print(f"\n{name} minus the peer: mean (standard error), p of a paired")
         print("t test, over queries with a relevant document")
-        for result in results:
-            if result in of_ours:
+        for peer in means:
+            if peer in ours:
                 continue
             cells = []
             for measure in MEASURES:
-                a = np.asarray(ours["values"][measure])[relevant]
-                b = np.asarray(result["values"][measure])[relevant]
+                a, b = (means[of][measure][relevant] for of in (name, peer))
                 p = ttest_rel(a, b).pvalue
                 cells.append(
                     f"{measure} {(a - b).mean():+.4f} ({sem(a - b):.4f}) p={p:.3f}"
                 )
-            print(f"{result['library']:26}" + "   ".join(cells))
+            print(f"{peer:26}" + "   ".join(cells))
 
 
 def main() -> None:
@@ -280,10 +298,7 @@ def main() -> None:
     parser.add_argument(
         "--trees", type=int, default=300, help="at most; the best is kept"
     )
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument(
-        "--seeds", type=int, default=5, help="of the networks, from --seed on"
-    )
+    parser.add_argument("--seeds", type=int, default=3, help="how many, from 0 on")
     peers.add_arguments(parser, [*FITS, ON_LAMBDARANK, *NETWORKS])
     arguments = parser.parse_args()
 
@@ -291,18 +306,16 @@ def main() -> None:
     print(peers.machine())
     parts = load(arguments.data)
     results = []
-    seeds = range(arguments.seed, arguments.seed + arguments.seeds)
     for name in arguments.libraries:
-        of_seeds = evaluate(name, parts, arguments.trees, seeds)
-        results += [{"data": arguments.data.name, **result} for result in of_seeds]
+        of_seeds = evaluate(name, parts, arguments.trees, range(arguments.seeds))
+        results += of_seeds
+        records = [{"data": arguments.data.name, **result} for result in of_seeds]
+        peers.append_json(arguments.json, records)
         print(f"{name}: {of_seeds[0]['seconds']:.0f} s", flush=True)
-    relevant = has_relevant(parts)
-    of_one_seed = [result for result in results if result["seed"] == arguments.seed]
-    print_means(of_one_seed, relevant)
-    print_differences(of_one_seed, relevant)
-    if set(NETWORKS) & set(arguments.libraries):
-        print_spread(results, relevant, arguments.data.name)
-    peers.append_json(arguments.json, results)
+    relevant, means = has_relevant(parts), mean_over_seeds(results)
+    print_means(means, relevant)
+    print_differences(means, relevant)
+    print_spread(results, relevant, arguments.data.name)
 
 
 if __name__ == "__main__":
