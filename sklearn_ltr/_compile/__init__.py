@@ -11,6 +11,7 @@ from sklearn_ltr._compile.barrier import new_barrier, wait
 from sklearn_ltr._compile.intrinsics import (
     LANES,
     doubles,
+    integers,
     prefetch_row,
     registers,
     two_to_the,
@@ -49,6 +50,7 @@ __all__ = [
     "doubles",
     "effective_threads",
     "int64",
+    "integers",
     "join_bits",
     "kernel",
     "new_barrier",

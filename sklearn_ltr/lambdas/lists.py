@@ -44,21 +44,18 @@ def lay_out(
     scale: float,
     sigma: float,
     documents: FloatArray,
-    place: IntArray,
 ) -> tuple[bool, bool]:
     """Fill in what the pair loop knows of the list that starts at `lo`.
 
-    ``place[i]`` becomes the position of its i-th document in canonical order.  Returns
-    whether scores differ, and whether they are too far apart for their exponentials.
+    Returns whether scores differ, and whether they are too far apart for their
+    exponentials.
     """
     start, length = uint64(lo), uint64(n)
     for p in range(length):
-        place[order[start + p] - lo] = p
-    for i in range(length):
-        p = uint64(place[i])
-        documents[SCORE, p] = scores[start + i]
-        documents[GRADE, p] = grades[start + i]
-        documents[WORTH, p] = worth[start + i]
+        document = uint64(order[start + p])
+        documents[SCORE, p] = scores[document]
+        documents[GRADE, p] = grades[document]
+        documents[WORTH, p] = worth[document]
     for p in range(uint64(min(k, n))):
         documents[WEIGHT, p] = terms[0, start + p] * scale
         documents[UPPER, p] = terms[1, start + p]
@@ -95,7 +92,6 @@ def push_queries(
     distance_normalization: bool,
     query_normalization: bool,
     documents: FloatArray,
-    place: IntArray,
     gradient: FloatArray,
     hessian: FloatArray,
 ) -> None:
@@ -103,7 +99,7 @@ def push_queries(
 
     Swap deltas come from the worth and the `terms` (weight, upper, lower) of a closed
     form; if `by_grade`, from `table` (n, n), or all are 1 if that is empty: RankNet.
-    `documents` and `place` are memory for the longest list, see :func:`room_for`.
+    `documents` is memory for the longest list, see :func:`room_for`.
     """
     for query in range(first, last):
         lo, n = offsets[query], offsets[query + 1] - offsets[query]
@@ -119,7 +115,6 @@ def push_queries(
             scale[query],
             sigma,
             documents,
-            place,
         )
         gap, slope = 1.0, 0.0
         if distance_normalization and differ:
@@ -136,14 +131,13 @@ def push_queries(
         factor = query_weight[query] * sigma
         if query_normalization and strength > 0:
             factor *= np.log1p(2.0 * strength) / (2.0 * strength * np.log(2.0))
-        for i in range(uint64(n)):
-            p = uint64(place[i])
-            gradient[uint64(lo) + i] = documents[GRADIENT, p] * factor
-            hessian[uint64(lo) + i] = documents[HESSIAN, p] * factor * sigma
+        for p in range(uint64(n)):
+            document = uint64(order[uint64(lo) + p])
+            gradient[document] = documents[GRADIENT, p] * factor
+            hessian[document] = documents[HESSIAN, p] * factor * sigma
 
 
-def room_for(longest: int) -> tuple[FloatArray, IntArray]:
-    """Return memory for `documents` and `place`, rows aligned to lines of the cache."""
+def room_for(longest: int) -> FloatArray:
+    """Return memory for `documents`, its rows aligned to lines of the cache."""
     width = -(-longest // BLOCK) * BLOCK + BLOCK
-    rows = aligned((N_ROWS, width), np.float64)
-    return rows, np.empty(longest, dtype=np.int64)
+    return aligned((N_ROWS, width), np.float64)

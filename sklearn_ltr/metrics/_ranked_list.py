@@ -6,11 +6,12 @@ order of the rows (up to documents equal in score and grade, which no measure ca
 apart), data sorted by grade leaks nothing, and a constant model earns its worst case.
 ``stable`` breaks ties by canonical order alone, as tools that sort stably do.
 
-Only the first ``k`` positions of a list are put in order.  A few of many by insertion
-into the best k so far: most documents are compared once, with the k-th.  Otherwise in
-blocks: a document's position is the number of those that stand above it, and counting
-these takes more comparisons than sorting would, but whole vectors of them, and no
-branch.  Then blocks are merged in pairs, as far as position k.
+Only the first ``k`` positions of a list are put in order, by loops without branches that
+a compiler turns into vectors, in blocks of 128 documents.  A few of a block are selected:
+the highest of all, then the highest of the others.  Otherwise a document's position is
+counted: it is the number of those that stand above it.  Further blocks are merged in
+pairs as far as position k, or, where k is small, what stands above the k-th so far is
+inserted.
 """
 
 from __future__ import annotations
@@ -18,10 +19,22 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._compile import LANES, int64, kernel, registers, subkernel, uint32
+from sklearn_ltr._compile import (
+    LANES,
+    int64,
+    integers,
+    kernel,
+    registers,
+    subkernel,
+    uint32,
+    uint64,
+)
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+
+SELECT = 6  # counting all positions of a block takes as long as selecting a sixth
+GONE, HIGHEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 
 
 @subkernel
@@ -70,21 +83,75 @@ def rank_documents(
     for query in range(first, last):
         longest = max(longest, offsets[query + 1] - offsets[query])
     buffer = np.empty(longest + LANES, np.int64)
+    bits = scores.view(np.int64)
     for query in range(first, last):
         start, stop = offsets[query], offsets[query + 1]
         n = stop - start
         few = min(k, n)
-        if few * few < n + 64:
-            _insert(scores, grades, stable, order, start, stop, few)
-            continue
-        for block in range(start, stop, LANES):
+        inserts = few <= LANES and few * few < n + 64
+        for block in range(start, start + LANES if inserts else stop, LANES):
             size = min(LANES, stop - block)
-            _count(scores, grades, stable, order, block, size, buffer)
+            if SELECT * few < size:
+                _select(bits, scores, grades, stable, order, block, size, few)
+            else:
+                _count(scores, grades, stable, order, block, size, buffer)
+        if inserts:
+            _insert(scores, grades, stable, order, start, start + LANES, stop, few)
+            continue
         width = int64(LANES)
         while width < n:
             for middle in range(start + width, stop, 2 * width):
                 _merge(scores, grades, stable, order, middle, width, stop, k, buffer)
             width *= 2
+
+
+@subkernel
+def _select(
+    bits: IntArray,
+    scores: FloatArray,
+    grades: FloatArray,
+    stable: bool,
+    order: IntArray,
+    start: int,
+    n: int,
+    k: int,
+) -> None:
+    """Bring the best k of up to LANES documents from `start` on to the front.
+
+    Scores are compared as integers, whose highest is found in vectors: the bits of a
+    float are in its order, those of a negative one in the reverse.
+    """
+    left = integers()
+    for i in range(LANES):
+        left[i] = GONE
+    for i in range(uint64(n)):
+        score = bits[uint64(start) + i]
+        key = score ^ ((score >> 63) & HIGHEST)
+        left[i] = key if key != -1 else 0  # the bits of -0.0, which equals 0.0
+        order[uint64(start) + i] = start + int64(i)
+    for p in range(k):
+        highest = int64(GONE)
+        for i in range(LANES):
+            highest = max(highest, left[i])
+        n_equal, at = uint64(0), uint64(0)
+        for i in range(uint64(LANES)):
+            is_highest = left[i] == highest
+            n_equal += uint64(is_highest)
+            at += i if is_highest else uint64(0)
+        best = int64(at)
+        if n_equal > 1:
+            best = int64(-1)
+            for i in range(p, n):
+                if left[i] == highest and (
+                    best < 0
+                    or precedes(
+                        scores, grades, stable, order[start + i], order[start + best]
+                    )
+                ):
+                    best = i
+        order[start + p], order[start + best] = order[start + best], order[start + p]
+        left[best] = left[p]
+        left[p] = GONE
 
 
 @subkernel
@@ -94,24 +161,34 @@ def _insert(
     stable: bool,
     order: IntArray,
     start: int,
+    first: int,
     stop: int,
     k: int,
 ) -> None:
-    """Keep the best k so far in order; whoever drops out takes the newcomer's place."""
-    for document in range(start, stop):
-        hole = document
-        if document >= start + k:
-            if not precedes(scores, grades, stable, document, order[start + k - 1]):
-                order[document] = document
+    """Insert documents `first` to ``stop - 1`` into the best k of those before them.
+
+    Whoever drops out takes the newcomer's place.
+    """
+    last = start + k - 1
+    for block in range(first, stop, LANES):
+        end = min(block + LANES, stop)
+        bound, n_high = scores[order[last]], 0
+        for document in range(uint64(block), uint64(end)):
+            order[document] = int64(document)
+            n_high += int64(scores[document] >= bound)
+        if n_high == 0:
+            continue
+        for document in range(block, end):
+            if not precedes(scores, grades, stable, document, order[last]):
                 continue
-            hole = start + k - 1
+            hole = last
             order[document] = order[hole]
-        while hole > start and precedes(
-            scores, grades, stable, document, order[hole - 1]
-        ):
-            order[hole] = order[hole - 1]
-            hole -= 1
-        order[hole] = document
+            while hole > start and precedes(
+                scores, grades, stable, document, order[hole - 1]
+            ):
+                order[hole] = order[hole - 1]
+                hole -= 1
+            order[hole] = document
 
 
 @subkernel
