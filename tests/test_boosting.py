@@ -15,10 +15,15 @@ both_gains = pytest.mark.parametrize("second_order", [False, True])
 
 
 def boosting(**options) -> Boosting:
-    limits = {"max_leaf_nodes": 4, "max_depth": 2**31, "min_samples_leaf": 2, "l2": 0.0}
+    limits = {
+        "max_leaf_nodes": 4,
+        "max_depth": 2**31,
+        "min_samples_leaf": 2,
+        "l2": 0.0,
+        "learning_rate": 0.5,
+    }
     limits |= {name: options.pop(name) for name in list(options) if name in limits}
     arguments = {
-        "learning_rate": 0.5,
         "second_order": True,
         "n_split_features": 3,
         "split_noise": 0.0,
@@ -99,7 +104,7 @@ def test_the_scores_are_those_of_the_trees_bit_for_bit():
     X, _, derivatives = regression()
     how = boosting(learning_rate=0.3)
     trees, mapper, scores = run(X, derivatives, how, 12)
-    ensemble = TreeEnsemble.from_grown(trees, mapper, 0.3)
+    ensemble = TreeEnsemble.from_grown(trees, mapper)
     np.testing.assert_array_equal(ensemble.predict(X, ALONE), scores)
 
 
@@ -112,7 +117,7 @@ def test_rows_left_out_of_a_tree_are_scored_by_it():
     how = boosting(learning_rate=0.3)
     trees, mapper, scores = run(X, derivatives, how, 6, rows_of_tree=drawn.__getitem__)
     assert all(tree.n_rows.sum() == 30 for tree in trees)
-    ensemble = TreeEnsemble.from_grown(trees, mapper, 0.3)
+    ensemble = TreeEnsemble.from_grown(trees, mapper)
     np.testing.assert_array_equal(ensemble.predict(X, ALONE), scores)
 
 
@@ -125,7 +130,7 @@ def test_each_tree_sees_the_scores_of_those_before():
         return derivatives(scores)
 
     trees, mapper, scores = run(X, recorded, boosting(), 5)
-    ensemble = TreeEnsemble.from_grown(trees, mapper, 0.5)
+    ensemble = TreeEnsemble.from_grown(trees, mapper)
     stages = [np.zeros(80), *ensemble.staged_predict(X)]
     for before, stage in zip([*seen, scores], stages, strict=True):
         np.testing.assert_array_equal(before, stage)

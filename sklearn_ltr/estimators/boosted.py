@@ -184,7 +184,7 @@ class BoostedTrees(TreeParameters):
         """Return the fitted attributes of the model with these trees added."""
         ensemble = self.ensemble_
         if trees:
-            ensemble += TreeEnsemble.from_grown(trees, self._mapper, self.learning_rate)
+            ensemble += TreeEnsemble.from_grown(trees, self._mapper)
         return {"ensemble_": ensemble, "n_iter_": len(ensemble)}
 
     def _progress(self, watch: Watch) -> Progress:
@@ -221,9 +221,7 @@ class BoostedTrees(TreeParameters):
             if train is not None:
                 train.take(scores)
             if validation is not None:
-                values = np.zeros(len(rows))
-                add_binned(table, rows, tree, values)
-                np.add(held_out_scores, self.learning_rate * values, held_out_scores)
+                add_binned(table, rows, tree, held_out_scores)
                 validation.take(held_out_scores)
 
         return follow
@@ -249,12 +247,12 @@ class BoostedTrees(TreeParameters):
                 f"max_features={drawn} is more than the {n_features} columns of X"
             )
         return Boosting(
-            learning_rate=self.learning_rate,
             limits=Limits(
                 self.max_leaf_nodes,
                 2**31 if self.max_depth is None else self.max_depth,
                 self.min_samples_leaf,
                 float(self.l2_regularization),
+                float(self.learning_rate),
             ),
             second_order=self.split_gain == "second_order",
             n_split_features=int(drawn),

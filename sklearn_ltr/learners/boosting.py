@@ -30,10 +30,8 @@ class Boosting:
 
     Attributes
     ----------
-    learning_rate : float > 0
-        The report's eta.
     limits : Limits
-        Size of a tree, and l2 of its leaves.
+        Size of a tree, l2 of its leaves, and the report's eta.
     second_order : bool
         Splits by hessians, or by least squares.
     n_split_features : int >= 1
@@ -44,7 +42,6 @@ class Boosting:
         With the number of the tree, decides columns and factors.
     """
 
-    learning_rate: float
     limits: Limits
     second_order: bool
     n_split_features: int
@@ -83,18 +80,15 @@ class Boosting:
         )
         n_features = len(table.place)
         every_row = np.arange(len(scores), dtype=np.int32)
-        fitted = np.zeros(len(scores))
         for number in range(first, last):
             gradient, hessian = derivatives(scores)
             rows = rows_of_tree(number)
             features = self._features_of_tree(number, n_features)
             noise = self._noise_of_tree(number, n_features)
-            tree = grower.grow(gradient, hessian, rows, features, number, noise, fitted)
+            tree = grower.grow(gradient, hessian, rows, features, number, noise, scores)
             if len(rows) < len(scores):
                 others = np.delete(every_row, rows)
-                fitted[others] = 0.0
-                add_binned(table, others, tree, fitted)
-            scores += self.learning_rate * fitted
+                add_binned(table, others, tree, scores)
             yield tree
 
     def _features_of_tree(self, number: int, n_features: int) -> NDArray[np.int64]:

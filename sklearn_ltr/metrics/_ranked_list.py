@@ -6,12 +6,12 @@ order of the rows (up to documents equal in score and grade, which no measure ca
 apart), data sorted by grade leaks nothing, and a constant model earns its worst case.
 ``stable`` breaks ties by canonical order alone, as tools that sort stably do.
 
-Only the first ``k`` positions of a list are put in order, by loops without branches that
-a compiler turns into vectors, in blocks of 128 documents.  A few of a block are selected:
-the highest of all, then the highest of the others.  Otherwise a document's position is
-counted: it is the number of those that stand above it.  Further blocks are merged in
-pairs as far as position k, or, where k is small, what stands above the k-th so far is
-inserted.
+Only the first ``k`` positions of a list are put in order, in blocks of 128 documents, by
+loops without branches, which a compiler turns into vectors.  A few of a block are
+selected: the highest of all, then the highest of the others.  Otherwise a document's
+position is counted: it is the number of those that stand above it.  Further blocks are
+merged in pairs as far as position k; or, where k is small, what stands above the k-th
+so far is inserted.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ class Grown:
 
     @property
     def ensemble(self) -> TreeEnsemble:
-        return TreeEnsemble.from_grown([self.tree], self.mapper, 1.0)
+        return TreeEnsemble.from_grown([self.tree], self.mapper)
 
     @property
     def gains(self) -> list[float]:
@@ -63,6 +63,7 @@ def grow_on(
     max_depth=2**31,
     min_samples_leaf=1,
     l2=0.0,
+    learning_rate=1.0,
     second_order=True,
     max_bins=255,
     rows=None,
@@ -74,14 +75,18 @@ def grow_on(
     """Grow one tree on raw values."""
     n_rows, n_features = X.shape
     mapper, table = bins(X, max_bins)
+    rows = np.asarray(np.arange(n_rows) if rows is None else rows, dtype=np.int32)
     fitted = np.full(n_rows, np.nan)
-    limits = Limits(max_leaf_nodes, max_depth, min_samples_leaf, float(l2))
+    fitted[rows] = 0.0
+    limits = Limits(
+        max_leaf_nodes, max_depth, min_samples_leaf, float(l2), learning_rate
+    )
     with Team(n_threads) as team:
         grower = TreeGrower(table, limits, second_order=second_order, team=team)
         tree = grower.grow(
             np.asarray(gradient, dtype=np.float64),
             np.asarray(hessian, dtype=np.float64),
-            np.asarray(np.arange(n_rows) if rows is None else rows, dtype=np.int32),
+            rows,
             np.asarray(np.arange(n_features) if features is None else features),
             shift,
             np.ones((2 * max_leaf_nodes - 1, n_features)) if noise is None else noise,

@@ -270,6 +270,17 @@ def test_l2_shrinks_leaves_and_can_forbid_a_split():
     np.testing.assert_allclose(tight.fitted, -10.0 / (10.0 + 5.0), rtol=1e-14)
 
 
+def test_leaves_are_shrunk_by_the_learning_rate_and_nothing_else_changes():
+    X, gradient, hessian = draw()
+    full = grow_on(X, gradient, hessian, max_leaf_nodes=5)
+    shrunk = grow_on(X, gradient, hessian, max_leaf_nodes=5, learning_rate=0.3)
+    np.testing.assert_array_equal(shrunk.tree.value, 0.3 * full.tree.value)
+    np.testing.assert_array_equal(shrunk.fitted, 0.3 * full.fitted)
+    assert (full.fitted != 0).all()
+    for one, other in zip(full.tree[:-1], shrunk.tree[:-1], strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 # --- some of the rows, some of the columns ----------------------------------------
 
 
@@ -377,13 +388,14 @@ def test_a_grower_forgets_the_tree_before():
 
     X, gradient, hessian = draw(n=100, n_features=18)
     _, table = bins(X)
-    limits = Limits(9, 2**31, 2, 0.0)
+    limits = Limits(9, 2**31, 2, 0.0, 1.0)
     grower = TreeGrower(table, limits, second_order=True, team=ALONE)
     rows, features = np.arange(100, dtype=np.int32), np.arange(18)
     noise, fitted = np.ones((17, 18)), np.zeros(100)
     grower.grow(
         gradient[::-1].copy(), hessian, rows[:50], features[3:5], 0, noise, fitted
     )
+    fitted[:] = 0.0
     second = grower.grow(gradient, hessian, rows, features, 0, noise, fitted)
     fresh = grow_on(X, gradient, hessian, max_leaf_nodes=9, min_samples_leaf=2)
     for one, other in zip(second, fresh.tree, strict=True):

@@ -11,14 +11,17 @@ from sklearn_ltr._compile import INTERPRETED
 from sklearn_ltr.learners.trees import histogram as kernels
 from sklearn_ltr.learners.trees.histogram import (
     Packing,
-    absolute_sum,
-    choose_packing,
-    scale_to_fit,
+    choose_fields,
 )
 from tests import from_python
 from tests.trees import grow_on
 
 add_rows, clear = from_python(kernels.add_rows), from_python(kernels.clear)
+choose_packing = from_python(kernels.choose_packing)
+magnitude, scale_to_fit = (
+    from_python(kernels.magnitude),
+    from_python(kernels.scale_to_fit),
+)
 pack_rows, subtract = from_python(kernels.pack_rows), from_python(kernels.subtract)
 
 both_gains = pytest.mark.parametrize("second_order", [False, True])
@@ -36,10 +39,9 @@ def packed(gradient, hessian, *, second_order=True, shift=0):
     """Choose a packing and pack all rows: (packing, words, sums)."""
     rows = np.arange(len(gradient), dtype=np.int32)
     packing = choose_packing(
-        len(rows),
-        absolute_sum(gradient, rows),
-        absolute_sum(hessian, rows),
-        second_order=second_order,
+        choose_fields(len(rows), second_order=second_order),
+        magnitude(gradient, rows),
+        magnitude(hessian, rows),
     )
     words = np.empty(len(rows), dtype=np.int64)
     sums = pack_rows(gradient, hessian, rows, packing, shift, words)

@@ -39,8 +39,8 @@ def forest(n=60, n_features=20, n_trees=5, dtype=np.float64, seed=0):
     return X, grown
 
 
-def joined(grown: list[Grown], rate=0.1) -> TreeEnsemble:
-    return TreeEnsemble.from_grown([g.tree for g in grown], grown[0].mapper, rate)
+def joined(grown: list[Grown]) -> TreeEnsemble:
+    return TreeEnsemble.from_grown([g.tree for g in grown], grown[0].mapper)
 
 
 # --- raw and binned ---------------------------------------------------------------
@@ -147,7 +147,7 @@ def test_an_ensemble_is_the_sum_of_its_trees_in_order():
     X, grown = forest()
     scores = np.zeros(len(X))
     for one in grown:
-        scores += 0.1 * by_bins(one)
+        scores += by_bins(one)
     np.testing.assert_array_equal(joined(grown).predict(X, ALONE), scores)
 
 

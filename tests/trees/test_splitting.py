@@ -9,15 +9,16 @@ from hypothesis import strategies as st
 
 from sklearn_ltr.learners.trees import histogram, splitting
 from sklearn_ltr.learners.trees.binning import MISSING
-from sklearn_ltr.learners.trees.histogram import choose_packing
+from sklearn_ltr.learners.trees.histogram import choose_fields
 from sklearn_ltr.learners.trees.splitting import SplitRule
 from tests import from_python
 from tests.oracles import trees as oracle
 from tests.trees import grow_on
 
-pack_rows, side_score, best_cuts, new_cuts = map(
+choose_packing, pack_rows, side_score, best_cuts, new_cuts = map(
     from_python,
     (
+        histogram.choose_packing,
         histogram.pack_rows,
         splitting.side_score,
         splitting.best_cuts,
@@ -33,10 +34,9 @@ def search(column, gradient, hessian, *, second_order, l2=0.0, min_samples_leaf=
     codes = np.where(np.isnan(column), MISSING, column).astype(np.int64)
     rows = np.arange(len(column), dtype=np.int32)
     packing = choose_packing(
-        len(rows),
+        choose_fields(len(rows), second_order=second_order),
         np.abs(gradient).sum(),
         hessian.sum(),
-        second_order=second_order,
     )
     words = np.empty(len(rows), dtype=np.int64)
     _, _, total = pack_rows(gradient, hessian, rows, packing, 0, words)

@@ -22,9 +22,11 @@ from numpy.typing import NDArray
 from sklearn_ltr._compile import Team, int64, kernel, subkernel, uint64, wait
 from sklearn_ltr.learners.trees.binning import BinnedTable, with_columns
 from sklearn_ltr.learners.trees.histogram import (
+    Fields,
     Packing,
-    absolute_sum,
+    choose_fields,
     choose_packing,
+    magnitude,
     pack_rows,
     scale_to_fit,
 )
@@ -32,6 +34,7 @@ from sklearn_ltr.learners.trees.partition import partition, share
 from sklearn_ltr.learners.trees.search import count_left, find_cuts, settle
 from sklearn_ltr.learners.trees.splitting import SplitRule
 from sklearn_ltr.learners.trees.state import (
+    PORTIONS,
     GrownTree,
     Leaves,
     Limits,
@@ -90,7 +93,7 @@ class TreeGrower:
         features: NDArray[np.int64],
         shift: int,
         noise: NDArray[np.float64],
-        fitted: NDArray[np.float64],
+        scores: NDArray[np.float64],
     ) -> GrownTree:
         """Grow one tree on some of the rows.
 
@@ -107,17 +110,9 @@ class TreeGrower:
         noise : ndarray of shape (2 * max_leaf_nodes - 1, n_features), float64
             What a column's best gain at a node is multiplied by when the columns are
             compared.
-        fitted : ndarray of shape (n_rows,), float64
-            Receives the value of the leaf of each row in `rows`.
+        scores : ndarray of shape (n_rows,), float64
+            To which the value of its leaf is added, for each row in `rows`.
         """
-        total_gradient = absolute_sum(gradient, rows)
-        total_hessian = absolute_sum(hessian, rows)
-        packing = choose_packing(
-            len(rows), total_gradient, total_hessian, second_order=self.second_order
-        )
-        exact = ExactScales(
-            scale_to_fit(2.0**61, total_gradient), scale_to_fit(2.0**61, total_hessian)
-        )
         table = self.table
         if len(features) < len(table.place):
             table = with_columns(table, features)
@@ -131,14 +126,13 @@ class TreeGrower:
             hessian,
             len(rows),
             shift,
-            packing,
-            exact,
+            choose_fields(len(rows), second_order=self.second_order),
             self.limits,
             self.second_order,
             noise,
             self._workspace,
             tree,
-            fitted,
+            scores,
         )
         n_nodes = 2 * np.count_nonzero(tree.feature >= 0) + 1
         return GrownTree._make(field[:n_nodes] for field in tree)
@@ -153,16 +147,19 @@ def grow(
     hessian: NDArray[np.float64],
     n_rows: int,
     shift: int,
-    packing: Packing,
-    exact: ExactScales,
+    fields: Fields,
     limits: Limits,
     second_order: bool,
     noise: NDArray[np.float64],
     work: Workspace,
     tree: GrownTree,
-    fitted: NDArray[np.float64],
+    scores: NDArray[np.float64],
 ) -> None:
     """Grow a tree; every thread of the team calls this with the same arguments."""
+    total_gradient, total_hessian = add_magnitudes(
+        thread, n_threads, gradient, hessian, n_rows, work
+    )
+    packing = choose_packing(fields, total_gradient, total_hessian)
     packing, total = pack_together(
         thread, n_threads, gradient, hessian, n_rows, shift, packing, work
     )
@@ -204,14 +201,37 @@ def grow(
         small, large = divide(leaves, leaf, n_leaves, n_nodes, left_total, n_left)
         n_leaves += 1
         wait(work.barrier, n_threads)
+    exact = ExactScales(
+        scale_to_fit(2.0**61, total_gradient), scale_to_fit(2.0**61, total_hessian)
+    )
     for leaf in range(thread, n_leaves, n_threads):
         start, stop, node = leaves.start[leaf], leaves.stop[leaf], leaves.node[leaf]
         rows = work.rows[leaves.side[leaf], start:stop]
-        value = newton_step(gradient, hessian, rows, exact, limits.l2)
+        step = newton_step(gradient, hessian, rows, exact, limits.l2)
+        value = limits.learning_rate * step
         tree.value[node] = value
         tree.n_rows[node] = stop - start
         for row in rows:
-            fitted[uint64(row)] = value
+            scores[uint64(row)] += value
+
+
+@subkernel
+def add_magnitudes(
+    thread: int,
+    n_threads: int,
+    gradient: NDArray[np.float64],
+    hessian: NDArray[np.float64],
+    n_rows: int,
+    work: Workspace,
+) -> tuple[float, float]:
+    """Sum |gradient| and |hessian|, in the same order for any number of threads."""
+    for portion in range(thread, PORTIONS, n_threads):
+        first, last = share(portion, PORTIONS, int64(0), n_rows)
+        rows = work.rows[0, first:last]
+        work.magnitudes[portion, 0] = magnitude(gradient, rows)
+        work.magnitudes[portion, 1] = magnitude(hessian, rows)
+    wait(work.barrier, n_threads)
+    return work.magnitudes[:, 0].sum(), work.magnitudes[:, 1].sum()
 
 
 @subkernel

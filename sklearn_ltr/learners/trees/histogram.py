@@ -21,12 +21,20 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._compile import int64, kernel, prefetch_row, subkernel, uint64
+from sklearn_ltr._compile import int64, prefetch_row, subkernel, uint64
 from sklearn_ltr.learners.trees.binning import BLOCK, MISSING
 
 GOLDEN = 2654435769  # 2**32 divided by the golden ratio
 FAINTEST = 1e-270  # sums below are not scaled up to full precision: it might overflow
 LOOK_AHEAD = 64  # rows between a prefetch and its use
+
+
+class Fields(NamedTuple):
+    """The bits of a word that each of the three sums has, the sign not counted."""
+
+    gradient_bits: int
+    hessian_bits: int
+    count_bits: int
 
 
 class Packing(NamedTuple):
@@ -38,18 +46,7 @@ class Packing(NamedTuple):
     count_bits: int
 
 
-@kernel
-def absolute_sum(values: NDArray[np.float64], rows: NDArray[np.int32]) -> float:
-    """Sum ``|values[rows]|``, always in the same order."""
-    total = 0.0
-    for row in rows:
-        total += abs(values[uint64(row)])
-    return total
-
-
-def choose_packing(
-    n_rows: int, total_gradient: float, total_hessian: float, *, second_order: bool
-) -> Packing:
+def choose_fields(n_rows: int, *, second_order: bool) -> Fields:
     """Share 64 bits between the three sums over the rows.
 
     The count gets what it needs, and the gradient four bits more than the hessian: one
@@ -58,18 +55,36 @@ def choose_packing(
     """
     count_bits = n_rows.bit_length()
     hessian_bits = (64 - count_bits) // 2 - 2 if second_order else 0
-    gradient_bits = 64 - count_bits - hessian_bits - 1
+    return Fields(64 - count_bits - hessian_bits - 1, hessian_bits, count_bits)
+
+
+@subkernel
+def choose_packing(
+    fields: Fields, total_gradient: float, total_hessian: float
+) -> Packing:
+    """Scale gradients and hessians so that the sums of their magnitudes fit."""
+    of_hessian = scale_to_fit(0.9 * 2.0**fields.hessian_bits, total_hessian)
     return Packing(
-        scale_to_fit(0.9 * 2.0**gradient_bits, total_gradient),
-        scale_to_fit(0.9 * 2.0**hessian_bits, total_hessian) if second_order else 0.0,
-        hessian_bits,
-        count_bits,
+        scale_to_fit(0.9 * 2.0**fields.gradient_bits, total_gradient),
+        of_hessian if fields.hessian_bits > 0 else 0.0,
+        fields.hessian_bits,
+        fields.count_bits,
     )
 
 
+@subkernel
 def scale_to_fit(capacity: float, total: float) -> float:
     """Return the factor that makes `total` the capacity at most; 0 for a total of 0."""
     return capacity / max(total, FAINTEST) if total > 0 else 0.0
+
+
+@subkernel
+def magnitude(values: NDArray[np.float64], rows: NDArray[np.int32]) -> float:
+    """Sum ``|values[rows]|``, always in the same order."""
+    total = 0.0
+    for row in rows:
+        total += abs(values[uint64(row)])
+    return total
 
 
 @subkernel

@@ -24,40 +24,50 @@ def share(thread: int, n_threads: int, start: int, stop: int) -> tuple[int, int]
 
 
 @subkernel
-def mark_rows(
+def count_going_left(
     codes: NDArray[np.uint8],
     place: int,
     threshold: int,
     missing_left: bool,
     rows: NDArray[np.int32],
-    goes_left: NDArray[np.uint8],
 ) -> int:
-    """Note which rows a cut sends to the left, and return how many."""
+    """Return how many of the rows a cut sends to the left."""
     n_rows, n_left = len(rows), 0
     for i in range(n_rows):
         prefetch_row(codes, int64(rows[min(i + LOOK_AHEAD, n_rows - 1)]))
         code = codes[uint64(rows[i]), place]
-        left = missing_left if code == MISSING else code <= threshold
-        goes_left[i] = left
-        n_left += left
+        n_left += missing_left if code == MISSING else code <= threshold
     return n_left
 
 
 @subkernel
 def move_rows(
-    goes_left: NDArray[np.uint8],
+    codes: NDArray[np.uint8],
+    place: int,
+    threshold: int,
+    missing_left: bool,
     rows: NDArray[np.int32],
     left: int,
     right: int,
+    step: int,
     to_rows: NDArray[np.int32],
-) -> None:
-    """Move `rows` to the places from `left` and `right` on."""
-    next_left, next_right = uint64(left), uint64(right)
-    for i in range(uint64(len(rows))):
-        to = next_left if goes_left[i] else next_right
-        next_left += uint64(goes_left[i])
-        next_right += uint64(1 - goes_left[i])
-        to_rows[to] = rows[i]
+) -> int:
+    """Move rows to the places from `left` and `right` on; return how many went left.
+
+    `step` is 1, or -1: then the last row is the first to be moved, and places fall.
+    """
+    n_rows, n_left = len(rows), 0
+    start = 0 if step > 0 else n_rows - 1
+    for i in range(n_rows):
+        ahead = start + step * min(i + LOOK_AHEAD, n_rows - 1)
+        prefetch_row(codes, int64(rows[uint64(ahead)]))
+        row = rows[uint64(start + step * i)]
+        code = codes[uint64(row), place]
+        goes_left = int64(missing_left if code == MISSING else code <= threshold)
+        to = left + step * n_left if goes_left else right + step * (i - n_left)
+        to_rows[uint64(to)] = row
+        n_left += goes_left
+    return n_left
 
 
 @subkernel
@@ -81,40 +91,35 @@ def partition(
 ) -> None:
     """Put the rows of a leaf that go left before those that go right.
 
-    The words of the smaller side are gathered: its histogram is the next to be made.
+    Of two threads, one fills both sides from the front and the other from the back; of
+    more, each must know how many rows those before it send left.  The words of the
+    smaller side are gathered: its histogram is the next to be made.
     """
     start, stop, side = leaves.start[leaf], leaves.stop[leaf], leaves.side[leaf]
-    together = stop - start > SMALL
+    together = n_threads > 1 and stop - start > SMALL
     if not together and thread > 0:
         return
     first, last = share(thread, n_threads, start, stop) if together else (start, stop)
     feature = leaves.feature[leaf]
-    own_left = mark_rows(
-        table.codes[table.block[feature]],
-        table.place[feature],
-        leaves.threshold[leaf],
-        leaves.missing_left[leaf],
-        work.rows[side, first:last],
-        work.goes_left[first:last],
-    )
-    # the first thread's begin where the left side does, the last one's end with it
-    left = int64(0) if thread == 0 else n_left - own_left
+    codes, place = table.codes[table.block[feature]], table.place[feature]
+    threshold, missing_left = leaves.threshold[leaf], leaves.missing_left[leaf]
+    rows, to_rows = work.rows[side, first:last], work.rows[1 - side, start:stop]
+    left, right, step = int64(0), n_left, int64(1)
     if together and n_threads > 2:
-        work.sums[thread, 3] = own_left
+        work.sums[thread, 3] = count_going_left(
+            codes, place, threshold, missing_left, rows
+        )
         wait(work.barrier, n_threads)
         left = work.sums[:thread, 3].sum()
-    right = (first - start) - left  # rows before these that go right
-    to_rows = work.rows[1 - side, start:stop]
-    move_rows(
-        work.goes_left[first:last],
-        work.rows[side, first:last],
-        left,
-        n_left + right,
-        to_rows,
+        right = n_left + (first - start) - left
+    elif thread > 0:
+        left, right, step = n_left - 1, stop - start - 1, int64(-1)
+    own_left = move_rows(
+        codes, place, threshold, missing_left, rows, left, right, step, to_rows
     )
     if is_small(n_left, stop - start):
-        small, n_small, place = to_rows[:n_left], own_left, left
+        small, n_small, at = to_rows[:n_left], own_left, left
     else:
-        small, n_small, place = to_rows[n_left:], last - first - own_left, right
-    own = slice(place, place + n_small)
+        small, n_small, at = to_rows[n_left:], len(rows) - own_left, right - n_left
+    own = slice(at, at + n_small) if step > 0 else slice(at + 1 - n_small, at + 1)
     gather(work.words, small[own], work.leaf_words[own])

@@ -87,10 +87,8 @@ class TreeEnsemble:
         )
 
     @classmethod
-    def from_grown(
-        cls, trees: list[GrownTree], mapper: BinMapper, rate: float
-    ) -> TreeEnsemble:
-        """Translate bins to thresholds and shrink the leaves by the learning rate."""
+    def from_grown(cls, trees: list[GrownTree], mapper: BinMapper) -> TreeEnsemble:
+        """Translate bins to thresholds."""
         sizes = [len(tree.feature) for tree in trees]
         feature, cut = _joined(trees, "feature"), _joined(trees, "threshold")
         threshold = np.zeros(len(feature))
@@ -105,7 +103,7 @@ class TreeEnsemble:
             missing_left=_joined(trees, "missing_left"),
             left=_joined(trees, "left"),
             right=_joined(trees, "right"),
-            value=rate * _joined(trees, "value"),
+            value=_joined(trees, "value"),
             gain=_joined(trees, "gain"),
             n_rows=_joined(trees, "n_rows"),
         )

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from sklearn_ltr._compile import new_barrier, subkernel
 from sklearn_ltr.learners.trees.binning import BLOCK, MISSING
 
+PORTIONS = 64  # of the rows, whose magnitudes are added up one after another
+
 
 class Limits(NamedTuple):
     """When to stop, and how leaf values are made."""
@@ -18,6 +20,7 @@ class Limits(NamedTuple):
     max_depth: int
     min_samples_leaf: int
     l2: float
+    learning_rate: float
 
 
 class GrownTree(NamedTuple):
@@ -30,7 +33,7 @@ class GrownTree(NamedTuple):
     right: NDArray[np.int32]
     gain: NDArray[np.float64]
     n_rows: NDArray[np.int64]  # in a leaf
-    value: NDArray[np.float64]
+    value: NDArray[np.float64]  # of a leaf, learning rate included
 
 
 def new_tree(max_leaf_nodes: int) -> GrownTree:
@@ -62,12 +65,12 @@ class Workspace(NamedTuple):
     """Memory that the trees of one fit share."""
 
     rows: NDArray[np.int32]  # (2, n_rows): a leaf's rows lie in one of the two halves
-    goes_left: NDArray[np.uint8]  # (n_rows,)
     words: NDArray[np.int64]  # (n_rows,): packed gradients by row
     leaf_words: NDArray[np.int64]  # (n_rows,): those of the leaf to be added up
     histograms: NDArray[np.int64]  # (max_leaf_nodes, n_blocks, 256, 16)
     candidates: Candidates
     sums: NDArray[np.int64]  # (n_threads, 4): what threads tell each other
+    magnitudes: NDArray[np.float64]  # (PORTIONS, 2): sums of |gradient|, of |hessian|
     barrier: NDArray[np.int64]
 
 
@@ -78,7 +81,6 @@ def new_workspace(
     found = (n_threads, 2)
     return Workspace(
         rows=np.empty((2, n_rows), dtype=np.int32),
-        goes_left=np.empty(n_rows, dtype=np.uint8),
         words=np.empty(n_rows, dtype=np.int64),
         leaf_words=np.empty(n_rows, dtype=np.int64),
         histograms=np.empty(
@@ -92,6 +94,7 @@ def new_workspace(
             np.zeros(found, dtype=np.bool_),
         ),
         sums=np.zeros((n_threads, 4), dtype=np.int64),
+        magnitudes=np.zeros((PORTIONS, 2)),
         barrier=new_barrier(),
     )
 
