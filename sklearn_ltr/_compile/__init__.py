@@ -11,7 +11,7 @@ from sklearn_ltr._compile.barrier import new_barrier, wait
 from sklearn_ltr._compile.intrinsics import (
     LANES,
     doubles,
-    integers,
+    floats,
     prefetch_row,
     registers,
     two_to_the,
@@ -49,8 +49,8 @@ __all__ = [
     "choose_word",
     "doubles",
     "effective_threads",
+    "floats",
     "int64",
-    "integers",
     "join_bits",
     "kernel",
     "new_barrier",

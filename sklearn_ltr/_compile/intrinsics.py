@@ -47,7 +47,7 @@ def _two_to_the(typing: Any, power: Any) -> Any:
     return types.float64(types.float64), generate
 
 
-LANES = 128  # uint32 in eight registers of 64 bytes, 64-bit numbers in sixteen
+LANES = 128  # 32-bit numbers in eight registers of 64 bytes, float64 in sixteen
 
 
 def _lanes(dtype: Any, number: Any) -> Any:
@@ -84,7 +84,7 @@ def _lanes(dtype: Any, number: Any) -> Any:
 
 
 _registers = _lanes(types.uint32, ir.IntType(32))
-_integers = _lanes(types.int64, ir.IntType(64))
+_floats = _lanes(types.float32, ir.FloatType())
 _doubles = _lanes(types.float64, ir.DoubleType())
 
 
@@ -101,9 +101,9 @@ if INTERPRETED:
         """Return LANES words."""
         return np.empty(LANES, dtype=np.uint32)
 
-    def integers() -> Any:
-        """Return LANES integers."""
-        return np.empty(LANES, dtype=np.int64)
+    def floats() -> Any:
+        """Return LANES float32."""
+        return np.empty(LANES, dtype=np.float32)
 
     def doubles() -> Any:
         """Return LANES numbers."""
@@ -112,6 +112,6 @@ if INTERPRETED:
 else:
     prefetch_row = _prefetch_row
     registers = _registers
-    integers = _integers
+    floats = _floats
     doubles = _doubles
     two_to_the = _two_to_the

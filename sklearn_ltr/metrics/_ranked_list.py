@@ -6,12 +6,11 @@ order of the rows (up to documents equal in score and grade, which no measure ca
 apart), data sorted by grade leaks nothing, and a constant model earns its worst case.
 ``stable`` breaks ties by canonical order alone, as tools that sort stably do.
 
-Only the first ``k`` positions of a list are put in order, in blocks of 128 documents, by
-loops without branches, which a compiler turns into vectors.  A few of a block are
-selected: the highest of all, then the highest of the others.  Otherwise a document's
-position is counted: it is the number of those that stand above it.  Further blocks are
-merged in pairs as far as position k; or, where k is small, what stands above the k-th
-so far is inserted.
+Only the first ``k`` positions of a list are put in order.  In blocks of 128 documents:
+a document's position is the number of those that stand above it, and counting these
+takes more comparisons than sorting would, but whole vectors of them, and no branch.
+Then blocks are merged in pairs, as far as position k; or, where k is small, what stands
+above the k-th so far is inserted.
 """
 
 from __future__ import annotations
@@ -21,8 +20,8 @@ from numpy.typing import NDArray
 
 from sklearn_ltr._compile import (
     LANES,
+    floats,
     int64,
-    integers,
     kernel,
     registers,
     subkernel,
@@ -33,8 +32,7 @@ from sklearn_ltr._compile import (
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-SELECT = 6  # counting all positions of a block takes as long as selecting a sixth
-GONE, HIGHEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+HIGHEST = 3e38  # about what a float32 can hold
 
 
 @subkernel
@@ -83,7 +81,6 @@ def rank_documents(
     for query in range(first, last):
         longest = max(longest, offsets[query + 1] - offsets[query])
     buffer = np.empty(longest + LANES, np.int64)
-    bits = scores.view(np.int64)
     for query in range(first, last):
         start, stop = offsets[query], offsets[query + 1]
         n = stop - start
@@ -91,10 +88,7 @@ def rank_documents(
         inserts = few <= LANES and few * few < n + 64
         for block in range(start, start + LANES if inserts else stop, LANES):
             size = min(LANES, stop - block)
-            if SELECT * few < size:
-                _select(bits, scores, grades, stable, order, block, size, few)
-            else:
-                _count(scores, grades, stable, order, block, size, buffer)
+            _count(scores, grades, stable, order, block, size, buffer)
         if inserts:
             _insert(scores, grades, stable, order, start, start + LANES, stop, few)
             continue
@@ -103,55 +97,6 @@ def rank_documents(
             for middle in range(start + width, stop, 2 * width):
                 _merge(scores, grades, stable, order, middle, width, stop, k, buffer)
             width *= 2
-
-
-@subkernel
-def _select(
-    bits: IntArray,
-    scores: FloatArray,
-    grades: FloatArray,
-    stable: bool,
-    order: IntArray,
-    start: int,
-    n: int,
-    k: int,
-) -> None:
-    """Bring the best k of up to LANES documents from `start` on to the front.
-
-    Scores are compared as integers, whose highest is found in vectors: the bits of a
-    float are in its order, those of a negative one in the reverse.
-    """
-    left = integers()
-    for i in range(LANES):
-        left[i] = GONE
-    for i in range(uint64(n)):
-        score = bits[uint64(start) + i]
-        key = score ^ ((score >> 63) & HIGHEST)
-        left[i] = key if key != -1 else 0  # the bits of -0.0, which equals 0.0
-        order[uint64(start) + i] = start + int64(i)
-    for p in range(k):
-        highest = int64(GONE)
-        for i in range(LANES):
-            highest = max(highest, left[i])
-        n_equal, at = uint64(0), uint64(0)
-        for i in range(uint64(LANES)):
-            is_highest = left[i] == highest
-            n_equal += uint64(is_highest)
-            at += i if is_highest else uint64(0)
-        best = int64(at)
-        if n_equal > 1:
-            best = int64(-1)
-            for i in range(p, n):
-                if left[i] == highest and (
-                    best < 0
-                    or precedes(
-                        scores, grades, stable, order[start + i], order[start + best]
-                    )
-                ):
-                    best = i
-        order[start + p], order[start + best] = order[start + best], order[start + p]
-        left[best] = left[p]
-        left[p] = GONE
 
 
 @subkernel
@@ -203,24 +148,28 @@ def _count(
 ) -> None:
     """Put up to LANES documents from `start` on in order.
 
-    A run of equal scores has as many above it as its first position says; within the
-    run a document goes above those before it that have a higher grade.
+    Scores are compared as float32, twice as many at a time.  A run of those that are
+    equal has as many above it as its first position says; within the run a document
+    goes above those before it that it precedes.
     """
-    above = registers()
+    rounded, above = floats(), registers()
     for i in range(LANES):
-        above[i] = uint32(0)
-    for j in range(n):
-        score = scores[start + j]
-        for i in range(LANES):
-            above[i] += uint32(score > scores[min(start + i, len(scores) - 1)])
+        rounded[i], above[i] = np.float32(0.0), uint32(0)
     for i in range(n):
+        score = min(max(scores[start + i], -HIGHEST), HIGHEST)
+        rounded[i] = np.float32(score)
         taken[i] = 0
+    for j in range(n):
+        own = rounded[j]
+        for i in range(LANES):
+            above[i] += uint32(own > rounded[i])
     for i in range(n):
-        top = start + np.int64(above[i])
+        top = start + int64(above[i])
         hole = top + taken[top - start]
         taken[top - start] += 1
-        grade = grades[start + i]
-        while hole > top and not stable and grades[order[hole - 1]] > grade:
+        while hole > top and precedes(
+            scores, grades, stable, start + i, order[hole - 1]
+        ):
             order[hole] = order[hole - 1]
             hole -= 1
         order[hole] = start + i
