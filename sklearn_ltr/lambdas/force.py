@@ -18,8 +18,8 @@ rho_ij = e_j / (e_i + e_j), exactly.  And with p above q, the swap delta in the 
 lambda: it is positive where p is the better one.
 
 What the pair loop knows of a list is one array, `documents`: its rows are named below,
-its columns are positions, with zeros behind the last up to a whole number of BLOCKs.
-Such a column has worth 0 and e 0, so all its pairs are 0.
+its columns are positions, and behind the last follow some of nobody, up to a whole
+number of BLOCKs: of worth 0, e 0 and a depth below all, so that all their pairs are 0.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from sklearn_ltr._compile import LANES, doubles, subkernel, uint64
 
 FloatArray = NDArray[np.float64]
 
-SCORE, GRADE, ODDS, WORTH, WEIGHT, UPPER, LOWER, GRADIENT, HESSIAN = range(9)
-N_ROWS = 9
+SCORE, GRADE, DEPTH, ODDS, WORTH, WEIGHT, UPPER, LOWER, GRADIENT, HESSIAN = range(10)
+N_ROWS = 10
 BLOCK = 16  # a loop over whole blocks runs in full vectors
 
 
@@ -43,14 +43,13 @@ def push_lanes(
     k: int,
     documents: FloatArray,
     gap: float,
-    slope: float,
     by_grade: bool,
     table: FloatArray,
 ) -> float:
     """Add the pairs of positions first to first + LANES - 1 with all above them.
 
-    A pair's delta is divided by ``gap + slope * |score distance|``.  One division a
-    pair, and no branches.  Returns the sum of |lambda_ij|.
+    A pair's delta is divided by the `gap` plus the difference of their depths.  One
+    division a pair, and no branches.  Returns the sum of |lambda_ij|.
 
     What the lanes get is added up on the stack: a loop that writes nowhere else is a
     loop of vectors without further checks.  (And counters are unsigned: numba checks a
@@ -68,7 +67,7 @@ def push_lanes(
         block = below // uint64(BLOCK) * uint64(BLOCK)
         if by_grade:
             compare_grades(p, start + block, start + size, documents, table)
-        score, odds = documents[SCORE, p], documents[ODDS, p]
+        nearest, odds = gap - documents[DEPTH, p], documents[ODDS, p]
         worth, weight = documents[WORTH, p], documents[WEIGHT, p]
         upper = documents[UPPER, p]
         pull, bend = 0.0, 0.0
@@ -77,7 +76,7 @@ def push_lanes(
             is_better = worth > documents[WORTH, q]
             better = odds if is_better else documents[ODDS, q]
             worse = documents[ODDS, q] if is_better else odds
-            distance = gap + slope * abs(score - documents[SCORE, q])
+            distance = nearest + documents[DEPTH, q]
             inverse = 1.0 / ((odds + documents[ODDS, q]) * distance)
             delta = (worth - documents[WORTH, q]) * (upper - documents[LOWER, q])
             push = delta * weight * worse * inverse if lane >= below else 0.0

@@ -204,7 +204,7 @@ class LambdaGradient:
             self.sigma,
             self.distance_normalization,
             self.query_normalization,
-            self._rooms[thread],
+            *self._rooms[thread],
             self.gradient,
             self.hessian,
         )

@@ -9,6 +9,7 @@ from sklearn_ltr._compile import LANES, aligned, kernel, subkernel, uint64
 from sklearn_ltr.lambdas.exponential import exponential
 from sklearn_ltr.lambdas.force import (
     BLOCK,
+    DEPTH,
     GRADE,
     GRADIENT,
     HESSIAN,
@@ -28,6 +29,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 FAINTEST = 1e-260  # the least e of which sums and products do not underflow
+BELOW_ALL = 600.0  # where e is fainter than that
 APART = 0.01  # keeps the score distance from dividing by zero
 
 
@@ -43,33 +45,39 @@ def lay_out(
     terms: FloatArray,
     scale: float,
     sigma: float,
+    slope: float,
     documents: FloatArray,
+    place: IntArray,
 ) -> tuple[bool, bool]:
     """Fill in what the pair loop knows of the list that starts at `lo`.
 
-    Returns whether scores differ, and whether they are too far apart for their
-    exponentials.
+    ``place[i]`` becomes the position of its i-th document in canonical order.  A depth
+    is `slope` times how far a score is below the highest.  Returns whether
+    scores differ, and whether they are too far apart for their exponentials.
     """
     start, length = uint64(lo), uint64(n)
     for p in range(length):
-        document = uint64(order[start + p])
-        documents[SCORE, p] = scores[document]
-        documents[GRADE, p] = grades[document]
-        documents[WORTH, p] = worth[document]
+        place[order[start + p] - lo] = p
+    for i in range(length):  # in the order of memory, which may be far away
+        p = uint64(place[i])
+        documents[SCORE, p] = scores[start + i]
+        documents[GRADE, p] = grades[start + i]
+        documents[WORTH, p] = worth[start + i]
     for p in range(uint64(min(k, n))):
         documents[WEIGHT, p] = terms[0, start + p] * scale
         documents[UPPER, p] = terms[1, start + p]
     top, n_lower, n_far = documents[SCORE, 0], 0, 0
     for p in range(length):
-        odds = exponential(sigma * (documents[SCORE, p] - top))
-        n_lower += documents[SCORE, p] < top
+        below = top - documents[SCORE, p]
+        odds = exponential(-sigma * below)
+        n_lower += below > 0
         n_far += odds < FAINTEST
-        documents[ODDS, p] = odds
+        documents[ODDS, p], documents[DEPTH, p] = odds, slope * below
         documents[LOWER, p] = terms[2, start + p]
         documents[GRADIENT, p], documents[HESSIAN, p] = 0.0, 0.0
-    for p in range(length, length + uint64(BLOCK)):
-        for row in range(N_ROWS):
-            documents[row, p] = 0.0
+    for row in range(N_ROWS):
+        for p in range(length, length + uint64(BLOCK)):
+            documents[row, p] = BELOW_ALL if row == DEPTH else 0.0
     return n_lower > 0, n_far > 0
 
 
@@ -92,6 +100,7 @@ def push_queries(
     distance_normalization: bool,
     query_normalization: bool,
     documents: FloatArray,
+    place: IntArray,
     gradient: FloatArray,
     hessian: FloatArray,
 ) -> None:
@@ -99,8 +108,9 @@ def push_queries(
 
     Swap deltas come from the worth and the `terms` (weight, upper, lower) of a closed
     form; if `by_grade`, from `table` (n, n), or all are 1 if that is empty: RankNet.
-    `documents` is memory for the longest list, see :func:`room_for`.
+    `documents` and `place` are memory for the longest list, see :func:`room_for`.
     """
+    slope = sigma if distance_normalization else 0.0
     for query in range(first, last):
         lo, n = offsets[query], offsets[query + 1] - offsets[query]
         differ, far = lay_out(
@@ -114,30 +124,29 @@ def push_queries(
             terms,
             scale[query],
             sigma,
+            slope,
             documents,
+            place,
         )
-        gap, slope = 1.0, 0.0
-        if distance_normalization and differ:
-            gap, slope = APART, sigma
+        gap = APART if distance_normalization and differ else 1.0
         if far:
             strength = push_far(n, k, documents, sigma, gap, slope, by_grade, table)
         else:
             strength = 0.0
             for top in range(0, n, LANES):
-                strength += push_lanes(
-                    top, n, k, documents, gap, slope, by_grade, table
-                )
+                strength += push_lanes(top, n, k, documents, gap, by_grade, table)
         share_among_equals(n, k, documents)
         factor = query_weight[query] * sigma
         if query_normalization and strength > 0:
             factor *= np.log1p(2.0 * strength) / (2.0 * strength * np.log(2.0))
-        for p in range(uint64(n)):
-            document = uint64(order[uint64(lo) + p])
-            gradient[document] = documents[GRADIENT, p] * factor
-            hessian[document] = documents[HESSIAN, p] * factor * sigma
+        for i in range(uint64(n)):
+            p = uint64(place[i])
+            gradient[uint64(lo) + i] = documents[GRADIENT, p] * factor
+            hessian[uint64(lo) + i] = documents[HESSIAN, p] * factor * sigma
 
 
-def room_for(longest: int) -> FloatArray:
-    """Return memory for `documents`, its rows aligned to lines of the cache."""
+def room_for(longest: int) -> tuple[FloatArray, IntArray]:
+    """Return memory for `documents` and `place`, rows aligned to lines of the cache."""
     width = -(-longest // BLOCK) * BLOCK + BLOCK
-    return aligned((N_ROWS, width), np.float64)
+    rows = aligned((N_ROWS, width), np.float64)
+    return rows, np.empty(longest, dtype=np.int64)
