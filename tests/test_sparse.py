@@ -76,6 +76,9 @@ def test_a_bad_value_is_named_by_its_place(value):
     if np.isinf(value):
         with pytest.raises(ValueError, match=place):
             LambdaMARTRanker().fit(table, GRADES, groups=GROUPS)
+        trees = LambdaMARTRanker(n_estimators=2).fit(DENSE, GRADES, groups=GROUPS)
+        with pytest.raises(ValueError, match=place):
+            trees.predict(table)
 
 
 def test_a_network_of_a_users_own_sees_dense_batches():

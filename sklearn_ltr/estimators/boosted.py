@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_ltr._compile import Team, effective_threads
 from sklearn_ltr.estimators.callbacks import FitTasks
 from sklearn_ltr.estimators.progress import Progress, Scored, history
+from sklearn_ltr.estimators.table import refuse_values
 from sklearn_ltr.estimators.tree_parameters import TreeParameters
 from sklearn_ltr.learners.boosting import Boosting, Derivatives
 from sklearn_ltr.learners.tables import Table
@@ -126,10 +127,16 @@ class BoostedTrees(TreeParameters):
         return grow_on
 
     def _add_trees(self, X: Table, base: FloatArray) -> FloatArray:
-        """Return F of the rows of X: what they start from, and all trees."""
+        """Return F of the rows of X: what they start from, and all trees.
+
+        Infinite values raise a ValueError.
+        """
         work = X.shape[0] * len(self.ensemble_)
         with Team(effective_threads(self.n_jobs, work)) as team:
-            return self.ensemble_.predict(X, team, base)
+            scores = self.ensemble_.predict(X, team, base)
+        if np.isnan(scores).any():
+            refuse_values(X, "X", allow_nan=True)
+        return scores
 
     def _boost(
         self,

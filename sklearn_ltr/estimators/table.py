@@ -14,14 +14,18 @@ from sklearn_ltr.learners.tables import Table
 N_CACHED = 2**18  # values that are looked at together
 
 
-def read_table(estimator: BaseEstimator, X: Any, *, reset: bool, name: str) -> Table:
+def read_table(
+    estimator: BaseEstimator, X: Any, *, reset: bool, name: str, refuse: bool = True
+) -> Table:
     """Return X as an ndarray or a CSR matrix, float32 or float64, no copy if it is one.
 
-    With `reset` the estimator remembers the columns; else they must be the same.
+    With `reset` the estimator remembers the columns; else they must be the same.  With
+    `refuse` infinite (or missing) values raise a ValueError.
     """
     allow_nan = estimator.__sklearn_tags__().input_tags.allow_nan
     if not reset and _is_plain(X, estimator):
-        refuse_values(X, name, allow_nan=allow_nan)
+        if refuse:
+            refuse_values(X, name, allow_nan=allow_nan)
         return X
     _refuse_dates(X, name)
     try:
@@ -44,7 +48,8 @@ def read_table(estimator: BaseEstimator, X: Any, *, reset: bool, name: str) -> T
     if issparse(table) and not table.has_canonical_format:
         table = table.copy()
         table.sum_duplicates()
-    refuse_values(table, name, allow_nan=allow_nan)
+    if refuse:
+        refuse_values(table, name, allow_nan=allow_nan)
     return table
 
 

@@ -83,6 +83,19 @@ def test_a_row_scores_the_same_in_any_company(n_rows):
             assert ensemble.predict(X, team)[some].tolist() == alone
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("value", [INF, -INF])
+def test_a_row_with_an_infinite_value_has_no_score_and_others_have_theirs(dtype, value):
+    rng = np.random.default_rng(0)
+    ensemble = grow(30, "any", rng)  # asks about some of the columns
+    X = np.hstack([table(ROWS + 70, dtype, rng), np.ones((ROWS + 70, 40), dtype)])
+    expected = by_walking(ensemble, X)
+    rows, columns = [0, 63, 64, ROWS - 1, ROWS, ROWS + 69], [44, 0, 17, 43, 4, 1]
+    X[rows, columns] = value
+    expected[rows] = NAN
+    np.testing.assert_array_equal(ensemble.predict(X, ALONE), expected)
+
+
 def test_scores_begin_with_the_base_and_keep_the_order_of_the_trees():
     rng = np.random.default_rng(0)
     ensemble = grow(60, "any", rng) + grow(60, "any", rng) + grow(2, "any", rng)

@@ -9,12 +9,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
 from sklearn_ltr._compile import ROWS, Team, int64, kernel
 from sklearn_ltr.learners.tables import Table, dense_rows
 from sklearn_ltr.learners.trees.binning import MISSING, BinMapper, BinnedTable
 from sklearn_ltr.learners.trees.scoring import Scorer, Trees
 from sklearn_ltr.learners.trees.state import GrownTree
+
+PORTION = 8 * ROWS  # rows that a thread scores before it takes more
 
 
 @kernel
@@ -152,18 +155,22 @@ class TreeEnsemble:
             yield scores.copy()
 
     def add_to(self, scores: NDArray[np.float64], X: Table, team: Team) -> None:
-        """Add the trees, one after another, to the score of each row of X."""
+        """Add the trees, one after another, to the score of each row of X.
+
+        A row with an infinite value has no score: it becomes NaN.
+        """
         if len(self) == 0:
             return
         n_rows, scorer = X.shape[0], self._scorer
-        starts = iter(range(0, n_rows, ROWS))
+        portion = ROWS if issparse(X) else PORTION
+        starts = iter(range(0, n_rows, portion))
 
         def work(thread: int) -> None:
             for start in starts:
-                own = slice(start, start + ROWS)
+                own = slice(start, start + portion)
                 scorer.add_to(scores[own], dense_rows(X, own))
 
-        if n_rows > ROWS:
+        if n_rows > portion:
             team.run(work)
         else:
             work(0)

@@ -66,8 +66,11 @@ class Scorer:
         self._spare: dict[Any, list[Memory]] = {kind: [] for kind in self._threshold}
 
     def add_to(self, scores: NDArray[np.float64], X: NDArray[np.floating]) -> None:
-        """Add the trees, one after another, to the scores of at most 512 rows."""
-        rows = np.array(X, order="C")  # from memory in order, as the kernel does not
+        """Add the trees, one after another, to the scores of the rows.
+
+        A row with an infinite value has no score: it becomes NaN.
+        """
+        rows = np.ascontiguousarray(X)
         threshold, spare = self._threshold[X.dtype], self._spare[X.dtype]
         try:
             memory = spare.pop()
@@ -92,6 +95,20 @@ def rounded_down(threshold: NDArray[np.float64]) -> NDArray[np.float32]:
         nearest = threshold.astype(np.float32)
         below = np.nextafter(nearest, np.float32(-np.inf))
     return np.where(nearest > threshold, below, nearest)
+
+
+@subkernel
+def mark_infinite(rows: NDArray[np.floating], scores: NDArray[np.float64]) -> None:
+    """Score rows with an infinite value NaN.
+
+    This is also what reads rows from memory in order, so that they are close at hand.
+    """
+    for i in range(len(rows)):
+        is_infinite = False
+        for j in range(rows.shape[1]):
+            is_infinite |= abs(rows[i, j]) == np.inf
+        if is_infinite:
+            scores[i] = np.nan
 
 
 @subkernel
@@ -149,32 +166,10 @@ def add_values(
         scores[i] = score
 
 
-@kernel
-def add_trees(
-    rows: NDArray[np.floating],
-    questions: Questions,
-    threshold: NDArray[np.floating],
-    circuits: Circuits,
-    memory: Memory,
-    scores: NDArray[np.float64],
-) -> None:
-    """Add the value of its leaf in every tree to the score of each row, in tree order.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n_rows, n_features), float32 or float64
-        At most 512.
-    questions : Questions
-    threshold : ndarray of shape (n_questions,), of the dtype of the rows
-        ``x <= threshold`` goes left.
-    circuits : Circuits
-    memory : Memory
-    scores : ndarray of shape (n_rows,), float64
-        Changed in place.
-    """
+@subkernel
+def follow(circuits: Circuits, memory: Memory, scores: NDArray[np.float64]) -> None:
+    """Add the values of the leaves that the answers of up to 512 rows lead to."""
     words, leaves = memory.words, memory.leaves
-    turn(rows, questions.feature, memory.columns)
-    ask(questions, threshold, memory.columns, len(scores), words)
     first, result = circuits.first_choice, circuits.first_result
     bit, value = circuits.bit, circuits.value
     for group in range(len(first) - 1):
@@ -185,3 +180,33 @@ def add_trees(
         for i in range(GROUP):
             join_bits(words, bit[GROUP * group + i], leaves[i])
         add_values(value[GROUP * group :], leaves, scores)
+
+
+@kernel
+def add_trees(
+    X: NDArray[np.floating],
+    questions: Questions,
+    threshold: NDArray[np.floating],
+    circuits: Circuits,
+    memory: Memory,
+    scores: NDArray[np.float64],
+) -> None:
+    """Add the value of its leaf in every tree to the score of each row, in tree order.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, n_features), float32 or float64, C-contiguous
+    questions : Questions
+    threshold : ndarray of shape (n_questions,), of the dtype of the rows
+        ``x <= threshold`` goes left.
+    circuits : Circuits
+    memory : Memory
+    scores : ndarray of shape (n_rows,), float64
+        Changed in place.
+    """
+    for start in range(0, len(X), ROWS):
+        rows, own = X[start : start + ROWS], scores[start : start + ROWS]
+        mark_infinite(rows, own)
+        turn(rows, questions.feature, memory.columns)
+        ask(questions, threshold, memory.columns, len(own), memory.words)
+        follow(circuits, memory, own)
