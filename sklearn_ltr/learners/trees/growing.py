@@ -231,7 +231,11 @@ def add_magnitudes(
         work.magnitudes[portion, 0] = magnitude(gradient, rows)
         work.magnitudes[portion, 1] = magnitude(hessian, rows)
     wait(work.barrier, n_threads)
-    return work.magnitudes[:, 0].sum(), work.magnitudes[:, 1].sum()
+    total_gradient, total_hessian = 0.0, 0.0
+    for portion in range(PORTIONS):
+        total_gradient += work.magnitudes[portion, 0]
+        total_hessian += work.magnitudes[portion, 1]
+    return total_gradient, total_hessian
 
 
 @subkernel

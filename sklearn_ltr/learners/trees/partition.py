@@ -55,19 +55,22 @@ def move_rows(
     """Move rows to the places from `left` and `right` on; return how many went left.
 
     `step` is 1, or -1: then the last row is the first to be moved, and places fall.
+    (No branch asks where a row goes: its answer is a coin toss.)
     """
-    n_rows, n_left = len(rows), 0
+    n_rows, missing = len(rows), int64(missing_left)
     start = 0 if step > 0 else n_rows - 1
+    next_left, next_right = left, right
     for i in range(n_rows):
         ahead = start + step * min(i + LOOK_AHEAD, n_rows - 1)
         prefetch_row(codes, int64(rows[uint64(ahead)]))
         row = rows[uint64(start + step * i)]
         code = codes[uint64(row), place]
-        goes_left = int64(missing_left if code == MISSING else code <= threshold)
-        to = left + step * n_left if goes_left else right + step * (i - n_left)
+        goes_left = int64(code <= threshold) | missing & int64(code == MISSING)
+        to = next_right ^ (next_left ^ next_right) & -goes_left
         to_rows[uint64(to)] = row
-        n_left += goes_left
-    return n_left
+        next_left += step * goes_left
+        next_right += step * (1 - goes_left)
+    return step * (next_left - left)
 
 
 @subkernel
@@ -110,7 +113,8 @@ def partition(
             codes, place, threshold, missing_left, rows
         )
         wait(work.barrier, n_threads)
-        left = work.sums[:thread, 3].sum()
+        for before in range(thread):
+            left += work.sums[before, 3]
         right = n_left + (first - start) - left
     elif thread > 0:
         left, right, step = n_left - 1, stop - start - 1, int64(-1)
