@@ -276,12 +276,11 @@ def print_spread(results: list[dict], relevant: np.ndarray, data: str) -> None:
 def print_differences(means: dict, relevant: np.ndarray) -> None:
     """Each of ours minus each peer, query by query, over queries that are relevant."""
     ours = [name for name in means if name in (OURS, ON_LAMBDARANK, *NETWORKS)]
-    for name in ours:
+    others = [name for name in means if name not in ours]
+    for name in ours if others else []:
         print(f"\n{name} minus the peer: mean (standard error), p of a paired")
         print("t test, over queries with a relevant document")
-        for peer in means:
-            if peer in ours:
-                continue
+        for peer in others:
             cells = []
             for measure in MEASURES:
                 a, b = (means[of][measure][relevant] for of in (name, peer))
