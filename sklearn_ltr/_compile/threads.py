@@ -10,7 +10,7 @@ import functools
 import os
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
 from typing import Any
 
@@ -75,17 +75,19 @@ class Team:
         if self._pool is None:
             function(0, *arguments)
         else:
-            self._pool.submit(self._lead, function, arguments).result()
+            for other in self._pool.submit(self._lead, function, arguments).result():
+                other.result()
 
-    def _lead(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+    def _lead(
+        self, function: Callable[..., Any], arguments: tuple[Any, ...]
+    ) -> list[Future[Any]]:
         assert self._pool is not None
         others = [
             self._pool.submit(function, thread, *arguments)
             for thread in range(1, self.n_threads)
         ]
         function(0, *arguments)
-        for other in others:
-            other.result()
+        return others
 
 
 class _OneBlasThread:

@@ -44,7 +44,9 @@ def packed(gradient, hessian, *, second_order=True, shift=0):
         magnitude(hessian, rows),
     )
     words = np.empty(len(rows), dtype=np.int64)
-    sums = pack_rows(gradient, hessian, rows, packing, shift, words)
+    by_row = np.empty_like(words)
+    sums = pack_rows(gradient, hessian, rows, packing, shift, by_row, words)
+    np.testing.assert_array_equal(by_row[rows], words)
     return packing, words, sums
 
 
@@ -150,8 +152,10 @@ def test_rounding_is_unbiased_over_rows(x):
     words = np.empty(n, dtype=np.int64)
     rows = np.arange(n, dtype=np.int32)
     for chosen in (rows, rows[::2], rows[1::2], rows[n // 3 :], rows[::7]):
-        pack_rows(np.full(n, x), np.zeros(n), chosen, packing, 0, words[: len(chosen)])
-        total = unpack(int(words[: len(chosen)].sum()), packing)[0]
+        of_chosen = np.empty(len(chosen), dtype=np.int64)
+        pack_rows(np.full(n, x), np.zeros(n), chosen, packing, 0, words, of_chosen)
+        np.testing.assert_array_equal(words[chosen], of_chosen)
+        total = unpack(int(of_chosen.sum()), packing)[0]
         # nearest rounding would be off by up to len(chosen) / 2; the golden sequence
         # visits every interval evenly up to a few
         assert abs(total - x * len(chosen)) < 5
@@ -164,7 +168,7 @@ def test_rounding_is_unbiased_over_trees():
     totals = np.zeros(20)
     for shift in range(500):
         rows = np.arange(20, dtype=np.int32)
-        pack_rows(gradient, np.zeros(20), rows, packing, shift, words)
+        pack_rows(gradient, np.zeros(20), rows, packing, shift, words, words.copy())
         totals += [unpack(int(word), packing)[0] for word in words]
     np.testing.assert_allclose(totals / 500, gradient, atol=5 / 500)
 

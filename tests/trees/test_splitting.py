@@ -39,7 +39,9 @@ def search(column, gradient, hessian, *, second_order, l2=0.0, min_samples_leaf=
         hessian.sum(),
     )
     words = np.empty(len(rows), dtype=np.int64)
-    _, _, total = pack_rows(gradient, hessian, rows, packing, 0, words)
+    _, _, total = pack_rows(
+        gradient, hessian, rows, packing, 0, np.empty_like(words), words
+    )
     place = int(rows[-1]) % 16
     histogram = np.random.default_rng(0).integers(-9, 9, (256, 16))  # of other columns
     histogram[:, place] = 0

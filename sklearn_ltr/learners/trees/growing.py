@@ -116,7 +116,6 @@ class TreeGrower:
         table = self.table
         if len(features) < len(table.place):
             table = with_columns(table, features)
-        self._workspace.rows[0, : len(rows)] = rows
         tree = new_tree(self.limits.max_leaf_nodes)
         self.team.run(
             grow,
@@ -124,7 +123,7 @@ class TreeGrower:
             table,
             gradient,
             hessian,
-            len(rows),
+            rows,
             shift,
             choose_fields(len(rows), second_order=self.second_order),
             self.limits,
@@ -145,7 +144,7 @@ def grow(
     table: BinnedTable,
     gradient: NDArray[np.float64],
     hessian: NDArray[np.float64],
-    n_rows: int,
+    rows: NDArray[np.int32],
     shift: int,
     fields: Fields,
     limits: Limits,
@@ -157,18 +156,18 @@ def grow(
 ) -> None:
     """Grow a tree; every thread of the team calls this with the same arguments."""
     total_gradient, total_hessian = add_magnitudes(
-        thread, n_threads, gradient, hessian, n_rows, work
+        thread, n_threads, gradient, hessian, rows, work
     )
     packing = choose_packing(fields, total_gradient, total_hessian)
     packing, total = pack_together(
-        thread, n_threads, gradient, hessian, n_rows, shift, packing, work
+        thread, n_threads, gradient, hessian, rows, shift, packing, work
     )
     l2 = limits.l2 * packing.hessian_scale if second_order else 0.0
     rule = SplitRule(second_order, l2, limits.min_samples_leaf)
     gain_unit = packing.hessian_scale if second_order else 1.0
     if packing.gradient_scale > 0:
         gain_unit = gain_unit / packing.gradient_scale / packing.gradient_scale
-    leaves = new_leaves(limits.max_leaf_nodes, n_rows, total)
+    leaves = new_leaves(limits.max_leaf_nodes, len(rows), total)
     # typed: numba would compile every callee once more for a literal
     n_leaves, small, large = int64(1), int64(0), int64(-1)
     while n_leaves < limits.max_leaf_nodes:
@@ -206,12 +205,12 @@ def grow(
     )
     for leaf in range(thread, n_leaves, n_threads):
         start, stop, node = leaves.start[leaf], leaves.stop[leaf], leaves.node[leaf]
-        rows = work.rows[leaves.side[leaf], start:stop]
-        step = newton_step(gradient, hessian, rows, exact, limits.l2)
+        own = work.rows[leaves.side[leaf], start:stop]
+        step = newton_step(gradient, hessian, own, exact, limits.l2)
         value = limits.learning_rate * step
         tree.value[node] = value
         tree.n_rows[node] = stop - start
-        for row in rows:
+        for row in own:
             scores[uint64(row)] += value
 
 
@@ -221,15 +220,14 @@ def add_magnitudes(
     n_threads: int,
     gradient: NDArray[np.float64],
     hessian: NDArray[np.float64],
-    n_rows: int,
+    rows: NDArray[np.int32],
     work: Workspace,
 ) -> tuple[float, float]:
     """Sum |gradient| and |hessian|, in the same order for any number of threads."""
     for portion in range(thread, PORTIONS, n_threads):
-        first, last = share(portion, PORTIONS, int64(0), n_rows)
-        rows = work.rows[0, first:last]
-        work.magnitudes[portion, 0] = magnitude(gradient, rows)
-        work.magnitudes[portion, 1] = magnitude(hessian, rows)
+        first, last = share(portion, PORTIONS, int64(0), len(rows))
+        work.magnitudes[portion, 0] = magnitude(gradient, rows[first:last])
+        work.magnitudes[portion, 1] = magnitude(hessian, rows[first:last])
     wait(work.barrier, n_threads)
     total_gradient, total_hessian = 0.0, 0.0
     for portion in range(PORTIONS):
@@ -244,7 +242,7 @@ def pack_together(
     n_threads: int,
     gradient: NDArray[np.float64],
     hessian: NDArray[np.float64],
-    n_rows: int,
+    rows: NDArray[np.int32],
     shift: int,
     packing: Packing,
     work: Workspace,
@@ -253,12 +251,15 @@ def pack_together(
 
     Returns the packing that fits and the sum of all words.
     """
-    first, last = share(thread, n_threads, int64(0), n_rows)
-    rows, words = work.rows[0, first:last], work.leaf_words[first:last]
+    first, last = share(thread, n_threads, int64(0), len(rows))
+    own, of_own = rows[first:last], work.leaf_words[first:last]
+    work.rows[0, first:last] = own
     hessian_capacity = 1 << packing.hessian_bits
     gradient_capacity = 1 << (63 - packing.hessian_bits - packing.count_bits)
     while True:
-        g, h, total = pack_rows(gradient, hessian, rows, packing, shift, words)
+        g, h, total = pack_rows(
+            gradient, hessian, own, packing, shift, work.words, of_own
+        )
         work.sums[thread, 0], work.sums[thread, 1], work.sums[thread, 2] = g, h, total
         wait(work.barrier, n_threads)
         g, h, total = sum_over_threads(work.sums)
@@ -271,8 +272,6 @@ def pack_together(
             packing.hessian_bits,
             packing.count_bits,
         )
-    for i in range(uint64(len(rows))):
-        work.words[uint64(rows[i])] = words[i]
     return packing, total
 
 

@@ -95,8 +95,11 @@ def pack_rows(
     packing: Packing,
     shift: int,
     words: NDArray[np.int64],
+    of_rows: NDArray[np.int64],
 ) -> tuple[int, int, int]:
-    """Write the word of each row; `shift` turns the sequence from tree to tree.
+    """Write the word of each row to `words` by row, and to `of_rows` by its place.
+
+    `shift` turns the rounding sequence from tree to tree.
 
     Returns the sums of |g|, of h and of the words.
     """
@@ -107,7 +110,7 @@ def pack_rows(
         g = int64(np.floor(gradient[row] * packing.gradient_scale + u))
         h = int64(np.floor(hessian[row] * packing.hessian_scale + u))
         word = (((g << packing.hessian_bits) + h) << packing.count_bits) + 1
-        words[i] = word
+        words[row] = of_rows[i] = word
         total_gradient += abs(g)
         total_hessian += h
         total += word
