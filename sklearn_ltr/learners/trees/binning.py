@@ -16,14 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from sklearn_ltr._compile import Team, kernel
+from sklearn_ltr._compile import Team, kernel, uint64
 from sklearn_ltr.learners.tables import Table, columns_reader, dense_rows
 
 BLOCK = 16  # columns of a block
 MISSING = 255  # the bin of NaN
 MAX_SAMPLE = 200_000  # rows from which the quantiles are read
-NEIGHBOURS = 8  # columns that are read at a time: those of a row share a cache line
-TILE = 256  # rows that are binned at a time
+NEIGHBOURS = 16  # columns that are read at a time: those of a row share a cache line
+TILE = 512  # rows that are binned at a time
+STRIDE = 16  # edges from one that all values are compared with to the next
 
 
 class BinnedTable(NamedTuple):
@@ -110,37 +111,41 @@ def assign_codes(
     X: NDArray[np.floating],
     rows: NDArray[np.intp],
     edges: NDArray[np.float64],
-    n_edges: NDArray[np.uint64],
+    n_edges: NDArray[np.int64],
     first: int,
     table: BinnedTable,
 ) -> None:
     """Write ``codes[:, first + i]`` of row ``rows[i]`` of X, for each of the rows.
 
-    Each row of `edges` is padded with inf to 255: a search that halves its range has no
-    branches then, and a tile of rows takes each step together.
+    A tile of rows takes each step together: all are compared with every 16th edge, and
+    the search goes on among the 15 that follow.  Each row of `edges` is padded with inf
+    to 255: then there are no branches.  (And no checks for negatives: numbers of rows
+    are unsigned.)
     """
     values = np.empty(TILE)
-    positions = np.empty(TILE, dtype=np.uint64)  # unsigned: no check for negatives
-    one = np.uint64(1)
+    positions = np.empty(TILE, dtype=np.uint64)
+    zero, one, stride = np.uint64(0), np.uint64(1), np.uint64(STRIDE)
     for start in range(0, len(rows), TILE):
-        n_rows = min(TILE, len(rows) - start)
+        n_rows = uint64(min(TILE, len(rows) - start))
+        tile, first_row = rows[start:], uint64(first + start)
         for column in range(X.shape[1]):
             own_edges = edges[column]
             for i in range(n_rows):
-                values[i] = X[rows[start + i], column]
-                positions[i] = 0
-            step = np.uint64(128)
-            while step > one and step > n_edges[column]:
-                step >>= one
+                values[i] = X[uint64(tile[i]), column]
+                positions[i] = zero
+            for edge in own_edges[STRIDE - 1 : n_edges[column] : STRIDE]:
+                for i in range(n_rows):
+                    positions[i] += stride if values[i] > edge else zero
+            step = stride >> one
             while step >= one:
                 for i in range(n_rows):
                     edge = own_edges[positions[i] + step - one]
-                    positions[i] += step if values[i] > edge else np.uint64(0)
+                    positions[i] += step if values[i] > edge else zero
                 step >>= one
             block, place = table.block[column], table.place[column]
             for i in range(n_rows):
                 missing = values[i] != values[i]
-                table.codes[block, first + start + i, place] = (
+                table.codes[block, first_row + i, place] = (
                     MISSING if missing else positions[i]
                 )
 
@@ -207,11 +212,11 @@ class BinMapper:
         """Return some rows of X as bytes, laid out for the threads of the team."""
         n_rows, n_features = len(rows), X.shape[1]
         table = empty_table(n_rows, self.n_bins, team.n_threads)
-        n_edges = (self.n_bins - 1).astype(np.uint64)
+        n_edges = self.n_bins - 1
         padded = np.full((n_features, 255), np.inf)
         for column, edges in enumerate(self.edges):
             padded[column, : len(edges)] = edges
-        step = 8 * TILE
+        step = 4 * TILE
         starts = iter(range(0, n_rows, step))
 
         def assign(thread: int) -> None:
