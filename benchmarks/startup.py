@@ -1,4 +1,5 @@
-"""What a newcomer waits for: import, the first fit ever, the first fit of a process.
+"""What a newcomer waits for: import, the first fit and the first prediction, ever and of
+a process.
 
     python benchmarks/startup.py
 
@@ -30,13 +31,16 @@ X = rng.normal(size=(2_000, 20))
 y = (X[:, 0] > 0).astype(int) + (X[:, 1] > 1)
 groups = np.repeat(np.arange(100), 20)
 made = time.perf_counter()
-sklearn_ltr.LambdaMARTRanker(n_estimators=20).fit(X, y, groups=groups).predict(X)
-print(json.dumps([imported - start, time.perf_counter() - made]))
+ranker = sklearn_ltr.LambdaMARTRanker(n_estimators=20).fit(X, y, groups=groups)
+fitted = time.perf_counter()
+ranker.predict(X)
+end = time.perf_counter()
+print(json.dumps([imported - start, fitted - made, end - fitted]))
 """
 
 
 def new_process(cache: str) -> list[float]:
-    """Seconds of `import sklearn_ltr` beyond scikit-learn's, and of fit and predict."""
+    """Seconds of `import sklearn_ltr` beyond scikit-learn's, of fit and of predict."""
     answer = subprocess.run(
         [sys.executable, "-c", FIRST_FIT],
         env=os.environ | {"NUMBA_CACHE_DIR": cache},
@@ -59,13 +63,19 @@ def main() -> None:
             warm.append(new_process(cache))
     print(peers.machine())
     print(f"medians of {arguments.rounds} rounds, seconds")
-    print(f"import, beyond sklearn.ensemble     {np.median(warm, axis=0)[0]:6.2f}")
-    print(f"first fit, nothing compiled yet     {np.median(cold, axis=0)[1]:6.2f}")
-    print(f"first fit in a process, cache full  {np.median(warm, axis=0)[1]:6.2f}")
+    imported, fit, predict = np.median(warm, axis=0)
+    _, cold_fit, cold_predict = np.median(cold, axis=0)
+    print(f"import, beyond sklearn.ensemble            {imported:6.2f}")
+    print(f"first fit, nothing compiled yet            {cold_fit:6.2f}")
+    print(f"first prediction, nothing compiled yet     {cold_predict:6.2f}")
+    print(f"first fit in a process, cache full         {fit:6.2f}")
+    print(f"first prediction in a process, cache full  {predict:6.2f}")
+    columns = ("import_s", "fit_s", "predict_s")
     records = [
-        {"benchmark": "startup", "cache": cache, "import_s": imported, "fit_s": fitted}
+        {"benchmark": "startup", "cache": cache}
+        | dict(zip(columns, seconds, strict=True))
         for cache, rounds in (("empty", cold), ("full", warm))
-        for imported, fitted in rounds
+        for seconds in rounds
     ]
     peers.append_json(arguments.json, records)
 

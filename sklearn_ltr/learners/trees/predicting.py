@@ -17,7 +17,7 @@ from sklearn_ltr.learners.trees.binning import MISSING, BinMapper, BinnedTable
 from sklearn_ltr.learners.trees.scoring import Scorer, Trees
 from sklearn_ltr.learners.trees.state import GrownTree
 
-PORTION = 8 * ROWS  # rows that a thread scores before it takes more
+PORTION = 8  # blocks of rows, at most, that a thread scores before it takes more
 
 
 @kernel
@@ -162,7 +162,8 @@ class TreeEnsemble:
         if len(self) == 0:
             return
         n_rows, scorer = X.shape[0], self._scorer
-        portion = ROWS if issparse(X) else PORTION
+        n_blocks = n_rows // (4 * team.n_threads * ROWS)
+        portion = ROWS * (1 if issparse(X) else min(max(1, n_blocks), PORTION))
         starts = iter(range(0, n_rows, portion))
 
         def work(thread: int) -> None:
