@@ -267,6 +267,20 @@ def test_the_first_k_positions_are_in_order(n, k, stable):
         assert sorted(order.tolist()) == list(range(n))
 
 
+@pytest.mark.parametrize("n", [5, 100, 300])
+@pytest.mark.parametrize("k", [3, 300])
+@pytest.mark.parametrize(("around", "step"), [(1.0, 1e-12), (1e300, 1e290), (0.0, 0.0)])
+def test_scores_that_single_precision_cannot_tell_apart_are(around, step, n, k):
+    rng = np.random.default_rng(n)
+    scores = rng.choice([-1.0, 1.0], n) * around + rng.integers(-n, n, n) * step
+    with np.errstate(over="ignore"):
+        assert len(np.unique(scores.astype(np.float32))) <= 2
+    grades = rng.integers(0, 3, n).astype(float)
+    order = np.empty(n, dtype=np.int64)
+    rank_documents(scores, grades, np.array([0, n]), 0, 1, k, order)
+    assert order[:k].tolist() == oracle.ranked_against_the_model(scores, grades)[:k]
+
+
 def test_sorted_lists_are_ranked_too():
     n = 300
     offsets, order = np.array([0, n]), np.empty(n, dtype=np.int64)
