@@ -185,10 +185,10 @@ def grow(
                 work,
             )
             wait(work.barrier, n_threads)
-            if may_split(leaves, small, limits):
-                settle(leaves, small, int64(0), packing, rule, work.candidates)
-            if may_split(leaves, large, limits):
-                settle(leaves, large, int64(1), packing, rule, work.candidates)
+            for which in range(2):
+                leaf = small if which == 0 else large
+                if may_split(leaves, leaf, limits):
+                    settle(leaves, leaf, which, packing, rule, work.candidates)
         leaf = best_leaf(leaves, n_leaves)
         if leaves.gain[leaf] <= 0.0:
             break
@@ -253,7 +253,8 @@ def pack_together(
     """
     first, last = share(thread, n_threads, int64(0), len(rows))
     own, of_own = rows[first:last], work.leaf_words[first:last]
-    work.rows[0, first:last] = own
+    for i in range(uint64(first), uint64(last)):
+        work.rows[0, i] = rows[i]
     hessian_capacity = 1 << packing.hessian_bits
     gradient_capacity = 1 << (63 - packing.hessian_bits - packing.count_bits)
     while True:

@@ -17,10 +17,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._compile import subkernel
+from sklearn_ltr._compile import int64, subkernel
 from sklearn_ltr.learners.trees.binning import BLOCK, MISSING
 from sklearn_ltr.learners.trees.histogram import Packing
 
+N_CODES = MISSING + 1
 NOISE = 8.0  # gains of rounding errors that are seen, over what is expected: enough
 
 
@@ -66,6 +67,7 @@ class Cuts(NamedTuple):
     score: NDArray[np.float64]  # G_L^2 / (W_L + l2) + G_R^2 / (W_R + l2); 0: none
     threshold: NDArray[np.int64]  # bins up to and including this one go left
     missing_left: NDArray[np.bool_]
+    left: NDArray[np.int64]  # memory for the sums on the left
 
 
 @subkernel
@@ -75,6 +77,7 @@ def new_cuts() -> Cuts:
         np.empty(BLOCK),
         np.empty(BLOCK, dtype=np.int64),
         np.empty(BLOCK, dtype=np.bool_),
+        np.empty(BLOCK, dtype=np.int64),
     )
 
 
@@ -82,31 +85,30 @@ def new_cuts() -> Cuts:
 def scan(
     histogram: NDArray[np.int64],
     n_bins: int,
-    start: NDArray[np.int64],
     total: int,
     packing: Packing,
     rule: SplitRule,
-    best: NDArray[np.float64],
-    at: NDArray[np.int64],
+    score: NDArray[np.float64],
+    threshold: NDArray[np.int64],
+    left: NDArray[np.int64],
+    code: int,
 ) -> None:
-    """Find the first best threshold of each column, when `start` goes left as well.
+    """Find the first threshold of each column that is better than its score so far.
 
+    What is in `left` goes left as well.  `code` is added to a threshold that is found.
     All columns of the block take each step together: they are the lanes of vectors.
     """
-    left = start.copy()
-    best[:], at[:] = 0.0, 0
     for b in range(n_bins):
         for place in range(BLOCK):
             left[place] += histogram[b, place]
-            score, count = side_score(left[place], packing, rule.second_order, rule.l2)
-            other_score, other_count = side_score(
+            own, count = side_score(left[place], packing, rule.second_order, rule.l2)
+            other, other_count = side_score(
                 total - left[place], packing, rule.second_order, rule.l2
             )
-            score += other_score
-            better = score > best[place]
+            better = own + other > score[place]
             better &= min(count, other_count) >= rule.min_samples_leaf
-            best[place] = score if better else best[place]
-            at[place] = b if better else at[place]
+            score[place] = own + other if better else score[place]
+            threshold[place] = b + code if better else threshold[place]
 
 
 @subkernel
@@ -134,23 +136,16 @@ def best_cuts(
         Receives the cuts.  Missing values go to the right, unless the best cut that
         sends them left is better.
     """
-    missing = histogram[MISSING]
-    scan(
-        histogram,
-        n_bins,
-        np.zeros_like(missing),
-        total,
-        packing,
-        rule,
-        cuts.score,
-        cuts.threshold,
-    )
-    cuts.missing_left[:] = False
-    if not missing.any():
-        return
-    score, threshold = np.empty_like(cuts.score), np.empty_like(cuts.threshold)
-    scan(histogram, n_bins, missing, total, packing, rule, score, threshold)
+    score, threshold, left = cuts.score, cuts.threshold, cuts.left
+    any_missing = int64(0)
     for place in range(BLOCK):
-        if score[place] > cuts.score[place]:
-            cuts.score[place], cuts.threshold[place] = score[place], threshold[place]
-            cuts.missing_left[place] = True
+        score[place], threshold[place], left[place] = 0.0, 0, 0
+        any_missing |= histogram[MISSING, place]
+    for code in range(0, 2 * N_CODES if any_missing else N_CODES, N_CODES):
+        if code > 0:
+            for place in range(BLOCK):
+                left[place] = histogram[MISSING, place]
+        scan(histogram, n_bins, total, packing, rule, score, threshold, left, code)
+    for place in range(BLOCK):
+        cuts.missing_left[place] = threshold[place] >= N_CODES
+        threshold[place] %= N_CODES
