@@ -1,4 +1,4 @@
-"""What a newcomer waits for: import, first fit, first prediction; ever and of a process.
+"""What a newcomer waits for: import, first fit and prediction, ever and of a process.
 
     python benchmarks/startup.py
 
