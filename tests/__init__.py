@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
+import threading
+
 import numba
 
 from sklearn_ltr._compile import INTERPRETED
@@ -12,3 +17,25 @@ def from_python(subkernel):
     if INTERPRETED:
         return subkernel
     return numba.njit(nogil=True)(lambda *arguments: subkernel(*arguments))
+
+
+@contextlib.contextmanager
+def ctrl_c_soon():
+    """Press Ctrl-C after 0.3 s, and every 5 s until it is heard.
+
+    Python drops it in a finalizer or a callback of the garbage collector.
+    """
+    heard = threading.Event()
+
+    def press(patience=0.3):
+        while not heard.wait(patience):
+            os.kill(os.getpid(), signal.SIGINT)
+            patience = 5.0
+
+    presser = threading.Thread(target=press)
+    presser.start()
+    try:
+        yield
+    finally:
+        heard.set()
+        presser.join()

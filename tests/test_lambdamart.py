@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import pickle
-import signal
 import sys
-import threading
 import warnings
 from dataclasses import dataclass
 
@@ -24,6 +21,7 @@ from sklearn.utils import get_tags
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr.metrics import ERR, MAP, NDCG, Metric, get_metric
 from sklearn_ltr.rankers import MissingGroupsWarning
+from tests import ctrl_c_soon
 
 NAN, INF = float("nan"), float("inf")
 REPORT = {
@@ -913,11 +911,8 @@ def test_an_interrupted_fit_can_be_repeated(monkeypatch):
 def test_ctrl_c_ends_a_fit_at_once_and_leaves_everything_as_it_was(n_jobs):
     ranker = fitted(n_jobs=n_jobs).set_params(n_estimators=10**7)
     kept = state(ranker)
-    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt), ctrl_c_soon():
         ranker.fit(*DATA, groups=DATA.groups)
-    timer.join()
     assert state(ranker) == kept
 
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import sys
-import threading
 import warnings
 
 import numpy as np
@@ -21,6 +18,7 @@ from sklearn_ltr import (
     UnscaledFeaturesWarning,
 )
 from sklearn_ltr.metrics import NDCG, Metric
+from tests import ctrl_c_soon
 from tests.network import (
     DATA,
     FULL_BATCH,
@@ -322,11 +320,8 @@ def test_ctrl_c_ends_a_fit_at_once_and_leaves_everything_as_it_was(ranker, n_job
     one = fitted(ranker, data, n_jobs=n_jobs, batch_size=FULL_BATCH, warm_start=True)
     kept = state(one)
     one.set_params(max_iter=10**7, tol=0.0, n_iter_no_change=10**7)
-    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt), ctrl_c_soon():
         one.fit(*data, groups=data.groups)
-    timer.join()
     one.set_params(**kept["params"])
     assert_unchanged(one, kept)
 
