@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_ltr._compile import Team, effective_threads
 from sklearn_ltr.estimators.callbacks import FitTasks
 from sklearn_ltr.estimators.progress import Progress, Scored, history
-from sklearn_ltr.estimators.table import refuse_values
+from sklearn_ltr.estimators.table import read_table, refuse_values
 from sklearn_ltr.estimators.tree_parameters import TreeParameters
 from sklearn_ltr.learners.boosting import Boosting, Derivatives
 from sklearn_ltr.learners.tables import Table
@@ -126,10 +126,14 @@ class BoostedTrees(TreeParameters):
             self._draw_seed()
         return grow_on
 
+    def _read_unsearched(self, X: Any) -> Table:
+        """Check a table, but for infinite values: :meth:`_add_trees` finds them."""
+        return read_table(self, X, reset=False, name="X", refuse=False)
+
     def _add_trees(self, X: Table, base: FloatArray) -> FloatArray:
         """Return F of the rows of X: what they start from, and all trees.
 
-        Infinite values raise a ValueError.
+        Infinite values, which trees see while they read X anyway, raise a ValueError.
         """
         work = X.shape[0] * len(self.ensemble_)
         with Team(effective_threads(self.n_jobs, work)) as team:

@@ -52,8 +52,8 @@ def lay_out(
     """Fill in what the pair loop knows of the list that starts at `lo`.
 
     ``place[i]`` becomes the position of its i-th document in canonical order.  A depth
-    is `slope` times how far a score is below the highest.  Returns whether
-    scores differ, and whether they are too far apart for their exponentials.
+    is `slope` times how far a score is below the highest.  Returns whether scores
+    differ, and whether they are too far apart for their exponentials.
     """
     start, length = uint64(lo), uint64(n)
     for p in range(length):

@@ -17,7 +17,6 @@ from sklearn_ltr._compile import Team, effective_threads
 from sklearn_ltr.estimators.boosted import BoostedTrees, Rows, Watch
 from sklearn_ltr.estimators.callbacks import with_callbacks
 from sklearn_ltr.estimators.state import unchanged_on_failure
-from sklearn_ltr.estimators.table import read_table
 from sklearn_ltr.learners.tables import Table
 from sklearn_ltr.mart._costs import Cost
 
@@ -185,8 +184,7 @@ class BoostedMART(BoostedTrees):
     def _scores(self, X: Any) -> FloatArray:
         """Return F of each row."""
         check_is_fitted(self)
-        # trees find infinite values by themselves, while they read X anyway
-        table = read_table(self, X, reset=False, name="X", refuse=False)
+        table = self._read_unsearched(X)
         return self._add_trees(table, np.full(table.shape[0], self.base_score_))
 
     def _staged_scores(self, X: Any) -> Iterator[FloatArray]:

@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_ltr._compile import Team
 from sklearn_ltr.estimators.boosted import BoostedTrees, Rows, Watch
 from sklearn_ltr.estimators.callbacks import FitTasks
-from sklearn_ltr.estimators.table import read_table
 from sklearn_ltr.lambdas import LambdaGradient
 from sklearn_ltr.learners.boosting import Derivatives
 from sklearn_ltr.rankers._base import BaseRanker
@@ -70,9 +69,9 @@ class BoostedRanker(BoostedTrees, BaseRanker):
             `init_score` was given to one of `fit` and `predict` only.
         """
         check_is_fitted(self)
-        # trees find infinite values by themselves, while they read X anyway
-        refuse = self.init_ is not None
-        table = read_table(self, X, reset=False, name="X", refuse=refuse)
+        # a base model is not to see infinite values first
+        read = self._read_unsearched if self.init_ is None else self._read_table
+        table = read(X)
         return self._add_trees(table, self._base(X, table.shape[0], init_score))
 
     def staged_predict(self, X: Any, *, init_score: Any = None) -> Iterator[FloatArray]:

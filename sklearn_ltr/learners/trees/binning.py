@@ -21,6 +21,7 @@ from sklearn_ltr.learners.tables import Table, columns_reader, dense_rows
 
 BLOCK = 16  # columns of a block
 MISSING = 255  # the bin of NaN
+N_CODES = MISSING + 1
 MAX_SAMPLE = 200_000  # rows from which the quantiles are read
 NEIGHBOURS = 16  # columns that are read at a time: those of a row share a cache line
 TILE = 512  # rows that are binned at a time

@@ -99,7 +99,7 @@ def partition(
     smaller side are gathered: its histogram is the next to be made.
     """
     start, stop, side = leaves.start[leaf], leaves.stop[leaf], leaves.side[leaf]
-    together = n_threads > 1 and stop - start > SMALL
+    together = stop - start > SMALL
     if not together and thread > 0:
         return
     first, last = share(thread, n_threads, start, stop) if together else (start, stop)

@@ -18,10 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._compile import int64, subkernel
-from sklearn_ltr.learners.trees.binning import BLOCK, MISSING
+from sklearn_ltr.learners.trees.binning import BLOCK, MISSING, N_CODES
 from sklearn_ltr.learners.trees.histogram import Packing
 
-N_CODES = MISSING + 1
 NOISE = 8.0  # gains of rounding errors that are seen, over what is expected: enough
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._compile import new_barrier, subkernel
-from sklearn_ltr.learners.trees.binning import BLOCK, MISSING
+from sklearn_ltr.learners.trees.binning import BLOCK, N_CODES
 
 PORTIONS = 64  # of the rows, whose magnitudes are added up one after another
 
@@ -83,9 +83,7 @@ def new_workspace(
         rows=np.empty((2, n_rows), dtype=np.int32),
         words=np.empty(n_rows, dtype=np.int64),
         leaf_words=np.empty(n_rows, dtype=np.int64),
-        histograms=np.empty(
-            (max_leaf_nodes, n_blocks, MISSING + 1, BLOCK), dtype=np.int64
-        ),
+        histograms=np.empty((max_leaf_nodes, n_blocks, N_CODES, BLOCK), dtype=np.int64),
         candidates=Candidates(
             np.zeros(found),
             np.zeros(found),
