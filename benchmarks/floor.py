@@ -23,7 +23,7 @@ from measuring import take_turns
 
 import peers
 from sklearn_ltr._compile import int64, kernel, uint64
-from sklearn_ltr.learners.trees.binning import BLOCK, MISSING
+from sklearn_ltr.learners.trees.binning import BLOCK, MISSING, N_CODES
 from sklearn_ltr.learners.trees.histogram import add_rows
 
 CHAIN = 20_000_000  # dependent additions
@@ -50,20 +50,18 @@ def add_up(words: np.ndarray) -> int:
 
 @kernel
 def add_in_order(codes, words, histogram) -> None:
-    flat = histogram.ravel()
     for i in range(uint64(len(words))):
         word = words[i]
         for place in range(BLOCK):
-            flat[int64(codes[i, place]) * BLOCK + place] += word
+            histogram[int64(codes[i, place]) * BLOCK + place] += word
 
 
 @kernel
 def add_gathered(codes, rows, words, histogram) -> None:
-    flat = histogram.ravel()
     for i in range(uint64(len(rows))):
         row, word = uint64(rows[i]), words[i]
         for place in range(BLOCK):
-            flat[int64(codes[row, place]) * BLOCK + place] += word
+            histogram[int64(codes[row, place]) * BLOCK + place] += word
 
 
 @kernel
@@ -83,7 +81,7 @@ class Speed(NamedTuple):
 def measure_speed(n_rows: int, repetitions: int) -> Speed:
     rng = np.random.default_rng(0)
     codes = rng.integers(0, MISSING, (n_rows, BLOCK), dtype=np.uint8)
-    words, histogram = np.ones(n_rows, np.int64), np.zeros((MISSING + 1, BLOCK), int)
+    words, histogram = np.ones(n_rows, np.int64), np.zeros(N_CODES * BLOCK, np.int64)
     much = np.ones(8 * n_rows, np.int64)  # drives everything else out of the caches
     calls = {
         "chain": partial(add_in_a_chain, CHAIN),

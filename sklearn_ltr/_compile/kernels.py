@@ -30,7 +30,8 @@ def kernel(function: F) -> F:
 def subkernel(function: F) -> F:
     """Compile a function that only kernels call: from Python, a call would crash.
 
-    (What lets Python call it would be a fifth of the time that a first fit compiles.)
+    (What lets Python call it would be a fifth of the time that a first fit compiles.
+    It is not cached either: kernels are, with all that they call.)
     """
     return _compiled(function, for_kernels_only=True)
 
@@ -42,7 +43,7 @@ def subkernel_in_order(function: F) -> F:
 
 def _compiled(function: F, *, for_kernels_only: bool, in_order: bool = False) -> F:
     decorate = numba.njit(
-        cache=True,
+        cache=not for_kernels_only,
         nogil=True,
         error_model="numpy",
         fastmath=set() if in_order else {"reassoc", "contract", "nsz"},

@@ -39,9 +39,8 @@ def search(column, gradient, hessian, *, second_order, l2=0.0, min_samples_leaf=
         hessian.sum(),
     )
     words = np.empty(len(rows), dtype=np.int64)
-    _, _, total = pack_rows(
-        gradient, hessian, rows, packing, 0, np.empty_like(words), words
-    )
+    pack_rows(gradient, hessian, 0, packing, 0, words)
+    total = words.sum()
     place = int(rows[-1]) % 16
     histogram = np.random.default_rng(0).integers(-9, 9, (256, 16))  # of other columns
     histogram[:, place] = 0
@@ -52,7 +51,7 @@ def search(column, gradient, hessian, *, second_order, l2=0.0, min_samples_leaf=
     present = codes[codes != MISSING]
     cuts = new_cuts()
     best_cuts(
-        histogram,
+        histogram.ravel(),
         # as wide as the widest column of the block
         int(present.max()) + 1 + place % 3 if len(present) else 1,
         np.int64(total),

@@ -156,7 +156,7 @@ def grow(
 ) -> None:
     """Grow a tree; every thread of the team calls this with the same arguments."""
     total_gradient, total_hessian = add_magnitudes(
-        thread, n_threads, gradient, hessian, rows, work
+        thread, n_threads, gradient, hessian, work
     )
     packing = choose_packing(fields, total_gradient, total_hessian)
     packing, total = pack_together(
@@ -220,14 +220,13 @@ def add_magnitudes(
     n_threads: int,
     gradient: NDArray[np.float64],
     hessian: NDArray[np.float64],
-    rows: NDArray[np.int32],
     work: Workspace,
 ) -> tuple[float, float]:
     """Sum |gradient| and |hessian|, in the same order for any number of threads."""
     for portion in range(thread, PORTIONS, n_threads):
-        first, last = share(portion, PORTIONS, int64(0), len(rows))
-        work.magnitudes[portion, 0] = magnitude(gradient, rows[first:last])
-        work.magnitudes[portion, 1] = magnitude(hessian, rows[first:last])
+        first, last = share(portion, PORTIONS, int64(0), len(gradient))
+        work.magnitudes[portion, 0] = magnitude(gradient[first:last])
+        work.magnitudes[portion, 1] = magnitude(hessian[first:last])
     wait(work.barrier, n_threads)
     total_gradient, total_hessian = 0.0, 0.0
     for portion in range(PORTIONS):
@@ -249,21 +248,19 @@ def pack_together(
 ) -> tuple[Packing, int]:
     """Pack all rows, each thread its share; halve the scales if a sum would overflow.
 
-    Returns the packing that fits and the sum of all words.
+    Then the root is filled with those to learn from.  Returns the packing that fits and
+    the sum of the root's words.
     """
-    first, last = share(thread, n_threads, int64(0), len(rows))
-    own, of_own = rows[first:last], work.leaf_words[first:last]
-    for i in range(uint64(first), uint64(last)):
-        work.rows[0, i] = rows[i]
+    first, last = share(thread, n_threads, int64(0), len(gradient))
+    own = slice(first, last)
     hessian_capacity = 1 << packing.hessian_bits
     gradient_capacity = 1 << (63 - packing.hessian_bits - packing.count_bits)
     while True:
-        g, h, total = pack_rows(
-            gradient, hessian, own, packing, shift, work.words, of_own
+        work.sums[thread, 0], work.sums[thread, 1] = pack_rows(
+            gradient[own], hessian[own], first, packing, shift, work.words[own]
         )
-        work.sums[thread, 0], work.sums[thread, 1], work.sums[thread, 2] = g, h, total
         wait(work.barrier, n_threads)
-        g, h, total = sum_over_threads(work.sums)
+        g, h = sum_over_threads(work.sums, 0), sum_over_threads(work.sums, 1)
         wait(work.barrier, n_threads)
         if g < gradient_capacity and h < hessian_capacity:
             break
@@ -273,18 +270,25 @@ def pack_together(
             packing.hessian_bits,
             packing.count_bits,
         )
-    return packing, total
+    total = int64(0)
+    first, last = share(thread, n_threads, int64(0), len(rows))
+    for i in range(uint64(first), uint64(last)):
+        row = rows[i]
+        word = work.words[uint64(row)]
+        work.rows[0, i], work.leaf_words[i] = row, word
+        total += word
+    work.sums[thread, 2] = total
+    wait(work.barrier, n_threads)
+    return packing, sum_over_threads(work.sums, 2)
 
 
 @subkernel
-def sum_over_threads(sums: NDArray[np.int64]) -> tuple[int, int, int]:
-    """Add up what the threads have written into their first three places."""
-    a, b, c = int64(0), int64(0), int64(0)
+def sum_over_threads(sums: NDArray[np.int64], place: int) -> int:
+    """Add up what the threads have written into one of their places."""
+    total = int64(0)
     for thread in range(len(sums)):
-        a += sums[thread, 0]
-        b += sums[thread, 1]
-        c += sums[thread, 2]
-    return a, b, c
+        total += sums[thread, place]
+    return total
 
 
 @subkernel

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._compile import int64, prefetch_row, subkernel, uint64
-from sklearn_ltr.learners.trees.binning import BLOCK, MISSING
+from sklearn_ltr.learners.trees.binning import BLOCK, MISSING, N_CODES
 
 GOLDEN = 2654435769  # 2**32 divided by the golden ratio
 FAINTEST = 1e-270  # sums below are not scaled up to full precision: it might overflow
@@ -79,11 +79,11 @@ def scale_to_fit(capacity: float, total: float) -> float:
 
 
 @subkernel
-def magnitude(values: NDArray[np.float64], rows: NDArray[np.int32]) -> float:
-    """Sum ``|values[rows]|``, always in the same order."""
+def magnitude(values: NDArray[np.float64]) -> float:
+    """Return the sum of ``|values|``."""
     total = 0.0
-    for row in rows:
-        total += abs(values[uint64(row)])
+    for i in range(len(values)):
+        total += abs(values[i])
     return total
 
 
@@ -91,30 +91,26 @@ def magnitude(values: NDArray[np.float64], rows: NDArray[np.int32]) -> float:
 def pack_rows(
     gradient: NDArray[np.float64],
     hessian: NDArray[np.float64],
-    rows: NDArray[np.int32],
+    first: int,
     packing: Packing,
     shift: int,
     words: NDArray[np.int64],
-    of_rows: NDArray[np.int64],
-) -> tuple[int, int, int]:
-    """Write the word of each row to `words` by row, and to `of_rows` by its place.
+) -> tuple[int, int]:
+    """Write the words of some rows from number `first` on.
 
     `shift` turns the rounding sequence from tree to tree.
 
-    Returns the sums of |g|, of h and of the words.
+    Returns the sums of |g| and of h.
     """
-    total_gradient, total_hessian, total = int64(0), int64(0), int64(0)
-    for i in range(uint64(len(rows))):
-        row = uint64(rows[i])
-        u = float(((int64(row) + shift) * GOLDEN) & 0xFFFFFFFF) / 4294967296.0
-        g = int64(np.floor(gradient[row] * packing.gradient_scale + u))
-        h = int64(np.floor(hessian[row] * packing.hessian_scale + u))
-        word = (((g << packing.hessian_bits) + h) << packing.count_bits) + 1
-        words[row] = of_rows[i] = word
+    total_gradient, total_hessian = int64(0), int64(0)
+    for i in range(len(words)):
+        u = float(((first + i + shift) * GOLDEN) & 0xFFFFFFFF) / 4294967296.0
+        g = int64(np.floor(gradient[i] * packing.gradient_scale + u))
+        h = int64(np.floor(hessian[i] * packing.hessian_scale + u))
+        words[i] = (((g << packing.hessian_bits) + h) << packing.count_bits) + 1
         total_gradient += abs(g)
         total_hessian += h
-        total += word
-    return total_gradient, total_hessian, total
+    return total_gradient, total_hessian
 
 
 @subkernel
@@ -125,35 +121,44 @@ def add_rows(
     histogram: NDArray[np.int64],
     n_columns: int,
 ) -> None:
-    """Add word i to ``histogram[codes[rows[i], place], place]``, at every place in use.
+    """Add word i to the bin of row ``rows[i]``, at every place in use.
 
-    `codes` is one block (n_rows, 16), its histogram (256, 16); ``0 < n_columns <= 16``.
+    `codes` is one block (n_rows, 16), its histogram (256 * 16,): the columns of a bin
+    side by side; ``0 < n_columns <= 16``.
 
-    (Loops of constant length are unrolled; flat, the histogram needs one register for
-    16 columns; an unsigned row is not checked for negatives.  What is left is one store
-    a column, and a store takes a cycle.  Less than that where two neighbours fall into
-    the same cache line, as those do that are mostly zero: the columns of a bin lie
-    side by side.)
+    (Loops of constant length are unrolled; an unsigned row is not checked for
+    negatives.  What is left is one store a column, and a store takes a cycle: less
+    where two neighbours fall into the same cache line, as those do that are mostly
+    zero.)
     """
-    n_rows, flat = len(rows), histogram.ravel()
+    n_rows = len(rows)
     for i in range(n_rows):
         prefetch_row(codes, int64(rows[min(i + LOOK_AHEAD, n_rows - 1)]))
         row, word = uint64(rows[i]), words[i]
         for place in range(4):
-            flat[int64(codes[row, place]) * BLOCK + place] += word
+            histogram[int64(codes[row, place]) * BLOCK + place] += word
         if n_columns > 4:
             for place in range(4, 8):
-                flat[int64(codes[row, place]) * BLOCK + place] += word
+                histogram[int64(codes[row, place]) * BLOCK + place] += word
         if n_columns > 8:
             for place in range(8, BLOCK):
-                flat[int64(codes[row, place]) * BLOCK + place] += word
+                histogram[int64(codes[row, place]) * BLOCK + place] += word
+
+
+@subkernel
+def fetch_first(codes: NDArray[np.uint8], rows: NDArray[np.int32]) -> None:
+    """Ask memory for the rows that :func:`add_rows` begins with."""
+    for i in range(min(LOOK_AHEAD, len(rows))):
+        prefetch_row(codes, int64(rows[i]))
 
 
 @subkernel
 def clear(histogram: NDArray[np.int64], n_bins: int) -> None:
     """Set the first bins of a block, and that of missing values, to zero."""
-    histogram[:n_bins] = 0
-    histogram[MISSING] = 0
+    for i in range(n_bins * BLOCK):
+        histogram[i] = 0
+    for i in range(MISSING * BLOCK, N_CODES * BLOCK):
+        histogram[i] = 0
 
 
 @subkernel
@@ -161,8 +166,7 @@ def subtract(
     histogram: NDArray[np.int64], other: NDArray[np.int64], n_bins: int
 ) -> None:
     """Turn a leaf's histogram into that of its other child, in the same bins."""
-    for b in range(n_bins):
-        for place in range(BLOCK):
-            histogram[b, place] -= other[b, place]
-    for place in range(BLOCK):
-        histogram[MISSING, place] -= other[MISSING, place]
+    for i in range(n_bins * BLOCK):
+        histogram[i] -= other[i]
+    for i in range(MISSING * BLOCK, N_CODES * BLOCK):
+        histogram[i] -= other[i]

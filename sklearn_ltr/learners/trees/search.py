@@ -6,8 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._compile import subkernel
-from sklearn_ltr.learners.trees.binning import MISSING, BinnedTable
-from sklearn_ltr.learners.trees.histogram import Packing, add_rows, clear, subtract
+from sklearn_ltr.learners.trees.binning import BLOCK, MISSING, BinnedTable
+from sklearn_ltr.learners.trees.histogram import (
+    Packing,
+    add_rows,
+    clear,
+    fetch_first,
+    subtract,
+)
 from sklearn_ltr.learners.trees.splitting import (
     Cuts,
     SplitRule,
@@ -44,13 +50,18 @@ def find_cuts(
         work.candidates.gain[thread, which] = 0.0
     rows = work.rows[leaves.side[small], leaves.start[small] : leaves.stop[small]]
     words = work.leaf_words[: len(rows)]
-    for block in range(thread, len(table.codes), n_threads):
+    n_blocks = len(table.codes)
+    if thread < n_blocks:
+        fetch_first(table.codes[thread], rows)
+    for block in range(thread, n_blocks, n_threads):
         if table.n_columns[block] == 0:
             continue
         n_bins = table.n_bins[block]
         histogram = work.histograms[leaves.slot[small], block]
         clear(histogram, n_bins)
         add_rows(table.codes[block], rows, words, histogram, table.n_columns[block])
+        if block + n_threads < n_blocks:  # on their way while cuts are looked for
+            fetch_first(table.codes[block + n_threads], rows)
         for which in range(1 if large < 0 else 2):
             leaf = small if which == 0 else large
             if which == 1:
@@ -135,12 +146,13 @@ def count_left(
     """
     block = table.block[leaves.feature[leaf]]
     place = table.place[leaves.feature[leaf]]
-    sums = work.histograms[leaves.slot[leaf], block, :, place]
-    total = sums[MISSING] if leaves.missing_left[leaf] else 0
+    histogram = work.histograms[leaves.slot[leaf], block]
+    missing = histogram[MISSING * BLOCK + place]
+    total = missing if leaves.missing_left[leaf] else 0
     for b in range(leaves.threshold[leaf] + 1):
-        total += sums[b]
+        total += histogram[b * BLOCK + place]
     n_left = total & ((1 << count_bits) - 1)
-    if sums[MISSING] == 0:
+    if missing == 0:
         n_rows = leaves.stop[leaf] - leaves.start[leaf]
         leaves.missing_left[leaf] = 2 * n_left > n_rows
     return total, n_left

@@ -99,7 +99,7 @@ def scan(
     """
     for b in range(n_bins):
         for place in range(BLOCK):
-            left[place] += histogram[b, place]
+            left[place] += histogram[b * BLOCK + place]
             own, count = side_score(left[place], packing, rule.second_order, rule.l2)
             other, other_count = side_score(
                 total - left[place], packing, rule.second_order, rule.l2
@@ -123,8 +123,9 @@ def best_cuts(
 
     Parameters
     ----------
-    histogram : ndarray of shape (256, 16), int64
-        Packed sums by bin and column; the last bin is that of missing values.
+    histogram : ndarray of shape (256 * 16,), int64
+        Packed sums by bin, and in a bin by column; the last bin is that of missing
+        values.
     n_bins : int
         The most bins that a column has, missing not counted.
     total : int
@@ -139,11 +140,11 @@ def best_cuts(
     any_missing = int64(0)
     for place in range(BLOCK):
         score[place], threshold[place], left[place] = 0.0, 0, 0
-        any_missing |= histogram[MISSING, place]
+        any_missing |= histogram[MISSING * BLOCK + place]
     for code in range(0, 2 * N_CODES if any_missing else N_CODES, N_CODES):
         if code > 0:
             for place in range(BLOCK):
-                left[place] = histogram[MISSING, place]
+                left[place] = histogram[MISSING * BLOCK + place]
         scan(histogram, n_bins, total, packing, rule, score, threshold, left, code)
     for place in range(BLOCK):
         cuts.missing_left[place] = threshold[place] >= N_CODES

@@ -65,9 +65,9 @@ class Workspace(NamedTuple):
     """Memory that the trees of one fit share."""
 
     rows: NDArray[np.int32]  # (2, n_rows): a leaf's rows lie in one of the two halves
-    words: NDArray[np.int64]  # (n_rows,): packed gradients by row
+    words: NDArray[np.int64]  # (n_rows,): packed gradients
     leaf_words: NDArray[np.int64]  # (n_rows,): those of the leaf to be added up
-    histograms: NDArray[np.int64]  # (max_leaf_nodes, n_blocks, 256, 16)
+    histograms: NDArray[np.int64]  # (max_leaf_nodes, n_blocks, 256 * 16)
     candidates: Candidates
     sums: NDArray[np.int64]  # (n_threads, 4): what threads tell each other
     magnitudes: NDArray[np.float64]  # (PORTIONS, 2): sums of |gradient|, of |hessian|
@@ -83,7 +83,9 @@ def new_workspace(
         rows=np.empty((2, n_rows), dtype=np.int32),
         words=np.empty(n_rows, dtype=np.int64),
         leaf_words=np.empty(n_rows, dtype=np.int64),
-        histograms=np.empty((max_leaf_nodes, n_blocks, N_CODES, BLOCK), dtype=np.int64),
+        histograms=np.empty(
+            (max_leaf_nodes, n_blocks, N_CODES * BLOCK), dtype=np.int64
+        ),
         candidates=Candidates(
             np.zeros(found),
             np.zeros(found),
