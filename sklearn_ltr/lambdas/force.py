@@ -43,8 +43,7 @@ def push_lanes(
     k: int,
     documents: FloatArray,
     gap: float,
-    by_grade: bool,
-    table: FloatArray,
+    table: FloatArray | None,
 ) -> float:
     """Add the pairs of positions first to first + LANES - 1 with all above them.
 
@@ -65,7 +64,7 @@ def push_lanes(
     for p in range(min(k, stop)):
         below = uint64(max(p + 1 - first, 0))
         block = below // uint64(BLOCK) * uint64(BLOCK)
-        if by_grade:
+        if table is not None:
             compare_grades(p, start + block, start + size, documents, table)
         nearest, odds = gap - documents[DEPTH, p], documents[ODDS, p]
         worth, weight = documents[WORTH, p], documents[WEIGHT, p]
@@ -103,13 +102,12 @@ def push_far(
     sigma: float,
     gap: float,
     slope: float,
-    by_grade: bool,
-    table: FloatArray,
+    table: FloatArray | None,
 ) -> float:
     """Do the same for a whole list of any spread, with an exponential per pair."""
     strength = 0.0
     for p in range(min(k, n)):
-        if by_grade:
+        if table is not None:
             compare_grades(p, uint64(p), uint64(n), documents, table)
         worth, weight = documents[WORTH, p], documents[WEIGHT, p]
         for q in range(p + 1, n):

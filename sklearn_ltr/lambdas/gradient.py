@@ -136,6 +136,7 @@ class LambdaGradient:
             return self.gradient[own], self.hessian[own]
         bounds = self._portions(first, last)
         portions = iter(range(len(bounds) - 1))
+        table = None if self.closed_form else np.empty((0, 0))
 
         def work(thread: int) -> None:
             for portion in portions:
@@ -143,7 +144,7 @@ class LambdaGradient:
                 self._rank(scores, start, stop)
                 if self.bound is not None:
                     self.bound.swap_terms(self.order, start, stop, *self.terms)
-                self._push(scores, start, stop, np.empty((0, 0)), thread)
+                self._push(scores, start, stop, table, thread)
 
         if len(bounds) > 2:
             self.team.run(work)
@@ -184,7 +185,7 @@ class LambdaGradient:
         scores: FloatArray,
         first: int,
         last: int,
-        table: FloatArray,
+        table: FloatArray | None,
         thread: int = 0,
     ) -> None:
         push_queries(
@@ -196,7 +197,6 @@ class LambdaGradient:
             last,
             self.worth,
             self.terms,
-            not self.closed_form,
             table,
             self.k,
             self.scale,

@@ -91,8 +91,7 @@ def push_queries(
     last: int,
     worth: FloatArray,
     terms: FloatArray,
-    by_grade: bool,
-    table: FloatArray,
+    table: FloatArray | None,
     k: int,
     scale: FloatArray,
     query_weight: FloatArray,
@@ -107,8 +106,8 @@ def push_queries(
     """Write the gradient and hessian of the documents of queries first..last - 1.
 
     Swap deltas come from the worth and the `terms` (weight, upper, lower) of a closed
-    form; if `by_grade`, from `table` (n, n), or all are 1 if that is empty: RankNet.
-    `documents` and `place` are memory for the longest list, see :func:`room_for`.
+    form, or from a `table` (n, n); if that is empty, all are 1: RankNet.  `documents`
+    and `place` are memory for the longest list, see :func:`room_for`.
     """
     slope = sigma if distance_normalization else 0.0
     for query in range(first, last):
@@ -130,11 +129,11 @@ def push_queries(
         )
         gap = APART if distance_normalization and differ else 1.0
         if far:
-            strength = push_far(n, k, documents, sigma, gap, slope, by_grade, table)
+            strength = push_far(n, k, documents, sigma, gap, slope, table)
         else:
             strength = 0.0
             for top in range(0, n, LANES):
-                strength += push_lanes(top, n, k, documents, gap, by_grade, table)
+                strength += push_lanes(top, n, k, documents, gap, table)
         share_among_equals(n, k, documents)
         factor = query_weight[query] * sigma
         if query_normalization and strength > 0:

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._compile import int64, prefetch_row, subkernel, uint64
-from sklearn_ltr.learners.trees.binning import BLOCK, MISSING, N_CODES
+from sklearn_ltr.learners.trees.binning import BLOCK, MISSING
 
 GOLDEN = 2654435769  # 2**32 divided by the golden ratio
 FAINTEST = 1e-270  # sums below are not scaled up to full precision: it might overflow
@@ -155,10 +155,10 @@ def fetch_first(codes: NDArray[np.uint8], rows: NDArray[np.int32]) -> None:
 @subkernel
 def clear(histogram: NDArray[np.int64], n_bins: int) -> None:
     """Set the first bins of a block, and that of missing values, to zero."""
-    for i in range(n_bins * BLOCK):
-        histogram[i] = 0
-    for i in range(MISSING * BLOCK, N_CODES * BLOCK):
-        histogram[i] = 0
+    for b in range(n_bins + 1):
+        first = BLOCK * (b if b < n_bins else MISSING)
+        for i in range(first, first + BLOCK):
+            histogram[i] = 0
 
 
 @subkernel
@@ -166,7 +166,7 @@ def subtract(
     histogram: NDArray[np.int64], other: NDArray[np.int64], n_bins: int
 ) -> None:
     """Turn a leaf's histogram into that of its other child, in the same bins."""
-    for i in range(n_bins * BLOCK):
-        histogram[i] -= other[i]
-    for i in range(MISSING * BLOCK, N_CODES * BLOCK):
-        histogram[i] -= other[i]
+    for b in range(n_bins + 1):
+        first = BLOCK * (b if b < n_bins else MISSING)
+        for i in range(first, first + BLOCK):
+            histogram[i] -= other[i]
