@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from itertools import combinations, product
+from itertools import combinations, pairwise, product
 
 import numpy as np
 import pytest
@@ -350,6 +350,26 @@ def test_the_terms_give_the_delta_of_every_pair_that_training_needs(case, k, dat
             delta *= weight[lo + p] * abs(upper[lo + p] - lower[lo + q])
             change = oracle.change_by_swap(lambda r: definition(r, k), ranked, p, q)
             assert delta * bound.scale[query] == pytest.approx(abs(change), abs=1e-13)
+
+
+@every_measure
+@pytest.mark.parametrize("k", [None, 1, 2, 5])
+def test_terms_that_are_told_beforehand_are_those_of_any_order(case, k):
+    rng = np.random.default_rng(0)
+    offsets = np.array([0, 3, 4, 9])
+    y = rng.integers(0, 3, 9).astype(np.float64)
+    y[offsets[:-1]] = 1.0
+    bound = CASES[case][0](k).bind(y, offsets)
+    fixed = bound.fixed_terms()
+    assert (fixed is None) == (case in ("map", "mrr", "hit rate", "err"))
+    if fixed is None:
+        return
+    for _ in range(5):
+        lists = [lo + rng.permutation(hi - lo) for lo, hi in pairwise(offsets)]
+        terms = np.empty((3, 9))
+        bound.swap_terms(np.concatenate(lists), 0, 3, *terms)
+        for lo, hi in pairwise(offsets):
+            np.testing.assert_array_equal(terms[:, lo:hi], fixed[:, : hi - lo])
 
 
 @every_measure

@@ -81,9 +81,11 @@ class LambdaGradient:
         self.scale = np.ones(n_queries)
         self.worth = np.zeros(n_documents)
         self.k = int(np.diff(offsets).max())
+        self.fixed_terms: FloatArray | None = np.tile(NO_TERMS, self.k)
         if self.bound is not None and self.closed_form:
             self.scale, self.k = self.bound.scale, self.bound.k
             self.worth = self.bound.worth
+            self.fixed_terms = self.bound.fixed_terms()
         self.query_weight = np.ones(n_queries) if query_weight is None else query_weight
         self.documents = np.arange(n_documents)
         self._allocate()
@@ -95,9 +97,10 @@ class LambdaGradient:
         self._rooms = [room_for(longest) for _ in range(self.team.n_threads)]
         self.order = np.empty(n_documents, dtype=np.int64)
         self.gradient, self.hessian = np.empty((2, n_documents))
-        self.terms = np.empty((3, n_documents))
-        if not self.closed_form:
-            self.terms[:] = NO_TERMS
+        if self.fixed_terms is None:
+            self.terms, self.first_term = np.empty((3, n_documents)), self.offsets[:-1]
+        else:
+            self.terms, self.first_term = self.fixed_terms, np.zeros_like(sizes)
         pairs = sizes * (np.minimum(sizes, self.k) + 16.0)
         self._cost = np.concatenate(([0.0], np.cumsum(pairs)))
 
@@ -142,7 +145,7 @@ class LambdaGradient:
             for portion in portions:
                 start, stop = bounds[portion : portion + 2]
                 self._rank(scores, start, stop)
-                if self.bound is not None:
+                if self.bound is not None and self.fixed_terms is None:
                     self.bound.swap_terms(self.order, start, stop, *self.terms)
                 self._push(scores, start, stop, table, thread)
 
@@ -197,6 +200,7 @@ class LambdaGradient:
             last,
             self.worth,
             self.terms,
+            self.first_term,
             table,
             self.k,
             self.scale,

@@ -43,6 +43,7 @@ def lay_out(
     order: IntArray,
     worth: FloatArray,
     terms: FloatArray,
+    first_term: int,
     scale: float,
     sigma: float,
     slope: float,
@@ -55,7 +56,7 @@ def lay_out(
     is `slope` times how far a score is below the highest.  Returns whether scores
     differ, and whether they are too far apart for their exponentials.
     """
-    start, length = uint64(lo), uint64(n)
+    start, own, length = uint64(lo), uint64(first_term), uint64(n)
     for p in range(length):
         place[order[start + p] - lo] = p
     for i in range(length):  # in the order of memory, which may be far away
@@ -64,8 +65,8 @@ def lay_out(
         documents[GRADE, p] = grades[start + i]
         documents[WORTH, p] = worth[start + i]
     for p in range(uint64(min(k, n))):
-        documents[WEIGHT, p] = terms[0, start + p] * scale
-        documents[UPPER, p] = terms[1, start + p]
+        documents[WEIGHT, p] = terms[0, own + p] * scale
+        documents[UPPER, p] = terms[1, own + p]
     top, n_lower, n_far = documents[SCORE, 0], 0, 0
     for p in range(length):
         below = top - documents[SCORE, p]
@@ -73,7 +74,7 @@ def lay_out(
         n_lower += below > 0
         n_far += odds < FAINTEST
         documents[ODDS, p], documents[DEPTH, p] = odds, slope * below
-        documents[LOWER, p] = terms[2, start + p]
+        documents[LOWER, p] = terms[2, own + p]
         documents[GRADIENT, p], documents[HESSIAN, p] = 0.0, 0.0
     for row in range(N_ROWS):
         for p in range(length, length + uint64(BLOCK)):
@@ -91,6 +92,7 @@ def push_queries(
     last: int,
     worth: FloatArray,
     terms: FloatArray,
+    first_term: IntArray,
     table: FloatArray | None,
     k: int,
     scale: FloatArray,
@@ -106,8 +108,9 @@ def push_queries(
     """Write the gradient and hessian of the documents of queries first..last - 1.
 
     Swap deltas come from the worth and the `terms` (weight, upper, lower) of a closed
-    form, or from a `table` (n, n); if that is empty, all are 1: RankNet.  `documents`
-    and `place` are memory for the longest list, see :func:`room_for`.
+    form, those of a query from its `first_term` on; or from a `table` (n, n): if that
+    is empty, all are 1, which is RankNet.  `documents` and `place` are memory for the
+    longest list, see :func:`room_for`.
     """
     slope = sigma if distance_normalization else 0.0
     for query in range(first, last):
@@ -121,6 +124,7 @@ def push_queries(
             order,
             worth,
             terms,
+            first_term[query],
             scale[query],
             sigma,
             slope,

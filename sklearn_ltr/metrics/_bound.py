@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -123,6 +124,10 @@ class BoundMetric:
             f"{type(self.metric).__name__} has no closed form; use its swap_delta"
         )
 
+    def fixed_terms(self) -> FloatArray | None:
+        """Return every list's swap terms, (3, longest), if no order changes them."""
+        return None
+
     def _list_values(self, scores: FloatArray) -> FloatArray:
         """Value of each list that has something relevant, before ``no_relevant``."""
         order = self._rank(scores, len(self.discount))
@@ -157,17 +162,29 @@ class BoundClosedForm(BoundMetric):
         lower: FloatArray,
     ) -> None:
         """Fill the swap terms of queries ``first`` to ``last - 1``."""
-        self.metric.terms_kernel(
-            order,
-            self.offsets,
-            self.worth,
-            self.discount,
-            first,
-            last,
-            weight,
-            upper,
-            lower,
-        )
+        fixed = self.fixed_terms()
+        if fixed is not None:
+            for start, stop in pairwise(self.offsets[first : last + 1]):
+                own = slice(start, stop)
+                weight[own], upper[own], lower[own] = fixed[:, : stop - start]
+        elif self.metric.terms_kernel is not None:
+            self.metric.terms_kernel(
+                order,
+                self.offsets,
+                self.worth,
+                self.discount,
+                first,
+                last,
+                weight,
+                upper,
+                lower,
+            )
+
+    def fixed_terms(self) -> FloatArray | None:
+        """Return those of a sum: weight 1, and the discount on both sides."""
+        if self.metric.terms_kernel is not None:
+            return None
+        return np.stack((np.ones_like(self.discount), self.discount, self.discount))
 
     def _list_values(self, scores: FloatArray) -> FloatArray:
         average = self.metric.ties == "average"

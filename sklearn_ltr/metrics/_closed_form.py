@@ -1,7 +1,8 @@
 """What the built-in measures have in common: worth, discount, scale and two kernels.
 
 The kernels of all measures take the same arguments, so a measure only has to say what
-its worth, discount and scale are.
+its worth, discount and scale are.  A sum of worth times discount has no kernel of swap
+terms: they are its discounts, in any order.
 
 Neighbours.  When the documents at positions p and p + 1 swap places, the value rises by
 
@@ -36,13 +37,14 @@ IntArray = NDArray[np.int64]
 
 
 class ClosedFormMetric(Metric):
-    """A built-in measure: worth, discount, scale, and two kernels over them."""
+    """A built-in measure: worth, discount, scale, and kernels over them."""
 
     closed_form: ClassVar[bool] = True
     #: u and v of the head of this file
     from_above: ClassVar[tuple[float, float]] = (0.0, 0.0)
     values_kernel: ClassVar[Callable[..., None]]
-    terms_kernel: ClassVar[Callable[..., None]]
+    #: None: a sum of worth times discount
+    terms_kernel: ClassVar[Callable[..., None] | None] = None
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Refuse a measure of a user's own that would be trained as a built-in one."""

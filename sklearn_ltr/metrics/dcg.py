@@ -70,27 +70,6 @@ def sum_values(
         values[query] = total * scale[query]
 
 
-@kernel
-def sum_swap_terms(
-    order: IntArray,
-    offsets: IntArray,
-    worth: FloatArray,
-    discount: FloatArray,
-    first: int,
-    last: int,
-    weight: FloatArray,
-    upper: FloatArray,
-    lower: FloatArray,
-) -> None:
-    """Weight 1, and the discount itself on both sides."""
-    for query in range(first, last):
-        lo = offsets[query]
-        for p in range(offsets[query + 1] - lo):
-            weight[lo + p] = 1.0
-            upper[lo + p] = discount[p]
-            lower[lo + p] = discount[p]
-
-
 @dataclass(frozen=True, repr=False)
 class CG(ClosedFormMetric):
     """Cumulative gain: the sum of the gains of the first k documents.
@@ -109,7 +88,6 @@ class CG(ClosedFormMetric):
 
     short_name: ClassVar[str] = "cg"
     values_kernel = staticmethod(sum_values)
-    terms_kernel = staticmethod(sum_swap_terms)
 
     def __post_init__(self) -> None:
         """Validate the parameters."""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from sklearn_ltr.metrics._closed_form import BinaryMetric, sum_in_query
 from sklearn_ltr.metrics._gains import cut_at
-from sklearn_ltr.metrics.dcg import sum_swap_terms, sum_values
+from sklearn_ltr.metrics.dcg import sum_values
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -37,7 +37,6 @@ class Precision(BinaryMetric):
 
     short_name: ClassVar[str] = "precision"
     values_kernel = staticmethod(sum_values)
-    terms_kernel = staticmethod(sum_swap_terms)
 
     def value(self, ranked_grades: FloatArray) -> float:
         """Relevant documents at positions p < k, over k."""
