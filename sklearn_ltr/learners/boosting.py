@@ -101,5 +101,6 @@ class Boosting:
         shape = (2 * self.limits.max_leaf_nodes - 1, n_features)
         if self.split_noise == 0.0:
             return np.ones(shape)
-        rng = np.random.default_rng([self.seed, number, 2])
-        return np.exp(self.split_noise * rng.standard_normal(shape))
+        noise = np.random.default_rng([self.seed, number, 2]).standard_normal(shape)
+        noise *= self.split_noise
+        return np.exp(noise, out=noise)

@@ -12,6 +12,8 @@ from scipy.sparse import issparse
 # no types for those).
 Table: TypeAlias = Any
 
+N_TURNED = 4096  # rows that become columns together: so few stay in a cache
+
 
 def dense_rows(X: Table, rows: Any) -> NDArray[np.floating]:
     """Return some rows as an ndarray, given as a slice or by their numbers."""
@@ -20,8 +22,19 @@ def dense_rows(X: Table, rows: Any) -> NDArray[np.floating]:
 
 
 def columns_reader(X: Table, rows: NDArray[np.intp]) -> Any:
-    """Return a function that gives columns first to last - 1, of some rows, dense."""
-    if not issparse(X):
-        return lambda first, last: X[rows, first:last]
-    by_column = X[rows].tocsc()
-    return lambda first, last: by_column[:, first:last].toarray(order="F")
+    """Return a function that gives columns first to last - 1, of some rows, dense.
+
+    Each column is contiguous.
+    """
+    if issparse(X):
+        by_column = X[rows].tocsc()
+        return lambda first, last: by_column[:, first:last].toarray(order="F")
+
+    def columns(first: int, last: int) -> NDArray[np.floating]:
+        turned = np.empty((last - first, len(rows)), dtype=X.dtype)
+        for start in range(0, len(rows), N_TURNED):
+            part = slice(start, start + N_TURNED)
+            turned[:, part] = X[rows[part], first:last].T
+        return turned.T
+
+    return columns
