@@ -103,7 +103,6 @@ class LambdaGradient:
             self.terms, self.first_term = self.fixed_terms, np.zeros_like(sizes)
         pairs = sizes * (np.minimum(sizes, self.k) + 16.0)
         self._cost = np.concatenate(([0.0], np.cumsum(pairs)))
-        self._all_portions = self._portions(0, len(sizes))
 
     def in_order(self, queries: IntArray) -> LambdaGradient:
         """Return the same with the queries in another order (or only some of them).
@@ -138,8 +137,7 @@ class LambdaGradient:
         if self.metric is not None and not self.closed_form:
             self._push_by_table(scores, first, last, self.metric)
             return self.gradient[own], self.hessian[own]
-        all_of_them = (first, last) == (0, len(self.offsets) - 1)
-        bounds = self._all_portions if all_of_them else self._portions(first, last)
+        bounds = self._portions(first, last)
         portions = iter(range(len(bounds) - 1))
         table = None if self.closed_form else np.empty((0, 0))
 

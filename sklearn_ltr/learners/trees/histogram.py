@@ -146,10 +146,11 @@ def add_rows(
 
 
 @subkernel
-def fetch_first(codes: NDArray[np.uint8], rows: NDArray[np.int32]) -> None:
-    """Ask memory for the rows that :func:`add_rows` begins with."""
-    for i in range(min(LOOK_AHEAD, len(rows))):
-        prefetch_row(codes, int64(rows[i]))
+def fetch_first(codes: NDArray[np.uint8], block: int, rows: NDArray[np.int32]) -> None:
+    """Ask memory for the rows that :func:`add_rows` begins with, if it is a block."""
+    if block < len(codes):
+        for i in range(min(LOOK_AHEAD, len(rows))):
+            prefetch_row(codes[block], int64(rows[i]))
 
 
 @subkernel

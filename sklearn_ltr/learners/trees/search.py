@@ -50,18 +50,16 @@ def find_cuts(
         work.candidates.gain[thread, which] = 0.0
     rows = work.rows[leaves.side[small], leaves.start[small] : leaves.stop[small]]
     words = work.leaf_words[: len(rows)]
-    n_blocks = len(table.codes)
-    if thread < n_blocks:
-        fetch_first(table.codes[thread], rows)
-    for block in range(thread, n_blocks, n_threads):
+    fetch_first(table.codes, thread, rows)
+    for block in range(thread, len(table.codes), n_threads):
         if table.n_columns[block] == 0:
             continue
         n_bins = table.n_bins[block]
         histogram = work.histograms[leaves.slot[small], block]
         clear(histogram, n_bins)
         add_rows(table.codes[block], rows, words, histogram, table.n_columns[block])
-        if block + n_threads < n_blocks:  # on their way while cuts are looked for
-            fetch_first(table.codes[block + n_threads], rows)
+        # they are on their way while cuts are looked for
+        fetch_first(table.codes, block + n_threads, rows)
         for which in range(1 if large < 0 else 2):
             leaf = small if which == 0 else large
             if which == 1:
