@@ -2,12 +2,12 @@
 
 Kernels are module-level functions under :func:`kernel`: machine code made once for
 this CPU, cached on disk, run without the interpreter lock, by the threads of a
-:class:`Team`, which keep step through :func:`wait`.
+:class:`Team`, which keep step through :func:`wait` and share work out by :func:`take`.
 
 With ``NUMBA_DISABLE_JIT=1`` the same functions run as plain Python, in one thread.
 """
 
-from sklearn_ltr._compile.barrier import new_barrier, wait
+from sklearn_ltr._compile.barrier import new_barrier, take, wait
 from sklearn_ltr._compile.intrinsics import (
     LANES,
     doubles,
@@ -60,6 +60,7 @@ __all__ = [
     "registers",
     "subkernel",
     "subkernel_in_order",
+    "take",
     "two_to_the",
     "uint32",
     "uint64",

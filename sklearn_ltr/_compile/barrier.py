@@ -1,7 +1,7 @@
-"""Where threads wait for each other: two atomic counters, and a sleep for who is early.
+"""Where threads meet: they wait for each other, and share out work, by atomic counters.
 
 Inside one launch the threads of a :class:`Team` keep step through :func:`wait`, which
-costs about a microsecond.
+costs about a microsecond.  Who is early sleeps in the end.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numba.core import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from sklearn_ltr._compile.kernels import subkernel
+from sklearn_ltr._compile.kernels import INTERPRETED, subkernel
 
 
 def _word(context: Any, builder: Any, kind: Any, array: Any, index: Any) -> Any:
@@ -98,3 +98,13 @@ def wait(barrier: NDArray[np.int64], n_threads: int) -> None:
         spins += 1
         if spins > SPINS:
             _nap()
+
+
+@subkernel
+def take(counter: NDArray[np.int64]) -> int:
+    """Return the number in a counter of shape (1,), and leave the next one there."""
+    if INTERPRETED:  # by one thread
+        counter[0] += 1
+        return int(counter[0]) - 1
+    number: int = _atomic_add(counter, 0, 1)
+    return number

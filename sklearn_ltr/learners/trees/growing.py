@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._compile import Team, int64, kernel, subkernel, uint64, wait
+from sklearn_ltr._compile import Team, int64, kernel, subkernel, take, uint64, wait
 from sklearn_ltr.learners.trees.binning import BinnedTable, with_columns
 from sklearn_ltr.learners.trees.histogram import (
     Fields,
@@ -117,6 +117,7 @@ class TreeGrower:
         if len(features) < len(table.place):
             table = with_columns(table, features)
         tree = new_tree(self.limits.max_leaf_nodes)
+        self._workspace.next_leaf[0] = 0
         self.team.run(
             grow,
             self.team.n_threads,
@@ -174,7 +175,6 @@ def grow(
         if may_split(leaves, small, limits) or may_split(leaves, large, limits):
             find_cuts(
                 thread,
-                n_threads,
                 table,
                 leaves,
                 small,
@@ -185,6 +185,8 @@ def grow(
                 work,
             )
             wait(work.barrier, n_threads)
+            if thread == 0:
+                work.next_block[0] = 0
             for which in range(2):
                 leaf = small if which == 0 else large
                 if may_split(leaves, leaf, limits):
@@ -203,7 +205,8 @@ def grow(
     exact = ExactScales(
         scale_to_fit(2.0**61, total_gradient), scale_to_fit(2.0**61, total_hessian)
     )
-    for leaf in range(thread, n_leaves, n_threads):
+    leaf = take(work.next_leaf)
+    while leaf < n_leaves:
         start, stop, node = leaves.start[leaf], leaves.stop[leaf], leaves.node[leaf]
         own = work.rows[leaves.side[leaf], start:stop]
         step = newton_step(gradient, hessian, own, exact, limits.l2)
@@ -212,6 +215,7 @@ def grow(
         tree.n_rows[node] = stop - start
         for row in own:
             scores[uint64(row)] += value
+        leaf = take(work.next_leaf)
 
 
 @subkernel

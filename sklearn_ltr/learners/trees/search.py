@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._compile import subkernel
+from sklearn_ltr._compile import subkernel, take
 from sklearn_ltr.learners.trees.binning import BLOCK, MISSING, BinnedTable
 from sklearn_ltr.learners.trees.histogram import (
     Packing,
@@ -28,7 +28,6 @@ from sklearn_ltr.learners.trees.state import Candidates, Leaves, Workspace
 @subkernel
 def find_cuts(
     thread: int,
-    n_threads: int,
     table: BinnedTable,
     leaves: Leaves,
     small: int,
@@ -40,7 +39,7 @@ def find_cuts(
 ) -> None:
     """Find the best cuts of two siblings, or of the root alone (``large < 0``).
 
-    A thread takes every `n_threads`-th block of columns: it fills the smaller leaf's
+    A thread takes one block of columns after another: it fills the smaller leaf's
     histogram, leaves in the parent's place the larger one's, and looks at both while
     they are in its cache.
     """
@@ -50,16 +49,16 @@ def find_cuts(
         work.candidates.gain[thread, which] = 0.0
     rows = work.rows[leaves.side[small], leaves.start[small] : leaves.stop[small]]
     words = work.leaf_words[: len(rows)]
-    fetch_first(table.codes, thread, rows)
-    for block in range(thread, len(table.codes), n_threads):
-        if table.n_columns[block] == 0:
-            continue
+    block = take_block(table, work)
+    fetch_first(table.codes, block, rows)
+    while block < len(table.codes):
         n_bins = table.n_bins[block]
         histogram = work.histograms[leaves.slot[small], block]
         clear(histogram, n_bins)
         add_rows(table.codes[block], rows, words, histogram, table.n_columns[block])
-        # they are on their way while cuts are looked for
-        fetch_first(table.codes, block + n_threads, rows)
+        following = take_block(table, work)
+        # its rows are on their way while cuts are looked for
+        fetch_first(table.codes, following, rows)
         for which in range(1 if large < 0 else 2):
             leaf = small if which == 0 else large
             if which == 1:
@@ -78,6 +77,19 @@ def find_cuts(
                 noise[leaves.node[leaf]],
                 work.candidates,
             )
+        block = following
+
+
+@subkernel
+def take_block(table: BinnedTable, work: Workspace) -> int:
+    """Return the next block that has columns to look at; their number if none is left.
+
+    (Or more.)
+    """
+    block = take(work.next_block)
+    while block < len(table.codes) and table.n_columns[block] == 0:
+        block = take(work.next_block)
+    return block
 
 
 @subkernel

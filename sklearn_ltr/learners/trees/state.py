@@ -72,6 +72,8 @@ class Workspace(NamedTuple):
     sums: NDArray[np.int64]  # (n_threads, 4): what threads tell each other
     magnitudes: NDArray[np.float64]  # (PORTIONS, 2): sums of |gradient|, of |hessian|
     barrier: NDArray[np.int64]
+    next_block: NDArray[np.int64]  # (1,): that no thread has taken yet
+    next_leaf: NDArray[np.int64]
 
 
 def new_workspace(
@@ -96,6 +98,8 @@ def new_workspace(
         sums=np.zeros((n_threads, 4), dtype=np.int64),
         magnitudes=np.zeros((PORTIONS, 2)),
         barrier=new_barrier(),
+        next_block=np.zeros(1, dtype=np.int64),
+        next_leaf=np.zeros(1, dtype=np.int64),
     )
 
 
