@@ -12,13 +12,15 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 import joblib
 import numba
 from threadpoolctl import ThreadpoolController
 
 from sklearn_ltr._compile.kernels import INTERPRETED
+
+T = TypeVar("T")
 
 WORTH_A_THREAD = 1_000_000  # steps
 
@@ -77,6 +79,17 @@ class Team:
         else:
             for other in self._pool.submit(self._lead, function, arguments).result():
                 other.result()
+
+    def start(self, function: Callable[..., T], *arguments: Any) -> Future[T]:
+        """Begin to call ``function(*arguments)`` in one of the threads.
+
+        With one thread, the caller's, it has been called when this returns.
+        """
+        if self._pool is not None:
+            return self._pool.submit(function, *arguments)
+        done: Future[T] = Future()
+        done.set_result(function(*arguments))
+        return done
 
     def _lead(
         self, function: Callable[..., Any], arguments: tuple[Any, ...]

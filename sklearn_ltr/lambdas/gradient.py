@@ -155,15 +155,15 @@ class LambdaGradient:
             work(0)
         return self.gradient[own], self.hessian[own]
 
-    def _portions(self, first: int, last: int) -> IntArray:
+    def _portions(self, first: int, last: int) -> list[int]:
         """Cut queries into portions of about equal numbers of pairs."""
         cost = self._cost[last] - self._cost[first]
         if self.team.n_threads == 1 or cost < WORTH_SHARING:
-            return np.array([first, last])
+            return [first, last]
         n_portions = CHUNKS * self.team.n_threads
         targets = self._cost[first] + cost * np.arange(1, n_portions) / n_portions
-        cuts = np.clip(np.searchsorted(self._cost, targets), first, last)
-        return np.unique(np.concatenate(([first], cuts, [last])))
+        cuts: list[int] = np.searchsorted(self._cost, targets).tolist()
+        return [first, *cuts, last]
 
     def _push_by_table(
         self, scores: FloatArray, first: int, last: int, metric: Metric

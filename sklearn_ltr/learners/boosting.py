@@ -81,10 +81,11 @@ class Boosting:
         n_features = len(table.place)
         every_row = np.arange(len(scores), dtype=np.int32)
         for number in range(first, last):
+            drawing = team.start(self._noise_of_tree, number, n_features)
             gradient, hessian = derivatives(scores)
             rows = rows_of_tree(number)
             features = self._features_of_tree(number, n_features)
-            noise = self._noise_of_tree(number, n_features)
+            noise = drawing.result()
             tree = grower.grow(gradient, hessian, rows, features, number, noise, scores)
             if len(rows) < len(scores):
                 others = np.delete(every_row, rows)
