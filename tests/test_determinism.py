@@ -20,7 +20,9 @@ from sklearn_ltr._compile import (
     INTERPRETED,
     Team,
     effective_threads,
+    kernel,
     one_blas_thread,
+    take,
 )
 
 TREES = {
@@ -264,6 +266,33 @@ def test_what_a_thread_raises_reaches_the_caller(failing):
 
     with pytest.raises(RuntimeError, match=f"thread {failing}"), Team(2) as team:
         team.run(fail)
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_what_a_team_starts_is_done_beside_what_it_runs(n_threads):
+    with Team(n_threads) as team:
+        begun = team.start(pow, 2, 10)
+        team.run(lambda thread: None)
+        assert begun.result() == 1024
+        with pytest.raises(ZeroDivisionError):
+            team.start(divmod, 1, 0).result()
+
+
+@kernel
+def take_numbers(thread, counter, taken_by):
+    number = take(counter)
+    while number < taken_by.shape[1]:
+        taken_by[thread, number] += 1
+        number = take(counter)
+
+
+@pytest.mark.parametrize("n_threads", [1] if INTERPRETED else [1, 2, 5])
+def test_every_number_is_taken_by_one_thread(n_threads):
+    counter, taken_by = np.zeros(1, dtype=np.int64), np.zeros((n_threads, 100_000))
+    with Team(n_threads) as team:
+        team.run(take_numbers, counter, taken_by)
+    np.testing.assert_array_equal(taken_by.sum(axis=0), 1)
+    assert counter[0] == taken_by.shape[1] + n_threads
 
 
 @of_either_kind

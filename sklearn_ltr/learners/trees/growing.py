@@ -5,7 +5,8 @@ A tree of L leaves is made by L - 1 splits.  Each split
 1. takes the leaf whose best cut gains most,
 2. moves its rows into two, keeping their order,
 3. adds up the histogram of the smaller child; the other's is the parent's minus it,
-4. finds the best cut of both children, each thread in its own blocks of columns.
+4. finds the best cut of both children, each thread in one block of columns after
+   another, whichever is next.
 
 All threads run :func:`grow` together and meet at a barrier after steps 2 and 4; what
 each of them knows of the leaves is its own copy of the same facts.  All sums are of

@@ -82,10 +82,7 @@ def find_cuts(
 
 @subkernel
 def take_block(table: BinnedTable, work: Workspace) -> int:
-    """Return the next block that has columns to look at; their number if none is left.
-
-    (Or more.)
-    """
+    """Return the next block that has columns to look at, or a number past the last."""
     block = take(work.next_block)
     while block < len(table.codes) and table.n_columns[block] == 0:
         block = take(work.next_block)
