@@ -49,14 +49,14 @@ def find_cuts(
         work.candidates.gain[thread, which] = 0.0
     rows = work.rows[leaves.side[small], leaves.start[small] : leaves.stop[small]]
     words = work.leaf_words[: len(rows)]
-    block = take_block(table, work)
+    block = take_block(table.n_columns, work.next_block)
     fetch_first(table.codes, block, rows)
     while block < len(table.codes):
         n_bins = table.n_bins[block]
         histogram = work.histograms[leaves.slot[small], block]
         clear(histogram, n_bins)
         add_rows(table.codes[block], rows, words, histogram, table.n_columns[block])
-        following = take_block(table, work)
+        following = take_block(table.n_columns, work.next_block)
         # its rows are on their way while cuts are looked for
         fetch_first(table.codes, following, rows)
         for which in range(1 if large < 0 else 2):
@@ -81,11 +81,11 @@ def find_cuts(
 
 
 @subkernel
-def take_block(table: BinnedTable, work: Workspace) -> int:
+def take_block(n_columns: NDArray[np.int64], next_block: NDArray[np.int64]) -> int:
     """Return the next block that has columns to look at, or a number past the last."""
-    block = take(work.next_block)
-    while block < len(table.codes) and table.n_columns[block] == 0:
-        block = take(work.next_block)
+    block = take(next_block)
+    while block < len(n_columns) and n_columns[block] == 0:
+        block = take(next_block)
     return block
 
 

@@ -122,18 +122,20 @@ class Leaves(NamedTuple):
 @subkernel
 def new_leaves(max_leaf_nodes: int, n_rows: int, total: int) -> Leaves:
     """Return a table of leaves that holds the root alone."""
+    # few allocations: they take long to compile
     size = max_leaf_nodes
+    numbers = np.zeros((9, size), dtype=np.int64)
     leaves = Leaves(
-        np.zeros(size, dtype=np.int64),
-        np.zeros(size, dtype=np.int64),
-        np.zeros(size, dtype=np.int64),
-        np.zeros(size, dtype=np.int64),
-        np.zeros(size, dtype=np.int64),
-        np.zeros(size, dtype=np.int64),
-        np.zeros(size, dtype=np.int64),
+        numbers[0],
+        numbers[1],
+        numbers[2],
+        numbers[3],
+        numbers[4],
+        numbers[5],
+        numbers[6],
         np.zeros(size),
-        np.zeros(size, dtype=np.int64),
-        np.zeros(size, dtype=np.int64),
+        numbers[7],
+        numbers[8],
         np.zeros(size, dtype=np.bool_),
     )
     leaves.stop[0], leaves.total[0] = n_rows, total
