@@ -60,7 +60,10 @@ def make_ranker() -> Pipeline:
     """Make features of columns by their names, and a network of features."""
     features = make_column_transformer(
         (QuantileTransformer(output_distribution="normal", random_state=0), NUMBERS),
-        (OneHotEncoder(min_frequency=0.05), CATEGORIES),
+        (
+            OneHotEncoder(min_frequency=0.05, handle_unknown="infrequent_if_exist"),
+            CATEGORIES,
+        ),
     )
     network = LambdaRankRanker(hidden_layer_sizes=(16,), max_iter=20, random_state=0)
     return make_pipeline(features, network)
