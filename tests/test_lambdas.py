@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from sklearn_ltr._compile import INTERPRETED, Team
 from sklearn_ltr.lambdas import LambdaGradient, compute_lambdas
 from sklearn_ltr.lambdas import exponential as of_lambdas
+from sklearn_ltr.lambdas import gradient as of_gradient
 from sklearn_ltr.lambdas.lists import FAINTEST
 from sklearn_ltr.metrics import (
     CG,
@@ -368,8 +369,13 @@ def test_equal_grades_and_single_documents_get_nothing(name, on):
 
 
 @every_metric
-def test_the_number_of_threads_does_not_matter(name):
+@pytest.mark.parametrize("in_one_list", [0.0, 0.9])
+def test_the_number_of_threads_does_not_matter(name, in_one_list, monkeypatch):
+    """However little there is to share, and if one list has more than all others."""
+    monkeypatch.setattr(of_gradient, "WORTH_SHARING", 0)
     data = ragged(10, n_queries=30 if INTERPRETED else 300, longest=30)
+    n_rows = len(data.groups)
+    data.groups[np.random.default_rng(0).random(n_rows) < in_one_list] = 9
     queries = QueryGroups.from_groups(data.groups, len(data.groups))
     results = [
         np.array(

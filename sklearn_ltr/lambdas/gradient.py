@@ -156,7 +156,7 @@ class LambdaGradient:
         return self.gradient[own], self.hessian[own]
 
     def _portions(self, first: int, last: int) -> list[int]:
-        """Cut queries into portions of about equal numbers of pairs."""
+        """Cut queries into portions of about equal numbers of pairs, or none at all."""
         cost = self._cost[last] - self._cost[first]
         if self.team.n_threads == 1 or cost < WORTH_SHARING:
             return [first, last]
