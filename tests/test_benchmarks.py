@@ -18,6 +18,7 @@ COMMANDS = {
     "binning.py": [*TINY, *OURS],
     "predict.py": [*TINY, *OURS, "--rows", "100", "--threads", "1"],
     "floor.py": [*TINY, "--rows", "1000"],
+    "scoring_floor.py": TINY,
     "lambdas.py": ["--longest", "300", "--repetitions", "1"],
     "growth.py": ["--rows", "1000", "--repetitions", "1"],
     "metrics.py": ["--queries", "10", "--repetitions", "1"],

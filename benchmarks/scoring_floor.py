@@ -1,0 +1,136 @@
+"""Where the time of scoring goes: how many steps of a kind, and what one of them takes.
+
+    python benchmarks/scoring_floor.py --preset 63
+
+A block of 512 rows is scored again and again by one thread, one part of the work at a
+time and the same forest as in `predict.py`; what the parts read and write is in the
+caches, as far as it fits.  A clock cycle is what each of a chain of dependent additions
+takes.  The quickest of repetitions in turn are shown.
+"""
+
+from __future__ import annotations
+
+import argparse
+from functools import partial
+
+import numpy as np
+from floor import CHAIN, add_in_a_chain
+from measuring import take_turns
+from predict import FORESTS, new_rows, trained
+
+import peers
+from peers import OURS
+from sklearn_ltr._compile import ROWS, WORD_LANES, choose_word, join_bits, kernel
+from sklearn_ltr.learners.trees.scoring.circuits import GROUP
+from sklearn_ltr.learners.trees.scoring.scorer import (
+    add_values,
+    ask,
+    mark_infinite,
+    turn,
+)
+
+AGAIN = 20  # times that a part is done before the clock is read
+
+
+@kernel
+def read_rows(X, questions, memory, scores) -> None:
+    for _ in range(AGAIN):
+        mark_infinite(X, scores)
+        turn(X, questions.feature, memory.columns)
+
+
+@kernel
+def ask_questions(questions, threshold, memory) -> None:
+    for _ in range(AGAIN):
+        ask(questions, threshold, memory.columns, ROWS, memory.words)
+
+
+@kernel
+def make_choices(circuits, memory) -> None:
+    for _ in range(AGAIN):
+        for group, first_word in enumerate(circuits.first_result[:-1]):
+            word = first_word
+            first, last = circuits.first_choice[group], circuits.first_choice[group + 1]
+            for n in range(first, last):
+                choice = circuits.choice[n]
+                choose_word(memory.words, choice[0], choice[1], choice[2], word)
+                word += WORD_LANES
+
+
+@kernel
+def join_numbers(circuits, memory) -> None:
+    for _ in range(AGAIN):
+        for piece in range(len(circuits.bit)):
+            leaves = memory.leaves[piece % GROUP]
+            join_bits(memory.words, circuits.bit[piece], leaves)
+
+
+@kernel
+def add_leaves(circuits, memory, scores) -> None:
+    for _ in range(AGAIN):
+        for piece in range(0, len(circuits.bit), GROUP):
+            add_values(circuits.value[piece:], memory.leaves, scores)
+
+
+def measure(ranker, X: np.ndarray, repetitions: int) -> dict:
+    """Steps of each kind for a block of rows, and seconds of all of them together."""
+    scorer = ranker.ensemble_._scorer
+    questions, circuits = scorer._questions, scorer._circuits
+    memory, threshold = scorer._memory(X.dtype), scorer._threshold[X.dtype]
+    scores, n_pieces = np.zeros(ROWS), len(circuits.bit)
+    parts = {
+        "values read": (X.size, partial(read_rows, X, questions, memory, scores)),
+        "questions": (
+            len(questions.threshold),
+            partial(ask_questions, questions, threshold, memory),
+        ),
+        "choices": (len(circuits.choice), partial(make_choices, circuits, memory)),
+        "numbers joined": (n_pieces, partial(join_numbers, circuits, memory)),
+        "values added": (
+            n_pieces * ROWS,
+            partial(add_leaves, circuits, memory, scores),
+        ),
+    }
+    calls = {name: call for name, (_, call) in parts.items()}
+    calls["chain"] = partial(add_in_a_chain, CHAIN)
+    take_turns(calls, 1)  # compiles
+    quickest = {what: min(s) for what, s in take_turns(calls, repetitions).items()}
+    cycle = quickest.pop("chain") / CHAIN
+    return {
+        "cycle_s": cycle,
+        "parts": {
+            name: {"steps": parts[name][0], "seconds": seconds / AGAIN}
+            for name, seconds in quickest.items()
+        },
+    }
+
+
+def print_table(found: dict) -> None:
+    cycle, parts = found["cycle_s"], found["parts"]
+    total = sum(part["seconds"] for part in parts.values())
+    print(f"{1e-9 / cycle:.2f} GHz; {1e9 * total / ROWS:.1f} ns a row, all parts")
+    print(f"{'of 512 rows':16}{'steps':>12}{'cycles of one':>16}{'share':>8}")
+    for name, part in parts.items():
+        each = part["seconds"] / part["steps"] / cycle
+        share = part["seconds"] / total
+        print(f"{name:16}{part['steps']:12,}{each:16.2f}{share:8.0%}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--preset", choices=FORESTS, default="31")
+    parser.add_argument("--repetitions", type=int, default=5)
+    peers.add_json_argument(parser)
+    arguments = parser.parse_args()
+    print(peers.machine())
+    settings = FORESTS[arguments.preset]
+    ((_, ranker),) = trained([OURS], settings)
+    print(f"\n{settings}")
+    found = measure(ranker, new_rows(ROWS), arguments.repetitions)
+    print_table(found)
+    about = {"benchmark": "scoring_floor", "preset": arguments.preset}
+    peers.append_json(arguments.json, [about | found])
+
+
+if __name__ == "__main__":
+    main()
