@@ -69,6 +69,14 @@ def add_prefetched(codes, rows, words, histogram) -> None:
     add_rows(codes, rows, words, histogram, BLOCK)
 
 
+def quickest_of(calls: dict, repetitions: int) -> tuple[dict, float]:
+    """Seconds of the quickest of each, called in turn; and those of a clock cycle."""
+    calls = {"chain": partial(add_in_a_chain, CHAIN)} | calls
+    take_turns(calls, 1)  # compiles
+    quickest = {what: min(s) for what, s in take_turns(calls, repetitions).items()}
+    return quickest, quickest.pop("chain") / CHAIN
+
+
 class Speed(NamedTuple):
     """Seconds in one thread of this machine: of a cycle, a byte, an addition."""
 
@@ -83,22 +91,18 @@ def measure_speed(n_rows: int, repetitions: int) -> Speed:
     codes = rng.integers(0, MISSING, (n_rows, BLOCK), dtype=np.uint8)
     words, histogram = np.ones(n_rows, np.int64), np.zeros(N_CODES * BLOCK, np.int64)
     much = np.ones(8 * n_rows, np.int64)  # drives everything else out of the caches
-    calls = {
-        "chain": partial(add_in_a_chain, CHAIN),
-        "in order": partial(add_in_order, codes, words, histogram),
-    }
+    calls = {"in order": partial(add_in_order, codes, words, histogram)}
     for density, loop in product(DENSITIES, (add_gathered, add_prefetched)):
         rows = np.flatnonzero(rng.random(n_rows) < 1 / density).astype(np.int32)
         calls["read", density, loop] = partial(add_up, much)
         calls[density, loop] = partial(loop, codes, rows, words[: len(rows)], histogram)
-    take_turns(calls, 1)  # compiles
-    quickest = {what: min(s) for what, s in take_turns(calls, repetitions).items()}
+    quickest, cycle = quickest_of(calls, repetitions)
 
     def of_addition(density: int, loop) -> float:
         return quickest[density, loop] / (BLOCK * len(calls[density, loop].args[1]))
 
     return Speed(
-        quickest["chain"] / CHAIN,
+        cycle,
         min(s for what, s in quickest.items() if "read" in what) / much.nbytes,
         quickest["in order"] / (BLOCK * n_rows),
         {

@@ -14,17 +14,17 @@ import argparse
 from functools import partial
 
 import numpy as np
-from floor import CHAIN, add_in_a_chain
-from measuring import take_turns
+from floor import quickest_of
 from predict import FORESTS, new_rows, trained
 
 import peers
 from peers import OURS
-from sklearn_ltr._compile import ROWS, WORD_LANES, choose_word, join_bits, kernel
+from sklearn_ltr._compile import ROWS, join_bits, kernel
 from sklearn_ltr.learners.trees.scoring.circuits import GROUP
 from sklearn_ltr.learners.trees.scoring.scorer import (
     add_values,
     ask,
+    make_choices,
     mark_infinite,
     turn,
 )
@@ -46,15 +46,10 @@ def ask_questions(questions, threshold, memory) -> None:
 
 
 @kernel
-def make_choices(circuits, memory) -> None:
+def choose_words(circuits, memory) -> None:
     for _ in range(AGAIN):
-        for group, first_word in enumerate(circuits.first_result[:-1]):
-            word = first_word
-            first, last = circuits.first_choice[group], circuits.first_choice[group + 1]
-            for n in range(first, last):
-                choice = circuits.choice[n]
-                choose_word(memory.words, choice[0], choice[1], choice[2], word)
-                word += WORD_LANES
+        for group in range(len(circuits.first_choice) - 1):
+            make_choices(circuits, group, memory.words)
 
 
 @kernel
@@ -84,7 +79,7 @@ def measure(ranker, X: np.ndarray, repetitions: int) -> dict:
             len(questions.threshold),
             partial(ask_questions, questions, threshold, memory),
         ),
-        "choices": (len(circuits.choice), partial(make_choices, circuits, memory)),
+        "choices": (len(circuits.choice), partial(choose_words, circuits, memory)),
         "numbers joined": (n_pieces, partial(join_numbers, circuits, memory)),
         "values added": (
             n_pieces * ROWS,
@@ -92,10 +87,7 @@ def measure(ranker, X: np.ndarray, repetitions: int) -> dict:
         ),
     }
     calls = {name: call for name, (_, call) in parts.items()}
-    calls["chain"] = partial(add_in_a_chain, CHAIN)
-    take_turns(calls, 1)  # compiles
-    quickest = {what: min(s) for what, s in take_turns(calls, repetitions).items()}
-    cycle = quickest.pop("chain") / CHAIN
+    quickest, cycle = quickest_of(calls, repetitions)
     return {
         "cycle_s": cycle,
         "parts": {

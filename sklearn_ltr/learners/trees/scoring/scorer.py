@@ -167,16 +167,22 @@ def add_values(
 
 
 @subkernel
+def make_choices(circuits: Circuits, group: int, words: NDArray[np.uint32]) -> None:
+    """Write the words that the choices of a group of pieces make."""
+    first, last = circuits.first_choice[group], circuits.first_choice[group + 1]
+    choice, word = circuits.choice[first:last], circuits.first_result[group]
+    for n in range(len(choice)):
+        choose_word(words, choice[n, 0], choice[n, 1], choice[n, 2], word)
+        word += WORD_LANES
+
+
+@subkernel
 def follow(circuits: Circuits, memory: Memory, scores: NDArray[np.float64]) -> None:
     """Add the values of the leaves that the answers of up to 512 rows lead to."""
     words, leaves = memory.words, memory.leaves
-    first, result = circuits.first_choice, circuits.first_result
     bit, value = circuits.bit, circuits.value
-    for group in range(len(first) - 1):
-        choice, word = circuits.choice[first[group] : first[group + 1]], result[group]
-        for n in range(len(choice)):
-            choose_word(words, choice[n, 0], choice[n, 1], choice[n, 2], word)
-            word += WORD_LANES
+    for group in range(len(circuits.first_choice) - 1):
+        make_choices(circuits, group, words)
         for i in range(GROUP):
             join_bits(words, bit[GROUP * group + i], leaves[i])
         add_values(value[GROUP * group :], leaves, scores)
