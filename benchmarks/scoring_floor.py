@@ -20,8 +20,8 @@ from predict import FORESTS, new_rows, trained
 import peers
 from peers import OURS
 from sklearn_ltr._compile import ROWS, join_bits, kernel
-from sklearn_ltr.learners.trees.scoring.circuits import GROUP
 from sklearn_ltr.learners.trees.scoring.scorer import (
+    GROUP,
     add_values,
     ask,
     make_choices,
@@ -33,9 +33,9 @@ AGAIN = 20  # times that a part is done before the clock is read
 
 
 @kernel
-def read_rows(X, questions, memory, scores) -> None:
+def read_rows(X, questions, memory) -> None:
     for _ in range(AGAIN):
-        mark_infinite(X, scores)
+        mark_infinite(X, memory.scores)
         turn(X, questions.feature, memory.columns)
 
 
@@ -48,8 +48,8 @@ def ask_questions(questions, threshold, memory) -> None:
 @kernel
 def choose_words(circuits, memory) -> None:
     for _ in range(AGAIN):
-        for group in range(len(circuits.first_choice) - 1):
-            make_choices(circuits, group, memory.words)
+        for piece in range(len(circuits.bit)):
+            make_choices(circuits, piece, memory.words)
 
 
 @kernel
@@ -61,10 +61,11 @@ def join_numbers(circuits, memory) -> None:
 
 
 @kernel
-def add_leaves(circuits, memory, scores) -> None:
+def add_leaves(circuits, memory) -> None:
     for _ in range(AGAIN):
         for piece in range(0, len(circuits.bit), GROUP):
-            add_values(circuits.value[piece:], memory.leaves, scores)
+            value = circuits.value[piece : piece + GROUP]
+            add_values(value, memory.leaves, ROWS, memory.scores)
 
 
 def measure(ranker, X: np.ndarray, repetitions: int) -> dict:
@@ -72,19 +73,16 @@ def measure(ranker, X: np.ndarray, repetitions: int) -> dict:
     scorer = ranker.ensemble_._scorer
     questions, circuits = scorer._questions, scorer._circuits
     memory, threshold = scorer._memory(X.dtype), scorer._threshold[X.dtype]
-    scores, n_pieces = np.zeros(ROWS), len(circuits.bit)
+    n_pieces = len(circuits.bit)
     parts = {
-        "values read": (X.size, partial(read_rows, X, questions, memory, scores)),
+        "values read": (X.size, partial(read_rows, X, questions, memory)),
         "questions": (
             len(questions.threshold),
             partial(ask_questions, questions, threshold, memory),
         ),
         "choices": (len(circuits.choice), partial(choose_words, circuits, memory)),
         "numbers joined": (n_pieces, partial(join_numbers, circuits, memory)),
-        "values added": (
-            n_pieces * ROWS,
-            partial(add_leaves, circuits, memory, scores),
-        ),
+        "values added": (n_pieces * ROWS, partial(add_leaves, circuits, memory)),
     }
     calls = {name: call for name, (_, call) in parts.items()}
     quickest, cycle = quickest_of(calls, repetitions)

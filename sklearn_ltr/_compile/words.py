@@ -68,44 +68,86 @@ def _choose_word(
     return types.void(words, index, index, index, index), generate
 
 
-def _answer(compare: str) -> Any:
-    """Return what compares a column: ``fcmp_unordered`` is true of NaN."""
+def _collect_signs(
+    context: Any, builder: Any, kind: Any, column: Any, n_parts: Any, function: Any
+) -> Any:
+    """Return the word of the sign bits of a function of a column's values."""
+    bits = [cgutils.alloca_once_value(builder, _constant(0)) for _ in range(4)]
+    last, step = builder.sub(n_parts, n_parts.type(1)), n_parts.type(-1)
+    with cgutils.for_range_slice(builder, last, step, step, inc=False) as (part, _):
+        for byte in range(4):
+            first = builder.mul(part, part.type(WORD_LANES))
+            first = builder.add(first, part.type(8 * WORD_LANES * byte))
+            values = _load(builder, _lanes(context, builder, kind, column, first))
+            sign = builder.lshr(function(builder, values), _constant(31))
+            before = builder.shl(builder.load(bits[byte]), _constant(1))
+            builder.store(builder.or_(before, sign), bits[byte])
+    word = builder.load(bits[0])
+    for byte in range(1, 4):
+        own = builder.shl(builder.load(bits[byte]), _constant(8 * byte))
+        word = builder.or_(word, own)
+    return word
 
-    @intrinsic  # type: ignore[untyped-decorator]
-    def answer(
-        typing: Any, column: Any, n_parts: Any, threshold: Any, words: Any, result: Any
-    ) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            column, n_parts, threshold, words, result = args
-            threshold = _everywhere(builder, threshold)
-            word = cgutils.alloca_once_value(builder, _constant(0))
-            with cgutils.for_range_slice(
-                builder,
-                builder.sub(n_parts, n_parts.type(1)),
-                n_parts.type(-1),
-                n_parts.type(-1),
-                inc=False,
-            ) as (part, _):
-                bits = _constant(0)
-                for byte in range(4):
-                    first = builder.mul(part, part.type(WORD_LANES))
-                    first = builder.add(first, part.type(8 * WORD_LANES * byte))
-                    kind = signature.args[0]
-                    values = _lanes(context, builder, kind, column, first)
-                    above = getattr(builder, compare)(
-                        ">", _load(builder, values), threshold
-                    )
-                    with_bit = builder.or_(bits, _constant(1 << 8 * byte))
-                    bits = builder.select(above, with_bit, bits)
-                shifted = builder.shl(builder.load(word), _constant(1))
-                builder.store(builder.or_(shifted, bits), word)
-            target = _lanes(context, builder, signature.args[3], words, result)
-            builder.store(builder.load(word), target, align=4)
-            return context.get_dummy_value()
 
-        return types.void(column, types.int64, threshold, words, types.int64), generate
+@intrinsic  # type: ignore[untyped-decorator]
+def _find_missing(
+    typing: Any, column: Any, n_parts: Any, words: Any, result: Any
+) -> Any:
+    def is_missing(builder: Any, values: Any) -> Any:
+        return builder.sext(builder.fcmp_unordered("uno", values, values), _WORD)
 
-    return answer
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        column, n_parts = args[:2]
+        word = _collect_signs(
+            context, builder, signature.args[0], column, n_parts, is_missing
+        )
+        target = _lanes(context, builder, signature.args[2], *args[2:])
+        builder.store(word, target, align=4)
+        return context.get_dummy_value()
+
+    return types.void(column, types.int64, words, types.int64), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _answer(
+    typing: Any,
+    column: Any,
+    n_parts: Any,
+    threshold: Any,
+    words: Any,
+    missing: Any,
+    side: Any,
+    result: Any,
+) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        column, n_parts, threshold, words = args[:4]
+        threshold = _everywhere(builder, threshold)
+
+        def gap(builder: Any, values: Any) -> Any:
+            # negative where a value is above the threshold: a mask of bits would have
+            # to be made from each comparison
+            gap = builder.fsub(threshold, values)
+            if gap.type.element == ir.DoubleType():
+                halves = ir.VectorType(ir.IntType(32), 2 * WORD_LANES)
+                upper = ir.Constant(_WORD, list(range(1, 2 * WORD_LANES, 2)))
+                gap = builder.bitcast(gap, halves)
+                return builder.shuffle_vector(gap, gap, upper)
+            return builder.bitcast(gap, _WORD)
+
+        above = _collect_signs(
+            context, builder, signature.args[0], column, n_parts, gap
+        )
+        missing, side, target = (
+            _lanes(context, builder, signature.args[3], words, first)
+            for first in args[4:]
+        )
+        missing, side = _load(builder, missing), _load(builder, side)
+        differs = builder.and_(missing, builder.xor(above, side))
+        builder.store(builder.xor(above, differs), target, align=4)
+        return context.get_dummy_value()
+
+    index = types.int64
+    return types.void(column, index, threshold, words, index, index, index), generate
 
 
 @intrinsic  # type: ignore[untyped-decorator]
@@ -128,7 +170,7 @@ def _join_bits(typing: Any, words: Any, bits: Any, numbers: Any) -> Any:
                     back = builder.shl(moved, _constant(step))
                     row[k] = builder.xor(row[k], back)
         for k in range(8):
-            place = _lanes(context, builder, numbers, args[2], index(64 * k))
+            place = _lanes(context, builder, numbers, args[2], index(8 * k))
             place = builder.bitcast(place, _WORD.as_pointer())
             builder.store(row[k], place, align=4)
         return context.get_dummy_value()
@@ -144,30 +186,41 @@ if INTERPRETED:
         a, z, o = (words[first : first + WORD_LANES] for first in (answer, zero, one))
         words[result : result + WORD_LANES] = z & ~a | o & a
 
-    def answer_missing_left(
-        column: Any, n_parts: int, threshold: Any, words: Any, result: int
+    def find_missing(column: Any, n_parts: int, words: Any, result: int) -> None:
+        """Write where values are missing, of the first 64 n_parts rows."""
+        missing = np.isnan(column).reshape(32, WORD_LANES)
+        words[result : result + WORD_LANES] = (missing << BIT[:, None]).sum(axis=0)
+
+    def answer(
+        column: Any,
+        n_parts: int,
+        threshold: Any,
+        words: Any,
+        missing: int,
+        side: int,
+        result: int,
     ) -> None:
-        """Write where a column is above a threshold, for the first 64 n_parts rows."""
+        """Write where a column is above a threshold; where it is missing, the side.
+
+        The threshold is not -0.0.
+        """
         above = (column > threshold).reshape(32, WORD_LANES)
         words[result : result + WORD_LANES] = (above << BIT[:, None]).sum(axis=0)
-
-    def answer_missing_right(
-        column: Any, n_parts: int, threshold: Any, words: Any, result: int
-    ) -> None:
-        """Write where a column is above a threshold, or missing."""
-        above = (~(column <= threshold)).reshape(32, WORD_LANES)
-        words[result : result + WORD_LANES] = (above << BIT[:, None]).sum(axis=0)
+        choose_word(words, missing, result, side, result)
 
     def join_bits(words: Any, bits: Any, numbers: Any) -> None:
-        """Write the numbers of 512 rows, as bytes; bit k is in the word at bits[k]."""
+        """Write the numbers of 512 rows, as bytes; bit k is in the word at bits[k].
+
+        The bytes are those of 64 integers.
+        """
         planes = [
             words[first : first + WORD_LANES] >> BIT[:, None] & 1 for first in bits
         ]
         by_place = sum(plane.ravel() << k for k, plane in enumerate(planes))
-        numbers[:] = by_place[[place(row) for row in range(ROWS)]]
+        numbers.view(np.uint8)[:] = by_place[[place(row) for row in range(ROWS)]]
 
 else:
     choose_word = _choose_word
-    answer_missing_left = _answer("fcmp_ordered")
-    answer_missing_right = _answer("fcmp_unordered")
+    find_missing = _find_missing
+    answer = _answer
     join_bits = _join_bits

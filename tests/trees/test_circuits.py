@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 
 from sklearn_ltr._compile import WORD_LANES
 from sklearn_ltr.learners.trees.predicting import TreeEnsemble
-from sklearn_ltr.learners.trees.scoring.circuits import GROUP, circuits_of
+from sklearn_ltr.learners.trees.scoring.circuits import circuits_of
 from sklearn_ltr.learners.trees.scoring.numbering import (
     FIRST_ANSWER,
-    NOTHING,
     ONE,
     ZERO,
     cut,
@@ -40,17 +39,14 @@ def values_found(questions, circuits, n_words, x) -> list[float]:
         right = to_right if value != value else value > questions.threshold[q]
         words[FIRST_ANSWER + q] = int(right)
     found = []
-    for group, result in enumerate((circuits.first_result[:-1] // WORD_LANES).tolist()):
-        choices = slice(*circuits.first_choice[group : group + 2])
+    for piece, result in enumerate((circuits.first_result // WORD_LANES).tolist()):
+        choices = slice(*circuits.first_choice[piece : piece + 2])
         for answer, zero, one in (circuits.choice[choices] // WORD_LANES).tolist():
             words[result] = words[one] if words[answer] else words[zero]
             result += 1
-        for piece in range(GROUP * group, GROUP * group + GROUP):
-            bits = [
-                words[word] for word in (circuits.bit[piece] // WORD_LANES).tolist()
-            ]
-            number = sum(bit << k for k, bit in enumerate(bits))
-            found.append(float(circuits.value[piece, number]))
+        bits = [words[word] for word in (circuits.bit[piece] // WORD_LANES).tolist()]
+        number = sum(bit << k for k, bit in enumerate(bits))
+        found.append(float(circuits.value[piece, number]))
     assert (words[ZERO], words[ONE]) == (0, 1)
     return found
 
@@ -127,8 +123,7 @@ def test_the_bits_are_the_number_of_the_leaf_at_the_end_of_a_walk(sizes, shape, 
         walks = [
             float(tree.value[leaf]) for tree, leaf in zip(trees, leaves, strict=True)
         ]
-        assert found == walks + [NOTHING] * (len(found) - len(walks))
-        assert len(found) % GROUP == 0
+        assert found == walks
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -147,6 +142,24 @@ def test_just_one_piece_of_a_tree_adds_something(n_leaves, shape):
 def test_a_perfect_tree_leaves_one_choice_to_each_node_but_a_few(depth):
     _, circuits, _ = wired(perfect(depth))
     assert len(circuits.choice) == 2**depth - 1 - depth
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("n_leaves", [31, 256, 700])
+def test_choices_that_wait_for_more_come_later(n_leaves, shape):
+    rng = np.random.default_rng(n_leaves)
+    _, circuits, n_words = wired(grow(n_leaves, shape, rng) + grow(20, "any", rng))
+    level = [0] * n_words
+    for piece, result in enumerate((circuits.first_result // WORD_LANES).tolist()):
+        choices = slice(*circuits.first_choice[piece : piece + 2])
+        levels = []
+        for word in (circuits.choice[choices] // WORD_LANES).tolist():
+            levels.append(1 + max(level[w] for w in word))
+            level[result] = levels[-1]
+            result += 1
+        assert levels == sorted(levels)
+        if piece == 0 and shape == "any":
+            assert levels[0] == 1 and len(set(levels)) > 3
 
 
 @pytest.mark.parametrize("n_leaves", [2, 5, 16, 100, 255, 256])

@@ -15,9 +15,9 @@ from sklearn_ltr._compile import (
     WORD_LANES,
     Team,
     aligned,
-    answer_missing_left,
-    answer_missing_right,
+    answer,
     choose_word,
+    find_missing,
     join_bits,
     place,
 )
@@ -33,8 +33,7 @@ from tests import from_python
 from tests.trees import ALONE
 from tests.trees.forests import INF, NAN, SHAPES, VALUES, by_walking, grow, table
 
-answers_missing_left = from_python(answer_missing_left)
-answers_missing_right = from_python(answer_missing_right)
+answers, missed = from_python(answer), from_python(find_missing)
 chosen, joined = from_python(choose_word), from_python(join_bits)
 turned, added = from_python(turn), from_python(add_values)
 
@@ -187,26 +186,46 @@ def test_columns_are_turned_with_each_row_at_its_place(n_rows, dtype):
         assert columns[:, place(row)].tolist() == rows[row, feature].tolist()
 
 
+def column_of(by_row) -> np.ndarray:
+    column = np.empty_like(by_row)
+    column[[place(row) for row in range(ROWS)]] = by_row
+    return column
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("n_parts", [1, 2, 5, 8])
 def test_a_row_answers_whether_it_goes_right(n_parts, dtype):
     rng = np.random.default_rng(n_parts)
-    by_row = rng.choice([*VALUES, NAN], ROWS).astype(dtype)
-    column = np.empty_like(by_row)
-    column[[place(row) for row in range(ROWS)]] = by_row
-    for threshold in np.array(VALUES, dtype=dtype):
-        for answers, of_nan in (
-            (answers_missing_left, 0),
-            (answers_missing_right, 1),
-        ):
-            words = random_words(3, rng)
+    finite = [x for x in VALUES if np.isfinite(x)]
+    by_row = rng.choice([*finite, NAN, NAN], ROWS).astype(dtype)
+    missing, result, some = 2 * WORD_LANES, 3 * WORD_LANES, slice(64 * n_parts)
+    for threshold in np.array(VALUES, dtype=dtype) + 0.0:
+        for of_nan in (0, 1):
+            words = random_words(5, rng)
+            words[:WORD_LANES], words[WORD_LANES:missing] = 0, 2**32 - 1
             before = words.copy()
-            answers(column, n_parts, threshold, words, WORD_LANES)
+            missed(column_of(by_row), n_parts, words, missing)
+            side = of_nan * WORD_LANES
+            answers(column_of(by_row), n_parts, threshold, words, missing, side, result)
             expected = [of_nan if x != x else int(x > threshold) for x in by_row]
-            some = slice(64 * n_parts)
-            assert bits_of(words[WORD_LANES : 2 * WORD_LANES])[some] == expected[some]
-            others = np.r_[:WORD_LANES, 2 * WORD_LANES : 3 * WORD_LANES]
+            found = words[result : result + WORD_LANES]
+            assert bits_of(found)[some] == expected[some]
+            others = np.r_[:missing, result + WORD_LANES : len(words)]
             assert words[others].tolist() == before[others].tolist()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n_parts", [1, 4, 8])
+def test_missing_values_are_found(n_parts, dtype):
+    rng = np.random.default_rng(n_parts)
+    by_row = rng.choice([*VALUES, NAN, -np.float64(NAN)], ROWS).astype(dtype)
+    words = random_words(3, rng)
+    before = words.copy()
+    missed(column_of(by_row), n_parts, words, WORD_LANES)
+    found, some = bits_of(words[WORD_LANES : 2 * WORD_LANES]), slice(64 * n_parts)
+    assert found[some] == np.isnan(by_row).tolist()[some]
+    others = np.r_[:WORD_LANES, 2 * WORD_LANES : 3 * WORD_LANES]
+    assert words[others].tolist() == before[others].tolist()
 
 
 def test_bits_are_chosen_one_by_one():
@@ -224,20 +243,25 @@ def test_bits_are_joined_to_one_number_for_each_row():
     rng = np.random.default_rng(0)
     words = random_words(20, rng)
     bits = (WORD_LANES * rng.permutation(20)[:8]).astype(np.uint32)
-    numbers = np.zeros(ROWS, dtype=np.uint8)
+    numbers = np.zeros(ROWS // 8, dtype=np.uint64)
     joined(words, bits, numbers)
     planes = [bits_of(words[first : first + WORD_LANES]) for first in bits]
-    for row, number in enumerate(numbers.tolist()):
+    for row, number in enumerate(numbers.view(np.uint8).tolist()):
         assert number == sum(plane[row] << k for k, plane in enumerate(planes))
 
 
-def test_values_are_added_one_after_another():
-    value = np.array([[1e16, 0.1], [1.0, -1e16], [-1e16, 0.3], [1.0, 3.0]])
-    leaves = np.random.default_rng(0).integers(2, size=(4, ROWS), dtype=np.uint8)
+@pytest.mark.parametrize("n_rows", [1, 8, 100, ROWS])
+@pytest.mark.parametrize("n_pieces", [1, 4, 7])
+def test_values_are_added_one_after_another(n_pieces, n_rows):
+    value = [[1e16, 0.1], [1.0, -1e16], [-1e16, 0.3], [1.0, 3.0]]
+    value = np.array(value + value)[:n_pieces]
+    leaf = np.random.default_rng(0).integers(2, size=(9, ROWS), dtype=np.uint8)
     scores = np.linspace(-1, 1, ROWS)
     expected = scores.tolist()
-    added(value, leaves, scores)
-    for row in range(ROWS):
-        for tree in range(4):
-            expected[row] += value[tree, leaves[tree, row]]
-    assert scores.tolist() == expected
+    added(value, leaf.view(np.uint64), n_rows, scores)
+    for row in range(n_rows):
+        for piece in range(n_pieces):
+            expected[row] += value[piece, leaf[piece, row]]
+    assert scores[:n_rows].tolist() == expected[:n_rows]
+    whole = -(-n_rows // 8) * 8
+    assert scores[whole:].tolist() == expected[whole:]

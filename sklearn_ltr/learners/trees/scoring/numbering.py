@@ -23,7 +23,8 @@ from sklearn_ltr.learners.trees.scoring.questions import Questions, Trees
 BITS = 8  # of a leaf's number
 ANY = -1  # a bit of no concern
 ZERO, ONE = 0, 1  # where the words of a block begin: all bits 0, all bits 1,
-FIRST_ANSWER = 2  # and then the answers
+MISSING = 2  # where a column has no value,
+FIRST_ANSWER = 3  # and then the answers
 NOTHING = -0.0  # x + -0.0 is x, the sign of a zero included
 
 
