@@ -6,6 +6,8 @@ written for it here, without a word about the CPU.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -68,13 +70,30 @@ def _choose_word(
     return types.void(words, index, index, index, index), generate
 
 
+@contextmanager
+def _falling(builder: Any, n: Any) -> Iterator[Any]:
+    """Loop over n - 1, ..., 0, where n > 0, as written: unrolled, it takes longer."""
+    body, after = (builder.append_basic_block(name) for name in ("body", "after"))
+    number = cgutils.alloca_once_value(builder, n)
+    builder.branch(body)
+    builder.position_at_end(body)
+    i = builder.sub(builder.load(number), n.type(1))
+    builder.store(i, number)
+    yield i
+    back = builder.cbranch(builder.icmp_signed(">", i, n.type(0)), body, after)
+    rule = builder.module.add_metadata(["llvm.loop.unroll.disable"])
+    rules = builder.module.add_metadata([rule, rule])
+    rules.operands = rules, rule  # how LLVM knows the rules of a loop
+    back.set_metadata("llvm.loop", rules)
+    builder.position_at_end(after)
+
+
 def _collect_signs(
     context: Any, builder: Any, kind: Any, column: Any, n_parts: Any, function: Any
 ) -> Any:
     """Return the word of the sign bits of a function of a column's values."""
     bits = [cgutils.alloca_once_value(builder, _constant(0)) for _ in range(4)]
-    last, step = builder.sub(n_parts, n_parts.type(1)), n_parts.type(-1)
-    with cgutils.for_range_slice(builder, last, step, step, inc=False) as (part, _):
+    with _falling(builder, n_parts) as part:
         for byte in range(4):
             first = builder.mul(part, part.type(WORD_LANES))
             first = builder.add(first, part.type(8 * WORD_LANES * byte))
