@@ -239,6 +239,8 @@ def add_trees(
         mark_infinite(rows, own)
         turn(rows, questions.feature, memory.columns)
         ask(questions, threshold, memory.columns, len(rows), memory.words)
-        memory.scores[: len(rows)] = own
+        for i in range(len(rows)):  # numba takes 3 s to compile this as slices
+            memory.scores[i] = own[i]
         follow(circuits, memory, len(rows))
-        own[:] = memory.scores[: len(rows)]
+        for i in range(len(rows)):
+            own[i] = memory.scores[i]
