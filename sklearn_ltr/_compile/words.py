@@ -221,7 +221,7 @@ if INTERPRETED:
     ) -> None:
         """Write where a column is above a threshold; where it is missing, the side.
 
-        The threshold is not -0.0.
+        The threshold is not -0.0: compiled, its difference from 0.0 has a sign.
         """
         above = (column > threshold).reshape(32, WORD_LANES)
         words[result : result + WORD_LANES] = (above << BIT[:, None]).sum(axis=0)

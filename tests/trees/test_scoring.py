@@ -243,7 +243,7 @@ def test_bits_are_joined_to_one_number_for_each_row():
     rng = np.random.default_rng(0)
     words = random_words(20, rng)
     bits = (WORD_LANES * rng.permutation(20)[:8]).astype(np.uint32)
-    numbers = np.zeros(ROWS // 8, dtype=np.uint64)
+    numbers = np.zeros(ROWS // 8, dtype=np.int64)
     joined(words, bits, numbers)
     planes = [bits_of(words[first : first + WORD_LANES]) for first in bits]
     for row, number in enumerate(numbers.view(np.uint8).tolist()):
@@ -258,7 +258,7 @@ def test_values_are_added_one_after_another(n_pieces, n_rows):
     leaf = np.random.default_rng(0).integers(2, size=(9, ROWS), dtype=np.uint8)
     scores = np.linspace(-1, 1, ROWS)
     expected = scores.tolist()
-    added(value, leaf.view(np.uint64), n_rows, scores)
+    added(value, leaf.view(np.int64), n_rows, scores)
     for row in range(n_rows):
         for piece in range(n_pieces):
             expected[row] += value[piece, leaf[piece, row]]

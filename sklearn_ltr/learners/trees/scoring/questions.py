@@ -52,6 +52,6 @@ def questions_of(trees: Trees) -> Questions:
         feature=columns,
         first=np.append(np.searchsorted(keys, 2 * columns), len(keys)),
         middle=np.searchsorted(keys, 2 * columns + 1),
-        threshold=threshold[is_new] + 0.0,  # no -0.0
+        threshold=threshold[is_new] + 0.0,  # -0.0 - 0.0 would have a sign
         of_node=of_node,
     )

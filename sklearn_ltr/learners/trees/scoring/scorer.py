@@ -48,7 +48,7 @@ class Memory(NamedTuple):
 
     columns: NDArray[np.floating]  # (n_columns, ROWS): those asked about, by place
     words: NDArray[np.uint32]  # constants, answers, and what is chosen between them
-    leaves: NDArray[np.uint64]  # (GROUP, ROWS / 8): their numbers, a byte for a row
+    leaves: NDArray[np.int64]  # (GROUP, ROWS / 8): their numbers, a byte for a row
     scores: NDArray[np.float64]  # (ROWS,)
 
 
@@ -92,7 +92,7 @@ class Scorer:
         return Memory(
             aligned((len(self._questions.feature), ROWS), dtype),
             words.ravel(),
-            aligned((GROUP, ROWS // 8), np.uint64),
+            aligned((GROUP, ROWS // 8), np.int64),
             np.zeros(ROWS),
         )
 
@@ -162,7 +162,7 @@ def ask(
 @subkernel_in_order
 def add_values(
     value: NDArray[np.float64],
-    leaves: NDArray[np.uint64],
+    leaves: NDArray[np.int64],
     n_rows: int,
     scores: NDArray[np.float64],
 ) -> None:
@@ -184,7 +184,7 @@ def add_values(
             s4 += v[leaf >> 32 & 255]
             s5 += v[leaf >> 40 & 255]
             s6 += v[leaf >> 48 & 255]
-            s7 += v[leaf >> 56]
+            s7 += v[leaf >> 56 & 255]
         own[0], own[1], own[2], own[3] = s0, s1, s2, s3
         own[4], own[5], own[6], own[7] = s4, s5, s6, s7
 
