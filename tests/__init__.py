@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import signal
 import threading
@@ -23,9 +24,11 @@ def from_python(subkernel):
 def ctrl_c_soon():
     """Press Ctrl-C after 0.3 s, and every 5 s until it is heard.
 
-    Python drops it in a finalizer or a callback of the garbage collector.
+    Python drops it, with a warning, in a callback of the garbage collector, which
+    therefore rests meanwhile; and in a finalizer.
     """
     heard = threading.Event()
+    gc.disable()
 
     def press(patience=0.3):
         while not heard.wait(patience):
@@ -39,3 +42,4 @@ def ctrl_c_soon():
     finally:
         heard.set()
         presser.join()
+        gc.enable()
