@@ -52,6 +52,11 @@ def _constant(value: int) -> Any:
     return ir.Constant(_WORD, [value] * WORD_LANES)
 
 
+def _choice(builder: Any, answer: Any, zero: Any, one: Any) -> Any:
+    """Return ``one if answer else zero``, bit by bit."""
+    return builder.xor(zero, builder.and_(answer, builder.xor(zero, one)))
+
+
 @intrinsic  # type: ignore[untyped-decorator]
 def _choose_word(
     typing: Any, words: Any, answer: Any, zero: Any, one: Any, result: Any
@@ -62,8 +67,7 @@ def _choose_word(
             for first in args[1:]
         ]
         answer, zero, one = (_load(builder, place) for place in places[:3])
-        chosen = builder.xor(zero, builder.and_(answer, builder.xor(zero, one)))
-        builder.store(chosen, places[3], align=4)
+        builder.store(_choice(builder, answer, zero, one), places[3], align=4)
         return context.get_dummy_value()
 
     index = types.int64
@@ -161,8 +165,7 @@ def _answer(
             for first in args[4:]
         )
         missing, side = _load(builder, missing), _load(builder, side)
-        differs = builder.and_(missing, builder.xor(above, side))
-        builder.store(builder.xor(above, differs), target, align=4)
+        builder.store(_choice(builder, missing, above, side), target, align=4)
         return context.get_dummy_value()
 
     index = types.int64

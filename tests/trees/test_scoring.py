@@ -198,15 +198,16 @@ def test_a_row_answers_whether_it_goes_right(n_parts, dtype):
     rng = np.random.default_rng(n_parts)
     finite = [x for x in VALUES if np.isfinite(x)]
     by_row = rng.choice([*finite, NAN, NAN], ROWS).astype(dtype)
+    column = column_of(by_row)
     missing, result, some = 2 * WORD_LANES, 3 * WORD_LANES, slice(64 * n_parts)
     for threshold in np.array(VALUES, dtype=dtype) + 0.0:
         for of_nan in (0, 1):
             words = random_words(5, rng)
             words[:WORD_LANES], words[WORD_LANES:missing] = 0, 2**32 - 1
             before = words.copy()
-            missed(column_of(by_row), n_parts, words, missing)
+            missed(column, n_parts, words, missing)
             side = of_nan * WORD_LANES
-            answers(column_of(by_row), n_parts, threshold, words, missing, side, result)
+            answers(column, n_parts, threshold, words, missing, side, result)
             expected = [of_nan if x != x else int(x > threshold) for x in by_row]
             found = words[result : result + WORD_LANES]
             assert bits_of(found)[some] == expected[some]

@@ -126,10 +126,10 @@ def wire(
     n, piece = int64(0), int64(0)
     for tree in range(len(first_node) - 1):
         shift = first_result - n  # nothing that was made is needed any more
-        first, end = first_node[tree], first_node[tree + 1]
-        circuits.first_result[piece] = first_result
-        n = name_bits(first, end, n_bits, plan, shift, choice, n)
+        root, end = first_node[tree], first_node[tree + 1]
+        n = name_bits(root, end, n_bits, plan, shift, choice, n)
         while piece < n_pieces and plan.top[piece] < end:
+            circuits.first_result[piece] = circuits.first_choice[piece] + shift
             top, outside = plan.top[piece], n_nodes + n_pieces + piece
             # rows get to a top that is no root by all the answers above: a & b & ...
             node, word = top, int64(ONE)
@@ -149,8 +149,6 @@ def wire(
                 circuits.bit[piece, k] = max(bit, int64(ZERO))
             piece += 1
             circuits.first_choice[piece] = n
-            if piece < n_pieces:
-                circuits.first_result[piece] = n + shift
 
 
 def by_level(circuits: Circuits, first_result: int) -> Circuits:
@@ -162,8 +160,9 @@ def by_level(circuits: Circuits, first_result: int) -> Circuits:
     choice = circuits.choice[: first_choice[-1]]
     piece = np.repeat(np.arange(len(bit)), np.diff(first_choice))
     shift = circuits.first_result - first_choice[:-1]  # choice n makes word n + shift
+    shift_of_choice = shift[piece]
     level = np.zeros(len(choice), dtype=np.int64)
-    find_levels(choice, first_result, shift[piece], level)
+    find_levels(choice, first_result, shift_of_choice, level)
     order = np.lexsort((level, piece))
     number = np.empty_like(order)
     number[order] = np.arange(len(order))
@@ -175,7 +174,7 @@ def by_level(circuits: Circuits, first_result: int) -> Circuits:
         return new
 
     return circuits._replace(
-        choice=renamed(choice, shift[piece])[order], bit=renamed(bit, shift)
+        choice=renamed(choice, shift_of_choice)[order], bit=renamed(bit, shift)
     )
 
 
