@@ -22,11 +22,11 @@ from peers import BINS, OURS, Settings
 
 
 def bin_sklearn_ltr(X: np.ndarray, n_threads: int) -> object:
-    from sklearn_ltr._compile import Team
-    from sklearn_ltr.learners.trees.binning import BinMapper
+    from sklearn_ltr._compile import ThreadTeam
+    from sklearn_ltr.learners._trees.binning import BinMapper
 
     rows = np.arange(len(X))
-    with Team(n_threads) as team:
+    with ThreadTeam(n_threads) as team:
         mapper = BinMapper.fit(X, rows, BINS, 0, team)
         return mapper.transform(X, rows, team)
 

@@ -31,7 +31,7 @@ from scipy.stats import sem
 
 import peers
 from peers import OURS, THREADS
-from sklearn_ltr.learners.network import MultilayerPerceptron
+from sklearn_ltr.learners._network import MultilayerPerceptron
 from sklearn_ltr.metrics import NDCG
 
 HIDDEN = (64, 32)

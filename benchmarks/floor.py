@@ -23,8 +23,8 @@ from measuring import take_turns
 
 import peers
 from sklearn_ltr._compile import int64, kernel, uint64
-from sklearn_ltr.learners.trees.binning import BLOCK, MISSING, N_CODES
-from sklearn_ltr.learners.trees.histogram import add_rows
+from sklearn_ltr.learners._trees.binning import BLOCK, MISSING, N_CODES
+from sklearn_ltr.learners._trees.histogram import add_rows
 
 CHAIN = 20_000_000  # dependent additions
 DENSITIES = (1, 4, 16, 64)  # one row in so many is added

@@ -18,7 +18,7 @@ import numpy as np
 from measuring import slope, take_turns
 
 import peers
-from sklearn_ltr._compile import Team, kernel, uint64
+from sklearn_ltr._compile import ThreadTeam, kernel, uint64
 from sklearn_ltr.lambdas import LambdaGradient
 from sklearn_ltr.metrics import get_metric
 
@@ -64,7 +64,7 @@ def seconds_per_query(n: int, metric: str, repetitions: int) -> dict[str, list[f
         query_weight=None,
         distance_normalization=False,
         query_normalization=False,
-        team=Team(1),
+        team=ThreadTeam(1),
     )
     k = min(lambdas.k, n)
     n_pairs = sum(

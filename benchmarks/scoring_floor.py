@@ -19,8 +19,8 @@ from predict import FORESTS, new_rows, trained
 
 import peers
 from peers import OURS
-from sklearn_ltr._compile import ROWS, join_bits, kernel
-from sklearn_ltr.learners.trees.scoring.scorer import (
+from sklearn_ltr._compile import ROWS, kernel, transpose_bits
+from sklearn_ltr.learners._trees.bit_sliced.evaluator import (
     GROUP,
     add_values,
     ask,
@@ -57,7 +57,7 @@ def join_numbers(circuits, memory) -> None:
     for _ in range(AGAIN):
         for piece in range(len(circuits.bit)):
             leaves = memory.leaves[piece % GROUP]
-            join_bits(memory.words, circuits.bit[piece], leaves)
+            transpose_bits(memory.words, circuits.bit[piece], leaves)
 
 
 @kernel

@@ -43,10 +43,10 @@ from tempfile import mkdtemp
 
 import numpy as np
 
+from sklearn_ltr._queries import QueryGroups
 from sklearn_ltr.lambdas import compute_lambdas
 from sklearn_ltr.metrics import ndcg_score
 from sklearn_ltr.plotting import ForcesDisplay
-from sklearn_ltr.queries import QueryGroups
 
 N_DOCUMENTS = 16
 SCORES = np.linspace(1, 0, N_DOCUMENTS)

@@ -20,13 +20,13 @@ from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.utils.metadata_routing import UNCHANGED, MetadataRequest
 
-from sklearn_ltr.metrics import Metric, get_metric
-from sklearn_ltr.queries import (
+from sklearn_ltr._queries import (
     QueryGroups,
     check_grades,
     check_sample_weight,
     check_scores,
 )
+from sklearn_ltr.metrics import Metric, get_metric
 
 __all__ = ["MissingGroupsError", "RankingScorer", "make_ranking_scorer"]
 

@@ -29,7 +29,7 @@ ADDITIONS = """
 import floor
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr.datasets import make_ranking
-from sklearn_ltr.learners.trees import search
+from sklearn_ltr.learners._trees import search
 
 def add_and_count(codes, rows, words, histogram, n_columns):
     global additions

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sklearn_ltr._compile import INTERPRETED, Team
-from sklearn_ltr.learners.boosting import Boosting
-from sklearn_ltr.learners.trees.predicting import TreeEnsemble
-from sklearn_ltr.learners.trees.state import Limits
+from sklearn_ltr._compile import INTERPRETED, ThreadTeam
+from sklearn_ltr.learners._boosting import Boosting
+from sklearn_ltr.learners._trees.ensemble import TreeEnsemble
+from sklearn_ltr.learners._trees.workspace import Limits
 from tests.trees import ALONE, bins
 
 both_gains = pytest.mark.parametrize("second_order", [False, True])
@@ -47,7 +47,7 @@ def run(
     mapper, table = bins(X, 32)
     scores = np.zeros(len(X)) if scores is None else scores
     every = np.arange(len(X), dtype=np.int32)
-    with Team(n_threads) as team:
+    with ThreadTeam(n_threads) as team:
         trees = list(
             how.trees(
                 table,

@@ -18,8 +18,8 @@ from threadpoolctl import threadpool_info
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
 from sklearn_ltr._compile import (
     INTERPRETED,
-    Team,
-    effective_threads,
+    ThreadTeam,
+    effective_n_threads,
     kernel,
     one_blas_thread,
     take,
@@ -232,14 +232,14 @@ def test_joblib_processes_give_the_same_model(mode):
 def test_n_jobs_is_counted_as_joblib_counts():
     much = 10**12
     if INTERPRETED:
-        assert effective_threads(4, much) == 1
+        assert effective_n_threads(4, much) == 1
         return
-    assert [effective_threads(n, much) for n in (1, 2, 7)] == [1, 2, 7]
-    assert effective_threads(2, 0) == 2  # as asked for, whatever it is worth
-    assert 1 <= effective_threads(None, much) <= joblib.cpu_count()
-    assert effective_threads(-1, much) == effective_threads(None, much)
-    assert effective_threads(None, 1) == 1
-    assert effective_threads(-joblib.cpu_count() - 5, much) == 1
+    assert [effective_n_threads(n, much) for n in (1, 2, 7)] == [1, 2, 7]
+    assert effective_n_threads(2, 0) == 2  # as asked for, whatever it is worth
+    assert 1 <= effective_n_threads(None, much) <= joblib.cpu_count()
+    assert effective_n_threads(-1, much) == effective_n_threads(None, much)
+    assert effective_n_threads(None, 1) == 1
+    assert effective_n_threads(-joblib.cpu_count() - 5, much) == 1
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 5])
@@ -250,7 +250,7 @@ def test_a_team_calls_a_function_once_in_each_thread(n_threads):
         seen.append((thread, *arguments))
         names.add(threading.get_ident())
 
-    with Team(n_threads) as team:
+    with ThreadTeam(n_threads) as team:
         for _ in range(3):
             team.run(note, "a", 1)
     expected = [(thread, "a", 1) for thread in range(n_threads)] * 3
@@ -264,13 +264,13 @@ def test_what_a_thread_raises_reaches_the_caller(failing):
         if thread == failing:
             raise RuntimeError(f"thread {thread}")
 
-    with pytest.raises(RuntimeError, match=f"thread {failing}"), Team(2) as team:
+    with pytest.raises(RuntimeError, match=f"thread {failing}"), ThreadTeam(2) as team:
         team.run(fail)
 
 
 @pytest.mark.parametrize("n_threads", [1, 2])
 def test_what_a_team_starts_is_done_beside_what_it_runs(n_threads):
-    with Team(n_threads) as team:
+    with ThreadTeam(n_threads) as team:
         begun = team.start(pow, 2, 10)
         team.run(lambda thread: None)
         assert begun.result() == 1024
@@ -289,7 +289,7 @@ def take_numbers(thread, counter, taken_by):
 @pytest.mark.parametrize("n_threads", [1] if INTERPRETED else [1, 2, 5])
 def test_every_number_is_taken_by_one_thread(n_threads):
     counter, taken_by = np.zeros(1, dtype=np.int64), np.zeros((n_threads, 100_000))
-    with Team(n_threads) as team:
+    with ThreadTeam(n_threads) as team:
         team.run(take_numbers, counter, taken_by)
     np.testing.assert_array_equal(taken_by.sum(axis=0), 1)
     assert counter[0] == taken_by.shape[1] + n_threads

@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sklearn_ltr._compile import INTERPRETED, Team
+from sklearn_ltr._compile import INTERPRETED, ThreadTeam
+from sklearn_ltr._queries import QueryGroups
 from sklearn_ltr.lambdas import LambdaGradient, compute_lambdas
 from sklearn_ltr.lambdas import exponential as of_lambdas
 from sklearn_ltr.lambdas import gradient as of_gradient
-from sklearn_ltr.lambdas.lists import FAINTEST
+from sklearn_ltr.lambdas._query_loop import FAINTEST
 from sklearn_ltr.metrics import (
     CG,
     DCG,
@@ -27,7 +28,6 @@ from sklearn_ltr.metrics import (
     Precision,
     Recall,
 )
-from sklearn_ltr.queries import QueryGroups
 from tests import from_python
 from tests.oracles import lambdas as oracle
 from tests.strategies import Ranking, rankings
@@ -561,7 +561,7 @@ def gradient_of(data: Ranking, metric, n_threads=1, **options) -> LambdaGradient
         np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
         metric,
         1.0,
-        team=Team(n_threads),
+        team=ThreadTeam(n_threads),
         **arguments,
     )
 

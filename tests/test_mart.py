@@ -19,7 +19,7 @@ from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.estimator_checks import check_estimator
 
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
-from sklearn_ltr.mart._costs import LogisticCost, SquaredError
+from sklearn_ltr.mart._objectives import LogisticCost, SquaredError
 
 RELEASE = tuple(map(int, sklearn.__version__.split(".")[:2]))
 SMALL = {

@@ -94,7 +94,7 @@ def test_skops_loads_a_ranker_with_the_types_that_the_readme_trusts(name):
     io = pytest.importorskip("skops.io")
     ranker = fitted(name)
     saved = io.dumps(ranker)
-    listed = {*trusted_types(), "sklearn_ltr.metrics.err.ERR"}
+    listed = {*trusted_types(), "sklearn_ltr.metrics._err.ERR"}
     assert set(io.get_untrusted_types(data=saved)) <= listed
     again = io.loads(saved, trusted=sorted(listed))
     assert again.predict(DATA.data).tobytes() == ranker.predict(DATA.data).tobytes()
@@ -106,7 +106,7 @@ def test_no_type_is_trusted_without_need():
     met = set()
     for name in RANKERS:
         met |= set(io.get_untrusted_types(data=io.dumps(fitted(name))))
-    assert set(trusted_types()) == met - {"sklearn_ltr.metrics.err.ERR"}
+    assert set(trusted_types()) == met - {"sklearn_ltr.metrics._err.ERR"}
 
 
 @every_ranker
@@ -132,7 +132,7 @@ def test_a_file_of_an_older_version_loads_in_silence(number):
 def test_skops_too_says_that_a_file_is_newer(monkeypatch):
     io = pytest.importorskip("skops.io")
     with monkeypatch.context() as patch:
-        patch.setattr("sklearn_ltr.estimators.state.VERSION", "7.0.0")
+        patch.setattr("sklearn_ltr._estimators.state.VERSION", "7.0.0")
         saved = io.dumps(fitted("trees"))
     with pytest.warns(NewerVersionWarning, match="7.0.0"):
         io.loads(saved, trusted=io.get_untrusted_types(data=saved))

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sklearn_ltr.queries import (
+from sklearn_ltr._queries import (
     QueryGroups,
     check_grades,
     check_sample_weight,

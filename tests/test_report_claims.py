@@ -7,9 +7,9 @@ import pytest
 from numpy.polynomial.legendre import leggauss
 
 from sklearn_ltr import LambdaMARTRanker
+from sklearn_ltr._queries import QueryGroups
 from sklearn_ltr.lambdas import compute_lambdas
 from sklearn_ltr.metrics import get_metric
-from sklearn_ltr.queries import QueryGroups
 from tests.network import DATA, REPORT, Linear, both_rankers, fitted, weights
 from tests.oracles import lambdas as oracle
 

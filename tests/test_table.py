@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from sklearn_ltr import LambdaMARTRanker, RankNetRanker
+from sklearn_ltr._estimators.feature_table import N_CACHED, refuse_values
 from sklearn_ltr.datasets import make_ranking
-from sklearn_ltr.estimators.table import N_CACHED, refuse_values
 
 DATA = make_ranking(n_queries=12, random_state=0)
 X, Y, GROUPS = DATA.data, DATA.target, DATA.groups

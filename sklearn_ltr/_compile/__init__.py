@@ -2,67 +2,71 @@
 
 Kernels are module-level functions under :func:`kernel`: machine code made once for
 this CPU, cached on disk, run without the interpreter lock, by the threads of a
-:class:`Team`, which keep step through :func:`wait` and share work out by :func:`take`.
+:class:`ThreadTeam`, which keep step through :func:`wait_at_barrier` and share work out by :func:`fetch_add`.
 
 With ``NUMBA_DISABLE_JIT=1`` the same functions run as plain Python, in one thread.
 """
 
-from sklearn_ltr._compile.barrier import new_barrier, take, wait
+from sklearn_ltr._compile.atomics import fetch_add, new_barrier, wait_at_barrier
+from sklearn_ltr._compile.bit_vectors import (
+    ROW_BLOCK,
+    VECTOR_LANES,
+    answer,
+    missing_bits,
+    place,
+    select_bits,
+    transpose_bits,
+)
 from sklearn_ltr._compile.intrinsics import (
-    LANES,
-    doubles,
-    floats,
+    REGISTER_LANES,
+    exp2_integer,
+    float32_lanes,
+    float64_lanes,
     prefetch_row,
-    registers,
-    two_to_the,
+    uint32_lanes,
 )
 from sklearn_ltr._compile.kernels import (
     INTERPRETED,
     int64,
     kernel,
     subkernel,
-    subkernel_in_order,
+    subkernel_strict,
     uint32,
     uint64,
 )
-from sklearn_ltr._compile.memory import aligned
-from sklearn_ltr._compile.threads import Team, effective_threads, one_blas_thread
-from sklearn_ltr._compile.words import (
-    ROWS,
-    WORD_LANES,
-    answer,
-    choose_word,
-    find_missing,
-    join_bits,
-    place,
+from sklearn_ltr._compile.memory import allocate_aligned
+from sklearn_ltr._compile.threads import (
+    ThreadTeam,
+    effective_n_threads,
+    one_blas_thread,
 )
 
 __all__ = [
     "INTERPRETED",
-    "LANES",
-    "ROWS",
-    "WORD_LANES",
-    "Team",
-    "aligned",
+    "REGISTER_LANES",
+    "ROW_BLOCK",
+    "VECTOR_LANES",
+    "ThreadTeam",
+    "allocate_aligned",
     "answer",
-    "choose_word",
-    "doubles",
-    "effective_threads",
-    "find_missing",
-    "floats",
+    "select_bits",
+    "float64_lanes",
+    "effective_n_threads",
+    "exp2_integer",
+    "fetch_add",
+    "float32_lanes",
+    "missing_bits",
     "int64",
-    "join_bits",
+    "transpose_bits",
     "kernel",
     "new_barrier",
     "one_blas_thread",
     "place",
     "prefetch_row",
-    "registers",
+    "uint32_lanes",
     "subkernel",
-    "subkernel_in_order",
-    "take",
-    "two_to_the",
+    "subkernel_strict",
     "uint32",
     "uint64",
-    "wait",
+    "wait_at_barrier",
 ]

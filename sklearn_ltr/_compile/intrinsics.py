@@ -1,4 +1,4 @@
-"""What numba lacks: hints to the cache, powers of two, numbers kept in registers."""
+"""What numba lacks: hints to the cache, powers of two, numbers kept in uint32_lanes."""
 
 from __future__ import annotations
 
@@ -47,26 +47,28 @@ def _two_to_the(typing: Any, power: Any) -> Any:
     return types.float64(types.float64), generate
 
 
-LANES = 128  # 32-bit numbers in eight registers of 64 bytes, float64 in sixteen
+REGISTER_LANES = (
+    128  # 32-bit numbers in eight uint32_lanes of 64 bytes, float64 in sixteen
+)
 
 
 def _lanes(dtype: Any, number: Any) -> Any:
-    """Make an intrinsic: LANES numbers that nobody else can look at, as LLVM sees.
+    """Make an intrinsic: REGISTER_LANES numbers that nobody else can look at, as LLVM sees.
 
     Loops that write nothing else need not check what they might overwrite; and as long
-    as all loops are over all of the numbers, these stay in registers.
+    as all loops are over all of the numbers, these stay in uint32_lanes.
     """
     kind = types.Array(dtype, 1, "C")
 
     @intrinsic  # type: ignore[untyped-decorator]
     def lanes(typing: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            memory = cgutils.alloca_once(builder, ir.ArrayType(number, LANES))
+            memory = cgutils.alloca_once(builder, ir.ArrayType(number, REGISTER_LANES))
             memory.align = 64
             array = context.make_array(kind)(context, builder)
             size, step = (
                 context.get_constant(types.intp, n)
-                for n in (LANES, dtype.bitwidth // 8)
+                for n in (REGISTER_LANES, dtype.bitwidth // 8)
             )
             populate_array(
                 array,
@@ -93,25 +95,25 @@ if INTERPRETED:
     def prefetch_row(table: Any, row: int) -> None:
         """Do nothing: plain Python has no cache hints."""
 
-    def two_to_the(power: float) -> float:
+    def exp2_integer(power: float) -> float:
         """Return 2 to a whole number between -1022 and 1023."""
         return math.ldexp(1.0, int(power))
 
-    def registers() -> Any:
-        """Return LANES words."""
-        return np.empty(LANES, dtype=np.uint32)
+    def uint32_lanes() -> Any:
+        """Return REGISTER_LANES words."""
+        return np.empty(REGISTER_LANES, dtype=np.uint32)
 
-    def floats() -> Any:
-        """Return LANES float32."""
-        return np.empty(LANES, dtype=np.float32)
+    def float32_lanes() -> Any:
+        """Return REGISTER_LANES float32."""
+        return np.empty(REGISTER_LANES, dtype=np.float32)
 
-    def doubles() -> Any:
-        """Return LANES numbers."""
-        return np.empty(LANES)
+    def float64_lanes() -> Any:
+        """Return REGISTER_LANES numbers."""
+        return np.empty(REGISTER_LANES)
 
 else:
     prefetch_row = _prefetch_row
-    registers = _registers
-    floats = _floats
-    doubles = _doubles
-    two_to_the = _two_to_the
+    uint32_lanes = _registers
+    float32_lanes = _floats
+    float64_lanes = _doubles
+    exp2_integer = _two_to_the

@@ -36,7 +36,7 @@ def subkernel(function: F) -> F:
     return _compiled(function, for_kernels_only=True)
 
 
-def subkernel_in_order(function: F) -> F:
+def subkernel_strict(function: F) -> F:
     """Compile a function that only kernels call, and every sum as it is written."""
     return _compiled(function, for_kernels_only=True, in_order=True)
 

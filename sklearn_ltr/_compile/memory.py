@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 LINE = 64  # bytes of a cache line
 
 
-def aligned(shape: tuple[int, int], dtype: Any) -> NDArray[Any]:
+def allocate_aligned(shape: tuple[int, int], dtype: Any) -> NDArray[Any]:
     """Return an array, not filled, that begins with a cache line."""
     n_bytes = shape[0] * shape[1] * np.dtype(dtype).itemsize
     memory = np.empty(n_bytes + LINE, dtype=np.uint8)

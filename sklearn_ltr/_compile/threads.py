@@ -25,7 +25,7 @@ T = TypeVar("T")
 WORTH_A_THREAD = 1_000_000  # steps
 
 
-def effective_threads(n_jobs: int | None, work: int) -> int:
+def effective_n_threads(n_jobs: int | None, work: int) -> int:
     """Return the number of threads for one fit or predict.
 
     ``None`` means all that joblib and ``NUMBA_NUM_THREADS`` grant this process (joblib
@@ -45,14 +45,14 @@ def effective_threads(n_jobs: int | None, work: int) -> int:
     return max(1, granted)
 
 
-class Team:
+class ThreadTeam:
     """`n_threads` threads that run one function together, as a context manager."""
 
     def __init__(self, n_threads: int) -> None:
         self.n_threads = n_threads
         self._pool: ThreadPoolExecutor | None = None
 
-    def __enter__(self) -> Team:
+    def __enter__(self) -> ThreadTeam:
         if self.n_threads > 1:
             self._pool = ThreadPoolExecutor(self.n_threads)
         return self

@@ -11,6 +11,7 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_ltr._queries import check_grades, check_sample_weight, check_scores
 from sklearn_ltr.blending._held_out import (
     PREFIT,
     fit_and_score_held_out,
@@ -24,7 +25,6 @@ from sklearn_ltr.blending._weights import (
     weighted_sum,
 )
 from sklearn_ltr.metrics import Metric, get_metric
-from sklearn_ltr.queries import check_grades, check_sample_weight, check_scores
 from sklearn_ltr.rankers import BaseRanker, read_queries
 
 FloatArray = NDArray[np.float64]

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GroupKFold, check_cv, cross_val_predict
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_ltr.queries import QueryGroups
+from sklearn_ltr._queries import QueryGroups
 from sklearn_ltr.rankers import BaseRanker, requested_by_fit
 
 PREFIT = "prefit"

@@ -17,6 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_ltr._queries import (
+    QueryGroups,
+    check_grades,
+    check_sample_weight,
+    check_scores,
+)
 from sklearn_ltr.blending._crossings import changes_of_list, crossings
 from sklearn_ltr.metrics import (
     BoundMetric,
@@ -24,12 +30,6 @@ from sklearn_ltr.metrics import (
     Metric,
     get_metric,
     rank_documents,
-)
-from sklearn_ltr.queries import (
-    QueryGroups,
-    check_grades,
-    check_sample_weight,
-    check_scores,
 )
 
 FloatArray = NDArray[np.float64]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_ltr.blending._sweep import BlendCurve, best_blend
-from sklearn_ltr.learners.network import MultilayerPerceptron
+from sklearn_ltr.learners._network import MultilayerPerceptron
 from sklearn_ltr.metrics import Metric
 from sklearn_ltr.rankers import LambdaRankRanker
 

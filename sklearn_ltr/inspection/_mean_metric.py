@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_ltr._compile import Team, effective_threads
-from sklearn_ltr.inspection.steps import last_step, table_of_last_step
-from sklearn_ltr.learners.network import MultilayerPerceptron, Network, predict
+from sklearn_ltr._compile import ThreadTeam, effective_n_threads
+from sklearn_ltr._queries import QueryGroups, check_grades, check_sample_weight
+from sklearn_ltr.inspection._pipeline_steps import last_step, table_of_last_step
+from sklearn_ltr.learners._network import MultilayerPerceptron, Network, predict
 from sklearn_ltr.metrics import NDCG, Metric, get_metric
-from sklearn_ltr.queries import QueryGroups, check_grades, check_sample_weight
 
 FloatArray = NDArray[np.float64]
 
@@ -72,7 +72,7 @@ class MeanMetric:
         grades = check_grades(y, queries)
         self._query_weights = check_sample_weight(sample_weight, queries)
         self._bound = self.metric.bind(grades, queries.offsets, queries.labels)
-        self._n_threads = effective_threads(ranker.n_jobs, self._table.size)
+        self._n_threads = effective_n_threads(ranker.n_jobs, self._table.size)
         self.network: Network = deepcopy(ranker.network_)
         parts = [np.ravel(part) for part in self.network.parameters]
         self.learned: FloatArray = np.concatenate(parts).astype(np.float64)
@@ -86,10 +86,10 @@ class MeanMetric:
 
     def at(self, points: Iterable[FloatArray]) -> FloatArray:
         """Return M at each of several vectors of all weights, (n_points,)."""
-        with Team(self._n_threads) as team:
+        with ThreadTeam(self._n_threads) as team:
             return np.array([self._at(point, team) for point in points])
 
-    def _at(self, point: FloatArray, team: Team) -> float:
+    def _at(self, point: FloatArray, team: ThreadTeam) -> float:
         start = 0
         with np.errstate(over="ignore"):  # seen by the scores
             for part in self.network.parameters:

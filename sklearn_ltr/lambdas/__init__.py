@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._compile import Team, effective_threads
-from sklearn_ltr.lambdas.cost import pair_costs, pull_together
-from sklearn_ltr.lambdas.gradient import LambdaGradient
-from sklearn_ltr.lambdas.preferences import preference_cost, push_preferences
+from sklearn_ltr._compile import ThreadTeam, effective_n_threads
+from sklearn_ltr._queries import QueryGroups, check_grades, check_scores
+from sklearn_ltr.lambdas._objective import LambdaGradient
+from sklearn_ltr.lambdas._preferences import preference_cost, push_preferences
+from sklearn_ltr.lambdas._ranknet_cost import pair_costs, pull_together
 from sklearn_ltr.metrics import Metric, get_metric
-from sklearn_ltr.queries import QueryGroups, check_grades, check_scores
 
 __all__ = [
     "LambdaGradient",
@@ -98,7 +98,7 @@ def compute_lambdas(
     Examples
     --------
     >>> from sklearn_ltr.lambdas import compute_lambdas
-    >>> from sklearn_ltr.queries import QueryGroups
+    >>> from sklearn_ltr._queries import QueryGroups
     >>> queries = QueryGroups.from_groups(["a", "a"], 2)
     >>> gradient, hessian = compute_lambdas([0.0, 0.0], [1, 0], queries, metric=None)
     >>> gradient
@@ -110,7 +110,7 @@ def compute_lambdas(
         raise ValueError(f"sigma must be a finite number > 0, got {sigma!r}")
     canonical_scores = check_scores(scores, queries, "scores")
     canonical_grades = check_grades(grades, queries, "grades")
-    with Team(effective_threads(n_jobs, 32 * queries.n_documents)) as team:
+    with ThreadTeam(effective_n_threads(n_jobs, 32 * queries.n_documents)) as team:
         lambdas = LambdaGradient(
             canonical_grades,
             queries.offsets,

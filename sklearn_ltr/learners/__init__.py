@@ -4,6 +4,6 @@ Nothing here knows a query, a grade or a metric: a cost is a function that turns
 into its derivatives.
 """
 
-from sklearn_ltr.learners.network import TorchNetwork
+from sklearn_ltr.learners._network import TorchNetwork
 
 __all__ = ["TorchNetwork"]

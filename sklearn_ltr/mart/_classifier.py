@@ -13,14 +13,14 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags, compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
-from sklearn_ltr.estimators.parameters import (
+from sklearn_ltr._estimators.parameters import (
     check_ranges,
     positive,
     with_parameters_of,
 )
-from sklearn_ltr.estimators.tree_parameters import TreeParameters
-from sklearn_ltr.mart._boosted import BoostedMART, Examples
-from sklearn_ltr.mart._costs import LogisticCost
+from sklearn_ltr._estimators.tree_parameters import TreeParameters
+from sklearn_ltr.mart._base import BoostedMART, Examples
+from sklearn_ltr.mart._objectives import LogisticCost
 
 FloatArray = NDArray[np.float64]
 

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils import check_array
 
-from sklearn_ltr.estimators.parameters import with_parameters_of
-from sklearn_ltr.estimators.tree_parameters import TreeParameters
-from sklearn_ltr.mart._boosted import BoostedMART, Examples
-from sklearn_ltr.mart._costs import SquaredError
+from sklearn_ltr._estimators.parameters import with_parameters_of
+from sklearn_ltr._estimators.tree_parameters import TreeParameters
+from sklearn_ltr.mart._base import BoostedMART, Examples
+from sklearn_ltr.mart._objectives import SquaredError
 
 FloatArray = NDArray[np.float64]
 

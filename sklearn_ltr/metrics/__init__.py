@@ -4,7 +4,7 @@ Words
 -----
 A *query* owns *documents*; each has a *grade* (>= 0, higher is better) and a *score*
 (higher is ranked first).  *Position* counts from 0, *rank* from 1.  *Canonical order*
-is the order of :class:`~sklearn_ltr.queries.QueryGroups`: all arrays behind the public
+is the order of :class:`~sklearn_ltr._queries.QueryGroups`: all arrays behind the public
 functions are in it, cut into queries by ``offsets``.
 
 The rules of a ranked list
@@ -48,8 +48,11 @@ Each is derived at the head of its file; d is the discount, zero from position k
 a pair below the cutoff changes nothing, exactly.
 """
 
+from sklearn_ltr.metrics._average_precision import MAP
 from sklearn_ltr.metrics._bound import BoundMetric
 from sklearn_ltr.metrics._closed_form import ClosedFormMetric
+from sklearn_ltr.metrics._dcg import CG, DCG, NDCG
+from sklearn_ltr.metrics._err import ERR
 from sklearn_ltr.metrics._functions import (
     cg_score,
     dcg_score,
@@ -63,13 +66,10 @@ from sklearn_ltr.metrics._functions import (
 )
 from sklearn_ltr.metrics._metric import Metric
 from sklearn_ltr.metrics._names import get_metric
+from sklearn_ltr.metrics._precision import Precision, Recall
 from sklearn_ltr.metrics._ranked_list import rank_documents
 from sklearn_ltr.metrics._ranks import rank_scores
-from sklearn_ltr.metrics.average_precision import MAP
-from sklearn_ltr.metrics.dcg import CG, DCG, NDCG
-from sklearn_ltr.metrics.err import ERR
-from sklearn_ltr.metrics.precision import Precision, Recall
-from sklearn_ltr.metrics.reciprocal_rank import MRR, HitRate
+from sklearn_ltr.metrics._reciprocal_rank import MRR, HitRate
 
 __all__ = [
     "CG",

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_ltr._queries import Labels, describe_query
 from sklearn_ltr.metrics._ranked_list import rank_documents
-from sklearn_ltr.queries import Labels, describe_query
 
 if TYPE_CHECKING:
     from sklearn_ltr.metrics._closed_form import ClosedFormMetric

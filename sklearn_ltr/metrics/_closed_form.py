@@ -28,9 +28,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_ltr._queries import Labels
 from sklearn_ltr.metrics._bound import BoundClosedForm, BoundMetric
 from sklearn_ltr.metrics._metric import Metric, any_in_query, longest_list
-from sklearn_ltr.queries import Labels
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from sklearn_ltr.metrics._average_precision import MAP
+from sklearn_ltr.metrics._dcg import CG, DCG, NDCG
+from sklearn_ltr.metrics._err import ERR
 from sklearn_ltr.metrics._gains import Discount, Gain
 from sklearn_ltr.metrics._metric import NoRelevant, Ties
-from sklearn_ltr.metrics.average_precision import MAP
-from sklearn_ltr.metrics.dcg import CG, DCG, NDCG
-from sklearn_ltr.metrics.err import ERR
-from sklearn_ltr.metrics.precision import Precision, Recall
-from sklearn_ltr.metrics.reciprocal_rank import MRR, HitRate
+from sklearn_ltr.metrics._precision import Precision, Recall
+from sklearn_ltr.metrics._reciprocal_rank import MRR, HitRate
 
 
 def ndcg_score(

@@ -8,7 +8,7 @@ from typing import Any, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr.queries import Labels, describe_query
+from sklearn_ltr._queries import Labels, describe_query
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

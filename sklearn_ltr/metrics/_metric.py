@@ -16,14 +16,14 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr.metrics._bound import VALUE_OF_NOTHING, BoundMetric
-from sklearn_ltr.queries import (
+from sklearn_ltr._queries import (
     Labels,
     QueryGroups,
     check_grades,
     check_sample_weight,
     check_scores,
 )
+from sklearn_ltr.metrics._bound import VALUE_OF_NOTHING, BoundMetric
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 
+from sklearn_ltr.metrics._average_precision import MAP
+from sklearn_ltr.metrics._dcg import CG, DCG, NDCG
+from sklearn_ltr.metrics._err import ERR
 from sklearn_ltr.metrics._metric import Metric
-from sklearn_ltr.metrics.average_precision import MAP
-from sklearn_ltr.metrics.dcg import CG, DCG, NDCG
-from sklearn_ltr.metrics.err import ERR
-from sklearn_ltr.metrics.precision import Precision, Recall
-from sklearn_ltr.metrics.reciprocal_rank import MRR, HitRate
+from sklearn_ltr.metrics._precision import Precision, Recall
+from sklearn_ltr.metrics._reciprocal_rank import MRR, HitRate
 
 METRICS: dict[str, type[Metric]] = {
     metric.short_name: metric

@@ -19,13 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._compile import (
-    LANES,
-    floats,
+    REGISTER_LANES,
+    float32_lanes,
     int64,
     kernel,
-    registers,
     subkernel,
     uint32,
+    uint32_lanes,
     uint64,
 )
 
@@ -80,19 +80,23 @@ def rank_documents(
     longest = 0
     for query in range(first, last):
         longest = max(longest, offsets[query + 1] - offsets[query])
-    buffer = np.empty(longest + LANES, np.int64)
+    buffer = np.empty(longest + REGISTER_LANES, np.int64)
     for query in range(first, last):
         start, stop = offsets[query], offsets[query + 1]
         n = stop - start
         few = min(k, n)
-        inserts = few <= LANES and few * few < n + 64
-        for block in range(start, start + LANES if inserts else stop, LANES):
-            size = min(LANES, stop - block)
+        inserts = few <= REGISTER_LANES and few * few < n + 64
+        for block in range(
+            start, start + REGISTER_LANES if inserts else stop, REGISTER_LANES
+        ):
+            size = min(REGISTER_LANES, stop - block)
             _count(scores, grades, stable, order, block, size, buffer)
         if inserts:
-            _insert(scores, grades, stable, order, start, start + LANES, stop, few)
+            _insert(
+                scores, grades, stable, order, start, start + REGISTER_LANES, stop, few
+            )
             continue
-        width = int64(LANES)
+        width = int64(REGISTER_LANES)
         while width < n:
             for middle in range(start + width, stop, 2 * width):
                 _merge(scores, grades, stable, order, middle, width, stop, k, buffer)
@@ -115,8 +119,8 @@ def _insert(
     Whoever drops out takes the newcomer's place.
     """
     last = start + k - 1
-    for block in range(first, stop, LANES):
-        end = min(block + LANES, stop)
+    for block in range(first, stop, REGISTER_LANES):
+        end = min(block + REGISTER_LANES, stop)
         bound, n_high = scores[order[last]], 0
         for document in range(uint64(block), uint64(end)):
             order[document] = int64(document)
@@ -146,14 +150,14 @@ def _count(
     n: int,
     taken: IntArray,
 ) -> None:
-    """Put up to LANES documents from `start` on in order.
+    """Put up to REGISTER_LANES documents from `start` on in order.
 
     Scores are compared as float32, twice as many at a time.  A run of those that are
     equal has as many above it as its first position says; within the run a document
     goes above those before it that it precedes.
     """
-    rounded, above = floats(), registers()
-    for i in range(LANES):
+    rounded, above = float32_lanes(), uint32_lanes()
+    for i in range(REGISTER_LANES):
         rounded[i], above[i] = np.float32(0.0), uint32(0)
     for i in range(n):
         score = min(max(scores[start + i], -HIGHEST), HIGHEST)
@@ -161,7 +165,7 @@ def _count(
         taken[i] = 0
     for j in range(n):
         own = rounded[j]
-        for i in range(LANES):
+        for i in range(REGISTER_LANES):
             above[i] += uint32(own > rounded[i])
     for i in range(n):
         top = start + int64(above[i])

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_ltr._queries import QueryGroups, check_scores
 from sklearn_ltr.metrics._ranked_list import rank_documents
-from sklearn_ltr.queries import QueryGroups, check_scores
 
 
 def rank_scores(y_score: Any, *, groups: Any) -> NDArray[np.int64]:

@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from sklearn.model_selection import BaseCrossValidator
 
+from sklearn_ltr._queries import QueryGroups, describe_query
 from sklearn_ltr.model_selection._rows import Rows, n_rows
-from sklearn_ltr.queries import QueryGroups, describe_query
 
 
 class LetorFolds(BaseCrossValidator):

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 
+from sklearn_ltr._queries import QueryGroups, check_grades
 from sklearn_ltr.model_selection._rows import Queries, n_rows, take
-from sklearn_ltr.queries import QueryGroups, check_grades
 
 
 def group_train_test_split(

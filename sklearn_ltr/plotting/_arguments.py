@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_ltr._queries import QueryGroups
 from sklearn_ltr.metrics import Metric, get_metric
-from sklearn_ltr.queries import QueryGroups
 
 FloatArray = NDArray[np.float64]
 OneMetric = str | Metric | None

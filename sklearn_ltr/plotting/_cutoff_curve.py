@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_ltr._queries import check_grades, check_sample_weight, check_scores
 from sklearn_ltr.metrics import Metric
 from sklearn_ltr.plotting._arguments import read_numbers, read_queries
 from sklearn_ltr.plotting._axes import (
@@ -31,7 +32,6 @@ from sklearn_ltr.plotting._cutoffs import (
 from sklearn_ltr.plotting._estimators import name_each
 from sklearn_ltr.plotting._labels import name_of_metric
 from sklearn_ltr.plotting._mean import mean_and_standard_error
-from sklearn_ltr.queries import check_grades, check_sample_weight, check_scores
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_ltr.inspection.steps import last_step
+from sklearn_ltr.inspection._pipeline_steps import last_step
 from sklearn_ltr.plotting._arguments import read_numbers
 from sklearn_ltr.plotting._axes import axes_to_draw_on, check_matplotlib, make_plain
 from sklearn_ltr.plotting._estimators import is_ranker

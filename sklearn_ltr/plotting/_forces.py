@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_ltr._queries import check_grades, check_scores
 from sklearn_ltr.lambdas import compute_lambdas
 from sklearn_ltr.metrics import rank_documents
 from sklearn_ltr.plotting._arguments import Metrics, read_metrics, read_one_query
 from sklearn_ltr.plotting._arrows import draw_arrows
 from sklearn_ltr.plotting._axes import axes_to_draw_on, check_matplotlib
 from sklearn_ltr.plotting._ranked_list import draw_ranked_list
-from sklearn_ltr.queries import check_grades, check_scores
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -104,7 +104,7 @@ class ForcesDisplay:
     --------
     >>> from sklearn_ltr.lambdas import compute_lambdas
     >>> from sklearn_ltr.plotting import ForcesDisplay
-    >>> from sklearn_ltr.queries import QueryGroups
+    >>> from sklearn_ltr._queries import QueryGroups
     >>> y, scores = [0, 1, 0, 1], [0.9, 0.1, 0.4, 0.6]
     >>> gradient, _ = compute_lambdas(scores, y, QueryGroups.single(4), metric=None)
     >>> display = ForcesDisplay(y, scores, {"RankNet": gradient})

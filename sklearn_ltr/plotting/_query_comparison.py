@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_ltr._queries import check_grades, check_sample_weight, check_scores
 from sklearn_ltr.metrics import Metric, get_metric
 from sklearn_ltr.plotting._arguments import (
     as_objects,
@@ -34,7 +35,6 @@ from sklearn_ltr.plotting._differences import (
 )
 from sklearn_ltr.plotting._labels import as_written, name_of_metric
 from sklearn_ltr.plotting._mean import mean_and_standard_error
-from sklearn_ltr.queries import check_grades, check_sample_weight, check_scores
 
 FloatArray = NDArray[np.float64]
 

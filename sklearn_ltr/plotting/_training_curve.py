@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr.inspection.steps import last_step
+from sklearn_ltr.inspection._pipeline_steps import last_step
 from sklearn_ltr.plotting._arguments import read_numbers
 from sklearn_ltr.plotting._axes import (
     check_matplotlib,

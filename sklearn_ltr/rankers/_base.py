@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Tags
 
-from sklearn_ltr.estimators.base import Model
+from sklearn_ltr._estimators.base import Model
+from sklearn_ltr._queries import check_grades, check_sample_weight
 from sklearn_ltr.metrics import NDCG, Metric, get_metric, rank_scores
-from sklearn_ltr.queries import check_grades, check_sample_weight
 from sklearn_ltr.rankers._data import GradedLists, read_queries
 
 

@@ -13,7 +13,7 @@ from sklearn_ltr.lambdas import (
     pull_together,
     push_preferences,
 )
-from sklearn_ltr.learners.network import Batch
+from sklearn_ltr.learners._network import Batch
 from sklearn_ltr.rankers._data import GradedLists
 from sklearn_ltr.rankers._preferences import Preferences
 

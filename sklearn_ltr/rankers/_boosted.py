@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_ltr._compile import Team
-from sklearn_ltr.estimators.boosted import BoostedTrees, Rows, Watch
-from sklearn_ltr.estimators.callbacks import FitTasks
+from sklearn_ltr._compile import ThreadTeam
+from sklearn_ltr._estimators.boosted_trees import BoostedTrees, Rows, Watch
+from sklearn_ltr._estimators.callbacks import FitTasks
 from sklearn_ltr.lambdas import LambdaGradient
-from sklearn_ltr.learners.boosting import Derivatives
+from sklearn_ltr.learners._boosting import Derivatives
 from sklearn_ltr.rankers._base import BaseRanker
 from sklearn_ltr.rankers._data import GradedLists, nothing_moves
+from sklearn_ltr.rankers._evaluation import LearnedLists, PairCost, ScoredLists
 from sklearn_ltr.rankers._initial import check_base_scores, fitted_base_model
-from sklearn_ltr.rankers._scored import LearnedLists, PairCost, ScoredLists
 
 FloatArray = NDArray[np.float64]
 
@@ -127,7 +127,7 @@ class BoostedRanker(BoostedTrees, BaseRanker):
         held_out: GradedLists | None,
         base: FloatArray,
         base_val: FloatArray,
-        team: Team,
+        team: ThreadTeam,
         tasks: FitTasks,
         grow_on: bool,
     ) -> None:
@@ -143,7 +143,7 @@ class BoostedRanker(BoostedTrees, BaseRanker):
             grow_on=grow_on,
         )
 
-    def _derivatives(self, learned: GradedLists, team: Team) -> Derivatives:
+    def _derivatives(self, learned: GradedLists, team: ThreadTeam) -> Derivatives:
         """Prepare the lambdas and hessians of scores."""
         lambdas = LambdaGradient(
             learned.grades,

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr.learners.tables import Table
-from sklearn_ltr.queries import (
+from sklearn_ltr._queries import (
     Labels,
     QueryGroups,
     check_grades,
     check_sample_weight,
 )
+from sklearn_ltr.learners._tables import Table
 
 
 class MissingGroupsWarning(UserWarning):

@@ -11,27 +11,27 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_ltr._compile import Team, effective_threads
-from sklearn_ltr.estimators.callbacks import FitTasks
-from sklearn_ltr.estimators.progress import Progress, Scored
-from sklearn_ltr.estimators.table import refuse_values
+from sklearn_ltr._compile import ThreadTeam, effective_n_threads
+from sklearn_ltr._estimators.callbacks import FitTasks
+from sklearn_ltr._estimators.feature_table import refuse_values
+from sklearn_ltr._estimators.monitor import Progress, Scored
 from sklearn_ltr.lambdas import LambdaGradient
-from sklearn_ltr.learners.network import (
+from sklearn_ltr.learners._network import (
     MultilayerPerceptron,
     Network,
     check_network,
     predict,
 )
-from sklearn_ltr.learners.tables import Table, dense_rows
+from sklearn_ltr.learners._tables import Table, dense_rows
 from sklearn_ltr.rankers._batches import ListBatches
 from sklearn_ltr.rankers._data import (
     GradedLists,
     calls_above_package,
     nothing_moves,
 )
+from sklearn_ltr.rankers._evaluation import PairCost, ScoredLists
 from sklearn_ltr.rankers._network_parameters import NetworkParameters
-from sklearn_ltr.rankers._scored import PairCost, ScoredLists
-from sklearn_ltr.rankers._training import (
+from sklearn_ltr.rankers._network_training import (
     ROWS_LOOKED_AT,
     Batches,
     HeldOut,
@@ -127,7 +127,7 @@ class NetworkRanker(NetworkParameters):
         """
         check_is_fitted(self)
         table = self._read_table(X)
-        with Team(effective_threads(self.n_jobs, table.size)) as team:
+        with ThreadTeam(effective_n_threads(self.n_jobs, table.size)) as team:
             try:
                 return predict(self.network_, table, team)
             except FloatingPointError:
@@ -181,7 +181,7 @@ class NetworkRanker(NetworkParameters):
     ) -> None:
         """Learn from the queries that have pairs."""
         learned = lists.take(self._teaches(lists))
-        with Team(effective_threads(self.n_jobs, lists.X.size)) as team:
+        with ThreadTeam(effective_n_threads(self.n_jobs, lists.X.size)) as team:
             lambdas = self._lambdas(learned, team)
             if not (go_on or self.tied_pairs or lambdas(-learned.grades)[0].any()):
                 raise ValueError(nothing_moves(self.metric))  # not the worst of orders
@@ -198,7 +198,7 @@ class NetworkRanker(NetworkParameters):
         measure: Scored,
         held_out: GradedLists | None,
         X: Table,
-        team: Team,
+        team: ThreadTeam,
         go_on: bool,
         keep_pace: bool,
     ) -> Training:
@@ -253,7 +253,7 @@ class NetworkRanker(NetworkParameters):
         setattr(self, self._curve, curve + progress.train_values)
         self.validation_scores_ = self.validation_scores_ + progress.validation_values
 
-    def _lambdas(self, lists: GradedLists, team: Team) -> LambdaGradient:
+    def _lambdas(self, lists: GradedLists, team: ThreadTeam) -> LambdaGradient:
         """Prepare the force, times the swap deltas of the metric if there is one."""
         return LambdaGradient(
             lists.grades,

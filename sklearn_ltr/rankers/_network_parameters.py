@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.utils import check_scalar
 
-from sklearn_ltr.estimators.parameters import (
+from sklearn_ltr._estimators.parameters import (
     Range,
     at_least,
     check_choice,
@@ -20,7 +20,7 @@ from sklearn_ltr.estimators.parameters import (
     positive,
     with_parameters_of,
 )
-from sklearn_ltr.learners.network import SGD, Adam, Network, Optimizer
+from sklearn_ltr.learners._network import SGD, Adam, Network, Optimizer
 from sklearn_ltr.metrics import Metric, get_metric
 from sklearn_ltr.rankers._base import BaseRanker
 

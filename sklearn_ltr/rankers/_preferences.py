@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr.queries import QueryGroups, check_sample_weight
+from sklearn_ltr._queries import QueryGroups, check_sample_weight
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

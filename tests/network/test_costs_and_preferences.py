@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sklearn_ltr._compile import Team
+from sklearn_ltr._compile import ThreadTeam
+from sklearn_ltr._queries import QueryGroups
 from sklearn_ltr.lambdas import (
     LambdaGradient,
     compute_lambdas,
@@ -19,7 +20,6 @@ from sklearn_ltr.lambdas import (
     push_preferences,
 )
 from sklearn_ltr.metrics import ERR, MAP, NDCG, Metric
-from sklearn_ltr.queries import QueryGroups
 from tests.oracles import lambdas as lambda_oracle
 from tests.oracles import networks as oracle
 from tests.strategies import Ranking, rankings
@@ -333,7 +333,7 @@ def lambdas_of(data: Ranking, metric, weight=None) -> tuple:
     s, grades, offsets = canonical(data)
     lambdas = LambdaGradient(
         grades, offsets, metric, 1.5, query_weight=weight,
-        distance_normalization=False, query_normalization=False, team=Team(1),
+        distance_normalization=False, query_normalization=False, team=ThreadTeam(1),
     )  # fmt: skip
     return lambdas, s, offsets
 

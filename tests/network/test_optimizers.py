@@ -9,7 +9,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neural_network import MLPRegressor
 
-from sklearn_ltr.learners.network import SGD, Adam
+from sklearn_ltr.learners._network import SGD, Adam
 from tests.oracles import networks as oracle
 
 N_STEPS = 12

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
-from sklearn_ltr._compile import Team, one_blas_thread
-from sklearn_ltr.learners.network import MultilayerPerceptron
-from sklearn_ltr.learners.network.perceptron import BLOCK, LANES
+from sklearn_ltr._compile import ThreadTeam, one_blas_thread
+from sklearn_ltr.learners._network import MultilayerPerceptron
+from sklearn_ltr.learners._network.perceptron import BLOCK, LANES
 from tests.oracles import networks as oracle
 
-ALONE = Team(1)
+ALONE = ThreadTeam(1)
 N_FEATURES = 3
 SHAPES = [(), (1,), (4,), (5, 3), (2, 3, 4)]
 ACTIVATIONS = ["identity", "logistic", "tanh", "relu"]
@@ -162,7 +162,7 @@ def test_the_number_of_threads_does_not_matter(activation, hidden, n):
 
     def everything(n_threads) -> bytes:
         network = perceptron(hidden, activation, n_features=9)
-        with Team(n_threads) as team, one_blas_thread:
+        with ThreadTeam(n_threads) as team, one_blas_thread:
             network.train_with(team)
             parts = [network.forward(X), *network.backward(slope)]
             parts.append(network.predict(X, team))
@@ -246,7 +246,7 @@ def test_a_pickle_holds_the_weights_and_nothing_of_the_last_pass():
     network, X = perceptron(), table(BLOCK)
     size = len(pickle.dumps(network))
     expected = network.predict(X, ALONE)
-    with Team(2) as team:
+    with ThreadTeam(2) as team:
         network.train_with(team)
         network.forward(X)
         pickled = pickle.dumps(network)

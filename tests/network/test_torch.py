@@ -11,8 +11,8 @@ from sklearn.base import clone
 
 from sklearn_ltr import LambdaRankRanker, RankNetRanker
 from sklearn_ltr.learners import TorchNetwork
-from sklearn_ltr.learners.network import MultilayerPerceptron
-from sklearn_ltr.learners.network.torch import BLOCK
+from sklearn_ltr.learners._network import MultilayerPerceptron
+from sklearn_ltr.learners._network.torch import BLOCK
 
 torch = pytest.importorskip("torch")
 nn = torch.nn

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from sklearn_ltr._compile import INTERPRETED
+from sklearn_ltr._queries import QueryGroups
 from sklearn_ltr.lambdas import compute_lambdas
-from sklearn_ltr.queries import QueryGroups
 from tests.trees import Grown, grow_on
 
 lightgbm = pytest.importorskip("lightgbm")

@@ -17,10 +17,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_ltr import RankNetRanker
+from sklearn_ltr._queries import QueryGroups
 from sklearn_ltr.lambdas import compute_lambdas
 from sklearn_ltr.metrics import NDCG, Metric
 from sklearn_ltr.plotting import ForcesDisplay
-from sklearn_ltr.queries import QueryGroups
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._compile import Team
-from sklearn_ltr.learners.trees.binning import BinMapper, BinnedTable
-from sklearn_ltr.learners.trees.growing import TreeGrower
-from sklearn_ltr.learners.trees.predicting import TreeEnsemble
-from sklearn_ltr.learners.trees.state import GrownTree, Limits
+from sklearn_ltr._compile import ThreadTeam
+from sklearn_ltr.learners._trees.binning import BinMapper, BinnedData
+from sklearn_ltr.learners._trees.ensemble import TreeEnsemble
+from sklearn_ltr.learners._trees.growing import TreeGrower
+from sklearn_ltr.learners._trees.workspace import GrownTree, Limits
 
-ALONE = Team(1)
+ALONE = ThreadTeam(1)
 
 
 @dataclass
@@ -22,7 +22,7 @@ class Grown:
 
     tree: GrownTree
     mapper: BinMapper
-    table: BinnedTable
+    table: BinnedData
     fitted: NDArray[np.float64]
 
     @property
@@ -42,14 +42,14 @@ class Grown:
 
 def bins(
     X, max_bins=255, rows=None, seed=0, team=ALONE
-) -> tuple[BinMapper, BinnedTable]:
+) -> tuple[BinMapper, BinnedData]:
     """Learn bins from some rows (all) and apply them to all."""
     every = np.arange(len(X), dtype=np.intp)
     mapper = BinMapper.fit(X, every if rows is None else rows, max_bins, seed, team)
     return mapper, mapper.transform(X, every, team)
 
 
-def columns(table: BinnedTable) -> NDArray[np.uint8]:
+def columns(table: BinnedData) -> NDArray[np.uint8]:
     """Codes as a plain table (n_rows, n_features)."""
     return table.codes[table.block, :, table.place].T
 
@@ -81,7 +81,7 @@ def grow_on(
     limits = Limits(
         max_leaf_nodes, max_depth, min_samples_leaf, float(l2), learning_rate
     )
-    with Team(n_threads) as team:
+    with ThreadTeam(n_threads) as team:
         grower = TreeGrower(table, limits, second_order=second_order, team=team)
         tree = grower.grow(
             np.asarray(gradient, dtype=np.float64),

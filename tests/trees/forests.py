@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from sklearn_ltr.learners.trees.predicting import TreeEnsemble
-from sklearn_ltr.learners.trees.scoring import Trees
+from sklearn_ltr.learners._trees.bit_sliced import Trees
+from sklearn_ltr.learners._trees.ensemble import TreeEnsemble
 from tests.oracles import trees as oracle
 
 NAN, INF = float("nan"), float("inf")

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from sklearn_ltr._compile import INTERPRETED, Team
-from sklearn_ltr.learners.trees.binning import (
+from sklearn_ltr._compile import INTERPRETED, ThreadTeam
+from sklearn_ltr.learners._trees.binning import (
     MISSING,
     BinMapper,
     column_edges,
@@ -164,7 +164,7 @@ def test_every_number_of_edges_is_searched_to_both_ends(n_edges):
     edges = np.arange(n_edges, dtype=np.float64)
     mapper = BinMapper([edges])
     values = np.concatenate([edges - 0.5, edges, edges + 0.5, [-1e300, 1e300, np.nan]])
-    table = mapper.transform(table_of(values), np.arange(len(values)), Team(1))
+    table = mapper.transform(table_of(values), np.arange(len(values)), ThreadTeam(1))
     expected = np.searchsorted(edges, values[:-1], side="left").tolist() + [MISSING]
     assert columns(table)[:, 0].tolist() == expected
 
@@ -218,9 +218,9 @@ def test_read_only_tables_are_read():
 def test_only_the_rows_asked_for_count_and_in_the_order_asked_for():
     X = table_of([5.0, 1.0, 3.0, 1e9, np.nan, 2.0])
     rows = np.array([5, 0, 2], dtype=np.intp)
-    mapper = BinMapper.fit(X, rows, 255, 0, Team(1))
+    mapper = BinMapper.fit(X, rows, 255, 0, ThreadTeam(1))
     np.testing.assert_array_equal(mapper.edges[0], [2.5, 4.0])
-    table = mapper.transform(X, np.array([4, 3, 0, 0, 1], dtype=np.intp), Team(1))
+    table = mapper.transform(X, np.array([4, 3, 0, 0, 1], dtype=np.intp), ThreadTeam(1))
     assert columns(table)[:, 0].tolist() == [MISSING, 2, 2, 2, 0]
 
 
@@ -238,7 +238,7 @@ def test_the_number_of_threads_does_not_matter(n_threads):
     rng = np.random.default_rng(4)
     X = rng.normal(size=(300 if INTERPRETED else 20_000, 20))
     one, table = bins(X)
-    with Team(n_threads) as team:
+    with ThreadTeam(n_threads) as team:
         many, same = bins(X, team=team)
     np.testing.assert_array_equal(columns(table), columns(same))
     for edges, others in zip(one.edges, many.edges, strict=True):
@@ -248,7 +248,9 @@ def test_the_number_of_threads_does_not_matter(n_threads):
 def test_a_sample_of_a_long_table_is_drawn_by_the_seed():
     X = np.random.default_rng(5).normal(size=(300_000, 1))
     every = np.arange(len(X), dtype=np.intp)
-    edges = [BinMapper.fit(X, every, 9, seed, Team(1)).edges[0] for seed in (1, 1, 2)]
+    edges = [
+        BinMapper.fit(X, every, 9, seed, ThreadTeam(1)).edges[0] for seed in (1, 1, 2)
+    ]
     np.testing.assert_array_equal(edges[0], edges[1])
     assert (edges[0] != edges[2]).any()
     # the standard error of a quantile of 200,000 is about 0.003

@@ -7,17 +7,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sklearn_ltr._compile import WORD_LANES
-from sklearn_ltr.learners.trees.predicting import TreeEnsemble
-from sklearn_ltr.learners.trees.scoring.circuits import circuits_of
-from sklearn_ltr.learners.trees.scoring.numbering import (
+from sklearn_ltr._compile import VECTOR_LANES
+from sklearn_ltr.learners._trees.bit_sliced.circuits import circuits_of
+from sklearn_ltr.learners._trees.bit_sliced.conditions import questions_of
+from sklearn_ltr.learners._trees.bit_sliced.leaf_codes import (
     FIRST_ANSWER,
     ONE,
     ZERO,
     cut,
     plan_of,
 )
-from sklearn_ltr.learners.trees.scoring.questions import questions_of
+from sklearn_ltr.learners._trees.ensemble import TreeEnsemble
 from tests.oracles import trees as oracle
 from tests.trees.forests import SHAPES, grow, nodes_of, table
 
@@ -39,12 +39,12 @@ def values_found(questions, circuits, n_words, x) -> list[float]:
         right = to_right if value != value else value > questions.threshold[q]
         words[FIRST_ANSWER + q] = int(right)
     found = []
-    for piece, result in enumerate((circuits.first_result // WORD_LANES).tolist()):
+    for piece, result in enumerate((circuits.first_result // VECTOR_LANES).tolist()):
         choices = slice(*circuits.first_choice[piece : piece + 2])
-        for answer, zero, one in (circuits.choice[choices] // WORD_LANES).tolist():
+        for answer, zero, one in (circuits.choice[choices] // VECTOR_LANES).tolist():
             words[result] = words[one] if words[answer] else words[zero]
             result += 1
-        bits = [words[word] for word in (circuits.bit[piece] // WORD_LANES).tolist()]
+        bits = [words[word] for word in (circuits.bit[piece] // VECTOR_LANES).tolist()]
         number = sum(bit << k for k, bit in enumerate(bits))
         found.append(float(circuits.value[piece, number]))
     assert (words[ZERO], words[ONE]) == (0, 1)
@@ -150,10 +150,10 @@ def test_choices_that_wait_for_more_come_later(n_leaves, shape):
     rng = np.random.default_rng(n_leaves)
     _, circuits, n_words = wired(grow(n_leaves, shape, rng) + grow(20, "any", rng))
     level = [0] * n_words
-    for piece, result in enumerate((circuits.first_result // WORD_LANES).tolist()):
+    for piece, result in enumerate((circuits.first_result // VECTOR_LANES).tolist()):
         choices = slice(*circuits.first_choice[piece : piece + 2])
         levels = []
-        for word in (circuits.choice[choices] // WORD_LANES).tolist():
+        for word in (circuits.choice[choices] // VECTOR_LANES).tolist():
             levels.append(1 + max(level[w] for w in word))
             level[result] = levels[-1]
             result += 1

@@ -382,8 +382,8 @@ def test_two_equal_columns_are_not_told_apart(second_order):
 
 
 def test_a_grower_forgets_the_tree_before():
-    from sklearn_ltr.learners.trees.growing import TreeGrower
-    from sklearn_ltr.learners.trees.state import Limits
+    from sklearn_ltr.learners._trees.growing import TreeGrower
+    from sklearn_ltr.learners._trees.workspace import Limits
     from tests.trees import ALONE, bins
 
     X, gradient, hessian = draw(n=100, n_features=18)

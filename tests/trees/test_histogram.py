@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sklearn_ltr._compile import INTERPRETED
-from sklearn_ltr.learners.trees import histogram as kernels
-from sklearn_ltr.learners.trees.histogram import (
+from sklearn_ltr.learners._trees import histogram as kernels
+from sklearn_ltr.learners._trees.histogram import (
     Packing,
     choose_fields,
 )

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sklearn_ltr._compile import INTERPRETED, Team
-from sklearn_ltr.learners.trees import partition as kernels
-from sklearn_ltr.learners.trees import state
-from sklearn_ltr.learners.trees.binning import MISSING, empty_table
-from sklearn_ltr.learners.trees.partition import SMALL
-from sklearn_ltr.learners.trees.state import new_workspace
+from sklearn_ltr._compile import INTERPRETED, ThreadTeam
+from sklearn_ltr.learners._trees import partition as kernels
+from sklearn_ltr.learners._trees import state
+from sklearn_ltr.learners._trees.binning import MISSING, empty_table
+from sklearn_ltr.learners._trees.partition import SMALL
+from sklearn_ltr.learners._trees.workspace import new_workspace
 from tests import from_python
 
 partition = from_python(kernels.partition)
@@ -49,7 +49,7 @@ def test_rows_move_as_a_list_would_be_split(n_threads, n, missing_left, side):
         code = codes[table.block[feature], row, table.place[feature]]
         left = missing_left if code == MISSING else code <= threshold
         goes_left[bool(left)].append(row)
-    with Team(n_threads) as team:
+    with ThreadTeam(n_threads) as team:
         n_left = len(goes_left[True])
         team.run(partition, n_threads, table, leaves, 1, n_left, work)
 

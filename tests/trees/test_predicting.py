@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from sklearn_ltr._compile import INTERPRETED, Team
-from sklearn_ltr.learners.trees.predicting import TreeEnsemble, add_binned
+from sklearn_ltr._compile import INTERPRETED, ThreadTeam
+from sklearn_ltr.learners._trees.ensemble import TreeEnsemble, add_binned
 from tests.oracles import trees as oracle
 from tests.trees import ALONE, Grown, grow_on
 
@@ -210,7 +210,7 @@ def test_the_number_of_threads_and_the_tiles_do_not_matter(n):
     X = np.random.default_rng(2).normal(size=(n, 20))
     one_by_one = [ensemble.predict(X[i : i + 1], ALONE)[0] for i in range(0, n, 97)]
     for n_threads in (1,) if INTERPRETED else (1, 2, 4):
-        with Team(n_threads) as team:
+        with ThreadTeam(n_threads) as team:
             scores = ensemble.predict(X, team)
         np.testing.assert_array_equal(scores[::97], one_by_one)
     for other in (np.asfortranarray(X), np.repeat(X, 2, axis=0)[::2]):

@@ -12,29 +12,29 @@ from hypothesis import strategies as st
 from sklearn_ltr._compile import (
     INTERPRETED,
     ROWS,
-    WORD_LANES,
-    Team,
+    VECTOR_LANES,
+    ThreadTeam,
     aligned,
     answer,
-    choose_word,
-    find_missing,
-    join_bits,
+    missing_bits,
     place,
+    select_bits,
+    transpose_bits,
 )
-from sklearn_ltr.learners.trees.predicting import TreeEnsemble
-from sklearn_ltr.learners.trees.scoring.numbering import NOTHING
-from sklearn_ltr.learners.trees.scoring.scorer import (
+from sklearn_ltr.learners._trees.bit_sliced.evaluator import (
     Scorer,
     add_values,
     rounded_down,
     turn,
 )
+from sklearn_ltr.learners._trees.bit_sliced.leaf_codes import NOTHING
+from sklearn_ltr.learners._trees.ensemble import TreeEnsemble
 from tests import from_python
 from tests.trees import ALONE
 from tests.trees.forests import INF, NAN, SHAPES, VALUES, by_walking, grow, table
 
-answers, missed = from_python(answer), from_python(find_missing)
-chosen, joined = from_python(choose_word), from_python(join_bits)
+answers, missed = from_python(answer), from_python(missing_bits)
+chosen, joined = from_python(select_bits), from_python(transpose_bits)
 turned, added = from_python(turn), from_python(add_values)
 
 
@@ -78,7 +78,7 @@ def test_a_row_scores_the_same_in_any_company(n_rows):
     some = rng.integers(n_rows, size=20)
     alone = [ensemble.predict(X[[row]], ALONE)[0] for row in some]
     for n_threads in (1,) if INTERPRETED else (1, 3):
-        with Team(n_threads) as team:
+        with ThreadTeam(n_threads) as team:
             assert ensemble.predict(X, team)[some].tolist() == alone
 
 
@@ -162,13 +162,13 @@ def test_memory_begins_with_a_cache_line():
 def bits_of(word) -> list[int]:
     """One bit for each of 512 rows."""
     return [
-        int(word[place(row) % WORD_LANES]) >> (place(row) // WORD_LANES) & 1
+        int(word[place(row) % VECTOR_LANES]) >> (place(row) // VECTOR_LANES) & 1
         for row in range(ROWS)
     ]
 
 
 def random_words(n, rng) -> np.ndarray:
-    return rng.integers(2**32, size=n * WORD_LANES, dtype=np.uint32)
+    return rng.integers(2**32, size=n * VECTOR_LANES, dtype=np.uint32)
 
 
 def test_every_row_has_its_own_place():
@@ -199,19 +199,19 @@ def test_a_row_answers_whether_it_goes_right(n_parts, dtype):
     finite = [x for x in VALUES if np.isfinite(x)]
     by_row = rng.choice([*finite, NAN, NAN], ROWS).astype(dtype)
     column = column_of(by_row)
-    missing, result, some = 2 * WORD_LANES, 3 * WORD_LANES, slice(64 * n_parts)
+    missing, result, some = 2 * VECTOR_LANES, 3 * VECTOR_LANES, slice(64 * n_parts)
     for threshold in np.array(VALUES, dtype=dtype) + 0.0:
         for of_nan in (0, 1):
             words = random_words(5, rng)
-            words[:WORD_LANES], words[WORD_LANES:missing] = 0, 2**32 - 1
+            words[:VECTOR_LANES], words[VECTOR_LANES:missing] = 0, 2**32 - 1
             before = words.copy()
             missed(column, n_parts, words, missing)
-            side = of_nan * WORD_LANES
+            side = of_nan * VECTOR_LANES
             answers(column, n_parts, threshold, words, missing, side, result)
             expected = [of_nan if x != x else int(x > threshold) for x in by_row]
-            found = words[result : result + WORD_LANES]
+            found = words[result : result + VECTOR_LANES]
             assert bits_of(found)[some] == expected[some]
-            others = np.r_[:missing, result + WORD_LANES : len(words)]
+            others = np.r_[:missing, result + VECTOR_LANES : len(words)]
             assert words[others].tolist() == before[others].tolist()
 
 
@@ -222,31 +222,35 @@ def test_missing_values_are_found(n_parts, dtype):
     by_row = rng.choice([*VALUES, NAN, -np.float64(NAN)], ROWS).astype(dtype)
     words = random_words(3, rng)
     before = words.copy()
-    missed(column_of(by_row), n_parts, words, WORD_LANES)
-    found, some = bits_of(words[WORD_LANES : 2 * WORD_LANES]), slice(64 * n_parts)
+    missed(column_of(by_row), n_parts, words, VECTOR_LANES)
+    found, some = bits_of(words[VECTOR_LANES : 2 * VECTOR_LANES]), slice(64 * n_parts)
     assert found[some] == np.isnan(by_row).tolist()[some]
-    others = np.r_[:WORD_LANES, 2 * WORD_LANES : 3 * WORD_LANES]
+    others = np.r_[:VECTOR_LANES, 2 * VECTOR_LANES : 3 * VECTOR_LANES]
     assert words[others].tolist() == before[others].tolist()
 
 
 def test_bits_are_chosen_one_by_one():
     words = random_words(5, np.random.default_rng(0))
     before = words.copy()
-    chosen(words, 3 * WORD_LANES, WORD_LANES, 0, 2 * WORD_LANES)
-    one, zero, _, answer, _ = (bits_of(word) for word in before.reshape(5, WORD_LANES))
+    chosen(words, 3 * VECTOR_LANES, VECTOR_LANES, 0, 2 * VECTOR_LANES)
+    one, zero, _, answer, _ = (
+        bits_of(word) for word in before.reshape(5, VECTOR_LANES)
+    )
     expected = [o if a else z for a, z, o in zip(answer, zero, one, strict=True)]
-    assert bits_of(words[2 * WORD_LANES : 3 * WORD_LANES]) == expected
-    before[2 * WORD_LANES : 3 * WORD_LANES] = words[2 * WORD_LANES : 3 * WORD_LANES]
+    assert bits_of(words[2 * VECTOR_LANES : 3 * VECTOR_LANES]) == expected
+    before[2 * VECTOR_LANES : 3 * VECTOR_LANES] = words[
+        2 * VECTOR_LANES : 3 * VECTOR_LANES
+    ]
     assert words.tolist() == before.tolist()
 
 
 def test_bits_are_joined_to_one_number_for_each_row():
     rng = np.random.default_rng(0)
     words = random_words(20, rng)
-    bits = (WORD_LANES * rng.permutation(20)[:8]).astype(np.uint32)
+    bits = (VECTOR_LANES * rng.permutation(20)[:8]).astype(np.uint32)
     numbers = np.zeros(ROWS // 8, dtype=np.int64)
     joined(words, bits, numbers)
-    planes = [bits_of(words[first : first + WORD_LANES]) for first in bits]
+    planes = [bits_of(words[first : first + VECTOR_LANES]) for first in bits]
     for row, number in enumerate(numbers.view(np.uint8).tolist()):
         assert number == sum(plane[row] << k for k, plane in enumerate(planes))
 

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sklearn_ltr.learners.trees import histogram, splitting
-from sklearn_ltr.learners.trees.binning import MISSING
-from sklearn_ltr.learners.trees.histogram import choose_fields
-from sklearn_ltr.learners.trees.splitting import SplitRule
+from sklearn_ltr.learners._trees import histogram, splitting
+from sklearn_ltr.learners._trees.binning import MISSING
+from sklearn_ltr.learners._trees.histogram import choose_fields
+from sklearn_ltr.learners._trees.splitting import SplitRule
 from tests import from_python
 from tests.oracles import trees as oracle
 from tests.trees import grow_on

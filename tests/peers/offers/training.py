@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from sklearn_ltr._queries import QueryGroups
 from sklearn_ltr.lambdas import compute_lambdas
 from sklearn_ltr.metrics import Metric, get_metric
-from sklearn_ltr.queries import QueryGroups
 from tests.peers.offers import row
 from tests.peers.offers.libraries import DATA, draw, same_scores
 from tests.peers.offers.queries import NOT_EQUAL

@@ -1,0 +1,104 @@
+"""Grades, scores and weights of the rows: checked, and brought to canonical order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_ltr._queries.groups import QueryGroups
+
+FloatArray = NDArray[np.float64]
+
+
+def check_grades(y: Any, queries: QueryGroups, name: str = "y") -> FloatArray:
+    """Relevance grades in canonical order, (n_documents,) float64.
+
+    Raises
+    ------
+    ValueError
+        If ``y`` is not one number per row, or a grade is negative, infinite or NaN;
+        the message gives the row and its query.
+    """
+    grades = _one_number_per_row(y, queries, name)
+    bad = ~((grades >= 0) & (grades < np.inf))
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise ValueError(
+            f"{name} must hold finite relevance grades >= 0, but "
+            f"{queries.describe_row(row)} has {grades[row]}"
+        )
+    return queries.sort(grades)
+
+
+def check_scores(
+    y_score: Any, queries: QueryGroups, name: str = "y_score"
+) -> FloatArray:
+    """Scores in canonical order, (n_documents,) float64, finite; else ValueError."""
+    scores = _one_number_per_row(y_score, queries, name)
+    if not np.isfinite(scores).all():
+        row = int(np.argmin(np.isfinite(scores)))
+        raise ValueError(
+            f"{name} must be finite to be ranked, but {queries.describe_row(row)} "
+            f"has {scores[row]}"
+        )
+    return queries.sort(scores)
+
+
+def check_sample_weight(
+    sample_weight: Any, queries: QueryGroups, name: str = "sample_weight"
+) -> FloatArray:
+    """Weight of each query, (n_queries,) float64; all ones when None.
+
+    ``sample_weight`` gives a query's weight on each of its rows.
+
+    Raises
+    ------
+    ValueError
+        If it is not one number per row, changes within a query, is negative or not
+        finite, or is zero everywhere.
+    """
+    if sample_weight is None:
+        return np.ones(queries.n_queries)
+    rows = _one_number_per_row(sample_weight, queries, name)
+    bad = ~((rows >= 0) & (rows < np.inf))
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise ValueError(
+            f"{name} must be finite and >= 0, but {queries.describe_row(row)} "
+            f"has {rows[row]}"
+        )
+    canonical = queries.sort(rows)
+    weights = canonical[queries.offsets[:-1]]
+    differs = canonical != np.repeat(weights, queries.sizes)
+    if differs.any():
+        position = int(np.argmax(differs))
+        query = int(np.searchsorted(queries.offsets, position, side="right")) - 1
+        raise ValueError(
+            f"{name} weighs whole queries, so it must be constant within a query, but "
+            f"query {queries.describe(query)} has both {weights[query]} and "
+            f"{canonical[position]}"
+        )
+    if not weights.any():
+        raise ValueError(f"{name} is zero for every query: nothing would count")
+    return weights
+
+
+def _one_number_per_row(values: Any, queries: QueryGroups, name: str) -> FloatArray:
+    """(n_documents,) float64 in row order."""
+    rows = np.asarray(values)
+    if rows.shape != (queries.n_documents,):
+        raise ValueError(
+            f"{name} must hold one number for each of the {queries.n_documents} rows, "
+            f"got shape {rows.shape}"
+        )
+    # object arrays of strings would be parsed as numbers without a word
+    text = rows.dtype.kind == "O" and any(isinstance(v, str | bytes) for v in rows)
+    if rows.dtype.kind not in "biufO" or text:
+        raise ValueError(f"{name} must be numeric, got dtype {rows.dtype}")
+    try:
+        # strided or read-only arrays would have kernels compiled once more
+        return np.require(rows, np.float64, ["C", "W"])
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be numeric: {error}") from None

@@ -1,0 +1,139 @@
+"""Which rows belong to which query."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_ltr._queries.columns import (
+    canonical_order,
+    label_codes,
+    one_column,
+    refuse_missing_number,
+)
+
+IntArray = NDArray[np.int64]
+Labels = Sequence[Hashable] | NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class QueryGroups:
+    """Which rows belong to which query.
+
+    Attributes
+    ----------
+    order : (n_documents,) intp array
+        Canonical order: ``rows[order]`` has the rows of each query side by side.
+    offsets : (n_queries + 1,) int64 array
+        Query ``q`` owns the canonical positions ``offsets[q]`` to ``offsets[q + 1]``,
+        never an empty range.
+    labels : sequence of length n_queries
+        The group value of each query, sorted.
+    in_order : bool
+        True when the rows came in canonical order; sorting then copies nothing.
+    """
+
+    order: NDArray[np.intp]
+    offsets: IntArray
+    labels: Labels
+    in_order: bool
+
+    @classmethod
+    def from_groups(
+        cls, groups: Any, n_documents: int, name: str = "groups"
+    ) -> QueryGroups:
+        """Read one group value per row.
+
+        Parameters
+        ----------
+        groups : sequence of length n_documents
+            Any hashable values, in any row order: numbers, strings, dates, tuples, a
+            numpy array, a pandas, polars or pyarrow column.  Values that cannot be
+            compared with each other are sorted by the name of their type, then repr.
+        n_documents : int
+            Number of rows to expect.
+        name : str, default="groups"
+            What to call ``groups`` in messages.
+
+        Raises
+        ------
+        ValueError
+            If ``groups`` is None, has another length, more than one dimension, no
+            rows at all or a missing value (None, NaN, NaT, NA).
+        TypeError
+            If a value is not hashable.
+        """
+        column = one_column(groups, name)
+        if len(column) != n_documents:
+            raise ValueError(
+                f"{name} has {len(column)} values for {n_documents} rows; give one "
+                "value per row (not the sizes of the queries)"
+            )
+        if n_documents == 0:
+            raise ValueError(f"{name} is empty: there are no rows to rank")
+        if isinstance(column, np.ndarray):
+            refuse_missing_number(column, name)
+            order, offsets, in_order = canonical_order(column)
+            return cls(order, offsets, column[order[offsets[:-1]]], in_order)
+        labels, codes = label_codes(column, name)
+        order, offsets, in_order = canonical_order(codes)
+        return cls(order, offsets, labels, in_order)
+
+    @classmethod
+    def single(cls, n_documents: int) -> QueryGroups:
+        """All rows as one query."""
+        return cls.from_groups(np.zeros(n_documents, dtype=np.int64), n_documents)
+
+    @property
+    def n_queries(self) -> int:
+        """Number of queries."""
+        return len(self.offsets) - 1
+
+    @property
+    def n_documents(self) -> int:
+        """Number of rows."""
+        return len(self.order)
+
+    @property
+    def sizes(self) -> IntArray:
+        """Documents per query, (n_queries,)."""
+        return np.diff(self.offsets)
+
+    @property
+    def query_of_row(self) -> NDArray[np.intp]:
+        """Number of each row's query, (n_documents,)."""
+        return self.unsort(np.repeat(np.arange(self.n_queries), self.sizes))
+
+    def sort(self, rows: NDArray[Any]) -> NDArray[Any]:
+        """Bring an array of rows to canonical order; no copy if it is in it already."""
+        return rows if self.in_order else rows[self.order]
+
+    def unsort(self, canonical: NDArray[Any]) -> NDArray[Any]:
+        """Bring an array in canonical order back to the order of the rows."""
+        if self.in_order:
+            return canonical
+        rows = np.empty_like(canonical)
+        rows[self.order] = canonical
+        return rows
+
+    def describe(self, query: int) -> str:
+        """Name a query for a message: its group value."""
+        return describe_query(self.labels, query)
+
+    def describe_row(self, row: int) -> str:
+        """Name a row and its query for a message."""
+        position = int(np.flatnonzero(self.order == row)[0])
+        query = int(np.searchsorted(self.offsets, position, side="right")) - 1
+        return f"row {row} (query {self.describe(query)})"
+
+
+def describe_query(labels: Labels | None, query: int) -> str:
+    """Name a query for a message: its group value, or its number without labels."""
+    if labels is None:
+        return f"number {query}"
+    label = labels[query]
+    return str(label) if isinstance(label, np.generic) else repr(label)

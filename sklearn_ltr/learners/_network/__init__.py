@@ -1,0 +1,25 @@
+"""Networks: scores forward, gradients backward, and steps along them."""
+
+from sklearn_ltr.learners._network.descent import (
+    Batch,
+    Network,
+    check_network,
+    descend,
+    predict,
+)
+from sklearn_ltr.learners._network.optimizers import SGD, Adam, Optimizer
+from sklearn_ltr.learners._network.perceptron import MultilayerPerceptron
+from sklearn_ltr.learners._network.torch import TorchNetwork
+
+__all__ = [
+    "SGD",
+    "Adam",
+    "Batch",
+    "MultilayerPerceptron",
+    "Network",
+    "Optimizer",
+    "TorchNetwork",
+    "check_network",
+    "descend",
+    "predict",
+]

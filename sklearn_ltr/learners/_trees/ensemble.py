@@ -1,0 +1,206 @@
+"""Scores from trees: by bins while they are grown, by raw values afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+
+from sklearn_ltr._compile import ROW_BLOCK, ThreadTeam, int64, kernel
+from sklearn_ltr.learners._tables import Table, dense_rows
+from sklearn_ltr.learners._trees.binning import MISSING, BinMapper, BinnedData
+from sklearn_ltr.learners._trees.bit_sliced import Scorer, Trees
+from sklearn_ltr.learners._trees.workspace import GrownTree
+
+PORTION = 8  # blocks of rows, at most, that a thread scores before it takes more
+
+
+@kernel
+def add_binned(
+    table: BinnedData,
+    rows: NDArray[np.int32],
+    tree: GrownTree,
+    sums: NDArray[np.float64],
+) -> None:
+    """Add the value of its leaf to the sum of each of `rows` of a binned table."""
+    for row in rows:
+        node = int64(0)
+        while tree.feature[node] >= 0:
+            feature = tree.feature[node]
+            code = table.codes[table.block[feature], row, table.place[feature]]
+            left = code <= tree.threshold[node]
+            if code == MISSING:
+                left = tree.missing_left[node]
+            node = int64(tree.left[node] if left else tree.right[node])
+        sums[row] += tree.value[node]
+
+
+@dataclass(frozen=True)
+class TreeEnsemble:
+    """A sum of regression trees, as plain arrays over the nodes of all of them.
+
+    Attributes
+    ----------
+    first_node : ndarray of shape (n_trees,), int64
+        Where each tree's nodes start; the first is its root.
+    feature : ndarray of shape (n_nodes,), int32
+        The column a node asks about; -1 in a leaf.
+    threshold : ndarray of shape (n_nodes,), float64
+        ``x <= threshold`` goes left.
+    missing_left : ndarray of shape (n_nodes,), bool
+        Whether NaN goes left.
+    left, right : ndarrays of shape (n_nodes,), int32
+        Children, counted from the tree's first node; -1 in a leaf.
+    value : ndarray of shape (n_nodes,), float64
+        What a leaf adds to the score, learning rate included.
+    gain : ndarray of shape (n_nodes,), float64
+        By how much a split lowered the expansion of the cost, times two.
+    n_rows : ndarray of shape (n_nodes,), int64
+        Training rows in a leaf.
+    """
+
+    first_node: NDArray[np.int64]
+    feature: NDArray[np.int32]
+    threshold: NDArray[np.float64]
+    missing_left: NDArray[np.bool_]
+    left: NDArray[np.int32]
+    right: NDArray[np.int32]
+    value: NDArray[np.float64]
+    gain: NDArray[np.float64]
+    n_rows: NDArray[np.int64]
+
+    @classmethod
+    def empty(cls) -> TreeEnsemble:
+        """Return a sum of no trees: 0 everywhere."""
+        return cls(
+            first_node=np.empty(0, dtype=np.int64),
+            feature=np.empty(0, dtype=np.int32),
+            threshold=np.empty(0),
+            missing_left=np.empty(0, dtype=np.bool_),
+            left=np.empty(0, dtype=np.int32),
+            right=np.empty(0, dtype=np.int32),
+            value=np.empty(0),
+            gain=np.empty(0),
+            n_rows=np.empty(0, dtype=np.int64),
+        )
+
+    @classmethod
+    def from_grown(cls, trees: list[GrownTree], mapper: BinMapper) -> TreeEnsemble:
+        """Translate bins to thresholds."""
+        sizes = [len(tree.feature) for tree in trees]
+        feature, cut = _joined(trees, "feature"), _joined(trees, "threshold")
+        threshold = np.zeros(len(feature))
+        for node in np.flatnonzero(feature >= 0):
+            edges = mapper.edges[feature[node]]
+            # behind the last edge stand only missing values
+            threshold[node] = edges[cut[node]] if cut[node] < len(edges) else np.inf
+        return cls(
+            first_node=np.cumsum([0, *sizes], dtype=np.int64)[:-1],
+            feature=feature,
+            threshold=threshold,
+            missing_left=_joined(trees, "missing_left"),
+            left=_joined(trees, "left"),
+            right=_joined(trees, "right"),
+            value=_joined(trees, "value"),
+            gain=_joined(trees, "gain"),
+            n_rows=_joined(trees, "n_rows"),
+        )
+
+    def __len__(self) -> int:
+        """Return the number of trees."""
+        return len(self.first_node)
+
+    def __add__(self, other: TreeEnsemble) -> TreeEnsemble:
+        """Return the trees of both, in order."""
+        joined = {
+            field.name: np.concatenate(
+                [getattr(self, field.name), getattr(other, field.name)]
+            )
+            for field in fields(self)
+        }
+        joined["first_node"][len(self) :] += len(self.feature)
+        return TreeEnsemble(**joined)
+
+    def part(self, first: int, last: int) -> TreeEnsemble:
+        """Return the trees ``first..last - 1``."""
+        bounds = np.append(self.first_node, len(self.feature))
+        nodes = slice(bounds[first], bounds[last])
+        cut = {
+            field.name: getattr(self, field.name)[nodes]
+            for field in fields(self)
+            if field.name != "first_node"
+        }
+        return TreeEnsemble(self.first_node[first:last] - nodes.start, **cut)
+
+    def predict(
+        self, X: Table, team: ThreadTeam, base: NDArray[np.float64] | None = None
+    ) -> NDArray[np.float64]:
+        """Sum the trees for each row of X, starting from `base`, or from 0."""
+        scores = np.zeros(X.shape[0]) if base is None else base.copy()
+        self.add_to(scores, X, team)
+        return scores
+
+    def staged_predict(
+        self, X: Table, base: NDArray[np.float64] | None = None
+    ) -> Iterator[NDArray[np.float64]]:
+        """Yield the sum of the first 1, 2, ... trees for each row of X."""
+        scores = np.zeros(X.shape[0]) if base is None else base.copy()
+        for tree in range(len(self)):
+            self.part(tree, tree + 1).add_to(scores, X, ThreadTeam(1))
+            yield scores.copy()
+
+    def add_to(self, scores: NDArray[np.float64], X: Table, team: ThreadTeam) -> None:
+        """Add the trees, one after another, to the score of each row of X.
+
+        A row with an infinite value has no score: it becomes NaN.
+        """
+        if len(self) == 0:
+            return
+        n_rows, scorer = X.shape[0], self._scorer
+        n_blocks = n_rows // (4 * team.n_threads * ROW_BLOCK)
+        portion = ROW_BLOCK * (1 if issparse(X) else min(max(1, n_blocks), PORTION))
+        starts = iter(range(0, n_rows, portion))
+
+        def work(thread: int) -> None:
+            for start in starts:
+                own = slice(start, start + portion)
+                scorer.add_to(scores[own], dense_rows(X, own))
+
+        if n_rows > portion:
+            team.run(work)
+        else:
+            work(0)
+
+    @cached_property
+    def _scorer(self) -> Scorer:
+        return Scorer(
+            Trees(
+                np.append(self.first_node, len(self.feature)),
+                self.feature,
+                self.threshold,
+                self.missing_left,
+                self.left,
+                self.right,
+                self.value,
+            )
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the arrays: what was prepared from them is left behind."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def gain_by_feature(self, n_features: int) -> NDArray[np.float64]:
+        """Sum the gains of the splits on each column: (n_features,) float64."""
+        splits = self.feature >= 0
+        sums = np.zeros(n_features)
+        np.add.at(sums, self.feature[splits], self.gain[splits])
+        return sums
+
+
+def _joined(trees: list[GrownTree], field: str) -> NDArray[Any]:
+    return np.concatenate([getattr(tree, field) for tree in trees])

@@ -1,0 +1,188 @@
+r"""Expected reciprocal rank (section 3 of the report; Chapelle et al., 2009).
+
+A user reads down the list and stops at the first document that satisfies; the one with
+grade g does so with chance R = (2^g - 1) / 2^(largest grade).  With T = 1 - R and
+pi_p = T_0 ... T_p,
+
+    ERR@k = sum over positions p < k of  pi_{p-1} R_p d_p,     d_p = 1 / (p + 1).
+
+Swap delta.  The four steps of the report's algorithm collapse.  Write B_p for the ERR
+of the user who has reached position p: B_p = R_p d_p + T_p B_{p+1}, 0 behind the list.
+The contributions between p and q are then pi_p B_{p+1} - pi_{q-1} B_q, and the sum of
+the steps for p < q is
+
+    Delta = (R_p - R_q) / T_p * (upper_p - lower_q),    upper_p = pi_p (d_p - B_{p+1}),
+                                                        lower_q = pi_{q-1} (d_q - B_q).
+
+(With the report's A, the ERR down to a position, upper_p is pi_p d_p + A_p and lower_q
+is A_{q-1} + pi_{q-1} d_q, less the same constant A_{n-1}; but those lose all digits
+behind a document that satisfies almost surely.)  upper_p - lower_q is never negative:
+that is what the report proves, and so swapping a better document with a worse one below
+it always costs.
+
+Equal scores in random order: the product of i of the T of a run, drawn without
+replacement, has the mean E_i = e_i(T) / (n choose i), e_i the elementary symmetric
+polynomials; the i-th position of the run contributes (E_{i-1} - E_i) d.  A run of n
+takes n * min(n, k) steps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from numbers import Real
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_ltr._compile import kernel, subkernel
+from sklearn_ltr._queries import Labels, describe_query
+from sklearn_ltr.metrics._closed_form import ClosedFormMetric
+from sklearn_ltr.metrics._gains import reciprocal_ranks
+from sklearn_ltr.metrics._ranked_list import run_end
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+# 1 - (2^g - 1) / 2^g is zero in float64 above this grade
+LARGEST_GRADE = 53.0
+
+
+@kernel
+def err_values(
+    scores: FloatArray,
+    order: IntArray,
+    offsets: IntArray,
+    satisfies: FloatArray,
+    discount: FloatArray,
+    scale: FloatArray,
+    k: int,
+    average: bool,
+    values: FloatArray,
+) -> None:
+    """Fill in the expected reciprocal rank of each list."""
+    longest = len(discount)
+    means = np.empty(min(k, longest) + 1)
+    for query in range(len(values)):
+        ranked = order[offsets[query] : offsets[query + 1]]
+        stop = min(k, len(ranked))
+        total, reached, position = 0.0, 1.0, 0
+        while position < stop:
+            end = run_end(scores, ranked, position, average)
+            depth = min(end, stop) - position
+            _mean_products(satisfies, ranked[position:end], means[: depth + 1])
+            for i in range(depth):
+                total += reached * (means[i] - means[i + 1]) * discount[position + i]
+            # a run that reaches over the cutoff is the last one that counts
+            reached *= means[depth]
+            position = end
+        values[query] = total * scale[query]
+
+
+@subkernel
+def _mean_products(satisfies: FloatArray, run: IntArray, means: FloatArray) -> None:
+    """means[i] = mean over draws of i of the run's documents of the product of T.
+
+    One document after the other: a draw of i from the first m holds the m-th with
+    chance i / m.
+    """
+    means[:] = 0.0
+    means[0] = 1.0
+    for m in range(1, len(run) + 1):
+        t = 1.0 - satisfies[run[m - 1]]
+        for i in range(min(m, len(means) - 1), 0, -1):
+            means[i] += (t * means[i - 1] - means[i]) * i / m
+
+
+@kernel
+def err_swap_terms(
+    order: IntArray,
+    offsets: IntArray,
+    satisfies: FloatArray,
+    discount: FloatArray,
+    first: int,
+    last: int,
+    weight: FloatArray,
+    upper: FloatArray,
+    lower: FloatArray,
+) -> None:
+    """Fill the terms derived at the head of this file."""
+    for query in range(first, last):
+        lo = offsets[query]
+        n = offsets[query + 1] - lo
+        from_here = 0.0  # B_{p+1}, then B_p
+        for p in range(n - 1, -1, -1):
+            r = satisfies[order[lo + p]]
+            upper[lo + p] = discount[p] - from_here
+            from_here = r * discount[p] + (1.0 - r) * from_here
+            lower[lo + p] = discount[p] - from_here
+        reached = 1.0  # pi_{p-1}, then pi_p
+        for p in range(n):
+            t = 1.0 - satisfies[order[lo + p]]
+            lower[lo + p] *= reached
+            reached *= t
+            upper[lo + p] *= reached
+            weight[lo + p] = 1.0 / t
+
+
+@dataclass(frozen=True, repr=False)
+class ERR(ClosedFormMetric):
+    """Expected reciprocal rank.
+
+    Parameters
+    ----------
+    k, ties, no_relevant
+        As in :class:`Metric`.
+    max_grade : float between 0 and 53 or None, default=None
+        The largest grade of the scale (4 for grades 0 to 4).  None: the largest in the
+        data at hand; give it when values of different data are compared.
+    """
+
+    max_grade: float | None = field(default=None, kw_only=True)
+
+    short_name: ClassVar[str] = "err"
+    from_above: ClassVar[tuple[float, float]] = (0.0, -1.0)
+    values_kernel = staticmethod(err_values)
+    terms_kernel = staticmethod(err_swap_terms)
+
+    def __post_init__(self) -> None:
+        """Validate the parameters."""
+        super().__post_init__()
+        grade = self.max_grade
+        if grade is None:
+            return
+        if not (isinstance(grade, Real) and 0 <= grade <= LARGEST_GRADE):
+            raise ValueError(
+                f"max_grade must lie between 0 and {LARGEST_GRADE:g}, got {grade!r}"
+            )
+
+    def satisfaction(self, grades: FloatArray) -> FloatArray:
+        """R = (2^grade - 1) / 2^max_grade, without overflow."""
+        most = float(grades.max()) if self.max_grade is None else self.max_grade
+        satisfies: FloatArray = np.exp2(grades - most) - np.exp2(-most)
+        return satisfies
+
+    def value(self, ranked_grades: FloatArray) -> float:
+        """Chance to get down to each position and be satisfied there, over its rank."""
+        satisfies = self.satisfaction(np.asarray(ranked_grades, dtype=np.float64))
+        reaches = np.cumprod(np.append(1.0, 1.0 - satisfies[:-1]))
+        ranks = np.arange(1, len(satisfies) + 1)
+        return float((reaches * satisfies / ranks)[: self.k].sum())
+
+    def worths(
+        self, grades: FloatArray, offsets: IntArray, labels: Labels | None
+    ) -> FloatArray:
+        """Chance of each document to satisfy."""
+        most = LARGEST_GRADE if self.max_grade is None else self.max_grade
+        if grades.max() > most:
+            position = int(np.argmax(grades))
+            query = int(np.searchsorted(offsets, position, side="right")) - 1
+            raise ValueError(
+                f"ERR takes grades up to max_grade={most:g}, but query "
+                f"{describe_query(labels, query)} has grade {grades[position]}"
+            )
+        return self.satisfaction(grades)
+
+    def discounts(self, n: int, k: int) -> FloatArray:
+        """1 / rank, zero from position k on."""
+        return reciprocal_ranks(n, k)

@@ -1,0 +1,79 @@
+"""Precision and recall: two more discounted sums, of relevance 0 or 1.
+
+    Precision@k = relevant documents above the cutoff / k
+    Recall@k    = relevant documents above the cutoff / relevant documents
+
+Precision divides by k even when the list is shorter, as trec_eval does; without k, by
+the length of the list.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_ltr.metrics._closed_form import BinaryMetric, sum_in_query
+from sklearn_ltr.metrics._dcg import sum_values
+from sklearn_ltr.metrics._gains import cut_at
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True, repr=False)
+class Precision(BinaryMetric):
+    """Share of relevant documents among the first k.
+
+    Parameters
+    ----------
+    k, ties, no_relevant
+        As in :class:`Metric`.
+    relevant_from : float > 0 or None, default=None
+        The lowest relevant grade; None: every grade above zero.
+    """
+
+    short_name: ClassVar[str] = "precision"
+    values_kernel = staticmethod(sum_values)
+
+    def value(self, ranked_grades: FloatArray) -> float:
+        """Relevant documents at positions p < k, over k."""
+        relevant = self.relevance(ranked_grades)
+        return float(relevant[: self.k].sum() / (self.k or len(relevant)))
+
+    def discounts(self, n: int, k: int) -> FloatArray:
+        """One for the positions above k."""
+        return cut_at(k, np.ones(n))
+
+    def scales(
+        self, worth: FloatArray, discount: FloatArray, offsets: IntArray, k: int
+    ) -> FloatArray:
+        """1 / k, or 1 / length of the list."""
+        sizes = np.diff(offsets)
+        return 1.0 / (sizes if self.k is None else np.full(len(sizes), self.k))
+
+
+@dataclass(frozen=True, repr=False)
+class Recall(Precision):
+    """Share of the relevant documents that are among the first k.
+
+    Parameters
+    ----------
+    k, ties, no_relevant, relevant_from
+        As in :class:`Precision`.
+    """
+
+    short_name: ClassVar[str] = "recall"
+
+    def value(self, ranked_grades: FloatArray) -> float:
+        """Relevant documents at positions p < k, over all relevant documents."""
+        relevant = self.relevance(ranked_grades)
+        return float(relevant[: self.k].sum() / max(relevant.sum(), 1.0))
+
+    def scales(
+        self, worth: FloatArray, discount: FloatArray, offsets: IntArray, k: int
+    ) -> FloatArray:
+        """1 / number of relevant documents."""
+        return 1.0 / np.maximum(sum_in_query(worth, offsets), 1.0)
