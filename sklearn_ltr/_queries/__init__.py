@@ -9,10 +9,12 @@ order of the queries nor their interleaving can change a result.
 
 from sklearn_ltr._queries.checks import check_grades, check_sample_weight, check_scores
 from sklearn_ltr._queries.groups import Labels, QueryGroups, describe_query
+from sklearn_ltr._queries.training_data import TrainingData
 
 __all__ = [
     "Labels",
     "QueryGroups",
+    "TrainingData",
     "check_grades",
     "check_sample_weight",
     "check_scores",

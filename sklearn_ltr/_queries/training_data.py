@@ -1,0 +1,82 @@
+"""The one object that holds training data, from the reader of `fit` to the kernels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_ltr._queries.groups import Labels
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingData:
+    """Rows of X with their targets, weights and queries, in canonical order.
+
+    The same object holds what is trained on and what is evaluated.  Where rows belong
+    to no query (MART), each row is a query of its own.
+
+    Attributes
+    ----------
+    X : ndarray or CSR matrix of shape (n_rows_of_X, n_features), float32 or float64
+        The feature table as given; it is never sorted or copied.
+    rows : ndarray of shape (n_rows,), intp
+        Row of X that each entry of the other arrays refers to.
+    y : ndarray of shape (n_rows,), float64
+        Grades of documents; targets of MART.
+    offsets : ndarray of shape (n_queries + 1,), int64
+        Query q owns the entries ``offsets[q]`` to ``offsets[q + 1] - 1``, at least one.
+    weights : ndarray of shape (n_queries,), float64
+        Weight of each query.
+    labels : sequence of length n_queries, or None
+        Group value of each query, for error messages.
+    """
+
+    X: Any
+    rows: NDArray[np.intp]
+    y: FloatArray
+    offsets: IntArray
+    weights: FloatArray
+    labels: Labels | None
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.rows)
+
+    @property
+    def n_queries(self) -> int:
+        """Number of queries."""
+        return len(self.weights)
+
+    @property
+    def sizes(self) -> IntArray:
+        """Rows per query, (n_queries,) int64."""
+        return np.diff(self.offsets)
+
+    @property
+    def has_pairs(self) -> NDArray[np.bool_]:
+        """Whether a query has rows of different y, (n_queries,) bool."""
+        starts = self.offsets[:-1]
+        highest = np.maximum.reduceat(self.y, starts)
+        return highest > np.minimum.reduceat(self.y, starts)
+
+    def subset(self, selected: NDArray[np.bool_]) -> Self:
+        """Return the selected queries, given as a mask of shape (n_queries,)."""
+        kept = np.repeat(selected, self.sizes)
+        labels = self.labels
+        if labels is not None:
+            labels = [labels[query] for query in np.flatnonzero(selected)]
+        return type(self)(
+            self.X,
+            self.rows[kept],
+            self.y[kept],
+            np.concatenate(([0], np.cumsum(self.sizes[selected]))).astype(np.int64),
+            self.weights[selected],
+            labels,
+        )
