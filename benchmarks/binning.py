@@ -1,10 +1,11 @@
-"""Binning alone, side by side: from the raw array to the bytes that trees are grown on.
+"""Time and memory of binning alone, side by side: from the raw array to binned data.
 
     python benchmarks/binning.py --preset a
     python benchmarks/binning.py --preset a --threads 1
 
-As in ``fit.py`` each runs in a process of its own that has loaded its library and X,
-they take turns, and medians are printed.  (scikit-learn's binning is private.)
+As in ``fit.py`` each runs in a new process that has imported its library and loaded X,
+the libraries are run interleaved, and medians are printed. (The binning of scikit-learn
+is private.)
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def bin_catboost(X: np.ndarray, n_threads: int) -> object:
     import catboost
 
     pool = catboost.Pool(X, thread_count=n_threads)
-    pool.quantize(border_count=BINS - 1)  # by as many threads as there are cores
+    pool.quantize(border_count=BINS - 1)  # uses all cores
     return pool
 
 
@@ -61,18 +62,18 @@ BINNINGS = {
 
 
 def measure(name: str, folder: Path, settings: Settings) -> dict[str, float]:
-    """One binning; runs in a process of its own, held to as many cores as threads."""
+    """Measure one binning; runs in a new process, on as many cores as threads."""
     cores = sorted(os.sched_getaffinity(0))[: settings.n_threads]
     os.sched_setaffinity(0, cores)
     X, _, _ = fit.read(folder, "train")
-    BINNINGS[name](X[:1_000], settings.n_threads)  # loads and compiles
+    BINNINGS[name](X[:1_000], settings.n_threads)  # imports and compiles
     cost, _ = cost_of(lambda: BINNINGS[name](X, settings.n_threads))
     return cost
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    fit.add_arguments(parser, fit.INVENTED)
+    fit.add_arguments(parser, fit.SYNTHETIC)
     peers.add_arguments(parser, [*BINNINGS])
     arguments = parser.parse_args()
     print(peers.machine())

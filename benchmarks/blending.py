@@ -1,14 +1,14 @@
-"""Two rankers blended (section 7.1 of the report): how fast, and what it is worth.
+"""Time and quality of blends of two rankers, section 7.1 of the report.
 
     python benchmarks/blending.py
     python benchmarks/blending.py --data PATH
 
-Without data: seconds of one sweep over all blends of two rankers, against the number of
-documents.  With: LambdaMART, a linear LambdaRank, their blends, and LambdaMART's trees
-added to the linear LambdaRank (`init`), on the official five folds of a collection (see
-quality.py for PATH and the folds).  All parameters are fixed beforehand, so a ranker
-learns from the validation part too; the weights of a blend are chosen by
-cross-validation within these four parts.
+Without data: seconds of one sweep over all blends of two rankers for a growing number
+of documents. With data: NDCG@10 of LambdaMART, a linear LambdaRank, their blends, and
+LambdaMART with the linear LambdaRank as `init`, on the official five folds of a
+collection (see quality.py for PATH and the folds). All parameters are fixed, so
+training includes the validation part; the weights of a blend are chosen by
+cross-validation within the four training parts.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from sklearn_ltr.metrics import NDCG
 
 N_DOCUMENTS = 100  # of a query
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
-SWEPT = ("ndcg@10", "ndcg", "map", "err@10")
+SWEEP_METRICS = ("ndcg@10", "ndcg", "map", "err@10")
 METRIC = NDCG(10)
 
 TREES = LambdaMARTRanker(
@@ -59,7 +59,7 @@ RANKERS = {
 
 
 def seconds_of_sweep(n: int, metric: str, repetitions: int) -> tuple[float, int]:
-    """Median seconds, and the number of changes, for two rankers that are related."""
+    """Return median seconds and the number of changes, for two correlated rankers."""
     rng = np.random.default_rng(0)
     y = rng.integers(0, 5, n)
     groups = np.arange(n) // N_DOCUMENTS
@@ -71,22 +71,27 @@ def seconds_of_sweep(n: int, metric: str, repetitions: int) -> tuple[float, int]
     return float(np.median(seconds)), len(runs[-1][2].change_points)
 
 
-def print_seconds(repetitions: int) -> None:
+def print_seconds(repetitions: int, path: str | None) -> None:
     print(f"Seconds of a sweep, lists of {N_DOCUMENTS} documents (changes of the mean)")
     print(f"{'':10}" + "".join(f"{n:>22,}" for n in SIZES) + f"{'slope':>8}")
-    for metric in SWEPT:
-        seconds_of_sweep(SIZES[0], metric, 1)  # compiles
-        found = [seconds_of_sweep(n, metric, repetitions) for n in SIZES]
-        cells = "".join(f"{s:10.4f} ({c:>9,})" for s, c in found)
-        logs = np.log(SIZES), np.log([seconds for seconds, _ in found])
+    for metric in SWEEP_METRICS:
+        seconds_of_sweep(SIZES[0], metric, 1)  # warm up
+        results = [seconds_of_sweep(n, metric, repetitions) for n in SIZES]
+        cells = "".join(f"{s:10.4f} ({c:>9,})" for s, c in results)
+        logs = np.log(SIZES), np.log([seconds for seconds, _ in results])
         print(f"{metric:10}" + cells + f"{np.polyfit(*logs, 1)[0]:8.2f}", flush=True)
+        records = [
+            {"metric": metric, "documents": n, "seconds": s, "changes": c}
+            for n, (s, c) in zip(SIZES, results, strict=True)
+        ]
+        peers.append_json(path, records)
 
 
 def without(parts: list[Part], test: int) -> Part:
-    """All parts but one, as one."""
+    """Concatenate all parts except one."""
     others = [parts[(test + step) % 5] for step in (1, 2, 3, 4)]
-    shifts = np.cumsum([0] + [part.groups[-1] + 1 for part in others])
-    groups = [part.groups + n for part, n in zip(others, shifts[:-1], strict=True)]
+    offsets = np.cumsum([0] + [part.groups[-1] + 1 for part in others])
+    groups = [part.groups + n for part, n in zip(others, offsets[:-1], strict=True)]
     return Part(
         np.concatenate([part.X for part in others]),
         np.concatenate([part.y for part in others]),
@@ -95,7 +100,7 @@ def without(parts: list[Part], test: int) -> Part:
 
 
 def evaluate(name: str, parts: list[Part]) -> np.ndarray:
-    """NDCG@10 of every query, each by the ranker that has not seen its part."""
+    """Return NDCG@10 of every query by the ranker not trained on its part."""
     start, values, weights = time.perf_counter(), [], []
     for test, part in enumerate(parts):
         train = without(parts, test)
@@ -112,11 +117,16 @@ def evaluate(name: str, parts: list[Part]) -> np.ndarray:
     return np.concatenate(values)
 
 
-def print_quality(path: Path) -> None:
-    parts = load(path)
+def print_quality(data: Path, path: str | None) -> None:
+    parts = load(data)
     relevant = has_relevant(parts)
     values = {name: evaluate(name, parts)[relevant] for name in RANKERS}
-    print(f"\n{path.stem}: NDCG@10, {relevant.sum()} queries with a relevant document")
+    records = [
+        {"data": data.name, "ranker": name, "ndcg@10": of_queries.tolist()}
+        for name, of_queries in values.items()
+    ]
+    peers.append_json(path, records)
+    print(f"\n{data.stem}: NDCG@10, {relevant.sum()} queries with a relevant document")
     for name, of_queries in values.items():
         print(f"{name:26}{of_queries.mean():9.4f} ({sem(of_queries):.4f})")
     print("Differences, mean (paired standard error)")
@@ -129,13 +139,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--data", type=Path)
     parser.add_argument("--repetitions", type=int, default=3)
+    peers.add_json_argument(parser)
     arguments = parser.parse_args()
     sklearn.set_config(enable_metadata_routing=True)
     print(peers.machine())
     if arguments.data is None:
-        print_seconds(arguments.repetitions)
+        print_seconds(arguments.repetitions, arguments.json)
     else:
-        print_quality(arguments.data)
+        print_quality(arguments.data, arguments.json)
 
 
 if __name__ == "__main__":

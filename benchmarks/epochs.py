@@ -1,14 +1,16 @@
-"""An epoch of RankNet and of LambdaRank, beside PyTorch: ``fit.py --preset networks``.
+"""Time of an epoch of RankNet and LambdaRank, beside PyTorch.
 
-Both sides train the same network from the same first weights with the same loss, the
+    python benchmarks/fit.py --preset networks [--data PATH]
+
+Both sides train the same network from the same initial weights with the same loss, the
 same Adam and the same number of queries per update, for the same number of epochs, each
-in its own order of the queries.  Each library has a process of its own that holds the
-data; they take turns.
+in its own order of the queries. Each library runs in its own process, which holds the
+data; they are run interleaved.
 
-The time of ours is from one line that ``verbose=1`` prints to the next, so gathering
-rows and measuring the training queries are in it.  PyTorch's has the padding of its
-batches in it, but for "packed", whose batches are made before the clock starts.  The
-first epoch of a run is not timed.
+Our time is from one line printed by ``verbose=1`` to the next, so it includes gathering
+rows and evaluating the training queries. PyTorch's time includes the padding of its
+batches, except for "packed", whose batches are made before the clock starts. The first
+epoch of a run is not timed.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ from sklearn_ltr.metrics import NDCG
 HIDDEN = (64, 32)
 LEARNING_RATE = 1e-3
 RANKERS = ("ranknet", "lambdarank")
-GIVE_UP = 3  # times slower than with the best batch: larger ones are not tried
+SLOWDOWN_LIMIT = 3  # larger batches are skipped once a peer is this much slower
 
 
 class Part(NamedTuple):
@@ -47,7 +49,7 @@ class Part(NamedTuple):
 
 
 class Data(NamedTuple):
-    """What is learned from, and what NDCG@10 is measured on."""
+    """Training part, and the part on which NDCG@10 is evaluated."""
 
     train: Part
     test: Part
@@ -62,22 +64,22 @@ class Run:
 
 
 class Result(NamedTuple):
-    seconds: list[float]  # one for each epoch but the first
+    seconds: list[float]  # of each epoch except the first
     ndcg: float
 
 
-# By library and batch size; one for each seed.
+# By library and batch size, one result per seed.
 Results = dict[tuple[str, int], list[Result]]
 
 
-def first_network(data: Data, run: Run) -> MultilayerPerceptron:
-    """Ours, as hidden_layer_sizes=HIDDEN makes it; PyTorch's has the same weights."""
+def initial_network(data: Data, run: Run) -> MultilayerPerceptron:
+    """Return the network of hidden_layer_sizes=HIDDEN; PyTorch gets its weights."""
     rng = np.random.default_rng(run.seed)
     return MultilayerPerceptron(data.train.X.shape[1], HIDDEN, "relu", rng)
 
 
 class Stopwatch(io.StringIO):
-    """Notes when an epoch ends: that is when a ranker prints a line."""
+    """Record when an epoch ends, which is when a ranker prints a line."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -92,11 +94,11 @@ class Stopwatch(io.StringIO):
 def run_sklearn_ltr(data: Data, run: Run) -> Result:
     from sklearn_ltr import LambdaRankRanker, RankNetRanker
 
-    # the pairs of the top 10, as on the other side
+    # all pairs with a document in the top 10, as on PyTorch's side
     lambdarank = partial(LambdaRankRanker, truncation_level=None)
     kind = {"ranknet": RankNetRanker, "lambdarank": lambdarank}[run.ranker]
     ranker = kind(
-        network=first_network(data, run),
+        network=initial_network(data, run),
         alpha=0.0,
         batch_size=run.batch_size,
         learning_rate_init=LEARNING_RATE,
@@ -118,7 +120,7 @@ def run_pytorch(data: Data, run: Run, style: str) -> Result:
     torch.set_num_threads(THREADS)
     X, y, groups = only_with_pairs(data.train)
     offsets = np.concatenate(([0], np.cumsum(peers.query_sizes(groups))))
-    weights = first_network(data, run).coefs
+    weights = initial_network(data, run).coefs
     training = Training(Lists(X, y, offsets), weights, LEARNING_RATE, run.seed)
     seconds = [
         training.epoch(run.ranker, style, run.batch_size) for _ in range(run.epochs + 1)
@@ -147,7 +149,7 @@ LIBRARIES: dict[str, Callable[[Data, Run], Result]] = {
 
 
 def only_with_pairs(part: Part) -> Part:
-    """Leave out queries whose documents are all equally good, as ours does."""
+    """Remove queries whose documents all have the same grade, as ours does."""
     starts = np.flatnonzero(np.r_[True, part.groups[1:] != part.groups[:-1]])
     varied = np.maximum.reduceat(part.y, starts) > np.minimum.reduceat(part.y, starts)
     rows = np.repeat(varied, peers.query_sizes(part.groups))
@@ -160,7 +162,7 @@ def ndcg_of(predict: Callable[[np.ndarray], np.ndarray], data: Data) -> float:
 
 
 def standardized(train: Part, test: Part) -> Data:
-    """Columns of mean 0 and variance 1, by the training part."""
+    """Scale features to mean 0 and variance 1 on the training part."""
     mean, scale = train.X.mean(axis=0), train.X.std(axis=0)
     scale[scale == 0] = 1
     return Data(
@@ -172,14 +174,14 @@ def standardized(train: Part, test: Part) -> Data:
 
 
 def first_fold(path: Path) -> Data:
-    """Training and test part of fold 1 of a collection, as ``quality.py`` reads it."""
+    """Read training and test part of fold 1 of a collection, see ``quality.py``."""
     import quality
 
     parts = quality.load(path)
     return standardized(Part(*quality.training_part(parts, 4)), Part(*parts[4]))
 
 
-_data: Data  # of a worker process
+_data: Data  # set in each worker process
 
 
 def _keep(data: Data) -> None:
@@ -192,7 +194,7 @@ def _measure(library: str, run: Run) -> Result:
 
 
 def compare(data: Data, arguments: argparse.Namespace) -> None:
-    """Print a table for each ranker, and what follows from it."""
+    """Print a table for each ranker."""
     print(f"torch {metadata.version('torch')}, {THREADS} threads")
     rows, columns = data.train.X.shape
     print(f"{rows:,} x {columns}, {len(np.unique(data.train.groups)):,} queries")
@@ -208,20 +210,20 @@ def compare(data: Data, arguments: argparse.Namespace) -> None:
             results: Results = {}
             for batch_size in sorted(arguments.batch_sizes):
                 run = Run(ranker, batch_size, arguments.epochs)
-                willing = {
+                remaining = {
                     library: worker
                     for library, worker in workers.items()
-                    if not has_given_up(library, results)
+                    if not is_too_slow(library, results)
                 }
-                results |= take_turns(willing, run, arguments.repetitions)
+                results |= take_turns(remaining, run, arguments.repetitions)
             print_table(ranker, results)
             peers.append_json(arguments.json, records(ranker, results, arguments))
 
 
-def has_given_up(library: str, results: Results) -> bool:
-    """Whether larger batches have made a peer so slow that no more are tried."""
+def is_too_slow(library: str, results: Results) -> bool:
+    """Whether the last batch size made a peer so slow that larger ones are skipped."""
     tried = [seconds_of(r) for (name, _), r in results.items() if name == library]
-    return bool(tried) and library != OURS and tried[-1] > GIVE_UP * min(tried)
+    return bool(tried) and library != OURS and tried[-1] > SLOWDOWN_LIMIT * min(tried)
 
 
 def take_turns(
@@ -229,15 +231,15 @@ def take_turns(
 ) -> Results:
     results: Results = {(library, run.batch_size): [] for library in workers}
     for seed in range(repetitions):
-        own = replace(run, seed=seed)
+        of_seed = replace(run, seed=seed)
         for library, worker in workers.items():
-            result = worker.submit(_measure, library, own).result()
+            result = worker.submit(_measure, library, of_seed).result()
             results[library, run.batch_size].append(result)
     return results
 
 
-def seconds_of(several: list[Result]) -> float:
-    return float(np.median([s for result in several for s in result.seconds]))
+def seconds_of(runs: list[Result]) -> float:
+    return float(np.median([s for result in runs for s in result.seconds]))
 
 
 def print_table(ranker: str, results: Results) -> None:
@@ -254,12 +256,12 @@ def print_table(ranker: str, results: Results) -> None:
 
 
 def cell(library: str, batch_size: int, results: Results) -> str:
-    """Seconds, NDCG@10, and how much faster ours is."""
-    several = results.get((library, batch_size))
-    if several is None:
+    """Format seconds, NDCG@10, and how many times as fast ours is."""
+    runs = results.get((library, batch_size))
+    if runs is None:
         return f"{'-':>12}{'':16}"
-    seconds = seconds_of(several)
-    ndcg = np.mean([result.ndcg for result in several])
+    seconds = seconds_of(runs)
+    ndcg = np.mean([result.ndcg for result in runs])
     ratio = ""
     if library != OURS and (OURS, batch_size) in results:
         ratio = f"{seconds / seconds_of(results[OURS, batch_size]):.1f} x"
@@ -267,7 +269,7 @@ def cell(library: str, batch_size: int, results: Results) -> str:
 
 
 def print_headline(library: str, results: Results) -> None:
-    """Its best batch size against ours: at the same size, and at our best."""
+    """Compare its best batch size with ours at the same size, and with our best."""
 
     def fastest(name: str) -> int:
         sizes = [size for other, size in results if other == name]
@@ -297,17 +299,15 @@ def records(
             **asdict(Run(ranker, batch_size, arguments.epochs, seed)),
             **result._asdict(),
         }
-        for (library, batch_size), several in results.items()
-        for seed, result in enumerate(several)
+        for (library, batch_size), runs in results.items()
+        for seed, result in enumerate(runs)
     ]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("--preset networks")
-    group.add_argument(
-        "--data", type=Path, help="real queries, as quality.py reads them"
-    )
-    group.add_argument("--epochs", type=int, default=3, help="that are timed")
+    group.add_argument("--data", type=Path, help="real queries, see quality.py")
+    group.add_argument("--epochs", type=int, default=3, help="number of timed epochs")
     group.add_argument(
         "--batch-sizes", type=int, nargs="+", default=[1, 4, 16, 64, 256]
     )

@@ -5,15 +5,14 @@
     python benchmarks/fit.py --preset fold --data PATH
     python benchmarks/fit.py --preset networks [--data PATH]
 
-Every fit runs in a process of its own, which has loaded its library, its kernels and X
-before the clock starts: what is timed is a fit from the raw array, binning included.
-The libraries take turns; the medians of the repetitions are printed.
+Every fit runs in a new process, which has imported the library, compiled kernels and
+loaded X before the clock starts. What is timed is a fit from the raw array, binning
+included. The libraries are run interleaved; medians of the repetitions are printed.
 """
 
 from __future__ import annotations
 
 import argparse
-import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
@@ -40,7 +39,7 @@ MSLR_LIKE = {
     "zeros": 0.4,
 }
 YAHOO_LIKE = MSLR_LIKE | {"n_features": 700, "n_informative": 100, "zeros": 1.0}
-ZEROS = 0.9  # of the values of data like Yahoo's
+ZEROS = 0.9  # share of zeros in data like Yahoo's
 # Training queries, held-out queries, settings.
 PRESETS = {
     "small": (50, 20, Settings(n_estimators=10)),
@@ -50,34 +49,34 @@ PRESETS = {
     "wide": (1232, 300, Settings(n_estimators=100, max_leaf_nodes=31)),
     "fold": (0, 0, Settings(n_estimators=200, max_leaf_nodes=15)),
 }
-INVENTED = [preset for preset in PRESETS if preset != "fold"]  # need no file
+SYNTHETIC = [preset for preset in PRESETS if preset != "fold"]
 
 
 def write_data(folder: Path, arguments: argparse.Namespace) -> None:
-    """The data of a preset: what to train on, and whole other queries held out."""
+    """Write the training queries and the held-out queries of a preset."""
     if arguments.preset == "fold":
         parts = quality.load(arguments.data)
         train, test = quality.training_part(parts, 4), parts[4]
     else:
-        train, test = invented(arguments.preset, arguments.dtype)
+        train, test = synthetic(arguments.preset, arguments.dtype)
     for part, values in ("train", train), ("test", test):
         for name, column in zip("Xyg", values, strict=True):
             np.save(folder / f"{part}_{name}.npy", np.ascontiguousarray(column))
 
 
-def invented(preset: str, dtype: str):
-    """Exactly n_train x 121.74 rows to train on, and n_test queries."""
+def synthetic(preset: str, dtype: str):
+    """Make exactly n_train x 121.74 training rows, and n_test held-out queries."""
     n_train, n_test, _ = PRESETS[preset]
     kind = YAHOO_LIKE if preset == "wide" else MSLR_LIKE
     made = make_ranking(n_train + n_test, random_state=0, dtype=dtype, **kind)
     if preset == "wide":
         rng = np.random.default_rng(0)
-        too_few = 1 - (1 - ZEROS) / np.mean(made.data != 0)
-        made.data[rng.random(made.data.shape, np.float32) < too_few] = 0
-    cut = round(n_train * kind["n_documents"])
-    held_out = made.groups > made.groups[cut - 1]
+        missing = 1 - (1 - ZEROS) / np.mean(made.data != 0)  # share to set to zero
+        made.data[rng.random(made.data.shape, np.float32) < missing] = 0
+    n_rows = round(n_train * kind["n_documents"])
+    held_out = made.groups > made.groups[n_rows - 1]
     columns = made.data, made.target, made.groups
-    return [[column[rows] for column in columns] for rows in (slice(cut), held_out)]
+    return [[column[rows] for column in columns] for rows in (slice(n_rows), held_out)]
 
 
 def read(folder: Path, part: str) -> list[np.ndarray]:
@@ -85,12 +84,11 @@ def read(folder: Path, part: str) -> list[np.ndarray]:
 
 
 def measure(name: str, folder: Path, settings: Settings) -> dict[str, float]:
-    """One fit; runs in a process of its own."""
+    """Measure one fit; runs in a new process."""
     fit = FITS[name]
     X, y, groups = read(folder, "train")
     few = groups < 50
-    warm_up = replace(settings, n_estimators=2)
-    fit(X[few], y[few], groups[few], warm_up)
+    fit(X[few], y[few], groups[few], replace(settings, n_estimators=2))  # warm up
 
     cost, scores_after = cost_of(lambda: fit(X, y, groups, settings))
     X_test, y_test, groups_test = read(folder, "test")
@@ -100,16 +98,16 @@ def measure(name: str, folder: Path, settings: Settings) -> dict[str, float]:
 
 
 def print_table(runs: dict[str, list[dict[str, float]]]) -> None:
-    """Medians of what was measured, and of the seconds also the range and the ratio."""
+    """Print medians, and for the seconds also the range and the ratio."""
     seconds = {name: np.median([r["seconds"] for r in runs[name]]) for name in runs}
     fastest_peer = min((s for name, s in seconds.items() if name != OURS), default=None)
     header = f"{'':22}{'seconds':>9}{'(min - max)':>17}{'peak MB':>9}{'NDCG@10':>9}"
     print(header + f"{'against the fastest peer':>26}")
-    for name, several in runs.items():
-        all_seconds = [r["seconds"] for r in several]
+    for name, repetitions in runs.items():
+        all_seconds = [r["seconds"] for r in repetitions]
         spread = f"({min(all_seconds):.2f} - {max(all_seconds):.2f})"
-        peak = np.median([r["peak_mb"] for r in several])
-        ndcg = np.median([r.get("ndcg@10", np.nan) for r in several])
+        peak = np.median([r["peak_mb"] for r in repetitions])
+        ndcg = np.median([r.get("ndcg@10", np.nan) for r in repetitions])
         quality = "-" if np.isnan(ndcg) else f"{ndcg:.4f}"
         row = f"{name:22}{seconds[name]:9.2f}{spread:>17}{peak:9.0f}{quality:>9}"
         if fastest_peer:
@@ -118,17 +116,17 @@ def print_table(runs: dict[str, list[dict[str, float]]]) -> None:
 
 
 def compare_networks(arguments: argparse.Namespace) -> None:
-    """Epochs of RankNet and LambdaRank, on data given or made."""
+    """Time epochs of RankNet and LambdaRank, on real or synthetic data."""
     if arguments.data is not None:
         data = epochs.first_fold(arguments.data)
     else:
-        train, test = invented("a", "float32")
+        train, test = synthetic("a", "float32")
         data = epochs.standardized(epochs.Part(*train), epochs.Part(*test))
     epochs.compare(data, arguments)
 
 
 def compare(measure: Callable[..., dict], arguments: argparse.Namespace) -> None:
-    """Measure the libraries in turn, each in a process of its own, on a preset."""
+    """Run the libraries interleaved on a preset, each run in a new process."""
     settings = replace(PRESETS[arguments.preset][2], n_threads=arguments.threads)
     runs: dict[str, list[dict[str, float]]] = {name: [] for name in arguments.libraries}
     with tempfile.TemporaryDirectory() as folder:
@@ -144,15 +142,15 @@ def compare(measure: Callable[..., dict], arguments: argparse.Namespace) -> None
     print_table(runs)
     about = {"preset": arguments.preset, "dtype": arguments.dtype, **asdict(settings)}
     records = [
-        {"benchmark": Path(sys.argv[0]).stem, "library": name, **about, **result}
-        for name, several in runs.items()
-        for result in several
+        {"library": name, **about, **result}
+        for name, repetitions in runs.items()
+        for result in repetitions
     ]
     peers.append_json(arguments.json, records)
 
 
 def add_arguments(parser: argparse.ArgumentParser, presets: Sequence[str]) -> None:
-    """What data to measure on, and how often."""
+    """Add the options for data and repetitions."""
     parser.add_argument("--preset", choices=presets, default="small")
     parser.add_argument("--repetitions", type=int, default=3)
     parser.add_argument("--threads", type=int, default=THREADS)

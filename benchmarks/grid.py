@@ -1,16 +1,16 @@
-"""A grid search over 27 settings and 5 folds, on two cores.
+"""Time of a grid search over 27 settings and 5 folds, on two cores.
 
     python benchmarks/grid.py --data PATH
 
-PATH is an .npz file with ``X``, ``y`` and ``qid``, the rows of a query together.  Ours
-is one GridSearchCV.  LightGBM's native interface gets the same 135 fits written by
-hand: sizes instead of groups, joblib, one thread per fit, two at a time; once with a
-Dataset for every fit, and once with one for up to 14 settings on a fold.  The NDCG@10
-of held-out queries is always ours.  Both have started their processes and loaded their
-kernels before the clock starts.  Nothing is fitted again to all rows at the end.
+PATH is an .npz file with ``X``, ``y`` and ``qid``, rows of a query consecutive. Ours
+is one GridSearchCV. For LightGBM's native interface the same 135 fits are written by
+hand: group sizes, joblib, one thread per fit, two fits at a time; once with a Dataset
+for every fit, and once with a Dataset shared by up to 14 settings on a fold. NDCG@10 of
+held-out queries is computed by our metric for both. Processes are started and kernels
+loaded before the clock starts. There is no final fit on all rows.
 
-CPU seconds are those of the processes that fit: on a machine that does other work as
-well, they are steadier than seconds.
+CPU seconds are those of the worker processes. They vary less than seconds when the
+machine does other work.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from sklearn_ltr.scorers import make_ranking_scorer
 TREES = 100
 FOLDS = GroupKFold(5)
 PROCESSES = peers.THREADS
-SETTINGS = {  # by our names and LightGBM's
+SETTINGS = {  # our name and LightGBM's
     ("learning_rate", "learning_rate"): (0.05, 0.1, 0.2),
     ("max_leaf_nodes", "num_leaves"): (7, 15, 31),
     ("sigma", "sigmoid"): (0.5, 1.0, 2.0),
@@ -50,8 +50,8 @@ class Data(NamedTuple):
     groups: np.ndarray
 
 
-class Found(NamedTuple):
-    """The mean NDCG@10 over folds of the best setting, and the setting."""
+class Best(NamedTuple):
+    """Mean NDCG@10 over folds of the best setting, and the setting."""
 
     ndcg: float
     setting: dict[str, float]
@@ -60,7 +60,7 @@ class Found(NamedTuple):
 class Run(NamedTuple):
     seconds: float
     cpu_seconds: float
-    found: Found
+    best: Best
 
 
 def load(path: Path) -> Data:
@@ -68,7 +68,7 @@ def load(path: Path) -> Data:
         return Data(data["X"], data["y"].astype(np.int64), data["qid"])
 
 
-def ours(data: Data, grid: dict) -> Found:
+def ours(data: Data, grid: dict) -> Best:
     ranker = LambdaMARTRanker(n_estimators=TREES, random_state=0, n_jobs=1)
     search = GridSearchCV(
         ranker,
@@ -81,11 +81,11 @@ def ours(data: Data, grid: dict) -> Found:
     with sklearn.config_context(enable_metadata_routing=True):
         search.fit(data.X, data.y, groups=data.groups)
     best = search.cv_results_["mean_test_score"][search.best_index_]
-    return Found(float(best), search.best_params_)
+    return Best(float(best), search.best_params_)
 
 
 def lightgbm_ndcg(data: Data, train, test, settings: list[dict]) -> list[float]:
-    """NDCG@10 of each setting on one fold, all learned from one Dataset."""
+    """Return NDCG@10 of each setting on one fold, trained from one Dataset."""
     import lightgbm
 
     fixed = {
@@ -106,8 +106,8 @@ def lightgbm_ndcg(data: Data, train, test, settings: list[dict]) -> list[float]:
     return values
 
 
-def lightgbm(data: Data, grid: dict, per_dataset: int) -> Found:
-    """The same by hand: `per_dataset` settings share a Dataset."""
+def lightgbm(data: Data, grid: dict, per_dataset: int) -> Best:
+    """Run the grid search by hand; `per_dataset` settings share a Dataset."""
     names = [theirs for _, theirs in grid]
     settings = [dict(zip(names, v, strict=True)) for v in product(*grid.values())]
     parts = [
@@ -125,10 +125,10 @@ def lightgbm(data: Data, grid: dict, per_dataset: int) -> Found:
         [np.mean([values[job] for job in jobs], axis=0) for jobs in of_parts]
     )
     best = int(np.argmax(means))
-    return Found(float(means[best]), settings[best])
+    return Best(float(means[best]), settings[best])
 
 
-LIBRARIES: dict[str, Callable[[Data, dict], Found]] = {
+LIBRARIES: dict[str, Callable[[Data, dict], Best]] = {
     peers.OURS: ours,
     "LightGBM": lambda data, grid: lightgbm(data, grid, 1),
     "LightGBM, Datasets shared": lambda data, grid: lightgbm(data, grid, 14),
@@ -136,34 +136,34 @@ LIBRARIES: dict[str, Callable[[Data, dict], Found]] = {
 
 
 def cpu_seconds_of_children() -> float:
-    """What the processes that this one has started have used so far."""
+    """Return the CPU time used so far by the child processes of this one."""
     ticks = 0
     for path in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):  # one that has just ended
+        with suppress(OSError):  # the process has just ended
             fields = path.read_text().rpartition(")")[2].split()
             if int(fields[1]) == os.getpid():
                 ticks += int(fields[11]) + int(fields[12])
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
-def runs(data: Data, repetitions: int) -> Iterator[tuple[str, Run]]:
-    """The libraries in turn, after a small grid that nothing is kept of."""
+def measure(data: Data, repetitions: int) -> Iterator[tuple[str, Run]]:
+    """Run the libraries interleaved, after a small grid as warm-up."""
     smallest = {names: values[:1] for names, values in SETTINGS.items()}
     for search in LIBRARIES.values():
         search(data, smallest)
     for _ in range(repetitions):
         for name, search in LIBRARIES.items():
             cpu, start = cpu_seconds_of_children(), time.perf_counter()
-            found = search(data, SETTINGS)
+            best = search(data, SETTINGS)
             seconds = time.perf_counter() - start
-            yield name, Run(seconds, cpu_seconds_of_children() - cpu, found)
+            yield name, Run(seconds, cpu_seconds_of_children() - cpu, best)
 
 
-def print_table(several: dict[str, list[Run]]) -> None:
-    """Medians, and how often ours goes into them."""
+def print_table(runs: dict[str, list[Run]]) -> None:
+    """Print medians and their ratios to ours."""
     medians = {
         name: np.median([run[:2] for run in of_name], axis=0)
-        for name, of_name in several.items()
+        for name, of_name in runs.items()
     }
     print(f"{'':26}{'seconds':>17}{'CPU seconds':>17}   best NDCG@10")
     for name, median in medians.items():
@@ -172,7 +172,7 @@ def print_table(several: dict[str, list[Run]]) -> None:
             f"{value:9.2f}{f'{ratio:.2f} x':>8}"
             for value, ratio in zip(median, ratios, strict=True)
         )
-        ndcg, setting = several[name][-1].found
+        ndcg, setting = runs[name][-1].best
         print(f"{name:26}{row}   {ndcg:.5f} {setting}")
 
 
@@ -190,13 +190,12 @@ def main() -> None:
         f"{data.X.shape[0]:,} x {data.X.shape[1]}, {len(np.unique(data.groups))} "
         f"queries, {n_settings} settings, 5 folds, {TREES} trees, {PROCESSES} processes"
     )
-    several: dict[str, list[Run]] = {name: [] for name in LIBRARIES}
-    for name, run in runs(data, arguments.repetitions):
-        several[name].append(run)
-        record = {"benchmark": "grid", "library": name, **run._asdict()}
-        record["found"] = run.found._asdict()
+    runs: dict[str, list[Run]] = {name: [] for name in LIBRARIES}
+    for name, run in measure(data, arguments.repetitions):
+        runs[name].append(run)
+        record = {"library": name, **run._asdict(), "best": run.best._asdict()}
         peers.append_json(arguments.json, [record])
-    print_table(several)
+    print_table(runs)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""How the time of a fit grows: with rows, columns, trees, leaves, list length and k.
+"""Growth of the time of a fit with rows, features, trees, leaves, list length and k.
 
     python benchmarks/growth.py
 
-One thing at a time is changed; the slope of log time over log size is printed: 1 where
-time is proportional, less where something else takes its share, 2 where every pair of a
-list counts.  The sizes take turns; of each the quickest fit is shown, binning included.
+One size at a time is changed. Printed is the slope of log time over log size: 1 means
+proportional, less means that other work dominates, 2 that every pair of a list counts.
+The sizes are run interleaved; the fastest fit of each is shown, binning included.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ import peers
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr.datasets import make_ranking
 
-ROWS, COLUMNS, LENGTH = 120_000, 136, 120
-LONG = 1_920  # documents of a query, where k grows
+ROWS, FEATURES, LENGTH = 120_000, 136, 120
+LONG = 1_920  # documents of a query when k is varied
 
 
 def sizes_of(n_rows: int) -> dict[str, tuple[int, ...]]:
     return {
         "rows": (n_rows // 8, n_rows // 4, n_rows // 2, n_rows),
-        "columns": (17, 34, 68, 136),
+        "features": (17, 34, 68, 136),
         "trees": (10, 20, 40, 80),
         "leaves": (8, 16, 32, 64, 128),
         "documents of a query": (30, 120, 480, 1_920),
@@ -38,9 +38,9 @@ def sizes_of(n_rows: int) -> dict[str, tuple[int, ...]]:
 
 
 def fit_of(what: str, size: int, X: np.ndarray, y: np.ndarray) -> Callable[[], object]:
-    """The fit in which one thing has another size than usual."""
+    """Return a fit in which one size differs from its default."""
     n_rows = size if what == "rows" else len(X)
-    n_columns = size if what == "columns" else COLUMNS
+    n_features = size if what == "features" else FEATURES
     length = size if what.startswith("documents") else LENGTH
     metric = "ndcg@10"
     if what.endswith("all pairs"):
@@ -55,7 +55,7 @@ def fit_of(what: str, size: int, X: np.ndarray, y: np.ndarray) -> Callable[[], o
         random_state=0,
         n_jobs=peers.THREADS,
     )
-    table = np.ascontiguousarray(X[:n_rows, :n_columns])
+    table = np.ascontiguousarray(X[:n_rows, :n_features])
     groups = np.arange(n_rows) // length
     return partial(ranker.fit, table, y[:n_rows], groups=groups)
 
@@ -70,17 +70,16 @@ def main() -> None:
     n_queries = round(n_rows / MSLR_LIKE["n_documents"]) + 1
     made = make_ranking(n_queries, random_state=0, dtype="float32", **MSLR_LIKE)
     X, y = made.data[:n_rows], made.target[:n_rows]
-    fit_of("trees", 2, X, y)()  # compiles
+    fit_of("trees", 2, X, y)()  # warm up
     print(peers.machine())
-    print(f"{n_rows:,} x {COLUMNS}, 20 trees of 31 leaves, lists of {LENGTH}, ndcg@10")
+    print(f"{n_rows:,} x {FEATURES}, 20 trees of 31 leaves, lists of {LENGTH}, ndcg@10")
     for what, sizes in sizes_of(n_rows).items():
         calls = {size: fit_of(what, size, X, y) for size in sizes}
         seconds = take_turns(calls, arguments.repetitions)
         cells = "   ".join(f"{n:,}: {min(seconds[n]):.2f}" for n in sizes)
         print(f"{what:33} slope {slope(seconds):.2f}   seconds {cells}", flush=True)
         records = [
-            {"benchmark": "growth", "what": what, "size": n, "seconds": several}
-            for n, several in seconds.items()
+            {"what": what, "size": n, "seconds": runs} for n, runs in seconds.items()
         ]
         peers.append_json(arguments.json, records)
 

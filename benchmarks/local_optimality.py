@@ -1,16 +1,17 @@
-"""Does LambdaRank end at a maximum of the metric it learns?  Section 4.2 of the report.
+"""Test whether LambdaRank ends at a local maximum of its metric, section 4.2.
 
     python benchmarks/local_optimality.py --data PATH
     python benchmarks/local_optimality.py --data PATH --metrics map --seeds 5
 
-PATH is a file as for quality.py.  On the training part of each of the five folds, a
-linear LambdaRank and a linear RankNet are trained from several first weights, and of
-each the epoch with the best mean metric on these same queries is kept.  Then the
-report's one-sided Monte Carlo test: 459 random directions, steps of several lengths
-relative to that of the weights.  A ranker passes if the metric rises along none.
+PATH is a file as for quality.py. On the training part of each of the five folds, a
+linear LambdaRank and a linear RankNet are trained from several initial weights; the
+epoch with the best mean metric on these same queries is kept. Then follows the report's
+one-sided Monte Carlo test: 459 random directions, with steps of several lengths
+relative to the length of the weight vector. A ranker passes if the metric increases
+along none.
 
-Columns that are constant are left out: their weights change no score, but would count
-in the length of the weights and of the directions.
+Constant features are removed: their weights change no score, but would count in the
+length of the weights and of the directions.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ LINEAR = {
     "batch_size": 20,
     "learning_rate_init": 0.002,
     "max_iter": EPOCHS,
-    "n_iter_no_change": EPOCHS,  # runs to the end, and keeps the best epoch
+    "n_iter_no_change": EPOCHS,  # no early stop; the best epoch is kept
     "tol": 0.0,
     "n_jobs": 1,
 }
@@ -52,15 +53,15 @@ def ranker_of(name: str, metric: str, seed: int):
 def results_of(
     name: str, metric: str, parts: list[Part], seeds: range
 ) -> list[list[LocalOptimality]]:
-    """One list for each fold and seed: what every step size says."""
+    """Return one list per fold and seed, with the result of each step size."""
     results = []
     for test in range(len(parts)):
         part = training_part(parts, test)
         X = make_pipeline(VarianceThreshold(), StandardScaler()).fit_transform(part.X)
-        seen = {"X_val": X, "y_val": part.y, "groups_val": part.groups}
+        validation = {"X_val": X, "y_val": part.y, "groups_val": part.groups}
         for seed in seeds:
             ranker = ranker_of(name, metric, seed)
-            ranker.fit(X, part.y, groups=part.groups, **seen)
+            ranker.fit(X, part.y, groups=part.groups, **validation)
             results.append(
                 [
                     local_optimality(
@@ -99,6 +100,7 @@ def main() -> None:
     parser.add_argument("--data", required=True, type=Path)
     parser.add_argument("--metrics", nargs="+", default=["ndcg@10"])
     parser.add_argument("--seeds", type=int, default=3)
+    peers.add_json_argument(parser)
     arguments = parser.parse_args()
     print(peers.machine())
     parts = load(arguments.data)
@@ -108,7 +110,20 @@ def main() -> None:
         print(f"{'passed':>13}{'highest M':>15} - M(w*), mean")
         for name in ("LambdaRank", "RankNet"):
             seeds = range(arguments.seeds)
-            print_table(name, results_of(name, metric, parts, seeds))
+            results = results_of(name, metric, parts, seeds)
+            print_table(name, results)
+            records = [
+                {
+                    "data": arguments.data.name,
+                    "ranker": name,
+                    "metric": metric,
+                    "value": of_fit[0].value,
+                    "step_sizes": STEP_SIZES,
+                    "fraction_ascending": [r.fraction_ascending for r in of_fit],
+                }
+                for of_fit in results
+            ]
+            peers.append_json(arguments.json, records)
 
 
 if __name__ == "__main__":

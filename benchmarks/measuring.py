@@ -1,4 +1,4 @@
-"""How the scripts measure seconds and memory (as Linux reports it): once, for all."""
+"""Measurement of seconds and of memory (Linux only) for all scripts."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ Name = TypeVar("Name")
 def in_turns(
     calls: Mapping[Name, Callable[[], Any]], repetitions: int
 ) -> Iterator[tuple[Name, float, Any]]:
-    """Make each call in turn, over and over: its name, its seconds, what it returned.
+    """Run the calls interleaved; yield name, seconds and return value of each.
 
-    A machine that is slow for a while is then slow for all of them.
+    If the machine is slow for a while, it is slow for all of them.
     """
     for _ in range(repetitions):
         for name, call in calls.items():
             start = time.perf_counter()
-            answer = call()
-            yield name, time.perf_counter() - start, answer
+            result = call()
+            yield name, time.perf_counter() - start, result
 
 
 def take_turns(
     calls: Mapping[Name, Callable[[], Any]], repetitions: int
 ) -> dict[Name, list[float]]:
-    """All seconds of each call."""
+    """Run the calls interleaved; return the seconds of each repetition by name."""
     seconds: dict[Name, list[float]] = {name: [] for name in calls}
     for name, elapsed, _ in in_turns(calls, repetitions):
         seconds[name].append(elapsed)
@@ -39,23 +39,23 @@ def take_turns(
 
 
 def slope(seconds: Mapping[int, Sequence[float]]) -> float:
-    """Slope of log time over log size, by the quickest run of each size."""
-    quickest = [min(several) for several in seconds.values()]
-    return np.polyfit(np.log(list(seconds)), np.log(quickest), 1)[0]
+    """Return the slope of log time over log size, from the fastest run of each size."""
+    fastest = [min(runs) for runs in seconds.values()]
+    return np.polyfit(np.log(list(seconds)), np.log(fastest), 1)[0]
 
 
 def cost_of(call: Callable[[], Any]) -> tuple[dict[str, float], Any]:
-    """Seconds of a call, MB by which it raised this process's memory; its answer."""
-    Path("/proc/self/clear_refs").write_text("5")  # VmHWM falls back to VmRSS
+    """Return seconds and peak memory (MB above the start) of a call, and its result."""
+    Path("/proc/self/clear_refs").write_text("5")  # resets VmHWM to VmRSS
     before = memory("VmRSS")
     start = time.perf_counter()
-    answer = call()
+    result = call()
     seconds = time.perf_counter() - start
-    return {"seconds": seconds, "peak_mb": memory("VmHWM") - before}, answer
+    return {"seconds": seconds, "peak_mb": memory("VmHWM") - before}, result
 
 
 def memory(field: str) -> float:
-    """VmRSS or VmHWM (the highest VmRSS so far) of this process, in MB."""
+    """Return VmRSS or VmHWM (the highest VmRSS so far) of this process, in MB."""
     status = Path("/proc/self/status").read_text()
     (line,) = (line for line in status.splitlines() if line.startswith(field))
     return int(line.split()[1]) / 1024

@@ -1,13 +1,13 @@
-"""Time and memory of scoring, side by side.
+"""Time and memory of `predict`, side by side.
 
     python benchmarks/predict.py --preset 31 --rows 1000000 100
     python benchmarks/predict.py --preset 255 --libraries sklearn_ltr "XGBoost in place"
     python benchmarks/predict.py --preset slopes
 
-Every library trains a forest of the same size on the same data, and scores the same
-float32 rows, in memory and never seen in training, by the call that its users make from
-Python.  The calls take turns; medians are printed.  TL2cgen, treelite and lleaves score
-LightGBM's forest, where they are installed and work (TL2cgen needs a C compiler).
+Every library trains an ensemble of the same size on the same data and predicts the
+same unseen float32 rows in memory through its public Python interface. The calls are
+run interleaved; medians are printed. TL2cgen, treelite and lleaves predict with
+LightGBM's trees, if they are installed and work (TL2cgen needs a C compiler).
 """
 
 from __future__ import annotations
@@ -29,52 +29,52 @@ import peers
 from peers import OURS, Settings
 from sklearn_ltr.datasets import make_ranking
 
-Score = Callable[[np.ndarray], np.ndarray]
+Predict = Callable[[np.ndarray], np.ndarray]
 
-# A step so small leaves the last tree as much to learn as the first: all of them grow
-# to their full size.
+# With so small a learning rate the last tree has as much to fit as the first, so that
+# all trees reach their maximum size.
 SMALL_STEP = {"learning_rate": 0.01, "min_samples_leaf": 1}
-FORESTS = {
+ENSEMBLES = {
     "small": Settings(n_estimators=10, max_leaf_nodes=8, **SMALL_STEP),
     "31": Settings(n_estimators=100, max_leaf_nodes=31, **SMALL_STEP),
     "63": Settings(n_estimators=1000, max_leaf_nodes=63, **SMALL_STEP),
     "255": Settings(n_estimators=500, max_leaf_nodes=255, **SMALL_STEP),
 }
 TRAINING_QUERIES = 100
-MANY_ROWS = 10_000  # fewer are scored more often
+MANY_ROWS = 10_000  # with fewer rows there are more repetitions
 
 
-def of_sklearn_ltr(ranker, n_threads: int) -> Score:
+def of_sklearn_ltr(ranker, n_threads: int) -> Predict:
     ranker.set_params(n_jobs=n_threads)
     return ranker.predict
 
 
-def of_lightgbm(booster, n_threads: int) -> Score:
+def of_lightgbm(booster, n_threads: int) -> Predict:
     return lambda X: booster.predict(X, num_threads=n_threads)
 
 
-def of_xgboost_in_place(booster, n_threads: int) -> Score:
+def of_xgboost_in_place(booster, n_threads: int) -> Predict:
     booster.set_param({"nthread": n_threads})
     return booster.inplace_predict
 
 
-def of_xgboost_matrix(booster, n_threads: int) -> Score:
+def of_xgboost_matrix(booster, n_threads: int) -> Predict:
     import xgboost
 
     booster.set_param({"nthread": n_threads})
     return lambda X: booster.predict(xgboost.DMatrix(X, nthread=n_threads))
 
 
-def of_catboost(model, n_threads: int) -> Score:
+def of_catboost(model, n_threads: int) -> Predict:
     return lambda X: model.predict(X, thread_count=n_threads)
 
 
-def of_tl2cgen(booster, n_threads: int) -> Score:
+def of_tl2cgen(booster, n_threads: int) -> Predict:
     import tl2cgen
     from treelite.frontend import from_lightgbm
 
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "forest.so")
+        path = Path(folder, "ensemble.so")
         settings = {"parallel_comp": n_threads}
         tl2cgen.export_lib(
             from_lightgbm(booster), toolchain="gcc", libpath=path, params=settings
@@ -83,7 +83,7 @@ def of_tl2cgen(booster, n_threads: int) -> Score:
     return lambda X: predictor.predict(tl2cgen.DMatrix(X)).ravel()
 
 
-def of_treelite(booster, n_threads: int) -> Score:
+def of_treelite(booster, n_threads: int) -> Predict:
     from treelite import gtil
     from treelite.frontend import from_lightgbm
 
@@ -91,17 +91,17 @@ def of_treelite(booster, n_threads: int) -> Score:
     return lambda X: gtil.predict(model, X, nthread=n_threads).ravel()
 
 
-def of_lleaves(booster, n_threads: int) -> Score:
+def of_lleaves(booster, n_threads: int) -> Predict:
     import lleaves
 
     with tempfile.TemporaryDirectory() as folder:
-        booster.save_model(Path(folder, "forest.txt"))
-        model = lleaves.Model(model_file=Path(folder, "forest.txt"))
+        booster.save_model(Path(folder, "ensemble.txt"))
+        model = lleaves.Model(model_file=Path(folder, "ensemble.txt"))
         model.compile()
     return lambda X: model.predict(X, n_jobs=n_threads)
 
 
-# How to train, and how to score; what is trained alike is trained once.
+# How to train and how to predict; each training function is called once.
 LIBRARIES = {
     OURS: (peers.train_sklearn_ltr, of_sklearn_ltr),
     "LightGBM": (peers.train_lightgbm, of_lightgbm),
@@ -116,7 +116,7 @@ LIBRARIES = {
 
 
 def n_leaves(model, n_trees: int) -> float:
-    """Leaves per tree, as the library counts them; NaN where it does not."""
+    """Return the mean number of leaves per tree."""
     if hasattr(model, "ensemble_"):
         return np.sum(model.ensemble_.feature < 0) / n_trees
     if hasattr(model, "trees_to_dataframe") and hasattr(model, "inplace_predict"):
@@ -127,7 +127,7 @@ def n_leaves(model, n_trees: int) -> float:
 
 
 def trained(names: list[str], settings: Settings) -> Iterator[tuple[str, object]]:
-    """Train what the named libraries need; say how large it became."""
+    """Train the models of the libraries; print their size."""
     made = make_ranking(TRAINING_QUERIES, random_state=0, dtype="float32", **MSLR_LIKE)
     models: dict[Callable, object] = {}
     for name in names:
@@ -141,26 +141,26 @@ def trained(names: list[str], settings: Settings) -> Iterator[tuple[str, object]
         yield name, models[train]
 
 
-def scorers(models: dict[str, object], n_threads: int) -> dict[str, Score]:
-    """What can be made to score; say why the others cannot."""
-    found = {}
+def predictors(models: dict[str, object], n_threads: int) -> dict[str, Predict]:
+    """Return the predict functions; print which libraries do not work, and why."""
+    working = {}
     for name, model in models.items():
         try:
-            found[name] = LIBRARIES[name][1](model, n_threads)
-        except Exception as error:  # anything that another library may run into
+            working[name] = LIBRARIES[name][1](model, n_threads)
+        except Exception as error:  # any error of another library
             print(f"{name} left out: {type(error).__name__}: {error}")
-    return found
+    return working
 
 
 def measure(
     models: dict[str, object], X: np.ndarray, n_threads: int, repetitions: int
 ) -> list[dict]:
-    """Score X by each in turn, over and over; the scores must not change."""
-    calls = scorers(models, n_threads)
+    """Time the calls interleaved; check that repeated calls return equal scores."""
+    calls = predictors(models, n_threads)
     first = {name: np.array(call(X)) for name, call in calls.items()}
     seconds: dict[str, list[float]] = {name: [] for name in calls}
-    scoring = {name: partial(call, X) for name, call in calls.items()}
-    for name, elapsed, scores in in_turns(scoring, repetitions):
+    predictions = {name: partial(call, X) for name, call in calls.items()}
+    for name, elapsed, scores in in_turns(predictions, repetitions):
         seconds[name].append(elapsed)
         np.testing.assert_array_equal(scores, first[name], err_msg=name)
     return [
@@ -171,7 +171,7 @@ def measure(
             "seconds": seconds[name],
             "peak_mb": cost_of(call)[0]["peak_mb"],
         }
-        for name, call in scoring.items()
+        for name, call in predictions.items()
     ]
 
 
@@ -190,18 +190,18 @@ def print_table(records: list[dict]) -> None:
 
 
 def compare(arguments: argparse.Namespace) -> None:
-    """Score new rows with one thread, then with two."""
-    settings = FORESTS[arguments.preset]
+    """Compare the libraries for each number of rows and threads."""
+    settings = ENSEMBLES[arguments.preset]
     models = dict(trained(arguments.libraries, settings))
     X = new_rows(max(arguments.rows))
     for n_rows, n_threads in product(arguments.rows, arguments.threads):
         rows = X[:n_rows]
         print(f"\n{n_rows:,} x {X.shape[1]} float32, {settings}")
-        print(f"threads that score: {n_threads}")
-        few = 1 if n_rows > MANY_ROWS else 60
-        records = measure(models, rows, n_threads, few * arguments.repetitions)
+        print(f"threads of predict: {n_threads}")
+        times = 1 if n_rows > MANY_ROWS else 60
+        records = measure(models, rows, n_threads, times * arguments.repetitions)
         print_table(records)
-        about = {"benchmark": "predict", "preset": arguments.preset} | asdict(settings)
+        about = {"preset": arguments.preset} | asdict(settings)
         peers.append_json(arguments.json, [about | record for record in records])
 
 
@@ -212,29 +212,29 @@ def new_rows(n_rows: int) -> np.ndarray:
 
 
 def print_slopes(arguments: argparse.Namespace) -> None:
-    """Our own time, one thread, against rows, trees and leaves."""
+    """Print our time in one thread for growing rows, trees and leaves."""
     made = make_ranking(TRAINING_QUERIES, random_state=0, dtype="float32", **MSLR_LIKE)
 
-    def forest(**size: int):
-        settings = replace(FORESTS["31"], **size)
+    def train(**size: int):
+        settings = replace(ENSEMBLES["31"], **size)
         ranker = peers.train_sklearn_ltr(made.data, made.target, made.groups, settings)
         return ranker.set_params(n_jobs=1)
 
     X = new_rows(max(arguments.rows))
     few = X[: len(X) // 10]
-    ranker = forest()
+    ranker = train()
     steps = [10**power for power in range(3, 7) if 10**power <= len(X)]
     sizes = {
         "rows": {n: (ranker, X[:n]) for n in steps},
-        "trees": {n: (forest(n_estimators=n), few) for n in (10, 30, 100, 300, 1000)},
+        "trees": {n: (train(n_estimators=n), few) for n in (10, 30, 100, 300, 1000)},
         "leaves": {
-            n: (forest(max_leaf_nodes=n), few) for n in (8, 16, 31, 63, 127, 255, 1000)
+            n: (train(max_leaf_nodes=n), few) for n in (8, 16, 31, 63, 127, 255, 1000)
         },
     }
     print("\nmicroseconds per row, one thread; slopes are of total time, log over log")
     for what, cases in sizes.items():
         calls = {n: partial(ranker.predict, X) for n, (ranker, X) in cases.items()}
-        take_turns(calls, 1)  # compiles
+        take_turns(calls, 1)  # warm up
         seconds = take_turns(calls, arguments.repetitions)
         cells = (
             f"{n:,}: {1e6 * min(seconds[n]) / len(X):.3f}"
@@ -242,15 +242,14 @@ def print_slopes(arguments: argparse.Namespace) -> None:
         )
         print(f"{what:8} slope {slope(seconds):.2f}   " + "   ".join(cells))
         records = [
-            {"benchmark": "predict", "what": what, "size": n, "seconds": several}
-            for n, several in seconds.items()
+            {"what": what, "size": n, "seconds": runs} for n, runs in seconds.items()
         ]
         peers.append_json(arguments.json, records)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--preset", choices=[*FORESTS, "slopes"], default="small")
+    parser.add_argument("--preset", choices=[*ENSEMBLES, "slopes"], default="small")
     parser.add_argument("--rows", type=int, nargs="+", default=[1_000_000, 100])
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--repetitions", type=int, default=5)

@@ -1,16 +1,16 @@
-"""Quality on real queries: five folds, everything chosen on the validation part.
+"""Ranking quality on real queries: five folds, settings chosen on the validation part.
 
     python benchmarks/quality.py --data PATH
     python benchmarks/quality.py --data PATH --libraries "RankNet linear" --seeds 5
 
-Every library is fitted with each of several seeds.  One setting is chosen for all of
-them, by the mean validation score, and what is compared is a query's mean over them:
-the luck of a seed is no setting and no merit.
+Every library is fitted with several seeds. One setting is chosen for all seeds by the
+mean validation score, and the metric of a query is its mean over seeds, so that the
+libraries are not compared by the luck of one seed.
 
 PATH is an .npz file with ``X``, ``y``, ``qid`` and the part, 1 to 5, that each row
-belongs to: ``s`` (LETOR 4.0) or ``testfold`` (LETOR 2.0).  The fold whose test part is
-t trains on parts t+1, t+2, t+3 and chooses on part t+4, counted in a circle: the rule
-of both collections.
+belongs to: ``s`` (LETOR 4.0) or ``testfold`` (LETOR 2.0). The fold whose test part is t
+has training parts t+1, t+2, t+3 and validation part t+4, modulo 5, as both collections
+prescribe.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ from sklearn_ltr import LambdaRankRanker, RankNetRanker
 from sklearn_ltr.metrics import MAP, NDCG
 
 MEASURES = {"NDCG@1": NDCG(1), "NDCG@5": NDCG(5), "NDCG@10": NDCG(10), "MAP": MAP()}
-# as the evaluation script of LETOR 4.0 counts
+# as computed by the evaluation script of LETOR 4.0
 LETOR_MEASURES = {
     f"LETOR NDCG@{k}": NDCG(k, discount="letor", short_lists="zero") for k in (1, 5)
 }
-CHOSEN_BY = "NDCG@10"
+SELECTION_METRIC = "NDCG@10"
 
 # trees
 LEAVES = (4, 8, 16, 31)
 MIN_SAMPLES_LEAF = (5, 20, 50)
-STRIDE = 10  # trees between two looks at the validation part
+STRIDE = 10  # trees between two evaluations on the validation part
 
 # networks
 HIDDEN = {"hidden_layer_sizes": (16,), "activation": "tanh"}
@@ -56,16 +56,16 @@ NETWORKS = {
     "RankNet linear": partial(RankNetRanker, **LINEAR),
     "LambdaRank linear": partial(LambdaRankRanker, **LINEAR),
 }
-#: trees that are added to "LambdaRank linear", chosen before them
+# trees trained with the chosen "LambdaRank linear" as `init`
 ON_LAMBDARANK = f"{OURS} on LambdaRank"
 ALPHAS = (0.01, 0.1, 1.0, 10.0, 100.0)
 STEP_SIZES = (0.001, 0.003)
 EPOCHS, PATIENCE = 100, 20
 
-THREADS = 1  # figures, not seconds: leave a core for another collection
+THREADS = 1  # time is not measured; two collections can run at the same time
 
-# RankLib 2.1's RankNet on the five folds of MQ2008, by a third party: the evaluation
-# stored in the repository JasonWyse/letor40, in the measures of LETOR 4.0
+# RankLib 2.1's RankNet on the five folds of MQ2008, in the measures of LETOR 4.0: the
+# evaluation stored in the repository JasonWyse/letor40
 PUBLISHED = {
     "mq2008.npz": {"LETOR NDCG@1": 0.3410, "LETOR NDCG@5": 0.4500, "MAP": 0.4522}
 }
@@ -78,7 +78,7 @@ class Part(NamedTuple):
 
 
 def load(path: Path) -> list[Part]:
-    """The five parts, queries numbered in the order of the rows."""
+    """Return the five parts; queries are numbered in the order of the rows."""
     data = np.load(path)
     part_of_row = data["s"] if "s" in data else data["testfold"]
     parts = []
@@ -92,7 +92,7 @@ def load(path: Path) -> list[Part]:
 
 
 def training_part(parts: list[Part], test: int) -> Part:
-    """Parts test + 1, + 2 and + 3 in a circle, as one."""
+    """Concatenate parts test + 1, test + 2 and test + 3, modulo 5."""
     three = [parts[(test + step) % 5] for step in (1, 2, 3)]
     n_queries = np.cumsum([0] + [part.groups[-1] + 1 for part in three])
     groups = [part.groups + n for part, n in zip(three, n_queries[:3], strict=True)]
@@ -104,12 +104,18 @@ def training_part(parts: list[Part], test: int) -> Part:
 
 
 def choose_trees(fits, train: Part, validation: Part, trees: int, seeds: Sequence[int]):
-    """Fit the whole grid; return what did best on the validation part.
+    """Fit the whole grid and select by the validation part.
 
-    That is: its validation score, how to score documents with the trees of each seed,
-    and its settings.
+    Returns
+    -------
+    float
+        Validation score of the best setting, mean over seeds.
+    list of callables
+        For each seed, ``score(X)`` of its model.
+    dict
+        The setting.
     """
-    metric = MEASURES[CHOSEN_BY]
+    metric = MEASURES[SELECTION_METRIC]
     stops = range(STRIDE, trees + 1, STRIDE)
     best = None
     for leaves, smallest in itertools.product(LEAVES, MIN_SAMPLES_LEAF):
@@ -143,7 +149,7 @@ def score_after(scores_after, stop: int, X: np.ndarray) -> np.ndarray:
 
 
 def fit_network(name: str, settings: dict, train: Part, validation: Part, seed: int):
-    """Return a network behind a scaler, stopped by the validation part."""
+    """Return a scaler and network, with early stopping on the validation part."""
     ranker = NETWORKS[name](
         **settings,
         max_iter=EPOCHS,
@@ -164,12 +170,12 @@ def fit_network(name: str, settings: dict, train: Part, validation: Part, seed: 
 
 
 def choose_network(name: str, train: Part, validation: Part, seeds: Sequence[int]):
-    """Do the same for a network, but return the fitted pipelines themselves."""
+    """Select a network like `choose_trees`; return the fitted pipelines."""
     best = None
     for alpha, step in itertools.product(ALPHAS, STEP_SIZES):
         settings = {"alpha": alpha, "learning_rate_init": step}
         fits = [fit_network(name, settings, train, validation, seed) for seed in seeds]
-        scores = [fit[-1].validation_scores_ for fit in fits]
+        scores = [fit[-1].validation_score_ for fit in fits]
         value = np.mean([max(of_epochs) for of_epochs in scores])
         if best is None or value > best[0]:
             epochs = [int(np.argmax(of_epochs)) + 1 for of_epochs in scores]
@@ -178,7 +184,7 @@ def choose_network(name: str, train: Part, validation: Part, seeds: Sequence[int
 
 
 def choose(name: str, train: Part, validation: Part, trees: int, seeds: Sequence[int]):
-    """Do the same for any library; ours on LambdaRank chooses its networks first."""
+    """Select the best setting of any library, see `choose_trees`."""
     if name in NETWORKS:
         value, pipelines, settings = choose_network(name, train, validation, seeds)
         return value, [pipeline.predict for pipeline in pipelines], settings
@@ -193,7 +199,7 @@ def choose(name: str, train: Part, validation: Part, trees: int, seeds: Sequence
 def evaluate(
     name: str, parts: list[Part], trees: int, seeds: Sequence[int]
 ) -> list[dict]:
-    """Per-query values on the five test parts of each seed, and what was chosen."""
+    """Return, for each seed, values per query of the five test parts and settings."""
     measures = MEASURES | LETOR_MEASURES
     values = [{measure: [] for measure in measures} for _ in seeds]
     chosen = []
@@ -216,7 +222,7 @@ def evaluate(
 
 
 def has_relevant(parts: list[Part]) -> np.ndarray:
-    """Which test queries, in the order of `evaluate`, hold a relevant document."""
+    """Return which test queries have a relevant document, ordered as in `evaluate`."""
     best = [np.zeros(part.groups[-1] + 1) for part in parts]
     for part, highest in zip(parts, best, strict=True):
         np.maximum.at(highest, part.groups, part.y)
@@ -224,7 +230,7 @@ def has_relevant(parts: list[Part]) -> np.ndarray:
 
 
 def mean_over_seeds(results: list[dict]) -> dict[str, dict[str, np.ndarray]]:
-    """Per-query values of each library and measure, averaged over the seeds."""
+    """Return values per query of each library and measure, means over seeds."""
     of_library: dict[str, list[dict]] = {}
     for result in results:
         of_library.setdefault(result["library"], []).append(result["values"])
@@ -255,17 +261,17 @@ def print_means(means: dict, relevant: np.ndarray) -> None:
 
 
 def print_spread(results: list[dict], relevant: np.ndarray, data: str) -> None:
-    """What the seeds differ by, in LETOR's measures too."""
+    """Print means and standard deviations over seeds, also of LETOR's measures."""
     print("\nMean of all seeds (standard deviation); NDCG@10 without queries that have")
     print("nothing relevant, the others with such queries counting 0")
     columns = [*LETOR_MEASURES, "MAP", "NDCG@10"]
     print(f"{'':26}" + "".join(f"{column:>20}" for column in columns))
     for name in dict.fromkeys(result["library"] for result in results):
-        mine = [result["values"] for result in results if result["library"] == name]
+        of_seeds = [r["values"] for r in results if r["library"] == name]
         cells = ""
         for column in columns:
             kept = relevant if column == "NDCG@10" else np.full(len(relevant), True)
-            means = [np.mean(np.asarray(values[column])[kept]) for values in mine]
+            means = [np.mean(np.asarray(values[column])[kept]) for values in of_seeds]
             cells += f"{np.mean(means):11.4f} ({np.std(means):.4f})"
         print(f"{name:26}" + cells)
     if published := PUBLISHED.get(data):
@@ -274,7 +280,7 @@ def print_spread(results: list[dict], relevant: np.ndarray, data: str) -> None:
 
 
 def print_differences(means: dict, relevant: np.ndarray) -> None:
-    """Each of ours minus each peer, query by query, over queries that are relevant."""
+    """Print differences per query between each of our rankers and each peer."""
     ours = [name for name in means if name in (OURS, ON_LAMBDARANK, *NETWORKS)]
     others = [name for name in means if name not in ours]
     for name in ours if others else []:
@@ -295,9 +301,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--data", required=True, type=Path)
     parser.add_argument(
-        "--trees", type=int, default=300, help="at most; the best is kept"
+        "--trees", type=int, default=300, help="maximum; the best number is chosen"
     )
-    parser.add_argument("--seeds", type=int, default=3, help="how many, from 0 on")
+    parser.add_argument("--seeds", type=int, default=3, help="number of seeds")
     peers.add_arguments(parser, [*FITS, ON_LAMBDARANK, *NETWORKS])
     arguments = parser.parse_args()
 

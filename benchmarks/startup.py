@@ -1,8 +1,8 @@
-"""What a newcomer waits for: import, first fit and prediction, ever and of a process.
+"""Time of import, first fit and first prediction, with empty and full kernel cache.
 
     python benchmarks/startup.py
 
-Each round starts from an empty kernel cache, which its second process then finds full.
+Each round runs two processes: the first finds an empty kernel cache and fills it.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ print(json.dumps([imported - start, fitted - made, end - fitted]))
 
 
 def new_process(cache: str) -> list[float]:
-    """Seconds of `import sklearn_ltr` beyond scikit-learn's, of fit and of predict."""
-    answer = subprocess.run(
+    """Return seconds of the import beyond scikit-learn's, of fit and of predict."""
+    process = subprocess.run(
         [sys.executable, "-c", FIRST_FIT],
         env=os.environ | {"NUMBA_CACHE_DIR": cache},
         check=True,
         stdout=subprocess.PIPE,
         text=True,
     )
-    return json.loads(answer.stdout)
+    return json.loads(process.stdout)
 
 
 def main() -> None:
@@ -65,14 +65,13 @@ def main() -> None:
     imported, fit, predict = np.median(warm, axis=0)
     _, cold_fit, cold_predict = np.median(cold, axis=0)
     print(f"import, beyond sklearn.ensemble            {imported:6.2f}")
-    print(f"first fit, nothing compiled yet            {cold_fit:6.2f}")
-    print(f"first prediction, nothing compiled yet     {cold_predict:6.2f}")
+    print(f"first fit, cache empty                     {cold_fit:6.2f}")
+    print(f"first prediction, cache empty              {cold_predict:6.2f}")
     print(f"first fit in a process, cache full         {fit:6.2f}")
     print(f"first prediction in a process, cache full  {predict:6.2f}")
     columns = ("import_s", "fit_s", "predict_s")
     records = [
-        {"benchmark": "startup", "cache": cache}
-        | dict(zip(columns, seconds, strict=True))
+        {"cache": cache} | dict(zip(columns, seconds, strict=True))
         for cache, rounds in (("empty", cold), ("full", warm))
         for seconds in rounds
     ]

@@ -1,17 +1,16 @@
-"""Which measure to train for: each of them, judged by all of them.
+"""Which metric to train for: models trained for each metric, evaluated by all.
 
     python benchmarks/targets.py --data PATH
     python benchmarks/targets.py --data PATH --targets ndcg@5 map mrr@10 err@20
 
-Section 4.1 of the report: to optimise another measure, replace the swap delta by that
-measure's.  Section 2: without one, RankNet, on a network or on boosted trees, learns
-to make few pairwise errors.  So trees and a linear network are trained for each
-measure, and for pairs alone; the tables say how good each model is by each measure.
+Section 4.1 of the report: to optimise another metric, replace the swap delta by that
+metric's. Section 2: without a swap delta, RankNet, on a network or on boosted trees,
+reduces pairwise errors. Trees and a linear network are trained for each metric and for
+pairs alone; the tables show each model by each metric.
 
-PATH and the folds are those of `quality.py`.  Nothing is searched for: every model has
-the settings below, and is stopped by the validation part, judged by the measure that
-it is trained for.  Values are means over seeds, then over the test queries that have a
-relevant document.
+PATH and the folds are those of `quality.py`. There is no search: every model has the
+settings below, with early stopping on the validation part by the metric it is trained
+for. Values are means over seeds, then over the test queries with a relevant document.
 """
 
 from __future__ import annotations
@@ -45,23 +44,23 @@ NETWORK = {"alpha": 1.0, "learning_rate_init": 0.003}
 
 @dataclass(frozen=True, repr=False)
 class PairsInOrder(Metric):
-    """Share of the pairs of different grade that stand in the right order."""
+    """Share of the pairs of different grade that are in the right order."""
 
     def value(self, ranked_grades: np.ndarray) -> float:
-        better = np.greater.outer(ranked_grades, ranked_grades)
-        n_pairs = np.count_nonzero(better)
-        in_order = np.count_nonzero(np.triu(better))
-        return in_order / n_pairs if n_pairs else 1.0
+        is_pair = np.greater.outer(ranked_grades, ranked_grades)
+        n_pairs = np.count_nonzero(is_pair)
+        n_in_order = np.count_nonzero(np.triu(is_pair))
+        return n_in_order / n_pairs if n_pairs else 1.0
 
 
-def measure_of(target: str) -> Metric:
+def metric_of(target: str) -> Metric:
     return PairsInOrder() if target == PAIRS else get_metric(target)
 
 
 def fit_trees(target: str, train: Part, validation: Part, seed: int):
     ranker = LambdaMARTRanker(
         metric=None if target == PAIRS else target,
-        scoring=measure_of(target),
+        scoring=metric_of(target),
         random_state=seed,
         n_jobs=peers.THREADS,
         **TREES,
@@ -78,10 +77,10 @@ def fit_trees(target: str, train: Part, validation: Part, seed: int):
 
 def fit_linear(target: str, train: Part, validation: Part, seed: int):
     if target == PAIRS:
-        name, own = "RankNet linear", {}
+        name, metric = "RankNet linear", {}
     else:
-        name, own = "LambdaRank linear", {"metric": target}
-    settings = {**NETWORK, **own, "scoring": measure_of(target)}
+        name, metric = "LambdaRank linear", {"metric": target}
+    settings = {**NETWORK, **metric, "scoring": metric_of(target)}
     return fit_network(name, settings, train, validation, seed)
 
 
@@ -91,7 +90,7 @@ LEARNERS = {"LambdaMART": fit_trees, "LambdaRank, linear": fit_linear}
 def values_of(
     learner: str, target: str, parts: list[Part], targets: list[str], seeds: range
 ) -> np.ndarray:
-    """By each measure, (n_targets, n_queries): one learner, trained for one target."""
+    """Return (n_targets, n_queries): one learner trained for one target, by each."""
     folds = []
     for test, part in enumerate(parts):
         train, validation = training_part(parts, test), parts[(test + 4) % 5]
@@ -101,8 +100,8 @@ def values_of(
             scores = model.predict(part.X)
             of_seeds.append(
                 [
-                    measure_of(measure).per_query(part.y, scores, groups=part.groups)
-                    for measure in targets
+                    metric_of(name).per_query(part.y, scores, groups=part.groups)
+                    for name in targets
                 ]
             )
         folds.append(np.mean(of_seeds, axis=0))
@@ -110,7 +109,7 @@ def values_of(
 
 
 def print_table(targets: list[str], values: np.ndarray) -> None:
-    """Print means of `values`, (trained for, measured by, query)."""
+    """Print means of `values`, (trained for, evaluated by, query)."""
     means = values.mean(axis=2)
     differences = [a - b for a, b in combinations(values, 2)]
     errors = np.sqrt(np.mean(sem(differences, axis=2) ** 2, axis=0))
@@ -130,6 +129,7 @@ def main() -> None:
     parser.add_argument("--targets", nargs="+", default=TARGETS, metavar="METRIC")
     parser.add_argument("--learners", nargs="+", default=LEARNERS, choices=LEARNERS)
     parser.add_argument("--seeds", type=int, default=3)
+    peers.add_json_argument(parser)
     arguments = parser.parse_args()
 
     sklearn.set_config(enable_metadata_routing=True)
@@ -144,8 +144,15 @@ def main() -> None:
             for target in targets
         ]
         seconds = time.perf_counter() - start
-        print(f"\n{learner}, {seconds:.0f} s; * best by this measure")
-        print_table(targets, np.array(values)[:, :, relevant])
+        print(f"\n{learner}, {seconds:.0f} s; * best by this metric")
+        kept = np.array(values)[:, :, relevant]
+        print_table(targets, kept)
+        records = [
+            {"data": arguments.data.name, "learner": learner, "trained_for": target}
+            | dict(zip(targets, of_target.mean(axis=1).tolist(), strict=True))
+            for target, of_target in zip(targets, kept, strict=True)
+        ]
+        peers.append_json(arguments.json, records)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""RankNet and LambdaRank in PyTorch: the same network, the same loss, the same Adam.
+"""RankNet and LambdaRank in PyTorch, with the same network, loss and Adam as ours.
 
 With x_ij = s_j - s_i for a pair whose document i has the higher grade, the mean over
 the queries of a batch of
@@ -7,17 +7,17 @@ the queries of a batch of
     LambdaRank:  sum_ij |gain_i - gain_j| |discount_i - discount_j| / maxDCG@k
                  log(1 + exp(x_ij)),        discount = 1 / log2(1 + rank), 0 beyond k
 
-where ranks are those of the present scores.  Three ways to write it down:
+where ranks are by the current scores. There are three implementations:
 
-    allrank  Lists are padded to the longest one of all, documents (b, n, d) and pairs
-             (b, n, n), and what is no pair is multiplied by zero: what allRank does.
-    padded   The same, but padded to the longest list of the batch.
-    packed   What somebody writes who wants it fast.  The network sees the documents of
-             the batch and no padding.  RankNet: a list of all pairs, drawn up
-             beforehand.  LambdaRank: (b, k, n) pairs, one document of which is among
-             the first k, found without sorting.
+    allrank  Lists are padded to the longest list of the data, documents (b, n, d) and
+             pairs (b, n, n); entries that are no pair are multiplied by 0, as in
+             allRank.
+    padded   The same, padded to the longest list of the batch.
+    packed   Optimized: the network is applied to the documents of the batch without
+             padding. RankNet uses a precomputed list of all pairs. LambdaRank uses
+             the (b, k, n) pairs with a document among the first k, found by topk.
 
-There is no Python loop over queries, and nothing is compiled (torch.compile).
+There is no Python loop over queries. torch.compile is not used.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from torch.nn.functional import softplus
 
 
 class Lists(NamedTuple):
-    """Query q owns the rows ``offsets[q]`` to ``offsets[q + 1] - 1``."""
+    """Query q has the rows ``offsets[q]`` to ``offsets[q + 1] - 1``."""
 
     X: np.ndarray
     grades: np.ndarray
@@ -43,7 +43,7 @@ class Lists(NamedTuple):
 
 @dataclass
 class Padded:
-    """Lists of one batch, padded to the longest, its own or of all."""
+    """Lists of one batch, padded to the same length."""
 
     X: Tensor  # (b, n, d)
     grades: Tensor  # (b, n), NaN beyond the end of a list
@@ -70,18 +70,18 @@ class Padded:
         return (self.grades[:, :, None] > self.grades[:, None, :]).float()
 
     def _discounts(self, scores: Tensor) -> Tensor:
-        nowhere = scores.masked_fill(self.grades.isnan(), -torch.inf)
-        order = nowhere.argsort(dim=1, descending=True)[:, : self.k]
+        masked = scores.masked_fill(self.grades.isnan(), -torch.inf)
+        order = masked.argsort(dim=1, descending=True)[:, : self.k]
         discounts = torch.zeros_like(scores)
         return discounts.scatter_(1, order, first_discounts(order))
 
 
 @dataclass
 class Packed:
-    """Documents of one batch, one after another."""
+    """Documents of one batch, concatenated."""
 
     X: Tensor  # (n_documents, d)
-    places: Tensor  # (n_documents,), where they are in a padded table, flat
+    index: Tensor  # (n_documents,), position in the flattened (b, n) table
     grades: Tensor  # (b, n), as in Padded
     gains: Tensor
     ideal: Tensor
@@ -97,7 +97,7 @@ class Packed:
 
     def lambdarank(self, scores: Tensor) -> Tensor:
         b, n = self.grades.shape
-        lists = scores.new_zeros(b * n).scatter(0, self.places, scores).view(b, n)
+        lists = scores.new_zeros(b * n).scatter(0, self.index, scores).view(b, n)
         with torch.no_grad():
             top = self._top(lists)
             position = torch.full((b, n), self.k).scatter_(
@@ -106,36 +106,36 @@ class Packed:
             discounts = torch.zeros(b, n).scatter_(1, top, first_discounts(top))
             weights = across(discounts, top).abs_()
             gaps = across(self.gains, top)
-            # a pair within the first k counts once, and padding not at all
-            counts = position[:, None, :] > position.gather(1, top)[:, :, None]
+            # each pair within the first k once; no padding
+            is_pair = position[:, None, :] > position.gather(1, top)[:, :, None]
             grades = self.grades
-            counts &= ~(grades.gather(1, top)[:, :, None] + grades[:, None, :]).isnan()
-            weights *= gaps.abs() * counts / self.ideal
+            is_pair &= ~(grades.gather(1, top)[:, :, None] + grades[:, None, :]).isnan()
+            weights *= gaps.abs() * is_pair / self.ideal
         return (softplus(-gaps.sign() * across(lists, top)) * weights).sum() / b
 
     def _top(self, lists: Tensor) -> Tensor:
-        """Columns of the first k documents, (b, k), in order."""
-        nowhere = lists.masked_fill(self.grades.isnan(), -torch.inf)
-        return nowhere.topk(min(self.k, lists.shape[1]), dim=1).indices
+        """Return the columns of the first k documents, (b, k), by rank."""
+        masked = lists.masked_fill(self.grades.isnan(), -torch.inf)
+        return masked.topk(min(self.k, lists.shape[1]), dim=1).indices
 
 
 def pair_costs(scores: Tensor) -> Tensor:
-    """log(1 + exp(s_j - s_i)) of all pairs: (b, n, n)."""
+    """Return log(1 + exp(s_j - s_i)) of all pairs, (b, n, n)."""
     return softplus(scores[:, None, :] - scores[:, :, None])
 
 
 def across(values: Tensor, top: Tensor) -> Tensor:
-    """Values of the first k minus those of all: (b, k, n)."""
+    """Return values of the first k minus values of all, (b, k, n)."""
     return values.gather(1, top)[:, :, None] - values[:, None, :]
 
 
 def first_discounts(order: Tensor) -> Tensor:
-    """Discounts of ranks 1, 2, ...: of the shape of `order`, (b, k)."""
+    """Return the discounts of ranks 1, 2, ... in the shape of `order`, (b, k)."""
     return (1 / torch.log2(2 + torch.arange(order.shape[1]))).expand_as(order)
 
 
 def collate(lists: Lists, queries: np.ndarray, k: int, style: str) -> Padded | Packed:
-    """Make tensors of some queries, each with something relevant."""
+    """Make the tensors of a batch; each query has a relevant document."""
     sizes = np.diff(lists.offsets)[queries]
     longest = np.diff(lists.offsets) if style == "allrank" else sizes
     b, n = len(queries), longest.max()
@@ -146,26 +146,26 @@ def collate(lists: Lists, queries: np.ndarray, k: int, style: str) -> Padded | P
     gains = np.where(inside, 2**grades - 1, 0)
     discounts = 1 / np.log2(2 + np.arange(min(k, n)))
     ideal = -np.sort(-gains, axis=1)[:, :k] @ discounts
-    known = [
+    tensors = [
         torch.tensor(values, dtype=torch.float32)
         for values in (grades, gains, ideal[:, None, None])
     ]
     if style != "packed":
         X = np.zeros((b, n, lists.X.shape[1]), dtype=np.float32)
         X[inside] = lists.X[rows]
-        return Padded(torch.from_numpy(X), *known, k)
+        return Padded(torch.from_numpy(X), *tensors, k)
     row = np.zeros((b, n), dtype=np.int64)
     row[inside] = np.arange(len(rows))
     query, i, j = (grades[:, :, None] > grades[:, None, :]).nonzero()
     pairs = torch.from_numpy(row[query, i]), torch.from_numpy(row[query, j])
-    places = torch.from_numpy(inside.ravel().nonzero()[0])
-    return Packed(torch.from_numpy(lists.X[rows]), places, *known, k, pairs)
+    index = torch.from_numpy(inside.ravel().nonzero()[0])
+    return Packed(torch.from_numpy(lists.X[rows]), index, *tensors, k, pairs)
 
 
 def perceptron(weights: Sequence[np.ndarray]) -> nn.Sequential:
-    """ReLU layers that begin with these weights, (fan_in, fan_out), and no bias.
+    """Return ReLU layers with these initial weights, (fan_in, fan_out), and biases 0.
 
-    The output has none at all, like that of ours.
+    The output layer has no bias, like ours.
     """
     layers: list[nn.Module] = []
     for w in weights:
@@ -179,7 +179,7 @@ def perceptron(weights: Sequence[np.ndarray]) -> nn.Sequential:
 
 
 class Training:
-    """A network, and epochs of Adam."""
+    """A network and its optimizer."""
 
     def __init__(
         self, lists: Lists, weights: Sequence[np.ndarray], rate: float, seed: int
@@ -193,8 +193,8 @@ class Training:
     def epoch(self, ranker: str, style: str, batch_size: int, k: int = 10) -> float:
         """Make one update per batch; return the seconds.
 
-        Padding is part of it, as gathering rows is part of ours; what "packed" makes of
-        a batch is not, so that its lists of pairs cost nothing.
+        Padding is timed, as gathering rows is for ours. Making the batches of "packed",
+        with its lists of pairs, is not.
         """
         start = time.perf_counter()
         order = self.rng.permutation(len(self.lists.offsets) - 1)

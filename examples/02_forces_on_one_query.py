@@ -1,10 +1,11 @@
-"""Redraw figure 1 of the report: what pulls at the documents of one query.
+"""Redraw figure 1 of the report: the lambdas of the documents of one query.
 
     python examples/02_forces_on_one_query.py [picture.png]
 
-Sixteen documents, two of them relevant; their scores fall evenly from 1 to 0.  From the
-left list to the right one, the upper relevant document goes down by three ranks and the
-lower one up by five.  That makes fewer pairwise errors, and a far worse NDCG:
+A query has sixteen documents, two of them relevant; scores decrease evenly from 1 to 0.
+From the left list to the right list, the upper relevant document moves down by three
+ranks and the lower one up by five. That reduces the number of pairwise errors, but NDCG
+drops from 0.766 to 0.441:
 
     Left list, NDCG 0.766: 13 pairwise errors
                                rank 1   rank 15
@@ -20,18 +21,19 @@ lower one up by five.  That makes fewer pairwise errors, and a far worse NDCG:
       RankNet, sigma=16          3.02      8.00
       LambdaRank, sigma=16       0.49      0.92
 
-The numbers are the pushes upwards, divided by sigma.  The picture has RankNet's in
-black and LambdaRank's in red, each scaled to its longest arrow.
+The numbers are forces: minus the lambda of each relevant document, divided by sigma.
+Positive means that training raises the score. In the picture RankNet's forces are black
+and LambdaRank's red, each scaled to its longest arrow.
 
-RankNet pushes the lower document harder in both lists, and those that are not relevant
-down about alike, wherever they stand.  LambdaRank, the same force times the change of
-NDCG, holds rank 1 of the left list almost four times as hard as it lifts rank 15.  In
-the right list it pushes rank 4, with three errors above it, as hard as rank 10 with
-eight; and the others down the harder, the nearer they stand to the top.
+RankNet's force is larger on the lower relevant document in both lists. LambdaRank's
+force is the same times the change of NDCG: in the left list it is almost four times as
+large on rank 1 as on rank 15, in the right list equal on rank 4, with three errors
+above it, and rank 10, with eight.
 
-The report's red arrows are a wish.  LambdaRank comes near it while scores are close: a
-steep sigmoid leaves little but the pairs in wrong order.  RankNet's pushes are then the
-errors themselves, 0 and 13, 3 and 8, and LambdaRank's, too, are for the lower document.
+With a large sigma only pairs in the wrong order have a force. RankNet's forces then are
+the numbers of errors (0 and 13, 3 and 8), and LambdaRank's, too, are larger on the
+lower document. The red arrows of the report's figure, largest on the upper document,
+are therefore seen only while scores are close to each other.
 """
 
 from __future__ import annotations
@@ -43,38 +45,39 @@ from tempfile import mkdtemp
 
 import numpy as np
 
-from sklearn_ltr._queries import QueryGroups
 from sklearn_ltr.lambdas import compute_lambdas
 from sklearn_ltr.metrics import ndcg_score
 from sklearn_ltr.plotting import ForcesDisplay
 
 N_DOCUMENTS = 16
+ONE_QUERY = np.zeros(N_DOCUMENTS)
 SCORES = np.linspace(1, 0, N_DOCUMENTS)
 RELEVANT_RANKS = {"Left list": [1, 15], "Right list": [1 + 3, 15 - 5]}
 METRICS = {"RankNet": None, "LambdaRank": "ndcg"}
 
 
 def lambdas(grades: np.ndarray, sigma: float) -> dict[str, np.ndarray]:
-    query = QueryGroups.single(N_DOCUMENTS)
+    """Return the gradients of both rankers, divided by sigma."""
     return {
-        force: compute_lambdas(SCORES, grades, query, metric, sigma)[0] / sigma
-        for force, metric in METRICS.items()
+        name: compute_lambdas(SCORES, grades, metric, sigma, groups=ONE_QUERY)[0]
+        / sigma
+        for name, metric in METRICS.items()
     }
 
 
 def describe(name: str, ranks: list[int]) -> ForcesDisplay:
-    relevant = np.array(ranks) - 1  # scores fall, so rows are in the order of the list
+    relevant = np.array(ranks) - 1  # scores decrease: row 0 has rank 1
     grades = np.zeros(N_DOCUMENTS)
     grades[relevant] = 1
-    ndcg = ndcg_score(grades, SCORES, groups=np.zeros(N_DOCUMENTS))
+    ndcg = ndcg_score(grades, SCORES, groups=ONE_QUERY)
     title = f"{name}, NDCG {ndcg:.3f}"
     display = ForcesDisplay(grades, SCORES, lambdas(grades, sigma=1.0), name=title)
     print(f"{title}: {display.pairwise_errors} pairwise errors")
     print(" " * 23 + "".join(f"{f'rank {rank}':>10}" for rank in ranks))
     for sigma, note in (1.0, ""), (16.0, ", sigma=16"):
-        for force, gradient in lambdas(grades, sigma).items():
-            pushes = "".join(f"{-push:10.2f}" for push in gradient[relevant])
-            print(f"  {force + note:<21}{pushes}")
+        for ranker, gradient in lambdas(grades, sigma).items():
+            forces = "".join(f"{-value:10.2f}" for value in gradient[relevant])
+            print(f"  {ranker + note:<21}{forces}")
     print()
     return display
 

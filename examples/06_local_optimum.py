@@ -1,15 +1,15 @@
-"""Does LambdaRank end where NDCG is highest?  Section 4.2 of the report.
+"""Test whether LambdaRank ends at a local maximum of NDCG: section 4.2 of the report.
 
     python examples/06_local_optimum.py [MQ2008.npz]
 
-LambdaRank's lambdas are not the gradient of NDCG.  The report tests at random whether
-they lead to one of its maxima all the same: of 459 directions in weight space, is there
-one along which NDCG rises?  If there is none, then with a confidence of 99% at most 1%
-of all directions lead uphill.
+The lambdas of LambdaRank are not the gradient of NDCG. The report tests by Monte Carlo
+whether training nevertheless ends at a local maximum: it draws 459 random directions in
+weight space and counts those along which NDCG increases. If there is none, then with a
+confidence of 99% at most 1% of all directions increase NDCG.
 
-Here a linear LambdaRank for NDCG@3 and a linear RankNet learn from five invented
-collections of 2,000 queries, and the epoch with the highest NDCG@3 on these same
-queries is kept.  It ends about so:
+Here a linear LambdaRank for NDCG@3 and a linear RankNet are trained on five synthetic
+collections of 2,000 queries; the epoch with the highest NDCG@3 on these same queries is
+kept. The output ends like this:
 
     Share of directions that ascend, and fits where none of 459 does
     step / |w*|            LambdaRank               RankNet
@@ -17,13 +17,13 @@ queries is kept.  It ends about so:
             30%        0.0%   5 of 5         1.4%   1 of 5
             50%        0.0%   5 of 5         0.1%   3 of 5
 
-The answer belongs to a scale: NDCG is a step function, and rough when looked at
-closely.  With steps of 30% of the length of the weights LambdaRank passes the test, as
-the report found, and RankNet mostly fails.  With steps of 10% both fail, though far
-fewer directions lead up from LambdaRank.
+The result depends on the length of the step, because NDCG is a step function of the
+weights. With steps of 30% of the length of the weight vector LambdaRank passes the
+test, as in the report, and RankNet mostly fails. With steps of 10% both fail, though
+fewer directions ascend for LambdaRank.
 
-The training queries of MQ2008's five folds, about 470 each, are rougher still.  There
-the finding shows at steps of half the length, and not below
+The five training sets of MQ2008 have only about 470 queries each. There the difference
+is seen with steps of half the length, not with shorter ones
 (benchmarks/local_optimality.py has other metrics and steps):
 
     step / |w*|            LambdaRank               RankNet
@@ -31,7 +31,7 @@ the finding shows at steps of half the length, and not below
             30%        2.0%   1 of 5         2.6%   2 of 5
             50%        0.3%   4 of 5         0.6%   2 of 5
 
-The picture has NDCG@3 against each single weight, for the last collection.
+The picture shows NDCG@3 as a function of each single weight, for the last collection.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ LINEAR = {
     "batch_size": 20,
     "learning_rate_init": 0.003,
     "max_iter": EPOCHS,
-    "n_iter_no_change": EPOCHS,  # runs to the end, and keeps the best epoch
+    "n_iter_no_change": EPOCHS,  # no early stop; the best epoch is kept
     "tol": 0.0,
     "scoring": METRIC,
     "random_state": 0,
@@ -71,7 +71,7 @@ RANKERS = {
 }
 
 
-def invented(seed: int):
+def synthetic(seed: int):
     data = make_ranking(
         2000,
         n_documents=10,
@@ -83,24 +83,26 @@ def invented(seed: int):
     return data.data, data.target, data.groups
 
 
-def three_parts(path: str, first: int):
-    """The training queries of a fold of LETOR 4.0, from an .npz of X, y, qid and s."""
+def training_part(path: str, fold: int):
+    """Return the training queries of a fold of LETOR 4.0: an .npz of X, y, qid, s."""
     data = np.load(path)
-    rows = np.isin(data["s"], [(first + i) % 5 + 1 for i in range(3)])
+    rows = np.isin(data["s"], [(fold + i) % 5 + 1 for i in range(3)])
     return data["X"][rows], data["y"][rows], data["qid"][rows]
 
 
 def main(path: str | None = None) -> None:
-    shares = {name: [] for name in RANKERS}
+    shares: dict[str, list] = {name: [] for name in RANKERS}
     for number in range(5):
-        raw, y, groups = invented(number) if path is None else three_parts(path, number)
-        # the weight of a constant column would change nothing
+        raw, y, groups = (
+            synthetic(number) if path is None else training_part(path, number)
+        )
+        # constant columns are removed: their weights change no score
         X = make_pipeline(VarianceThreshold(), StandardScaler()).fit_transform(raw)
         training = {"X": X, "y": y, "groups": groups}
         for name, ranker in RANKERS.items():
             ranker.fit(**training, X_val=X, y_val=y, groups_val=groups)
             shares[name].append(shares_ascending(ranker, training))
-    print_table({name: np.array(of_fits) for name, of_fits in shares.items()})
+    print_table({name: np.array(values) for name, values in shares.items()})
     if find_spec("matplotlib") is None:
         print('No picture without matplotlib: pip install "sklearn_ltr[plot]"')
     else:
@@ -108,7 +110,7 @@ def main(path: str | None = None) -> None:
 
 
 def shares_ascending(ranker, training) -> list[float]:
-    """Of 459 directions, after a step of each size."""
+    """Return the share of 459 directions that ascend, for each step size."""
     results = [
         local_optimality(
             ranker, **training, metric=METRIC, step_size=step_size, random_state=0
@@ -123,14 +125,14 @@ def print_table(shares: dict[str, np.ndarray]) -> None:
     print("step / |w*|" + "".join(f"{name:>22}" for name in shares))
     for i, step_size in enumerate(STEP_SIZES):
         cells = ""
-        for of_fits in shares.values():
-            passed = (of_fits[:, i] == 0).sum()
-            cells += f"{of_fits[:, i].mean():12.1%}{passed:4d} of {len(of_fits)}"
+        for values in shares.values():
+            passed = (values[:, i] == 0).sum()
+            cells += f"{values[:, i].mean():12.1%}{passed:4d} of {len(values)}"
         print(f"{step_size:11.0%}" + cells)
 
 
 def draw(training) -> None:
-    """Draw M against every weight, of the rankers of the last collection."""
+    """Draw the metric against every weight of the last two rankers."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(11, 4.5), layout="constrained")

@@ -1,4 +1,4 @@
-"""What holds for every test."""
+"""Settings of hypothesis and of signals for all tests."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import signal
 
 from hypothesis import settings
 
-# the first example may wait for the compiler
+# the first example may have to wait for the compiler
 settings.register_profile("compiled kernels", deadline=None)
 settings.load_profile("compiled kernels")
 
-# a shell lets what it runs in the background ignore Ctrl-C, and tests would wait for it
+# a shell makes background processes ignore Ctrl-C, and some tests send it
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -1,4 +1,4 @@
-"""What hypothesis draws: data sets of ragged queries."""
+"""Strategies of hypothesis: data sets of queries of different lengths."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ grades = st.one_of(
     st.sampled_from([0.0, 0.5, 1.0, 2.5]),
 )
 
-#: Scores with many ties; ordinary ones; and some far apart.
+#: Scores with many ties, ordinary scores, and scores far apart.
 scores = st.one_of(
     st.integers(-1, 1).map(float),
     st.floats(-10, 10, allow_subnormal=False),
@@ -23,14 +23,14 @@ scores = st.one_of(
 
 @dataclass(frozen=True)
 class Ranking:
-    """Rows of several queries, interleaved."""
+    """Grades, scores and queries of rows; the rows of queries are interleaved."""
 
     y: NDArray[np.float64]
     scores: NDArray[np.float64]
     groups: NDArray[np.int64]
 
     def lists(self) -> list[tuple[list[float], list[float]]]:
-        """Scores and grades of each query, by sorted group value, in row order."""
+        """Scores and grades of each query, sorted by group value, in row order."""
         return [
             (self.scores[self.groups == g].tolist(), self.y[self.groups == g].tolist())
             for g in np.unique(self.groups)
@@ -45,7 +45,7 @@ def rankings(
     grades: st.SearchStrategy[float] = grades,
     scores: st.SearchStrategy[float] = scores,
 ) -> Ranking:
-    """Ragged queries: single documents, equal grades, ties, rows in any order."""
+    """Queries of single documents, of equal grades, with ties; rows in any order."""
     sizes = draw(
         st.lists(st.integers(1, max_documents), min_size=1, max_size=max_queries)
     )
@@ -60,9 +60,9 @@ def rankings(
 
 
 def ranking_without_ties(seed: int = 0) -> Ranking:
-    """Sorted queries of 1 to 25 documents, one with nothing relevant, no equal scores.
+    """Queries of 1 to 25 documents, one without relevant ones; all scores differ.
 
-    What every peer can read: integer grades 0 to 4, queries side by side.
+    In a form that every other library reads: integer grades 0 to 4, sorted by query.
     """
     rng = np.random.default_rng(seed)
     sizes = [12, 3, 1, 8, 25, 5, 2, 17]

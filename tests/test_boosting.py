@@ -1,4 +1,4 @@
-"""The additive loop on costs whose answer is known."""
+"""The boosting loop on objectives whose result is known, and what it draws."""
 
 from __future__ import annotations
 
@@ -6,56 +6,69 @@ import numpy as np
 import pytest
 
 from sklearn_ltr._compile import INTERPRETED, ThreadTeam
-from sklearn_ltr.learners._boosting import Boosting
+from sklearn_ltr.learners._boosting import TreeSampler, boost
 from sklearn_ltr.learners._trees.ensemble import TreeEnsemble
-from sklearn_ltr.learners._trees.workspace import Limits
+from sklearn_ltr.learners._trees.workspace import GrowthParameters
 from tests.trees import ALONE, bins
 
-both_gains = pytest.mark.parametrize("second_order", [False, True])
+MAX_LEAF_NODES = 4
+EVERYTHING_DRAWN = {
+    "subsample": 0.5,
+    "n_tree_features": 2,
+    "n_split_features": 1,
+    "split_noise": 1.0,
+}
 
 
-def boosting(**options) -> Boosting:
-    limits = {
-        "max_leaf_nodes": 4,
-        "max_depth": 2**31,
-        "min_samples_leaf": 2,
-        "l2": 0.0,
-        "learning_rate": 0.5,
-    }
-    limits |= {name: options.pop(name) for name in list(options) if name in limits}
-    arguments = {
-        "second_order": True,
-        "n_split_features": 3,
+def sampler_of(X, **options) -> TreeSampler:
+    """A sampler for which each row is a query."""
+    n_rows, n_features = X.shape
+    everything = {
+        "offsets": np.arange(n_rows + 1),
+        "subsample": 1.0,
+        "n_features": n_features,
+        "n_tree_features": options.get("n_tree_features", n_features),
+        "n_split_features": options.get("n_tree_features", n_features),
         "split_noise": 0.0,
+        "n_nodes": 2 * MAX_LEAF_NODES - 1,
         "seed": 0,
-    } | options
-    return Boosting(limits=Limits(**limits), **arguments)
+    }
+    return TreeSampler(**everything | options)
+
+
+def growth(learning_rate=0.5, second_order=True) -> GrowthParameters:
+    return GrowthParameters(
+        max_leaf_nodes=MAX_LEAF_NODES,
+        max_depth=2**31,
+        min_samples_leaf=2,
+        l2_regularization=0.0,
+        learning_rate=learning_rate,
+        second_order=second_order,
+    )
 
 
 def run(
     X,
-    derivatives,
-    how,
-    n_trees,
+    objective,
+    tree_indices,
     *,
-    rows_of_tree=None,
+    parameters=None,
     scores=None,
-    first=0,
     n_threads=1,
+    **drawn,
 ):
-    """Trees, their bins and the scores they leave behind."""
-    mapper, table = bins(X, 32)
+    """Return the trees, their bin mapper, and the final scores."""
+    mapper, binned = bins(X, 32)
     scores = np.zeros(len(X)) if scores is None else scores
-    every = np.arange(len(X), dtype=np.int32)
     with ThreadTeam(n_threads) as team:
         trees = list(
-            how.trees(
-                table,
-                derivatives,
-                rows_of_tree or (lambda number: every),
+            boost(
+                binned,
+                objective,
+                sampler_of(X, **drawn),
+                growth() if parameters is None else parameters,
                 scores,
-                first,
-                n_trees,
+                tree_indices,
                 team,
             )
         )
@@ -63,134 +76,200 @@ def run(
 
 
 def regression(n=80, seed=0):
-    """A table, and the derivatives of half the squared error from a target."""
+    """Features, a target, and the derivatives of half the squared error."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 3))
     target = 2 * X[:, 0] + np.sin(3 * X[:, 1])
     return X, target, lambda scores: (scores - target, np.ones(n))
 
 
-@both_gains
+# --- the loop -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("second_order", [False, True])
 def test_one_full_step_on_squared_error_sets_each_leaf_to_its_mean(second_order):
-    X, target, derivatives = regression()
-    how = boosting(learning_rate=1.0, second_order=second_order)
-    (tree,), _, scores = run(X, derivatives, how, 1)
+    X, target, objective = regression()
+    parameters = growth(learning_rate=1.0, second_order=second_order)
+    _, _, scores = run(X, objective, range(1), parameters=parameters)
     for value in np.unique(scores):
         members = scores == value
         assert target[members].mean() == pytest.approx(value, rel=1e-12)
     assert len(np.unique(scores)) == 4
 
 
-@both_gains
-def test_squared_error_falls_with_every_tree(second_order):
-    X, target, derivatives = regression()
+def test_squared_error_decreases_with_every_tree():
+    X, target, objective = regression()
     errors = [np.mean(target**2)]
     for n_trees in range(1, 15):
-        _, _, scores = run(X, derivatives, boosting(second_order=second_order), n_trees)
+        _, _, scores = run(X, objective, range(n_trees))
         errors.append(np.mean((scores - target) ** 2))
     assert (np.diff(errors) < 0).all()
     assert errors[-1] < 0.1 * errors[0]
 
 
-def test_both_gains_make_the_same_trees_of_equal_hessians():
-    X, _, derivatives = regression()
-    _, _, one = run(X, derivatives, boosting(second_order=True), 10)
-    _, _, other = run(X, derivatives, boosting(second_order=False), 10)
-    # the same cuts; sums are rounded alike
+def test_both_split_gains_grow_the_same_trees_if_all_hessians_are_equal():
+    X, _, objective = regression()
+    _, _, one = run(X, objective, range(10), parameters=growth(second_order=True))
+    _, _, other = run(X, objective, range(10), parameters=growth(second_order=False))
     np.testing.assert_allclose(one, other, rtol=1e-12)
 
 
-def test_the_scores_are_those_of_the_trees_bit_for_bit():
-    X, _, derivatives = regression()
-    how = boosting(learning_rate=0.3)
-    trees, mapper, scores = run(X, derivatives, how, 12)
+@pytest.mark.parametrize("subsample", [1.0, 0.4])
+def test_the_scores_are_the_predictions_of_the_trees_bit_for_bit(subsample):
+    X, _, objective = regression()
+    trees, mapper, scores = run(X, objective, range(12), subsample=subsample)
+    # the rows that were not drawn for a tree are scored by it too
+    assert {tree.n_rows.sum() for tree in trees} == {80 * subsample}
     ensemble = TreeEnsemble.from_grown(trees, mapper)
     np.testing.assert_array_equal(ensemble.predict(X, ALONE), scores)
 
 
-def test_rows_left_out_of_a_tree_are_scored_by_it():
-    X, _, derivatives = regression()
-    drawn = [
-        np.sort(np.random.default_rng(t).permutation(80)[:30]).astype(np.int32)
-        for t in range(6)
-    ]
-    how = boosting(learning_rate=0.3)
-    trees, mapper, scores = run(X, derivatives, how, 6, rows_of_tree=drawn.__getitem__)
-    assert all(tree.n_rows.sum() == 30 for tree in trees)
-    ensemble = TreeEnsemble.from_grown(trees, mapper)
-    np.testing.assert_array_equal(ensemble.predict(X, ALONE), scores)
-
-
-def test_each_tree_sees_the_scores_of_those_before():
-    X, target, derivatives = regression()
+def test_the_objective_is_called_with_the_scores_of_the_trees_so_far():
+    X, _, objective = regression()
     seen = []
 
     def recorded(scores):
         seen.append(scores.copy())
-        return derivatives(scores)
+        return objective(scores)
 
-    trees, mapper, scores = run(X, recorded, boosting(), 5)
+    trees, mapper, scores = run(X, recorded, range(5))
     ensemble = TreeEnsemble.from_grown(trees, mapper)
     stages = [np.zeros(80), *ensemble.staged_predict(X)]
-    for before, stage in zip([*seen, scores], stages, strict=True):
-        np.testing.assert_array_equal(before, stage)
+    for found, stage in zip([*seen, scores], stages, strict=True):
+        np.testing.assert_array_equal(found, stage)
 
 
-@pytest.mark.parametrize("options", [{}, {"n_split_features": 2}, {"split_noise": 1.0}])
-def test_trees_grown_in_two_runs_are_those_of_one(options):
-    X, _, derivatives = regression()
-    how = boosting(**options)
-    whole, _, scores = run(X, derivatives, how, 10)
-    start, _, halfway = run(X, derivatives, how, 4)
-    rest, _, end = run(X, derivatives, how, 10, scores=halfway, first=4)
+@pytest.mark.parametrize("drawn", [{}, EVERYTHING_DRAWN], ids=["nothing", "all drawn"])
+def test_trees_grown_in_two_runs_are_those_of_one(drawn):
+    X, _, objective = regression()
+    whole, _, scores = run(X, objective, range(10), **drawn)
+    start, _, halfway = run(X, objective, range(4), **drawn)
+    rest, _, end = run(X, objective, range(4, 10), scores=halfway, **drawn)
     np.testing.assert_array_equal(end, scores)
     for one, other in zip(whole, start + rest, strict=True):
         for a, b in zip(one, other, strict=True):
             np.testing.assert_array_equal(a, b)
 
 
-def test_columns_are_drawn_anew_for_each_tree_by_the_seed():
-    X, _, derivatives = regression()
-
-    def columns_of_trees(seed):
-        how = boosting(n_split_features=1, seed=seed)
-        trees, _, _ = run(X, derivatives, how, 20)
-        return [tuple(set(tree.feature[tree.feature >= 0])) for tree in trees]
-
-    drawn = columns_of_trees(0)
-    assert all(len(columns) == 1 for columns in drawn)
-    assert len(set(drawn)) == 3
-    assert drawn == columns_of_trees(0)
-    assert drawn != columns_of_trees(1)
-
-
-def test_split_noise_is_drawn_by_the_seed():
-    X, _, derivatives = regression()
-    _, _, plain = run(X, derivatives, boosting(), 5)
-    _, _, one = run(X, derivatives, boosting(split_noise=1.0, seed=1), 5)
-    _, _, again = run(X, derivatives, boosting(split_noise=1.0, seed=1), 5)
-    _, _, other = run(X, derivatives, boosting(split_noise=1.0, seed=2), 5)
-    np.testing.assert_array_equal(one, again)
-    assert (one != other).any()
-    assert (one != plain).any()
-
-
-def test_split_noise_is_drawn_anew_for_each_tree():
-    # with a gradient that stays the same, nothing else tells the trees apart
-    X, target, _ = regression()
-    same = lambda scores: (-target, np.ones(80))  # noqa: E731
-    trees, _, _ = run(X, same, boosting(split_noise=3.0), 8)
-    assert len({tree.feature.tobytes() for tree in trees}) > 1
-    trees, _, _ = run(X, same, boosting(), 8)
-    assert len({tree.feature.tobytes() for tree in trees}) == 1
-
-
-@pytest.mark.parametrize("options", [{}, {"n_split_features": 2}, {"split_noise": 1.0}])
-def test_the_number_of_threads_does_not_matter(options):
-    X, _, derivatives = regression(n=200 if INTERPRETED else 6000)
+@pytest.mark.parametrize("drawn", [{}, EVERYTHING_DRAWN], ids=["nothing", "all drawn"])
+def test_the_number_of_threads_does_not_matter(drawn):
+    X, _, objective = regression(n=200 if INTERPRETED else 6000)
     X = np.hstack([X, np.random.default_rng(1).normal(size=(len(X), 30))])
     results = {
-        run(X, derivatives, boosting(**options), 5, n_threads=n_threads)[2].tobytes()
-        for n_threads in ((1,) if INTERPRETED else (1, 2, 4))
+        run(X, objective, range(5), n_threads=n, **drawn)[2].tobytes()
+        for n in ((1,) if INTERPRETED else (1, 2, 4))
     }
     assert len(results) == 1
+
+
+# --- what is drawn ------------------------------------------------------------------
+
+WIDE = np.zeros((30, 10))
+
+
+def test_the_features_of_a_tree_are_drawn_by_the_seed_and_its_index():
+    def features(seed):
+        sampler = sampler_of(WIDE, n_tree_features=4, seed=seed)
+        return [tuple(sampler.sample(m).features) for m in range(20)]
+
+    drawn = features(0)
+    assert all(len(set(one)) == 4 and list(one) == sorted(one) for one in drawn)
+    assert set().union(*drawn) == set(range(10))
+    assert len(set(drawn)) > 10
+    assert drawn == features(0)
+    assert drawn != features(1)
+
+
+def drawn_at_each_node(sampler, m) -> list[set[int]]:
+    """The features whose gains count, for each node of tree m."""
+    sample = sampler.sample(m)
+    return [
+        set(sample.features[factors[sample.features] > 0].tolist())
+        for factors in sample.gain_factors
+    ]
+
+
+@pytest.mark.parametrize("n_tree_features", [10, 6])
+@pytest.mark.parametrize("split_noise", [0.0, 1.0])
+def test_the_features_of_a_node_are_drawn_among_those_of_its_tree(
+    n_tree_features, split_noise
+):
+    options = {"n_split_features": 3, "split_noise": split_noise}
+    sampler = sampler_of(WIDE, n_tree_features=n_tree_features, **options)
+    for m in range(10):
+        nodes = drawn_at_each_node(sampler, m)
+        assert [len(drawn) for drawn in nodes] == [3] * (2 * MAX_LEAF_NODES - 1)
+        assert len(set(map(frozenset, nodes))) > 1
+        assert set().union(*nodes) <= set(sampler.sample(m).features.tolist())
+    assert drawn_at_each_node(sampler, 0) != drawn_at_each_node(sampler, 1)
+    again = sampler_of(WIDE, n_tree_features=n_tree_features, **options, seed=1)
+    assert drawn_at_each_node(sampler, 0) != drawn_at_each_node(again, 0)
+
+
+def test_every_feature_is_drawn_for_a_node_equally_often():
+    sampler = sampler_of(WIDE, n_split_features=3)
+    nodes = [one for m in range(300) for one in drawn_at_each_node(sampler, m)]
+    counts = [sum(feature in drawn for drawn in nodes) for feature in range(10)]
+    expected = 0.3 * len(nodes)
+    # five standard deviations of a binomial distribution
+    assert np.abs(np.array(counts) - expected).max() < 5 * np.sqrt(0.7 * expected)
+
+
+def test_a_node_is_split_by_a_feature_that_was_drawn_for_it():
+    X, _, objective = regression()
+    X = np.hstack([X, np.random.default_rng(1).normal(size=(80, 7))])
+    drawn = {"n_tree_features": 6, "n_split_features": 2, "split_noise": 0.5}
+    trees, _, _ = run(X, objective, range(20), **drawn)
+    sampler = sampler_of(X, **drawn)
+    features_at_the_root = set()
+    for m, tree in enumerate(trees):
+        for node, allowed in enumerate(drawn_at_each_node(sampler, m)):
+            if node < len(tree.feature) and tree.feature[node] >= 0:
+                assert tree.feature[node] in allowed
+        features_at_the_root.add(tree.feature[0])
+    assert len(features_at_the_root) > 3
+
+
+def test_a_node_has_the_best_gain_among_the_features_drawn_for_it():
+    X, target, _ = regression()
+    same = lambda scores: (-target, np.ones(80))  # noqa: E731
+    alone = {
+        feature: run(X[:, [feature]], same, range(1))[0][0].gain[0]
+        for feature in range(3)
+    }
+    trees, _, _ = run(X, same, range(12), n_split_features=2)
+    sampler = sampler_of(X, n_split_features=2)
+    for m, tree in enumerate(trees):
+        best = max(drawn_at_each_node(sampler, m)[0], key=alone.__getitem__)
+        assert tree.feature[0] == best
+        assert tree.gain[0] == pytest.approx(alone[best], rel=1e-9)
+
+
+def test_split_noise_is_drawn_by_the_seed_and_anew_for_each_tree():
+    # with a constant gradient only the noise makes a difference between trees
+    X, target, _ = regression()
+    same = lambda scores: (-target, np.ones(80))  # noqa: E731
+
+    def features(**drawn):
+        return [tree.feature.tobytes() for tree in run(X, same, range(8), **drawn)[0]]
+
+    assert len(set(features())) == 1
+    noisy = features(split_noise=3.0)
+    assert len(set(noisy)) > 1
+    assert noisy == features(split_noise=3.0)
+    assert noisy != features(split_noise=3.0, seed=1)
+
+
+def test_whole_queries_are_drawn_for_a_tree():
+    offsets = np.array([0, 3, 4, 9, 11, 30])
+    sampler = sampler_of(WIDE, offsets=offsets, subsample=0.4)
+    drawn_queries = set()
+    for m in range(20):
+        rows = sampler.sample(m).rows
+        assert list(rows) == sorted(set(rows))
+        queries = np.searchsorted(offsets, rows, side="right") - 1
+        numbers, counts = np.unique(queries, return_counts=True)
+        assert len(numbers) == 2
+        assert counts.tolist() == np.diff(offsets)[numbers].tolist()
+        drawn_queries |= set(numbers.tolist())
+    assert drawn_queries == set(range(5))

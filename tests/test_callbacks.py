@@ -24,13 +24,15 @@ RANKERS = {
     RankNetRanker: {"max_iter": 6, "hidden_layer_sizes": (4,)},
 }
 every_ranker = pytest.mark.parametrize("ranker", RANKERS)
+trees_and_network = pytest.mark.parametrize("ranker", [LambdaMARTRanker, RankNetRanker])
 
 
-class Diary:
-    """Notes what it is told; ends the fit after some steps."""
+class Recorder:
+    """Records every call, and ends the fit after some steps."""
 
     def __init__(self, stop_after: int = 99) -> None:
-        self.stop_after, self.events, self.scores, self.given = stop_after, [], [], None
+        self.stop_after = stop_after
+        self.events, self.scores, self.given = [], [], None
 
     def setup(self, estimator, context):
         self.events.append("setup")
@@ -59,71 +61,71 @@ class Diary:
         )
 
 
-def fitted(ranker, diary, **options):
-    model = ranker(random_state=0, **RANKERS[ranker] | options).set_callbacks(diary)
+def fitted(ranker, recorder, **options):
+    model = ranker(random_state=0, **RANKERS[ranker] | options).set_callbacks(recorder)
     return model.fit(DATA.data, DATA.target, groups=DATA.groups)
 
 
 @every_ranker
-def test_each_step_is_begun_and_ended(ranker):
-    diary = Diary()
-    model = fitted(ranker, diary)
+def test_the_begin_and_end_of_each_step_are_reported(ranker):
+    recorder = Recorder()
+    model = fitted(ranker, recorder)
     step = "tree" if ranker is LambdaMARTRanker else "epoch"
-    assert diary.events == [
+    assert recorder.events == [
         "setup", "begin fit", *[f"begin {step}", f"end {step}"] * 6, "end fit",
         "teardown",
     ]  # fmt: skip
-    X, y, metadata = diary.given
+    X, y, metadata = recorder.given
     assert X is DATA.data
     assert y is DATA.target
     assert set(metadata) == {"groups"}
     assert metadata["groups"] is DATA.groups
-    assert diary.scores[-1].tolist() == model.predict(DATA.data).tolist()
+    assert recorder.scores[-1].tolist() == model.predict(DATA.data).tolist()
 
 
-@every_ranker
+@trees_and_network
 def test_the_model_so_far_is_that_of_a_shorter_fit(ranker):
-    diary = Diary()
-    fitted(ranker, diary)
+    recorder = Recorder()
+    fitted(ranker, recorder)
     n_steps = "n_estimators" if ranker is LambdaMARTRanker else "max_iter"
     short = ranker(random_state=0, **RANKERS[ranker] | {n_steps: 2})
     short.fit(DATA.data, DATA.target, groups=DATA.groups)
-    assert diary.scores[1].tolist() == short.predict(DATA.data).tolist()
+    assert recorder.scores[1].tolist() == short.predict(DATA.data).tolist()
 
 
-@every_ranker
+@trees_and_network
 def test_a_callback_may_end_a_fit(ranker):
-    diary = Diary(stop_after=3)
-    model = fitted(ranker, diary)
+    recorder = Recorder(stop_after=3)
+    model = fitted(ranker, recorder)
     assert model.n_iter_ == 3
-    assert diary.events[-2:] == ["end fit", "teardown"]
-    assert len(diary.scores) == 4
+    assert recorder.events[-2:] == ["end fit", "teardown"]
+    assert len(recorder.scores) == 4
 
 
-@every_ranker
-def test_callbacks_are_torn_down_and_nothing_is_left_after_a_failure(ranker):
-    diary = Diary()
-    model = ranker(**RANKERS[ranker]).set_callbacks(diary)
+@trees_and_network
+def test_callbacks_are_torn_down_and_no_attribute_is_set_after_a_failure(ranker):
+    recorder = Recorder()
+    model = ranker(**RANKERS[ranker]).set_callbacks(recorder)
     with pytest.raises(ValueError, match="y must hold finite"):
         model.fit(DATA.data, -1.0 - DATA.target, groups=DATA.groups)
-    assert diary.events[0] == "setup"
-    assert diary.events[-1] == "teardown"
+    assert recorder.events[0] == "setup"
+    assert recorder.events[-1] == "teardown"
     assert not [name for name in vars(model) if name.endswith("_")]
 
-    class Interrupting(Diary):
+    class Interrupting(Recorder):
         def on_fit_task_begin(self, estimator, context):
             super().on_fit_task_begin(estimator, context)
             if len(self.events) > 6:
                 raise KeyboardInterrupt
 
-    diary = Interrupting()
+    recorder = Interrupting()
     with pytest.raises(KeyboardInterrupt):
-        fitted(ranker, diary)
-    assert diary.events[-1] == "teardown"
+        fitted(ranker, recorder)
+    assert recorder.events[-1] == "teardown"
 
 
-@every_ranker
-def test_scoring_monitor_records_ndcg(ranker):
+@trees_and_network
+def test_the_scoring_monitor_of_scikit_learn_records_ndcg(ranker):
     from sklearn.callback import ScoringMonitor
 
     def score(model, X, y, groups=None):
@@ -157,10 +159,11 @@ except KeyboardInterrupt:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("learner", ["trees", "network"])
-def test_ctrl_c_under_a_progress_bar_leaves_a_clean_terminal(learner):
+def test_ctrl_c_under_a_progress_bar_restores_the_terminal(learner):
     pytest.importorskip("rich")
-    pty = pytest.importorskip("pty", reason="a terminal as POSIX has them")
+    pty = pytest.importorskip("pty", reason="needs a POSIX terminal")
     ours, theirs = pty.openpty()
     fit = subprocess.Popen(
         [sys.executable, "-c", FIT_IN_A_TERMINAL, learner],
@@ -173,18 +176,18 @@ def test_ctrl_c_under_a_progress_bar_leaves_a_clean_terminal(learner):
     while True:
         try:
             part = os.read(ours, 65536)
-        except OSError:  # what Linux says at the end
+        except OSError:  # raised by Linux at the end of the output
             part = b""
         if not part:
             break
         shown += part
-        # again, if need be: see ctrl_c_soon
+        # repeated, because Python may drop the signal: see tests.ctrl_c_soon
         if b"Ranker - fit" in shown and time.monotonic() > pressed + 5.0:
             fit.send_signal(signal.SIGINT)
             pressed = time.monotonic()
     os.close(ours)
     assert fit.wait() == 0
     assert pressed > 0
-    assert shown.endswith(b"[]\r\n")  # nothing is fitted, and the last word is ours
+    assert shown.endswith(b"[]\r\n")  # no fitted attribute, printed last
     hidden, visible = shown.rfind(b"\x1b[?25l"), shown.rfind(b"\x1b[?25h")
-    assert 0 <= hidden < visible  # the cursor is back
+    assert 0 <= hidden < visible  # the cursor is shown again

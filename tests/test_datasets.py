@@ -1,4 +1,4 @@
-"""What is read is what the file says; what is invented is what was asked for."""
+"""Reading files of LETOR, and the properties of synthetic data."""
 
 from __future__ import annotations
 
@@ -21,33 +21,39 @@ LETOR = "2 qid:7 1:0.5 3:1 #docid = GX1-2 inc = 1\n0 qid:7 2:4\n1 qid:3 1:1 # x\
 # load_letor
 
 
-@pytest.mark.parametrize(("name", "opened"), [("a.txt", open), ("a.gz", gzip.open)])
-def test_a_letor_file_is_read_plain_and_compressed(tmp_path, name, opened):
-    with opened(tmp_path / name, "wt") as file:
-        file.write(LETOR)
-    letor = load_letor(tmp_path / name)
-    assert letor.data.tolist() == [[0.5, 0, 1], [0, 4, 0], [1, 0, 0]]
-    assert letor.data.dtype == np.float64
-    assert letor.target.tolist() == [2, 0, 1]
-    assert letor.groups.tolist() == [7, 7, 3]
+def test_a_letor_file_is_read_plain_and_compressed(tmp_path):
+    for name, opened in (("a.txt", open), ("a.gz", gzip.open)):
+        with opened(tmp_path / name, "wt") as file:
+            file.write(LETOR)
+        letor = load_letor(tmp_path / name)
+        assert letor.data.tolist() == [[0.5, 0, 1], [0, 4, 0], [1, 0, 0]]
+        assert letor.data.dtype == np.float64
+        assert letor.target.tolist() == [2, 0, 1]
+        assert letor.groups.tolist() == [7, 7, 3]
 
 
-def test_the_columns_and_the_type_of_a_letor_file_can_be_given(tmp_path):
+def test_the_number_of_features_and_the_dtype_can_be_given(tmp_path):
     (tmp_path / "a.txt").write_text(LETOR)
     letor = load_letor(str(tmp_path / "a.txt"), n_features=5, dtype=np.float32)
     assert letor.data.shape == (3, 5)
     assert letor.data.dtype == np.float32
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("1 1:2\n0 1:3\n", "2 documents but only 0 of its lines name a query"),
-        ("1 qid:1 1:2\n0 1:3\n", "2 documents but only 1 of its lines name a query"),
-        ("", "holds no documents"),
-        ("1 qid:1 0:2\n", "index 0"),
-    ],
-)
+NO_LETOR = {
+    "no line names a query": (
+        "1 1:2\n0 1:3\n",
+        "2 documents but only 0 of its lines name a query",
+    ),
+    "a line names no query": (
+        "1 qid:1 1:2\n0 1:3\n",
+        "2 documents but only 1 of its lines name a query",
+    ),
+    "the file is empty": ("", "holds no documents"),
+    "a feature has the number 0": ("1 qid:1 0:2\n", "index 0"),
+}
+
+
+@pytest.mark.parametrize(("text", "message"), NO_LETOR.values(), ids=NO_LETOR)
 def test_a_file_that_is_not_letor_is_refused(tmp_path, text, message):
     (tmp_path / "a.txt").write_text(text)
     with pytest.raises(ValueError, match=message):
@@ -55,7 +61,7 @@ def test_a_file_that_is_not_letor_is_refused(tmp_path, text, message):
 
 
 @pytest.mark.skipif(not (DATA / "S1.txt.gz").exists(), reason="needs MQ2008")
-def test_the_text_of_mq2008_is_the_array_of_mq2008():
+def test_mq2008_is_read_as_its_array():
     letor = load_letor(DATA / "S1.txt.gz", dtype=np.float32)
     with np.load(DATA / "mq2008.npz") as arrays:
         part = arrays["s"] == 1
@@ -67,21 +73,21 @@ def test_the_text_of_mq2008_is_the_array_of_mq2008():
 # make_ranking
 
 
-def test_a_seed_decides_the_data():
+def test_the_seed_determines_the_data():
     once, again, other = (make(random_state=seed) for seed in (3, 3, 4))
     for name in once:
         np.testing.assert_array_equal(once[name], again[name])
     assert not np.array_equal(once.target, other.target)
 
 
-def test_the_type_of_the_data_does_not_change_the_draw():
+def test_the_dtype_does_not_change_the_values():
     wide, narrow = (make(random_state=0, dtype=t) for t in (np.float64, np.float32))
     assert (wide.data.dtype, narrow.data.dtype) == (np.float64, np.float32)
-    np.testing.assert_array_equal(wide.data, narrow.data)  # drawn in float32
+    np.testing.assert_array_equal(wide.data, narrow.data)  # generated in float32
     np.testing.assert_array_equal(wide.target, narrow.target)
 
 
-def test_the_rows_are_counted_exactly_and_sizes_have_a_heavy_tail():
+def test_the_number_of_rows_is_exact_and_sizes_have_a_heavy_tail():
     ranking = make(500, n_documents=12.34, random_state=0)
     sizes = np.bincount(ranking.groups)
     assert (len(ranking.data), len(sizes)) == (6170, 500)
@@ -99,7 +105,7 @@ def test_without_noise_the_utility_never_contradicts_a_grade():
         assert np.all(np.diff(ranking.target[rows][best_first]) <= 0)
 
 
-def test_grades_come_in_the_shares_asked_for():
+def test_grades_have_the_requested_shares():
     shares = (0.6, 0.3, 0.1)
     ranking = make(200, grade_shares=shares, random_state=0)
     got = np.bincount(ranking.target) / len(ranking.target)
@@ -107,7 +113,7 @@ def test_grades_come_in_the_shares_asked_for():
     np.testing.assert_allclose(got, shares, atol=1.5 / len(ranking.target))
 
 
-def test_a_good_ranker_beats_a_bad_one_and_the_utility_beats_both():
+def test_ndcg_of_learned_scores_is_between_chance_and_the_utility():
     ranking = make(400, random_state=0)
     seen, unseen = ranking.groups < 280, ranking.groups >= 280
     trees = ExtraTreesRegressor(30, min_samples_leaf=5, random_state=0)
@@ -123,7 +129,7 @@ def test_a_good_ranker_beats_a_bad_one_and_the_utility_beats_both():
     assert chance + 0.2 < learned < best - 0.02
 
 
-def test_only_the_columns_of_the_query_are_constant_within_queries():
+def test_only_query_features_are_constant_within_queries():
     ranking = make(30, n_query_features=3, random_state=0)
     constant = np.ones(ranking.data.shape[1], dtype=bool)
     for query in range(30):
@@ -132,7 +138,7 @@ def test_only_the_columns_of_the_query_are_constant_within_queries():
     assert set(ranking.informative).isdisjoint(ranking.query_features)
 
 
-def test_columns_look_as_asked():
+def test_features_have_zeros_integers_and_heavy_tails_as_requested():
     options = {"n_query_features": 0, "random_state": 0}
     assert np.mean(make(zeros=1.0, **options).data == 0) == pytest.approx(
         0.69, abs=0.03
@@ -146,7 +152,7 @@ def test_columns_look_as_asked():
     assert not np.any(plain == 0)
 
 
-def test_values_are_missing_where_asked_but_not_of_the_query():
+def test_values_are_missing_except_in_query_features():
     ranking = make(missing=0.2, random_state=0)
     of_query = np.isin(np.arange(20), ranking.query_features)
     absent = np.isnan(ranking.data)
@@ -155,18 +161,15 @@ def test_values_are_missing_where_asked_but_not_of_the_query():
     assert absent[:, ~of_query].mean() == pytest.approx(0.2, abs=0.0085)
 
 
-@pytest.mark.parametrize(
-    ("options", "name"),
-    [
-        ({"n_queries": 0}, "n_queries"),
-        ({"n_documents": 0.5}, "n_documents"),
-        ({"n_features": 5}, "n_features"),
-        ({"zeros": 1.5}, "zeros"),
-        ({"noise": -1}, "noise"),
-        ({"grade_shares": (0.5, 0.4)}, "grade_shares"),
-        ({"grade_shares": (1.5, -0.5)}, "grade_shares"),
-    ],
-)
-def test_a_parameter_out_of_range_is_named(options, name):
-    with pytest.raises(ValueError, match=name):
-        make(**options)
+def test_a_parameter_out_of_range_is_refused_by_name():
+    for name, value in (
+        ("n_queries", 0),
+        ("n_documents", 0.5),
+        ("n_features", 5),
+        ("zeros", 1.5),
+        ("noise", -1),
+        ("grade_shares", (0.5, 0.4)),
+        ("grade_shares", (1.5, -0.5)),
+    ):
+        with pytest.raises(ValueError, match=name):
+            make(**{name: value})

@@ -16,14 +16,7 @@ import pytest
 from threadpoolctl import threadpool_info
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
-from sklearn_ltr._compile import (
-    INTERPRETED,
-    ThreadTeam,
-    effective_n_threads,
-    kernel,
-    one_blas_thread,
-    take,
-)
+from sklearn_ltr._compile import INTERPRETED, one_blas_thread
 
 TREES = {
     "n_estimators": 3 if INTERPRETED else 6,
@@ -99,7 +92,14 @@ def model_of_child(context: str, mode: str) -> bytes:
         child.join()
 
 
+@pytest.fixture
+def four_cores(monkeypatch):
+    """Let n_jobs ask for four threads, whatever this machine has."""
+    monkeypatch.setattr(joblib, "cpu_count", lambda: 4)
+
+
 @pytest.mark.parametrize("mode", MODES)
+@pytest.mark.usefixtures("four_cores")
 def test_the_number_of_threads_does_not_matter(mode):
     assert len({model(mode, n_jobs) for n_jobs in (1, 2, 3, 4, None, -1)}) == 1
 
@@ -226,76 +226,8 @@ def test_joblib_processes_give_the_same_model(mode):
     assert found == [expected] * 2
 
 
-# --- the threads themselves -------------------------------------------------------
-
-
-def test_n_jobs_is_counted_as_joblib_counts():
-    much = 10**12
-    if INTERPRETED:
-        assert effective_n_threads(4, much) == 1
-        return
-    assert [effective_n_threads(n, much) for n in (1, 2, 7)] == [1, 2, 7]
-    assert effective_n_threads(2, 0) == 2  # as asked for, whatever it is worth
-    assert 1 <= effective_n_threads(None, much) <= joblib.cpu_count()
-    assert effective_n_threads(-1, much) == effective_n_threads(None, much)
-    assert effective_n_threads(None, 1) == 1
-    assert effective_n_threads(-joblib.cpu_count() - 5, much) == 1
-
-
-@pytest.mark.parametrize("n_threads", [1, 2, 5])
-def test_a_team_calls_a_function_once_in_each_thread(n_threads):
-    seen, names = [], set()
-
-    def note(thread, *arguments):
-        seen.append((thread, *arguments))
-        names.add(threading.get_ident())
-
-    with ThreadTeam(n_threads) as team:
-        for _ in range(3):
-            team.run(note, "a", 1)
-    expected = [(thread, "a", 1) for thread in range(n_threads)] * 3
-    assert sorted(seen) == sorted(expected)
-    assert len(names) <= n_threads
-
-
-@pytest.mark.parametrize("failing", [0, 1])
-def test_what_a_thread_raises_reaches_the_caller(failing):
-    def fail(thread):
-        if thread == failing:
-            raise RuntimeError(f"thread {thread}")
-
-    with pytest.raises(RuntimeError, match=f"thread {failing}"), ThreadTeam(2) as team:
-        team.run(fail)
-
-
-@pytest.mark.parametrize("n_threads", [1, 2])
-def test_what_a_team_starts_is_done_beside_what_it_runs(n_threads):
-    with ThreadTeam(n_threads) as team:
-        begun = team.start(pow, 2, 10)
-        team.run(lambda thread: None)
-        assert begun.result() == 1024
-        with pytest.raises(ZeroDivisionError):
-            team.start(divmod, 1, 0).result()
-
-
-@kernel
-def take_numbers(thread, counter, taken_by):
-    number = take(counter)
-    while number < taken_by.shape[1]:
-        taken_by[thread, number] += 1
-        number = take(counter)
-
-
-@pytest.mark.parametrize("n_threads", [1] if INTERPRETED else [1, 2, 5])
-def test_every_number_is_taken_by_one_thread(n_threads):
-    counter, taken_by = np.zeros(1, dtype=np.int64), np.zeros((n_threads, 100_000))
-    with ThreadTeam(n_threads) as team:
-        team.run(take_numbers, counter, taken_by)
-    np.testing.assert_array_equal(taken_by.sum(axis=0), 1)
-    assert counter[0] == taken_by.shape[1] + n_threads
-
-
 @of_either_kind
+@pytest.mark.usefixtures("four_cores")
 def test_no_thread_is_left_behind(mode):
     before = threading.active_count()
     model(mode, n_jobs=4)

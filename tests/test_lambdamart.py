@@ -1,7 +1,8 @@
-"""LambdaMART through its public face."""
+"""LambdaMART through its public interface."""
 
 from __future__ import annotations
 
+import inspect
 import pickle
 import sys
 import warnings
@@ -10,12 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 import pytest
-import sklearn
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import GridSearchCV, GroupKFold
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from sklearn.utils import get_tags
 
 from sklearn_ltr import LambdaMARTRanker
@@ -32,10 +29,18 @@ REPORT = {
     "query_normalization": False,
 }
 both_modes = pytest.mark.parametrize("mode", [{}, REPORT], ids=["default", "report"])
+ALL_DRAWN = {
+    "subsample": 0.5,
+    "colsample_bytree": 3,
+    "max_features": 2,
+    "split_noise": 1.0,
+}
 
 
 @dataclass
 class Lists:
+    """Features, grades and queries of documents."""
+
     X: np.ndarray
     y: np.ndarray
     groups: np.ndarray
@@ -48,7 +53,7 @@ class Lists:
 
 
 def draw(n_queries=20, longest=10, n_features=4, seed=0, decimals=1) -> Lists:
-    """Interleaved queries whose grades follow the first column, with noise."""
+    """Interleaved queries whose grades depend on the first feature, with noise."""
     rng = np.random.default_rng(seed)
     sizes = rng.integers(2, longest + 1, n_queries)
     groups = rng.permutation(np.repeat(np.arange(n_queries), sizes))
@@ -62,7 +67,7 @@ VALIDATION = draw(12, seed=1)
 
 
 def small(**options) -> LambdaMARTRanker:
-    """A ranker that learns in no time."""
+    """A ranker that is fitted quickly."""
     quick = {
         "n_estimators": 6,
         "max_leaf_nodes": 5,
@@ -95,9 +100,10 @@ def model(ranker: LambdaMARTRanker) -> bytes:
 # --- it learns --------------------------------------------------------------------
 
 
-@both_modes
-@pytest.mark.parametrize("metric", ["ndcg", "map", "err", None])
-def test_a_separable_toy_is_ranked_perfectly(metric, mode):
+@pytest.mark.parametrize(
+    ("metric", "mode"), [("ndcg", {}), ("err", REPORT), (None, REPORT)]
+)
+def test_separable_grades_are_ranked_perfectly(metric, mode):
     rng = np.random.default_rng(0)
     groups = np.repeat(np.arange(8), 6)
     y = np.tile([0, 0, 1, 1, 2, 2], 8)
@@ -112,10 +118,9 @@ def test_a_separable_toy_is_ranked_perfectly(metric, mode):
     assert score == pytest.approx(perfect, abs=1e-12)
 
 
-@pytest.mark.parametrize("metric", ["ndcg", None])
-@both_modes
-def test_training_a_separable_toy_for_ever_stays_finite(mode, metric):
-    # a pair grows apart by about 8 with every tree, until its lambda vanishes
+@pytest.mark.parametrize(("metric", "mode"), [("ndcg", {}), (None, REPORT)])
+def test_scores_stay_finite_when_the_lambdas_of_separable_grades_vanish(metric, mode):
+    # the scores of a pair differ by about 8 more with every tree
     X, y = np.arange(10.0)[:, None], (np.arange(10) >= 5).astype(int)
     ranker = small(
         metric=metric, n_estimators=250, learning_rate=4.0, max_leaf_nodes=2,
@@ -130,13 +135,11 @@ def test_training_a_separable_toy_for_ever_stays_finite(mode, metric):
 
 @pytest.mark.parametrize(
     "metric",
-    ["ndcg", "ndcg@3", "dcg@5", "cg@3", "map", "mrr@10", "err", "precision@2",
-     "recall@2", "hit_rate@2", MAP(3, relevant_from=2), NDCG(gain="linear"),
-     ERR(max_grade=4), None],
+    ["ndcg@3", "dcg@5", "cg@3", "map", "mrr@10", "err", "precision@2", "recall@2",
+     "hit_rate@2", NDCG(gain="linear"), None],
 )  # fmt: skip
-@both_modes
-def test_every_metric_trains(metric, mode):
-    ranker = fitted(metric=metric, **mode)
+def test_every_metric_trains(metric):
+    ranker = fitted(metric=metric)
     assert len(ranker.ensemble_) == 6
     assert np.isfinite(ranker.predict(DATA.X)).all()
     measure = NDCG(10) if metric is None else get_metric(metric)
@@ -151,31 +154,29 @@ class NDCGOfAUser(Metric):
         return gains @ discount / (np.sort(gains)[::-1] @ discount)
 
 
-@both_modes
-def test_a_metric_of_the_user_trains_like_its_closed_form(mode):
-    own, built_in = fitted(metric=NDCGOfAUser(), **mode), fitted(metric="ndcg", **mode)
-    # deltas differ by some ulp, and no two cuts here are that close
+def test_a_metric_of_the_user_trains_like_its_closed_form():
+    own, built_in = fitted(metric=NDCGOfAUser()), fitted(metric="ndcg")
+    # swap deltas differ by some ulp, and no two split gains here are that close
     np.testing.assert_allclose(own.predict(DATA.X), built_in.predict(DATA.X), rtol=1e-6)
     score = own.score(*DATA, groups=DATA.groups)
     assert score == pytest.approx(built_in.score(*DATA, groups=DATA.groups), rel=1e-12)
 
 
 def test_the_first_tree_makes_newton_steps_on_the_lambdas():
-    """Section 7 of the report, on one query and one cut, worked out by hand.
+    """Section 7 of the report, on two queries of one pair and one split, by hand.
 
-    At equal scores rho = 1/2; the lower grade stands first, so a swap changes NDCG by
-    1 - 1 / log2(3), twice for the two pairs of the two queries.
+    At equal scores rho = 1/2, and the swap delta is 1 - 1 / log2(3) for both pairs.
     """
     X, y = np.array([[0.0], [1.0], [0.0], [1.0]]), np.array([0, 1, 0, 1])
     ranker = small(
         metric="ndcg", n_estimators=1, learning_rate=1.0, min_samples_leaf=1, **REPORT
     )
     scores = ranker.fit(X, y, groups=[0, 0, 1, 1]).predict(X)
-    # gradient: delta / 2, hessian: delta / 4 of each document
+    # of each document: |gradient| = delta / 2, hessian = delta / 4
     np.testing.assert_allclose(scores, [-2, 2, -2, 2], rtol=1e-14)
 
 
-# --- parameters do what they say --------------------------------------------------
+# --- what the parameters do --------------------------------------------------
 
 
 def sizes_of_trees(ranker) -> list[int]:
@@ -189,19 +190,18 @@ def rows_of_trees(ranker) -> np.ndarray:
     return np.add.reduceat(ranker.ensemble_.n_rows, ranker.ensemble_.first_node)
 
 
-@both_modes
-def test_the_limits_of_a_tree_are_kept(mode):
-    ranker = fitted(max_leaf_nodes=7, min_samples_leaf=2, **mode)
+def test_the_size_of_a_tree_is_limited_by_leaves_depth_and_samples():
+    ranker = fitted(max_leaf_nodes=7, min_samples_leaf=2)
     assert max(sizes_of_trees(ranker)) == 7
-    ranker = fitted(max_depth=1, **mode)
+    ranker = fitted(max_depth=1)
     assert set(sizes_of_trees(ranker)) == {2}
-    ranker = fitted(min_samples_leaf=11, max_leaf_nodes=50, **mode)
+    ranker = fitted(min_samples_leaf=11, max_leaf_nodes=50)
     leaves = ranker.ensemble_.feature < 0
     assert ranker.ensemble_.n_rows[leaves].min() >= 11
     assert len(ranker.ensemble_) == ranker.n_iter_ == 6
 
 
-def test_documents_of_queries_without_pairs_are_not_counted():
+def test_min_samples_leaf_does_not_count_documents_of_queries_without_pairs():
     alone = DATA.take(DATA.groups < 3)
     equal = DATA.take(DATA.groups >= 3)
     equal.y[:] = 1.0
@@ -226,9 +226,16 @@ def test_trees_draw_whole_queries():
 
 
 @pytest.mark.parametrize(
-    "random", [{"subsample": 0.5}, {"max_features": 0.5}, {"split_noise": 1.0}]
+    "random",
+    [
+        {"subsample": 0.5},
+        {"colsample_bytree": 0.5},
+        {"max_features": 0.5},
+        {"split_noise": 1.0},
+    ],
+    ids=lambda random: next(iter(random)),
 )
-def test_what_is_drawn_follows_from_random_state(random):
+def test_what_is_drawn_depends_on_random_state_alone(random):
     random = {"split_noise": 0.0} | random
     one = model(fitted(random_state=3, **random))
     assert model(fitted(random_state=3, **random)) == one
@@ -237,24 +244,93 @@ def test_what_is_drawn_follows_from_random_state(random):
     assert model(fitted(random_state=3, split_noise=0.0)) != one
 
 
-@both_modes
-def test_without_draws_random_state_does_not_matter(mode):
-    mode = mode | {"split_noise": 0.0}
-    one, other = fitted(random_state=1, **mode), fitted(random_state=None, **mode)
-    assert model(one) == model(other)
+def test_if_nothing_is_drawn_random_state_does_not_matter():
+    one = fitted(random_state=1, split_noise=0.0)
+    assert model(one) == model(fitted(random_state=None, split_noise=0.0))
+
+
+# --- features drawn for each tree and for each split --------------------------------
+
+N_DRAWN_TREES = 40
+
+
+def features_of_trees(**options) -> list[list[int]]:
+    """The features that the nodes of each tree split on; the root's is the first.
+
+    Without split noise only what is drawn makes a weaker feature win a node.
+    """
+    options = {"split_noise": 0.0, "n_estimators": N_DRAWN_TREES} | options
+    ensemble = fitted(**options).ensemble_
+    trees = (ensemble.part(m, m + 1) for m in range(N_DRAWN_TREES))
+    return [tree.feature[tree.feature >= 0].tolist() for tree in trees]
 
 
 @pytest.mark.parametrize(
-    ("max_features", "most"), [(1, 1), (2, 2), (4, 4), (0.25, 1), (0.5, 2), (0.01, 1)]
+    ("colsample_bytree", "n_drawn"), [(1, 1), (2, 2), (0.5, 2), (0.01, 1), (0.99, 3)]
 )
-def test_a_tree_cuts_only_the_columns_drawn_for_it(max_features, most):
-    ensemble = fitted(max_features=max_features, n_estimators=12).ensemble_
-    drawn = [
-        set(tree.feature[tree.feature >= 0])
-        for tree in (ensemble.part(t, t + 1) for t in range(12))
-    ]
-    assert max(map(len, drawn)) <= most
-    assert set.union(*drawn) == {0, 1, 2, 3}
+def test_a_tree_splits_only_on_the_features_drawn_for_it(colsample_bytree, n_drawn):
+    used = [set(t) for t in features_of_trees(colsample_bytree=colsample_bytree)]
+    assert max(map(len, used)) == n_drawn
+    assert set.union(*used) == {0, 1, 2, 3}
+
+
+@pytest.mark.parametrize("max_features", [1, 0.25, 0.01])
+def test_one_feature_is_drawn_for_each_split_independently(max_features):
+    trees = features_of_trees(max_features=max_features)
+    # the first feature, on which the grades depend, would win every root
+    at_the_root = [tree[0] for tree in trees]
+    assert set(at_the_root) == {0, 1, 2, 3}
+    assert max(map(at_the_root.count, range(4))) < N_DRAWN_TREES / 2
+    assert max(len(set(tree)) for tree in trees) >= 3
+
+
+@pytest.mark.parametrize("max_features", [3, 0.75])
+def test_the_strongest_feature_wins_the_roots_that_it_is_drawn_for(max_features):
+    # the learning rate keeps the gradients, and so the strongest feature, the same
+    options = {"learning_rate": 1e-9}
+    trees = features_of_trees(max_features=max_features, **options)
+    n_strongest = sum(tree[0] == 0 for tree in trees)
+    assert 0.5 * N_DRAWN_TREES < n_strongest < N_DRAWN_TREES  # three of four
+    assert {tree[0] for tree in features_of_trees(**options)} == {0}
+
+
+def test_the_features_of_a_split_are_drawn_among_those_of_its_tree():
+    trees = features_of_trees(colsample_bytree=2, max_features=1)
+    assert max(len(set(tree)) for tree in trees) == 2
+    pairs = {frozenset(tree) for tree in trees if len(set(tree)) == 2}
+    assert len(pairs) == 6
+    # both features of a pair win the root of some tree
+    assert {tree[0] for tree in trees if set(tree) == {0, 1}} == {0, 1}
+    # more features for each split than for the tree: all features of the tree
+    both = {"colsample_bytree": 2, "max_features": 3}
+    assert features_of_trees(**both) == features_of_trees(colsample_bytree=2)
+
+
+@pytest.mark.parametrize("name", ["max_features", "colsample_bytree"])
+def test_a_fraction_of_one_and_the_number_of_all_features_draw_nothing(name):
+    expected = model(fitted())
+    assert model(fitted(**{name: 1.0})) == expected
+    assert model(fitted(**{name: 4})) == expected
+    assert model(fitted(**{name: 0.99})) != expected
+
+
+@pytest.mark.parametrize("name", ["max_features", "colsample_bytree"])
+def test_more_features_than_columns_raise_an_error(name):
+    with pytest.raises(ValueError, match=f"{name}=5 is more than the 4 columns of X"):
+        fitted(**{name: 5})
+
+
+def test_what_is_drawn_does_not_depend_on_threads_or_the_order_of_queries():
+    data = draw(300, n_features=40, seed=2)
+    options = ALL_DRAWN | {"colsample_bytree": 0.5, "max_features": 0.3}
+    expected = model(fitted(data, **options))
+    backwards = np.argsort(-data.groups, kind="stable")
+    assert model(fitted(data.take(backwards), **options)) == expected
+    for n_jobs in (2, 3):
+        assert model(fitted(data, **options | {"n_jobs": n_jobs})) == expected
+
+
+# --- truncation, regularization -----------------------------------------------------
 
 
 def test_the_truncation_level_deepens_a_small_cutoff_only():
@@ -277,13 +353,13 @@ def test_the_truncation_level_deepens_a_small_cutoff_only():
         {"metric": "ndcg@3", "truncation_level": 6},
         {"metric": "ndcg@3", "truncation_level": None},
     )
-    # and what is reported is not touched by it
+    # the reported metric keeps its own cutoff
     ranker = fitted(metric="ndcg@3", truncation_level=6)
     expected = NDCG(3)(DATA.y, ranker.predict(DATA.X), groups=DATA.groups)
     assert ranker.score(*DATA, groups=DATA.groups) == expected
 
 
-def test_l2_and_the_learning_rate_shrink_the_scores():
+def test_l2_regularization_and_the_learning_rate_shrink_the_scores():
     one = fitted(n_estimators=1)
     np.testing.assert_allclose(
         fitted(n_estimators=1, learning_rate=0.2).predict(DATA.X),
@@ -298,13 +374,11 @@ def test_l2_and_the_learning_rate_shrink_the_scores():
 # --- what must not matter ---------------------------------------------------------
 
 
-@both_modes
-def test_the_interleaving_of_queries_does_not_matter(mode):
-    expected = model(fitted(**mode))
-    order = np.argsort(DATA.groups, kind="stable")
-    assert model(fitted(DATA.take(order), **mode)) == expected
-    backwards = np.argsort(-DATA.groups, kind="stable")
-    assert model(fitted(DATA.take(backwards), **mode)) == expected
+def test_the_order_of_the_queries_does_not_matter():
+    expected = model(fitted())
+    for sign in (1, -1):
+        order = np.argsort(sign * DATA.groups, kind="stable")
+        assert model(fitted(DATA.take(order))) == expected
 
 
 @both_modes
@@ -315,33 +389,31 @@ def test_the_order_of_the_rows_of_a_query_does_not_matter(mode):
     np.testing.assert_allclose(other.predict(DATA.X), one.predict(DATA.X), rtol=1e-5)
 
 
-@pytest.mark.parametrize("kind", ["strings", "tuples", "floats", "series"])
-def test_what_the_queries_are_called_does_not_matter(kind):
-    names = {
-        "strings": [f"query {g:02}" for g in DATA.groups],
-        "tuples": [("q", int(g)) for g in DATA.groups],
-        "floats": DATA.groups / 7 - 1,
-        "series": pd.Series(DATA.groups, index=np.arange(len(DATA.y)) + 5),
-    }[kind]
+@pytest.mark.parametrize(
+    "names",
+    [
+        [("q", f"{g:02}") for g in DATA.groups],
+        pd.Series(DATA.groups, index=np.arange(len(DATA.y)) + 5),
+    ],
+    ids=["tuples", "series"],
+)
+def test_the_values_that_name_the_queries_do_not_matter(names):
     assert model(fitted(Lists(DATA.X, DATA.y, names))) == model(fitted())
 
 
-def test_the_form_of_the_table_does_not_matter():
-    expected = model(fitted())
-    X = DATA.X.round(1)
-    tables = [
-        np.asfortranarray(X),
-        np.repeat(X, 2, axis=0)[::2],
-        X.tolist(),
-        pd.DataFrame(X),
-    ]
-    for table in tables:
-        ranker = fitted(Lists(table, DATA.y, DATA.groups))
-        assert model(ranker) == expected
-        np.testing.assert_array_equal(ranker.predict(table), ranker.predict(X))
+@pytest.mark.parametrize(
+    "form",
+    [np.asfortranarray, lambda X: np.repeat(X, 2, axis=0)[::2], list, pd.DataFrame],
+    ids=["columns", "strided", "list", "frame"],
+)
+def test_the_container_of_the_features_does_not_matter(form):
+    table = form(DATA.X)
+    ranker = fitted(Lists(table, DATA.y, DATA.groups))
+    assert model(ranker) == model(fitted())
+    np.testing.assert_array_equal(ranker.predict(table), fitted().predict(DATA.X))
 
 
-def test_float32_is_as_good_as_float64_where_it_holds_the_values():
+def test_float32_gives_the_same_model_as_float64_where_it_is_exact():
     X = (DATA.X * 8).round() / 8
     one = fitted(Lists(X, DATA.y, DATA.groups))
     other = fitted(Lists(X.astype(np.float32), DATA.y, DATA.groups))
@@ -349,7 +421,7 @@ def test_float32_is_as_good_as_float64_where_it_holds_the_values():
     np.testing.assert_array_equal(one.predict(X), other.predict(X.astype(np.float32)))
 
 
-@pytest.mark.parametrize("dtype", [np.int64, np.uint8, np.bool_])
+@pytest.mark.parametrize("dtype", [np.uint8, np.bool_])
 def test_integer_and_boolean_columns_are_numbers(dtype):
     X = np.abs(DATA.X * (1 if dtype is np.bool_ else 10)).astype(dtype)
     one = fitted(Lists(X, DATA.y.astype(int), DATA.groups))
@@ -357,7 +429,7 @@ def test_integer_and_boolean_columns_are_numbers(dtype):
     np.testing.assert_array_equal(one.predict(X), one.predict(X.astype(float)))
 
 
-def test_nothing_that_is_passed_is_changed():
+def test_no_argument_is_changed():
     data = [DATA.X.copy(), DATA.y.copy(), DATA.groups.copy(), np.ones(len(DATA.y))]
     for array in data:
         array.flags.writeable = False
@@ -369,7 +441,7 @@ def test_nothing_that_is_passed_is_changed():
     np.testing.assert_array_equal(X, DATA.X)
 
 
-# --- awkward data -----------------------------------------------------------------
+# --- unusual data -----------------------------------------------------------------
 
 
 def test_missing_values_are_learned_from():
@@ -383,7 +455,7 @@ def test_missing_values_are_learned_from():
     assert np.isfinite(ranker.predict(np.full((3, 2), NAN))).all()
 
 
-def test_queries_without_pairs_do_no_harm():
+def test_queries_without_pairs_count_in_the_metric_only():
     single = Lists(DATA.X[:5], DATA.y[:5], np.arange(100, 105))
     equal = Lists(DATA.X[5:15], np.full(10, 2.0), np.repeat([200, 201], 5))
     nothing = Lists(DATA.X[5:15], np.zeros(10), np.repeat([300, 301], 5))
@@ -409,7 +481,7 @@ def test_large_but_finite_features_are_learned_from():
     assert set(ranker.predict(X[DATA.y > 1])) != set(ranker.predict(X[DATA.y <= 1]))
 
 
-def test_real_grades_are_legal():
+def test_grades_need_not_be_integers():
     ranker = fitted(Lists(DATA.X, DATA.y / 3 + 0.25, DATA.groups))
     assert np.isfinite(ranker.predict(DATA.X)).all()
 
@@ -420,7 +492,7 @@ def test_a_single_query_of_two_documents_is_enough():
     assert low < high
 
 
-def test_a_constant_table_makes_a_constant_model():
+def test_constant_features_give_constant_scores():
     ranker = fitted(Lists(np.ones((len(DATA.y), 2)), DATA.y, DATA.groups))
     assert len(set(ranker.predict([[1, 1], [0, 5]]))) == 1
     assert ranker.feature_importances_.tolist() == [0.0, 0.0]
@@ -429,7 +501,7 @@ def test_a_constant_table_makes_a_constant_model():
 # --- weights ----------------------------------------------------------------------
 
 
-def test_a_weight_of_one_is_no_weight():
+def test_a_weight_of_one_is_the_default():
     assert model(fitted(weight=np.ones(len(DATA.y)))) == model(fitted())
 
 
@@ -441,7 +513,7 @@ def test_only_relative_weights_matter():
 
 
 def test_a_weight_of_two_is_the_query_twice():
-    # few values, so that the bins stay; rows are not to be counted
+    # features of few values have the same bins with repeated rows
     data = draw(decimals=0)
     twice = data.groups < 7
     doubled = Lists(
@@ -452,11 +524,11 @@ def test_a_weight_of_two_is_the_query_twice():
     options = {"min_samples_leaf": 1}
     one = fitted(data, weight=1.0 + twice, **options)
     other = fitted(doubled, **options)
-    # gradients are packed on other scales
+    # gradients are quantized on different scales
     np.testing.assert_allclose(one.predict(data.X), other.predict(data.X), rtol=1e-5)
 
 
-def test_a_weight_of_zero_takes_a_query_away():
+def test_a_weight_of_zero_removes_a_query_from_training():
     data = draw(decimals=0)
     kept = data.groups >= 4
     options = {"min_samples_leaf": 1}
@@ -481,22 +553,23 @@ def test_weights_count_in_every_mean():
     assert score == pytest.approx(ranker.validation_score_[n], rel=1e-14)
 
 
-def test_held_out_queries_without_weight_are_told_as_such():
-    weight = np.where(DATA.groups < 18, 0.0, 1.0)
-    for seed in range(5):  # in one of them both are in use
-        try:
-            small(early_stopping=True, random_state=seed).fit(
-                *DATA, groups=DATA.groups, sample_weight=weight
-            )
-        except ValueError as error:
-            assert "sample_weight" in str(error)
+def test_held_out_queries_need_a_query_of_positive_weight():
+    # one of the 20 queries weighs something, and 2 are held out
+    weight = np.where(DATA.groups == 7, 1.0, 0.0)
+    messages = set()
+    for seed in range(30):
+        ranker = small(early_stopping=True, random_state=seed)
+        with pytest.raises(ValueError, match="sample_weight is zero for") as caught:
+            ranker.fit(*DATA, groups=DATA.groups, sample_weight=weight)
+        messages.add("held out" in str(caught.value))
+    # either the held-out queries or those that are left have no weight
+    assert messages == {True, False}
 
 
 # --- early stopping ---------------------------------------------------------------
 
 
-@pytest.mark.parametrize("metric", ["ndcg@5", "map", None])
-@pytest.mark.parametrize("patience", [1, 3])
+@pytest.mark.parametrize(("metric", "patience"), [("map", 3), (None, 1)])
 def test_early_stopping_keeps_the_best_iteration(metric, patience):
     ranker = validated(
         metric=metric, n_estimators=40, learning_rate=0.7, min_samples_leaf=1,
@@ -511,7 +584,7 @@ def test_early_stopping_keeps_the_best_iteration(metric, patience):
     assert len(train) == n_grown + 1
     measure = NDCG(10) if metric is None else get_metric(metric)
     for data, history in ((DATA, ranker.train_score_), (VALIDATION, scores)):
-        if len(history) == 0:  # there is the cost instead
+        if len(history) == 0:  # the cost is recorded instead
             continue
         stages = [np.zeros(len(data.y)), *ranker.staged_predict(data.X)]
         expected = [measure(data.y, s, groups=data.groups) for s in stages]
@@ -528,7 +601,7 @@ def test_the_trees_up_to_the_best_are_those_of_a_plain_fit():
     )
 
 
-def test_patience_that_never_ends_grows_every_tree():
+def test_every_tree_is_grown_if_n_iter_no_change_is_never_reached():
     ranker = validated(n_estimators=9, learning_rate=0.7, n_iter_no_change=100)
     assert len(ranker.validation_score_) == 10
     assert ranker.n_iter_ == max(1, np.argmax(ranker.validation_score_))
@@ -547,7 +620,7 @@ def test_a_score_must_be_better_by_tol_to_count():
     assert len(ranker.validation_score_) == best + 4 + 1
 
 
-def test_scoring_decides_in_place_of_the_metric():
+def test_early_stopping_follows_scoring_if_it_is_given():
     ranker = validated(metric="ndcg@5", scoring="mrr", n_estimators=5)
     stages = [np.zeros(len(VALIDATION.y)), *ranker.staged_predict(VALIDATION.X)]
     expected = [
@@ -560,15 +633,15 @@ SEEN: list[int] = []
 
 
 class Length(Metric):
-    """Notes the lengths of the lists it is asked about."""
+    """Records the number of documents of each query that it measures."""
 
     def value(self, ranked_grades):
         SEEN.append(len(ranked_grades))
         return 0.5
 
 
-def test_the_held_out_share_is_whole_queries_of_the_training_data():
-    sizes = np.arange(2, 22)  # 20 queries, told apart by their lengths
+def test_validation_fraction_holds_out_whole_queries_of_the_training_data():
+    sizes = np.arange(2, 22)  # 20 queries of different lengths
     groups = np.random.default_rng(0).permutation(np.repeat(np.arange(20), sizes))
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=(len(groups), 2)).round(1), rng.integers(1, 4, len(groups))
@@ -580,13 +653,13 @@ def test_the_held_out_share_is_whole_queries_of_the_training_data():
         ).fit(X, y, groups=groups)  # fmt: skip
         first, then = SEEN[:20], SEEN[20:40]
         assert sorted(first) == sorted(then) == sizes.tolist()
-        out = first[-n_out:]  # the training lists are scored before
+        out = first[-n_out:]  # the training queries are measured before
         learned = set(sizes) - set(out)
         assert rows_of_trees(ranker)[0] <= sum(learned)
-        assert rows_of_trees(ranker)[0] >= sum(learned) - 4  # no pair in a short list
+        assert rows_of_trees(ranker)[0] >= sum(learned) - 4  # short ones lack pairs
 
 
-def test_the_held_out_share_follows_from_random_state():
+def test_random_state_decides_which_queries_are_held_out():
     options = {"early_stopping": True, "validation_fraction": 0.3, "n_estimators": 3}
     one, again, other = (fitted(random_state=s, **options) for s in (1, 1, 2))
     np.testing.assert_array_equal(one.validation_score_, again.validation_score_)
@@ -594,7 +667,7 @@ def test_the_held_out_share_follows_from_random_state():
     assert (one.validation_score_ != other.validation_score_).any()
 
 
-def test_auto_means_if_there_is_a_validation_part():
+def test_early_stopping_auto_needs_validation_data():
     assert len(validated().validation_score_) == 7
     assert len(validated(early_stopping=False).validation_score_) == 0
     assert len(fitted().validation_score_) == 0
@@ -602,14 +675,13 @@ def test_auto_means_if_there_is_a_validation_part():
     assert len(fitted(early_stopping=True).validation_score_) == 7
 
 
-@pytest.mark.parametrize("flag", [np.True_, 1])
-def test_early_stopping_is_never_silently_ignored(flag):
-    try:
-        ranker = fitted(early_stopping=flag)
-    except (TypeError, ValueError) as error:
-        assert "early_stopping" in str(error)
-    else:
-        assert len(ranker.validation_score_) > 0
+def test_early_stopping_given_as_another_true_or_false_value_is_that_value():
+    expected = fitted(early_stopping=True).validation_score_
+    for flag in (np.True_, 1):
+        found = fitted(early_stopping=flag).validation_score_
+        np.testing.assert_array_equal(found, expected)
+    for flag in (np.False_, 0):
+        assert len(validated(early_stopping=flag).validation_score_) == 0
 
 
 def test_verbose_prints_every_so_many_trees(capsys):
@@ -629,22 +701,16 @@ def test_verbose_prints_every_so_many_trees(capsys):
 
 
 @pytest.mark.parametrize(
-    "options",
+    ("validation", "options"),
     [
-        {},
-        REPORT,
-        {"subsample": 0.5},
-        {"max_features": 0.5},
-        {"split_noise": 0.0},
-        {"split_noise": 1.0},
-        {"early_stopping": True, "validation_fraction": 0.3},
-        {"early_stopping": True, "n_iter_no_change": 2, "learning_rate": 0.9},
-        {"verbose": 5},
-        {"subsample": 0.5, "max_features": 2, "verbose": 1, "metric": "map"},
+        (False, {}),
+        (False, ALL_DRAWN | {"verbose": 1, "metric": "map"}),
+        (True, ALL_DRAWN),
+        (False, {"early_stopping": True, "validation_fraction": 0.3}),
+        (True, {"n_iter_no_change": 2, "learning_rate": 0.9}),
     ],
 )
-@pytest.mark.parametrize("validation", [False, True])
-def test_trees_in_two_goes_are_those_of_one(options, validation, capsys):
+def test_a_warm_start_grows_the_trees_of_one_long_fit(validation, options, capsys):
     fit = validated if validation else fitted
     whole = fit(n_estimators=10, **options)
     ranker = fit(n_estimators=6, warm_start=True, **options)
@@ -664,7 +730,7 @@ def test_a_warm_start_without_new_trees_changes_nothing():
 
 
 def test_a_warm_start_keeps_the_trees_it_started_with():
-    """Validation may begin late: then only the trees added since can be dropped."""
+    """Validation data given later can drop only the trees grown since."""
     for n_estimators in (6, 7, 30):
         ranker = fitted(warm_start=True, n_iter_no_change=2, learning_rate=0.9)
         ranker.set_params(n_estimators=n_estimators)
@@ -674,7 +740,7 @@ def test_a_warm_start_keeps_the_trees_it_started_with():
         assert pickle.dumps(first) == model(fitted(learning_rate=0.9))
 
 
-def test_fewer_trees_than_a_warm_start_keeps_are_refused():
+def test_n_estimators_below_the_trees_of_a_warm_start_raises_an_error():
     ranker = fitted(warm_start=True).set_params(n_estimators=5)
     with pytest.raises(ValueError, match="n_estimators=5 .* 6 trees"):
         ranker.fit(*DATA, groups=DATA.groups)
@@ -688,7 +754,7 @@ def test_without_warm_start_a_fit_starts_anew():
     assert other.n_features_in_ == 2
 
 
-def test_a_warm_start_on_other_columns_is_refused():
+def test_a_warm_start_with_other_columns_raises_an_error():
     ranker = fitted(warm_start=True).set_params(n_estimators=8)
     with pytest.raises(ValueError, match="features"):
         ranker.fit(DATA.X[:, :2], DATA.y, groups=DATA.groups)
@@ -728,20 +794,19 @@ def test_score_is_the_mean_of_the_metric():
         assert isinstance(found, float)
 
 
-@both_modes
-def test_importances_are_shares_of_the_gain(mode):
-    ranker = fitted(**mode)
+def test_feature_importances_are_shares_of_the_gain():
+    ranker = fitted()
     importances = ranker.feature_importances_
     assert importances.shape == (4,)
     assert importances.sum() == pytest.approx(1.0, abs=1e-14)
     assert (importances >= 0).all()
-    assert importances.argmax() == 0  # what the grades follow
+    assert importances.argmax() == 0  # the grades depend on it
 
 
 # --- a scikit-learn estimator -----------------------------------------------------
 
 
-def test_parameters_can_be_read_set_cloned_and_shown():
+def test_parameters_can_be_read_set_cloned_and_printed():
     ranker = small(metric=MAP(3), sigma=2.0)
     assert clone(ranker).get_params() == ranker.get_params()
     assert not hasattr(clone(ranker.fit(*DATA, groups=DATA.groups)), "ensemble_")
@@ -751,12 +816,17 @@ def test_parameters_can_be_read_set_cloned_and_shown():
     assert "sigma=3.0" in repr(ranker)
 
 
-def test_parameters_are_stored_as_they_are_given():
+def test_every_argument_of_init_is_a_parameter_stored_as_given():
     given = {name: object() for name in LambdaMARTRanker().get_params()}
     ranker = LambdaMARTRanker(**given)
-    assert all(getattr(ranker, name) is value for name, value in given.items())
-    params = ranker.get_params()
-    assert all(params[name] is value for name, value in given.items())
+    assert ranker.get_params(deep=False) == given
+    assert inspect.signature(LambdaMARTRanker).parameters.keys() == given.keys()
+
+
+def test_the_metric_may_be_given_by_position():
+    assert LambdaMARTRanker("map").metric == "map"
+    with pytest.raises(TypeError, match="positional"):
+        LambdaMARTRanker("map", 2.0)
 
 
 def test_fit_changes_no_parameter_and_returns_itself():
@@ -775,14 +845,14 @@ def test_a_ranker_survives_a_pickle():
     assert model(again) == model(ranker)
 
 
-def test_the_tags_say_what_it_is():
+def test_the_tags_are_those_of_a_ranker_that_accepts_nan():
     tags = get_tags(LambdaMARTRanker())
     assert tags.estimator_type == "ranker"
     assert tags.input_tags.allow_nan
     assert tags.target_tags.required
 
 
-def test_column_names_are_remembered():
+def test_column_names_are_kept_and_checked():
     names = ["a", "b", "c", "d"]
     table = pd.DataFrame(DATA.X, columns=names)
     ranker = fitted(Lists(table, DATA.y, DATA.groups))
@@ -796,7 +866,7 @@ def test_column_names_are_remembered():
     assert not hasattr(ranker.fit(*DATA, groups=DATA.groups), "feature_names_in_")
 
 
-def test_nothing_works_before_fit():
+def test_every_method_raises_not_fitted_error_before_fit():
     ranker = LambdaMARTRanker()
     for call in (
         lambda: ranker.predict(DATA.X),
@@ -809,27 +879,10 @@ def test_nothing_works_before_fit():
             call()
 
 
-@pytest.mark.skipif(
-    tuple(map(int, sklearn.__version__.split(".")[:2])) < (1, 8),
-    reason="a grid search hands no groups to the score of a Pipeline before 1.8",
-)
-def test_grid_search_over_a_pipeline_routes_the_groups():
-    with sklearn.config_context(enable_metadata_routing=True):
-        search = GridSearchCV(
-            make_pipeline(StandardScaler(), small(n_estimators=2)),
-            {"lambdamartranker__max_leaf_nodes": [2, 4]},
-            cv=GroupKFold(2),
-            error_score="raise",
-        )
-        search.fit(*DATA, groups=DATA.groups)
-    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
-    assert search.best_score_ > 0.5
-
-
 # --- groups not given -------------------------------------------------------------
 
 
-def test_missing_groups_are_warned_of_where_they_are_missing():
+def test_missing_groups_warn_at_the_line_of_the_call():
     with pytest.warns(MissingGroupsWarning, match="enable_metadata_routing") as fit:
         ranker = small().fit(*DATA)
     with pytest.warns(MissingGroupsWarning, match="groups") as score:
@@ -854,11 +907,11 @@ def interrupted(*args, **kwargs):
     raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize("before", ["new", "fitted", "warm"])
-def test_a_failed_fit_leaves_everything_as_it_was(before, monkeypatch):
+@pytest.mark.parametrize("before", ["new", "warm"])
+def test_a_failed_fit_leaves_the_estimator_unchanged(before, monkeypatch):
     ranker = small()
     if before != "new":
-        ranker = fitted(warm_start=before == "warm")
+        ranker = fitted(warm_start=True)
         ranker.set_params(n_estimators=9)
     ranker.set_params(verbose=1)
     kept = state(ranker)
@@ -908,7 +961,7 @@ def test_an_interrupted_fit_can_be_repeated(monkeypatch):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no signal to send")
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_ctrl_c_ends_a_fit_at_once_and_leaves_everything_as_it_was(n_jobs):
+def test_ctrl_c_ends_a_fit_and_leaves_the_estimator_unchanged(n_jobs):
     ranker = fitted(n_jobs=n_jobs).set_params(n_estimators=10**7)
     kept = state(ranker)
     with pytest.raises(KeyboardInterrupt), ctrl_c_soon():
@@ -916,7 +969,7 @@ def test_ctrl_c_ends_a_fit_at_once_and_leaves_everything_as_it_was(n_jobs):
     assert state(ranker) == kept
 
 
-# --- clear errors -----------------------------------------------------------------
+# --- errors name the argument ------------------------------------------------------
 
 
 def fit_with(**changes):
@@ -940,43 +993,26 @@ ROW, QUERY = 5, int(DATA.groups[5])
     [
         ({"y": DATA.y[:-1]}, rf"^y .*{len(DATA.y)} rows.*{len(DATA.y) - 1}"),
         ({"y": None}, r"^y "),
-        ({"y": DATA.y[:, None]}, r"^y .*shape"),
         ({"y": ["a"] * len(DATA.y)}, r"^y .*numeric"),
+        ({"y": changed(DATA.y, ROW, -1)}, rf"^y .*row {ROW} \(query {QUERY}\).*-1"),
+        ({"y": changed(DATA.y, ROW, 2000)}, rf"gain.*query {QUERY} has grade 2000"),
+        ({"y": np.ones(len(DATA.y))}, r"^y .*two different grades"),
         ({"groups": DATA.groups[:-1]}, rf"^groups .*{len(DATA.y)} rows"),
         ({"groups": changed(DATA.groups, ROW, NAN)}, rf"^groups .*row {ROW}"),
+        ({"groups": np.arange(len(DATA.y))}, r"^y .*two different grades.*groups"),
         ({"sample_weight": [1.0]}, rf"^sample_weight .*{len(DATA.y)} rows"),
         (
             {"sample_weight": changed(np.ones(len(DATA.y)), ROW, 2)},
             rf"^sample_weight .*constant within a query.*query {QUERY}\b",
         ),
-        (
-            {"sample_weight": changed(np.ones(len(DATA.y)), DATA.groups == QUERY, -1)},
-            rf"^sample_weight .*query {QUERY}\b",
-        ),
         ({"sample_weight": np.zeros(len(DATA.y))}, r"^sample_weight .*zero"),
-        ({"y": changed(DATA.y, ROW, -1)}, rf"^y .*row {ROW} \(query {QUERY}\).*-1"),
-        ({"y": changed(DATA.y, ROW, NAN)}, rf"^y .*row {ROW} \(query {QUERY}\).*nan"),
-        ({"y": changed(DATA.y, ROW, INF)}, rf"^y .*row {ROW} \(query {QUERY}\).*inf"),
-        ({"y": changed(DATA.y, ROW, 2000)}, rf"gain.*query {QUERY} has grade 2000"),
-        ({"y": np.ones(len(DATA.y))}, r"^y .*two different grades"),
-        ({"groups": np.arange(len(DATA.y))}, r"^y .*two different grades.*groups"),
         ({"X": changed(DATA.X, (ROW, 2), INF)}, rf"\bX\b.*inf.*row {ROW}.*column 2"),
-        ({"X": changed(DATA.X, (ROW, 2), -INF)}, rf"\bX\b.*inf.*row {ROW}.*column 2"),
         ({"X": DATA.X[:0], "y": [], "groups": []}, r"\bX\b"),
         ({"X": DATA.X[:, :0]}, r"\bX\b"),
         ({"X": DATA.X[:, 0]}, r"\bX\b"),
         ({"X": DATA.X.astype(str).astype(object) + "x"}, r"\bX\b"),
         ({"X": DATA.X + 1j}, r"[Cc]omplex"),
-        (
-            {"X": pd.DataFrame({"a": pd.date_range("2020", periods=len(DATA.y))})},
-            r"\bX\b.*'a'",
-        ),
-        ({"X": (DATA.X[:, :1] * 100).astype("datetime64[D]")}, r"\bX\b"),
-        (
-            {"sample_weight": np.r_[np.zeros(len(DATA.y) - 1), 1], "groups": np.r_[
-                DATA.groups[:-1], 99]},
-            r"sample_weight",
-        ),
+        ({"X": (DATA.X[:, :1] * 100).astype("datetime64[D]")}, r"\bX\b.*dates"),
         (
             {"X": pd.DataFrame(DATA.X, columns=[*"abcd"]).assign(b="text")},
             r"\bX\b.*'b'",
@@ -988,7 +1024,7 @@ ROW, QUERY = 5, int(DATA.groups[5])
         ),
     ],
 )  # fmt: skip
-def test_bad_input_is_refused_by_name(changes, message):
+def test_a_wrong_argument_of_fit_is_named(changes, message):
     with pytest.raises((ValueError, TypeError), match=message):
         fit_with(**changes)
 
@@ -998,94 +1034,82 @@ def test_bad_input_is_refused_by_name(changes, message):
     [
         ({"X_val": changed(DATA.X, (ROW, 2), INF)}, rf"\bX_val\b.*row {ROW}"),
         ({"X_val": DATA.X[:, :2]}, r"features"),
-        ({"X_val": DATA.X[:0], "y_val": [], "groups_val": []}, r"\bX_val\b"),
         ({"y_val": None}, r"^y_val "),
-        ({"y_val": DATA.y[:-1]}, r"^y_val .*rows"),
         ({"y_val": changed(DATA.y, ROW, -1)}, rf"^y_val .*row {ROW} .query {QUERY}\b"),
         ({"groups_val": DATA.groups[:-1]}, r"^groups_val .*rows"),
         ({"sample_weight_val": np.arange(len(DATA.y))}, r"^sample_weight_val .*const"),
-        ({"X_val": None}, r"X_val"),
-        ({"X_val": None, "y_val": None}, r"X_val"),
+        ({"X_val": None}, r"X_val is None, but y_val"),
         (
             {"X_val": None, "y_val": None, "groups_val": None,
              "sample_weight_val": np.ones(len(DATA.y))},
-            r"X_val",
+            r"X_val is None, but .*sample_weight_val",
         ),
     ],
 )  # fmt: skip
-def test_bad_validation_data_is_refused_by_name(changes, message):
+def test_a_wrong_validation_argument_of_fit_is_named(changes, message):
     arguments = {"X_val": DATA.X, "y_val": DATA.y, "groups_val": DATA.groups}
     with pytest.raises((ValueError, TypeError), match=message):
         fit_with(**(arguments | changes))
 
 
-BAD_NUMBERS = [
-    *((name, value) for name in ("sigma", "learning_rate") for value in (0, -1.0, INF)),
-    *((name, value) for name in ("n_estimators", "min_samples_leaf", "n_iter_no_change",
-                                 "truncation_level", "max_depth") for value in (0, -3)),
-    *((name, 2.5) for name in ("n_estimators", "max_leaf_nodes", "max_depth",
-                               "min_samples_leaf", "max_bins", "n_iter_no_change",
-                               "truncation_level", "verbose")),
-    *((name, -0.1) for name in ("l2_regularization", "tol", "split_noise")),
-    *((name, INF) for name in ("l2_regularization", "tol", "split_noise")),
-    *((name, NAN) for name in ("sigma", "learning_rate", "l2_regularization", "tol",
-                               "split_noise", "subsample", "max_features",
-                               "validation_fraction")),
-    *((name, "1") for name in ("sigma", "learning_rate", "n_estimators", "subsample",
-                               "l2_regularization", "max_features", "verbose", "n_jobs",
-                               "tol", "max_depth")),
-    *((name, None) for name in ("sigma", "n_estimators", "max_leaf_nodes", "max_bins",
-                                "subsample", "max_features", "split_gain", "verbose",
-                                "early_stopping")),
+# for each parameter the values just outside its range, and for each kind of parameter
+# (real, integer, optional, flag) the values of a wrong type
+BAD_VALUES = [
+    ("sigma", 0),
+    ("sigma", INF),
+    ("sigma", NAN),
+    ("sigma", "1"),
+    ("sigma", None),
+    ("truncation_level", 0),
+    ("truncation_level", 2.5),
+    ("distance_normalization", "no"),
+    ("query_normalization", "no"),
+    ("n_estimators", 0),
+    ("n_estimators", 2.5),
+    ("n_estimators", "1"),
+    ("n_estimators", None),
+    ("learning_rate", 0),
     ("max_leaf_nodes", 1),
+    ("max_depth", 0),
+    ("min_samples_leaf", 0),
+    ("l2_regularization", -0.1),
+    ("l2_regularization", INF),
     ("max_bins", 1),
     ("max_bins", 256),
-    ("max_features", 0),
-    ("max_features", 0.0),
-    ("max_features", 1.5),
-    ("max_features", 5),  # there are 4 columns
+    *((name, value) for name in ("max_features", "colsample_bytree")
+      for value in (0, 0.0, 1.5, -1, NAN, "1", None)),
     ("subsample", 0.0),
     ("subsample", 1.1),
+    ("split_gain", "newton"),
+    ("split_gain", ["second_order"]),
+    ("split_noise", -0.1),
+    ("early_stopping", "yes"),
+    ("early_stopping", 0.5),
+    ("early_stopping", None),
     ("validation_fraction", 0.0),
     ("validation_fraction", 1.0),
+    ("n_iter_no_change", 0),
+    ("tol", -0.1),
+    ("warm_start", "no"),
     ("verbose", -1),
     ("n_jobs", 0),
     ("n_jobs", 1.5),
-    ("split_gain", "newton"),
-    ("split_gain", ["second_order"]),
-    ("early_stopping", "yes"),
-    ("early_stopping", 0.5),
-    ("warm_start", "no"),
-    ("distance_normalization", "no"),
-    ("query_normalization", "no"),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "value"), BAD_NUMBERS)
-def test_a_parameter_out_of_its_range_is_refused_by_name(name, value):
+@pytest.mark.parametrize(("name", "value"), BAD_VALUES)
+def test_a_parameter_out_of_its_range_is_named(name, value):
     with pytest.raises((ValueError, TypeError), match=name):
         fitted(**{name: value})
 
 
 @pytest.mark.parametrize("name", ["metric", "scoring"])
-@pytest.mark.parametrize(
-    ("value", "message"),
-    [
-        ("ndgc@10", "did you mean 'ndcg@10'"),
-        ("ndcg@0", "k, .* >= 1"),
-        ("ndcg@-1", "k, .* >= 1"),
-        ("ndcg@ten", "k, .* >= 1"),
-        ("ndcg@", "k, .* >= 1"),
-        (10, "10"),
-        (NDCG, "NDCG"),
-    ],
-)
-def test_an_unknown_metric_is_refused(name, value, message):
-    with pytest.raises((ValueError, TypeError), match=f"(?i){message}"):
-        fitted(**{name: value})
+def test_an_unknown_metric_raises_an_error(name):
+    with pytest.raises(ValueError, match="(?i)did you mean 'ndcg@10'"):
+        fitted(**{name: "ndgc@10"})
 
 
-def test_a_share_that_holds_out_every_query_is_refused():
+def test_a_validation_fraction_that_holds_out_every_query_raises_an_error():
     two = DATA.take(DATA.groups < 2)
     with pytest.raises(ValueError, match="validation_fraction"):
         fitted(two, early_stopping=True, validation_fraction=0.9)
@@ -1107,7 +1131,7 @@ def test_a_share_that_holds_out_every_query_is_refused():
         ),
     ],
 )  # fmt: skip
-def test_bad_input_after_fit_is_refused_by_name(call, message):
+def test_a_wrong_argument_after_fit_is_named(call, message):
     with pytest.raises(ValueError, match=message):
         call(fitted(n_estimators=1))
 
@@ -1115,7 +1139,7 @@ def test_bad_input_after_fit_is_refused_by_name(call, message):
 # --- what cannot be learned ---------------------------------------------------------
 
 
-@pytest.mark.parametrize("metric", ["precision", "recall", "cg", "hit_rate@1000"])
-def test_a_metric_that_no_swap_changes_is_refused(metric):
+@pytest.mark.parametrize("metric", ["precision", "hit_rate@1000"])
+def test_a_metric_that_no_swap_changes_raises_an_error(metric):
     with pytest.raises(ValueError, match="metric.*cutoff"):
         small(metric=metric).fit(*DATA, groups=DATA.groups)

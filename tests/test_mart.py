@@ -1,7 +1,8 @@
-"""MART for two classes and for numbers, by sections 5 and 6 of the report."""
+"""MART for two classes and for regression: sections 5 and 6 of the report."""
 
 from __future__ import annotations
 
+import inspect
 import pickle
 from math import exp, log
 
@@ -10,6 +11,7 @@ import pandas as pd
 import pytest
 import sklearn
 from scipy.sparse import csr_matrix
+from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.ensemble import GradientBoostingClassifier, GradientBoostingRegressor
 from sklearn.exceptions import NotFittedError
@@ -18,8 +20,9 @@ from sklearn.model_selection import GridSearchCV, cross_val_score, train_test_sp
 from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.estimator_checks import check_estimator
 
+from sklearn_ltr._queries import TrainingData
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
-from sklearn_ltr.mart._objectives import LogisticCost, SquaredError
+from sklearn_ltr.mart._objectives import CrossEntropy, HalfSquaredError
 
 RELEASE = tuple(map(int, sklearn.__version__.split(".")[:2]))
 SMALL = {
@@ -52,15 +55,15 @@ def output(model, X=X) -> np.ndarray:
     return of(X)
 
 
-def leaves_of_stump(model) -> np.ndarray:
-    """Which of the two leaves of its first tree each row falls into."""
+def is_left(model) -> np.ndarray:
+    """Whether each row goes to the left leaf of the first tree, which has two."""
     first = model.ensemble_
     return X[:, first.feature[0]] <= first.threshold[0]
 
 
-#: older releases make two classes of three by the label of the first row, which they
-#: have shuffled for one of the two fits that they compare
-UNFAIR_TO_TWO_CLASSES = {
+#: before 1.9 these checks merge three classes into two by the label of the first row,
+#: which differs between the two fits that they compare
+BROKEN_CHECKS = {
     f"check_sample_weight_equivalence_on_{kind}_data": "other classes for each fit"
     for kind in ("dense", "sparse")
     if RELEASE < (1, 9)
@@ -70,40 +73,52 @@ UNFAIR_TO_TWO_CLASSES = {
 @pytest.mark.filterwarnings("ignore:invalid value encountered in cast:RuntimeWarning")
 @both
 def test_the_checks_of_scikit_learn_pass(estimator, y):
-    excused = UNFAIR_TO_TWO_CLASSES if estimator is MARTClassifier else {}
-    results = check_estimator(estimator(), expected_failed_checks=excused, on_skip=None)
+    expected = BROKEN_CHECKS if estimator is MARTClassifier else {}
+    results = check_estimator(
+        estimator(), expected_failed_checks=expected, on_skip=None
+    )
     failed = {r["check_name"] for r in results if r["status"] == "xfail"}
     skipped = {r["check_name"] for r in results if r["status"] == "skipped"}
-    assert failed <= set(excused)
+    assert failed <= set(expected)
     assert skipped <= {"check_array_api_input"}  # needs a variable of the environment
     passed = [r for r in results if r["status"] == "passed"]
     assert len(passed) == len(results) - len(skipped) - len(failed) > 50
 
 
-# --- the costs ----------------------------------------------------------------------
+# --- the objectives -----------------------------------------------------------------
 
 
 def softplus(x: float) -> float:
     return max(x, 0) + log(1 + exp(-abs(x)))
 
 
-@pytest.mark.parametrize("sigma", [0.5, 1.0, 3.0])
-@pytest.mark.parametrize("y", [-1.0, 1.0])
-@pytest.mark.parametrize("score", [-4.0, -0.3, 0.0, 1.7])
-def test_the_logistic_cost_is_equation_14_and_its_derivatives(y, score, sigma):
+def training_data(y, weights=None) -> TrainingData:
+    """Rows without features, each a query of its own."""
+    y = np.array(y, dtype=np.float64)
+    weights = np.ones(len(y)) if weights is None else np.array(weights)
+    rows = np.arange(len(y))
+    return TrainingData(None, rows, y, np.arange(len(y) + 1), weights, labels=None)
+
+
+@pytest.mark.parametrize(
+    ("y", "score", "sigma"),
+    [(1.0, -4.0, 0.5), (-1.0, -0.3, 1.0), (1.0, 0.0, 3.0), (-1.0, 1.7, 3.0)],
+)
+def test_cross_entropy_is_equation_14_with_its_derivatives(y, score, sigma):
     weight, step = 1.5, 1e-4
-    cost = LogisticCost(np.array([y]), np.array([weight]), sigma)
+    objective = CrossEntropy(training_data([y], [weight]), sigma)
 
     def by_hand(F: float) -> float:
         return weight * softplus(-2 * y * sigma * F)
 
-    up, at, down = by_hand(score + step), by_hand(score), by_hand(score - step)
-    gradient, hessian = cost(np.array([score]))
-    assert weight * cost.of_rows(np.array([score]))[0] == pytest.approx(at, rel=1e-12)
+    above, at, below = by_hand(score + step), by_hand(score), by_hand(score - step)
+    gradient, hessian = objective(np.array([score]))
+    cost = objective.costs(np.array([score]))[0]
+    assert weight * cost == pytest.approx(at, rel=1e-12)
     # the next terms of the differences are sigma^2 step^2 = 1e-7 times as large, and
     # costs of 20 are rounded by 3e-15
-    assert gradient[0] == pytest.approx((up - down) / (2 * step), rel=1e-6)
-    second = (up - 2 * at + down) / step**2
+    assert gradient[0] == pytest.approx((above - below) / (2 * step), rel=1e-6)
+    second = (above - 2 * at + below) / step**2
     assert hessian[0] == pytest.approx(second, rel=1e-5, abs=3e-6)
     y_bar = 2 * y * sigma / (1 + exp(2 * y * sigma * score))
     assert gradient[0] == pytest.approx(-weight * y_bar, rel=1e-12)
@@ -111,41 +126,52 @@ def test_the_logistic_cost_is_equation_14_and_its_derivatives(y, score, sigma):
     assert hessian[0] == pytest.approx(weight * by_report, rel=1e-9)
 
 
-def test_the_logistic_cost_is_finite_however_far_the_scores_are():
-    cost = LogisticCost(np.array([-1.0, 1.0]), np.ones(2), 1.0)
+def test_cross_entropy_has_finite_derivatives_at_any_finite_score():
+    objective = CrossEntropy(training_data([-1.0, 1.0]), 1.0)
     for score in (-1e300, 1e300):
-        derivatives = cost(np.full(2, score))
-        assert np.isfinite(derivatives).all()
+        assert np.isfinite(objective(np.full(2, score))).all()
 
 
-def test_least_squares_has_residuals_for_a_gradient():
-    cost = SquaredError(F, WEIGHT)
-    scores = RNG.normal(size=120)
-    gradient, hessian = cost(scores)
+def test_the_gradient_of_half_the_squared_error_is_minus_the_residuals():
+    objective = HalfSquaredError(training_data(F, WEIGHT))
+    scores = np.random.default_rng(1).normal(size=120)
+    gradient, hessian = objective(scores)
     np.testing.assert_array_equal(gradient, WEIGHT * (scores - F))
     np.testing.assert_array_equal(hessian, WEIGHT)
-    cost.take(scores)
-    expected = -0.5 * mean_squared_error(F, scores, sample_weight=WEIGHT)
-    assert cost.value() == pytest.approx(expected, rel=1e-12)
+    np.testing.assert_array_equal(objective.costs(scores), 0.5 * (F - scores) ** 2)
 
 
-@pytest.mark.parametrize("sigma", [0.5, 2.0])
-def test_the_best_constant_is_best(sigma):
+def test_an_objective_reports_minus_the_weighted_mean_cost_of_updated_scores():
+    objective = HalfSquaredError(training_data(F, WEIGHT))
+    for scores in np.random.default_rng(1).normal(size=(2, 120)):
+        objective.update(scores)
+        expected = -0.5 * mean_squared_error(F, scores, sample_weight=WEIGHT)
+        assert objective.value() == pytest.approx(expected, rel=1e-12)
+
+
+def test_the_initial_score_is_the_constant_of_least_cost():
     y = np.where(Y == 1, 1.0, -1.0)
-    for cost in (LogisticCost(y, WEIGHT, sigma), SquaredError(F, WEIGHT)):
-        best = cost.best_constant()
-        gradient, _ = cost(np.full(120, best))
+    classes = CrossEntropy(training_data(y, WEIGHT), sigma=2.0)
+    numbers = HalfSquaredError(training_data(F, WEIGHT))
+    for objective in (classes, numbers):
+        gradient, _ = objective(np.full(120, objective.initial_score()))
         assert abs(gradient.sum()) < 1e-12 * np.abs(gradient).sum()
 
 
 # --- equations of the report on one tree ------------------------------------------
 
 
-@pytest.mark.parametrize("split_gain", ["least_squares", "second_order"])
-@pytest.mark.parametrize("sigma", [0.5, 1.0, 2.0])
-@pytest.mark.parametrize("class_weight", [None, "balanced"])
-def test_a_leaf_makes_the_newton_step(class_weight, sigma, split_gain):
-    """Equation 15, and the step above it where both classes weigh the same."""
+@pytest.mark.parametrize(
+    ("class_weight", "sigma", "split_gain"),
+    [
+        (None, 0.5, "least_squares"),
+        (None, 2.0, "second_order"),
+        ("balanced", 1.0, "second_order"),
+        ("balanced", 2.0, "least_squares"),
+    ],
+)
+def test_the_value_of_a_leaf_is_the_newton_step(class_weight, sigma, split_gain):
+    """Equation 15 for balanced classes; else the unweighted step above it."""
     rate = 0.25
     stump = classifier(
         n_estimators=1, max_leaf_nodes=2, learning_rate=rate, sigma=sigma,
@@ -157,7 +183,7 @@ def test_a_leaf_makes_the_newton_step(class_weight, sigma, split_gain):
         assert F_0 == pytest.approx(0.5 * log(n_plus / n_minus) / sigma)
     else:
         assert abs(F_0) < 1e-15
-    left = leaves_of_stump(stump)
+    left = is_left(stump)
     for leaf in (left, ~left):
         above = below = 0.0
         for y in Y[leaf]:
@@ -172,20 +198,20 @@ def test_a_leaf_makes_the_newton_step(class_weight, sigma, split_gain):
 
 
 def test_the_balanced_step_is_not_that_of_weighted_pseudo_responses():
-    # z_bar (2 sigma - z_bar) is not w y_bar (2 sigma - y_bar); the report warns of it
+    # the report warns that z_bar (2 sigma - z_bar) is not w y_bar (2 sigma - y_bar)
     stump = classifier(
         n_estimators=1, max_leaf_nodes=2, learning_rate=1.0, class_weight="balanced"
     )
     n_plus, n_minus = (Y == 1).sum(), (Y == 0).sum()
     z_bar = np.where(Y == 1, 1 / n_plus, -1 / n_minus)  # y_bar is y at F = 0
-    leaf = leaves_of_stump(stump)
+    leaf = is_left(stump)
     other = z_bar[leaf].sum() / (np.abs(z_bar) * (2 - np.abs(z_bar)))[leaf].sum()
     step = stump.decision_function(X[leaf])[0]
     assert abs(other - step) > 0.1 * abs(step)
 
 
 @pytest.mark.parametrize("weight", [None, WEIGHT], ids=["plain", "weighted"])
-def test_one_least_squares_tree_is_scikit_learns(weight):
+def test_one_least_squares_tree_is_that_of_scikit_learn(weight):
     tree = DecisionTreeRegressor(max_leaf_nodes=6, min_samples_leaf=3, random_state=0)
     tree.fit(X, F, sample_weight=weight)
     options = {"n_estimators": 1, "learning_rate": 1.0, "max_leaf_nodes": 6}
@@ -193,8 +219,8 @@ def test_one_least_squares_tree_is_scikit_learns(weight):
     np.testing.assert_allclose(ours.predict(X), tree.predict(X), rtol=1e-9)
 
 
-def test_mart_is_scikit_learns_gradient_boosting():
-    """Friedman's algorithms 3 and 5, of which the report's MART is the same."""
+def test_mart_is_the_gradient_boosting_of_scikit_learn():
+    """Both are Friedman's algorithms 3 and 5, and so is MART in the report."""
     shared = {"n_estimators": 12, "max_leaf_nodes": 5, "min_samples_leaf": 3}
     theirs = {"max_depth": None, "random_state": 0}
     if RELEASE < (1, 9):
@@ -204,7 +230,7 @@ def test_mart_is_scikit_learns_gradient_boosting():
     np.testing.assert_allclose(ours.predict(X), of_numbers.predict(X), rtol=1e-6)
     of_classes = GradientBoostingClassifier(**shared, **theirs).fit(X, Y)
     ours = MARTClassifier(**shared, sigma=0.5, split_gain="least_squares").fit(X, Y)
-    # their F is the logarithm of the odds: twice F at sigma = 1, and F at 1/2
+    # their F is log(p / (1 - p)), which is our F at sigma = 1/2
     np.testing.assert_allclose(
         ours.decision_function(X), of_classes.decision_function(X), rtol=1e-6
     )
@@ -213,10 +239,11 @@ def test_mart_is_scikit_learns_gradient_boosting():
 # --- sigma, probabilities, classes ------------------------------------------------
 
 
-@pytest.mark.parametrize("split_gain", ["least_squares", "second_order"])
-@pytest.mark.parametrize("sigma", [0.25, 4.0])
-def test_sigma_makes_no_difference_to_the_decision(sigma, split_gain):
-    # a power of two changes no digit
+@pytest.mark.parametrize(
+    ("sigma", "split_gain"), [(0.25, "least_squares"), (4.0, "second_order")]
+)
+def test_sigma_only_scales_the_scores_without_regularization(sigma, split_gain):
+    # multiplying by a power of two is exact
     one = classifier(split_gain=split_gain)
     other = classifier(sigma=sigma, split_gain=split_gain)
     np.testing.assert_array_equal(
@@ -226,7 +253,7 @@ def test_sigma_makes_no_difference_to_the_decision(sigma, split_gain):
     np.testing.assert_array_equal(other.predict(X), one.predict(X))
 
 
-def test_sigma_matters_once_leaves_are_regularised():
+def test_sigma_changes_the_probabilities_with_l2_regularization():
     one = classifier(l2_regularization=1.0)
     other = classifier(l2_regularization=1.0, sigma=4.0)
     assert (other.predict_proba(X) != one.predict_proba(X)).any()
@@ -242,10 +269,8 @@ def test_probabilities_are_those_of_equation_13():
     assert model.score(X, Y) == (model.predict(X) == Y).mean()
 
 
-@pytest.mark.parametrize(
-    "names", [("no", "yes"), (False, True), (3, 7)], ids=["text", "bool", "numbers"]
-)
-def test_classes_may_be_anything_that_sorts(names):
+@pytest.mark.parametrize("names", [("no", "yes"), (3, 7)], ids=["text", "numbers"])
+def test_classes_may_be_any_values_that_can_be_sorted(names):
     y = np.array(names)[Y]
     model = MARTClassifier(**SMALL).fit(X, y)
     assert model.classes_.tolist() == list(names)
@@ -256,7 +281,7 @@ def test_classes_may_be_anything_that_sorts(names):
     )
 
 
-def test_balanced_classes_make_the_rare_one_more_probable():
+def test_balanced_class_weights_increase_the_probability_of_the_rare_class():
     plain, balanced = (
         classifier(class_weight=weight).predict_proba(X)[:, 1].mean()
         for weight in (None, "balanced")
@@ -265,11 +290,11 @@ def test_balanced_classes_make_the_rare_one_more_probable():
     assert balanced > plain + 0.03
 
 
-# --- stages, stopping, going on ----------------------------------------------------
+# --- stages, early stopping, warm start -----------------------------------------------
 
 
 @both
-def test_stages_end_with_the_model(estimator, y):
+def test_the_last_stage_is_the_prediction(estimator, y):
     model = fitted(estimator, y)
     if estimator is MARTClassifier:
         stages, last = list(model.staged_predict_proba(X)), model.predict_proba(X)
@@ -282,11 +307,10 @@ def test_stages_end_with_the_model(estimator, y):
     np.testing.assert_array_equal(stages[0], first)
 
 
-@both
-def test_a_warm_start_is_one_long_fit(estimator, y):
-    whole = fitted(estimator, y)
-    model = fitted(estimator, y, n_estimators=3, warm_start=True)
-    model.set_params(n_estimators=8).fit(X, y)
+def test_a_warm_start_grows_the_trees_of_one_long_fit():
+    whole = classifier()
+    model = classifier(n_estimators=3, warm_start=True)
+    model.set_params(n_estimators=8).fit(X, Y)
     assert pickle.dumps(model.ensemble_) == pickle.dumps(whole.ensemble_)
     assert output(model).tobytes() == output(whole).tobytes()
 
@@ -313,15 +337,17 @@ def test_early_stopping_keeps_the_best_iteration(estimator, y):
     assert at_train == pytest.approx(loss(model, X_train, y_train), rel=1e-9)
 
 
-@both
-def test_a_share_of_the_rows_is_held_out(estimator, y):
-    model = fitted(estimator, y, early_stopping=True, validation_fraction=0.25)
+def test_a_fraction_of_the_rows_is_held_out_for_early_stopping():
+    options = {"early_stopping": True, "validation_fraction": 0.25}
+    model = fitted(MARTRegressor, F, **options)
     assert len(model.validation_score_) == len(model.train_score_) > 1
-    again = fitted(estimator, y, early_stopping=True, validation_fraction=0.25)
+    tree = model.ensemble_.part(0, 1)
+    assert tree.n_rows[tree.feature < 0].sum() == 90  # of 120
+    again = fitted(MARTRegressor, F, **options)
     assert output(model).tobytes() == output(again).tobytes()
 
 
-def test_the_held_out_part_has_its_share_of_both_classes():
+def test_the_held_out_rows_have_the_class_frequencies_of_all():
     rare = np.zeros(120, dtype=int)
     rare[:4] = 1
     for seed in range(5):
@@ -332,20 +358,18 @@ def test_the_held_out_part_has_its_share_of_both_classes():
         assert model.validation_score_[0] == pytest.approx(of_one_in_30)
 
 
-@both
-def test_weights_of_the_validation_part_count(estimator, y):
-    doubled = np.r_[X[:40], X[:10]], np.r_[y[:40], y[:10]]
+def test_a_validation_weight_of_two_is_the_row_twice():
+    doubled = np.r_[X[:40], X[:10]], np.r_[F[:40], F[:10]]
     weights = np.where(np.arange(40) < 10, 2.0, 1.0)
-    model = estimator(**SMALL)
-    one = model.fit(X, y, X_val=X[:40], y_val=y[:40], sample_weight_val=weights)
+    model = MARTRegressor(**SMALL)
+    one = model.fit(X, F, X_val=X[:40], y_val=F[:40], sample_weight_val=weights)
     by_weight = one.validation_score_
-    other = model.fit(X, y, X_val=doubled[0], y_val=doubled[1])
+    other = model.fit(X, F, X_val=doubled[0], y_val=doubled[1])
     np.testing.assert_allclose(by_weight, other.validation_score_, rtol=1e-12)
 
 
-@both
-def test_verbose_prints_the_measure(estimator, y, capsys):
-    model = fitted(estimator, y, verbose=4)
+def test_verbose_prints_the_score_of_every_so_many_trees(capsys):
+    model = classifier(verbose=4)
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 3
     assert lines[-1].startswith("step 8: train ")
@@ -356,8 +380,8 @@ def test_verbose_prints_the_measure(estimator, y, capsys):
 
 
 @both
-def test_a_weight_is_a_number_of_repetitions(estimator, y):
-    times = RNG.integers(0, 4, 120)
+def test_an_integer_weight_is_the_row_repeated(estimator, y):
+    times = np.random.default_rng(1).integers(0, 4, 120)
     repeated = np.repeat(np.arange(120), times)
     options = SMALL | {"min_samples_leaf": 1, "max_leaf_nodes": 4}
     by_weight = estimator(**options).fit(X, y, times)
@@ -366,57 +390,77 @@ def test_a_weight_is_a_number_of_repetitions(estimator, y):
 
 
 @both
-def test_rows_of_no_weight_are_not_there(estimator, y):
-    there = np.arange(120) % 3 > 0
-    by_weight = fitted(estimator, y, there.astype(float))
-    by_rows = estimator(**SMALL).fit(X[there], y[there])
+def test_rows_of_weight_zero_are_left_out(estimator, y):
+    kept = np.arange(120) % 3 > 0
+    by_weight = fitted(estimator, y, kept.astype(float))
+    by_rows = estimator(**SMALL).fit(X[kept], y[kept])
     assert output(by_weight).tobytes() == output(by_rows).tobytes()
 
 
-@both
-def test_sparse_rows_learn_the_same_bytes(estimator, y):
+def test_sparse_rows_give_the_same_model_bit_for_bit():
     some = np.where(np.abs(X) < 0.5, 0.0, X)
-    dense = estimator(**SMALL).fit(some, y)
-    sparse = estimator(**SMALL).fit(csr_matrix(some), y)
+    dense = MARTRegressor(**SMALL).fit(some, F)
+    sparse = MARTRegressor(**SMALL).fit(csr_matrix(some), F)
     assert output(sparse, csr_matrix(some)).tobytes() == output(dense, some).tobytes()
 
 
-@both
-def test_missing_values_are_learned_from(estimator, y):
-    holes = X.copy()
-    holes[Y == 1, 2] = np.nan  # tells the class
-    model = estimator(**SMALL).fit(holes, y)
+def test_missing_values_are_learned_from():
+    X_missing = X.copy()
+    X_missing[Y == 1, 2] = np.nan  # reveals the class
+    model = MARTClassifier(**SMALL).fit(X_missing, Y)
     assert model.feature_importances_[2] > 0.3
-    assert np.isfinite(output(model, holes)).all()
+    assert np.isfinite(output(model, X_missing)).all()
 
 
-@both
-def test_threads_do_not_change_the_model(estimator, y):
-    many = np.tile(X, (300, 1)) + RNG.normal(size=(36_000, 4))
-    targets = np.tile(y, 300)
+def test_the_number_of_threads_does_not_matter():
+    many = np.tile(X, (300, 1)) + np.random.default_rng(1).normal(size=(36_000, 4))
+    targets = np.tile(Y, 300)
+    options = SMALL | {"max_features": 2, "colsample_bytree": 3, "subsample": 0.5}
     one, two = (
-        estimator(**SMALL | {"n_jobs": n}).fit(many, targets).ensemble_ for n in (1, 2)
+        MARTClassifier(**options | {"n_jobs": n}).fit(many, targets).ensemble_
+        for n in (1, 2)
     )
     assert pickle.dumps(one) == pickle.dumps(two)
 
 
-@both
-def test_names_of_columns_are_kept_and_checked(estimator, y):
+def test_column_names_are_kept_and_checked():
     frame = pd.DataFrame(X, columns=list("abcd"))
-    model = estimator(**SMALL).fit(frame, y)
+    model = MARTRegressor(**SMALL).fit(frame, F)
     assert model.feature_names_in_.tolist() == list("abcd")
     with pytest.raises(ValueError, match="feature names"):
         model.predict(frame[list("badc")])
 
 
 @both
-def test_a_pickle_predicts_the_same(estimator, y):
-    model = fitted(estimator, y)
+def test_parameters_survive_clone_set_params_and_a_pickle(estimator, y):
+    model = fitted(estimator, y, colsample_bytree=0.5)
     again = pickle.loads(pickle.dumps(model))
     assert output(again).tobytes() == output(model).tobytes()
+    unfitted = clone(model)
+    assert unfitted.get_params() == model.get_params() == again.get_params()
+    assert not hasattr(unfitted, "ensemble_")
+    assert repr(estimator()) == f"{estimator.__name__}()"
+    assert "colsample_bytree=0.5" in repr(model)
+    assert unfitted.set_params(max_features=2).max_features == 2
+    given = {name: object() for name in model.get_params()}
+    assert estimator(**given).get_params(deep=False) == given
+    assert inspect.signature(estimator).parameters.keys() == given.keys()
 
 
-def test_a_grid_search_and_a_cross_validation():
+@both
+def test_a_tree_and_its_nodes_use_only_the_features_drawn_for_them(estimator, y):
+    options = {"n_estimators": 30, "split_noise": 0.0}
+    model = fitted(estimator, y, colsample_bytree=2, **options)
+    trees = [model.ensemble_.part(m, m + 1) for m in range(30)]
+    used = [set(tree.feature[tree.feature >= 0]) for tree in trees]
+    assert max(map(len, used)) == 2
+    model = fitted(estimator, y, max_features=1, **options)
+    trees = [model.ensemble_.part(m, m + 1) for m in range(30)]
+    assert max(len(set(tree.feature[tree.feature >= 0])) for tree in trees) > 2
+    assert {int(tree.feature[0]) for tree in trees} == {0, 1, 2, 3}
+
+
+def test_grid_search_and_cross_validation():
     X, y = load_breast_cancer(return_X_y=True)
     grid = {"learning_rate": [0.1, 0.3], "max_leaf_nodes": [2, 4]}
     search = GridSearchCV(MARTClassifier(n_estimators=20), grid, scoring="roc_auc")
@@ -426,10 +470,9 @@ def test_a_grid_search_and_a_cross_validation():
     assert cross_val_score(model, X, y).mean() > 0.4
 
 
-# --- what is refused ----------------------------------------------------------------
+# --- errors ----------------------------------------------------------------
 
 
-@both
 @pytest.mark.parametrize(
     ("given", "message"),
     [
@@ -444,10 +487,10 @@ def test_a_grid_search_and_a_cross_validation():
         ({"X_val": X}, "y_val is None"),
     ],
 )
-def test_what_does_not_fit_together_is_refused(estimator, y, given, message):
-    model = estimator(**SMALL)
+def test_wrong_arguments_of_fit_are_named(given, message):
+    model = MARTClassifier(**SMALL)
     with pytest.raises(ValueError, match=message):
-        model.fit(**{"X": X, "y": y} | given)
+        model.fit(**{"X": X, "y": Y} | given)
     assert not [name for name in vars(model) if name.endswith("_")]
 
 
@@ -459,12 +502,12 @@ def test_what_does_not_fit_together_is_refused(estimator, y, given, message):
         (F, "Unknown label type"),
     ],
 )
-def test_other_than_two_classes_are_refused(y, message):
+def test_targets_other_than_two_classes_raise_an_error(y, message):
     with pytest.raises(ValueError, match=message):
         MARTClassifier(**SMALL).fit(X, y)
 
 
-def test_a_class_that_training_has_not_is_refused():
+def test_a_validation_class_that_y_does_not_have_raises_an_error():
     model = MARTClassifier(**SMALL)
     with pytest.raises(
         ValueError, match=r"y_val has the classes \[0, 2\], but y has \[0, 1\]"
@@ -472,14 +515,14 @@ def test_a_class_that_training_has_not_is_refused():
         model.fit(X, Y, X_val=X, y_val=2 * Y)
 
 
-def test_weights_that_leave_one_class_are_refused():
+def test_weights_that_leave_one_class_raise_an_error():
     with pytest.raises(ValueError, match="only one class"):
         classifier(weight=(Y == 1).astype(float))
     with pytest.raises(ValueError, match="class_weight must be above 0"):
         classifier(class_weight={0: 0.0, 1: 1.0})
 
 
-def test_numbers_must_be_finite():
+def test_the_targets_of_the_regressor_must_be_finite():
     y = np.where(np.arange(120) == 5, np.nan, F)
     with pytest.raises(ValueError, match="y contains NaN"):
         MARTRegressor(**SMALL).fit(X, y)
@@ -487,24 +530,10 @@ def test_numbers_must_be_finite():
 
 @both
 @pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("n_estimators", 0),
-        ("learning_rate", 0.0),
-        ("max_leaf_nodes", 1),
-        ("min_samples_leaf", 0),
-        ("l2_regularization", -1.0),
-        ("max_bins", 256),
-        ("subsample", 0.0),
-        ("max_features", 1.5),
-        ("split_gain", "gini"),
-        ("early_stopping", "yes"),
-        ("validation_fraction", 1.0),
-        ("n_jobs", 0),
-    ],
+    ("name", "value"), [("max_leaf_nodes", 1), ("colsample_bytree", 1.5)]
 )
-def test_a_parameter_out_of_range_is_named(estimator, y, name, value):
-    with pytest.raises((ValueError, TypeError), match=name):
+def test_a_parameter_out_of_its_range_is_named(estimator, y, name, value):
+    with pytest.raises(ValueError, match=name):
         estimator(**{name: value}).fit(X, y)
 
 
@@ -514,7 +543,7 @@ def test_sigma_must_be_above_0():
 
 
 @both
-def test_before_fit_there_is_nothing_to_predict(estimator, y):
+def test_predict_before_fit_raises_not_fitted_error(estimator, y):
     with pytest.raises(NotFittedError):
         estimator().predict(X)
 
@@ -533,8 +562,7 @@ def test_it_learns_real_classes_and_numbers():
     assert r2_score(y_test, model.predict(X_test)) > 0.25
 
 
-@both
-def test_a_callback_sees_every_tree_and_may_end_a_fit(estimator, y):
+def test_a_callback_is_called_after_every_tree_and_may_end_the_fit():
     pytest.importorskip("sklearn.callback", reason="since scikit-learn 1.9")
 
     class Three:
@@ -556,5 +584,5 @@ def test_a_callback_sees_every_tree_and_may_end_a_fit(estimator, y):
             assert np.isfinite(output(fitted_estimator)).all()
             return self.n_trees == 3
 
-    model = estimator(**SMALL).set_callbacks(Three()).fit(X, y)
+    model = MARTClassifier(**SMALL).set_callbacks(Three()).fit(X, Y)
     assert model.n_iter_ == 3

@@ -76,39 +76,48 @@ def test_every_query_is_on_one_side_and_rows_keep_their_order(
 
 
 @pytest.mark.parametrize(
-    ("sizes", "n_train", "n_test"),
-    [
+    "how",
+    [{}, {"shuffle": False}, {"stratify": Y}],
+    ids=["at random", "without shuffling", "stratified"],
+)
+def test_sizes_count_queries(how):
+    for sizes, n_train, n_test in (
         ({}, 30, 10),
         ({"test_size": 0.2}, 32, 8),
         ({"test_size": 7}, 33, 7),
         ({"train_size": 0.3}, 12, 28),
         ({"train_size": 5, "test_size": 6}, 5, 6),
         ({"train_size": 0.5, "test_size": 0.25}, 20, 10),
-    ],
+    ):
+        train, test = split_rows(**sizes, **how)
+        queries = set(GROUPS[train]), set(GROUPS[test])
+        assert tuple(map(len, queries)) == (n_train, n_test)
+        assert not queries[0] & queries[1]
+        for rows, inside in zip((train, test), queries, strict=True):
+            expected = np.flatnonzero(np.isin(GROUPS, [*inside]))
+            np.testing.assert_array_equal(rows, expected)
+
+
+stratified_or_not = pytest.mark.parametrize(
+    "stratified", [False, True], ids=["at random", "stratified"]
 )
-@pytest.mark.parametrize("how", [{}, {"shuffle": False}, {"stratify": Y}])
-def test_sizes_count_queries(sizes, n_train, n_test, how):
-    train, test = split_rows(**sizes, **how)
-    queries = set(GROUPS[train]), set(GROUPS[test])
-    assert tuple(map(len, queries)) == (n_train, n_test)
-    assert not queries[0] & queries[1]
-    for rows, inside in zip((train, test), queries, strict=True):
-        np.testing.assert_array_equal(rows, np.flatnonzero(np.isin(GROUPS, [*inside])))
 
 
-@pytest.mark.parametrize("stratify", [None, Y, np.arange(N) / N])
-def test_what_is_drawn_follows_from_random_state(stratify):
+@stratified_or_not
+def test_random_state_determines_the_queries_drawn(stratified):
+    grades = Y if stratified else None
+
     def drawn(state):
-        return split_rows(random_state=state, stratify=stratify)[1].tolist()
+        return split_rows(random_state=state, stratify=grades)[1].tolist()
 
     assert drawn(3) == drawn(3) == drawn(np.random.RandomState(3))
     assert len({tuple(drawn(seed)) for seed in range(20)}) == 20
 
 
-@pytest.mark.parametrize("stratify", [False, True])
-def test_which_queries_are_drawn_does_not_depend_on_the_order_of_rows(stratify):
+@stratified_or_not
+def test_the_queries_drawn_do_not_depend_on_the_order_of_rows(stratified):
     def drawn(rows):
-        grades = Y[rows] if stratify else None
+        grades = Y[rows] if stratified else None
         groups = GROUPS[rows]
         return set(groups[split_rows(groups, random_state=1, stratify=grades)[1]])
 
@@ -124,44 +133,44 @@ def test_without_shuffling_the_queries_that_appear_last_are_tested():
     assert test == ["c", "a"]
 
 
-@pytest.mark.parametrize(
-    "groups",
-    [
+def test_the_queries_drawn_do_not_depend_on_the_type_of_groups():
+    train, test = split_rows(random_state=5)
+    for groups in (
         [("q", int(g)) for g in GROUPS],
         [f"query {g:02}" for g in GROUPS],
         pd.Series(GROUPS, index=np.arange(N)[::-1]),
         pd.Series(GROUPS).astype("category"),
         (int(g) for g in GROUPS),
-    ],
-)
-def test_what_the_queries_are_called_does_not_matter(groups):
-    y_train, y_test, *_ = group_train_test_split(Y, groups=groups, random_state=5)
-    train, test = split_rows(random_state=5)
-    np.testing.assert_array_equal(y_train, Y[train])
-    np.testing.assert_array_equal(y_test, Y[test])
+    ):
+        y_train, y_test, *_ = group_train_test_split(Y, groups=groups, random_state=5)
+        np.testing.assert_array_equal(y_train, Y[train])
+        np.testing.assert_array_equal(y_test, Y[test])
 
 
-# --- kinds ------------------------------------------------------------------------
+# --- types of arrays --------------------------------------------------------------
 
 FRAME = pd.DataFrame(X, columns=["a", "b"], index=np.arange(N)[::-1] // 2)
-KINDS = {
-    "numpy": X,
-    "float32, Fortran": np.asfortranarray(X, dtype=np.float32),
-    "objects": X[:, 0].astype(object),
-    "pandas": FRAME,
-    "pandas column": FRAME["a"],
-    "pandas on pyarrow": FRAME.convert_dtypes(dtype_backend="pyarrow"),
-    "pandas index": pd.Index(X[:, 0]),
-    "pandas categories": pd.Categorical(X[:, 0]),
-    "polars": pl.DataFrame(X, schema=["a", "b"]),
-    "polars column": pl.Series("a", X[:, 0]),
-    "pyarrow": pa.table({"a": X[:, 0], "b": X[:, 1]}),
-    "pyarrow column": pa.array(X[:, 0]),
-    "pyarrow chunks": pa.chunked_array([X[:5, 0], X[5:, 0]]),
-    "csr": sp.csr_array(X),
-    "csr matrix": sp.csr_matrix(X),
-    "list": X[:, 0].tolist(),
-    "list of rows": X.tolist(),
+TABLES = {
+    "numpy": [
+        X,
+        np.asfortranarray(X, dtype=np.float32),
+        X[:, 0].astype(object),
+    ],
+    "pandas": [
+        FRAME,
+        FRAME["a"],
+        FRAME.convert_dtypes(dtype_backend="pyarrow")["a"],
+        pd.Index(X[:, 0]),
+        pd.Categorical(X[:, 0]),
+    ],
+    "polars": [pl.DataFrame(X, schema=["a", "b"]), pl.Series("a", X[:, 0])],
+    "pyarrow": [
+        pa.table({"a": X[:, 0], "b": X[:, 1]}),
+        pa.array(X[:, 0]),
+        pa.chunked_array([X[:5, 0], X[5:, 0]]),
+    ],
+    "scipy": [sp.csr_array(X), sp.csr_matrix(X)],
+    "lists": [X[:, 0].tolist(), X.tolist()],
 }
 
 
@@ -169,47 +178,46 @@ def as_array(table):
     return table.toarray() if sp.issparse(table) else np.asarray(table, dtype=float)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_is_kept(kind):
-    table = KINDS[kind]
-    train, test = split_rows(random_state=2)
-    parts = group_train_test_split(table, groups=GROUPS, random_state=2)[:2]
-    for part, rows in zip(parts, (train, test), strict=True):
-        assert type(part) is type(table)
-        np.testing.assert_array_equal(as_array(part), as_array(table)[rows])
-        if hasattr(table, "dtype"):
-            assert part.dtype == table.dtype
-    if kind.startswith("pandas on"):
-        assert [str(kind) for kind in parts[0].dtypes] == ["int64[pyarrow]"] * 2
-    if kind == "pandas":
-        assert parts[1].index.tolist() == table.index[test].tolist()
-        assert parts[1].columns.tolist() == ["a", "b"]
+@pytest.mark.parametrize("library", TABLES)
+def test_parts_have_the_type_of_the_array(library):
+    sides = split_rows(random_state=2)
+    for table in TABLES[library]:
+        parts = group_train_test_split(table, groups=GROUPS, random_state=2)[:2]
+        for part, rows in zip(parts, sides, strict=True):
+            assert type(part) is type(table)
+            np.testing.assert_array_equal(as_array(part), as_array(table)[rows])
+            if hasattr(table, "dtype"):
+                assert part.dtype == table.dtype
 
 
-@pytest.mark.parametrize("kind", ["coo_array", "csc_matrix", "bsr_array", "lil_matrix"])
-def test_sparse_matrices_come_out_as_csr(kind):
+def test_parts_of_a_frame_keep_its_index_and_columns():
+    test = split_rows(random_state=2)[1]
+    part = group_train_test_split(FRAME, groups=GROUPS, random_state=2)[1]
+    assert part.index.tolist() == FRAME.index[test].tolist()
+    assert part.columns.tolist() == ["a", "b"]
+
+
+def test_other_sparse_matrices_come_out_as_csr():
     train, _ = split_rows(random_state=2)
-    table = getattr(sp, kind)(X)
-    part = group_train_test_split(table, groups=GROUPS, random_state=2)[0]
-    assert part.format == "csr"
-    np.testing.assert_array_equal(part.toarray(), X[train])
+    for make in (sp.coo_array, sp.csc_matrix, sp.bsr_array, sp.lil_matrix):
+        part = group_train_test_split(make(X), groups=GROUPS, random_state=2)[0]
+        assert part.format == "csr"
+        np.testing.assert_array_equal(part.toarray(), X[train])
 
 
-@pytest.mark.parametrize(
-    "groups", [pl.Series(GROUPS), pd.Series(GROUPS), pa.array(GROUPS), GROUPS.tolist()]
-)
-def test_groups_come_last_and_are_kept_in_kind(groups):
-    frame, rows = KINDS["polars"], np.arange(N)
-    parts = group_train_test_split(frame, rows, Y, groups=groups, random_state=4)
-    assert len(parts) == 8
-    for part, side in zip(parts[6:], parts[2:4], strict=True):
-        assert type(part) is type(groups)
-        np.testing.assert_array_equal(np.asarray(part), GROUPS[side])
-    np.testing.assert_array_equal(parts[4], Y[parts[2]])
-    np.testing.assert_array_equal(parts[1].to_numpy(), X[parts[3]])
+def test_groups_come_last_and_keep_their_type():
+    frame, rows = pl.DataFrame(X, schema=["a", "b"]), np.arange(N)
+    for groups in (pl.Series(GROUPS), pd.Series(GROUPS), pa.array(GROUPS), [*GROUPS]):
+        parts = group_train_test_split(frame, rows, Y, groups=groups, random_state=4)
+        assert len(parts) == 8
+        for part, side in zip(parts[6:], parts[2:4], strict=True):
+            assert type(part) is type(groups)
+            np.testing.assert_array_equal(np.asarray(part), GROUPS[side])
+        np.testing.assert_array_equal(parts[4], Y[parts[2]])
+        np.testing.assert_array_equal(parts[1].to_numpy(), X[parts[3]])
 
 
-def test_views_of_the_caller_are_not_handed_out():
+def test_parts_are_copies():
     table = X.copy()
     part = group_train_test_split(table, groups=GROUPS)[0]
     part[:] = -1
@@ -229,7 +237,7 @@ def best_grades(y, groups):
     st.integers(1, 12),
     st.integers(0, 5),
 )
-def test_every_best_grade_has_its_share_give_or_take_less_than_two(
+def test_every_best_grade_has_its_share_within_less_than_two_queries(
     ranking, seed, n_test, left_out
 ):
     best = best_grades(ranking.y, ranking.groups)
@@ -247,36 +255,39 @@ def test_every_best_grade_has_its_share_give_or_take_less_than_two(
         assert abs(drawn.count(grade) - share) < 2
 
 
-def gaps(facts, stratify):
-    """What a fact of the queries differs by between the parts, in 100 splits."""
+def mean_differences(value_of_query, stratify):
+    """Training mean minus test mean of a value of queries, in each of 100 splits."""
 
     def mean(rows):
-        return np.mean([facts[g] for g in set(GROUPS[rows])])
+        return np.mean([value_of_query[g] for g in set(GROUPS[rows])])
 
     splits = [split_rows(random_state=seed, stratify=stratify) for seed in range(100)]
     return [mean(train) - mean(test) for train, test in splits]
 
 
-def test_strata_bring_the_best_grades_of_the_parts_together():
-    """Also where all grades are different."""
+def assert_stratification_helps(value_of_query, y):
+    stratified = np.std(mean_differences(value_of_query, y))
+    assert stratified < np.std(mean_differences(value_of_query, None)) / 3
+
+
+def test_stratified_parts_have_similar_best_grades():
+    """Also if all grades are different."""
     y = np.random.default_rng(2).uniform(0, 4, size=N)
-    best = best_grades(y, GROUPS)
-    assert np.std(gaps(best, y)) < np.std(gaps(best, None)) / 3
+    assert_stratification_helps(best_grades(y, GROUPS), y)
 
 
-def test_strata_bring_the_shares_of_relevant_documents_together():
-    """Every query has a relevant document; what they differ in is how many."""
+def test_stratified_parts_have_similar_shares_of_relevant_documents():
+    """Every query has a relevant document; they differ in how many."""
     first_rows = np.unique(GROUPS, return_index=True)[1]
     y = np.random.default_rng(2).integers(0, 2, N)
     y[first_rows] = 1
-    share = {g: y[GROUPS == g].mean() for g in range(40)}
-    assert np.std(gaps(share, y)) < np.std(gaps(share, None)) / 3
+    assert_stratification_helps({g: y[GROUPS == g].mean() for g in range(40)}, y)
 
 
-def test_every_query_has_the_same_chance():
-    """Two of five, all different: 1000 draws expect 400, give or take 15.
+def test_every_query_is_drawn_with_the_same_probability():
+    """Two of five, 1000 times: 400 draws of each, with a standard deviation of 15.
 
-    One from each half of the line, say, would give chances of 1/2 and 1/3.
+    (One from each half of the sorted queries would give probabilities 1/2 and 1/3.)
     """
     counts = np.zeros(5)
     for seed in range(1000):
@@ -288,48 +299,68 @@ def test_every_query_has_the_same_chance():
     assert np.abs(counts - 400).max() < 60
 
 
-# --- what is refused --------------------------------------------------------------
+# --- errors -----------------------------------------------------------------------
+
+
+BAD_ARGUMENTS = {
+    "groups are missing": ({"groups": None}, "groups is None"),
+    "groups are too short": (
+        {"groups": GROUPS[:-1]},
+        f"array number 0 .* {N} rows for the {N - 1} values",
+    ),
+    "groups are sizes": (
+        {"groups": np.bincount(GROUPS)},
+        "array number 0.* 40 values of groups",
+    ),
+    "groups are a number": ({"groups": 5}, "groups must hold one value per row"),
+    "groups are a table": ({"groups": X}, "groups must have one dimension"),
+    "groups are empty": ({"groups": []}, "groups is empty"),
+    "there is one query": (
+        {"groups": np.zeros(N)},
+        "train set will be empty.*whole queries.* 1",
+    ),
+    "no query is left to train": (
+        {"test_size": 40},
+        "test_size=40.*whole queries, and there are 40",
+    ),
+    "a share of 1": ({"test_size": 1.0}, "test_size.*whole queries"),
+    "shares of more than 1": (
+        {"test_size": 0.5, "train_size": 0.7},
+        "sum of test_size and train_size",
+    ),
+    "a size is text": ({"test_size": "some"}, "test_size"),
+    "shuffle is text": ({"shuffle": "no"}, "shuffle"),
+    "random_state is text": ({"random_state": "seed"}, "random_state|seed"),
+    "random_state is text, stratified": (
+        {"random_state": "seed", "stratify": Y},
+        "random_state|seed",
+    ),
+    "grades are too short": ({"stratify": Y[1:]}, "^stratify "),
+    "grades are negative": ({"stratify": -Y - 1}, "^stratify .*>= 0.*query"),
+    "stratified without shuffling": (
+        {"stratify": Y, "shuffle": False},
+        "stratify .*shuffle=True",
+    ),
+}
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"groups": None}, "groups is None"),
-        ({"groups": GROUPS[:-1]}, f"array number 0 .* {N} rows for the {N - 1} values"),
-        ({"groups": np.bincount(GROUPS)}, "array number 0.* 40 values of groups"),
-        ({"groups": 5}, "groups must hold one value per row"),
-        ({"groups": X}, "groups must have one dimension"),
-        ({"groups": []}, "groups is empty"),
-        ({"groups": np.zeros(N)}, "train set will be empty.*whole queries.* 1"),
-        ({"test_size": 40}, "test_size=40.*whole queries, and there are 40"),
-        ({"test_size": 1.0}, "test_size.*whole queries"),
-        ({"test_size": 0.5, "train_size": 0.7}, "sum of test_size and train_size"),
-        ({"test_size": "some"}, "test_size"),
-        ({"shuffle": "no"}, "shuffle"),
-        ({"random_state": "seed"}, "random_state|seed"),
-        ({"random_state": "seed", "stratify": Y}, "random_state|seed"),
-        ({"stratify": Y[1:]}, "^stratify "),
-        ({"stratify": -Y - 1}, "^stratify .*>= 0.*query"),
-        ({"stratify": Y, "shuffle": False}, "stratify .*shuffle=True"),
-    ],
-)  # fmt: skip
+    ("arguments", "message"), BAD_ARGUMENTS.values(), ids=BAD_ARGUMENTS
+)
 def test_bad_arguments_are_refused_by_name(arguments, message):
     with pytest.raises((ValueError, TypeError), match=message):
         group_train_test_split(X, Y, **({"groups": GROUPS} | arguments))
 
 
-@pytest.mark.parametrize(
-    ("array", "message"),
-    [
+def test_a_bad_array_is_refused_by_its_position():
+    for array, message in (
         (None, r"array number 1 \(from 0\), a NoneType, has 0 rows"),
         (pl.LazyFrame({"a": X[:, 0]}), "array number 1 .* LazyFrame"),
         (X.T, f"array number 1 .* has 2 rows for the {N} values of groups"),
         (X[:-1].tolist(), f"array number 1 .* has {N - 1} rows"),
-    ],
-)
-def test_a_bad_array_is_refused_by_number(array, message):
-    with pytest.raises((ValueError, TypeError), match=message):
-        group_train_test_split(X, array, groups=GROUPS)
+    ):
+        with pytest.raises((ValueError, TypeError), match=message):
+            group_train_test_split(X, array, groups=GROUPS)
 
 
 # --- LETOR's folds ----------------------------------------------------------------
@@ -348,49 +379,45 @@ def test_the_folds_are_letors():
             np.testing.assert_array_equal(rows, np.flatnonzero(inside))
 
 
-def test_the_pairs_are_two_of_the_three():
+def test_score_on_selects_the_second_part_of_a_pair():
     triples = list(LetorFolds(PARTS).train_validation_test(GROUPS))
-    for score_on, place in (("validation", 1), ("test", 2)):
+    for score_on, second in (("validation", 1), ("test", 2)):
         folds = LetorFolds(PARTS, score_on=score_on)
         pairs = list(folds.split(X, Y, GROUPS))
         assert folds.get_n_splits() == folds.get_n_splits(X, Y, GROUPS) == len(pairs)
         for pair, triple in zip(pairs, triples, strict=True):
             np.testing.assert_array_equal(pair[0], triple[0])
-            np.testing.assert_array_equal(pair[1], triple[place])
+            np.testing.assert_array_equal(pair[1], triple[second])
 
 
-@pytest.mark.parametrize(
-    "parts",
-    [
+def test_folds_do_not_depend_on_the_type_of_parts():
+    expected = list(LetorFolds(PARTS).split())
+    for parts in (
         [f"S{part}" for part in PARTS],
         PARTS * 10,
         pd.Series(PARTS, index=np.arange(N)[::-1]),
         pl.Series(PARTS),
         PARTS.astype(float),
-    ],
-)
-def test_what_the_parts_are_called_does_not_matter(parts):
-    for found, expected in zip(
-        LetorFolds(parts).split(), LetorFolds(PARTS).split(), strict=True
     ):
-        for one, other in zip(found, expected, strict=True):
-            np.testing.assert_array_equal(one, other)
+        for found, rows in zip(LetorFolds(parts).split(), expected, strict=True):
+            np.testing.assert_array_equal(found[0], rows[0])
+            np.testing.assert_array_equal(found[1], rows[1])
 
 
-@pytest.mark.parametrize("n_parts", [3, 4, 7])
-def test_any_number_of_parts_from_three_on(n_parts):
-    parts = np.arange(N) % n_parts
-    folds = list(LetorFolds(parts).train_validation_test())
-    assert len(folds) == n_parts
-    for train, validation, test in folds:
-        assert sorted([*train, *validation, *test]) == list(range(N))
-        sizes = [len(set(parts[rows])) for rows in (train, validation, test)]
-        assert sizes == [n_parts - 2, 1, 1]
-    for one, next_one in pairwise(folds):
-        np.testing.assert_array_equal(next_one[1], one[2])
+def test_there_may_be_any_number_of_parts_from_three_on():
+    for n_parts in (3, 4, 7):
+        parts = np.arange(N) % n_parts
+        folds = list(LetorFolds(parts).train_validation_test())
+        assert len(folds) == n_parts
+        for train, validation, test in folds:
+            assert sorted([*train, *validation, *test]) == list(range(N))
+            sizes = [len(set(parts[rows])) for rows in (train, validation, test)]
+            assert sizes == [n_parts - 2, 1, 1]
+        for one, next_one in pairwise(folds):
+            np.testing.assert_array_equal(next_one[1], one[2])
 
 
-def test_scikit_learn_takes_them_for_a_splitter():
+def test_scikit_learn_accepts_the_folds_as_a_splitter():
     folds = LetorFolds(PARTS, score_on="test")
     assert check_cv(folds) is folds
     assert folds.get_metadata_routing().split.requests == {"groups": True}
@@ -403,7 +430,7 @@ def test_scikit_learn_takes_them_for_a_splitter():
             np.testing.assert_array_equal(one[1], other[1])
 
 
-def test_a_grid_search_and_a_report_over_the_folds():
+def test_a_grid_search_and_cross_validate_score_the_rows_of_the_folds():
     y = (X[:, 0] % 3) + Y
     scorer = make_ranking_scorer("ndcg@5")
     alphas = [0.1, 1e6]
@@ -444,8 +471,10 @@ def test_the_parameters_of_one_fold_are_chosen_on_its_validation_part():
     assert search.cv_results_["split0_test_score"][0] == scores[0]
 
 
-@pytest.mark.parametrize("routing", [False, True])
-def test_a_query_in_two_parts_is_found_inside_a_search(routing):
+@pytest.mark.parametrize(
+    "routing", [False, True], ids=["without metadata routing", "with metadata routing"]
+)
+def test_a_grid_search_refuses_a_query_in_two_parts(routing):
     parts = PARTS.copy()
     longest = int(np.argmax(SIZES))
     row = np.flatnonzero(GROUPS == longest)[0]
@@ -458,22 +487,22 @@ def test_a_query_in_two_parts_is_found_inside_a_search(routing):
             search.fit(X, Y, groups=GROUPS)
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: LetorFolds([1, 2, 1]), r"parts .* three different.* got 1, 2$"),
-        (lambda: LetorFolds([1, 2, None]), "parts has a missing value at row 2"),
-        (lambda: LetorFolds([1, 2, 3], score_on="train"), "score_on must be"),
-        (lambda: next(LetorFolds(PARTS).split(X[1:])), "X has .* parts has .* nested"),
-        (lambda: next(LetorFolds(PARTS).split(groups=GROUPS[1:])), "^groups has"),
-    ],
-)
-def test_bad_parts_are_refused(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()
+def test_bad_parts_are_refused():
+    for parts, message in (
+        ([1, 2, 1], r"parts .* three different.* got 1, 2$"),
+        ([1, 2, None], "parts has a missing value at row 2"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            LetorFolds(parts)
+    with pytest.raises(ValueError, match="score_on must be"):
+        LetorFolds([1, 2, 3], score_on="train")
+    with pytest.raises(ValueError, match=r"X has .* parts has .* nested"):
+        next(LetorFolds(PARTS).split(X[1:]))
+    with pytest.raises(ValueError, match="^groups has"):
+        next(LetorFolds(PARTS).split(groups=GROUPS[1:]))
 
 
-def test_they_cannot_be_nested():
+def test_the_folds_cannot_be_nested():
     search = GridSearchCV(Ridge(), {}, cv=LetorFolds(PARTS))
     with pytest.raises(ValueError, match="cannot be nested"):
         cross_val_score(

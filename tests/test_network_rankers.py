@@ -1,11 +1,15 @@
-"""What RankNet and LambdaRank have in common, through their public face."""
+"""What RankNet and LambdaRank have in common, through their public interface.
+
+They share all of the training; tests of one ranker alone choose the one whose curve,
+a cost or a metric, shows the fact more sharply.  Tests of both cover what each has of
+its own: `fit` and `partial_fit`, the recorded curve, and when training stops.
+"""
 
 from __future__ import annotations
 
 import inspect
 import io
 import pickle
-import warnings
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy, deepcopy
 
@@ -14,15 +18,10 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-import sklearn
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.neural_network import MLPRegressor
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from sklearn.utils import get_tags
-from sklearn.utils.estimator_checks import check_estimator
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from sklearn_ltr import (
@@ -30,7 +29,7 @@ from sklearn_ltr import (
     MissingGroupsWarning,
     RankNetRanker,
 )
-from sklearn_ltr.metrics import ERR, MAP, NDCG, Metric, get_metric
+from sklearn_ltr.metrics import MAP, NDCG, Metric, get_metric
 from tests.network import (
     DATA,
     FULL_BATCH,
@@ -68,34 +67,25 @@ class NDCGOfAUser(Metric):
 
 
 @pytest.mark.parametrize(
-    ("ranker", "metric"),
+    ("ranker", "options"),
     [
-        (RankNetRanker, None),
-        *((LambdaRankRanker, metric) for metric in
-          ("ndcg", "ndcg@2", "map", "mrr", "err", NDCGOfAUser(), None)),
+        (RankNetRanker, {"hidden_layer_sizes": ()}),
+        (RankNetRanker, {"hidden_layer_sizes": (6,), "solver": "sgd"}),
+        (LambdaRankRanker, {"metric": "ndcg", "hidden_layer_sizes": (6,)}),
+        (LambdaRankRanker, {"metric": "map", "solver": "sgd"}),
+        (LambdaRankRanker, {"metric": None, "hidden_layer_sizes": ()}),
     ],
-    ids=str,
-)  # fmt: skip
-@pytest.mark.parametrize("hidden", [(), (6,)], ids=str)
-@pytest.mark.parametrize("solver", ["adam", "sgd"])
-def test_a_separable_toy_is_ranked_perfectly(ranker, metric, hidden, solver):
+)
+def test_separable_grades_are_ranked_perfectly(ranker, options):
     data = toy()
-    options = {} if ranker is RankNetRanker else {"metric": metric}
-    options["learning_rate_init"] = {"adam": 0.02, "sgd": 0.1}[solver]
-    one = fitted(
-        ranker, data, hidden_layer_sizes=hidden, solver=solver, max_iter=60, **options
-    )
-    measure = NDCG() if metric is None else get_metric(metric)
-    score = measure(data.y, one.predict(data.X), groups=data.groups)
-    perfect = measure(data.y, data.y, groups=data.groups)
-    assert score == pytest.approx(perfect, abs=1e-12)
-    if metric is None or metric == "ndcg":
-        assert score == pytest.approx(1.0, abs=1e-12)
+    rate = 0.1 if options.get("solver") == "sgd" else 0.02
+    one = fitted(ranker, data, learning_rate_init=rate, max_iter=60, **options)
+    assert NDCG()(data.y, one.predict(data.X), groups=data.groups) == 1.0
 
 
-@both_rankers
 @pytest.mark.parametrize("activation", ["relu", "tanh", "logistic", "identity"])
-def test_every_activation_learns(ranker, activation):
+def test_every_activation_learns(activation):
+    ranker = RankNetRanker
     one = fitted(ranker, activation=activation, max_iter=25, learning_rate_init=0.02)
     start = small(ranker, activation=activation, **REPORT | {"max_iter": 1})
     start.set_params(learning_rate_init=1e-30).fit(*DATA, groups=DATA.groups)
@@ -103,8 +93,8 @@ def test_every_activation_learns(ranker, activation):
     assert score > 0.9 > start.score(*DATA, groups=DATA.groups)
 
 
-@both_rankers
-def test_what_is_not_linear_is_learned_by_hidden_layers_only(ranker):
+def test_only_hidden_layers_learn_what_is_not_linear():
+    ranker = LambdaRankRanker
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (200, 2))
     data = Lists(X, (X[:, 0] * X[:, 1] > 0).astype(int), np.repeat(np.arange(20), 10))
@@ -115,16 +105,14 @@ def test_what_is_not_linear_is_learned_by_hidden_layers_only(ranker):
     assert linear.score(*data, groups=data.groups) < 0.85
 
 
-# --- parameters do what they say --------------------------------------------------
+# --- what the parameters do --------------------------------------------------
 
 
-@both_rankers
-@pytest.mark.parametrize("rate", [0.01, 0.5])
-@pytest.mark.parametrize("batch_size", [1, 3, FULL_BATCH])
-def test_without_momentum_sgd_is_the_step_of_the_report(ranker, batch_size, rate):
+@pytest.mark.parametrize(("batch_size", "rate"), [(3, 0.5), (FULL_BATCH, 0.01)])
+def test_without_momentum_sgd_is_the_step_of_the_report(batch_size, rate):
     # w - eta dC/dw
     options = REPORT | {"batch_size": batch_size, "learning_rate_init": rate}
-    one, updates = recorded(ranker, max_iter=2, **options)
+    one, updates = recorded(RankNetRanker, max_iter=2, **options)
     after = [update.weights for update in updates[1:]] + [weights(one)]
     for update, then in zip(updates, after, strict=True):
         for w, g, new in zip(update.weights, update.gradient, then, strict=True):
@@ -132,7 +120,7 @@ def test_without_momentum_sgd_is_the_step_of_the_report(ranker, batch_size, rate
 
 
 def rates_of(one, updates) -> list[float]:
-    """Step sizes, told by the longest component of a step along the gradient."""
+    """Step sizes: the projection of each step on its gradient."""
     after = [update.weights for update in updates[1:]] + [weights(one)]
     rates = []
     for update, then in zip(updates, after, strict=True):
@@ -144,9 +132,9 @@ def rates_of(one, updates) -> list[float]:
     return rates
 
 
-@both_rankers
 @pytest.mark.parametrize("power_t", [0.25, 0.5])
-def test_an_inversely_scaled_rate_counts_all_queries_seen(ranker, power_t):
+def test_an_inversely_scaled_rate_counts_all_queries_seen(power_t):
+    ranker = RankNetRanker
     options = REPORT | {"learning_rate": "invscaling", "learning_rate_init": 0.5}
     one, updates = recorded(ranker, max_iter=3, power_t=power_t, **options)
     n = DATA.with_pairs().n_queries
@@ -154,9 +142,8 @@ def test_an_inversely_scaled_rate_counts_all_queries_seen(ranker, power_t):
     np.testing.assert_allclose(rates_of(one, updates), expected, rtol=1e-4)
 
 
-@both_rankers
-def test_an_inversely_scaled_rate_goes_on_falling_over_chunks(ranker):
-    # sensitive to the sizes of chunks if these were not added up
+def test_an_inversely_scaled_rate_counts_the_queries_of_all_partial_fits():
+    ranker = RankNetRanker
     options = REPORT | {"learning_rate": "invscaling", "learning_rate_init": 0.5}
     chunks = [DATA.take(DATA.groups < 13), DATA.take(DATA.groups >= 18)]
     network = recorded(ranker)[0].network
@@ -171,53 +158,55 @@ def test_an_inversely_scaled_rate_goes_on_falling_over_chunks(ranker):
         n_seen += chunk.with_pairs().n_queries
 
 
-@both_rankers
-@pytest.mark.parametrize("patience", [1, 2])
-def test_an_adaptive_rate_is_divided_by_five_when_patience_ends(ranker, patience):
+@pytest.mark.parametrize(
+    ("ranker", "patience"), [(RankNetRanker, 1), (LambdaRankRanker, 2)]
+)
+def test_an_adaptive_rate_is_divided_by_5_after_n_iter_no_change_epochs(
+    ranker, patience
+):
     options = REPORT | {"learning_rate": "adaptive", "learning_rate_init": 1e-3}
     one, updates = recorded(
         ranker, max_iter=100, tol=100.0, n_iter_no_change=patience, **options
     )
-    falls = [0] * (1 + patience)  # only the first epoch counts as better
+    falls = [0] * (1 + patience)  # only the first epoch counts as an improvement
     for n in range(1, 6):
         falls += [n] * patience
     assert one.n_iter_ == len(updates) == len(falls)
     expected = 1e-3 / 5.0 ** np.array(falls)
     assert expected[-1] < 1e-6 < expected[-1 - patience]
-    # steps of the smallest rates drown in the rounding of the weights
+    # steps at the smallest rates are below the rounding of the weights
     np.testing.assert_allclose(rates_of(one, updates)[:4], expected[:4], rtol=0.02)
 
 
-@both_rankers
-def test_an_adaptive_rate_watches_the_validation_part_if_there_is_one(ranker):
+def test_an_adaptive_rate_follows_the_validation_score_if_there_is_one():
     options = REPORT | {"learning_rate": "adaptive", "early_stopping": "auto"}
     one = validated(
-        ranker, tol=1.0, n_iter_no_change=1, max_iter=50, learning_rate_init=1e-3,
+        RankNetRanker, tol=1.0, n_iter_no_change=1, max_iter=50, learning_rate_init=1e-3,
         **{k: v for k, v in options.items() if k != "learning_rate_init"},
     )  # fmt: skip
     assert one.n_iter_ == 2 + 5
 
 
-@both_rankers
-def test_a_constant_rate_is_constant(ranker):
+def test_a_constant_rate_is_constant():
+    ranker = RankNetRanker
     one, updates = recorded(ranker, max_iter=3, **REPORT)
     np.testing.assert_allclose(rates_of(one, updates), 0.01, rtol=1e-3)
     flat = REPORT | {"learning_rate": "invscaling"}
     assert model(fitted(ranker, power_t=0.0, **flat)) == model(fitted(ranker, **REPORT))
 
 
-@both_rankers
-def test_schedules_are_of_sgd_alone(ranker):
+def test_adam_ignores_the_schedule_of_the_learning_rate():
+    ranker = RankNetRanker
     expected = model(fitted(ranker, solver="adam"))
     for schedule in ("invscaling", "adaptive"):
         one = fitted(ranker, solver="adam", learning_rate=schedule)
         assert model(one) == expected
 
 
-@both_rankers
 @pytest.mark.parametrize("batch_size", [3, FULL_BATCH])
-def test_alpha_shrinks_weights_but_not_biases(ranker, batch_size):
-    # after one update: (alpha / batch) w more of a step
+def test_alpha_shrinks_weights_but_not_biases(batch_size):
+    # in one update by eta * alpha / (queries of the batch) * w
+    ranker = RankNetRanker
     data = DATA.take(DATA.groups < 3)
     n = data.with_pairs().n_queries
     assert n == 3
@@ -232,8 +221,8 @@ def test_alpha_shrinks_weights_but_not_biases(ranker, batch_size):
         assert (found != without).any() == (w.ndim > 1)
 
 
-@both_rankers
-def test_a_strong_penalty_makes_small_scores(ranker):
+def test_a_strong_penalty_makes_small_scores():
+    ranker = RankNetRanker
     options = {"max_iter": 30, "solver": "sgd", "learning_rate_init": 0.01}
     strong = fitted(ranker, alpha=1.0, **options).predict(DATA.X)
     weak = fitted(ranker, alpha=0.0, **options).predict(DATA.X)
@@ -256,9 +245,9 @@ def test_the_gradient_of_a_batch_is_the_mean_of_its_queries(ranker):
         assert np.abs(mean).max() > 1e-3
 
 
-@both_rankers
-@pytest.mark.parametrize("batch_size", [1, 3, 7])
-def test_an_epoch_goes_through_all_queries_in_an_order_of_its_own(ranker, batch_size):
+@pytest.mark.parametrize("batch_size", [1, 7])
+def test_each_epoch_visits_all_queries_in_a_new_random_order(batch_size):
+    ranker = RankNetRanker
     _, updates = recorded(ranker, batch_size=batch_size, max_iter=3)
     n = DATA.with_pairs().n_queries
     n_updates = -(-n // batch_size)
@@ -274,8 +263,8 @@ def test_an_epoch_goes_through_all_queries_in_an_order_of_its_own(ranker, batch_
     assert len(set(orders)) == 3
 
 
-@both_rankers
-def test_hidden_layer_sizes_may_be_given_in_any_form(ranker):
+def test_hidden_layer_sizes_may_be_any_sequence_or_one_number():
+    ranker = RankNetRanker
     expected = model(fitted(ranker, hidden_layer_sizes=(4, 3)))
     for sizes in ([4, 3], np.array([4, 3]), (np.int64(4), np.int32(3))):
         assert model(fitted(ranker, hidden_layer_sizes=sizes)) == expected
@@ -285,8 +274,8 @@ def test_hidden_layer_sizes_may_be_given_in_any_form(ranker):
     assert shapes == [(4, 1)]
 
 
-@both_rankers
-def test_every_batch_size_beyond_the_data_is_all_of_it(ranker):
+def test_a_batch_size_beyond_the_number_of_queries_is_all_of_them():
+    ranker = RankNetRanker
     n = DATA.with_pairs().n_queries
     expected = model(fitted(ranker, batch_size=n))
     for batch_size in (n + 1, 10**9, np.int64(10**6), 10**30):
@@ -294,8 +283,8 @@ def test_every_batch_size_beyond_the_data_is_all_of_it(ranker):
     assert model(fitted(ranker, batch_size=n - 1)) != expected
 
 
-@both_rankers
-def test_an_automatic_batch_is_one_query(ranker):
+def test_batch_size_auto_is_one_query():
+    ranker = LambdaRankRanker
     assert model(fitted(ranker, batch_size="auto")) == model(fitted(ranker))
 
 
@@ -305,42 +294,43 @@ def test_verbose_prints_every_so_many_epochs(ranker, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 2
     assert f"{curve(one)[3]:.4f}" in lines[-1]
-    assert f"map {one.validation_scores_[3]:.4f}" in lines[-1]
+    assert f"map {one.validation_score_[3]:.4f}" in lines[-1]
     fitted(ranker, verbose=0)
     assert capsys.readouterr().out == ""
 
 
 @both_rankers
-def test_parameters_are_named_as_those_of_mlp_regressor(ranker):
+def test_shared_parameters_have_the_names_of_mlp_regressor(ranker):
     shared = """hidden_layer_sizes activation solver alpha batch_size learning_rate
         learning_rate_init power_t max_iter random_state tol verbose warm_start momentum
         nesterovs_momentum early_stopping validation_fraction beta_1 beta_2 epsilon
         n_iter_no_change""".split()
     ours, theirs = ranker().get_params(), MLPRegressor().get_params()
     assert set(shared) <= ours.keys() & theirs.keys()
-    for name in ours:
-        assert f"{name}" in inspect.getdoc(ranker), name
-    assert "{" not in inspect.getdoc(ranker).split("Parameters")[1].split("-----")[0]
-    assert "{network parameters}" not in inspect.getdoc(ranker)
 
 
 # --- what must not matter ---------------------------------------------------------
 
 
-@both_rankers
-@pytest.mark.parametrize("options", [{}, {"batch_size": FULL_BATCH, "max_iter": 2}])
+@pytest.mark.parametrize(
+    ("ranker", "options"),
+    [
+        (LambdaRankRanker, {}),
+        (RankNetRanker, {"batch_size": FULL_BATCH, "max_iter": 2}),
+    ],
+)
 def test_the_number_of_threads_does_not_matter(ranker, options):
     data = large()
     models, scores = set(), set()
     for n_jobs in (1, 2, 3, -1, None):
         one = validated(ranker, data, data, n_jobs=n_jobs, **options)
-        models.add((model(one), *curve(one), *one.validation_scores_))
+        models.add((model(one), *curve(one), *one.validation_score_))
         scores.add(one.predict(data.X).tobytes())
     assert len(models) == len(scores) == 1
 
 
-@both_rankers
-def test_two_python_threads_may_fit_at_once(ranker):
+def test_python_threads_may_fit_at_once():
+    ranker = RankNetRanker
     data = large()
     seeds = range(4)
 
@@ -354,8 +344,8 @@ def test_two_python_threads_may_fit_at_once(ranker):
             assert list(pool.map(fit, seeds, [n_jobs] * 4)) == expected
 
 
-@both_rankers
-def test_threads_may_predict_with_one_ranker_at_once(ranker):
+def test_python_threads_may_predict_with_one_ranker_at_once():
+    ranker = RankNetRanker
     data, one = large(), fitted(ranker, large(), n_jobs=2)
     expected = one.predict(data.X).tobytes()
     with ThreadPoolExecutor(4) as pool:
@@ -363,8 +353,8 @@ def test_threads_may_predict_with_one_ranker_at_once(ranker):
     assert found == {expected}
 
 
-@both_rankers
-def test_the_threads_of_blas_do_not_matter_and_are_left_as_they_were(ranker):
+def test_the_number_of_blas_threads_does_not_matter_and_is_restored():
+    ranker = LambdaRankRanker
     data = large()
     models = set()
     for n_threads in (1, 2, 4):
@@ -379,21 +369,21 @@ def test_the_threads_of_blas_do_not_matter_and_are_left_as_they_were(ranker):
 
 
 def threads_of_blas() -> list[int]:
-    """What every BLAS of this process may use."""
+    """Number of threads of each BLAS of this process."""
     pools = threadpool_info()
     return [pool["num_threads"] for pool in pools if pool["user_api"] == "blas"]
 
 
 @both_rankers
-def test_the_interleaving_of_queries_does_not_matter(ranker):
+def test_the_order_of_the_queries_does_not_matter(ranker):
     expected = model(fitted(ranker, batch_size=3))
     backwards = np.argsort(-DATA.groups, kind="stable")
     for order in (np.argsort(DATA.groups, kind="stable"), backwards):
         assert model(fitted(ranker, DATA.take(order), batch_size=3)) == expected
 
 
-@both_rankers
-def test_the_order_of_the_rows_of_a_query_does_not_matter_much(ranker):
+def test_the_order_of_the_rows_of_a_query_matters_by_rounding_only():
+    ranker = RankNetRanker
     shuffle = np.random.default_rng(5).permutation(len(DATA.y))
     one, other = fitted(ranker), fitted(ranker, DATA.take(shuffle))
     # sums are rounded differently
@@ -403,20 +393,13 @@ def test_the_order_of_the_rows_of_a_query_does_not_matter_much(ranker):
 
 
 @both_rankers
-@pytest.mark.parametrize("kind", ["strings", "tuples", "floats", "series"])
-def test_what_the_queries_are_called_does_not_matter(ranker, kind):
-    names = {
-        "strings": [f"query {g:02}" for g in DATA.groups],
-        "tuples": [("q", int(g)) for g in DATA.groups],
-        "floats": DATA.groups / 7 - 1,
-        "series": pd.Series(DATA.groups, index=np.arange(len(DATA.y)) + 5),
-    }[kind]
+def test_the_values_that_name_the_queries_do_not_matter(ranker):
+    names = [("q", f"{g:02}") for g in DATA.groups]
     assert model(fitted(ranker, Lists(DATA.X, DATA.y, names))) == model(fitted(ranker))
 
 
-@both_rankers
-def test_scores_do_not_depend_on_the_company_at_prediction(ranker):
-    data, one = large(), fitted(ranker, hidden_layer_sizes=(32, 16))
+def test_a_score_does_not_depend_on_the_other_rows_or_the_threads():
+    data, one = large(), fitted(RankNetRanker, hidden_layer_sizes=(32, 16))
     data.X = data.X[:, :4]
     expected = one.predict(data.X)
     shuffled = np.random.default_rng(0).permutation(len(expected))
@@ -429,8 +412,8 @@ def test_scores_do_not_depend_on_the_company_at_prediction(ranker):
         np.testing.assert_array_equal(one.predict(data.X), expected)
 
 
-@both_rankers
-def test_the_form_of_the_table_does_not_matter(ranker):
+def test_the_container_of_the_features_does_not_matter():
+    ranker = RankNetRanker
     X = DATA.X.astype(np.float32)
     expected = fitted(ranker, Lists(X, DATA.y, DATA.groups))
     names = ["a", "b", "c", "d"]
@@ -450,9 +433,9 @@ def test_the_form_of_the_table_does_not_matter(ranker):
         np.testing.assert_array_equal(one.predict(table), expected.predict(X))
 
 
-@both_rankers
-@pytest.mark.parametrize("dtype", [np.int64, np.uint8, np.bool_, np.float16])
-def test_other_numbers_are_numbers(ranker, dtype):
+@pytest.mark.parametrize("dtype", [np.uint8, np.bool_, np.float16])
+def test_other_dtypes_of_features_are_converted(dtype):
+    ranker = RankNetRanker
     X = (np.maximum(DATA.X, 0) * (1 if dtype is np.bool_ else 5)).astype(dtype)
     one = fitted(ranker, Lists(X, DATA.y.astype(int), DATA.groups))
     assert model(one) == model(
@@ -461,7 +444,7 @@ def test_other_numbers_are_numbers(ranker, dtype):
 
 
 @both_rankers
-def test_nothing_that_is_passed_is_changed(ranker):
+def test_no_argument_is_changed(ranker):
     data = [DATA.X.copy(), DATA.y.copy(), DATA.groups.copy(), np.ones(len(DATA.y))]
     for array in [*data, VALIDATION.X]:
         array.flags.writeable = False
@@ -475,8 +458,8 @@ def test_nothing_that_is_passed_is_changed(ranker):
     VALIDATION.X.flags.writeable = True
 
 
-@both_rankers
-def test_random_state_decides_everything_that_is_drawn(ranker):
+def test_random_state_decides_everything_that_is_drawn():
+    ranker = LambdaRankRanker
     one = model(fitted(ranker, random_state=3))
     assert model(fitted(ranker, random_state=3)) == one
     assert model(fitted(ranker, random_state=np.random.RandomState(3))) == one
@@ -491,14 +474,14 @@ def test_random_state_decides_everything_that_is_drawn(ranker):
 # --- weights ----------------------------------------------------------------------
 
 
-@both_rankers
-def test_a_weight_of_one_is_no_weight(ranker):
+def test_a_weight_of_one_is_the_default():
+    ranker = RankNetRanker
     assert model(fitted(ranker, weight=np.ones(len(DATA.y)))) == model(fitted(ranker))
 
 
 @both_rankers
 def test_a_weight_of_two_is_the_query_twice(ranker):
-    """The gradient of a batch is a mean: of n queries, or of the n + m there are."""
+    """The gradient of a batch is a mean over n queries, or over n + m with copies."""
     twice = DATA.groups < 7
     copies = DATA.take(twice)
     data = Lists(
@@ -518,20 +501,21 @@ def test_a_weight_of_two_is_the_query_twice(ranker):
     np.testing.assert_allclose(curve(weighted), curve(doubled), rtol=1e-5)
 
 
-@both_rankers
-@pytest.mark.parametrize("solver", ["adam", "sgd"])
-@pytest.mark.parametrize("batch_size", [1, 4, FULL_BATCH])
-def test_a_weight_of_zero_takes_a_query_away(ranker, batch_size, solver):
+@pytest.mark.parametrize(
+    ("ranker", "batch_size", "solver"),
+    [(RankNetRanker, 4, "sgd"), (LambdaRankRanker, FULL_BATCH, "adam")],
+)
+def test_a_weight_of_zero_removes_a_query_from_training(ranker, batch_size, solver):
     kept = DATA.groups >= 4
     options = {"batch_size": batch_size, "solver": solver, "alpha": 0.1}
     one = fitted(ranker, weight=1.0 * kept, **options)
     other = fitted(ranker, DATA.take(kept), **options)
     assert model(one) == model(other)
-    assert curve(one) == curve(other)
+    np.testing.assert_array_equal(curve(one), curve(other))
 
 
 @both_rankers
-def test_queries_without_pairs_do_no_harm(ranker):
+def test_queries_without_pairs_are_left_out(ranker):
     single = Lists(DATA.X[:5], DATA.y[:5], np.arange(100, 105))
     equal = Lists(DATA.X[5:15], np.full(10, 2.0), np.repeat([200, 201], 5))
     nothing = Lists(DATA.X[5:15], np.zeros(10), np.repeat([300, 301], 5))
@@ -543,47 +527,53 @@ def test_queries_without_pairs_do_no_harm(ranker):
     )
     one, other = fitted(ranker, data), fitted(ranker)
     assert model(one) == model(other)
-    assert curve(one) == curve(other)
+    np.testing.assert_array_equal(curve(one), curve(other))
 
 
-@both_rankers
-def test_weights_count_in_validation(ranker):
+def test_weights_count_in_the_validation_score():
+    ranker = RankNetRanker
     weight_val = 1.0 + VALIDATION.groups % 3
     one = small(ranker, max_iter=1).fit(
         *DATA, groups=DATA.groups, **of_val(), sample_weight_val=weight_val
     )
     score = one.score(*VALIDATION, groups=VALIDATION.groups, sample_weight=weight_val)
-    assert one.validation_scores_ == [score]
+    assert one.validation_score_.tolist() == [score]
     assert score != one.score(*VALIDATION, groups=VALIDATION.groups)
 
 
 # --- early stopping ---------------------------------------------------------------
 
 
-@both_rankers
-@pytest.mark.parametrize("patience", [1, 3])
-@pytest.mark.parametrize("scoring", [None, "map@3", ERR(max_grade=3), NDCGOfAUser()])
+@pytest.mark.parametrize(
+    ("ranker", "scoring", "patience"),
+    [
+        (RankNetRanker, None, 1),
+        (RankNetRanker, "map@3", 3),
+        (LambdaRankRanker, None, 3),
+        (LambdaRankRanker, NDCGOfAUser(), 1),
+    ],
+)
 def test_early_stopping_keeps_the_best_weights(ranker, scoring, patience):
     one = validated(
         ranker, scoring=scoring, max_iter=60, n_iter_no_change=patience, tol=0.0,
         learning_rate_init=0.05,
     )  # fmt: skip
-    scores = one.validation_scores_
+    scores = one.validation_score_
     best = int(np.argmax(scores))
     assert len(scores) == len(curve(one)) == one.n_iter_ == best + 1 + patience < 60
     measure = NDCG(10) if scoring is None else get_metric(scoring)
     val = VALIDATION
     kept = measure(val.y, one.predict(val.X), groups=val.groups)
     assert kept == max(scores)
-    # and they are those of a fit that ended there
+    # the weights are those of a fit that ended there
     short = fitted(ranker, max_iter=best + 1, learning_rate_init=0.05, tol=0.0)
     assert model(one) == model(short)
 
 
-@both_rankers
-def test_every_validation_score_is_that_of_the_epoch(ranker):
+def test_every_validation_score_is_that_of_its_epoch():
+    ranker = RankNetRanker
     one = validated(ranker, max_iter=3)
-    for epochs, found in enumerate(one.validation_scores_, 1):
+    for epochs, found in enumerate(one.validation_score_, 1):
         then = fitted(ranker, max_iter=epochs)
         assert found == then.score(*VALIDATION, groups=VALIDATION.groups)
 
@@ -591,38 +581,38 @@ def test_every_validation_score_is_that_of_the_epoch(ranker):
 @both_rankers
 def test_a_score_must_be_better_by_tol_to_count(ranker):
     one = validated(ranker, max_iter=40, n_iter_no_change=4, tol=2.0)
-    assert len(one.validation_scores_) == 5
+    assert len(one.validation_score_) == 5
     one = validated(ranker, max_iter=60, n_iter_no_change=3, tol=0.02)
     best = 0
-    for n, score in enumerate(one.validation_scores_):
-        if score > one.validation_scores_[best] + 0.02:
+    for n, score in enumerate(one.validation_score_):
+        if score > one.validation_score_[best] + 0.02:
             best = n
-    assert len(one.validation_scores_) == best + 4 < 60
-    # the best are kept all the same, by however little they were better
+    assert len(one.validation_score_) == best + 4 < 60
+    # tol decides when to stop, not which weights are kept
     kept = one.score(*VALIDATION, groups=VALIDATION.groups)
-    assert kept == max(one.validation_scores_)
+    assert kept == max(one.validation_score_)
 
 
-def test_the_metric_of_lambdarank_is_what_stops_it_unless_scoring_is_given():
+def test_early_stopping_of_lambdarank_follows_its_metric_without_scoring():
     one = validated(LambdaRankRanker, metric="map@3", max_iter=1)
     val = VALIDATION
     expected = MAP(3)(val.y, one.predict(val.X), groups=val.groups)
-    assert one.validation_scores_ == [expected]
+    assert one.validation_score_.tolist() == [expected]
 
 
 @both_rankers
-def test_auto_means_if_there_is_a_validation_part(ranker):
-    assert len(validated(ranker).validation_scores_) == 4
-    assert len(validated(ranker, early_stopping=True).validation_scores_) == 4
-    assert len(fitted(ranker, early_stopping=True).validation_scores_) == 4
-    assert fitted(ranker, early_stopping="auto").validation_scores_ == []
+def test_early_stopping_auto_needs_validation_data(ranker):
+    assert len(validated(ranker).validation_score_) == 4
+    assert len(validated(ranker, early_stopping=True).validation_score_) == 4
+    assert len(fitted(ranker, early_stopping=True).validation_score_) == 4
+    assert len(fitted(ranker, early_stopping="auto").validation_score_) == 0
     ignored = validated(ranker, early_stopping=False)
-    assert ignored.validation_scores_ == []
+    assert len(ignored.validation_score_) == 0
     assert model(ignored) == model(fitted(ranker))
 
 
-@both_rankers
-def test_the_held_out_share_is_whole_queries_of_the_training_data(ranker):
+def test_validation_fraction_holds_out_whole_queries_of_the_training_data():
+    ranker = RankNetRanker
     for share, n_out in ((0.1, 2), (0.5, 10), (0.001, 1)):
         one, updates = recorded(
             ranker, early_stopping=True, validation_fraction=share, max_iter=1
@@ -635,50 +625,35 @@ def test_the_held_out_share_is_whole_queries_of_the_training_data(ranker):
         for query in learned:
             rows = np.flatnonzero(DATA.groups == query)
             assert np.isin(rows, seen).all()
-        assert len(one.validation_scores_) == 1
+        assert len(one.validation_score_) == 1
 
 
-@both_rankers
-def test_the_held_out_share_follows_from_random_state(ranker):
+def test_random_state_decides_which_queries_are_held_out():
+    ranker = RankNetRanker
     options = {"early_stopping": True, "validation_fraction": 0.3}
     one, again, other = (fitted(ranker, random_state=s, **options) for s in (1, 1, 2))
-    assert one.validation_scores_ == again.validation_scores_
+    np.testing.assert_array_equal(one.validation_score_, again.validation_score_)
     assert model(one) == model(again)
-    assert one.validation_scores_ != other.validation_scores_
+    assert (one.validation_score_ != other.validation_score_).any()
 
 
-@both_rankers
-def test_held_out_queries_without_weight_are_told_as_such(ranker):
-    weight = np.where(DATA.groups < 18, 0.0, 1.0)
-    told = 0
-    for seed in range(6):
-        try:
-            small(ranker, early_stopping=True, random_state=seed, max_iter=1).fit(
-                *DATA, groups=DATA.groups, sample_weight=weight
-            )
-        except ValueError as error:
-            assert "sample_weight" in str(error)
-            told += 1
-    assert told > 0
+def test_early_stopping_given_as_another_true_or_false_value_is_that_value():
+    ranker = RankNetRanker
+    expected = fitted(ranker, early_stopping=True).validation_score_
+    for flag in (np.True_, 1):
+        found = fitted(ranker, early_stopping=flag).validation_score_
+        np.testing.assert_array_equal(found, expected)
+    for flag in (np.False_, 0):
+        assert len(validated(ranker, early_stopping=flag).validation_score_) == 0
 
 
-@both_rankers
-@pytest.mark.parametrize("flag", [np.True_, 1])
-def test_early_stopping_is_never_silently_ignored(ranker, flag):
-    try:
-        one = fitted(ranker, early_stopping=flag)
-    except (TypeError, ValueError) as error:
-        assert "early_stopping" in str(error)
-    else:
-        assert len(one.validation_scores_) > 0
+# --- partial_fit and warm_start ------------------------------------------------------
 
 
-# --- one epoch after another ------------------------------------------------------
-
-
-@both_rankers
-@pytest.mark.parametrize("solver", ["adam", "sgd"])
-def test_partial_fits_over_all_are_the_epochs_of_a_fit(ranker, solver):
+@pytest.mark.parametrize(
+    ("ranker", "solver"), [(RankNetRanker, "adam"), (LambdaRankRanker, "sgd")]
+)
+def test_partial_fits_on_all_the_data_are_the_epochs_of_a_fit(ranker, solver):
     one = small(ranker, solver=solver, learning_rate="invscaling", batch_size=3)
     for epochs in (1, 2, 3):
         assert one.partial_fit(*DATA, groups=DATA.groups) is one
@@ -687,12 +662,12 @@ def test_partial_fits_over_all_are_the_epochs_of_a_fit(ranker, solver):
             max_iter=epochs,
         )  # fmt: skip
         assert model(one) == model(whole)
-        assert curve(one) == curve(whole)
+        np.testing.assert_array_equal(curve(one), curve(whole))
         assert one.n_iter_ == epochs
 
 
 @both_rankers
-def test_a_stream_of_chunks_is_learned_from(ranker):
+def test_partial_fits_learn_from_a_stream_of_chunks(ranker):
     one = small(ranker)
     data = large()
     for _ in range(6):
@@ -700,12 +675,12 @@ def test_a_stream_of_chunks_is_learned_from(ranker):
             chunk = data.take((data.groups >= first) & (data.groups < first + 10))
             one.partial_fit(*chunk, groups=chunk.groups)
     assert one.n_iter_ == len(curve(one)) == 30
-    assert one.validation_scores_ == []
+    assert len(one.validation_score_) == 0
     assert one.score(*data, groups=data.groups) > 0.9
 
 
 @both_rankers
-def test_chunks_with_nothing_to_learn_are_passed_over(ranker):
+def test_chunks_without_pairs_change_nothing_after_the_first_partial_fit(ranker):
     equal = Lists(DATA.X, np.ones(len(DATA.y)), DATA.groups)
     one = small(ranker)
     with pytest.raises(ValueError, match="two different grades"):
@@ -722,7 +697,7 @@ def test_chunks_with_nothing_to_learn_are_passed_over(ranker):
 
 
 @both_rankers
-def test_partial_fit_goes_on_from_a_fit_and_a_fit_begins_anew(ranker):
+def test_partial_fit_continues_a_fit_and_fit_starts_anew(ranker):
     one = fitted(ranker, max_iter=2)
     one.partial_fit(*DATA, groups=DATA.groups)
     assert model(one) == model(fitted(ranker, max_iter=3))
@@ -734,31 +709,31 @@ def test_partial_fit_goes_on_from_a_fit_and_a_fit_begins_anew(ranker):
     assert other.n_features_in_ == 2
 
 
-@both_rankers
-def test_partial_fit_survives_a_pickle(ranker):
+def test_partial_fit_continues_after_a_pickle():
+    ranker = LambdaRankRanker
     one = small(ranker).partial_fit(*DATA, groups=DATA.groups)
     other = pickle.loads(pickle.dumps(one))
     for each in (one, other):
         each.partial_fit(*VALIDATION, groups=VALIDATION.groups)
     assert model(one) == model(other)
-    assert curve(one) == curve(other)
+    np.testing.assert_array_equal(curve(one), curve(other))
 
 
 @both_rankers
-def test_a_warm_start_goes_on_from_the_weights(ranker):
-    # without state of the optimizer two fits are one
+def test_a_warm_start_continues_from_the_weights(ranker):
+    # for an optimizer without state two fits are one long fit
     options = REPORT | {"max_iter": 3, "batch_size": 2}
     one = fitted(ranker, warm_start=True, **options)
     one.fit(*DATA, groups=DATA.groups)
     whole = fitted(ranker, **options | {"max_iter": 6})
     assert model(one) == model(whole)
     assert one.n_iter_ == 6
-    assert curve(one) == curve(whole)
+    np.testing.assert_array_equal(curve(one), curve(whole))
 
 
-@both_rankers
-def test_a_warm_start_begins_with_a_new_optimizer(ranker):
+def test_a_warm_start_begins_with_a_new_optimizer():
     # as in MLPRegressor: the first step of Adam is +-rate again
+    ranker = RankNetRanker
     one = fitted(ranker, solver="adam", warm_start=True, batch_size=FULL_BATCH)
     before = weights(one)
     one.set_params(max_iter=1, learning_rate_init=1e-3, alpha=0.0)
@@ -772,24 +747,42 @@ def test_a_warm_start_begins_with_a_new_optimizer(ranker):
 
 
 @both_rankers
-def test_a_warm_start_with_a_validation_part_appends_to_the_history(ranker):
+def test_a_warm_start_appends_to_the_curves(ranker):
     one = validated(ranker, warm_start=True)
-    first = list(one.validation_scores_)
+    first = one.validation_score_
     one.fit(*DATA, groups=DATA.groups, **of_val())
-    assert one.validation_scores_[:4] == first
-    assert len(one.validation_scores_) == len(curve(one)) == one.n_iter_ == 8
+    np.testing.assert_array_equal(one.validation_score_[:4], first)
+    assert len(one.validation_score_) == len(curve(one)) == one.n_iter_ == 8
     kept = one.score(*VALIDATION, groups=VALIDATION.groups)
-    assert kept in one.validation_scores_[4:]
+    assert kept in one.validation_score_[4:]
 
 
 @both_rankers
-@pytest.mark.parametrize("method", ["fit", "partial_fit"])
-def test_going_on_with_other_columns_or_another_network_is_refused(ranker, method):
+def test_all_curves_are_arrays_of_float64(ranker):
+    for one in (validated(ranker), fitted(ranker)):
+        for values in (curve(one), one.validation_score_):
+            assert type(values) is np.ndarray
+            assert values.dtype == np.float64
+            assert values.ndim == 1
+
+
+@pytest.mark.parametrize(
+    ("ranker", "method"),
+    [
+        (RankNetRanker, "fit"),
+        (RankNetRanker, "partial_fit"),
+        (LambdaRankRanker, "fit"),
+        (LambdaRankRanker, "partial_fit"),
+    ],
+)
+def test_continuing_with_other_columns_or_another_network_raises_an_error(
+    ranker, method
+):
     one = fitted(ranker, warm_start=True)
     kept = model(one)
-    go_on = getattr(one, method)
+    continue_fit = getattr(one, method)
     with pytest.raises(ValueError, match="features"):
-        go_on(DATA.X[:, :2], DATA.y, groups=DATA.groups)
+        continue_fit(DATA.X[:, :2], DATA.y, groups=DATA.groups)
     for name, value in (
         ("hidden_layer_sizes", (7,)),
         ("activation", "tanh"),
@@ -798,7 +791,7 @@ def test_going_on_with_other_columns_or_another_network_is_refused(ranker, metho
         before = one.get_params()[name]
         one.set_params(**{name: value})
         with pytest.raises(ValueError, match=name):
-            go_on(*DATA, groups=DATA.groups)
+            continue_fit(*DATA, groups=DATA.groups)
         one.set_params(**{name: before})
     assert model(one) == kept
     one.set_params(warm_start=False, hidden_layer_sizes=(7,))
@@ -809,26 +802,7 @@ def test_going_on_with_other_columns_or_another_network_is_refused(ranker, metho
 
 
 @both_rankers
-def test_the_checks_of_scikit_learn_pass_but_for_weights_within_a_query(ranker):
-    """Its checks give no groups: all rows are one query, and that has one weight."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        results = check_estimator(
-            ranker(hidden_layer_sizes=(4,), max_iter=3), on_fail=None, on_skip=None
-        )
-    failed = {r["check_name"]: r["exception"] for r in results if r["exception"]}
-    for name, error in list(failed.items()):
-        if "sample_weight weighs whole queries" in str(error):
-            assert "sample_weight" in name
-            del failed[name]
-        elif "array_api" in name:  # needs a variable of the environment: skipped
-            del failed[name]
-    assert failed == {}
-    assert len(results) > 40
-
-
-@both_rankers
-def test_parameters_can_be_read_set_cloned_and_shown(ranker):
+def test_parameters_can_be_read_set_cloned_and_printed(ranker):
     one = small(ranker, scoring=MAP(3), sigma=2.0)
     assert clone(one).get_params() == one.get_params()
     assert not hasattr(clone(one.fit(*DATA, groups=DATA.groups)), "network_")
@@ -843,12 +817,19 @@ def test_parameters_can_be_read_set_cloned_and_shown(ranker):
 
 
 @both_rankers
-def test_parameters_are_stored_as_they_are_given(ranker):
+def test_every_argument_of_init_is_a_parameter_stored_as_given(ranker):
     given = {name: object() for name in ranker().get_params()}
     one = ranker(**given)
-    assert all(getattr(one, name) is value for name, value in given.items())
     assert one.get_params(deep=False) == given
     assert inspect.signature(ranker).parameters.keys() == given.keys()
+
+
+def test_the_metric_of_lambdarank_may_be_given_by_position():
+    assert LambdaRankRanker("map").metric == "map"
+    with pytest.raises(TypeError, match="positional"):
+        LambdaRankRanker("map", 2.0)
+    with pytest.raises(TypeError, match="positional"):
+        RankNetRanker("map")
 
 
 @both_rankers
@@ -860,7 +841,7 @@ def test_fit_changes_no_parameter_and_returns_itself(ranker):
 
 
 @both_rankers
-def test_a_ranker_survives_pickle_and_joblib(ranker):
+def test_copies_by_pickle_joblib_and_deepcopy_predict_and_continue_the_same(ranker):
     one = validated(ranker, warm_start=True)
     held = io.BytesIO()
     joblib.dump(one, held)
@@ -872,11 +853,11 @@ def test_a_ranker_survives_pickle_and_joblib(ranker):
         assert other.predict(DATA.X).tobytes() == expected
         other.fit(*DATA, groups=DATA.groups, **of_val())
         assert model(other) == model(one)
-        assert other.validation_scores_ == one.validation_scores_
+        np.testing.assert_array_equal(other.validation_score_, one.validation_score_)
 
 
-@both_rankers
-def test_a_pickle_does_not_grow_with_the_data_it_was_trained_on(ranker):
+def test_a_pickle_does_not_grow_with_the_training_data():
+    ranker = LambdaRankRanker
     options = {"batch_size": FULL_BATCH, "max_iter": 1}
     few = len(pickle.dumps(fitted(ranker, draw(3), **options)))
     many = len(pickle.dumps(fitted(ranker, draw(300), **options)))
@@ -884,7 +865,7 @@ def test_a_pickle_does_not_grow_with_the_data_it_was_trained_on(ranker):
 
 
 @both_rankers
-def test_the_tags_say_what_it_is(ranker):
+def test_the_tags_are_those_of_a_ranker_that_refuses_nan(ranker):
     tags = get_tags(ranker())
     assert tags.estimator_type == "ranker"
     assert not tags.input_tags.allow_nan
@@ -892,7 +873,7 @@ def test_the_tags_say_what_it_is(ranker):
 
 
 @both_rankers
-def test_column_names_are_remembered(ranker):
+def test_column_names_are_kept_and_checked(ranker):
     names = ["a", "b", "c", "d"]
     table = pd.DataFrame(DATA.X, columns=names)
     one = fitted(ranker, Lists(table, DATA.y, DATA.groups))
@@ -910,7 +891,7 @@ def test_column_names_are_remembered(ranker):
 
 
 @both_rankers
-def test_nothing_works_before_fit(ranker):
+def test_every_method_raises_not_fitted_error_before_fit(ranker):
     one = ranker()
     calls = [
         lambda: one.predict(DATA.X),
@@ -924,8 +905,8 @@ def test_nothing_works_before_fit(ranker):
             call()
 
 
-@both_rankers
-def test_ranks_and_score_are_those_of_the_scores(ranker):
+def test_ranks_and_score_are_those_of_the_predicted_scores():
+    ranker = RankNetRanker
     one = fitted(ranker)
     scores, ranks = one.predict(DATA.X), one.rank(DATA.X, groups=DATA.groups)
     for g in np.unique(DATA.groups):
@@ -937,31 +918,8 @@ def test_ranks_and_score_are_those_of_the_scores(ranker):
     assert one.score(*DATA, groups=DATA.groups, sample_weight=weight) == expected
 
 
-@pytest.mark.skipif(
-    tuple(map(int, sklearn.__version__.split(".")[:2])) < (1, 8),
-    reason="a grid search hands no groups to the score of a Pipeline before 1.8",
-)
 @both_rankers
-@pytest.mark.parametrize("n_jobs", [None, 2])
-def test_grid_search_over_a_pipeline_routes_the_groups(ranker, n_jobs):
-    name = ranker.__name__.lower()
-    with sklearn.config_context(enable_metadata_routing=True):
-        search = GridSearchCV(
-            make_pipeline(StandardScaler(), small(ranker, n_jobs=None)),
-            {f"{name}__hidden_layer_sizes": [(), 3, (3, 2)], f"{name}__sigma": [1, 2]},
-            cv=GroupKFold(2),
-            error_score="raise",
-            n_jobs=n_jobs,
-        )
-        with joblib.parallel_config("threading"):
-            search.fit(*DATA, groups=DATA.groups)
-    results = search.cv_results_["mean_test_score"]
-    assert len(set(results)) > 2
-    assert search.best_score_ > 0.7
-
-
-@both_rankers
-def test_missing_groups_are_warned_of_where_they_are_missing(ranker):
+def test_missing_groups_warn_at_the_line_of_the_call(ranker):
     with pytest.warns(MissingGroupsWarning, match="enable_metadata_routing") as fit:
         one = small(ranker).fit(*DATA)
     with pytest.warns(MissingGroupsWarning, match="groups") as score:

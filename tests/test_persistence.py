@@ -51,7 +51,7 @@ def fitted(name):
 
 
 def trusted_types():
-    """Return what the README says is to be trusted."""
+    """Return the types that the README lists for skops."""
     readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
     block = re.search(r"^TRUSTED = \[\n(.*?)^\]", readme, flags=re.M | re.S)
     return re.findall(r'"(.*)"', block[1])
@@ -101,35 +101,37 @@ def test_skops_loads_a_ranker_with_the_types_that_the_readme_trusts(name):
     assert again.get_params().keys() == ranker.get_params().keys()
 
 
-def test_no_type_is_trusted_without_need():
+def test_the_readme_lists_no_type_that_no_ranker_needs():
     io = pytest.importorskip("skops.io")
-    met = set()
+    needed = set()
     for name in RANKERS:
-        met |= set(io.get_untrusted_types(data=io.dumps(fitted(name))))
-    assert set(trusted_types()) == met - {"sklearn_ltr.metrics._err.ERR"}
+        needed |= set(io.get_untrusted_types(data=io.dumps(fitted(name))))
+    assert set(trusted_types()) == needed - {"sklearn_ltr.metrics._err.ERR"}
 
 
-@every_ranker
-@pytest.mark.parametrize("number", ["9.1.0", "0.1.1", "0.2.0"])
-def test_a_file_of_a_newer_version_says_so(name, number):
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [("trees", "0.1.1"), ("lambdarank", "0.2.0"), ("ranknet", "9.1.0")],
+)
+def test_loading_a_file_of_a_newer_version_warns(name, number):
     saved = saved_by(RANKERS[name], number)
-    told = f"{type(RANKERS[name]).__name__} was saved by sklearn_ltr {number}"
-    with pytest.warns(NewerVersionWarning, match=told) as met:
+    message = f"{type(RANKERS[name]).__name__} was saved by sklearn_ltr {number}"
+    with pytest.warns(NewerVersionWarning, match=message) as caught:
         again = pickle.loads(saved)
-    assert len(met) == 1
-    assert f"older {__version__}" in str(met[0].message)
+    assert len(caught) == 1
+    assert f"older {__version__}" in str(caught[0].message)
     assert again.get_params().keys() == RANKERS[name].get_params().keys()
     assert not any("version" in attribute for attribute in vars(again))
 
 
 @pytest.mark.parametrize("number", ["0.0.9", "0.1.0"])
-def test_a_file_of_an_older_version_loads_in_silence(number):
+def test_loading_a_file_of_an_older_or_the_same_version_does_not_warn(number):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         pickle.loads(saved_by(RANKERS["trees"], number))
 
 
-def test_skops_too_says_that_a_file_is_newer(monkeypatch):
+def test_skops_warns_of_a_newer_file_too(monkeypatch):
     io = pytest.importorskip("skops.io")
     with monkeypatch.context() as patch:
         patch.setattr("sklearn_ltr._estimators.state.VERSION", "7.0.0")

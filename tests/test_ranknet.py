@@ -32,8 +32,8 @@ from tests.network import (
 from tests.oracles import networks as oracle
 
 tied_or_not = pytest.mark.parametrize("tied", [False, True])
-#: Many small steps downhill, to the bottom.
-DOWNHILL = {
+#: Many small steps, until the minimum of the cost.
+CONVERGE = {
     "hidden_layer_sizes": (),
     "solver": "sgd",
     "momentum": 0.9,
@@ -49,14 +49,14 @@ def weight_of(data: Lists = DATA) -> np.ndarray:
     return 0.5 + data.groups % 3
 
 
-# --- one pass for all pairs of a query --------------------------------------------
+# --- the update of a batch --------------------------------------------
 
 
 def assert_gradient(found, slopes, s, pairs, sigma, n_units):
-    """The mean of the units' gradients, to single precision.
+    """Compare with the mean of the gradients of units, to single precision.
 
-    Errors are measured by the sum of all documents' slopes without signs, for forces
-    cancel.
+    The tolerance is relative to the sum of absolute derivatives of all documents,
+    because the forces of a document cancel.
     """
     expected = oracle.gradient(slopes, s, pairs, sigma)
     force = np.zeros(len(s))
@@ -67,10 +67,15 @@ def assert_gradient(found, slopes, s, pairs, sigma, n_units):
         assert (np.abs(g - by_pair / n_units) <= 1e-5 * bound + 1e-7).all()
 
 
-@tied_or_not
-@pytest.mark.parametrize("sigma", [0.5, 2.0])
-@pytest.mark.parametrize("activation", ["tanh", "relu"])
-@pytest.mark.parametrize("batch_size", [1, 4, FULL_BATCH])
+@pytest.mark.parametrize(
+    ("batch_size", "activation", "sigma", "tied"),
+    [
+        (1, "tanh", 0.5, False),
+        (4, "relu", 2.0, True),
+        (FULL_BATCH, "relu", 0.5, False),
+        (FULL_BATCH, "tanh", 2.0, True),
+    ],
+)
 def test_the_factored_update_is_the_sum_of_the_updates_of_pairs(
     batch_size, activation, sigma, tied
 ):
@@ -94,10 +99,16 @@ def test_the_factored_update_is_the_sum_of_the_updates_of_pairs(
     assert len(updates) == 2 * -(-learned.n_queries // batch_size)
 
 
-@tied_or_not
-@pytest.mark.parametrize("weight", [None, weight_of()], ids=["equal", "weighted"])
-@pytest.mark.parametrize("batch_size", [1, 3, FULL_BATCH])
-def test_the_loss_curve_is_the_mean_cost_of_pairs_as_they_were_met(
+@pytest.mark.parametrize(
+    ("batch_size", "weight", "tied"),
+    [
+        (1, None, True),
+        (3, weight_of(), False),
+        (3, weight_of(), True),
+        (FULL_BATCH, None, False),
+    ],
+)
+def test_the_loss_curve_is_the_mean_cost_of_pairs_at_the_scores_of_the_updates(
     batch_size, weight, tied
 ):
     sigma = 1.5
@@ -116,7 +127,7 @@ def test_the_loss_curve_is_the_mean_cost_of_pairs_as_they_were_met(
     np.testing.assert_allclose(ranker.loss_curve_, expected, rtol=1e-12)
 
 
-def test_the_loss_curve_starts_at_the_cost_of_the_first_weights():
+def test_the_loss_curve_starts_at_the_cost_of_the_initial_weights():
     ranker = fitted(RankNetRanker, **REPORT)
     before = weights_before(RankNetRanker)
     s = oracle.scores(before, DATA.X, ranker.activation)
@@ -129,40 +140,34 @@ def test_the_loss_curve_starts_at_the_cost_of_the_first_weights():
 
 
 @tied_or_not
-def test_small_steps_along_the_gradient_always_lower_the_cost(tied):
-    # the report: delta C = -eta sum of squares < 0
+def test_small_steps_along_the_gradient_decrease_the_cost(tied):
+    # the report: delta C = -eta sum_i (dC/dw_i)^2 < 0
     options = REPORT | {"learning_rate_init": 0.02, "max_iter": 30, "tol": 0.0}
     ranker = fitted(RankNetRanker, tied_pairs=tied, activation="tanh", **options)
     assert len(ranker.loss_curve_) == ranker.n_iter_ == 30
     assert (np.diff(ranker.loss_curve_) < 0).all()
 
 
-@pytest.mark.parametrize("solver", ["adam", "sgd"])
-def test_the_cost_falls(solver):
-    ranker = fitted(RankNetRanker, solver=solver, max_iter=15)
-    assert ranker.loss_curve_[-1] < 0.9 * ranker.loss_curve_[0]
-
-
-def test_equal_grades_are_pairs_only_if_asked_for():
+def test_equal_grades_are_pairs_only_with_tied_pairs():
     X = np.array([[1.0], [0.0], [0.5], [3.0]])
     data = Lists(X, np.array([1.0, 0.0, 1.0, 1.0]), np.zeros(4))
-    options = DOWNHILL | {"network": Linear(1)}
+    options = CONVERGE | {"network": Linear(1)}
     apart = fitted(RankNetRanker, data, **options).network_.w[0]
-    pulled = fitted(RankNetRanker, data, tied_pairs=True, **options).network_.w[0]
-    assert 0 < pulled < 0.5 * apart
+    closer = fitted(RankNetRanker, data, tied_pairs=True, **options).network_.w[0]
+    assert 0 < closer < 0.5 * apart
 
 
 def test_tied_pairs_alone_make_all_scores_equal():
     data = Lists(DATA.X, np.ones(len(DATA.y)), DATA.groups)
-    options = DOWNHILL | {"batch_size": FULL_BATCH}
+    options = CONVERGE | {"batch_size": FULL_BATCH}
     ranker = fitted(RankNetRanker, data, tied_pairs=True, **options)
     assert np.ptp(ranker.predict(DATA.X)) < 1e-3
     assert ranker.loss_curve_[-1] == pytest.approx(log(2), abs=1e-5)
     assert ranker.loss_curve_[0] > log(2) + 0.05
 
 
-@pytest.mark.parametrize("n_iter_no_change", [1, 3])
-def test_training_stops_when_the_cost_falls_no_more(n_iter_no_change):
+def test_training_stops_when_the_cost_no_longer_decreases_by_tol():
+    n_iter_no_change = 3
     options = {"n_iter_no_change": n_iter_no_change, "max_iter": 50}
     never_better = fitted(RankNetRanker, tol=100.0, **options)
     assert never_better.n_iter_ == 1 + n_iter_no_change
@@ -195,25 +200,28 @@ def preferring(X=DATA.X, pairs=PAIRS, probabilities=None, *, data=None, **option
     )
 
 
-@tied_or_not
-@pytest.mark.parametrize("batch_size", [1, 3, FULL_BATCH])
-@pytest.mark.parametrize("weight", [None, weight_of()], ids=["equal", "weighted"])
-def test_pairs_taken_from_grades_teach_what_the_grades_teach(batch_size, weight, tied):
+@pytest.mark.parametrize(
+    ("batch_size", "weight", "tied"),
+    [(1, None, False), (3, weight_of(), True), (FULL_BATCH, weight_of(), False)],
+)
+def test_preferences_that_grades_imply_train_the_same_model(batch_size, weight, tied):
     options = {"batch_size": batch_size, "max_iter": 3, "tied_pairs": tied}
     graded = fitted(RankNetRanker, weight=weight, **options)
     listed = oracle.pairs_of_grades(DATA.y, DATA.groups, None, tied)
     pairs = np.array([(i, j) for i, j, _, _ in listed])
     probabilities = np.array([P for _, _, P, _ in listed])
-    told = preferring(
+    preferred = preferring(
         pairs=pairs, probabilities=probabilities if tied else None,
         data={"groups": DATA.groups, "sample_weight": weight}, **options,
     )  # fmt: skip
     before = weights_before(RankNetRanker)
-    for one, other, start in zip(weights(graded), weights(told), before, strict=True):
-        # lambdas are added up in another order
+    for one, other, start in zip(
+        weights(graded), weights(preferred), before, strict=True
+    ):
+        # lambdas are summed in another order
         np.testing.assert_allclose(one, other, rtol=0, atol=1e-5)
         assert np.abs(one - start).max() > 1e-2
-    np.testing.assert_allclose(graded.loss_curve_, told.loss_curve_, rtol=1e-6)
+    np.testing.assert_allclose(graded.loss_curve_, preferred.loss_curve_, rtol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -229,12 +237,12 @@ def test_an_update_by_preferences_is_the_sum_of_those_of_its_pairs(batch_size, g
     costs = []
     for update in network.updates:
         rows = rows_of(update, DATA)
-        place = {row: p for p, row in enumerate(rows)}
-        # documents of a batch meet in no pairs but those of the batch
+        index = {row: p for p, row in enumerate(rows)}
+        # two documents of a batch are a pair only if that pair is in the batch
         listed = [
-            (place[i], place[j], P, 1.0)
+            (index[i], index[j], P, 1.0)
             for (i, j), P in zip(PAIRS, PROBABILITIES, strict=True)
-            if i in place and j in place
+            if i in index and j in index
         ]
         n_units = len(set(DATA.groups[rows])) if grouped else len(listed)
         slopes = oracle.slopes(update.weights, update.X, "tanh")
@@ -258,19 +266,19 @@ def test_an_automatic_batch_is_200_pairs_or_a_query():
 
 
 def test_preferences_need_no_groups():
-    # a warning would be an error here
+    # MissingGroupsWarning would be an error
     ranker = preferring(max_iter=30)
     assert ranker.score(*DATA, groups=DATA.groups) > 0.9
 
 
-def test_an_inconsistent_cycle_ends_at_equal_scores():
+def test_a_cycle_of_preferences_converges_to_equal_scores():
     cycle = [(0, 1), (1, 2), (2, 0)]
     start = {"random_state": 3}
     together = preferring(
-        np.eye(3), cycle, data={"groups": [0, 0, 0]}, **DOWNHILL, **start
+        np.eye(3), cycle, data={"groups": [0, 0, 0]}, **CONVERGE, **start
     )
     scores = together.predict(np.eye(3))
-    before = preferring(np.eye(3), cycle, **DOWNHILL | {"max_iter": 1}, **start)
+    before = preferring(np.eye(3), cycle, **CONVERGE | {"max_iter": 1}, **start)
     assert np.ptp(before.predict(np.eye(3))) > 0.1
     assert np.ptp(scores) < 1e-5
     assert together.loss_curve_[-1] == pytest.approx(log(2), rel=1e-6)
@@ -279,22 +287,23 @@ def test_an_inconsistent_cycle_ends_at_equal_scores():
     )
 
 
-def test_a_cycle_pair_by_pair_ends_near_equal_scores():
-    # single pairs pull each its own way, as far as the steps are long
-    options = DOWNHILL | {"learning_rate": "invscaling", "momentum": 0.0}
+def test_a_cycle_in_batches_of_one_pair_converges_to_nearly_equal_scores():
+    # each pair changes the scores by up to a step in its own direction
+    options = CONVERGE | {"learning_rate": "invscaling", "momentum": 0.0}
     options["learning_rate_init"] = 1.0
     ranker = preferring(np.eye(3), [(0, 1), (1, 2), (2, 0)], **options)
     assert np.ptp(ranker.predict(np.eye(3))) < 0.05
 
 
-@pytest.mark.parametrize("sigma", [0.5, 2.0])
-@pytest.mark.parametrize("P", [0.0, 0.05, 0.3, 0.5, 0.7, 0.95])
-def test_a_measured_probability_is_what_the_model_learns(P, sigma):
+@pytest.mark.parametrize(
+    ("P", "sigma"), [(0.0, 2.0), (0.3, 0.5), (0.5, 0.5), (0.95, 2.0)]
+)
+def test_the_model_learns_a_given_probability(P, sigma):
     X = np.array([[0.2, 1.0], [-0.4, 0.5]])
-    options = DOWNHILL | {"learning_rate_init": 0.5}
+    options = CONVERGE | {"learning_rate_init": 0.5}
     ranker = preferring(X, [(0, 1)], [P], sigma=sigma, **options)
     (found,) = ranker.predict_pair_proba(X[:1], X[1:])
-    if P == 0.0:  # it only comes closer for ever
+    if P == 0.0:  # reached in the limit only
         assert found < 0.03
     else:
         assert found == pytest.approx(P, abs=2e-3)
@@ -302,10 +311,10 @@ def test_a_measured_probability_is_what_the_model_learns(P, sigma):
     assert other == pytest.approx(1 - found, rel=1e-12)
 
 
-def test_the_same_pair_judged_several_times_has_the_mean_probability():
-    # three of four judges
+def test_a_pair_given_several_times_has_the_mean_probability():
+    # the first document wins three times of four
     X = np.array([[0.2, 1.0], [-0.4, 0.5]])
-    options = DOWNHILL | {"learning_rate_init": 0.5, "batch_size": 4}
+    options = CONVERGE | {"learning_rate_init": 0.5, "batch_size": 4}
     pairs = [(0, 1), (0, 1), (1, 0), (0, 1)]
     ranker = preferring(X, pairs, **options)
     assert ranker.predict_pair_proba(X[:1], X[1:]) == pytest.approx(0.75, abs=2e-3)
@@ -315,7 +324,7 @@ def test_the_same_pair_judged_several_times_has_the_mean_probability():
 
 @pytest.mark.parametrize("data", [None, {"groups": DATA.groups}])
 def test_the_order_in_which_preferences_are_given_does_not_matter(data):
-    # in double precision no rounding hides another order of a sum
+    # a network of float64, in which another order of a sum would show
     options = {"batch_size": FULL_BATCH, "network": Linear(), "data": data}
     expected = preferring(probabilities=PROBABILITIES, **options)
     order = np.random.default_rng(0).permutation(len(PAIRS))
@@ -323,10 +332,10 @@ def test_the_order_in_which_preferences_are_given_does_not_matter(data):
         pairs=PAIRS[order], probabilities=PROBABILITIES[order], **options
     )
     assert model(found) == model(expected)
-    assert found.loss_curve_ == expected.loss_curve_
+    np.testing.assert_array_equal(found.loss_curve_, expected.loss_curve_)
 
 
-def test_a_preference_told_from_the_other_side_is_the_same():
+def test_a_swapped_pair_with_the_complementary_probability_is_the_same():
     options = {"batch_size": FULL_BATCH}
     one = preferring(probabilities=PROBABILITIES, **options)
     other = preferring(pairs=PAIRS[:, ::-1], probabilities=1 - PROBABILITIES, **options)
@@ -337,10 +346,10 @@ def test_a_preference_told_from_the_other_side_is_the_same():
 
 @pytest.mark.parametrize(
     "as_type",
-    [list, lambda p: p.astype(np.uint8), lambda p: p.astype(np.int32), pd.DataFrame,
-     np.asfortranarray],
-)  # fmt: skip
-def test_the_form_of_the_pairs_does_not_matter(as_type):
+    [list, lambda p: p.astype(np.uint8), pd.DataFrame],
+    ids=["list", "uint8", "frame"],
+)
+def test_the_container_of_the_pairs_does_not_matter(as_type):
     probabilities = pd.Series(PROBABILITIES, index=PROBABILITIES)
     found = preferring(pairs=as_type(PAIRS), probabilities=probabilities)
     assert model(found) == model(preferring(probabilities=PROBABILITIES))
@@ -362,14 +371,14 @@ def test_queries_of_weight_zero_do_not_matter():
     one = preferring(data=grouped | {"sample_weight": weight})
     other = preferring(pairs=PAIRS[inside], data=grouped)
     assert model(one) == model(other)
-    assert one.loss_curve_ == other.loss_curve_
+    np.testing.assert_array_equal(one.loss_curve_, other.loss_curve_)
 
 
 # --- probabilities ----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("sigma", [0.5, 1.0, 3.0])
-def test_pair_probabilities_are_the_sigmoid_of_section_2(sigma):
+def test_pair_probabilities_are_the_sigmoid_of_section_2():
+    sigma = 3.0
     ranker = fitted(RankNetRanker, sigma=sigma)
     X_i, X_j = DATA.X[:20], DATA.X[20:40]
     found = ranker.predict_pair_proba(X_i, X_j)
@@ -387,7 +396,7 @@ def test_pair_probabilities_of_scores_far_apart_are_0_and_1():
     assert found.tolist() == [1.0, 0.0]
 
 
-def test_pairs_to_be_predicted_need_as_many_first_as_second_documents():
+def test_pair_probabilities_need_as_many_rows_of_each_document():
     ranker = fitted(RankNetRanker)
     with pytest.raises(ValueError, match=r"X_i and X_j.*3 and 2"):
         ranker.predict_pair_proba(DATA.X[:3], DATA.X[:2])
@@ -399,18 +408,18 @@ def test_pairs_to_be_predicted_need_as_many_first_as_second_documents():
 
 
 @pytest.mark.parametrize("grouped", [None, {"groups": DATA.groups}])
-def test_preferences_may_be_learned_in_parts(grouped):
+def test_partial_fits_on_preferences_are_the_epochs_of_a_fit(grouped):
     passed = {} if grouped is None else grouped
     ranker = small(RankNetRanker)
     for _ in range(3):
         ranker.partial_fit(DATA.X, pairs=PAIRS, **passed)
     whole = preferring(data=grouped, max_iter=3)
     assert model(ranker) == model(whole)
-    assert ranker.loss_curve_ == whole.loss_curve_
+    np.testing.assert_array_equal(ranker.loss_curve_, whole.loss_curve_)
     assert ranker.n_iter_ == 3
 
 
-def test_learning_goes_on_from_grades_to_preferences():
+def test_training_may_continue_from_grades_to_preferences():
     ranker = small(RankNetRanker).partial_fit(*DATA, groups=DATA.groups)
     first = model(ranker)
     ranker.partial_fit(DATA.X, pairs=PAIRS[:4])
@@ -418,25 +427,26 @@ def test_learning_goes_on_from_grades_to_preferences():
     assert ranker.n_iter_ == len(ranker.loss_curve_) == 2
 
 
-def test_a_validation_part_of_grades_stops_learning_from_preferences():
+def test_graded_validation_data_stops_training_on_preferences():
     options = {"n_iter_no_change": 3, "max_iter": 60, "tol": 0.0}
     ranker = preferring(data=of_val(), learning_rate_init=0.05, **options)
-    scores = ranker.validation_scores_
+    scores = ranker.validation_score_
     assert len(scores) == ranker.n_iter_ == int(np.argmax(scores)) + 4 < 60
     kept = ranker.score(*VALIDATION, groups=VALIDATION.groups)
     assert kept == max(scores)
     ignored = preferring(data=of_val(), early_stopping=False)
-    assert ignored.validation_scores_ == []
+    assert len(ignored.validation_score_) == 0
     assert model(ignored) == model(preferring())
 
 
-def test_preferences_cannot_be_split():
+def test_early_stopping_on_preferences_needs_validation_data():
     with pytest.raises(ValueError, match="early_stopping.*X_val"):
         preferring(early_stopping=True)
-    assert preferring(early_stopping=True, data=of_val()).validation_scores_
+    ranker = preferring(early_stopping=True, data=of_val())
+    assert len(ranker.validation_score_) == ranker.n_iter_
 
 
-def test_random_state_and_pickles_hold_for_preferences():
+def test_random_state_and_pickles_work_with_preferences():
     one = preferring(probabilities=PROBABILITIES, warm_start=True)
     again = pickle.loads(pickle.dumps(one))
     assert model(one) == model(preferring(probabilities=PROBABILITIES))
@@ -447,7 +457,7 @@ def test_random_state_and_pickles_hold_for_preferences():
     assert one.n_iter_ == 8
 
 
-# --- clear errors -----------------------------------------------------------------
+# --- errors name the argument ------------------------------------------------------
 
 N, NAN = len(DATA.y), float("nan")
 OTHER_QUERY = int(np.flatnonzero(DATA.groups != DATA.groups[0])[0])
@@ -459,25 +469,16 @@ WITHIN = PAIRS[:3]
     [
         ({}, r"\by\b"),
         ({"y": DATA.y, "pairs": PAIRS}, r"\by and pairs"),
-        ({"y": DATA.y, "pair_probabilities": PROBABILITIES}, r"pairs"),
-        ({"pair_probabilities": PROBABILITIES}, r"pairs"),
+        ({"y": DATA.y, "pair_probabilities": PROBABILITIES}, r"needs pairs"),
         ({"pairs": []}, r"^pairs .*\(n_pairs, 2\)"),
         ({"pairs": np.empty((0, 2), dtype=int)}, r"^pairs .*at least one"),
-        ({"pairs": [0, 1]}, r"^pairs .*\(n_pairs, 2\).*\(2,\)"),
         ({"pairs": [(0, 1, 2)]}, r"^pairs .*\(1, 3\)"),
-        ({"pairs": 3}, r"^pairs .*\(\)"),
         ({"pairs": [(0.0, 1.0)]}, r"^pairs .*integers.*float64"),
-        ({"pairs": [("a", "b")]}, r"^pairs .*integers"),
         ({"pairs": [(True, False)]}, r"^pairs .*integers.*bool"),
         ({"pairs": [(0, 1), (0, N)]}, rf"^pairs .*0 to {N - 1}.*pair 1 .*\[0, {N}\]"),
         ({"pairs": [(0, 1), (-1, 0)]}, r"^pairs .*pair 1 .*\[-1, 0\]"),
         ({"pairs": [(0, 1), (2, 2)]}, r"^pairs .*pair 1 .*\[2, 2\]"),
         ({"pairs": WITHIN, "pair_probabilities": [1.0]}, r"^pair_probabilities .*3"),
-        ({"pairs": WITHIN, "pair_probabilities": 0.5}, r"^pair_probabilities .*3"),
-        (
-            {"pairs": WITHIN, "pair_probabilities": [[0.5]] * 3},
-            r"^pair_probabilities .*3",
-        ),
         (
             {"pairs": WITHIN, "pair_probabilities": [0.1, 1.5, 0]},
             r"^pair_probabilities .*\[0, 1\].*pair 1 .*1\.5",
@@ -499,9 +500,7 @@ WITHIN = PAIRS[:3]
         ({"pairs": PAIRS, "groups": DATA.groups[1:]}, r"^groups "),
         (
             {"pairs": WITHIN, "groups": DATA.groups,
-             "sample_weight": 1.0 * (DATA.groups != DATA.groups[WITHIN[0, 0]])
-             * (DATA.groups != DATA.groups[WITHIN[1, 0]])
-             * (DATA.groups != DATA.groups[WITHIN[2, 0]])},
+             "sample_weight": 1.0 * ~np.isin(DATA.groups, DATA.groups[WITHIN[:, 0]])},
             r"^sample_weight .*zero",
         ),
         (
@@ -510,15 +509,33 @@ WITHIN = PAIRS[:3]
         ),
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("method", ["fit", "partial_fit"])
-def test_bad_preferences_are_refused_by_name(passed, message, method):
+def test_a_wrong_argument_for_preferences_is_named(passed, message):
     ranker = small(RankNetRanker)
     with pytest.raises(ValueError, match=message):
-        getattr(ranker, method)(DATA.X, **passed)
+        ranker.fit(DATA.X, **passed)
     assert not hasattr(ranker, "network_")
 
 
-def test_tied_pairs_without_any_pair_are_told_as_such():
+def test_a_wrong_argument_of_partial_fit_for_preferences_is_named():
+    ranker = small(RankNetRanker)
+    with pytest.raises(ValueError, match=r"^pairs .*pair 1 .*\[2, 2\]"):
+        ranker.partial_fit(DATA.X, pairs=[(0, 1), (2, 2)])
+    assert not hasattr(ranker, "network_")
+
+
+def test_the_metric_of_ranknet_is_none_and_cannot_be_set():
+    ranker = small(RankNetRanker)
+    assert ranker.metric is None
+    message = r"no metric.*LambdaRankRanker\(metric='map'\)"
+    with pytest.raises(AttributeError, match=message):
+        ranker.metric = "map"
+    assert "metric" not in ranker.get_params()
+    with pytest.raises(ValueError, match="Invalid parameter 'metric'"):
+        ranker.set_params(metric="map")
+    assert ranker.metric is None
+
+
+def test_tied_pairs_without_any_pair_raise_an_error_that_says_so():
     ranker = small(RankNetRanker, tied_pairs=True)
     with pytest.raises(ValueError, match="pairs"):
         ranker.fit(*DATA, groups=np.arange(N))
@@ -529,15 +546,14 @@ def test_tied_pairs_without_any_pair_are_told_as_such():
     assert not hasattr(ranker, "network_")
 
 
-@pytest.mark.parametrize("grade", [1e3, 1e300, 5e-324])
-def test_grades_of_any_size_are_compared(grade):
-    # RankNet knows no gain: only which is higher
+@pytest.mark.parametrize("grade", [1e300, 5e-324])
+def test_only_the_order_of_grades_matters(grade):
     y = DATA.y * grade
     ranker = fitted(RankNetRanker, Lists(DATA.X, y, DATA.groups))
     assert model(ranker) == model(fitted(RankNetRanker))
 
 
-def test_a_long_list_learns_from_preferences_without_all_its_pairs():
+def test_preferences_among_many_rows_need_not_cover_all_pairs():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(50_000, 3)).astype(np.float32)
     pairs = rng.permutation(50_000)[:2_000].reshape(-1, 2)

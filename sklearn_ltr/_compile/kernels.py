@@ -1,53 +1,90 @@
-"""How a function becomes a kernel: compiled once for this CPU, and cached on disk."""
+"""Decorators that compile functions: kernels and sub-kernels."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
 
+from sklearn_ltr._compile.cache import KernelCache
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 INTERPRETED = bool(numba.config.DISABLE_JIT)
 
-# Typed integers for kernels: for a literal, numba would compile a callee once more.
+# Typed integers for kernels: for a literal argument, numba would compile the callee
+# once more.
 int64 = cast(Callable[[Any], int], np.int64)
 uint32 = cast(Callable[[Any], int], np.uint32)
 uint64 = cast(Callable[[Any], int], np.uint64)
 
 
 def kernel(function: F) -> F:
-    """Compile a module-level function: cached, without the interpreter lock.
+    """Compile a module-level function, which Python and other kernels may call.
 
-    Division follows IEEE 754 (no exception at zero).  Sums may be reassociated, which
-    lets them vectorise; the order is fixed at compile time, never by threads.
+    Machine code is made when the function is first called with arguments of some
+    types, and stored on disk.  It runs without the interpreter lock.  Division follows
+    IEEE 754 (no exception at zero).  Sums may be reassociated, which lets them
+    vectorise; their order is fixed at compile time and never depends on threads.
     """
-    return _compiled(function, for_kernels_only=False)
+    if INTERPRETED:
+        return function
+    dispatcher = _dispatcher(function, for_kernels_only=False)
+    dispatcher._cache = KernelCache(dispatcher)
+    return cast(F, dispatcher)
 
 
 def subkernel(function: F) -> F:
-    """Compile a function that only kernels call: from Python, a call would crash.
+    """Compile a function that only kernels call; a call from Python raises TypeError.
 
-    (What lets Python call it would be a fifth of the time that a first fit compiles.
-    It is not cached either: kernels are, with all that they call.)
+    What lets Python call machine code would be a fifth of the time that the first fit
+    compiles.  Sub-kernels are not stored on disk: kernels are, with all that they call.
     """
-    return _compiled(function, for_kernels_only=True)
+    if INTERPRETED:
+        return function
+    return cast(F, SubKernel(_dispatcher(function, for_kernels_only=True)))
 
 
 def subkernel_strict(function: F) -> F:
-    """Compile a function that only kernels call, and every sum as it is written."""
-    return _compiled(function, for_kernels_only=True, in_order=True)
+    """Compile a sub-kernel whose sums keep the order in which they are written."""
+    if INTERPRETED:
+        return function
+    dispatcher = _dispatcher(function, for_kernels_only=True, strict=True)
+    return cast(F, SubKernel(dispatcher))
 
 
-def _compiled(function: F, *, for_kernels_only: bool, in_order: bool = False) -> F:
+class SubKernel:
+    """A compiled function that kernels may call and Python may not.
+
+    numba types a global variable by its attribute `_numba_type_`, so in a kernel this
+    object stands for the dispatcher.
+    """
+
+    def __init__(self, dispatcher: Any) -> None:
+        functools.update_wrapper(self, dispatcher.py_func)
+        self.py_func = dispatcher.py_func
+        self._numba_type_ = dispatcher._numba_type_
+        self._dispatcher = dispatcher  # which its numba type holds by a weak reference
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        """Raise TypeError."""
+        raise TypeError(
+            f"{self.py_func.__qualname__} is compiled for kernels only: Python cannot "
+            "call it.  Call `.py_func`, the Python function, or call it in a kernel."
+        )
+
+
+def _dispatcher(
+    function: Callable[..., Any], *, for_kernels_only: bool, strict: bool = False
+) -> Any:
     decorate = numba.njit(
-        cache=not for_kernels_only,
         nogil=True,
         error_model="numpy",
-        fastmath=set() if in_order else {"reassoc", "contract", "nsz"},
+        fastmath=set() if strict else {"reassoc", "contract", "nsz"},
         no_cpython_wrapper=for_kernels_only,
         no_cfunc_wrapper=True,
     )
-    return cast(F, decorate(function))
+    return decorate(function)

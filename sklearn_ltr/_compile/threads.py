@@ -1,4 +1,4 @@
-"""The threads that run kernels, and how they keep out of BLAS's way.
+"""The team of threads that runs kernels, and how many threads one call may use.
 
 Threads are ordinary Python threads that live as long as one fit or one call, so a
 forked child, a joblib worker or a second Python thread finds no pool to break.
@@ -7,54 +7,84 @@ forked child, a joblib worker or a second Python thread finds no pool to break.
 from __future__ import annotations
 
 import functools
-import os
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
+from queue import SimpleQueue
 from types import TracebackType
 from typing import Any, TypeVar
 
 import joblib
 import numba
-from threadpoolctl import ThreadpoolController
 
 from sklearn_ltr._compile.kernels import INTERPRETED
 
 T = TypeVar("T")
 
-WORTH_A_THREAD = 1_000_000  # steps
+STEPS_PER_THREAD = 1_000_000  # below this much work, one more thread does not pay
 
 
 def effective_n_threads(n_jobs: int | None, work: int) -> int:
     """Return the number of threads for one fit or predict.
 
-    ``None`` means all that joblib and ``NUMBA_NUM_THREADS`` grant this process (joblib
-    lowers it in its workers, so a parallel grid search is not oversubscribed), but no
-    more than one for each million of the steps of `work`.
+    Parameters
+    ----------
+    n_jobs : int or None
+        A positive number is the number of threads, but never more than the cores
+        that this process may use.  A negative number counts down from these cores, as
+        in joblib.  None stands for all that joblib and ``NUMBA_NUM_THREADS`` grant
+        this process (joblib lowers it in its workers, so a parallel grid search is not
+        oversubscribed), but for no more than one thread per million steps of `work`.
+    work : int
+        Estimated number of steps, such as the number of values of X.
     """
-    if INTERPRETED:
+    if INTERPRETED or n_jobs == 1:
         return 1
     if n_jobs is not None and n_jobs > 0:
-        return n_jobs
-    if n_jobs is None and work < 2 * WORTH_A_THREAD:
-        return 1  # joblib, to which the others go, takes its time
+        return max(1, min(n_jobs, int(joblib.cpu_count())))
+    if n_jobs is None and work < 2 * STEPS_PER_THREAD:
+        return 1  # without asking joblib, which takes longer than a small prediction
     granted = int(joblib.effective_n_jobs(-1 if n_jobs is None else n_jobs))
     granted = min(granted, int(numba.config.NUMBA_NUM_THREADS))
     if n_jobs is None:
-        granted = min(granted, work // WORTH_A_THREAD)
+        granted = min(granted, work // STEPS_PER_THREAD)
     return max(1, granted)
 
 
+_Inbox = SimpleQueue[Callable[[], None] | None]  # jobs of a thread, None ends it
+
+
 class ThreadTeam:
-    """`n_threads` threads that run one function together, as a context manager."""
+    """A context manager: `n_threads` threads that run one function together.
+
+    All threads have started before the first function is run.  Where the system
+    refuses to start as many, `n_threads` is lowered to the number of those that did
+    start, and with fewer than two everything runs in the caller's thread.  So read
+    `n_threads` after entering.
+
+    Parameters
+    ----------
+    n_threads : int
+        Number of threads wanted.  With 1, functions run in the caller's thread.
+
+    Notes
+    -----
+    Ctrl-C interrupts the calling thread alone, between any two of its steps.  It must
+    never leave some threads at a barrier that the others do not reach, so the caller
+    hands over a whole run by a single ``put``, to thread 0, which passes it on.
+    """
 
     def __init__(self, n_threads: int) -> None:
         self.n_threads = n_threads
-        self._pool: ThreadPoolExecutor | None = None
+        self._threads: list[threading.Thread] = []
+        self._inboxes: list[_Inbox] = []
 
     def __enter__(self) -> ThreadTeam:
         if self.n_threads > 1:
-            self._pool = ThreadPoolExecutor(self.n_threads)
+            self._start_threads()
+            self.n_threads = max(1, len(self._threads))
+            if self.n_threads == 1:
+                self.__exit__(None, None, None)
         return self
 
     def __exit__(
@@ -63,87 +93,121 @@ class ThreadTeam:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if self._pool is not None:
-            self._pool.shutdown()
-            self._pool = None
+        for thread in self._dismiss_threads():
+            thread.join()
+
+    def __del__(self) -> None:
+        self._dismiss_threads()  # if Ctrl-C came before __enter__ or __exit__ was done
 
     def run(self, function: Callable[..., Any], *arguments: Any) -> None:
         """Call ``function(thread, *arguments)`` once in each thread and wait for all.
 
-        The caller only waits, and the members are started from one of their own:
-        Ctrl-C reaches the calling thread alone, so it can never leave half a team
-        waiting for the other half.
+        If threads raise errors, the one of the lowest thread is raised here.
         """
-        if self._pool is None:
+        if not self._threads:
             function(0, *arguments)
-        else:
-            for other in self._pool.submit(self._lead, function, arguments).result():
-                other.result()
+            return
+        run = _Run(self.n_threads, function, arguments)
+        self._inboxes[0].put(functools.partial(run.lead, self._inboxes))
+        run.wait()
 
     def start(self, function: Callable[..., T], *arguments: Any) -> Future[T]:
-        """Begin to call ``function(*arguments)`` in one of the threads.
+        """Begin to call ``function(*arguments)`` in the last thread.
 
-        With one thread, the caller's, it has been called when this returns.
+        That thread joins in the next `run` when it has finished.  With one thread, the
+        caller's, the call has finished when this returns.
         """
-        if self._pool is not None:
-            return self._pool.submit(function, *arguments)
-        done: Future[T] = Future()
-        done.set_result(function(*arguments))
-        return done
+        future: Future[T] = Future()
+        job = functools.partial(_fulfil, future, function, arguments)
+        if self._threads:
+            self._inboxes[-1].put(job)
+        else:
+            job()
+        return future
 
-    def _lead(
-        self, function: Callable[..., Any], arguments: tuple[Any, ...]
-    ) -> list[Future[Any]]:
-        assert self._pool is not None
-        others = [
-            self._pool.submit(function, thread, *arguments)
-            for thread in range(1, self.n_threads)
-        ]
-        function(0, *arguments)
-        return others
-
-
-class _OneBlasThread:
-    """Keeps BLAS to one thread, in whose hands sums do not depend on the machine's.
-
-    The limit is the process's.  The last to leave puts back what the first one found,
-    so that fits which run side by side do not lift it for each other.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._n_inside = 0
-        self._limit: Any = None
-        if hasattr(os, "register_at_fork"):
-            os.register_at_fork(
-                before=self._lock.acquire,
-                after_in_parent=self._lock.release,
-                after_in_child=self._be_alone,
+    def _start_threads(self) -> None:
+        """Start as many of the threads as the system permits."""
+        for number in range(self.n_threads):
+            self._inboxes.append(SimpleQueue())
+            thread = threading.Thread(
+                target=_work,
+                args=(number, self._inboxes),
+                name=f"sklearn_ltr-{number}",
+                daemon=True,  # never keeps the interpreter from ending
             )
+            try:
+                thread.start()
+            except (RuntimeError, MemoryError):
+                self._inboxes.pop()
+                return
+            self._threads.append(thread)
 
-    def __enter__(self) -> None:
+    def _dismiss_threads(self) -> list[threading.Thread]:
+        """Let all threads end after what they were given to do, and return them."""
+        threads = self._threads
+        if self._inboxes:
+            self._inboxes[0].put(None)  # thread 0 passes it on
+        self._threads, self._inboxes = [], []
+        return threads
+
+
+def _work(number: int, inboxes: list[_Inbox]) -> None:
+    """Do the jobs of one thread: what a thread of a team runs."""
+    inbox = inboxes[number]
+    while (job := inbox.get()) is not None:
+        job()
+        del job  # with the arrays that it holds
+    if number == 0:
+        for other in inboxes[1:]:
+            other.put(None)
+
+
+class _Run:
+    """One call of a function in each thread of a team."""
+
+    def __init__(
+        self, n_threads: int, function: Callable[..., Any], arguments: tuple[Any, ...]
+    ) -> None:
+        self._function = function
+        self._arguments = arguments
+        self._errors: list[BaseException | None] = [None] * n_threads
+        self._n_running = n_threads
+        self._lock = threading.Lock()
+        self._ended: SimpleQueue[None] = SimpleQueue()  # one item: all threads ended
+
+    def lead(self, inboxes: list[_Inbox]) -> None:
+        """Give the other threads their parts and do that of thread 0."""
+        for thread in range(1, len(inboxes)):
+            inboxes[thread].put(functools.partial(self._call, thread))
+        self._call(0)
+
+    def _call(self, thread: int) -> None:
+        try:
+            self._function(thread, *self._arguments)
+        except BaseException as error:
+            self._errors[thread] = error
         with self._lock:
-            if self._n_inside == 0:
-                self._limit = _blas_libraries().limit(limits=1)
-            self._n_inside += 1
+            self._n_running -= 1
+            is_last = self._n_running == 0
+        if is_last:
+            self._ended.put(None)
 
-    def __exit__(self, *error: object) -> None:
-        with self._lock:
-            self._n_inside -= 1
-            if self._n_inside == 0:
-                self._limit.restore_original_limits()
-
-    def _be_alone(self) -> None:
-        """Forget, in a forked child, those inside: they are threads of the parent."""
-        if self._n_inside > 0:
-            self._n_inside = 0
-            self._limit.restore_original_limits()
-        self._lock.release()
-
-
-one_blas_thread = _OneBlasThread()
+    def wait(self) -> None:
+        """Wait for all threads, in the calling thread, and raise the first error."""
+        self._ended.get()
+        errors = [error for error in self._errors if error is not None]
+        self._errors.clear()  # an error refers to its frames, and these to this run
+        if errors:
+            try:
+                raise errors[0]
+            finally:
+                errors.clear()
 
 
-@functools.cache
-def _blas_libraries() -> ThreadpoolController:
-    return ThreadpoolController().select(user_api="blas")
+def _fulfil(
+    future: Future[T], function: Callable[..., T], arguments: tuple[Any, ...]
+) -> None:
+    try:
+        future.set_result(function(*arguments))
+    except BaseException as error:
+        future.set_exception(error)

@@ -1,7 +1,10 @@
 """What the estimators of this package share, whether they rank or not.
 
-A table is read (``table``), parameters are checked (``parameters``), trees are added
-until they no longer help (``boosted``, ``progress``), callbacks hear of each
-(``callbacks``), and what a failed fit has changed is put back (``state``).  Nothing
-here knows a query.
+``base``           what every estimator shows to scikit-learn
+``parameters``     ranges of parameters;  ``tree_parameters``: those of boosted trees
+``feature_table``  raw X to a table of floats, or an error that names what is wrong
+``boosted_trees``  fit and predict of boosted trees, for rankers and MART alike
+``monitor``        measures the model after each step of a fit and stops it early
+``callbacks``      reports the steps of a fit to scikit-learn's callbacks
+``state``          restores an estimator after a failed fit; versions of saved models
 """

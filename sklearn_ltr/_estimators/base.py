@@ -1,30 +1,22 @@
-"""The face that every estimator of this package shows to scikit-learn."""
+"""The scikit-learn interface that every estimator of this package shares."""
 
 from __future__ import annotations
 
-from typing import Any, Literal, Protocol, Self, TypeVar
+from abc import abstractmethod
+from typing import Any, Literal
 
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, check_random_state
 
 from sklearn_ltr._estimators.callbacks import CallbackSupportMixin
-from sklearn_ltr._estimators.feature_table import read_table
+from sklearn_ltr._estimators.feature_table import read_feature_table
 from sklearn_ltr._estimators.state import VersionedState
+from sklearn_ltr._queries import TrainingData
 from sklearn_ltr.learners._tables import Table
 
 
-class Splittable(Protocol):
-    """Something to learn from, of which a share can be held out."""
-
-    def split(self, fraction: float, seed: int) -> tuple[Self, Self]:
-        """Return the others and those held out."""
-
-
-S = TypeVar("S", bound=Splittable)
-
-
-class Model(VersionedState, CallbackSupportMixin, BaseEstimator):
-    """An estimator that reads tables, sparse ones too, and knows its version."""
+class BaseModel(VersionedState, CallbackSupportMixin, BaseEstimator):
+    """An estimator that reads dense and sparse tables and can hold out a part."""
 
     early_stopping: bool | Literal["auto"]
     validation_fraction: float
@@ -38,18 +30,28 @@ class Model(VersionedState, CallbackSupportMixin, BaseEstimator):
         tags.input_tags.sparse = True
         return tags
 
-    def _read_table(self, X: Any, *, reset: bool = False, name: str = "X") -> Table:
-        """Check a table; with `reset`, remember its columns."""
-        return read_table(self, X, reset=reset, name=name)
+    def _read_features(self, X: Any, *, reset: bool = False, name: str = "X") -> Table:
+        """Return X as a checked table; with `reset`, store its number and names."""
+        return read_feature_table(self, X, reset=reset, name=name)
 
     def _draw_seed(self) -> None:
-        """Draw what all that is drawn in a fit follows from."""
+        """Draw the seed that all random numbers of a fit are derived from."""
         self._seed = int(check_random_state(self.random_state).randint(2**31))
 
-    def _hold_out(self, given: S, held_out: S | None) -> tuple[S, S | None]:
-        """Split off a part, or drop the one held out, as `early_stopping` says."""
+    def _hold_out(
+        self, data: TrainingData, validation: TrainingData | None
+    ) -> tuple[TrainingData, TrainingData | None]:
+        """Return training and validation data as `early_stopping` says.
+
+        ``False``: no validation data; ``"auto"``: those that `fit` was given;
+        ``True``: those, or a part split off from the training data.
+        """
         if not self.early_stopping:
-            return given, None
-        if held_out is None and self.early_stopping != "auto":
-            return given.split(self.validation_fraction, self._seed)
-        return given, held_out
+            return data, None
+        if validation is None and self.early_stopping != "auto":
+            return self._split(data)
+        return data, validation
+
+    @abstractmethod
+    def _split(self, data: TrainingData) -> tuple[TrainingData, TrainingData]:
+        """Split off `validation_fraction` of the data: (training, validation)."""

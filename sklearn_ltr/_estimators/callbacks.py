@@ -1,7 +1,7 @@
-"""The steps of a fit, told to the callbacks of scikit-learn (from 1.9 on).
+"""The steps of a fit, reported to scikit-learn's callbacks (scikit-learn >= 1.9).
 
-A fit is a task, and each of its trees or epochs a subtask.  A callback may look at the
-model that the steps so far have made, and may end the fit.
+A fit is a task, and each of its trees or epochs a subtask.  A callback may read the
+model of the steps so far, and may end the fit.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, TypeVar, cast
 try:
     from sklearn.callback import CallbackSupportMixin
     from sklearn.callback import with_callbacks as decorate
-except ImportError:  # an older scikit-learn: there is nobody to tell
+except ImportError:  # scikit-learn < 1.9 has no callbacks
     decorate = None
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
@@ -22,65 +22,69 @@ except ImportError:  # an older scikit-learn: there is nobody to tell
 __all__ = ["CallbackSupportMixin", "FitTasks", "with_callbacks"]
 
 F = TypeVar("F", bound=Callable[..., Any])
-Fitted = Callable[[], dict[str, Any]]  # the attributes of the model so far
+FittedAttributes = Callable[[], dict[str, Any]]  # of the model of the steps so far
 
 
 def with_callbacks(method: F) -> F:
-    """Let callbacks clear up behind a fit, however it ends."""
+    """Decorate `fit` so that callbacks are torn down however it ends."""
     return method if decorate is None else cast(F, decorate(method))
 
 
 class FitTasks:
     """The task of a fit, and the subtask of its present step.
 
-    Made before anything else in a fit that is `with_callbacks`: what that tears down
-    must not be undone with a failed fit.
+    It must be made before the block that restores the estimator after a failure
+    (:func:`~sklearn_ltr._estimators.state.unchanged_on_failure`): the decorator
+    :func:`with_callbacks` tears down what is set here.
 
     Parameters
     ----------
-    ranker : estimator
+    estimator : estimator
     step : str
-        What to call a step: "tree", "epoch".
+        Name of a step: "tree", "epoch".
     n_steps : int
-        How many there are, at the most.
+        Maximum number of steps.
     X, y : array-likes
         As given to `fit`.
     **metadata
-        What else was given; None is left out.
+        The other arguments of `fit`; those that are None are left out.
     """
 
     def __init__(
-        self, ranker: Any, step: str, n_steps: int, X: Any, y: Any, **metadata: Any
+        self, estimator: Any, step: str, n_steps: int, X: Any, y: Any, **metadata: Any
     ) -> None:
         given = {name: value for name, value in metadata.items() if value is not None}
-        self._facts = {"estimator": ranker, "X": X, "y": y, "metadata": given}
+        self._arguments = {"estimator": estimator, "X": X, "y": y, "metadata": given}
         self._step, self._n_left = step, n_steps
         self._fit: Any = None
-        if hasattr(ranker, "_init_callback_context"):
-            self._fit = ranker._init_callback_context(max_subtasks=n_steps)
-            self._fit.call_on_fit_task_begin(**self._facts)
+        if hasattr(estimator, "_init_callback_context"):
+            self._fit = estimator._init_callback_context(max_subtasks=n_steps)
+            self._fit.call_on_fit_task_begin(**self._arguments)
             if n_steps > 0:
                 self._begin_step()
 
     def _begin_step(self) -> None:
         self._task = self._fit.subcontext(task_name=self._step)
-        self._task.call_on_fit_task_begin(**self._facts)
+        self._task.call_on_fit_task_begin(**self._arguments)
 
-    def end_step(self, fitted: Fitted, *, last: bool) -> bool:
-        """Tell that a step is done; return whether it is the last, or shall be."""
+    def end_step(self, fitted: FittedAttributes, *, last: bool) -> bool:
+        """Report the end of a step; return whether the fit ends here.
+
+        It does if `last` says so, or a callback.
+        """
         if self._fit is None:
             return last
         self._n_left -= 1
-        enough = self._task.call_on_fit_task_end(
-            **self._facts, reconstruction_attributes=fitted
+        stopped = self._task.call_on_fit_task_end(
+            **self._arguments, reconstruction_attributes=fitted
         )
-        if not (last or enough) and self._n_left > 0:
+        if not (last or stopped) and self._n_left > 0:
             self._begin_step()
-        return last or bool(enough)
+        return last or bool(stopped)
 
     def end(self) -> None:
-        """Tell that the model is fitted."""
+        """Report the end of the fit."""
         if self._fit is not None:
             self._fit.call_on_fit_task_end(
-                **self._facts, reconstruction_attributes=dict
+                **self._arguments, reconstruction_attributes=dict
             )

@@ -1,4 +1,7 @@
-"""Progress of a fit: the scores so far, when to stop, what to print."""
+"""The monitor of a fit: measures the model after each step and stops it early.
+
+It serves boosted trees (a step is a tree) and networks (a step is an epoch) alike.
+"""
 
 from __future__ import annotations
 
@@ -8,95 +11,113 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+FloatArray = NDArray[np.float64]
 
-class Scored(Protocol):
-    """Something that knows the model's scores so far, and how good these are."""
+
+class EvaluationSet(Protocol):
+    """Data on which the model is measured during a fit.
+
+    Attributes
+    ----------
+    name : str
+        Name of the measure, for the lines printed with `verbose`.
+    higher_is_better : bool
+    """
 
     name: str
     higher_is_better: bool
 
     def value(self) -> float:
-        """Measure the scores."""
+        """Return the measure of the model's present scores."""
+
+
+class ScoredEvaluationSet(EvaluationSet, Protocol):
+    """An evaluation set that is handed the scores it measures."""
+
+    def update(self, scores: FloatArray) -> None:
+        """Measure these scores from now on, (n_rows,); the array is not copied."""
 
 
 @dataclass
-class Progress:
-    """Values of the model's scores after each step of a fit.
+class Monitor:
+    """Measures the evaluation sets after each step, prints, and decides when to stop.
+
+    Early stopping follows the validation set; without one, and with
+    `stop_on_train`, the training set.
 
     Attributes
     ----------
-    train, validation : Scored or None
-        What is measured.
-    patience : int
-        Steps to wait for a better value of what is watched: of `validation`, or
-        without it, if `watch_train`, of `train`.
+    train, validation : EvaluationSet or None
+    n_iter_no_change : int
+        Steps to wait for an improvement.
     tol : float
-        By how much a value must be better than the best one.
+        Smallest difference to the best value that counts as an improvement.
     verbose : int
-        Print every that many steps; 0: never.
-    watch_train : bool
+        Print the values of every `verbose`-th step; 0: never.
+    stop_on_train : bool
     train_values, validation_values : list of float
-        One for each call of `record`.
+        One for each call of `record`; may begin with those of an earlier fit.
     """
 
-    train: Scored | None
-    validation: Scored | None
-    patience: int
+    train: EvaluationSet | None
+    validation: EvaluationSet | None
+    n_iter_no_change: int
     tol: float
     verbose: int
-    watch_train: bool = False
+    stop_on_train: bool = False
     train_values: list[float] = field(default_factory=list)
     validation_values: list[float] = field(default_factory=list)
-    _patient_from: int = 0
+    _waiting_since: int = 0
 
     def record(self, step: int) -> bool:
-        """Measure the model after a step; return whether patience is at its end."""
-        words = []
-        for kind, scored, values in (
+        """Measure the model after a step; return whether early stopping ends the fit."""
+        printed = []
+        for kind, evaluation, values in (
             ("train", self.train, self.train_values),
             ("validation", self.validation, self.validation_values),
         ):
-            if scored is not None:
-                values.append(scored.value())
-                words.append(f"{kind} {scored.name} {values[-1]:.4f}")
+            if evaluation is not None:
+                values.append(evaluation.value())
+                printed.append(f"{kind} {evaluation.name} {values[-1]:.4f}")
         if self.verbose > 0 and step % self.verbose == 0:
-            print(f"step {step}: {', '.join(words)}", flush=True)
-        if self._watched is None:
+            print(f"step {step}: {', '.join(printed)}", flush=True)
+        if self._followed is None:
             return False
-        waited = self.n_recorded - 1 - max(self.best, self._patient_from)
-        return waited >= self.patience
+        waited = self.n_recorded - 1 - max(self.best_index, self._waiting_since)
+        return waited >= self.n_iter_no_change
 
-    def be_patient_again(self) -> None:
-        """Wait anew, from the last recorded step on."""
-        self._patient_from = self.n_recorded - 1
+    def restart_waiting(self) -> None:
+        """Count the steps without improvement from the last recorded step on."""
+        self._waiting_since = self.n_recorded - 1
 
     @property
-    def _watched(self) -> tuple[Scored, list[float]] | None:
+    def _followed(self) -> tuple[EvaluationSet, list[float]] | None:
+        """Return the evaluation set that early stopping follows, and its values."""
         if self.validation is not None:
             return self.validation, self.validation_values
-        if self.train is not None and self.watch_train:
+        if self.train is not None and self.stop_on_train:
             return self.train, self.train_values
         return None
 
     @property
     def n_recorded(self) -> int:
-        """Number of calls of `record`, those of earlier fits included."""
+        """Number of recorded steps, those of earlier fits included."""
         return max(len(self.train_values), len(self.validation_values))
 
     @property
-    def best(self) -> int:
-        """Which value of what is watched was the best; the first of equals."""
-        best, highest = 0, -np.inf  # NaN is not higher
-        if self._watched is not None:
-            scored, values = self._watched
-            for number, value in enumerate(values):
-                quality = value if scored.higher_is_better else -value
+    def best_index(self) -> int:
+        """Index of the best value, the first of equal ones; NaN is never the best."""
+        best, highest = 0, -np.inf
+        if self._followed is not None:
+            evaluation, values = self._followed
+            for index, value in enumerate(values):
+                quality = value if evaluation.higher_is_better else -value
                 if quality > highest + self.tol:
-                    best, highest = number, quality
+                    best, highest = index, quality
         return best
 
 
-def history(values: NDArray[np.float64], n_steps: int) -> list[float]:
-    """Return the values before a fit's first steps; NaN for those not measured then."""
+def earlier_values(values: FloatArray, n_steps: int) -> list[float]:
+    """Return the values of an earlier fit's steps, padded with NaN to `n_steps`."""
     known: list[float] = values[:n_steps].tolist()
     return known + [np.nan] * (n_steps - len(known))

@@ -1,14 +1,12 @@
-"""Parameters: that they lie in their ranges, and are told once."""
+"""Checks of estimator parameters against their ranges."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from numbers import Integral, Real
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from sklearn.utils import check_scalar
-
-T = TypeVar("T")
 
 
 class Range(NamedTuple):
@@ -17,15 +15,15 @@ class Range(NamedTuple):
     Attributes
     ----------
     name : str
-        Of the parameter.
+        Name of the parameter.
     kind : type
         Integral or Real.
     low, high : float or None
-        Bounds; None: no bound.
+        Bounds; None: unbounded.
     closed : {"left", "right", "both", "neither"}
-        Which of the bounds may be taken.
+        Which of the bounds belong to the range.
     optional : bool
-        Whether None may be given.
+        Whether None is allowed.
     """
 
     name: str
@@ -37,17 +35,17 @@ class Range(NamedTuple):
 
 
 def at_least(name: str, low: int, *, optional: bool = False) -> Range:
-    """Return the range of an integer from `low` on."""
+    """Return the range of an integer >= `low`."""
     return Range(name, Integral, low, None, "left", optional)
 
 
 def positive(name: str) -> Range:
-    """Return the range of a finite number above 0."""
+    """Return the range of a finite number > 0."""
     return Range(name, Real, 0, float("inf"), "neither")
 
 
 def not_negative(name: str) -> Range:
-    """Return the range of a finite number from 0 on."""
+    """Return the range of a finite number >= 0."""
     return Range(name, Real, 0, float("inf"), "left")
 
 
@@ -72,34 +70,30 @@ def check_choice(estimator: Any, name: str, choices: tuple[Any, ...]) -> None:
 
 
 def check_n_jobs(n_jobs: Any) -> None:
-    """Raise a ValueError unless it is None or an integer but 0."""
+    """Raise a ValueError unless it is None or an integer other than 0."""
     if n_jobs == 0 or not isinstance(n_jobs, Integral | None):
         raise ValueError(f"n_jobs must be an integer but 0, or None: {n_jobs!r}")
 
 
-def with_parameters_of(
-    told: type, place: str, **words: str
-) -> Callable[[type[T]], type[T]]:
-    """Write the parameters that one class tells into the docstring of another.
+def check_fraction_or_count(estimator: Any, name: str) -> None:
+    """Raise unless a parameter is a float in (0, 1] or an integer >= 1."""
+    is_count = isinstance(getattr(estimator, name), Integral)
+    fraction = Range(name, Real, 0, 1, "right")
+    check_ranges(estimator, [at_least(name, 1) if is_count else fraction])
 
-    Parameters
-    ----------
-    told : type
-        Its docstring ends with the section "Parameters".
-    place : str
-        The line of the other docstring that they replace.
-    **words
-        What to write for ``{word}`` in them.
+
+def count_of(fraction_or_count: float, n: int, name: str) -> int:
+    """Return how many of n features a checked fraction or count means.
+
+    Raises
+    ------
+    ValueError
+        If a count is larger than n.
     """
-
-    def write(estimator: type[T]) -> type[T]:
-        if estimator.__doc__ and told.__doc__:  # python -OO has none
-            _, _, shared = told.__doc__.partition("----------\n")
-            for word, meaning in words.items():
-                shared = shared.replace(f"{{{word}}}", meaning)
-            estimator.__doc__ = estimator.__doc__.replace(
-                f"    {place}\n", shared.rstrip() + "\n"
-            )
-        return estimator
-
-    return write
+    if not isinstance(fraction_or_count, Integral):
+        return max(1, int(fraction_or_count * n))
+    if fraction_or_count > n:
+        raise ValueError(
+            f"{name}={fraction_or_count} is more than the {n} columns of X"
+        )
+    return int(fraction_or_count)

@@ -1,4 +1,4 @@
-"""The state of an estimator: kept when a fit fails, and versioned when it is saved."""
+"""The state of an estimator: restored when a fit fails, versioned when saved."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from typing import Any
 from sklearn.base import BaseEstimator
 
 VERSION = version("sklearn_ltr")
-SAVED_BY = "_sklearn_ltr_version"  # in the state of an estimator
+VERSION_KEY = "_sklearn_ltr_version"  # in the pickled state of an estimator
 
 
 class NewerVersionWarning(UserWarning):
-    """A model is loaded that a newer sklearn_ltr saved."""
+    """A model is loaded that was saved by a newer version of sklearn_ltr."""
 
 
 class VersionedState:
-    """Put the version into a pickle, and look at it when it is loaded."""
+    """Store the package's version in a pickle, and check it when it is loaded."""
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the attributes, and the version."""
+        """Return the attributes and the version."""
         state: dict[str, Any] = dict(super().__getstate__())  # type: ignore[call-overload]
-        return state | {SAVED_BY: VERSION}
+        return state | {VERSION_KEY: VERSION}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take the attributes; warn if they are of a newer version."""
+        """Set the attributes; warn if a newer version saved them."""
         attributes = dict(state)
-        saved_by = attributes.pop(SAVED_BY, VERSION)
-        if release(saved_by) > release(VERSION):
+        saved_by = attributes.pop(VERSION_KEY, VERSION)
+        if release_numbers(saved_by) > release_numbers(VERSION):
             warnings.warn(
                 f"this {type(self).__name__} was saved by sklearn_ltr {saved_by}, and "
                 f"this is the older {VERSION}: it may fail, or score otherwise. "
@@ -42,15 +42,15 @@ class VersionedState:
         super().__setstate__(attributes)  # type: ignore[misc]
 
 
-def release(number: str) -> list[int]:
-    """Return what of a version can be compared: [1, 2, 0] for "1.2.0rc1"."""
-    leading = re.split(r"[^\d.]", number)[0]
+def release_numbers(version: str) -> list[int]:
+    """Return the numbers of a release: [1, 2, 0] for "1.2.0rc1"."""
+    leading = re.split(r"[^\d.]", version)[0]
     return [int(part) for part in leading.split(".") if part]
 
 
 @contextmanager
 def unchanged_on_failure(estimator: BaseEstimator) -> Iterator[None]:
-    """Undo every change of the attributes if the block raises, Ctrl-C included."""
+    """Restore all attributes if the block raises (KeyboardInterrupt included)."""
     before = dict(vars(estimator))
     try:
         yield

@@ -1,10 +1,10 @@
-"""From raw rows to queries: the only room that sees raw ``groups``.
+"""Group raw rows into queries; the rest of the package never reads raw ``groups``.
 
-Rows may come in any order and the rows of one query need not be neighbours (shuffled
-folds).  A stable sort on ``groups`` brings them to one *canonical order*: queries by
-sorted group value, and within a query the rows as they came.  Everything behind this
-room works on arrays in canonical order, cut into queries by ``offsets``; so neither the
-order of the queries nor their interleaving can change a result.
+Rows may come in any order, and the rows of one query need not be adjacent (as in
+shuffled folds).  A stable sort by ``groups`` gives the *canonical order*: queries by
+sorted group value, and within a query the rows in their given order.  The rest of the
+package works on arrays in canonical order, in which ``offsets`` delimit the queries.
+So results depend neither on the order of the queries nor on their interleaving.
 """
 
 from sklearn_ltr._queries.checks import check_grades, check_sample_weight, check_scores

@@ -1,4 +1,4 @@
-"""Grades, scores and weights of the rows: checked, and brought to canonical order."""
+"""Check grades, scores and weights of rows, and sort them to canonical order."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FloatArray = NDArray[np.float64]
 
 
 def check_grades(y: Any, queries: QueryGroups, name: str = "y") -> FloatArray:
-    """Relevance grades in canonical order, (n_documents,) float64.
+    """Return relevance grades in canonical order, (n_documents,) float64.
 
     Raises
     ------
@@ -35,7 +35,13 @@ def check_grades(y: Any, queries: QueryGroups, name: str = "y") -> FloatArray:
 def check_scores(
     y_score: Any, queries: QueryGroups, name: str = "y_score"
 ) -> FloatArray:
-    """Scores in canonical order, (n_documents,) float64, finite; else ValueError."""
+    """Return scores in canonical order, (n_documents,) float64.
+
+    Raises
+    ------
+    ValueError
+        If ``y_score`` is not one number per row, or a score is not finite.
+    """
     scores = _one_number_per_row(y_score, queries, name)
     if not np.isfinite(scores).all():
         row = int(np.argmin(np.isfinite(scores)))
@@ -49,9 +55,9 @@ def check_scores(
 def check_sample_weight(
     sample_weight: Any, queries: QueryGroups, name: str = "sample_weight"
 ) -> FloatArray:
-    """Weight of each query, (n_queries,) float64; all ones when None.
+    """Return the weight of each query, (n_queries,) float64; all ones if None.
 
-    ``sample_weight`` gives a query's weight on each of its rows.
+    ``sample_weight`` repeats the weight of a query on each of its rows.
 
     Raises
     ------
@@ -86,19 +92,22 @@ def check_sample_weight(
 
 
 def _one_number_per_row(values: Any, queries: QueryGroups, name: str) -> FloatArray:
-    """(n_documents,) float64 in row order."""
+    """Return the values as an array of shape (n_documents,), float64, in row order.
+
+    The array is C-contiguous and writeable: numba would compile kernels once more for
+    strided or read-only arrays.
+    """
     rows = np.asarray(values)
     if rows.shape != (queries.n_documents,):
         raise ValueError(
             f"{name} must hold one number for each of the {queries.n_documents} rows, "
             f"got shape {rows.shape}"
         )
-    # object arrays of strings would be parsed as numbers without a word
+    # numpy would silently parse the strings of an object array as numbers
     text = rows.dtype.kind == "O" and any(isinstance(v, str | bytes) for v in rows)
     if rows.dtype.kind not in "biufO" or text:
         raise ValueError(f"{name} must be numeric, got dtype {rows.dtype}")
     try:
-        # strided or read-only arrays would have kernels compiled once more
         return np.require(rows, np.float64, ["C", "W"])
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} must be numeric: {error}") from None

@@ -1,4 +1,4 @@
-"""Raw group values of any kind: distinct values in order, and the order of the rows."""
+"""Read raw group values of any type, and sort the rows by them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 IntArray = NDArray[np.int64]
 
-DTYPES_OF = {bool: "b", int: "iu", float: "f"}
+# numpy dtype kinds that represent a Python type exactly
+EXACT_KINDS = {bool: "b", int: "iu", float: "f"}
 
 
 def one_column(groups: Any, name: str) -> NDArray[Any] | list[Hashable]:
-    """Raw groups as a numeric or time array, or else as a list of objects."""
+    """Return raw groups as a numeric or datetime array, or as a list of objects."""
     if groups is None:
         raise ValueError(
             f"{name} is None: give one value per row naming the row's query. Inside a "
@@ -34,26 +35,27 @@ def one_column(groups: Any, name: str) -> NDArray[Any] | list[Hashable]:
             f"{name} must have one dimension, got shape {column.shape}; give one "
             "column with one value per row"
         )
-    # numpy would compare strings far slower than a dict hashes them
+    # a list, since hashing strings in a dict is much faster than numpy's comparisons
     return column if column.dtype.kind in "biufmM" else column.tolist()
 
 
 def _from_python(values: list[Hashable]) -> NDArray[Any] | list[Hashable]:
-    """Plain numbers become an array; anything else stays as it is.
+    """Return numbers of one type as an array, other values as they are.
 
-    (``np.array`` of mixed values would turn numbers into strings and tuples into a
-    second dimension.)
+    ``np.array`` would convert numbers among strings to strings, and tuples to a second
+    dimension.
     """
-    kinds = set(map(type, values))
-    if len(kinds) == 1 and (kind := kinds.pop()) in DTYPES_OF:
+    types = set(map(type, values))
+    if len(types) == 1 and (kind := types.pop()) in EXACT_KINDS:
         column = np.array(values)
-        # integers too large for 64 bits come out as objects or as rounded floats
-        if column.dtype.kind in DTYPES_OF[kind]:
+        # numpy converts integers beyond 64 bits to objects or to rounded floats
+        if column.dtype.kind in EXACT_KINDS[kind]:
             return column
     return values
 
 
-def refuse_missing_number(column: NDArray[Any], name: str) -> None:
+def check_none_missing(column: NDArray[Any], name: str) -> None:
+    """Raise a ValueError if a number is NaN or a time is NaT."""
     if column.dtype.kind == "f":
         missing = np.isnan(column)
     elif column.dtype.kind in "mM":
@@ -72,7 +74,10 @@ def _raise_missing(row: int, value: object, name: str) -> NoReturn:
 
 
 def _is_missing(value: Hashable) -> bool:
-    """None, or unequal to itself (NaN, NaT), or with no truth value (pandas' NA)."""
+    """Whether a value is None, NaN or NaT (unequal to themselves), or pandas' NA.
+
+    ``bool(pandas.NA != pandas.NA)`` raises a TypeError.
+    """
     if value is None:
         return True
     try:
@@ -81,8 +86,8 @@ def _is_missing(value: Hashable) -> bool:
         return True
 
 
-def label_codes(values: list[Hashable], name: str) -> tuple[list[Hashable], IntArray]:
-    """Sorted distinct values, and for each row the index of its value among them."""
+def encode_labels(values: list[Hashable], name: str) -> tuple[list[Hashable], IntArray]:
+    """Return the sorted distinct values, and the index of each row's value in them."""
     try:
         distinct = list(dict.fromkeys(values))
     except TypeError:
@@ -101,8 +106,8 @@ def label_codes(values: list[Hashable], name: str) -> tuple[list[Hashable], IntA
         labels = sorted(distinct)  # type: ignore[type-var]
     except TypeError:
         labels = sorted(distinct, key=lambda label: (type(label).__name__, repr(label)))
-    code = {label: index for index, label in enumerate(labels)}
-    return labels, np.fromiter(map(code.__getitem__, values), np.int64, len(values))
+    index_of = {label: index for index, label in enumerate(labels)}
+    return labels, np.fromiter(map(index_of.__getitem__, values), np.int64, len(values))
 
 
 def _is_hashable(value: object) -> bool:
@@ -116,21 +121,31 @@ def _is_hashable(value: object) -> bool:
 def canonical_order(
     keys: NDArray[Any],
 ) -> tuple[NDArray[np.intp], IntArray, bool]:
-    """Stable order of the rows by key, where each key starts, and if it is identity."""
+    """Sort rows by key.
+
+    Returns
+    -------
+    order : (n_rows,) intp array
+        Rows in stable order of their keys.
+    offsets : (n_distinct_keys + 1,) int64 array
+        Where the rows of each distinct key start in `order`, and n_rows.
+    in_order : bool
+        Whether the rows were sorted already.
+    """
     in_order = bool((keys[1:] >= keys[:-1]).all())
     if in_order:
         order = np.arange(len(keys), dtype=np.intp)
         ordered = keys
     else:
-        order = np.argsort(_narrow(keys), kind="stable")
+        order = np.argsort(_as_uint16(keys), kind="stable")
         ordered = keys[order]
     starts = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
     offsets = np.concatenate(([0], starts, [len(keys)])).astype(np.int64)
     return order, offsets, in_order
 
 
-def _narrow(keys: NDArray[Any]) -> NDArray[Any]:
-    """Integers spanning less than 2^16 as uint16, which numpy sorts by radix."""
+def _as_uint16(keys: NDArray[Any]) -> NDArray[Any]:
+    """Return integers in a range below 2^16 as uint16, which numpy radix-sorts."""
     if keys.dtype.kind in "iu" and keys.dtype.itemsize > 2:
         low = keys.min()
         if int(keys.max()) - int(low) < 2**16:

@@ -1,4 +1,4 @@
-"""Which rows belong to which query."""
+"""The queries of rows: their canonical order, and where each query starts in it."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from sklearn_ltr._queries.columns import (
     canonical_order,
-    label_codes,
+    check_none_missing,
+    encode_labels,
     one_column,
-    refuse_missing_number,
 )
 
 IntArray = NDArray[np.int64]
@@ -27,14 +27,14 @@ class QueryGroups:
     Attributes
     ----------
     order : (n_documents,) intp array
-        Canonical order: ``rows[order]`` has the rows of each query side by side.
+        Canonical order: in ``rows[order]`` the rows of each query are adjacent.
     offsets : (n_queries + 1,) int64 array
-        Query ``q`` owns the canonical positions ``offsets[q]`` to ``offsets[q + 1]``,
-        never an empty range.
+        In canonical order, the rows of query ``q`` are ``offsets[q]`` to
+        ``offsets[q + 1] - 1``; there is at least one.
     labels : sequence of length n_queries
         The group value of each query, sorted.
     in_order : bool
-        True when the rows came in canonical order; sorting then copies nothing.
+        Whether the rows are in canonical order already; sorting copies nothing then.
     """
 
     order: NDArray[np.intp]
@@ -55,15 +55,15 @@ class QueryGroups:
             numpy array, a pandas, polars or pyarrow column.  Values that cannot be
             compared with each other are sorted by the name of their type, then repr.
         n_documents : int
-            Number of rows to expect.
+            Expected number of rows.
         name : str, default="groups"
-            What to call ``groups`` in messages.
+            Name of the argument in error messages.
 
         Raises
         ------
         ValueError
-            If ``groups`` is None, has another length, more than one dimension, no
-            rows at all or a missing value (None, NaN, NaT, NA).
+            If ``groups`` is None, empty, of another length, not one-dimensional, or has
+            a missing value (None, NaN, NaT, NA).
         TypeError
             If a value is not hashable.
         """
@@ -76,16 +76,16 @@ class QueryGroups:
         if n_documents == 0:
             raise ValueError(f"{name} is empty: there are no rows to rank")
         if isinstance(column, np.ndarray):
-            refuse_missing_number(column, name)
+            check_none_missing(column, name)
             order, offsets, in_order = canonical_order(column)
             return cls(order, offsets, column[order[offsets[:-1]]], in_order)
-        labels, codes = label_codes(column, name)
-        order, offsets, in_order = canonical_order(codes)
+        labels, label_of_row = encode_labels(column, name)
+        order, offsets, in_order = canonical_order(label_of_row)
         return cls(order, offsets, labels, in_order)
 
     @classmethod
     def single(cls, n_documents: int) -> QueryGroups:
-        """All rows as one query."""
+        """Return all rows as one query."""
         return cls.from_groups(np.zeros(n_documents, dtype=np.int64), n_documents)
 
     @property
@@ -100,20 +100,20 @@ class QueryGroups:
 
     @property
     def sizes(self) -> IntArray:
-        """Documents per query, (n_queries,)."""
+        """Number of documents of each query, (n_queries,)."""
         return np.diff(self.offsets)
 
     @property
     def query_of_row(self) -> NDArray[np.intp]:
-        """Number of each row's query, (n_documents,)."""
+        """Index of each row's query, (n_documents,)."""
         return self.unsort(np.repeat(np.arange(self.n_queries), self.sizes))
 
     def sort(self, rows: NDArray[Any]) -> NDArray[Any]:
-        """Bring an array of rows to canonical order; no copy if it is in it already."""
+        """Return an array of rows in canonical order; itself if `in_order`."""
         return rows if self.in_order else rows[self.order]
 
     def unsort(self, canonical: NDArray[Any]) -> NDArray[Any]:
-        """Bring an array in canonical order back to the order of the rows."""
+        """Return an array in canonical order in the order of the rows."""
         if self.in_order:
             return canonical
         rows = np.empty_like(canonical)
@@ -121,18 +121,18 @@ class QueryGroups:
         return rows
 
     def describe(self, query: int) -> str:
-        """Name a query for a message: its group value."""
+        """Return the name of a query for error messages: its group value."""
         return describe_query(self.labels, query)
 
     def describe_row(self, row: int) -> str:
-        """Name a row and its query for a message."""
+        """Return the name of a row and of its query for error messages."""
         position = int(np.flatnonzero(self.order == row)[0])
         query = int(np.searchsorted(self.offsets, position, side="right")) - 1
         return f"row {row} (query {self.describe(query)})"
 
 
 def describe_query(labels: Labels | None, query: int) -> str:
-    """Name a query for a message: its group value, or its number without labels."""
+    """Return a query's name for error messages: its label, else its number."""
     if labels is None:
         return f"number {query}"
     label = labels[query]

@@ -71,7 +71,7 @@ class TrainingData:
         kept = np.repeat(selected, self.sizes)
         labels = self.labels
         if labels is not None:
-            labels = [labels[query] for query in np.flatnonzero(selected)]
+            labels = [labels[query] for query in np.flatnonzero(selected).tolist()]
         return type(self)(
             self.X,
             self.rows[kept],

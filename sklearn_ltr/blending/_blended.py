@@ -15,19 +15,21 @@ from sklearn_ltr._queries import check_grades, check_sample_weight, check_scores
 from sklearn_ltr.blending._held_out import (
     PREFIT,
     fit_and_score_held_out,
-    fitted_and_scores,
-    splits_of,
+    make_splits,
+    score_prefit,
 )
 from sklearn_ltr.blending._sweep import check_ties
 from sklearn_ltr.blending._weights import (
-    linear_lambdarank,
-    sweep_in_turn,
+    lambdarank_weights,
+    sweep_weights,
     weighted_sum,
 )
 from sklearn_ltr.metrics import Metric, get_metric
-from sklearn_ltr.rankers import BaseRanker, read_queries
+from sklearn_ltr.rankers._base import BaseRanker
+from sklearn_ltr.rankers._reading import read_queries
 
 FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
 
 METHODS = ("sweep", "lambdarank")
 
@@ -39,55 +41,58 @@ class BlendedRanker(BaseRanker):
 
         s_i = \sum_m w_m s^m_i.
 
-    The weights are chosen on scores of queries that the rankers have not learned from,
-    by cross-validation; then every ranker learns from all queries.
+    The weights are chosen on out-of-fold scores, from cross-validation by query.  Then
+    every ranker is fitted to all queries.
 
     Parameters
     ----------
-    rankers : list of estimators, two at least
-        Rankers, or Pipelines that end in one.  Regressors too: they learn without
+    rankers : list of at least two estimators
+        Rankers, or Pipelines that end in one.  Regressors too; they are fitted without
         groups.
     metric : str or Metric, default="ndcg@10"
-        What the blend is chosen by and reports: a name or a metric object.
+        The metric that the weights maximise and that `score` returns: a name or a
+        metric object.
     method : {"sweep", "lambdarank"}, default="sweep"
-        How the weights are chosen.  "sweep": of two rankers the best of all blends with
-        weights >= 0, exactly (:func:`best_blend`); of more, the best blend of the blend
-        so far and one ranker more, in turn, until no ranker improves it.  "lambdarank":
-        a linear LambdaRank learns them, without that guarantee, from scores that have
-        been standardised; weights may be negative.
+        How the weights are chosen.  "sweep": for two rankers the best of all blends
+        with weights >= 0, exactly (:func:`best_blend`); for more, the blend so far is
+        blended with one ranker at a time, until no ranker improves it.  "lambdarank": a
+        linear LambdaRank is trained on the standardised scores.  It does not guarantee
+        the maximum, and weights may be negative.
     cv : int, splitter, iterable of splits or "prefit", default=None
-        How queries are held out: the number of folds of a GroupKFold, a splitter of
-        scikit-learn's, or pairs of (rows to learn from, rows to score) in which each
-        row is scored once.  None: five folds.  "prefit": the rankers are fitted
-        already, and the data given to `fit` only choose the weights.
+        How queries are held out: the number of folds of a GroupKFold, a scikit-learn
+        splitter, or pairs of (training rows, held-out rows) in which each row is held
+        out once.  None: five folds.  "prefit": the rankers are already fitted, and the
+        data given to `fit` are only used to choose the weights.
     n_jobs : int or None, default=None
-        Folds at a time, as in :func:`sklearn.model_selection.cross_val_predict`.
+        Number of folds to run in parallel, as in
+        :func:`sklearn.model_selection.cross_val_predict`.
     random_state : int, RandomState instance or None, default=None
-        Of "lambdarank"; the rankers have their own.
+        Seed of "lambdarank".  The rankers have their own.
 
     Attributes
     ----------
     rankers_ : list of estimators
-        The rankers, fitted.
+        The fitted rankers.
     weights_ : ndarray of shape (n_rankers,), float64
-        Of their scores; the absolute values add up to 1.
+        Weights of the rankers' scores; their absolute values add up to 1.
     blend_score_ : float
-        The metric of the blend of the scores that it was chosen on.
+        The metric of the blend on the scores that the weights were chosen on.
     curve_ : BlendCurve or None
-        The metric of every blend, if there are two rankers and `method` is "sweep".
+        The metric for all alphas if there are two rankers and `method` is "sweep", else
+        None.
     n_features_in_ : int
-        Number of columns at `fit`, as the first ranker tells.
+        Number of features seen by `fit`, as the first ranker has it.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if they were strings.
+        Names of the features, if all were strings.
 
     See Also
     --------
-    best_blend : The best blend of scores at hand.
+    best_blend : The best blend of two arrays of scores.
 
     Notes
     -----
-    Clones are not fitted, so a search or a cross-validation cannot use
-    ``cv="prefit"``, unless the rankers are wrapped in
+    A search or a cross-validation fits clones, and clones are not fitted.  So they
+    cannot use ``cv="prefit"``, unless the rankers are wrapped in
     :class:`sklearn.frozen.FrozenEstimator`.
 
     References
@@ -109,7 +114,7 @@ class BlendedRanker(BaseRanker):
     ((2,), True)
     """
 
-    # of BaseRanker's, a blend has no use for the validation part
+    # the validation arguments of BaseRanker do not apply to a blend
     __metadata_request__fit: ClassVar[dict[str, Any]] = {
         "groups": True,
         "X_val": UNUSED,
@@ -138,42 +143,42 @@ class BlendedRanker(BaseRanker):
         self.random_state = random_state
 
     def __sklearn_tags__(self) -> Tags:
-        """Return the tags: what all rankers can read."""
+        """Return the tags: inputs that all rankers accept."""
         tags = super().__sklearn_tags__()
-        inputs = [get_tags(ranker).input_tags for ranker in self.rankers]
-        tags.input_tags.sparse = all(of_one.sparse for of_one in inputs)
-        tags.input_tags.allow_nan = all(of_one.allow_nan for of_one in inputs)
+        input_tags = [get_tags(ranker).input_tags for ranker in self.rankers]
+        tags.input_tags.sparse = all(each.sparse for each in input_tags)
+        tags.input_tags.allow_nan = all(each.allow_nan for each in input_tags)
         return tags
 
     @property
     def n_features_in_(self) -> int:
-        """Number of columns at `fit`."""
+        """Number of features seen by `fit`."""
         return int(self.rankers_[0].n_features_in_)
 
     @property
     def feature_names_in_(self) -> NDArray[np.object_]:
-        """Names of the columns at `fit`."""
+        """Names of the features seen by `fit`."""
         names: NDArray[np.object_] = self.rankers_[0].feature_names_in_
         return names
 
     def fit(
         self, X: Any, y: Any, *, groups: Any = None, sample_weight: Any = None
     ) -> Self:
-        """Choose the weights, then fit the rankers.
+        """Choose the weights, then fit the rankers to all queries.
 
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_documents, n_features)
-            What the rankers read.
+            Input of all rankers.
         y : array-like of shape (n_documents,)
             Relevance grades, finite and >= 0.
         groups : array-like of shape (n_documents,), default=None
-            The query of each document: any hashable values, in any row order.  Without
-            it all are taken for one query, with a :class:`MissingGroupsWarning`.
+            The query of each document: any hashable values, in any row order.  None:
+            all belong to one query, with a :class:`MissingGroupsWarning`.
         sample_weight : array-like of shape (n_documents,), default=None
-            Weight of a query in the metric, constant within it.  The rankers of this
-            package are fitted with it; of a Pipeline and all else, those steps that
-            request it.
+            Weight of a query in the metric, constant within it.  Rankers of this
+            package are fitted with it; Pipelines and other estimators, if they request
+            it (metadata routing).
 
         Returns
         -------
@@ -183,8 +188,8 @@ class BlendedRanker(BaseRanker):
         ------
         ValueError, TypeError
             For fewer than two rankers, an unknown `method` or `metric`, more folds than
-            queries, grades or weights that are refused, or what a ranker refuses.  The
-            estimator is left as it was.
+            queries, invalid grades or weights, or whatever a ranker refuses.  The
+            estimator is then unchanged.
         NotFittedError
             If a ranker is not fitted and ``cv="prefit"``.
         """
@@ -198,21 +203,21 @@ class BlendedRanker(BaseRanker):
         grades = check_grades(y, queries)
         weights = check_sample_weight(sample_weight, queries)
         if isinstance(self.cv, str):
-            rankers, scores = fitted_and_scores(self.rankers, X)
+            rankers, scores = score_prefit(self.rankers, X)
         else:
-            given = {"groups": queries.query_of_row if groups is None else groups}
+            metadata = {"groups": queries.query_of_row if groups is None else groups}
             if sample_weight is not None:
-                given["sample_weight"] = sample_weight
-            splits = splits_of(self.cv, X, y, queries)
+                metadata["sample_weight"] = sample_weight
+            splits = make_splits(self.cv, X, y, queries)
             rankers, scores = fit_and_score_held_out(
-                self.rankers, X, y, splits, given, self.n_jobs
+                self.rankers, X, y, splits, metadata, self.n_jobs
             )
         self._choose_weights(
             [
-                check_scores(of_one, queries, f"scores of rankers[{m}]")
-                for m, of_one in enumerate(scores)
+                check_scores(scores_m, queries, f"scores of rankers[{m}]")
+                for m, scores_m in enumerate(scores)
             ],
-            y=grades,
+            grades,
             groups=np.repeat(np.arange(queries.n_queries), queries.sizes),
             sample_weight=np.repeat(weights, queries.sizes),
             metric=metric,
@@ -226,7 +231,7 @@ class BlendedRanker(BaseRanker):
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_documents, n_features)
-            What the rankers read.
+            Input of all rankers.
 
         Returns
         -------
@@ -246,28 +251,34 @@ class BlendedRanker(BaseRanker):
         )
 
     def _choose_weights(
-        self, scores: Sequence[FloatArray], metric: Metric, **lists: Any
+        self,
+        scores: Sequence[FloatArray],
+        y: FloatArray,
+        *,
+        groups: IntArray,
+        sample_weight: FloatArray,
+        metric: Metric,
     ) -> None:
-        """Set the fitted attributes that tell of the blend."""
+        """Set `weights_`, `blend_score_` and `curve_`."""
+        curve = None
+        queries: dict[str, Any] = {"groups": groups, "sample_weight": sample_weight}
         if self.method == "sweep":
-            weights, curve = sweep_in_turn(scores, metric=metric, **lists)
+            weights, curve = sweep_weights(scores, y, metric=metric, **queries)
         else:
-            curve = None
-            weights = linear_lambdarank(
-                scores, metric=metric, random_state=self.random_state, **lists
+            weights = lambdarank_weights(
+                scores, y, metric=metric, random_state=self.random_state, **queries
             )
-        y = lists.pop("y")
-        self.blend_score_ = metric(y, weighted_sum(weights, scores), **lists)
+        self.blend_score_ = metric(y, weighted_sum(weights, scores), **queries)
         self.weights_ = weights
         self.curve_ = curve if len(scores) == 2 else None
 
     def _check_parameters(self) -> Metric:
-        """Return the metric; raise an error that names a parameter that will not do."""
+        """Return the metric; raise an error that names an invalid parameter."""
         if isinstance(self.rankers, str) or not hasattr(self.rankers, "__len__"):
             raise TypeError(f"rankers must be a list of rankers, got {self.rankers!r}")
         if len(self.rankers) < 2:
             raise ValueError(
-                f"rankers must be two at least to blend, got {len(self.rankers)}"
+                f"rankers must hold at least two rankers, got {len(self.rankers)}"
             )
         for m, ranker in enumerate(self.rankers):
             if isinstance(ranker, type) or not hasattr(ranker, "predict"):

@@ -1,4 +1,4 @@
-"""Scores of documents by rankers that have not learned from them."""
+"""Scores of documents by rankers that have not been trained on them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from sklearn.model_selection import GroupKFold, check_cv, cross_val_predict
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr._queries import QueryGroups
-from sklearn_ltr.rankers import BaseRanker, requested_by_fit
+from sklearn_ltr.rankers._base import BaseRanker
+from sklearn_ltr.rankers._routing import requested_by_fit
 
 PREFIT = "prefit"
-N_FOLDS = 5
+DEFAULT_N_FOLDS = 5
 
 Models = list[Any]
 Scores = list[Any]
@@ -29,16 +30,16 @@ def fit_and_score_held_out(
     metadata: Mapping[str, Any],
     n_jobs: int | None,
 ) -> tuple[Models, Scores]:
-    """Return the rankers fitted to all rows, and scores by models that lack the row.
+    """Return the rankers fitted to all rows, and out-of-fold scores of all rows.
 
-    Of the metadata a ranker is given what its `fit` requests.
+    Each ranker's `fit` receives the metadata that it requests.
     """
     models, scores = [], []
     with sklearn.config_context(enable_metadata_routing=True):
         for ranker in rankers:
             model = clone(ranker)
             if isinstance(model, BaseRanker) and "sample_weight" in metadata:
-                _ask_for_weights(model)
+                _request_sample_weight(model)
             params = requested_by_fit(model, metadata)
             scores.append(
                 cross_val_predict(model, X, y, cv=splits, n_jobs=n_jobs, params=params)
@@ -47,15 +48,15 @@ def fit_and_score_held_out(
     return models, scores
 
 
-def _ask_for_weights(ranker: BaseRanker) -> None:
-    """Let a ranker request weights, unless it has been told whether to."""
+def _request_sample_weight(ranker: BaseRanker) -> None:
+    """Make a ranker request sample weights, unless the user has set its request."""
     requests = ranker.get_metadata_routing().fit.requests
     if requests.get("sample_weight") is None:
         ranker.set_fit_request(sample_weight=True)
 
 
-def fitted_and_scores(rankers: Sequence[Any], X: Any) -> tuple[Models, Scores]:
-    """Return rankers that are fitted, else a NotFittedError, and their scores."""
+def score_prefit(rankers: Sequence[Any], X: Any) -> tuple[Models, Scores]:
+    """Return fitted rankers and their scores; raise NotFittedError if one is not."""
     for m, ranker in enumerate(rankers):
         check_is_fitted(
             ranker,
@@ -64,17 +65,17 @@ def fitted_and_scores(rankers: Sequence[Any], X: Any) -> tuple[Models, Scores]:
     return list(rankers), [ranker.predict(X) for ranker in rankers]
 
 
-def splits_of(cv: Any, X: Any, y: Any, queries: QueryGroups) -> list[Any]:
-    """Return the folds that `cv` stands for, to be the same for all rankers."""
+def make_splits(cv: Any, X: Any, y: Any, queries: QueryGroups) -> list[Any]:
+    """Return the splits that `cv` stands for, as a list that all rankers share."""
     if cv is None:
-        cv = N_FOLDS
+        cv = DEFAULT_N_FOLDS
     if isinstance(cv, Integral):
         n_folds = int(cv)
         if not 2 <= n_folds <= queries.n_queries:
             raise ValueError(
                 f"cv must be at least 2 folds and no more than there are queries, got "
-                f"{n_folds} folds for {queries.n_queries} queries; fewer folds, or "
-                f"rankers that are fitted already and cv={PREFIT!r}, will do"
+                f"{n_folds} folds for {queries.n_queries} queries; use fewer folds, or "
+                f"rankers that are already fitted and cv={PREFIT!r}"
             )
         cv = GroupKFold(n_folds)
     return list(check_cv(cv).split(X, y, queries.query_of_row))

@@ -1,11 +1,15 @@
-r"""The best blend of two rankers, over all blends (section 7.1 of the report).
+r"""The best blend of two rankers over all alphas (section 7.1 of the report).
 
-    Z(alpha) = sum_q w_q Z_q(list of q by alpha s1 + (1 - alpha) s2) / sum_q w_q
+With Z_q(alpha) the metric of query q, ranked by alpha * s1 + (1 - alpha) * s2, and w_q
+the weight of the query, the mean
 
-is constant between the crossings of :mod:`sklearn_ltr.blending._crossings`.  So its
-value just above alpha = 0, and the changes of all queries in the order of alpha, added
-up one after another, are all of Z.  At a crossing itself two documents are tied, which
-counts as the worse of both orders: the best is always an interval, or a ranker alone.
+    Z(alpha) = sum_q w_q Z_q(alpha) / sum_q w_q
+
+is piecewise constant: it changes only at the crossings of
+:mod:`sklearn_ltr.blending._crossings`.  All its values are Z just above alpha = 0 plus
+the cumulative sum of the changes of all queries, sorted by alpha.  At a crossing itself
+two documents are tied, which counts as the worse of both orders.  So the maximum is
+reached on a whole interval, or at alpha = 0 or 1.
 """
 
 from __future__ import annotations
@@ -24,13 +28,10 @@ from sklearn_ltr._queries import (
     check_scores,
 )
 from sklearn_ltr.blending._crossings import changes_of_list, crossings
-from sklearn_ltr.metrics import (
-    BoundMetric,
-    ClosedFormMetric,
-    Metric,
-    get_metric,
-    rank_documents,
-)
+from sklearn_ltr.metrics import Metric, get_metric
+from sklearn_ltr.metrics._bound import BoundMetric
+from sklearn_ltr.metrics._closed_form import ClosedFormMetric
+from sklearn_ltr.metrics._ranked_list import rank_documents
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -45,14 +46,14 @@ class BlendCurve:
     Attributes
     ----------
     alpha : float in [0, 1]
-        The best: in the middle of an interval, or a ranker alone.
+        The best alpha: the middle of an interval, or 0 or 1.
     value : float
-        The metric there, as measured on the blended scores.
+        The metric at `alpha`, evaluated on the blended scores.
     change_points : ndarray of shape (n_changes,), float64
-        Where the metric changes: they rise, and lie between 0 and 1.
+        The alphas at which the metric changes: increasing, between 0 and 1.
     values : ndarray of shape (n_changes + 1,), float64
-        The metric below, between and above them, but for the rounding of one addition
-        for each change.
+        The metric below, between and above the change points, up to the rounding of
+        one addition per change.
     """
 
     alpha: float
@@ -72,16 +73,17 @@ def best_blend(
 ) -> BlendCurve:
     r"""Find the best of all blends of two rankers.
 
-    As alpha goes from 0 to 1, the list of a query by
+    As alpha increases from 0 to 1, the ranking of a query by
 
     .. math::
 
         \alpha s^1_i + (1 - \alpha) s^2_i
 
     changes only where the lines of two of its documents cross.  The mean of the metric
-    is followed through all these changes (section 7.1 of the report, after [1]_), so no
+    is tracked through all these changes (section 7.1 of the report, after [1]_), so no
     alpha is better than the one returned.  Of the intervals where the metric is highest
-    the widest is taken, of those the one at the smallest alpha, and its middle.
+    the widest is chosen, of those the one at the smallest alpha, and `alpha` is its
+    middle.
 
     Parameters
     ----------
@@ -94,33 +96,34 @@ def best_blend(
         The query of each document: any hashable values, in any row order.
     metric : str or Metric, default="ndcg@10"
         A name, a metric object, or an object of a class of your own derived from
-        :class:`sklearn_ltr.metrics.Metric`, with ``ties="pessimistic"``.  One of your
-        own is evaluated at each change of a list; the others follow in constant time.
+        :class:`sklearn_ltr.metrics.Metric`, with ``ties="pessimistic"``.  A metric of
+        your own is evaluated at each change of a ranking; a built-in metric is updated
+        in constant time.
     sample_weight : array-like of shape (n_documents,), default=None
         Weight of a query in the mean, constant within it.
 
     Returns
     -------
     curve : BlendCurve
-        With the best ``alpha``, the ``value`` there, and the metric for every other
-        alpha.
+        The best ``alpha``, the ``value`` there, and the metric for all other alphas.
 
     Raises
     ------
     ValueError
-        For other ties than pessimistic ones, and what else the metric refuses, naming
-        the argument, and the row and query where there is one.
+        If the metric does not break ties pessimistically, and for whatever the metric
+        refuses; the message names the argument, and the row and query if there is one.
     TypeError
         If `metric` is neither a name nor a metric object.
 
     Notes
     -----
-    The lists are those of exact arithmetic.  Where two lines are so close that rounded
-    scores do not show which is higher, the metric of the scores can differ from the
-    curve; an interval whose middle does not show what the curve says is passed over.
+    The rankings are those of exact arithmetic.  Where two lines are so close that
+    rounded scores do not show which is higher, the metric of the blended scores can
+    differ from the curve.  An interval whose middle does not reach the value of the
+    curve is not chosen.
 
-    A metric of your own for which a worse order may count more is only sought between
-    the crossings.
+    With a metric of your own that may value a worse ranking higher, the alphas at which
+    documents are tied are not evaluated.
 
     References
     ----------
@@ -131,8 +134,8 @@ def best_blend(
     --------
     >>> from sklearn_ltr.blending import best_blend
     >>> y, groups = [2, 1, 0, 2, 1, 0], ["a", "a", "a", "b", "b", "b"]
-    >>> one, other = [3, 0, 1, 1, 2, 0], [0, 1, 2, 2, 0, 1]
-    >>> curve = best_blend(one, other, y, groups=groups, metric="ndcg")
+    >>> scores_1, scores_2 = [3, 0, 1, 1, 2, 0], [0, 1, 2, 2, 0, 1]
+    >>> curve = best_blend(scores_1, scores_2, y, groups=groups, metric="ndcg")
     >>> round(curve.alpha, 3), round(curve.value, 3)
     (0.583, 0.982)
     >>> curve.change_points.round(3), curve.values.round(3)
@@ -142,23 +145,25 @@ def best_blend(
     check_ties(metric)
     queries = QueryGroups.from_groups(groups, len(y))
     bound = metric.bind(check_grades(y, queries), queries.offsets, queries.labels)
-    one = check_scores(scores_1, queries, "scores_1")
-    other = check_scores(scores_2, queries, "scores_2")
+    first = check_scores(scores_1, queries, "scores_1")
+    second = check_scores(scores_2, queries, "scores_2")
     weights = check_sample_weight(sample_weight, queries)
-    change_points, values = _curve(bound, one, other, weights)
+    change_points, values = _curve(bound, first, second, weights)
 
-    def measure(alpha: float) -> float:
-        return bound.mean(alpha * one + (1.0 - alpha) * other, weights)
+    def evaluate(alpha: float) -> float:
+        return bound.mean(alpha * first + (1.0 - alpha) * second, weights)
 
     n_additions = len(change_points) + queries.n_queries
-    way = float(np.abs(np.diff(values)).sum())
-    slack = EPSILON * (n_additions * float(np.abs(values).max()) + 8 * way)
-    alpha, value = _highest(change_points, values, slack, measure)
+    total_variation = float(np.abs(np.diff(values)).sum())
+    tolerance = EPSILON * (
+        n_additions * float(np.abs(values).max()) + 8 * total_variation
+    )
+    alpha, value = _best_alpha(change_points, values, tolerance, evaluate)
     return BlendCurve(alpha, value, change_points, values)
 
 
 def check_ties(metric: Metric) -> None:
-    """Raise a ValueError unless the best blend is sure to be an interval."""
+    """Raise a ValueError unless ties are pessimistic, so that an interval is best."""
     if metric.ties != "pessimistic":
         raise ValueError(
             f'metric must break ties pessimistically, got ties="{metric.ties}": '
@@ -166,41 +171,44 @@ def check_ties(metric: Metric) -> None:
         )
 
 
-def _highest(
+def _best_alpha(
     change_points: FloatArray,
     values: FloatArray,
-    slack: float,
-    measure: Callable[[float], float],
+    tolerance: float,
+    evaluate: Callable[[float], float],
 ) -> tuple[float, float]:
-    """Return the best alpha and what it measures.
+    """Return the best alpha and the metric there.
 
-    Intervals are measured in their middles, the highest by the curve first, until none
-    is left that could measure more.
+    Intervals are evaluated at their middles, in decreasing order of their value on the
+    curve, until the curve is below the best value found by more than its rounding error
+    `tolerance`.
     """
     edges = np.concatenate(([0.0], change_points, [1.0]))
     widths = np.diff(edges)
-    best = max((measure(alpha), 0.0, -alpha) for alpha in (0.0, 1.0))
+    # compared by value, then width of the interval, then the smaller alpha
+    best = max((evaluate(alpha), 0.0, -alpha) for alpha in (0.0, 1.0))
     for i in np.argsort(-values, kind="stable"):
-        if values[i] < best[0] - slack:
+        if values[i] < best[0] - tolerance:
             break
         alpha = float(edges[i] + widths[i] / 2)
-        best = max(best, (measure(alpha), float(widths[i]), -alpha))
+        best = max(best, (evaluate(alpha), float(widths[i]), -alpha))
     return abs(best[2]), best[0]
 
 
 def _curve(
-    bound: BoundMetric, one: FloatArray, other: FloatArray, weights: FloatArray
+    bound: BoundMetric, scores_1: FloatArray, scores_2: FloatArray, weights: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return where the mean changes, and its values between."""
-    one, other = _within_range(one, other)
-    order = _order_above_zero(bound, one, other)
-    falling = np.empty(len(order))
-    falling[order] = -np.arange(len(order), dtype=np.float64)
-    start = bound.mean(falling, weights)
+    """Return the alphas where the mean changes, and its values between them."""
+    scores_1, scores_2 = _scale_to_one(scores_1, scores_2)
+    order = _order_above_zero(bound, scores_1, scores_2)
+    decreasing = np.empty(len(order))
+    decreasing[order] = -np.arange(len(order), dtype=np.float64)
+    start = bound.mean(decreasing, weights)
     if bound.metric.no_relevant == "skip":
         weights = weights * bound.has_relevant
-    share = weights / weights.sum()
-    alphas, changes = _changes(bound, one, other, order, share)
+    alphas, changes = _changes(
+        bound, scores_1, scores_2, order, weights / weights.sum()
+    )
 
     by_alpha = np.argsort(alphas, kind="stable")
     alphas = alphas[by_alpha]
@@ -214,60 +222,69 @@ def _curve(
     return points[changed], values[np.append(True, changed)]
 
 
-def _within_range(one: FloatArray, other: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Multiply both by one power of two, lest a difference overflow."""
-    _, exponent = np.frexp(max(np.abs(one).max(), np.abs(other).max()))
-    return np.ldexp(one, -exponent), np.ldexp(other, -exponent)
+def _scale_to_one(
+    scores_1: FloatArray, scores_2: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Multiply both by one power of two, exactly, so that no difference overflows."""
+    _, exponent = np.frexp(max(np.abs(scores_1).max(), np.abs(scores_2).max()))
+    return np.ldexp(scores_1, -exponent), np.ldexp(scores_2, -exponent)
 
 
 def _order_above_zero(
-    bound: BoundMetric, one: FloatArray, other: FloatArray
+    bound: BoundMetric, scores_1: FloatArray, scores_2: FloatArray
 ) -> IntArray:
-    """Order by `other`, then `one`, then against the ranker: (n_documents,)."""
-    n_documents, n_queries = len(one), len(bound.offsets) - 1
+    """Return the documents as ranked just above alpha = 0, (n_documents,).
+
+    They are ordered by `scores_2`, then by `scores_1`, then pessimistically.
+    """
+    n_documents, n_queries = len(scores_1), len(bound.offsets) - 1
     longest = len(bound.discount)
     order = np.empty(n_documents, dtype=np.int64)
-    place = np.empty(n_documents)
-    rank_documents(one, bound.grades, bound.offsets, 0, n_queries, longest, order)
-    place[order] = np.arange(n_documents)
-    rank_documents(other, place, bound.offsets, 0, n_queries, longest, order)
+    position = np.empty(n_documents)
+    rank_documents(scores_1, bound.grades, bound.offsets, 0, n_queries, longest, order)
+    position[order] = np.arange(n_documents)
+    # in the place of grades, of which the lower one is ranked first in a tie
+    rank_documents(scores_2, position, bound.offsets, 0, n_queries, longest, order)
     return order
 
 
 def _changes(
     bound: BoundMetric,
-    one: FloatArray,
-    other: FloatArray,
+    scores_1: FloatArray,
+    scores_2: FloatArray,
     order: IntArray,
-    share: FloatArray,
+    weights: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return where the lists change, and by how much that raises the mean."""
-    offsets, worth = bound.offsets, bound.worth
-    lowest = np.minimum.reduceat(worth, offsets[:-1])
-    highest = np.maximum.reduceat(worth, offsets[:-1])
-    counts = (share > 0) & bound.has_relevant & (lowest < highest)
+    """Return the alphas where rankings change, and the change of the mean at each.
+
+    `weights` (n_queries,) add up to 1.
+    """
+    offsets, gain = bound.offsets, bound.gain
+    lowest = np.minimum.reduceat(gain, offsets[:-1])
+    highest = np.maximum.reduceat(gain, offsets[:-1])
+    can_change = (weights > 0) & bound.has_relevant & (lowest < highest)
     alphas, changes = [np.empty(0)], [np.empty(0)]
-    for query in np.flatnonzero(counts):
+    for query in np.flatnonzero(can_change):
         ranked = order[offsets[query] : offsets[query + 1]]
         if isinstance(bound.metric, ClosedFormMetric):
             at, change = changes_of_list(
-                one, other, worth, ranked, bound.k, bound.discount,
-                *bound.metric.from_above,
+                scores_1, scores_2, gain, ranked, bound.k, bound.discount,
+                *bound.metric.cascade_coefficients,
             )  # fmt: skip
             change *= bound.scale[query]
         else:
             grades = bound.grades[ranked]
-            at, positions = crossings(one[ranked], other[ranked], grades.copy())
-            change = _changes_of_value(bound.metric, grades, positions)
+            at, positions = crossings(scores_1[ranked], scores_2[ranked], grades.copy())
+            change = _changes_by_evaluation(bound.metric, grades, positions)
         alphas.append(at)
-        changes.append(change * share[query])
+        changes.append(change * weights[query])
     return np.concatenate(alphas), np.concatenate(changes)
 
 
-def _changes_of_value(
+def _changes_by_evaluation(
     metric: Metric, grades: FloatArray, positions: IntArray
 ) -> FloatArray:
-    """Return by how much each swap raises a measure without a closed form."""
+    """Return the change by each swap of a metric without a closed form."""
     values = [metric.value(grades.copy())]
     for p in positions:
         grades[p], grades[p + 1] = grades[p + 1], grades[p]

@@ -1,4 +1,4 @@
-"""The weights of a blend, chosen by the scores of its rankers.
+"""The weights of a blend, learned from the scores of its rankers.
 
 blend  =  sum over rankers m of  w_m * scores_m
 """
@@ -22,38 +22,54 @@ IntArray = NDArray[np.int64]
 
 
 def weighted_sum(weights: FloatArray, scores: Sequence[FloatArray]) -> FloatArray:
-    """Return the blend.  Added up in this order, as a sweep does, bit for bit."""
+    """Return the blend, added up from the first ranker to the last.
+
+    With two rankers this is bit for bit the sum that :func:`best_blend` evaluates.
+    """
     total: FloatArray = weights[0] * scores[0]
-    for weight, of_one in zip(weights[1:], scores[1:], strict=True):
-        total = total + weight * of_one
+    for weight, scores_m in zip(weights[1:], scores[1:], strict=True):
+        total = total + weight * scores_m
     return total
 
 
-def sweep_in_turn(
-    scores: Sequence[FloatArray], **lists: Any
+def sweep_weights(
+    scores: Sequence[FloatArray],
+    y: FloatArray,
+    *,
+    groups: IntArray,
+    sample_weight: FloatArray,
+    metric: Metric,
 ) -> tuple[FloatArray, BlendCurve]:
-    """Return the weights, and the curve of the last sweep that has raised the metric.
+    """Return the best weights by coordinate-wise sweeps, and the last curve used.
 
-    The blend so far is swept against one ranker after another, until none raises it.
-    `lists` are arguments of :func:`best_blend`.
+    The blend so far is swept against one ranker after another, until no ranker raises
+    the metric.  The curve is that of the last sweep that has raised it.
     """
     n = len(scores)
-    alone = np.eye(n)
-    weights, best = alone[0], None
+    one_hot = np.eye(n)
+    weights, best = one_hot[0], None
     others, raised = range(1, n), True
     while raised:
         raised = False
         for m in others:
-            curve = best_blend(weighted_sum(weights, scores), scores[m], **lists)
+            curve = best_blend(
+                weighted_sum(weights, scores),
+                scores[m],
+                y,
+                groups=groups,
+                metric=metric,
+                sample_weight=sample_weight,
+            )
             if best is None or curve.value > best.value:
-                weights = curve.alpha * weights + (1.0 - curve.alpha) * alone[m]
+                weights = curve.alpha * weights + (1.0 - curve.alpha) * one_hot[m]
                 best, raised = curve, True
-        others = range(n if n > 2 else 0)  # the best of two is found at once
+        # two rankers need one sweep; of more, the first may be raised in the next round
+        others = range(n if n > 2 else 0)
     assert best is not None
     return weights, best
 
 
-def linear_lambdarank(
+def lambdarank_weights(
     scores: Sequence[FloatArray],
     y: FloatArray,
     *,
@@ -62,12 +78,12 @@ def linear_lambdarank(
     metric: Metric,
     random_state: Any,
 ) -> FloatArray:
-    """Return what a LambdaRank without hidden layers multiplies the scores by."""
+    """Return the weights of a linear LambdaRank trained on the standardised scores."""
     scaler = StandardScaler()
-    table = scaler.fit_transform(np.column_stack(scores))
+    X = scaler.fit_transform(np.column_stack(scores))
     ranker = LambdaRankRanker(
         metric, hidden_layer_sizes=(), random_state=random_state, n_jobs=1
-    ).fit(table, y, groups=groups, sample_weight=sample_weight)
+    ).fit(X, y, groups=groups, sample_weight=sample_weight)
     (layer,) = cast(MultilayerPerceptron, ranker.network_).coefs
     weights: FloatArray = layer[:, 0] / scaler.scale_
     weights /= np.abs(weights).sum()

@@ -19,8 +19,8 @@ def load_letor(
 ) -> Bunch:
     r"""Read one file of graded documents, ``grade qid:query 1:value 2:value ...``.
 
-    What follows a ``#`` (LETOR writes ``#docid = ...``) is skipped.  Features count
-    from 1; one that a line does not name is 0.  The file is read through
+    Text after a ``#`` (LETOR writes ``#docid = ...``) is ignored.  Features are
+    numbered from 1; a feature that a line does not list is 0.  The file is read by
     :func:`sklearn.datasets.load_svmlight_file`.
 
     Parameters
@@ -28,8 +28,8 @@ def load_letor(
     path : str or path-like
         The file: plain text, or compressed if its name ends in ``.gz`` or ``.bz2``.
     n_features : int, default=None
-        The number of columns of the result.  By default the highest feature the file
-        names; give it when several files must have the same columns.
+        Number of columns of ``data``.  None: the highest feature number in the file.
+        Set it when several files must have the same columns.
     dtype : dtype, default=numpy.float64
         Floating type of the features.
 
@@ -43,7 +43,7 @@ def load_letor(
     Raises
     ------
     ValueError
-        The file is empty, a line has no ``qid``, a feature's number is 0 or above
+        If the file is empty, a line has no ``qid``, a feature's number is 0 or above
         `n_features`, or a value is not a number.
 
     Examples
@@ -69,13 +69,14 @@ def load_letor(
         query_id=True,
         zero_based=False,
     )
-    _check_every_row_has_a_query(path, target, groups)
+    _check_query_ids(path, target, groups)
     return Bunch(data=data.toarray(), target=target, groups=groups)
 
 
-def _check_every_row_has_a_query(
+def _check_query_ids(
     path: str | os.PathLike[str], target: NDArray[Any], groups: NDArray[Any]
 ) -> None:
+    """Raise a ValueError unless there are documents and each has a query id."""
     if len(target) == 0:
         raise ValueError(f"path: {os.fspath(path)!r} holds no documents.")
     if len(groups) != len(target):

@@ -1,17 +1,20 @@
-"""Invent documents to rank, with the best order known.
+"""Synthetic ranking data whose best order is known.
 
-Each column is made from a latent normal variable; the utility of a document is a
-smooth function of some latents, and its grade a noisy, coarse reading of the utility::
+Each feature is computed from a latent normal variable.  The utility of a document is a
+smooth function of the latents of the informative features, and its grade is the noisy
+utility, discretized.  For document i of query q::
 
-    z_j      = sqrt(rho_j) a_qj + sqrt(1 - rho_j) e_ij        (q the query of i)
+    z_j      = sqrt(rho_j) a_qj + sqrt(1 - rho_j) e_ij
     utility  = sum_j w_j t_qj tanh(z_j)  +  1/2 sum_j w_j z_j z_(j+1)
     grade    = number of thresholds below  utility + noise e_i + 1/2 b_q
 
-with a, b, e standard normal, rho_j between 0 and 1/2, w_j = 1 / sqrt(1 + j).  The
-taste t_qj is 1 for even j and 1 + c_q for odd j, where c_q is the latent of the first
-column that is constant within a query: a ranker has to learn that the query decides
-how much those features are worth.  The thresholds are quantiles, so that grades come
-in the shares asked for; b_q makes some queries rich in good documents and others poor.
+with a, b, e standard normal, rho_j uniform in (0, 1/2), w_j = 1 / sqrt(1 + j).
+
+The factor t_qj is 1 for even j and 1 + c_q for odd j, where c_q is the latent of the
+first query feature (constant within each query).  So a ranker has to learn an
+interaction of that feature with every second informative feature.  The thresholds are
+quantiles, which gives each grade its requested share of the documents.  The term b_q
+makes queries differ in their share of good documents.
 """
 
 from __future__ import annotations
@@ -29,22 +32,22 @@ Latents = NDArray[np.float32]
 MSLR_GRADE_SHARES = (0.52, 0.32, 0.13, 0.02, 0.01)
 
 
-def utility_of(latents: Latents, taste: Latents) -> Latents:
-    """Return the utility of each document, with mean 0 and variance 1.
+def utility_of(latents: Latents, query_latent: Latents) -> Latents:
+    """Return the utility of each document, scaled to mean 0 and variance 1.
 
     Parameters
     ----------
-    latents : (n_informative, n_documents) float32
-    taste : (n_documents,) float32, c_q of each document's query
+    latents : (n_informative, n_rows) float32, z_j
+    query_latent : (n_rows,) float32, c_q of each row's query
 
     Returns
     -------
-    (n_documents,) float32
+    (n_rows,) float32
     """
     utility = np.zeros(latents.shape[1], dtype=np.float32)
     for j, latent in enumerate(latents):
         weight = np.float32(1 / np.sqrt(1 + j))
-        utility += weight * np.tanh(latent) * (1 + taste if j % 2 else 1)
+        utility += weight * np.tanh(latent) * (1 + query_latent if j % 2 else 1)
         if j + 1 < len(latents):
             utility += weight / 2 * latent * latents[j + 1]
     centred = utility - utility.mean()
@@ -52,29 +55,29 @@ def utility_of(latents: Latents, taste: Latents) -> Latents:
 
 
 def grades_of(
-    noisy: NDArray[np.floating], shares: Sequence[float]
+    noisy_utility: NDArray[np.floating], shares: Sequence[float]
 ) -> NDArray[np.int64]:
-    """Cut noisy utilities at quantiles, so that grade g has the share shares[g]."""
-    thresholds = np.quantile(noisy, np.cumsum(shares)[:-1])
-    return np.searchsorted(thresholds, noisy, side="left").astype(np.int64)
+    """Discretize at quantiles, so that grade g has the share shares[g] of the rows."""
+    thresholds = np.quantile(noisy_utility, np.cumsum(shares)[:-1])
+    return np.searchsorted(thresholds, noisy_utility, side="left").astype(np.int64)
 
 
-def observed(latent: Latents, zeros: bool, heavy: bool, integer: bool) -> Latents:
-    """Turn a latent into a column: each step is monotone, some lose information."""
-    column = latent
+def feature_of(latent: Latents, zeros: bool, heavy: bool, integer: bool) -> Latents:
+    """Return the feature of a latent; each transformation is monotone."""
+    feature = latent
     if zeros:
-        column = np.maximum(column - np.float32(0.5), 0)  # 69% of a normal is zero
+        feature = np.maximum(feature - np.float32(0.5), 0)  # P(z < 0.5) = 69% are zero
     if heavy:
-        column = np.expm1(np.float32(1.5) * column)
+        feature = np.expm1(np.float32(1.5) * feature)
     if integer:
-        column = np.rint(4 * column)
-    return column
+        feature = np.rint(4 * feature)
+    return feature
 
 
 def query_sizes(rng: Generator, n_queries: int, total: int) -> NDArray[np.int64]:
-    """Return heavy-tailed sizes of at least 1 that sum to `total`."""
-    popularity = rng.lognormal(sigma=0.7, size=n_queries)
-    extra = rng.multinomial(total - n_queries, popularity / popularity.sum())
+    """Draw heavy-tailed query sizes of at least 1 that sum to `total`."""
+    relative_size = rng.lognormal(sigma=0.7, size=n_queries)
+    extra = rng.multinomial(total - n_queries, relative_size / relative_size.sum())
     return np.asarray(1 + extra, dtype=np.int64)
 
 
@@ -94,12 +97,12 @@ def make_ranking(
     random_state: int | RandomState | None = None,
     dtype: DTypeLike = np.float64,
 ) -> Bunch:
-    """Make graded documents of invented queries, with their best order.
+    """Make synthetic queries with graded documents, and their best order.
 
-    The formulas stand at the head of this module's source.  What
+    The formulas are in the docstring of the source module.  As training data,
     ``make_ranking(2000, n_documents=121.74, n_features=136, n_informative=40,
-    n_query_features=5, heavy_tails=0.6, integers=0.3, zeros=0.4)`` gives looks, to a
-    learner, like 2,000 queries of MSLR-WEB: 243,480 rows of 136 columns.
+    n_query_features=5, heavy_tails=0.6, integers=0.3, zeros=0.4)`` resembles 2,000
+    queries of MSLR-WEB: 243,480 rows of 136 features.
 
     Parameters
     ----------
@@ -109,25 +112,26 @@ def make_ranking(
         Mean number of documents of a query, at least 1.  Sizes are heavy-tailed; the
         number of rows is exactly ``round(n_queries * n_documents)``.
     n_features : int, default=20
-        Number of columns; those neither informative nor of the query are noise.
+        Number of features.  Those that are neither informative nor query features are
+        noise.
     n_informative : int, default=10
-        Number of columns the utility depends on.
+        Number of features that the utility depends on.
     n_query_features : int, default=2
-        Number of columns constant within each query.  The first decides how much
-        every other informative column is worth in that query.
+        Number of features that are constant within each query.  The first of them
+        scales the effect of every second informative feature.
     heavy_tails, integers, zeros : float, default=0.0
-        Shares of the columns, drawn independently, that have a long right tail, hold
-        only integers, and are mostly (69%) zero.
+        Probabilities that a feature has a long right tail, holds only integers, or is
+        mostly (69%) zero; drawn independently for each feature.
     missing : float, default=0.0
-        Share of the values of the other columns than the query's that are NaN.
+        Probability that a value is NaN, in all features but the query features.
     grade_shares : sequence of float, default=(0.52, 0.32, 0.13, 0.02, 0.01)
-        Share of the documents with grade 0, 1, ...; by default much as in MSLR-WEB.
+        Share of the documents with grade 0, 1, ...; the default is similar to MSLR-WEB.
     noise : float, default=0.5
-        Standard deviation of what is added to the utility (itself of standard
-        deviation 1) before it is graded; with 0, grades never contradict the utility
+        Standard deviation of the noise that is added to the utility (which has standard
+        deviation 1) before it is graded.  With 0, grades never contradict the utility
         within a query.
     random_state : int, RandomState or None, default=None
-        The same integer gives the same data.
+        Seed or generator; the same integer gives the same data.
     dtype : dtype, default=numpy.float64
         Floating type of ``data``; the values are drawn in float32 either way.
 
@@ -137,15 +141,16 @@ def make_ranking(
         ``data`` : (n_rows, n_features) array of `dtype`;
         ``target`` : (n_rows,) int64, the grades;
         ``groups`` : (n_rows,) int64, the queries 0 to n_queries - 1, in order;
-        ``utility`` : (n_rows,) float64, noiseless: the best order within each query;
-        ``informative`` : (n_informative,) int64, the columns the utility depends on;
-        ``query_features`` : (n_query_features,) int64, those constant in a query.
+        ``utility`` : (n_rows,) float64, without noise: its order within each query is
+        the best one;
+        ``informative`` : (n_informative,) int64, features that the utility depends on;
+        ``query_features`` : (n_query_features,) int64, features constant in each query.
 
     Raises
     ------
     ValueError, TypeError
-        An argument is of the wrong type or out of range, more columns are asked to
-        be informative or the query's than there are, or the shares do not sum to 1.
+        If an argument is of the wrong type or out of range, ``n_informative +
+        n_query_features`` exceeds `n_features`, or `grade_shares` does not sum to 1.
 
     Examples
     --------
@@ -160,45 +165,48 @@ def make_ranking(
     sizes = query_sizes(rng, n_queries, round(n_queries * n_documents))
     groups = np.repeat(np.arange(n_queries), sizes)
 
-    columns = rng.permutation(n_features)
-    informative = columns[:n_informative]
-    of_query = columns[n_informative : n_informative + n_query_features]
-    kinds = rng.random((n_features, 3)) < (zeros, heavy_tails, integers)
+    # in a random order: informative features first, then query features, then noise
+    features = rng.permutation(n_features)
+    informative = features[:n_informative]
+    query_features = features[n_informative : n_informative + n_query_features]
+    transformations = rng.random((n_features, 3)) < (zeros, heavy_tails, integers)
     data = np.empty((len(groups), n_features), dtype=dtype)
     latents = np.empty((n_informative, len(groups)), dtype=np.float32)
-    taste = np.zeros(len(groups), dtype=np.float32)
-    for place, column in enumerate(columns):
-        is_of_query = n_informative <= place < n_informative + n_query_features
-        latent = _latent(rng, sizes, constant=is_of_query)
-        if place < n_informative:
-            latents[place] = latent
-        elif place == n_informative and is_of_query:
-            taste = latent
-        data[:, column] = observed(latent, *kinds[column])
-        if missing > 0 and not is_of_query:
-            data[rng.random(len(groups), dtype=np.float32) < missing, column] = np.nan
+    query_latent = np.zeros(len(groups), dtype=np.float32)
+    for j, feature in enumerate(features):
+        is_query_feature = n_informative <= j < n_informative + n_query_features
+        latent = _latent(rng, sizes, constant=is_query_feature)
+        if j < n_informative:
+            latents[j] = latent
+        elif j == n_informative and is_query_feature:
+            query_latent = latent
+        data[:, feature] = feature_of(latent, *transformations[feature])
+        if missing > 0 and not is_query_feature:
+            data[rng.random(len(groups), dtype=np.float32) < missing, feature] = np.nan
 
-    utility = utility_of(latents, taste).astype(np.float64)
-    richness = np.repeat(rng.standard_normal(n_queries), sizes)
-    noisy = utility + noise * rng.standard_normal(len(groups)) + richness / 2
+    utility = utility_of(latents, query_latent).astype(np.float64)
+    query_effect = np.repeat(rng.standard_normal(n_queries), sizes)  # b_q
+    noisy_utility = (
+        utility + noise * rng.standard_normal(len(groups)) + query_effect / 2
+    )
     return Bunch(
         data=data,
-        target=grades_of(noisy, grade_shares),
+        target=grades_of(noisy_utility, grade_shares),
         groups=groups,
         utility=utility,
         informative=informative,
-        query_features=of_query,
+        query_features=query_features,
     )
 
 
 def _latent(rng: Generator, sizes: NDArray[np.int64], constant: bool) -> Latents:
-    """Draw one standard normal column, with its share of query effect."""
+    """Draw one latent, (n_rows,) float32; rho is its variance between queries."""
     rho = np.float32(1 if constant else rng.uniform(0, 0.5))
     of_query = rng.standard_normal(len(sizes), dtype=np.float32)
     latent = np.repeat(np.sqrt(rho) * of_query, sizes)
     if not constant:
-        own = rng.standard_normal(len(latent), dtype=np.float32)
-        latent += np.sqrt(1 - rho) * own
+        of_document = rng.standard_normal(len(latent), dtype=np.float32)
+        latent += np.sqrt(1 - rho) * of_document
     return latent
 
 
@@ -217,7 +225,7 @@ def _check(
     if n_informative + n_query_features > n_features:
         raise ValueError(
             f"n_features={n_features} is fewer than n_informative + n_query_features "
-            f"= {n_informative} + {n_query_features}. Ask for more columns."
+            f"= {n_informative} + {n_query_features}. Increase n_features."
         )
 
 
@@ -237,5 +245,5 @@ def _check_shares(
     shares = np.asarray(grade_shares, dtype=np.float64)
     if shares.ndim != 1 or not np.all(shares >= 0) or abs(shares.sum() - 1) > 1e-6:
         raise ValueError(
-            f"grade_shares={grade_shares!r} must be shares of at least 0 that sum to 1."
+            f"grade_shares={grade_shares!r} must be numbers >= 0 that sum to 1."
         )

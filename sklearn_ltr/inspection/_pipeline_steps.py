@@ -1,46 +1,46 @@
-"""What learns inside searches and Pipelines, and what it is given."""
+"""The model inside searches and Pipelines, and the X that reaches it."""
 
 from __future__ import annotations
 
 from typing import Any
 
 
-def last_step(estimator: Any, names: Any = None) -> tuple[Any, Any]:
-    """Find what learns inside searches and Pipelines, and what it calls its columns.
+def find_model(estimator: Any, feature_names: Any = None) -> tuple[Any, Any]:
+    """Return the last step inside searches and Pipelines, and its feature names.
 
     Parameters
     ----------
     estimator : estimator instance
         Fitted.
-    names : array-like of str or None
-        Columns of what `estimator` was given, where they are known from outside.
+    feature_names : array-like of str or None
+        Names of the features that `estimator` has been given, if known.
 
     Returns
     -------
-    learner : estimator instance
-    names : array-like of str or None
-        None: the steps before it do not say.
+    model : estimator instance
+    feature_names : array-like of str or None
+        Names of the features that the model has been given.  None: they are not known.
     """
     if hasattr(estimator, "best_estimator_"):
-        return last_step(estimator.best_estimator_, names)
+        return find_model(estimator.best_estimator_, feature_names)
     if not hasattr(estimator, "steps"):
-        return estimator, getattr(estimator, "feature_names_in_", names)
-    before = estimator[:-1]
-    if len(before):
+        return estimator, getattr(estimator, "feature_names_in_", feature_names)
+    transformers = estimator[:-1]
+    if len(transformers):
         try:
-            names = before.get_feature_names_out(names)
-        except AttributeError:  # a step without that method
-            names = None
-    return last_step(estimator.steps[-1][1], names)
+            feature_names = transformers.get_feature_names_out(feature_names)
+        except AttributeError:  # a transformer without that method
+            feature_names = None
+    return find_model(estimator.steps[-1][1], feature_names)
 
 
-def table_of_last_step(estimator: Any, X: Any) -> Any:
-    """Return what the steps before make of X."""
+def transform_for_model(estimator: Any, X: Any) -> Any:
+    """Return X as transformed by the steps before the model of :func:`find_model`."""
     if hasattr(estimator, "best_estimator_"):
-        return table_of_last_step(estimator.best_estimator_, X)
+        return transform_for_model(estimator.best_estimator_, X)
     if not hasattr(estimator, "steps"):
         return X
-    before = estimator[:-1]
-    return table_of_last_step(
-        estimator.steps[-1][1], before.transform(X) if len(before) else X
-    )
+    transformers = estimator[:-1]
+    if len(transformers):
+        X = transformers.transform(X)
+    return transform_for_model(estimator.steps[-1][1], X)

@@ -1,10 +1,10 @@
-"""The metric as a function of one weight, the others as they were learned.
+"""The mean metric as a function of one weight of a network, with all others fixed.
 
-M_i(v)  =  M(w*_1, ..., w*_(i-1), v, w*_(i+1), ..., w*_n),
+M_i(v)  =  M(w*_1, ..., w*_(i-1), v, w*_(i+1), ..., w*_n)
 
-for every i: if each is highest at v = w*_i, the gradient of M vanishes at w*, at the
-scale at which the curves look smooth.  (It could still be a saddle point: see
-``_local_optimality``.)
+for every weight i.  If each curve has its maximum at v = w*_i, the gradient of M
+vanishes at w*, at the scale at which the curves look smooth.  w* could still be a
+saddle point; ``_local_optimality`` tests for that.
 """
 
 from __future__ import annotations
@@ -23,28 +23,29 @@ from sklearn_ltr.metrics import Metric
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-MOVES = np.linspace(-3, 3, 61)
+DEFAULT_MOVES = np.linspace(-3, 3, 61)
 
 
 @dataclass(frozen=True, eq=False)
 class WeightCurves:
-    """M as a function of single weights.
+    """The mean metric M as a function of single weights.
 
     Attributes
     ----------
     metric : Metric
-        What M is the mean of.
+        The metric of each query.
     value : float
-        M at the learned weights w*.
+        M at the trained weights w*.
     names : list of str, one for each curve
-        The weights: by the name of the column if the network has no hidden layers, else
-        by the expression that finds one in `network_`, ``coefs[0][3, 1]``.
+        Names of the weights: the name of the feature if the network has no hidden
+        layers, else the expression that finds the weight in `network_`, such as
+        ``coefs[0][3, 1]``.
     learned : ndarray of shape (n_curves,), float64
-        Their values in w*.
+        Values of these weights in w*.
     moved : ndarray of shape (n_curves, n_points), float64
-        The values they were given.
+        Values of the weight along each curve.
     values : ndarray of shape (n_curves, n_points), float64
-        M there.
+        M at these values.
     peaks : ndarray of shape (n_curves,), bool
         Whether M is nowhere on the curve higher than at w*.
     """
@@ -69,10 +70,10 @@ def weight_curves(
     moves: Any = None,
     sample_weight: Any = None,
 ) -> WeightCurves:
-    r"""Move one weight of a network at a time, and measure the metric.
+    r"""Compute a metric as a function of each weight of a network.
 
     Section 4.2 of the report: "fixing all weights but one".  With :math:`w^*` the
-    learned weights, :math:`e_i` the unit vector of weight i and :math:`M` the mean of
+    trained weights, :math:`e_i` the unit vector of weight i and :math:`M` the mean of
     the metric over queries (equation 8), the curve of weight i is
 
     .. math::
@@ -80,28 +81,27 @@ def weight_curves(
         t \mapsto M(w^* + t \, r \, e_i), \qquad
         r = \sqrt{\frac{1}{n} \sum_{j=1}^{n} {w^*_j}^2},
 
-    for each t of `moves`: moves are relative to the root mean square of all weights.
+    for each t of `moves`, which are relative to the root mean square r of all weights.
 
     Parameters
     ----------
     ranker : estimator instance
-        A fitted RankNetRanker or LambdaRankRanker, with a network of your own too, or a
-        Pipeline or a search that ends in one.  It is not changed.
+        A fitted RankNetRanker or LambdaRankRanker (also with a network of your own), or
+        a Pipeline or a search that ends in one.  It is not changed.
     X : array-like or sparse matrix of shape (n_documents, n_features)
-        What it was trained on, for the report's question.
+        Documents to rank.  The report uses the training data.
     y : array-like of shape (n_documents,)
         Grades, finite and >= 0.
     groups : array-like of shape (n_documents,)
         The query of each document: any hashable values, in any row order.
     metric : str, Metric or None, default=None
-        What M is the mean of: a name, a metric object; None: what the ranker's `score`
-        reports.
+        A name or a metric object.  None: the metric of the ranker's `score`.
     weights : array-like of int or str, default=None
-        Which weights to move: by their place in ``network_.parameters``, all arrays
-        read one after the other in C order, or by name, as in ``names`` of the result.
-        None: all; each point of each curve takes a pass over X.
+        Weights to compute curves of: by index in ``network_.parameters``, whose arrays
+        are concatenated in C order, or by name, as in ``names`` of the result.  None:
+        all.  Each point of each curve takes one prediction of X.
     moves : array-like of shape (n_points,), default=None
-        How far to move them, 0 for not at all; None: 61 points from -3 to 3.
+        Changes t of the weight; 0 is its trained value.  None: 61 points from -3 to 3.
     sample_weight : array-like of shape (n_documents,), default=None
         Weight of a query in the mean, constant within it.
 
@@ -114,20 +114,20 @@ def weight_curves(
     NotFittedError
         Before `fit`.
     TypeError
-        If the ranker has no weights (a LambdaMARTRanker, say).
+        If the ranker is not a network (such as a LambdaMARTRanker).
     ValueError
-        For a weight that there is not, moves that are not finite numbers or so long
-        that scores are not finite, weights that are all zero, and whatever the ranker's
-        `score` refuses.
+        For an unknown weight, moves that are not finite numbers or so long that scores
+        are not finite, weights that are all zero, and whatever the ranker's `score`
+        refuses.
 
     See Also
     --------
-    local_optimality : Move all weights at once, along random directions.
+    local_optimality : Change all weights at once, along random directions.
     sklearn_ltr.plotting.WeightCurvesDisplay : Draw the curves.
 
     Examples
     --------
-    Only the first column tells the documents apart:
+    Only the first feature differs between documents:
 
     >>> from sklearn_ltr import RankNetRanker
     >>> from sklearn_ltr.inspection import weight_curves
@@ -144,57 +144,57 @@ def weight_curves(
            [1.  , 1.  , 1.  ]])
     """
     mean = MeanMetric(ranker, X, y, groups, metric, sample_weight)
-    names = mean.names()
-    chosen = np.arange(len(names)) if weights is None else read_weights(weights, names)
-    size = mean.length / np.sqrt(len(names))
-    moved = mean.learned[chosen, None] + size * read_moves(moves)
-    flat = mean.at(one_moved(mean.learned, chosen, moved))
+    names = mean.weight_names()
+    index = np.arange(len(names)) if weights is None else read_weights(weights, names)
+    root_mean_square = mean.norm / np.sqrt(len(names))
+    moved = mean.trained[index, None] + root_mean_square * read_moves(moves)
+    flat = mean.evaluate(change_one_weight(mean.trained, index, moved))
     values = flat.reshape(moved.shape)
     return WeightCurves(
         mean.metric,
         mean.value,
-        [names[i] for i in chosen],
-        mean.learned[chosen],
+        [names[i] for i in index],
+        mean.trained[index],
         moved,
         values,
-        np.logical_not(mean.rises(values).any(axis=1)),
+        np.logical_not(mean.exceeds_trained(values).any(axis=1)),
     )
 
 
-def one_moved(
-    learned: FloatArray, chosen: IntArray, moved: FloatArray
+def change_one_weight(
+    trained: FloatArray, index: IntArray, moved: FloatArray
 ) -> Iterator[FloatArray]:
-    """Give vectors of all weights, one of them moved, curve by curve."""
-    for i, points in zip(chosen, moved, strict=True):
+    """Yield vectors of all weights, one of which is changed, curve by curve."""
+    for i, points in zip(index, moved, strict=True):
         for v in points:
-            w = learned.copy()
+            w = trained.copy()
             w[i] = v
             yield w
 
 
 def read_weights(weights: Any, names: list[str]) -> IntArray:
-    """Return the places of weights that are given by place or by name."""
-    place = {name: i for i, name in enumerate(names)}
+    """Return the indices of weights that are given by index or by name."""
+    index_of_name = {name: i for i, name in enumerate(names)}
     given = weights.tolist() if isinstance(weights, np.ndarray) else weights
     if isinstance(given, str) or not hasattr(given, "__iter__"):
-        raise ValueError(f"weights must be a list of places or names, got {weights!r}")
-    chosen = [place.get(w, -1) if isinstance(w, str) else w for w in given]
-    for w, i in zip(given, chosen, strict=True):
-        whole = isinstance(i, Integral) and not isinstance(i, bool)
-        if not whole or not 0 <= i < len(names):
+        raise ValueError(f"weights must be a list of indices or names, got {weights!r}")
+    indices = [index_of_name.get(w, -1) if isinstance(w, str) else w for w in given]
+    for w, i in zip(given, indices, strict=True):
+        is_integer = isinstance(i, Integral) and not isinstance(i, bool)
+        if not is_integer or not 0 <= i < len(names):
             raise ValueError(
-                f"weights holds {w!r}, but the {len(names)} weights have the places 0 "
+                f"weights holds {w!r}, but the {len(names)} weights have the indices 0 "
                 f"to {len(names) - 1}, and the names {', '.join(names[:3])}, ..."
             )
-    if not chosen:
+    if not indices:
         raise ValueError("weights is empty: name at least one, or None for all")
-    return np.array(chosen, dtype=np.int64)
+    return np.array(indices, dtype=np.int64)
 
 
 def read_moves(moves: Any) -> FloatArray:
-    """Return how far to move a weight, (n_points,)."""
+    """Return the changes of a weight in units of the root mean square, (n_points,)."""
     if moves is None:
-        return MOVES
+        return DEFAULT_MOVES
     try:
         read = np.asarray(moves, dtype=np.float64)
     except (TypeError, ValueError) as error:

@@ -1,28 +1,44 @@
-"""The lambdas of a data set: the pair loop over whole queries, in threads."""
+"""The objective of LambdaRank and LambdaMART: lambdas of all queries, in threads."""
 
 from __future__ import annotations
 
 from copy import copy
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._compile import ThreadTeam
-from sklearn_ltr._queries import Labels
-from sklearn_ltr.lambdas._query_loop import push_queries, room_for
-from sklearn_ltr.metrics import Metric, rank_documents
+from sklearn_ltr._queries import TrainingData
+from sklearn_ltr.lambdas._query_loop import (
+    Derivatives,
+    ObjectiveArrays,
+    PairOptions,
+    allocate_workspace,
+    compute_query_lambdas,
+)
+from sklearn_ltr.lambdas._ranknet_cost import add_tied_pairs
+from sklearn_ltr.metrics import Metric
+from sklearn_ltr.metrics._kernel_arrays import RankedLists, SwapFactors
+from sklearn_ltr.metrics._ranked_list import rank_documents
+
+__all__ = ["LambdaObjective", "PairOptions"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-WORTH_SHARING = 200_000  # pairs, from which on threads are faster than one
-NO_TERMS = [[1.0], [0.0], [-1.0]]  # weight, upper and lower where every swap counts 1
-CHUNKS = 4  # portions of queries per thread, so that none waits long for another
+THREADING_MIN_PAIRS = 200_000  # with fewer pairs one thread is faster than several
+CHUNKS_PER_THREAD = 4  # more chunks than threads, so that no thread waits long
+
+
+def ranknet_swap_factors(n: int) -> SwapFactors:
+    """Return factors with which every swap counts |0 - (-1)| = 1."""
+    return SwapFactors(np.ones(n), np.zeros(n), np.full(n, -1.0))
 
 
 def check_table(delta: Any, n: int, metric: Metric) -> FloatArray:
-    """Return |swap deltas| as (n, n) float64; a ValueError if they are not that."""
+    """Return |swap deltas| as (n, n) float64; ValueError unless finite and (n, n)."""
     table = np.abs(np.asarray(delta, dtype=np.float64))
     if table.shape != (n, n) or not np.isfinite(table).all():
         raise ValueError(
@@ -33,157 +49,198 @@ def check_table(delta: Any, n: int, metric: Metric) -> FloatArray:
     return np.ascontiguousarray(table)
 
 
-class LambdaGradient:
-    """Turns scores into gradient and hessian, for one data set and one metric.
+class LambdaObjective:
+    """Computes gradient and hessian from scores, for one data set and one metric.
 
     All arrays are in canonical order (:mod:`sklearn_ltr._queries`).
 
     Parameters
     ----------
-    grades : ndarray of shape (n_documents,), float64
-        Finite, >= 0.
+    data : TrainingData
+        Its grades `y`, `offsets`, `labels`, and the query `weights`, which multiply the
+        lambdas of a query.
+    metric : Metric or None
+        Metric whose swap deltas multiply the force; None: 1, the force of RankNet.
+    options : PairOptions
+    team : ThreadTeam
+
+    Attributes
+    ----------
+    gradient, hessian : ndarrays of shape (n_documents,), float64
+        dC/ds and d2C/ds2 as last computed.
     offsets : ndarray of shape (n_queries + 1,), int64
         Query q owns the documents ``offsets[q]`` to ``offsets[q + 1] - 1``.
-    metric : Metric or None
-        Whose swap deltas multiply the force; None: 1, the force of RankNet.
-    sigma : float > 0
-        Steepness of the force.
-    labels : sequence of length n_queries, or None
-        What to call the queries in error messages.
-    query_weight : ndarray of shape (n_queries,), float64, or None
-        Multiplies the lambdas of a query; None: 1.
-    distance_normalization, query_normalization : bool
-        As in :func:`compute_lambdas`.
-    team : ThreadTeam
-        The threads to use.
+    documents : ndarray of shape (n_documents,), int64
+        Index of each document in `data`, which differs from its position only after
+        `reordered`.
+    k : int
+        Cutoff: only pairs with a document in the top k have a swap delta.
     """
 
     def __init__(
         self,
-        grades: FloatArray,
-        offsets: IntArray,
+        data: TrainingData,
         metric: Metric | None,
-        sigma: float,
-        *,
-        labels: Labels | None = None,
-        query_weight: FloatArray | None,
-        distance_normalization: bool,
-        query_normalization: bool,
+        options: PairOptions,
         team: ThreadTeam,
     ) -> None:
-        n_documents, n_queries = len(grades), len(offsets) - 1
-        self.grades, self.offsets, self.metric = grades, offsets, metric
-        self.sigma, self.team = sigma, team
-        self.distance_normalization = distance_normalization
-        self.query_normalization = query_normalization
-        self.bound = None if metric is None else metric.bind(grades, offsets, labels)
-        self.closed_form = metric is not None and metric.closed_form
-        self.scale = np.ones(n_queries)
-        self.worth = np.zeros(n_documents)
-        self.k = int(np.diff(offsets).max())
-        self.fixed_terms: FloatArray | None = np.tile(NO_TERMS, self.k)
-        if self.bound is not None and self.closed_form:
-            self.scale, self.k = self.bound.scale, self.bound.k
-            self.worth = self.bound.worth
-            self.fixed_terms = self.bound.fixed_terms()
-        self.query_weight = np.ones(n_queries) if query_weight is None else query_weight
+        n_documents, n_queries = len(data.y), len(data.offsets) - 1
+        self.metric, self.options, self.team = metric, options, team
+        self.grades, self.offsets = data.y, data.offsets
+        self.query_weights = data.weights
         self.documents = np.arange(n_documents)
+        self._bound = None
+        if metric is not None:
+            self._bound = metric.bind(data.y, data.offsets, data.labels)
+        if self._bound is not None and self._bound.metric.closed_form:
+            self.k = self._bound.k
+            self._gain, self._scale = self._bound.gain, self._bound.scale
+            self._constant_factors = self._bound.constant_swap_factors()
+        else:
+            self.k = int(data.sizes.max())
+            self._gain, self._scale = np.zeros(n_documents), np.ones(n_queries)
+            self._constant_factors = ranknet_swap_factors(self.k)
+        self._table = np.empty((0, 0)) if metric is None else None
         self._allocate()
 
     def _allocate(self) -> None:
-        """Make room for results, and know what each query costs."""
+        """Allocate results and workspaces, and estimate the cost of each query."""
         n_documents, sizes = len(self.grades), np.diff(self.offsets)
         longest = int(sizes.max())
-        self._rooms = [room_for(longest) for _ in range(self.team.n_threads)]
-        self.order = np.empty(n_documents, dtype=np.int64)
+        self._workspaces = [
+            allocate_workspace(longest) for _ in range(self.team.n_threads)
+        ]
+        self._order = np.empty(n_documents, dtype=np.int64)
         self.gradient, self.hessian = np.empty((2, n_documents))
-        if self.fixed_terms is None:
-            self.terms, self.first_term = np.empty((3, n_documents)), self.offsets[:-1]
+        if self._constant_factors is None:
+            self._factors = SwapFactors(*np.empty((3, n_documents)))
+            self._first_factor = self.offsets[:-1]
         else:
-            self.terms, self.first_term = self.fixed_terms, np.zeros_like(sizes)
+            self._factors = self._constant_factors
+            self._first_factor = np.zeros_like(sizes)
         pairs = sizes * (np.minimum(sizes, self.k) + 16.0)
-        self._cost = np.concatenate(([0.0], np.cumsum(pairs)))
+        self._pairs_before = np.concatenate(([0.0], np.cumsum(pairs)))
+        self._arrays = ObjectiveArrays(
+            self._gain,
+            self._factors,
+            self._first_factor,
+            self._scale,
+            self.query_weights,
+            self.k,
+        )
+        self._result = Derivatives(self.gradient, self.hessian)
 
-    def in_order(self, queries: IntArray) -> LambdaGradient:
-        """Return the same with the queries in another order (or only some of them).
+    def reordered(self, queries: IntArray) -> LambdaObjective:
+        """Return the objective of the given queries, in the given order.
 
-        `documents` of the result says where its documents stand in this one.
+        `queries` is (n_selected,): indices, each at most once.
         """
         other = copy(self)
         sizes = np.diff(self.offsets)[queries]
         other.offsets = np.concatenate(([0], np.cumsum(sizes)))
-        shift = self.offsets[queries] - other.offsets[:-1]
-        documents = np.arange(other.offsets[-1]) + np.repeat(shift, sizes)
+        first_document = np.repeat(self.offsets[queries] - other.offsets[:-1], sizes)
+        documents = np.arange(other.offsets[-1]) + first_document
         other.documents = self.documents[documents]
         other.grades = self.grades[documents]
-        other.query_weight = self.query_weight[queries]
-        other.scale = self.scale[queries]
-        other.worth = self.worth[documents]
-        if self.bound is not None:
-            other.bound = self.bound.in_order(queries, documents, other.offsets)
+        other.query_weights = self.query_weights[queries]
+        other._scale = self._scale[queries]
+        other._gain = self._gain[documents]
+        if self._bound is not None:
+            other._bound = self._bound.subset(queries, documents, other.offsets)
         other._allocate()
         return other
 
-    def __call__(
-        self, scores: FloatArray, first: int = 0, last: int | None = None
+    def __call__(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return dC/ds and d2C/ds2 of all documents, for (n_documents,) scores.
+
+        Both are overwritten by the next call.
+        """
+        return self.of_queries(scores, 0, len(self.offsets) - 1)
+
+    def of_queries(
+        self, scores: FloatArray, first: int, last: int
     ) -> tuple[FloatArray, FloatArray]:
         """Return dC/ds and d2C/ds2 of the documents of queries first to last - 1.
 
-        `scores` is (n_documents,), whatever the range; the results have one number for
-        each document of the range, and are valid until the next call.
+        `scores` is (n_documents,), but only those of the range are read.  The results
+        are views of `gradient` and `hessian`.
         """
-        last = len(self.offsets) - 1 if last is None else last
-        own = slice(self.offsets[first], self.offsets[last])
-        if self.metric is not None and not self.closed_form:
-            self._push_by_table(scores, first, last, self.metric)
-            return self.gradient[own], self.hessian[own]
-        bounds = self._portions(first, last)
-        portions = iter(range(len(bounds) - 1))
-        table = None if self.closed_form else np.empty((0, 0))
-
-        def work(thread: int) -> None:
-            for portion in portions:
-                start, stop = bounds[portion : portion + 2]
-                self._rank(scores, start, stop)
-                if self.bound is not None and self.fixed_terms is None:
-                    self.bound.swap_terms(self.order, start, stop, *self.terms)
-                self._push(scores, start, stop, table, thread)
-
-        if len(bounds) > 2:
-            self.team.run(work)
+        documents = slice(self.offsets[first], self.offsets[last])
+        if self.metric is not None and not self.metric.closed_form:
+            self._compute_by_table(scores, first, last, self.metric)
+            return self.gradient[documents], self.hessian[documents]
+        chunks = self._chunks(first, last)
+        if len(chunks) == 1:
+            self._compute_chunk(scores, first, last)
         else:
-            work(0)
-        return self.gradient[own], self.hessian[own]
+            remaining = iter(chunks)
 
-    def _portions(self, first: int, last: int) -> list[int]:
-        """Cut queries into portions of about equal numbers of pairs, or none at all."""
-        cost = self._cost[last] - self._cost[first]
-        if self.team.n_threads == 1 or cost < WORTH_SHARING:
-            return [first, last]
-        n_portions = CHUNKS * self.team.n_threads
-        targets = self._cost[first] + cost * np.arange(1, n_portions) / n_portions
-        cuts: list[int] = np.searchsorted(self._cost, targets).tolist()
-        return [first, *cuts, last]
+            def work(thread: int) -> None:
+                for start, stop in remaining:
+                    self._compute_chunk(scores, start, stop, thread)
 
-    def _push_by_table(
+            self.team.run(work)
+        return self.gradient[documents], self.hessian[documents]
+
+    def add_tied_pairs(self, scores: FloatArray, first: int, last: int) -> None:
+        """Add RankNet's gradient of pairs of equal grade to `gradient`.
+
+        For the documents of queries first to last - 1.
+        """
+        add_tied_pairs(
+            scores,
+            self.grades,
+            self.offsets,
+            first,
+            last,
+            self.options.sigma,
+            self.query_weights,
+            self.gradient,
+        )
+
+    def _chunks(self, first: int, last: int) -> list[tuple[int, int]]:
+        """Divide queries into ranges of about equal numbers of pairs.
+
+        One range if there is one thread or little to do.
+        """
+        if self.team.n_threads == 1:
+            return [(first, last)]
+        before = self._pairs_before
+        n_pairs = before[last] - before[first]
+        if n_pairs < THREADING_MIN_PAIRS:
+            return [(first, last)]
+        n_chunks = CHUNKS_PER_THREAD * self.team.n_threads
+        targets = before[first] + n_pairs * np.arange(1, n_chunks) / n_chunks
+        bounds = [first, *np.searchsorted(before, targets).tolist(), last]
+        return list(pairwise(bounds))
+
+    def _compute_by_table(
         self, scores: FloatArray, first: int, last: int, metric: Metric
     ) -> None:
-        """Ask a user's metric for the deltas of every query, one after another."""
+        """Compute lambdas from a user's `swap_delta`, query by query."""
         for query in range(first, last):
             self._rank(scores, query, query + 1)
-            ranked = self.order[self.offsets[query] : self.offsets[query + 1]]
+            ranked = self._order[self.offsets[query] : self.offsets[query + 1]]
             grades = self.grades[ranked]
             delta = np.zeros((len(ranked), len(ranked)))
             if np.ptp(grades) > 0:  # else no pairs, and the value may be undefined
                 delta = check_table(metric.swap_delta(grades), len(ranked), metric)
-            self._push(scores, query, query + 1, delta)
+            self._compute(scores, query, query + 1, delta)
+
+    def _compute_chunk(
+        self, scores: FloatArray, first: int, last: int, thread: int = 0
+    ) -> None:
+        self._rank(scores, first, last)
+        if self._bound is not None and self._constant_factors is None:
+            self._bound.fill_swap_factors(self._order, first, last, self._factors)
+        self._compute(scores, first, last, self._table, thread)
 
     def _rank(self, scores: FloatArray, first: int, last: int) -> None:
         rank_documents(
-            scores, self.grades, self.offsets, first, last, self.k, self.order, False
+            scores, self.grades, self.offsets, first, last, self.k, self._order, False
         )
 
-    def _push(
+    def _compute(
         self,
         scores: FloatArray,
         first: int,
@@ -191,24 +248,20 @@ class LambdaGradient:
         table: FloatArray | None,
         thread: int = 0,
     ) -> None:
-        push_queries(
-            scores,
-            self.grades,
-            self.order,
-            self.offsets,
+        compute_query_lambdas(
             first,
             last,
-            self.worth,
-            self.terms,
-            self.first_term,
+            RankedLists(scores, self.grades, self._order, self.offsets),
+            self._arrays,
             table,
-            self.k,
-            self.scale,
-            self.query_weight,
-            self.sigma,
-            self.distance_normalization,
-            self.query_normalization,
-            *self._rooms[thread],
-            self.gradient,
-            self.hessian,
+            self.options,
+            self._workspaces[thread],
+            self._result,
         )
+
+
+def LambdaGradient(grades, offsets, metric, sigma, *, labels=None, query_weight, distance_normalization, query_normalization, team):  # type: ignore  # TEMPORARY
+    """Old name."""
+    weights = np.ones(len(offsets) - 1) if query_weight is None else query_weight
+    data = TrainingData(None, grades, grades, offsets, weights, labels)
+    return LambdaObjective(data, metric, PairOptions(float(sigma), distance_normalization, query_normalization), team)

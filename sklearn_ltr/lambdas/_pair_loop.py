@@ -1,4 +1,4 @@
-"""One document against all below it: force times swap delta.
+"""Lambdas and hessians of the pairs of one list: force times swap delta.
 
 For a pair of documents i, j with i of the higher grade (section 7 of the report),
 
@@ -7,19 +7,24 @@ For a pair of documents i, j with i of the higher grade (section 7 of the report
     d2C/ds_i^2   += sigma^2 |Delta_ij| rho_ij (1 - rho_ij)        and d2C/ds_j^2 alike
 
 are the derivatives of the cost |Delta_ij| log(1 + exp(-sigma (s_i - s_j))) at a fixed
-order.  sigma is left out here, and multiplied in once per document.
+order.  The factors sigma and sigma^2 are left out here; they are applied once per
+document.
 
-With e_i = exp(sigma (s_i - s_top)) the pair needs no exponential of its own:
-rho_ij = e_j / (e_i + e_j), exactly.  And with p above q, the swap delta in the form
+No exponential per pair is needed: with exp_score_i = exp(sigma (s_i - s_top)),
+rho_ij = exp_score_j / (exp_score_i + exp_score_j), exactly.
 
-    Delta_pq = (worth_p - worth_q) * (upper_p - lower_q) * weight_p
+With position p above position q, the swap delta in the form
 
-(:mod:`sklearn_ltr.metrics`; upper_p >= lower_q) has the sign of the better document's
-lambda: it is positive where p is the better one.
+    Delta_pq = (gain_p - gain_q) * (discount_above_p - discount_below_q) * multiplier_p
 
-What the pair loop knows of a list is one array, `documents`: its rows are named below,
-its columns are positions, and behind the last follow some of nobody, up to a whole
-number of BLOCKs: of worth 0, e 0 and a depth below all, so that all their pairs are 0.
+(:mod:`sklearn_ltr.metrics`; discount_above_p >= discount_below_q) is positive if p is
+the better document and negative if q is; and so is lambda_pq here, the amount by which
+dC/ds_p decreases and dC/ds_q increases.
+
+All that the loops read and write is in one array `documents` of shape (N_ROWS, width):
+its rows are listed below, its columns are positions.  After the last position it is
+padded to a whole number of DOCUMENT_BLOCKs with documents of gain 0, exp_score 0 and a
+score gap above all others, whose pairs all contribute 0.
 """
 
 from __future__ import annotations
@@ -31,128 +36,152 @@ from sklearn_ltr._compile import REGISTER_LANES, float64_lanes, subkernel, uint6
 
 FloatArray = NDArray[np.float64]
 
-SCORE, GRADE, DEPTH, ODDS, WORTH, WEIGHT, UPPER, LOWER, GRADIENT, HESSIAN = range(10)
+# The rows of `documents`.  SCORE_GAP is sigma (s_top - s) with distance normalisation
+# and 0 without; MULTIPLIER includes the scale of the query.
+(
+    SCORE,
+    GRADE,
+    SCORE_GAP,
+    EXP_SCORE,
+    GAIN,
+    MULTIPLIER,
+    DISCOUNT_ABOVE,
+    DISCOUNT_BELOW,
+    GRADIENT,
+    HESSIAN,
+) = range(10)
 N_ROWS = 10
-BLOCK = 16  # a loop over whole blocks runs in full vectors
+DOCUMENT_BLOCK = 16  # loops over whole blocks need no scalar remainder loop
 
 
 @subkernel
-def push_lanes(
+def add_pairs_of_lanes(
     first: int,
     n: int,
     k: int,
     documents: FloatArray,
-    gap: float,
+    min_distance: float,
     table: FloatArray | None,
 ) -> float:
-    """Add the pairs of positions first to first + REGISTER_LANES - 1 with all above them.
+    """Add the pairs of REGISTER_LANES documents with all documents above them.
 
-    A pair's delta is divided by the `gap` plus the difference of their depths.  One
-    division a pair, and no branches.  Returns the sum of |lambda_ij|.
+    The documents, one per lane, are those at positions `first` to
+    ``first + REGISTER_LANES - 1``.  A pair's swap delta is divided by `min_distance`
+    plus the difference of the score gaps.  Takes one division per pair and has no
+    branches.  Returns the sum of |lambda_pq|.
 
-    What the lanes get is added up on the stack: a loop that writes nowhere else is a
-    loop of vectors without further checks.  (And counters are unsigned: numba checks a
-    signed index for negatives, which a vector cannot.)
+    The sums of the lanes are on the stack: LLVM vectorizes a loop that writes nowhere
+    else without checks for aliasing.  Counters are unsigned because numba checks
+    whether a signed index is negative, which cannot be vectorized.
     """
     gradient, hessian = float64_lanes(), float64_lanes()
     stop = min(first + REGISTER_LANES, n)
-    size = uint64((stop - first + BLOCK - 1) // BLOCK * BLOCK)
+    size = uint64((stop - first + DOCUMENT_BLOCK - 1) // DOCUMENT_BLOCK * DOCUMENT_BLOCK)
     start = uint64(first)
     for lane in range(size):
         gradient[lane], hessian[lane] = 0.0, 0.0
-    strength = 0.0
+    abs_lambda_sum = 0.0
     for p in range(min(k, stop)):
-        below = uint64(max(p + 1 - first, 0))
-        block = below // uint64(BLOCK) * uint64(BLOCK)
+        first_below = uint64(max(p + 1 - first, 0))  # lane of the first position > p
+        block = first_below // uint64(DOCUMENT_BLOCK) * uint64(DOCUMENT_BLOCK)
         if table is not None:
             compare_grades(p, start + block, start + size, documents, table)
-        nearest, odds = gap - documents[DEPTH, p], documents[ODDS, p]
-        worth, weight = documents[WORTH, p], documents[WEIGHT, p]
-        upper = documents[UPPER, p]
-        pull, bend = 0.0, 0.0
+        distance_to_top = min_distance - documents[SCORE_GAP, p]
+        exp_score = documents[EXP_SCORE, p]
+        gain, multiplier = documents[GAIN, p], documents[MULTIPLIER, p]
+        discount_above = documents[DISCOUNT_ABOVE, p]
+        lambda_sum, hessian_sum = 0.0, 0.0
         for lane in range(block, size):
             q = start + lane
-            is_better = worth > documents[WORTH, q]
-            better = odds if is_better else documents[ODDS, q]
-            worse = documents[ODDS, q] if is_better else odds
-            distance = nearest + documents[DEPTH, q]
-            inverse = 1.0 / ((odds + documents[ODDS, q]) * distance)
-            delta = (worth - documents[WORTH, q]) * (upper - documents[LOWER, q])
-            push = delta * weight * worse * inverse if lane >= below else 0.0
-            force = abs(push)
-            curvature = force * (better * distance * inverse)
-            gradient[lane] += push
-            hessian[lane] += curvature
-            pull += push
-            bend += curvature
-            strength += force
-        documents[GRADIENT, p] -= pull
-        documents[HESSIAN, p] += bend
+            p_is_better = gain > documents[GAIN, q]
+            exp_better = exp_score if p_is_better else documents[EXP_SCORE, q]
+            exp_worse = documents[EXP_SCORE, q] if p_is_better else exp_score
+            distance = distance_to_top + documents[SCORE_GAP, q]
+            inverse = 1.0 / ((exp_score + documents[EXP_SCORE, q]) * distance)
+            delta = (gain - documents[GAIN, q]) * (
+                discount_above - documents[DISCOUNT_BELOW, q]
+            )
+            lambda_pq = (
+                delta * multiplier * exp_worse * inverse if lane >= first_below else 0.0
+            )
+            abs_lambda = abs(lambda_pq)
+            hessian_pq = abs_lambda * (exp_better * distance * inverse)
+            gradient[lane] += lambda_pq
+            hessian[lane] += hessian_pq
+            lambda_sum += lambda_pq
+            hessian_sum += hessian_pq
+            abs_lambda_sum += abs_lambda
+        documents[GRADIENT, p] -= lambda_sum
+        documents[HESSIAN, p] += hessian_sum
     for lane in range(size):
         documents[GRADIENT, start + lane] += gradient[lane]
         documents[HESSIAN, start + lane] += hessian[lane]
-    return strength
+    return abs_lambda_sum
 
 
 @subkernel
-def push_far(
+def add_pairs_by_exponentials(
     n: int,
     k: int,
     documents: FloatArray,
     sigma: float,
-    gap: float,
-    slope: float,
+    min_distance: float,
+    gap_scale: float,
     table: FloatArray | None,
 ) -> float:
-    """Do the same for a whole list of any spread, with an exponential per pair."""
-    strength = 0.0
+    """Do the same for a whole list, with one exponential per pair.
+
+    This is slower, but exact for scores so far apart that EXP_SCORE underflows.
+    """
+    abs_lambda_sum = 0.0
     for p in range(min(k, n)):
         if table is not None:
             compare_grades(p, uint64(p), uint64(n), documents, table)
-        worth, weight = documents[WORTH, p], documents[WEIGHT, p]
+        gain, multiplier = documents[GAIN, p], documents[MULTIPLIER, p]
         for q in range(p + 1, n):
-            delta = (worth - documents[WORTH, q]) * weight
-            delta *= documents[UPPER, p] - documents[LOWER, q]
+            delta = (gain - documents[GAIN, q]) * multiplier
+            delta *= documents[DISCOUNT_ABOVE, p] - documents[DISCOUNT_BELOW, q]
             if delta == 0.0:
                 continue
-            apart = documents[SCORE, p] - documents[SCORE, q]
-            small = np.exp(-sigma * apart)
+            score_difference = documents[SCORE, p] - documents[SCORE, q]
+            small = np.exp(-sigma * score_difference)
             high, low = 1.0 / (1.0 + small), small / (1.0 + small)
-            rho, other = (low, high) if delta > 0 else (high, low)
-            push = delta * rho / (gap + slope * apart)
-            documents[GRADIENT, p] -= push
-            documents[GRADIENT, q] += push
-            documents[HESSIAN, p] += abs(push) * other
-            documents[HESSIAN, q] += abs(push) * other
-            strength += abs(push)
-    return strength
+            rho, one_minus_rho = (low, high) if delta > 0 else (high, low)
+            lambda_pq = delta * rho / (min_distance + gap_scale * score_difference)
+            documents[GRADIENT, p] -= lambda_pq
+            documents[GRADIENT, q] += lambda_pq
+            documents[HESSIAN, p] += abs(lambda_pq) * one_minus_rho
+            documents[HESSIAN, q] += abs(lambda_pq) * one_minus_rho
+            abs_lambda_sum += abs(lambda_pq)
+    return abs_lambda_sum
 
 
 @subkernel
 def compare_grades(
     p: int, first: int, stop: int, documents: FloatArray, table: FloatArray
 ) -> None:
-    """Let positions first to stop - 1 be worth 1 less or more than p, which has 0.
+    """Set the gains relative to p: 0 for p, and for q -1, 0 or 1 by grade.
 
-    For what has no worth of its own: RankNet, whose every swap counts 1, and metrics
-    that say for each pair in a `table` what its swap counts.
+    Used where documents have no gain of their own: for RankNet, whose swaps all count
+    1 (`table` is empty), and for metrics whose swap deltas come as a `table` (n, n).
+    Sets positions `first` to ``stop - 1``.
     """
     grade = documents[GRADE, p]
     for q in range(first, stop):
         worse = -1.0 if documents[GRADE, q] < grade else 0.0
-        documents[WORTH, q] = 1.0 if documents[GRADE, q] > grade else worse
-    documents[WORTH, p] = 0.0
+        documents[GAIN, q] = 1.0 if documents[GRADE, q] > grade else worse
+    documents[GAIN, p] = 0.0
     for q in range(first, min(stop, uint64(len(table)))):
-        documents[LOWER, q] = -table[p, q]
+        documents[DISCOUNT_BELOW, q] = -table[p, q]
 
 
 @subkernel
-def share_among_equals(n: int, k: int, documents: FloatArray) -> None:
-    """Give documents of equal score and grade their mean lambda.
+def average_over_equal_documents(n: int, k: int, documents: FloatArray) -> None:
+    """Give documents of equal score and grade the mean of their derivatives.
 
-    Nothing but the order of the rows decides which of them stands where; the mean is
-    the expected lambda over their orders.  From position k on the list is not in order,
-    but only the run that reaches over k can have unequal lambdas there.
+    Their order in the list is only that of the rows; the mean is the expected value
+    over all orders.  Below position k the list is not sorted, but derivatives of equal
+    documents can differ there only in the run that extends across position k.
     """
     scores, grades = documents[SCORE], documents[GRADE]
     gradient, hessian = documents[GRADIENT], documents[HESSIAN]
@@ -167,12 +196,13 @@ def share_among_equals(n: int, k: int, documents: FloatArray) -> None:
         for i in range(uint64(start), uint64(end)):
             n_equal += (scores[i] == s) & (grades[i] == g)
         if n_equal > 1:
-            g_sum, h_sum = 0.0, 0.0
+            gradient_sum, hessian_sum = 0.0, 0.0
             for i in range(start, end):
                 if scores[i] == s and grades[i] == g:
-                    g_sum += gradient[i]
-                    h_sum += hessian[i]
+                    gradient_sum += gradient[i]
+                    hessian_sum += hessian[i]
             for i in range(start, end):
                 if scores[i] == s and grades[i] == g:
-                    gradient[i], hessian[i] = g_sum / n_equal, h_sum / n_equal
+                    gradient[i] = gradient_sum / n_equal
+                    hessian[i] = hessian_sum / n_equal
         start = stop

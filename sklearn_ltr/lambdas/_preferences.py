@@ -19,7 +19,7 @@ IntArray = NDArray[np.int64]
 
 
 @kernel
-def push_preferences(
+def add_preference_lambdas(
     scores: FloatArray,
     pairs: IntArray,
     probabilities: FloatArray,

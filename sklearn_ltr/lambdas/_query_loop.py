@@ -1,6 +1,8 @@
-"""The lambdas of whole queries: a list is laid out by position, pushed, and shared."""
+"""The lambdas of whole queries: pack a list, add its pairs, average equal documents."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,148 +16,159 @@ from sklearn_ltr._compile import (
 )
 from sklearn_ltr.lambdas._exponential import exponential
 from sklearn_ltr.lambdas._pair_loop import (
-    BLOCK,
-    DEPTH,
+    DISCOUNT_ABOVE,
+    DISCOUNT_BELOW,
+    DOCUMENT_BLOCK,
+    EXP_SCORE,
+    GAIN,
     GRADE,
     GRADIENT,
     HESSIAN,
-    LOWER,
+    MULTIPLIER,
     N_ROWS,
-    ODDS,
     SCORE,
-    UPPER,
-    WEIGHT,
-    WORTH,
-    push_far,
-    push_lanes,
-    share_among_equals,
+    SCORE_GAP,
+    add_pairs_by_exponentials,
+    add_pairs_of_lanes,
+    average_over_equal_documents,
 )
+from sklearn_ltr.metrics._kernel_arrays import RankedLists, SwapFactors
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-FAINTEST = 1e-260  # the least e of which sums and products do not underflow
-BELOW_ALL = 600.0  # where e is fainter than that
-APART = 0.01  # keeps the score distance from dividing by zero
+MIN_EXP_SCORE = 1e-260  # sums and products of smaller exponentials would underflow
+PADDING_GAP = 600.0  # above every sigma (s_top - s) whose exponential is in range
+MIN_SCORE_DISTANCE = 0.01  # keeps distance normalisation from dividing by zero
+
+
+class PairOptions(NamedTuple):
+    """How a pair counts."""
+
+    sigma: float  # > 0, steepness of the sigmoid
+    distance_normalization: bool = False  # divide by 0.01 + sigma |s_i - s_j|
+    query_normalization: bool = False  # multiply a query's lambdas by log2(1 + S) / S
+
+
+class ObjectiveArrays(NamedTuple):
+    """What the objective computes from grades and weights, before there are scores."""
+
+    gain: FloatArray  # (n_documents,) in canonical order
+    factors: SwapFactors  # of the swap deltas, see `sklearn_ltr.metrics`
+    first_factor: IntArray  # (n_queries,) index in `factors` of a query's position 0
+    scale: FloatArray  # (n_queries,) factor of a query's swap deltas
+    query_weights: FloatArray  # (n_queries,) factor of a query's lambdas
+    k: int  # cutoff: pairs with both documents below it have no swap delta
+
+
+class Workspace(NamedTuple):
+    """Buffers of one thread, for lists up to a length."""
+
+    documents: FloatArray  # (N_ROWS, width), see `_pair_loop`
+    position: IntArray  # (longest list,) position of each document of the query
+
+
+class Derivatives(NamedTuple):
+    """The result, OUT."""
+
+    gradient: FloatArray  # (n_documents,) dC/ds
+    hessian: FloatArray  # (n_documents,) d2C/ds2
 
 
 @subkernel
-def lay_out(
-    lo: int,
-    n: int,
-    k: int,
-    scores: FloatArray,
-    grades: FloatArray,
-    order: IntArray,
-    worth: FloatArray,
-    terms: FloatArray,
-    first_term: int,
-    scale: float,
-    sigma: float,
-    slope: float,
-    documents: FloatArray,
-    place: IntArray,
+def pack_list(
+    query: int,
+    lists: RankedLists,
+    arrays: ObjectiveArrays,
+    options: PairOptions,
+    workspace: Workspace,
 ) -> tuple[bool, bool]:
-    """Fill in what the pair loop knows of the list that starts at `lo`.
+    """Fill `workspace` with what the pair loop reads of a query.
 
-    ``place[i]`` becomes the position of its i-th document in canonical order.  A depth
-    is `slope` times how far a score is below the highest.  Returns whether scores
-    differ, and whether they are too far apart for their exponentials.
+    Returns whether not all scores are equal, and whether they are so far apart that
+    exponentials underflow.
     """
-    start, own, length = uint64(lo), uint64(first_term), uint64(n)
+    documents, position = workspace.documents, workspace.position
+    start = uint64(lists.offsets[query])
+    length = uint64(lists.offsets[query + 1] - lists.offsets[query])
+    first_factor, scale = uint64(arrays.first_factor[query]), arrays.scale[query]
+    gap_scale = options.sigma if options.distance_normalization else 0.0
     for p in range(length):
-        place[order[start + p] - lo] = p
-    for i in range(length):  # in the order of memory, which may be far away
-        p = uint64(place[i])
-        documents[SCORE, p] = scores[start + i]
-        documents[GRADE, p] = grades[start + i]
-        documents[WORTH, p] = worth[start + i]
-    for p in range(uint64(min(k, n))):
-        documents[WEIGHT, p] = terms[0, own + p] * scale
-        documents[UPPER, p] = terms[1, own + p]
-    top, n_lower, n_far = documents[SCORE, 0], 0, 0
+        position[lists.order[start + p] - lists.offsets[query]] = p
+    for i in range(length):  # reads in the order of memory, writes by position
+        p = uint64(position[i])
+        documents[SCORE, p] = lists.scores[start + i]
+        documents[GRADE, p] = lists.grades[start + i]
+        documents[GAIN, p] = arrays.gain[start + i]
+    for p in range(min(uint64(arrays.k), length)):
+        factor = first_factor + p
+        documents[MULTIPLIER, p] = arrays.factors.multiplier[factor] * scale
+        documents[DISCOUNT_ABOVE, p] = arrays.factors.discount_above[factor]
+    top, n_lower, n_underflows = documents[SCORE, 0], 0, 0
     for p in range(length):
-        below = top - documents[SCORE, p]
-        odds = exponential(-sigma * below)
-        n_lower += below > 0
-        n_far += odds < FAINTEST
-        documents[ODDS, p], documents[DEPTH, p] = odds, slope * below
-        documents[LOWER, p] = terms[2, own + p]
+        below_top = top - documents[SCORE, p]
+        exp_score = exponential(-options.sigma * below_top)
+        n_lower += below_top > 0
+        n_underflows += exp_score < MIN_EXP_SCORE
+        documents[EXP_SCORE, p] = exp_score
+        documents[SCORE_GAP, p] = gap_scale * below_top
+        documents[DISCOUNT_BELOW, p] = arrays.factors.discount_below[first_factor + p]
         documents[GRADIENT, p], documents[HESSIAN, p] = 0.0, 0.0
     for row in range(N_ROWS):
-        for p in range(length, length + uint64(BLOCK)):
-            documents[row, p] = BELOW_ALL if row == DEPTH else 0.0
-    return n_lower > 0, n_far > 0
+        for p in range(length, length + uint64(DOCUMENT_BLOCK)):
+            documents[row, p] = PADDING_GAP if row == SCORE_GAP else 0.0
+    return n_lower > 0, n_underflows > 0
 
 
 @kernel
-def push_queries(
-    scores: FloatArray,
-    grades: FloatArray,
-    order: IntArray,
-    offsets: IntArray,
+def compute_query_lambdas(
     first: int,
     last: int,
-    worth: FloatArray,
-    terms: FloatArray,
-    first_term: IntArray,
+    lists: RankedLists,
+    arrays: ObjectiveArrays,
     table: FloatArray | None,
-    k: int,
-    scale: FloatArray,
-    query_weight: FloatArray,
-    sigma: float,
-    distance_normalization: bool,
-    query_normalization: bool,
-    documents: FloatArray,
-    place: IntArray,
-    gradient: FloatArray,
-    hessian: FloatArray,
+    options: PairOptions,
+    workspace: Workspace,
+    result: Derivatives,
 ) -> None:
-    """Write the gradient and hessian of the documents of queries first..last - 1.
+    """Write gradient and hessian of the documents of queries first to last - 1.
 
-    Swap deltas come from the worth and the `terms` (weight, upper, lower) of a closed
-    form, those of a query from its `first_term` on; or from a `table` (n, n): if that
-    is empty, all are 1, which is RankNet.  `documents` and `place` are memory for the
-    longest list, see :func:`room_for`.
+    The lists must be in order down to position ``arrays.k``.
     """
-    slope = sigma if distance_normalization else 0.0
+    documents, k, sigma = workspace.documents, arrays.k, options.sigma
+    gap_scale = sigma if options.distance_normalization else 0.0
     for query in range(first, last):
-        lo, n = offsets[query], offsets[query + 1] - offsets[query]
-        differ, far = lay_out(
-            lo,
-            n,
-            k,
-            scores,
-            grades,
-            order,
-            worth,
-            terms,
-            first_term[query],
-            scale[query],
-            sigma,
-            slope,
-            documents,
-            place,
-        )
-        gap = APART if distance_normalization and differ else 1.0
-        if far:
-            strength = push_far(n, k, documents, sigma, gap, slope, table)
+        n = lists.offsets[query + 1] - lists.offsets[query]
+        scores_differ, underflows = pack_list(query, lists, arrays, options, workspace)
+        min_distance = 1.0
+        if options.distance_normalization and scores_differ:
+            min_distance = MIN_SCORE_DISTANCE
+        abs_lambda_sum = 0.0
+        if underflows:
+            abs_lambda_sum = add_pairs_by_exponentials(
+                n, k, documents, sigma, min_distance, gap_scale, table
+            )
         else:
-            strength = 0.0
-            for top in range(0, n, REGISTER_LANES):
-                strength += push_lanes(top, n, k, documents, gap, table)
-        share_among_equals(n, k, documents)
-        factor = query_weight[query] * sigma
-        if query_normalization and strength > 0:
-            factor *= np.log1p(2.0 * strength) / (2.0 * strength * np.log(2.0))
+            for start in range(0, n, REGISTER_LANES):
+                abs_lambda_sum += add_pairs_of_lanes(
+                    start, n, k, documents, min_distance, table
+                )
+        average_over_equal_documents(n, k, documents)
+        factor = arrays.query_weights[query] * sigma
+        if options.query_normalization and abs_lambda_sum > 0:
+            factor *= np.log1p(2.0 * abs_lambda_sum) / (
+                2.0 * abs_lambda_sum * np.log(2.0)
+            )
+        start = uint64(lists.offsets[query])
         for i in range(uint64(n)):
-            p = uint64(place[i])
-            gradient[uint64(lo) + i] = documents[GRADIENT, p] * factor
-            hessian[uint64(lo) + i] = documents[HESSIAN, p] * factor * sigma
+            p = uint64(workspace.position[i])
+            result.gradient[start + i] = documents[GRADIENT, p] * factor
+            result.hessian[start + i] = documents[HESSIAN, p] * factor * sigma
 
 
-def room_for(longest: int) -> tuple[FloatArray, IntArray]:
-    """Return memory for `documents` and `place`, rows allocate_aligned to lines of the cache."""
-    width = -(-longest // BLOCK) * BLOCK + BLOCK
-    rows = allocate_aligned((N_ROWS, width), np.float64)
-    return rows, np.empty(longest, dtype=np.int64)
+def allocate_workspace(longest: int) -> Workspace:
+    """Allocate buffers for lists of up to `longest` documents."""
+    width = -(-longest // DOCUMENT_BLOCK) * DOCUMENT_BLOCK + DOCUMENT_BLOCK
+    # Rows start at multiples of a cache line, since width is a multiple of a block.
+    documents = allocate_aligned((N_ROWS, width), np.float64)
+    return Workspace(documents, np.empty(longest, dtype=np.int64))

@@ -82,7 +82,7 @@ def pair_costs(
 
 
 @kernel
-def pull_together(
+def add_tied_pairs(
     scores: FloatArray,
     grades: FloatArray,
     offsets: IntArray,

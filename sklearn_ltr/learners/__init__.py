@@ -1,7 +1,7 @@
-"""Learners: what moves the scores.  They know X, a gradient and a hessian.
+"""Models that are trained on gradients: networks and boosted trees.
 
-Nothing here knows a query, a grade or a metric: a cost is a function that turns scores
-into its derivatives.
+A learner sees features, gradients and hessians.  It knows nothing of queries, grades or
+metrics: the cost is passed to it as a function from scores to derivatives.
 """
 
 from sklearn_ltr.learners._network import TorchNetwork

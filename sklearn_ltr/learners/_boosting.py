@@ -1,14 +1,15 @@
-"""The additive loop of MART: one tree after another, each a step down the gradient.
+"""The boosting loop: one tree after another, each a step down the gradient.
 
     F_m(x) = F_{m-1}(x) + eta * (value of the leaf of tree m that x falls into)
 
-Algorithm LambdaMART of the report, for any cost: what the cost is, only the function
-that turns scores into gradient and hessian knows.
+This is algorithm LambdaMART of the report for any objective: rankers and MART share it.
+Only the objective, a function that turns scores into gradient and hessian, knows what
+is minimised.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,90 +19,146 @@ from sklearn_ltr._compile import ThreadTeam
 from sklearn_ltr.learners._trees.binning import BinnedData
 from sklearn_ltr.learners._trees.ensemble import add_binned
 from sklearn_ltr.learners._trees.growing import TreeGrower
-from sklearn_ltr.learners._trees.workspace import GrownTree, Limits
+from sklearn_ltr.learners._trees.workspace import (
+    GrownTree,
+    GrowthParameters,
+    TreeSample,
+)
 
 FloatArray = NDArray[np.float64]
-Derivatives = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
+IntArray = NDArray[np.int64]
+
+# Scores (n_rows,) -> gradient and hessian of the cost by each score, (n_rows,) each
+Objective = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
+
+# One random stream per tree and purpose: default_rng([seed, tree_index, purpose])
+TREE_FEATURES, ROWS, SPLIT_NOISE, SPLIT_FEATURES = 0, 1, 2, 3
+
+
+def boost(
+    binned: BinnedData,
+    objective: Objective,
+    sampler: TreeSampler,
+    growth: GrowthParameters,
+    scores: FloatArray,
+    tree_indices: Iterable[int],
+    team: ThreadTeam,
+) -> Iterator[GrownTree]:
+    """Grow one tree after another, and add each to `scores`.
+
+    Parameters
+    ----------
+    binned : BinnedData
+        Features of the training rows.
+    objective : callable
+        Turns scores into gradient and hessian.
+    sampler : TreeSampler
+        Draws the rows and features of each tree.
+    growth : GrowthParameters
+        Size of a tree, regularisation and learning rate.
+    scores : ndarray of shape (n_rows,), float64
+        F_{m-1} of each training row; updated in place.
+    tree_indices : iterable of int
+        m of each tree, from 0.
+    team : ThreadTeam
+
+    Yields
+    ------
+    tree : GrownTree
+        After it has been added to `scores`.
+    """
+    grower = TreeGrower(binned, growth, team)
+    all_rows = np.arange(len(scores), dtype=np.int32)
+    for tree_index in tree_indices:
+        # random numbers are drawn in one thread while the others compute the gradient
+        drawing = team.start(sampler.sample, tree_index)
+        gradient, hessian = objective(scores)
+        sample = drawing.result()
+        tree = grower.grow(gradient, hessian, sample, scores)
+        if len(sample.rows) < len(scores):
+            add_binned(binned, np.delete(all_rows, sample.rows), tree, scores)
+        yield tree
 
 
 @dataclass(frozen=True)
-class Boosting:
-    """How trees are grown and added.
+class TreeSampler:
+    """Draws what each tree is grown on; its index and the seed decide everything.
 
     Attributes
     ----------
-    limits : Limits
-        Size of a tree, l2 of its leaves, and the report's eta.
-    second_order : bool
-        Splits by hessians, or by least squares.
-    n_split_features : int >= 1
-        Columns drawn for each tree.
+    offsets : ndarray of shape (n_queries + 1,), int64
+        Rows ``offsets[q]`` to ``offsets[q + 1] - 1`` are drawn together.
+    subsample : float in (0, 1]
+        Fraction of the queries drawn for each tree, without replacement.
+    n_features : int
+    n_tree_features, n_split_features : int in [1, n_features]
+        Features drawn for each tree, and for each node among those of the tree.
     split_noise : float >= 0
-        Standard deviation of the logarithm of a random factor of each column's gain.
+        Standard deviation of the logarithm of the factors of split gains.
+    n_nodes : int
+        Largest number of nodes of a tree.
     seed : int
-        With the number of the tree, decides columns and factors.
     """
 
-    limits: Limits
-    second_order: bool
+    offsets: IntArray
+    subsample: float
+    n_features: int
+    n_tree_features: int
     n_split_features: int
     split_noise: float
+    n_nodes: int
     seed: int
 
-    def trees(
-        self,
-        table: BinnedData,
-        derivatives: Derivatives,
-        rows_of_tree: Callable[[int], NDArray[np.int32]],
-        scores: FloatArray,
-        first: int,
-        last: int,
-        team: ThreadTeam,
-    ) -> Iterator[GrownTree]:
-        """Grow trees number ``first..last - 1``, and add each to `scores`.
-
-        Parameters
-        ----------
-        table : BinnedData
-            The rows to learn from.
-        derivatives : callable
-            Turns scores (n_rows,) into the cost's gradient and hessian, (n_rows,) each.
-        rows_of_tree : callable
-            Turns the number of a tree into the rows to grow it on, ascending.
-        scores : ndarray of shape (n_rows,), float64
-            Of the trees before the first; kept up to date.
-        first, last : int
-            Numbers of the trees.
-        team : ThreadTeam
-            The threads to use.
-        """
-        grower = TreeGrower(
-            table, self.limits, second_order=self.second_order, team=team
+    def sample(self, tree_index: int) -> TreeSample:
+        """Draw rows, features and factors of the split gains of one tree."""
+        features = self._features(tree_index)
+        return TreeSample(
+            tree_index,
+            self._rows(tree_index),
+            features,
+            self._gain_factors(tree_index, features),
         )
-        n_features = len(table.place)
-        every_row = np.arange(len(scores), dtype=np.int32)
-        for number in range(first, last):
-            drawing = team.start(self._noise_of_tree, number, n_features)
-            gradient, hessian = derivatives(scores)
-            rows = rows_of_tree(number)
-            features = self._features_of_tree(number, n_features)
-            noise = drawing.result()
-            tree = grower.grow(gradient, hessian, rows, features, number, noise, scores)
-            if len(rows) < len(scores):
-                others = np.delete(every_row, rows)
-                add_binned(table, others, tree, scores)
-            yield tree
 
-    def _features_of_tree(self, number: int, n_features: int) -> NDArray[np.int64]:
-        if self.n_split_features == n_features:
-            return np.arange(n_features)
-        rng = np.random.default_rng([self.seed, number, 0])
-        return np.sort(rng.choice(n_features, self.n_split_features, replace=False))
+    def _rng(self, tree_index: int, purpose: int) -> np.random.Generator:
+        return np.random.default_rng([self.seed, tree_index, purpose])
 
-    def _noise_of_tree(self, number: int, n_features: int) -> FloatArray:
-        shape = (2 * self.limits.max_leaf_nodes - 1, n_features)
+    def _rows(self, tree_index: int) -> NDArray[np.int32]:
+        """Return the rows of the drawn queries, ascending."""
+        rows = np.arange(self.offsets[-1], dtype=np.int32)
+        n_queries = len(self.offsets) - 1
+        n_drawn = max(1, round(self.subsample * n_queries))
+        if n_drawn == n_queries:
+            return rows
+        drawn = np.zeros(n_queries, dtype=np.bool_)
+        drawn[self._rng(tree_index, ROWS).permutation(n_queries)[:n_drawn]] = True
+        return rows[np.repeat(drawn, np.diff(self.offsets))]
+
+    def _features(self, tree_index: int) -> IntArray:
+        """Return the features of the tree, ascending."""
+        if self.n_tree_features == self.n_features:
+            return np.arange(self.n_features)
+        rng = self._rng(tree_index, TREE_FEATURES)
+        return np.sort(
+            rng.choice(self.n_features, self.n_tree_features, replace=False)
+        )
+
+    def _gain_factors(self, tree_index: int, features: IntArray) -> FloatArray:
+        """Return the factor of each feature's best gain at each node.
+
+        The factors are exp(split_noise * N(0, 1)); 0 for features that are not drawn
+        for the node.
+        """
+        shape = (self.n_nodes, self.n_features)
         if self.split_noise == 0.0:
-            return np.ones(shape)
-        noise = np.random.default_rng([self.seed, number, 2]).standard_normal(shape)
-        noise *= self.split_noise
-        return np.exp(noise, out=noise)
+            factors = np.ones(shape)
+        else:
+            factors = self._rng(tree_index, SPLIT_NOISE).standard_normal(shape)
+            factors *= self.split_noise
+            np.exp(factors, out=factors)
+        n_left_out = len(features) - self.n_split_features
+        if n_left_out > 0:
+            rng = self._rng(tree_index, SPLIT_FEATURES)
+            order = rng.random((self.n_nodes, len(features))).argsort(axis=1)
+            left_out = features[order[:, :n_left_out]]
+            np.put_along_axis(factors, left_out, 0.0, axis=1)
+        return factors

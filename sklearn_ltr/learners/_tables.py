@@ -1,4 +1,7 @@
-"""Tables that learners read: dense, or sparse by rows; never made dense as a whole."""
+"""Feature tables, dense or CSR, read some rows or some columns at a time.
+
+A sparse table is never made dense as a whole.
+"""
 
 from __future__ import annotations
 
@@ -8,33 +11,34 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-# An ndarray of shape (n_rows, n_columns), or a CSR matrix without duplicates (scipy has
-# no types for those).
+# An ndarray of shape (n_rows, n_features), or a CSR matrix of that shape without
+# duplicate entries.  (Any, since scipy has no types.)
 Table: TypeAlias = Any
 
-N_TURNED = 4096  # rows that become columns together: so few stay in a cache
+ROWS_PER_TRANSPOSE = 4096  # so few rows of some columns stay in the CPU's cache
 
 
 def dense_rows(X: Table, rows: Any) -> NDArray[np.floating]:
-    """Return some rows as an ndarray, given as a slice or by their numbers."""
+    """Return some rows as an ndarray; `rows` is a slice or an array of row numbers."""
     part: NDArray[np.floating] = X[rows].toarray() if issparse(X) else X[rows]
     return part
 
 
 def columns_reader(X: Table, rows: NDArray[np.intp]) -> Any:
-    """Return a function that gives columns first to last - 1, of some rows, dense.
+    """Return a function of (first, last) that returns some features of some rows.
 
-    Each column is contiguous.
+    It returns the features first to last - 1 as an ndarray of shape (len(rows),
+    last - first), in which the values of a feature are contiguous.
     """
     if issparse(X):
         by_column = X[rows].tocsc()
         return lambda first, last: by_column[:, first:last].toarray(order="F")
 
-    def columns(first: int, last: int) -> NDArray[np.floating]:
-        turned = np.empty((last - first, len(rows)), dtype=X.dtype)
-        for start in range(0, len(rows), N_TURNED):
-            part = slice(start, start + N_TURNED)
-            turned[:, part] = X[rows[part], first:last].T
-        return turned.T
+    def read_columns(first: int, last: int) -> NDArray[np.floating]:
+        transposed = np.empty((last - first, len(rows)), dtype=X.dtype)
+        for start in range(0, len(rows), ROWS_PER_TRANSPOSE):
+            part = slice(start, start + ROWS_PER_TRANSPOSE)
+            transposed[:, part] = X[rows[part], first:last].T
+        return transposed.T
 
-    return columns
+    return read_columns

@@ -1,7 +1,8 @@
-"""MART (sections 5 and 6 of the report): the boosting under LambdaMART, for each row.
+"""MART (sections 5 and 6 of the report): gradient boosted trees for single rows.
 
-These learn the class or the number of a row by itself.  On relevance grades they are
-the pointwise baselines of learning to rank.
+MART is the boosting that LambdaMART builds on.  Here each row has a cost of its own:
+cross entropy for two classes, squared error for numbers.  Trained on relevance grades
+these are the pointwise baselines of learning to rank.
 """
 
 from sklearn_ltr.mart._classifier import MARTClassifier

@@ -1,10 +1,9 @@
-"""Trees that follow the gradient of a cost which every row has of its own."""
+"""Boosted trees for an objective that is a sum over single rows."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,58 +13,17 @@ from sklearn.utils import check_array, check_consistent_length, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr._compile import ThreadTeam, effective_n_threads
-from sklearn_ltr._estimators.boosted_trees import BoostedTrees, Rows, Watch
+from sklearn_ltr._estimators.boosted_trees import BoostedData, BoostedTrees
 from sklearn_ltr._estimators.callbacks import with_callbacks
 from sklearn_ltr._estimators.state import unchanged_on_failure
-from sklearn_ltr.learners._tables import Table
-from sklearn_ltr.mart._objectives import Cost
+from sklearn_ltr._queries import TrainingData
+from sklearn_ltr.mart._objectives import PointwiseObjective
 
 FloatArray = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class Examples:
-    """Rows of some weight, and their targets.
-
-    Attributes
-    ----------
-    X : ndarray or CSR matrix of shape (n_all, n_features), float32 or float64
-    chosen : ndarray of shape (n_rows,), intp
-        Which rows of X they are.
-    y, weights : ndarrays of shape (n_rows,), float64
-    stratified : bool
-        Whether a part that is held out has its share of each y.
-    """
-
-    X: Table
-    chosen: NDArray[np.intp]
-    y: FloatArray
-    weights: FloatArray
-    stratified: bool
-
-    def split(self, fraction: float, seed: int) -> tuple[Examples, Examples]:
-        """Hold out a share of the rows: (the others, held out)."""
-        others, out = train_test_split(
-            np.arange(len(self.y)),
-            test_size=fraction,
-            random_state=seed,
-            stratify=self.y if self.stratified else None,
-        )
-        return self._take(np.sort(others)), self._take(np.sort(out))
-
-    def _take(self, some: NDArray[np.intp]) -> Examples:
-        """Return some of them."""
-        return replace(
-            self, chosen=self.chosen[some], y=self.y[some], weights=self.weights[some]
-        )
-
-    def starting_from(self, base_score: float) -> Rows:
-        """Return the rows, all with the same F_0."""
-        return Rows(self.X, self.chosen, np.full(len(self.chosen), base_score))
-
-
-class BoostedMART(BoostedTrees):
-    """An estimator whose F is a constant plus a sum of trees."""
+class BaseMART(BoostedTrees):
+    """An estimator whose F is a constant F_0 plus a sum of trees."""
 
     base_score_: float
     _stratified: ClassVar[bool] = False
@@ -75,11 +33,11 @@ class BoostedMART(BoostedTrees):
         """Check y, and return a number for each row."""
 
     @abstractmethod
-    def _cost(self, examples: Examples) -> Cost:
-        """Return what is to be minimised."""
+    def _objective(self, data: TrainingData) -> PointwiseObjective:
+        """Return the objective to minimise."""
 
     def _weights(self, y: Any, sample_weight: FloatArray) -> FloatArray:
-        """Return the weight of each row in the cost."""
+        """Return the weight of each row in the objective."""
         return sample_weight
 
     @with_callbacks
@@ -103,9 +61,9 @@ class BoostedMART(BoostedTrees):
         y : array-like of shape (n_samples,)
             Two classes; finite numbers for the regressor.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weight of a row in the cost, from 0 on.
+            Weight of a row in the objective, >= 0.
         X_val, y_val, sample_weight_val : array-likes, default=None
-            The same for the rows that early stopping looks at.
+            The same for the rows that early stopping evaluates.
 
         Returns
         -------
@@ -122,31 +80,39 @@ class BoostedMART(BoostedTrees):
         self._check_parameters()
         tasks = self._fit_tasks(X, y, sample_weight=sample_weight)
         with unchanged_on_failure(self):
-            grow_on = self._begin()
-            examples = self._read(X, y, sample_weight, reset=not grow_on)
-            held_out = self._read_held_out(X_val, y_val, sample_weight_val)
-            examples, held_out = self._hold_out(examples, held_out)
-            cost = self._cost(examples)
-            if not grow_on:
-                self.base_score_ = cost.best_constant()
-            with ThreadTeam(effective_n_threads(self.n_jobs, examples.X.size)) as team:
+            continues = self._begin()
+            data = self._read_data(X, y, sample_weight, reset=not continues)
+            validation = self._read_validation_data(X_val, y_val, sample_weight_val)
+            data, validation = self._hold_out(data, validation)
+            objective = self._objective(data)
+            if not continues:
+                self.base_score_ = objective.initial_score()
+            measured = validation is not None or self.verbose > 0
+            with ThreadTeam(effective_n_threads(self.n_jobs, data.X.size)) as team:
                 self._boost(
-                    examples.starting_from(self.base_score_),
-                    cost,
-                    np.arange(len(examples.y) + 1),
-                    self._watch(cost, held_out),
+                    self._boosted(data, objective if measured else None),
+                    None
+                    if validation is None
+                    else self._boosted(validation, self._objective(validation)),
+                    objective,
                     team,
                     tasks,
-                    grow_on=grow_on,
+                    continues=continues,
                 )
         tasks.end()
         return self
 
-    def _read(
+    def _boosted(
+        self, data: TrainingData, evaluation: PointwiseObjective | None
+    ) -> BoostedData:
+        base_score = np.full(data.n_rows, self.base_score_)
+        return BoostedData(data, base_score, evaluation)
+
+    def _read_data(
         self, X: Any, y: Any, sample_weight: Any, suffix: str = "", *, reset: bool
-    ) -> Examples:
-        """Check what was given; rows of no weight are left out."""
-        table = self._read_table(X, reset=reset, name=f"X{suffix}")
+    ) -> TrainingData:
+        """Check the arguments of `fit`; rows of weight 0 are left out."""
+        table = self._read_features(X, reset=reset, name=f"X{suffix}")
         if y is None:
             raise ValueError(
                 f"y{suffix} is None: {type(self).__name__} requires y to be passed, "
@@ -155,17 +121,22 @@ class BoostedMART(BoostedTrees):
         y = column_or_1d(y, warn=True)
         check_consistent_length(table, y)
         given = read_weights(sample_weight, table.shape[0], f"sample_weight{suffix}")
-        chosen = np.flatnonzero(given > 0)
-        targets = self._targets(y[chosen], f"y{suffix}", reset=reset)
-        weights = self._weights(y[chosen], given[chosen])
-        return Examples(table, chosen, targets, weights, self._stratified)
+        rows = np.flatnonzero(given > 0)
+        return TrainingData(
+            table,
+            rows,
+            self._targets(y[rows], f"y{suffix}", reset=reset),
+            np.arange(len(rows) + 1),
+            self._weights(y[rows], given[rows]),
+            labels=None,
+        )
 
-    def _read_held_out(
+    def _read_validation_data(
         self, X_val: Any, y_val: Any, sample_weight_val: Any
-    ) -> Examples | None:
-        """Read what `fit` was given to look at for early stopping, if anything."""
+    ) -> TrainingData | None:
+        """Read the data that `fit` was given for early stopping, if any."""
         if X_val is not None:
-            return self._read(X_val, y_val, sample_weight_val, "_val", reset=False)
+            return self._read_data(X_val, y_val, sample_weight_val, "_val", reset=False)
         if not (y_val is sample_weight_val is None):
             raise ValueError(
                 "X_val is None, but y_val or sample_weight_val is not: give X_val with "
@@ -173,26 +144,30 @@ class BoostedMART(BoostedTrees):
             )
         return None
 
-    def _watch(self, cost: Cost, held_out: Examples | None) -> Watch:
-        watched = held_out is not None or self.verbose > 0
-        train = cost if watched else None
-        if held_out is None:
-            return Watch(train, None, None)
-        rows = held_out.starting_from(self.base_score_)
-        return Watch(train, self._cost(held_out), rows)
+    def _split(self, data: TrainingData) -> tuple[TrainingData, TrainingData]:
+        """Split off `validation_fraction` of the rows: (training, validation)."""
+        _, held_out = train_test_split(
+            np.arange(data.n_rows),
+            test_size=self.validation_fraction,
+            random_state=self._seed,
+            stratify=data.y if self._stratified else None,
+        )
+        is_held_out = np.zeros(data.n_rows, dtype=np.bool_)
+        is_held_out[held_out] = True
+        return data.subset(~is_held_out), data.subset(is_held_out)
 
     def _scores(self, X: Any) -> FloatArray:
         """Return F of each row."""
         check_is_fitted(self)
-        table = self._read_unsearched(X)
+        table = self._read_unchecked(X)
         return self._add_trees(table, np.full(table.shape[0], self.base_score_))
 
     def _staged_scores(self, X: Any) -> Iterator[FloatArray]:
-        """Return F of each row after each tree."""
+        """Yield F of each row after each tree."""
         check_is_fitted(self)
-        table = self._read_table(X)
-        base = np.full(table.shape[0], self.base_score_)
-        yield from self.ensemble_.staged_predict(table, base)
+        table = self._read_features(X)
+        base_score = np.full(table.shape[0], self.base_score_)
+        yield from self.ensemble_.staged_predict(table, base_score)
 
 
 def read_weights(sample_weight: Any, n_rows: int, name: str) -> FloatArray:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -13,26 +12,15 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags, compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
-from sklearn_ltr._estimators.parameters import (
-    check_ranges,
-    positive,
-    with_parameters_of,
-)
-from sklearn_ltr._estimators.tree_parameters import TreeParameters
-from sklearn_ltr.mart._base import BoostedMART, Examples
-from sklearn_ltr.mart._objectives import LogisticCost
+from sklearn_ltr._estimators.parameters import check_ranges, positive
+from sklearn_ltr._queries import TrainingData
+from sklearn_ltr.mart._base import BaseMART
+from sklearn_ltr.mart._objectives import CrossEntropy
 
 FloatArray = NDArray[np.float64]
 
 
-@with_parameters_of(
-    TreeParameters,
-    "{tree parameters}",
-    drawn="rows",
-    split_noise="0.0",
-)
-@dataclass(eq=False, repr=False)
-class MARTClassifier(ClassifierMixin, BoostedMART):
+class MARTClassifier(ClassifierMixin, BaseMART):
     r"""MART for two classes: gradient boosted trees and cross entropy.
 
     With y = 1 for the second of the sorted classes and y = -1 for the first,
@@ -76,7 +64,58 @@ class MARTClassifier(ClassifierMixin, BoostedMART):
             |\bar y_i| (2 \sigma - |\bar y_i|) (I_+ / n_+ + I_- / n_-)},
 
         which is not the step of weighted pseudo-responses.
-    {tree parameters}
+    n_estimators : int >= 1, default=100
+        Maximum number of trees.
+    learning_rate : float > 0, default=0.1
+        The report's eta: factor of each tree's step.
+    max_leaf_nodes : int >= 2, default=31
+        Maximum number of leaves of a tree; the report's L.  The leaf whose best split
+        has the largest gain is split first.
+    max_depth : int >= 1 or None, default=None
+        Maximum number of splits between the root and a leaf; None: no limit.
+    min_samples_leaf : int >= 1, default=20
+        Minimum number of rows of a leaf, exactly counted.
+    l2_regularization : float >= 0, default=0.0
+        Added to the sum of hessians of a leaf, in its value and, with second-order
+        splits, in the gain.
+    max_bins : int in [2, 255], default=255
+        Maximum number of quantile bins of a feature; missing values have one more.
+    max_features : float in (0, 1] or int >= 1, default=1.0
+        Features drawn for each split (node): a fraction or a number of them.
+    colsample_bytree : float in (0, 1] or int >= 1, default=1.0
+        Features drawn for each tree: a fraction or a number of them.  `max_features`
+        draws among these.
+    subsample : float in (0, 1], default=1.0
+        Fraction of the rows drawn for each tree, without replacement.
+    split_gain : {"second_order", "least_squares"}, default="second_order"
+        A split's gain is the decrease of the cost's second-order expansion; or, as in
+        the report (equation 11), of the squared error of a tree that models the
+        gradients.
+    split_noise : float >= 0, default=0.0
+        Standard deviation of the logarithm of a random factor that multiplies a
+        feature's best gain before the features are compared at a node.  It
+        regularises: weaker features are chosen now and then.  0: no noise.
+    early_stopping : bool or "auto", default="auto"
+        Stop when the validation score has not improved for `n_iter_no_change` trees,
+        and keep the trees up to the best.  "auto": if `X_val` is given to `fit`.
+        False: `X_val` is checked, but not used.
+    validation_fraction : float in (0, 1), default=0.1
+        Fraction of the rows held out for early stopping without `X_val`.
+    n_iter_no_change : int >= 1, default=20
+        Trees to wait for a better validation score.
+    tol : float >= 0, default=0.0
+        Smallest increase of the validation score that counts as an improvement.
+    warm_start : bool, default=False
+        Keep the trees of the last `fit` and add to them, up to `n_estimators`.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the noise of the splits, the features and rows of each tree, the
+        held-out rows, and the rows that bins are computed from (above 200,000).
+        Only an integer makes two fits the same.
+    verbose : int >= 0, default=0
+        Print the scores of every `verbose`-th tree.
+    n_jobs : int or None, default=None
+        Number of threads.  None: as many as the data are worth and this process may
+        use.  The model is the same, bit for bit, for any number.
 
     Attributes
     ----------
@@ -94,9 +133,9 @@ class MARTClassifier(ClassifierMixin, BoostedMART):
         early stopping and with ``verbose=0``; `validation_score_` without early
         stopping).
     feature_importances_ : ndarray of shape (n_features,), float64
-        Share of each column in the gain of all splits; they sum to 1.
+        Share of each feature in the gain of all splits; they sum to 1.
     n_features_in_ : int
-        Number of columns at `fit`.
+        Number of features at `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Their names, if they were strings.
 
@@ -118,12 +157,56 @@ class MARTClassifier(ClassifierMixin, BoostedMART):
     (1, 2)
     """
 
-    sigma: float = field(default=1.0, kw_only=True)
-    class_weight: dict[Any, float] | Literal["balanced"] | None = field(
-        default=None, kw_only=True
-    )
-
     _stratified: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        *,
+        sigma: float = 1.0,
+        class_weight: dict[Any, float] | Literal["balanced"] | None = None,
+        n_estimators: int = 100,
+        learning_rate: float = 0.1,
+        max_leaf_nodes: int = 31,
+        max_depth: int | None = None,
+        min_samples_leaf: int = 20,
+        l2_regularization: float = 0.0,
+        max_bins: int = 255,
+        max_features: float = 1.0,
+        colsample_bytree: float = 1.0,
+        subsample: float = 1.0,
+        split_gain: Literal["second_order", "least_squares"] = "second_order",
+        split_noise: float = 0.0,
+        early_stopping: bool | Literal["auto"] = "auto",
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 20,
+        tol: float = 0.0,
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: int = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.sigma = sigma
+        self.class_weight = class_weight
+        self.n_estimators = n_estimators
+        self.learning_rate = learning_rate
+        self.max_leaf_nodes = max_leaf_nodes
+        self.max_depth = max_depth
+        self.min_samples_leaf = min_samples_leaf
+        self.l2_regularization = l2_regularization
+        self.max_bins = max_bins
+        self.max_features = max_features
+        self.colsample_bytree = colsample_bytree
+        self.subsample = subsample
+        self.split_gain = split_gain
+        self.split_noise = split_noise
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.tol = tol
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+        self.n_jobs = n_jobs
 
     def __sklearn_tags__(self) -> Tags:
         """Return the tags: two classes."""
@@ -185,8 +268,8 @@ class MARTClassifier(ClassifierMixin, BoostedMART):
             )
         return sample_weight * weights
 
-    def _cost(self, examples: Examples) -> LogisticCost:
-        return LogisticCost(examples.y, examples.weights, float(self.sigma))
+    def _objective(self, data: TrainingData) -> CrossEntropy:
+        return CrossEntropy(data, float(self.sigma))
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

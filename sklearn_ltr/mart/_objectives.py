@@ -1,4 +1,4 @@
-"""The costs of MART: what a row costs, its gradient and its hessian by the score F.
+"""The objectives of MART: cost of a row, and its gradient and hessian by the score F.
 
 Two classes, y = -1 or 1 (section 6 of the report):
 
@@ -6,9 +6,9 @@ Two classes, y = -1 or 1 (section 6 of the report):
     y_bar = -dL/dF = 2 y sigma / (1 + exp(2 y sigma F))           (pseudo-responses)
     d2L/dF2 = |y_bar| (2 sigma - |y_bar|)
 
-A row of weight w counts w times in the cost, hence in the gradient *and* in the
-hessian.  With w = 1 / n_+ for positive rows and 1 / n_- for negative ones (times
-anything) the leaves' Newton step is equation 15.
+The weight w of a row multiplies its cost, hence its gradient *and* its hessian.  With
+w = 1 / n_+ for positive rows and 1 / n_- for negative ones (up to a common factor) the
+leaves' Newton step is equation 15.
 
 Least squares: L = (y - F)^2 / 2, gradient F - y, hessian 1.
 """
@@ -21,64 +21,65 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from sklearn_ltr._queries import TrainingData
+
 FloatArray = NDArray[np.float64]
 
 
-class Cost(ABC):
-    """A cost that is a weighted sum over rows.
+class PointwiseObjective(ABC):
+    """A weighted sum of the costs of rows; also measures it, as an evaluation set.
 
     Parameters
     ----------
-    y : ndarray of shape (n_rows,), float64
-        Targets.
-    weights : ndarray of shape (n_rows,), float64
-        From 0 on, of a positive sum.
+    data : TrainingData
+        Of which each row is a query of its own: the targets and the weights are used.
     """
 
     name: str
-    higher_is_better = True  # what is reported is minus the cost
+    higher_is_better = True  # minus the cost is reported
 
-    def __init__(self, y: FloatArray, weights: FloatArray) -> None:
-        self.y, self.weights = y, weights
-        self._scores = np.zeros(len(y))
+    def __init__(self, data: TrainingData) -> None:
+        self.y, self.weights = data.y, data.weights
+        self._scores = np.zeros(data.n_rows)
 
     @abstractmethod
-    def best_constant(self) -> float:
-        """Return the F of least cost among those that are the same for all rows."""
+    def initial_score(self) -> float:
+        """Return F_0: the constant score of least cost."""
 
     @abstractmethod
     def __call__(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return gradient and hessian by the score of each row."""
 
     @abstractmethod
-    def of_rows(self, scores: FloatArray) -> FloatArray:
-        """Return the cost of each row, weights left aside."""
+    def costs(self, scores: FloatArray) -> FloatArray:
+        """Return the unweighted cost of each row."""
 
-    def take(self, scores: FloatArray) -> None:
-        """Measure these scores from now on, as they are then."""
+    def update(self, scores: FloatArray) -> None:
+        """Measure these scores from now on, (n_rows,); the array is not copied."""
         self._scores = scores
 
     def value(self) -> float:
-        """Minus the weighted mean cost of a row."""
-        return -float(np.average(self.of_rows(self._scores), weights=self.weights))
+        """Return minus the weighted mean cost of a row."""
+        return -float(np.average(self.costs(self._scores), weights=self.weights))
 
 
-class LogisticCost(Cost):
+class CrossEntropy(PointwiseObjective):
     """Cross entropy of two classes; y is -1 or 1.
 
     Parameters
     ----------
+    data : TrainingData
     sigma : float > 0
         Steepness of the sigmoid.
     """
 
     name = "log-likelihood"
 
-    def __init__(self, y: FloatArray, weights: FloatArray, sigma: float) -> None:
-        super().__init__(y, weights)
+    def __init__(self, data: TrainingData, sigma: float) -> None:
+        super().__init__(data)
         self.sigma = sigma
 
-    def best_constant(self) -> float:
+    def initial_score(self) -> float:
         """Return half the logarithm of the odds (equation 13), divided by sigma."""
         positive = self.y > 0
         n_plus, n_minus = self.weights[positive].sum(), self.weights[~positive].sum()
@@ -86,22 +87,23 @@ class LogisticCost(Cost):
 
     def __call__(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return minus the pseudo-responses, and |y_bar| (2 sigma - |y_bar|)."""
-        wrong = expit(-2.0 * self.sigma * self.y * scores)  # |y_bar| / (2 sigma)
-        gradient = -2.0 * self.sigma * self.weights * self.y * wrong
-        return gradient, 4.0 * self.sigma**2 * self.weights * wrong * (1.0 - wrong)
+        # probability of the other class, |y_bar| / (2 sigma)
+        p_wrong = expit(-2.0 * self.sigma * self.y * scores)
+        gradient = -2.0 * self.sigma * self.weights * self.y * p_wrong
+        return gradient, 4.0 * self.sigma**2 * self.weights * p_wrong * (1.0 - p_wrong)
 
-    def of_rows(self, scores: FloatArray) -> FloatArray:
-        """Equation 14."""
+    def costs(self, scores: FloatArray) -> FloatArray:
+        """Return equation 14 of each row."""
         costs: FloatArray = np.logaddexp(0.0, -2.0 * self.sigma * self.y * scores)
         return costs
 
 
-class SquaredError(Cost):
-    """Half the squared distance to y."""
+class HalfSquaredError(PointwiseObjective):
+    """Half the squared difference to y."""
 
     name = "minus half the squared error"
 
-    def best_constant(self) -> float:
+    def initial_score(self) -> float:
         """Return the mean."""
         return float(np.average(self.y, weights=self.weights))
 
@@ -109,6 +111,6 @@ class SquaredError(Cost):
         """Return F - y and 1, both times the weight."""
         return self.weights * (scores - self.y), self.weights.copy()
 
-    def of_rows(self, scores: FloatArray) -> FloatArray:
-        """Half the square."""
+    def costs(self, scores: FloatArray) -> FloatArray:
+        """Return half the squared difference of each row."""
         return 0.5 * np.square(self.y - scores)

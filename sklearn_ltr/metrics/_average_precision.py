@@ -3,21 +3,24 @@
     AP@k = 1 / R * sum over relevant positions p < k of  (relevant among ranks 1..p + 1)
                                                          / (p + 1)
 
-R counts all relevant documents of the query, also those below the cutoff (trec_eval's
-``map`` and ``map_cut``).
+R is the number of relevant documents of the query, including those below the cutoff
+(trec_eval's ``map`` and ``map_cut``).
 
-Swap delta.  Let r be relevance, n_p the relevant documents at positions up to p, d_p =
-1 / (p + 1) up to the cutoff, S_p the sum of r_m d_m for m up to p.  If p < q and only
-p is relevant, the swap takes n_p d_p away from p, one of the counts n_m away from each
-relevant m between them, and gives n_q d_q at q:
+Swap delta.  Let r be the relevance (0 or 1), n_p the number of relevant documents at
+positions 0 to p, d_p = 1 / (p + 1) for p < k and 0 from k on, and S_p the sum of
+r_m d_m for m up to p.  Let p < q.  If only p is relevant, the swap removes the term
+n_p d_p of p, lowers the count n_m of each relevant m between p and q by one, and adds
+the term n_q d_q at q:
 
     R |Delta| = n_p d_p - S_p  -  (n_q d_q - S_{q-1}).
 
-If only q is relevant, the document that rises to p finds n_p + 1 there instead of n_p
-and the rest is the same with opposite sign.  Both are
+If only q is relevant, the document that moves up to p has n_p + 1 relevant documents
+down to itself instead of n_p, and all other changes have the opposite sign.  Both are
 
-    |r_p - r_q| * |upper_p - lower_q| / R,    upper_p = (n_p + 1 - r_p) d_p - S_p,
-                                              lower_q = n_q d_q - S_{q-1}.
+    |Delta| = |r_p - r_q| * |discount_above_p - discount_below_q| / R,
+
+    discount_above_p = (n_p + 1 - r_p) d_p - S_p,
+    discount_below_q = n_q d_q - S_{q-1}.
 
 Equal scores in random order: the expected value of McSherry and Najork (2008,
 "Computing information retrieval performance measures efficiently in the presence of
@@ -35,6 +38,7 @@ from numpy.typing import NDArray
 from sklearn_ltr._compile import kernel
 from sklearn_ltr.metrics._closed_form import BinaryMetric, sum_in_query
 from sklearn_ltr.metrics._gains import reciprocal_ranks
+from sklearn_ltr.metrics._kernel_arrays import MetricArrays, RankedLists, SwapFactors
 from sklearn_ltr.metrics._ranked_list import run_end
 
 FloatArray = NDArray[np.float64]
@@ -43,22 +47,18 @@ IntArray = NDArray[np.int64]
 
 @kernel
 def average_precision_values(
-    scores: FloatArray,
-    order: IntArray,
-    offsets: IntArray,
-    relevance: FloatArray,
-    discount: FloatArray,
-    scale: FloatArray,
-    k: int,
-    average: bool,
-    values: FloatArray,
+    lists: RankedLists, arrays: MetricArrays, average: bool, values: FloatArray
 ) -> None:
-    """Average precision of each list.
+    """Compute the average precision of each list.
 
-    A run of n equal scores, r of them relevant, with R relevant above it: its i-th
-    position is relevant with chance r / n, and then has R + 1 + (i - 1)(r - 1)/(n - 1)
-    relevant documents down to itself.
+    In a run of n equal scores, r of them relevant, below `above` relevant documents,
+    the i-th position (from 1) is relevant with probability r / n.  If it is, the
+    expected number of relevant documents down to it is
+    above + 1 + (i - 1) (r - 1) / (n - 1).
     """
+    scores, order, offsets = lists.scores, lists.order, lists.offsets
+    relevance, discount, scale = arrays.gain, arrays.discount, arrays.scale
+    k = arrays.k
     for query in range(len(values)):
         ranked = order[offsets[query] : offsets[query + 1]]
         stop = min(k, len(ranked))
@@ -79,37 +79,36 @@ def average_precision_values(
 
 
 @kernel
-def average_precision_swap_terms(
+def average_precision_swap_factors(
     order: IntArray,
     offsets: IntArray,
-    relevance: FloatArray,
-    discount: FloatArray,
+    arrays: MetricArrays,
     first: int,
     last: int,
-    weight: FloatArray,
-    upper: FloatArray,
-    lower: FloatArray,
+    factors: SwapFactors,
 ) -> None:
-    """Fill the terms derived at the head of this file."""
+    """Compute the factors derived at the head of this file."""
+    relevance, discount = arrays.gain, arrays.discount
     for query in range(first, last):
-        lo = offsets[query]
+        start = offsets[query]
         count = 0.0  # n_p
         discounts = 0.0  # S_{p-1}, then S_p
-        for p in range(offsets[query + 1] - lo):
-            r = relevance[order[lo + p]]
+        for p in range(offsets[query + 1] - start):
+            r = relevance[order[start + p]]
             count += r
-            weight[lo + p] = 1.0
-            lower[lo + p] = count * discount[p] - discounts
+            factors.multiplier[start + p] = 1.0
+            factors.discount_below[start + p] = count * discount[p] - discounts
             discounts += r * discount[p]
-            upper[lo + p] = (count + 1.0 - r) * discount[p] - discounts
+            above = (count + 1.0 - r) * discount[p] - discounts
+            factors.discount_above[start + p] = above
 
 
 @dataclass(frozen=True, repr=False)
 class MAP(BinaryMetric):
     """Mean average precision.
 
-    Divided by all relevant documents, as in trec_eval; LightGBM, XGBoost and CatBoost
-    divide their ``map@k`` by k where that is less.
+    Divided by the number of all relevant documents, as in trec_eval; LightGBM, XGBoost
+    and CatBoost divide their ``map@k`` by k where that is less.
 
     Parameters
     ----------
@@ -120,9 +119,9 @@ class MAP(BinaryMetric):
     """
 
     short_name: ClassVar[str] = "map"
-    from_above: ClassVar[tuple[float, float]] = (1.0, 0.0)
+    cascade_coefficients: ClassVar[tuple[float, float]] = (1.0, 0.0)
     values_kernel = staticmethod(average_precision_values)
-    terms_kernel = staticmethod(average_precision_swap_terms)
+    swap_factors_kernel = staticmethod(average_precision_swap_factors)
 
     def value(self, ranked_grades: FloatArray) -> float:
         """Mean over all relevant documents of the precision at their ranks up to k."""
@@ -136,7 +135,7 @@ class MAP(BinaryMetric):
         return reciprocal_ranks(n, k)
 
     def scales(
-        self, worth: FloatArray, discount: FloatArray, offsets: IntArray, k: int
+        self, gain: FloatArray, discount: FloatArray, offsets: IntArray, k: int
     ) -> FloatArray:
         """1 / number of relevant documents."""
-        return 1.0 / np.maximum(sum_in_query(worth, offsets), 1.0)
+        return 1.0 / np.maximum(sum_in_query(gain, offsets), 1.0)

@@ -1,4 +1,9 @@
-"""A metric prepared for the grades of one data set."""
+"""A metric prepared for the grades of one data set.
+
+This is internal: its methods are called in every boosting iteration and for every
+mini-batch, so neither they nor the kernels check their arguments.  Users call
+:meth:`Metric.per_query` and the metric itself, which validate.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._queries import Labels, describe_query
+from sklearn_ltr.metrics._kernel_arrays import MetricArrays, RankedLists, SwapFactors
 from sklearn_ltr.metrics._ranked_list import rank_documents
 
 if TYPE_CHECKING:
@@ -19,29 +25,34 @@ if TYPE_CHECKING:
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-VALUE_OF_NOTHING = {"zero": 0.0, "one": 1.0, "skip": np.nan}
+NO_RELEVANT_VALUE = {"zero": 0.0, "one": 1.0, "skip": np.nan}
 
 
 @dataclass(frozen=True, eq=False)
 class BoundMetric:
-    """What of a metric does not depend on scores; turns scores into values.
+    """The part of a metric that does not depend on scores; turns scores into values.
+
+    All arrays are in canonical order (:mod:`sklearn_ltr._queries`).  Created by
+    :meth:`Metric.bind`.  Nothing is validated here: offsets that do not cover the
+    documents, or too few scores, give a crash or meaningless numbers.
 
     Attributes
     ----------
     metric : Metric
-    grades : (n_documents,) float64
-    offsets : (n_queries + 1,) int64
+    grades : ndarray of shape (n_documents,), float64
+    offsets : ndarray of shape (n_queries + 1,), int64
         Query q owns the documents ``offsets[q]`` to ``offsets[q + 1] - 1``.
     labels : sequence of length n_queries, or None
-        What to call the queries in error messages.
-    worth : (n_documents,) float64
-        What a document brings: gain, relevance (0 or 1), chance to satisfy.
-    discount : (longest list,) float64
-        What a position counts; never rises, zero from k on.
-    scale : (n_queries,) float64
+        Group value of each query, for error messages.
+    gain : ndarray of shape (n_documents,), float64
+        What a document contributes: its gain, its relevance (0 or 1), or its
+        probability R of satisfying the user.
+    discount : ndarray of shape (longest list,), float64
+        Discount of each position; never increases, zero from position k on.
+    scale : ndarray of shape (n_queries,), float64
         Factor of a query's value and swap deltas.
-    has_relevant : (n_queries,) bool
-        Whether the query has a document of worth above zero.
+    has_relevant : ndarray of shape (n_queries,), bool
+        Whether the query has a document with a gain above zero.
     k : int
         Cutoff; the length of the longest list where the metric has none.
     """
@@ -50,7 +61,7 @@ class BoundMetric:
     grades: FloatArray
     offsets: IntArray
     labels: Labels | None
-    worth: FloatArray
+    gain: FloatArray
     discount: FloatArray
     scale: FloatArray
     has_relevant: NDArray[np.bool_]
@@ -61,23 +72,38 @@ class BoundMetric:
         """Whether ties keep the order of rows (the flag of ``rank_documents``)."""
         return self.metric.ties == "stable"
 
-    def in_order(
+    @property
+    def worth(self) -> FloatArray:  # TEMPORARY
+        """Old name."""
+        return self.gain
+
+    def subset(
         self, queries: IntArray, documents: IntArray, offsets: IntArray
     ) -> BoundMetric:
-        """Return the same with queries, and with them documents, in another order."""
+        """Return the metric bound to some of the queries, in the given order.
+
+        Parameters
+        ----------
+        queries : ndarray of shape (n_selected,), int64
+            Indices of the selected queries.
+        documents : ndarray of shape (n_selected_documents,), int64
+            Indices of their documents.
+        offsets : ndarray of shape (n_selected + 1,), int64
+            Offsets of the selected queries in `documents`.
+        """
         labels = self.labels
         return replace(
             self,
             grades=self.grades[documents],
             offsets=offsets,
             labels=None if labels is None else [labels[q] for q in queries],
-            worth=self.worth[documents],
+            gain=self.gain[documents],
             scale=self.scale[queries],
             has_relevant=self.has_relevant[queries],
         )
 
     def values(self, scores: FloatArray) -> FloatArray:
-        """Value of each query, (n_queries,) float64, for scores in canonical order."""
+        """Return the value of each query, (n_queries,), for (n_documents,) scores."""
         values = self._list_values(scores)
         if self.has_relevant.all():
             return values
@@ -87,11 +113,14 @@ class BoundMetric:
                 f"query {describe_query(self.labels, query)} has no relevant document, "
                 f'and {self.metric.name} was asked to refuse that (no_relevant="error")'
             )
-        values[~self.has_relevant] = VALUE_OF_NOTHING[self.metric.no_relevant]
+        values[~self.has_relevant] = NO_RELEVANT_VALUE[self.metric.no_relevant]
         return values
 
     def mean(self, scores: FloatArray, weights: FloatArray | None = None) -> float:
-        """Weighted mean over the queries that count; ValueError if none does."""
+        """Return the weighted mean over queries; ValueError if none counts.
+
+        `weights` is (n_queries,), or None: all 1.
+        """
         values = self.values(scores)
         if weights is None:
             weights = np.ones(len(values))
@@ -105,31 +134,36 @@ class BoundMetric:
             )
         return float(values @ weights / total)
 
-    def swap_terms(
-        self,
-        order: IntArray,
-        first: int,
-        last: int,
-        weight: FloatArray,
-        upper: FloatArray,
-        lower: FloatArray,
+    def fill_swap_factors(
+        self, order: IntArray, first: int, last: int, factors: SwapFactors
     ) -> None:
-        """Fill the swap terms of queries ``first`` to ``last - 1``.
+        """Compute the swap factors of queries ``first`` to ``last - 1``.
 
-        All arrays are (n_documents,), indexed by ``offsets[query] + position``;
-        ``order`` is what ``rank_documents`` wrote, its first k positions in order.
-        Only where ``metric.closed_form`` is True.
+        Parameters
+        ----------
+        order : ndarray of shape (n_documents,), int64
+            As written by ``rank_documents``, the first k positions in order.
+        first, last : int
+        factors : SwapFactors of shape (n_documents,), OUT
+
+        Raises
+        ------
+        NotImplementedError
+            If ``metric.closed_form`` is False.
         """
         raise NotImplementedError(
             f"{type(self.metric).__name__} has no closed form; use its swap_delta"
         )
 
-    def fixed_terms(self) -> FloatArray | None:
-        """Return every list's swap terms, (3, longest), if no order changes them."""
+    def constant_swap_factors(self) -> SwapFactors | None:
+        """Return the factors of every list if they do not depend on the order.
+
+        Their shape is (longest list,).  None: call `fill_swap_factors` for each order.
+        """
         return None
 
     def _list_values(self, scores: FloatArray) -> FloatArray:
-        """Value of each list that has something relevant, before ``no_relevant``."""
+        """Return the value of each list with a relevant document (else undefined)."""
         order = self._rank(scores, len(self.discount))
         values = np.empty(len(self.offsets) - 1)
         for query in np.flatnonzero(self.has_relevant):
@@ -148,58 +182,40 @@ class BoundMetric:
 
 @dataclass(frozen=True, eq=False)
 class BoundClosedForm(BoundMetric):
-    """A built-in measure: values and swap terms come from its kernels."""
+    """A bound built-in metric: its kernels compute values and swap factors."""
 
     metric: ClosedFormMetric
 
-    def swap_terms(
-        self,
-        order: IntArray,
-        first: int,
-        last: int,
-        weight: FloatArray,
-        upper: FloatArray,
-        lower: FloatArray,
+    def fill_swap_factors(
+        self, order: IntArray, first: int, last: int, factors: SwapFactors
     ) -> None:
-        """Fill the swap terms of queries ``first`` to ``last - 1``."""
-        fixed = self.fixed_terms()
-        if fixed is not None:
+        """Compute the swap factors of queries ``first`` to ``last - 1``."""
+        constant = self.constant_swap_factors()
+        if constant is not None:
             for start, stop in pairwise(self.offsets[first : last + 1]):
-                own = slice(start, stop)
-                weight[own], upper[own], lower[own] = fixed[:, : stop - start]
-        elif self.metric.terms_kernel is not None:
-            self.metric.terms_kernel(
-                order,
-                self.offsets,
-                self.worth,
-                self.discount,
-                first,
-                last,
-                weight,
-                upper,
-                lower,
+                for values, constant_values in zip(factors, constant, strict=True):
+                    values[start:stop] = constant_values[: stop - start]
+        elif self.metric.swap_factors_kernel is not None:
+            self.metric.swap_factors_kernel(
+                order, self.offsets, self._arrays, first, last, factors
             )
 
-    def fixed_terms(self) -> FloatArray | None:
-        """Return those of a sum: weight 1, and the discount on both sides."""
-        if self.metric.terms_kernel is not None:
+    def constant_swap_factors(self) -> SwapFactors | None:
+        """Return the factors of a discounted sum: 1, and the discount twice."""
+        if self.metric.swap_factors_kernel is not None:
             return None
-        return np.stack((np.ones_like(self.discount), self.discount, self.discount))
+        return SwapFactors(np.ones_like(self.discount), self.discount, self.discount)
+
+    @property
+    def _arrays(self) -> MetricArrays:
+        return MetricArrays(self.gain, self.discount, self.scale, self.k)
 
     def _list_values(self, scores: FloatArray) -> FloatArray:
         average = self.metric.ties == "average"
-        # a run of equal scores may reach over the cutoff: its mean needs all of it
+        # The mean over a run of equal scores needs the whole run, which may extend
+        # below the cutoff.
         order = self._rank(scores, len(self.discount) if average else self.k)
         values = np.empty(len(self.offsets) - 1)
-        self.metric.values_kernel(
-            scores,
-            order,
-            self.offsets,
-            self.worth,
-            self.discount,
-            self.scale,
-            self.k,
-            average,
-            values,
-        )
+        lists = RankedLists(scores, self.grades, order, self.offsets)
+        self.metric.values_kernel(lists, self._arrays, average, values)
         return values

@@ -1,20 +1,24 @@
-"""What the built-in measures have in common: worth, discount, scale and two kernels.
+"""What the built-in measures share: gain, discount, scale and two kernels.
 
-The kernels of all measures take the same arguments, so a measure only has to say what
-its worth, discount and scale are.  A sum of worth times discount has no kernel of swap
-terms: they are its discounts, in any order.
+A measure defines the gain of a document, the discount of a position, the scale of a
+query, and two kernels over them: one computes the values of ranked lists, the other the
+factors of the swap delta (see :mod:`sklearn_ltr.metrics`).  A discounted sum of gains
+has no kernel of swap factors: they are its discounts, whatever the order.
 
-Neighbours.  When the documents at positions p and p + 1 swap places, the value rises by
+Adjacent swaps (used by :mod:`sklearn_ltr.blending`).  When the documents at positions p
+and p + 1 trade places, the value increases by
 
-    (worth_{p+1} - worth_p) * (d_p - d_{p+1}) * c_p * scale,
+    (gain_{p+1} - gain_p) * (d_p - d_{p+1}) * c_p * scale,
 
-with d the discount and c_p what the documents above p make of a document at p: nothing
-(1) for sums; for MAP the relevant ones among them and itself; for MRR, hit rate and ERR
-the chance to get down to p.  Each follows from the one above it,
+with d the discount and c_p a coefficient that depends on the documents above p: 1 for
+discounted sums; for MAP, 1 plus the number of relevant documents above p; for MRR, hit
+rate and ERR the probability that the user reaches position p.  It follows the
+recurrence
 
-    c_0 = 1,    c_{p+1} = c_p + worth_p * (u + v * c_p),
+    c_0 = 1,    c_{p+1} = c_p + gain_p * (u + v * c_p),
 
-so a measure says what u and v are, and one swap of neighbours changes one c.
+in which u and v are the ``cascade_coefficients`` of the measure.  An adjacent swap
+changes a single c, c_{p+1}.
 """
 
 from __future__ import annotations
@@ -30,6 +34,7 @@ from numpy.typing import NDArray
 
 from sklearn_ltr._queries import Labels
 from sklearn_ltr.metrics._bound import BoundClosedForm, BoundMetric
+from sklearn_ltr.metrics._kernel_arrays import SwapFactors
 from sklearn_ltr.metrics._metric import Metric, any_in_query, longest_list
 
 FloatArray = NDArray[np.float64]
@@ -37,17 +42,21 @@ IntArray = NDArray[np.int64]
 
 
 class ClosedFormMetric(Metric):
-    """A built-in measure: worth, discount, scale, and kernels over them."""
+    """A built-in measure: gain, discount, scale, and kernels over them."""
 
     closed_form: ClassVar[bool] = True
-    #: u and v of the head of this file
-    from_above: ClassVar[tuple[float, float]] = (0.0, 0.0)
+    #: u and v of the recurrence at the head of this file
+    cascade_coefficients: ClassVar[tuple[float, float]] = (0.0, 0.0)
+    #: kernel(lists, arrays, average, values)
     values_kernel: ClassVar[Callable[..., None]]
-    #: None: a sum of worth times discount
-    terms_kernel: ClassVar[Callable[..., None] | None] = None
+    #: kernel(order, offsets, arrays, first, last, factors); None: a discounted sum
+    swap_factors_kernel: ClassVar[Callable[..., None] | None] = None
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Refuse a measure of a user's own that would be trained as a built-in one."""
+        """Refuse a user's subclass that redefines `value`.
+
+        Training would go on using the kernels of the built-in measure.
+        """
         super().__init_subclass__(**options)
         if "value" in vars(cls) and not cls.__module__.startswith("sklearn_ltr."):
             raise TypeError(
@@ -55,27 +64,32 @@ class ClosedFormMetric(Metric):
                 "would not follow; derive it from sklearn_ltr.metrics.Metric"
             )
 
+    @property
+    def from_above(self) -> tuple[float, float]:  # TEMPORARY
+        """Old name."""
+        return self.cascade_coefficients
+
     @abstractmethod
-    def worths(
+    def gains(
         self, grades: FloatArray, offsets: IntArray, labels: Labels | None
     ) -> FloatArray:
-        """Worth of each document."""
+        """Gain (or relevance, or probability of satisfying) of each document."""
 
     @abstractmethod
     def discounts(self, n: int, k: int) -> FloatArray:
         """Discount of positions 0 to n - 1, zero from k on."""
 
     def scales(
-        self, worth: FloatArray, discount: FloatArray, offsets: IntArray, k: int
+        self, gain: FloatArray, discount: FloatArray, offsets: IntArray, k: int
     ) -> FloatArray:
-        """Factor of each query: one, unless a measure normalises."""
+        """Factor of each query: 1, unless a measure normalises."""
         return np.ones(len(offsets) - 1)
 
     def bind(
         self, grades: FloatArray, offsets: IntArray, labels: Labels | None = None
     ) -> BoundMetric:
-        """Prepare everything that does not depend on scores, see :class:`Metric`."""
-        worth = self.worths(grades, offsets, labels)
+        """Prepare all that does not depend on scores (internal, see `Metric.bind`)."""
+        gain = self.gains(grades, offsets, labels)
         longest = longest_list(offsets)
         k = self.cutoff(longest)
         discount = self.discounts(longest, k)
@@ -84,15 +98,15 @@ class ClosedFormMetric(Metric):
             grades=grades,
             offsets=offsets,
             labels=labels,
-            worth=worth,
+            gain=gain,
             discount=discount,
-            scale=self.scales(worth, discount, offsets, k),
-            has_relevant=any_in_query(worth > 0, offsets),
+            scale=self.scales(gain, discount, offsets, k),
+            has_relevant=any_in_query(gain > 0, offsets),
             k=k,
         )
 
-    def deepened(self, level: int | None) -> Metric:
-        """Return the measure to learn from, see :class:`Metric`."""
+    def at_deeper_cutoff(self, level: int | None) -> Metric:
+        """Return this measure with a cutoff of at least `level`, see `Metric`."""
         if level is None or self.k is None or np.ptp(self.discounts(4, 4)) == 0:
             return self
         return replace(self, k=max(self.k, level))
@@ -102,17 +116,18 @@ class ClosedFormMetric(Metric):
         grades = np.asarray(ranked_grades, dtype=np.float64)
         n = len(grades)
         bound = self.bind(grades, np.array([0, n], dtype=np.int64))
-        weight, upper, lower = np.empty((3, n))
-        bound.swap_terms(np.arange(n, dtype=np.int64), 0, 1, weight, upper, lower)
-        worth_apart = np.abs(bound.worth[:, None] - bound.worth)
-        delta = worth_apart * weight[:, None] * np.abs(upper[:, None] - lower)
-        above: FloatArray = np.triu(delta * bound.scale[0], 1)
-        return above + above.T
+        factors = SwapFactors(*np.empty((3, n)))
+        bound.fill_swap_factors(np.arange(n, dtype=np.int64), 0, 1, factors)
+        above, below = factors.discount_above[:, None], factors.discount_below
+        delta = np.abs(bound.gain[:, None] - bound.gain)
+        delta = delta * factors.multiplier[:, None] * np.abs(above - below)
+        upper_triangle: FloatArray = np.triu(delta * bound.scale[0], 1)
+        return upper_triangle + upper_triangle.T
 
 
 @dataclass(frozen=True, repr=False)
 class BinaryMetric(ClosedFormMetric):
-    """A measure that knows only relevant and not relevant.
+    """A measure that distinguishes only relevant and not relevant.
 
     Parameters
     ----------
@@ -136,7 +151,7 @@ class BinaryMetric(ClosedFormMetric):
             return (np.asarray(grades) > 0).astype(np.float64)
         return (np.asarray(grades) >= self.relevant_from).astype(np.float64)
 
-    def worths(
+    def gains(
         self, grades: FloatArray, offsets: IntArray, labels: Labels | None
     ) -> FloatArray:
         """Relevance of each document."""

@@ -7,10 +7,10 @@ Equation 5 of the report (gain 2^grade - 1, discount 1 / log2(1 + rank)).
 
 Swapping positions p and q changes two terms of the sum, so
 
-    |Delta| = |worth_p - worth_q| * |discount_p - discount_q| * scale.
+    |Delta| = |gain_p - gain_q| * |discount_p - discount_q| * scale.
 
 With equal scores in random order, each document of a run of equal scores is equally
-likely at each of its positions: every one counts the run's mean worth.
+likely at each position of the run, so every position has the mean gain of the run.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from sklearn_ltr.metrics._gains import (
     gain_of,
     gain_per_document,
 )
+from sklearn_ltr.metrics._kernel_arrays import MetricArrays, RankedLists
 from sklearn_ltr.metrics._metric import check_option
 from sklearn_ltr.metrics._ranked_list import rank_documents, run_end
 
@@ -42,17 +43,12 @@ IntArray = NDArray[np.int64]
 
 @kernel
 def sum_values(
-    scores: FloatArray,
-    order: IntArray,
-    offsets: IntArray,
-    worth: FloatArray,
-    discount: FloatArray,
-    scale: FloatArray,
-    k: int,
-    average: bool,
-    values: FloatArray,
+    lists: RankedLists, arrays: MetricArrays, average: bool, values: FloatArray
 ) -> None:
-    """values[query] = scale * sum of worth * discount, runs of equal scores shared."""
+    """Compute scale * sum of gain * discount, with the mean gain in runs of ties."""
+    scores, order, offsets = lists.scores, lists.order, lists.offsets
+    gain, discount, scale = arrays.gain, arrays.discount, arrays.scale
+    k = arrays.k
     for query in range(len(values)):
         ranked = order[offsets[query] : offsets[query + 1]]
         stop = min(k, len(ranked))
@@ -60,12 +56,12 @@ def sum_values(
         position = 0
         while position < stop:
             end = run_end(scores, ranked, position, average)
-            run_worth = 0.0
+            run_gain = 0.0
             run_discount = 0.0
             for p in range(position, end):
-                run_worth += worth[ranked[p]]
+                run_gain += gain[ranked[p]]
                 run_discount += discount[p]
-            total += run_worth / (end - position) * run_discount
+            total += run_gain / (end - position) * run_discount
             position = end
         values[query] = total * scale[query]
 
@@ -100,7 +96,7 @@ class CG(ClosedFormMetric):
         gains = gain_of(self.gain, np.asarray(ranked_grades, dtype=np.float64))
         return float(gains @ self.discounts(n, self.cutoff(n)))
 
-    def worths(
+    def gains(
         self, grades: FloatArray, offsets: IntArray, labels: Labels | None
     ) -> FloatArray:
         """Gain of each document."""
@@ -177,15 +173,16 @@ class NDCG(DCG):
         return float(super().value(ranked_grades) / best) if best > 0 else 0.0
 
     def scales(
-        self, worth: FloatArray, discount: FloatArray, offsets: IntArray, k: int
+        self, gain: FloatArray, discount: FloatArray, offsets: IntArray, k: int
     ) -> FloatArray:
         """1 / (DCG@k of the best order), 0 where that is 0."""
         n_queries = len(offsets) - 1
-        order = np.empty(len(worth), dtype=np.int64)
-        rank_documents(worth, worth, offsets, 0, n_queries, k, order, True)
+        order = np.empty(len(gain), dtype=np.int64)
+        rank_documents(gain, gain, offsets, 0, n_queries, k, order, True)
         best = np.empty(n_queries)
-        ones = np.ones(n_queries)
-        sum_values(worth, order, offsets, worth, discount, ones, k, False, best)
+        lists = RankedLists(gain, gain, order, offsets)
+        unscaled = MetricArrays(gain, discount, np.ones(n_queries), k)
+        sum_values(lists, unscaled, False, best)
         scale = np.divide(1.0, best, out=np.zeros(n_queries), where=best > 0)
         if self.short_lists == "zero" and self.k is not None:
             scale[np.diff(offsets) < self.k] = 0.0

@@ -39,6 +39,7 @@ from sklearn_ltr._compile import kernel, subkernel
 from sklearn_ltr._queries import Labels, describe_query
 from sklearn_ltr.metrics._closed_form import ClosedFormMetric
 from sklearn_ltr.metrics._gains import reciprocal_ranks
+from sklearn_ltr.metrics._kernel_arrays import MetricArrays, RankedLists, SwapFactors
 from sklearn_ltr.metrics._ranked_list import run_end
 
 FloatArray = NDArray[np.float64]
@@ -50,19 +51,13 @@ LARGEST_GRADE = 53.0
 
 @kernel
 def err_values(
-    scores: FloatArray,
-    order: IntArray,
-    offsets: IntArray,
-    satisfies: FloatArray,
-    discount: FloatArray,
-    scale: FloatArray,
-    k: int,
-    average: bool,
-    values: FloatArray,
+    lists: RankedLists, arrays: MetricArrays, average: bool, values: FloatArray
 ) -> None:
     """Fill in the expected reciprocal rank of each list."""
-    longest = len(discount)
-    means = np.empty(min(k, longest) + 1)
+    scores, order, offsets = lists.scores, lists.order, lists.offsets
+    satisfies, discount, scale = arrays.gain, arrays.discount, arrays.scale
+    k = arrays.k
+    means = np.empty(min(k, len(discount)) + 1)
     for query in range(len(values)):
         ranked = order[offsets[query] : offsets[query + 1]]
         stop = min(k, len(ranked))
@@ -95,34 +90,33 @@ def _mean_products(satisfies: FloatArray, run: IntArray, means: FloatArray) -> N
 
 
 @kernel
-def err_swap_terms(
+def err_swap_factors(
     order: IntArray,
     offsets: IntArray,
-    satisfies: FloatArray,
-    discount: FloatArray,
+    arrays: MetricArrays,
     first: int,
     last: int,
-    weight: FloatArray,
-    upper: FloatArray,
-    lower: FloatArray,
+    factors: SwapFactors,
 ) -> None:
-    """Fill the terms derived at the head of this file."""
+    """Compute the factors derived at the head of this file."""
+    satisfies, discount = arrays.gain, arrays.discount
+    above, below = factors.discount_above, factors.discount_below
     for query in range(first, last):
-        lo = offsets[query]
-        n = offsets[query + 1] - lo
-        from_here = 0.0  # B_{p+1}, then B_p
+        start = offsets[query]
+        n = offsets[query + 1] - start
+        err_from_here = 0.0  # B_{p+1}, then B_p
         for p in range(n - 1, -1, -1):
-            r = satisfies[order[lo + p]]
-            upper[lo + p] = discount[p] - from_here
-            from_here = r * discount[p] + (1.0 - r) * from_here
-            lower[lo + p] = discount[p] - from_here
+            r = satisfies[order[start + p]]
+            above[start + p] = discount[p] - err_from_here
+            err_from_here = r * discount[p] + (1.0 - r) * err_from_here
+            below[start + p] = discount[p] - err_from_here
         reached = 1.0  # pi_{p-1}, then pi_p
         for p in range(n):
-            t = 1.0 - satisfies[order[lo + p]]
-            lower[lo + p] *= reached
+            t = 1.0 - satisfies[order[start + p]]
+            below[start + p] *= reached
             reached *= t
-            upper[lo + p] *= reached
-            weight[lo + p] = 1.0 / t
+            above[start + p] *= reached
+            factors.multiplier[start + p] = 1.0 / t
 
 
 @dataclass(frozen=True, repr=False)
@@ -141,9 +135,9 @@ class ERR(ClosedFormMetric):
     max_grade: float | None = field(default=None, kw_only=True)
 
     short_name: ClassVar[str] = "err"
-    from_above: ClassVar[tuple[float, float]] = (0.0, -1.0)
+    cascade_coefficients: ClassVar[tuple[float, float]] = (0.0, -1.0)
     values_kernel = staticmethod(err_values)
-    terms_kernel = staticmethod(err_swap_terms)
+    swap_factors_kernel = staticmethod(err_swap_factors)
 
     def __post_init__(self) -> None:
         """Validate the parameters."""
@@ -169,7 +163,7 @@ class ERR(ClosedFormMetric):
         ranks = np.arange(1, len(satisfies) + 1)
         return float((reaches * satisfies / ranks)[: self.k].sum())
 
-    def worths(
+    def gains(
         self, grades: FloatArray, offsets: IntArray, labels: Labels | None
     ) -> FloatArray:
         """Chance of each document to satisfy."""

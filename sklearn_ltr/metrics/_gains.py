@@ -1,4 +1,4 @@
-"""Gain (what a grade is worth) and discount (what a position is worth)."""
+"""Gain (a function of the grade) and discount (a function of the rank)."""
 
 from __future__ import annotations
 
@@ -65,21 +65,21 @@ def gain_per_document(
                 f"gain is a table of {len(gain)} values for the grades 0 to "
                 f"{len(gain) - 1}, but {_where(bad, grades, offsets, labels)}"
             )
-    worth = gain_of(gain, grades)
-    if worth.shape != grades.shape:
+    values = gain_of(gain, grades)
+    if values.shape != grades.shape:
         raise ValueError(
             f"gain must return one value per grade: shape {grades.shape}, "
-            f"got {worth.shape}"
+            f"got {values.shape}"
         )
     most = np.finfo(np.float64).max / np.diff(offsets).max()
-    bad = ~((worth >= 0) & (worth <= most))
+    bad = ~((values >= 0) & (values <= most))
     if bad.any():
-        worst = worth[int(np.argmax(bad))]
+        worst = values[int(np.argmax(bad))]
         raise ValueError(
             f"gain {gain!r} must be >= 0 and leave room in float64 for the sum over a "
             f"list, but it is {worst} where {_where(bad, grades, offsets, labels)}"
         )
-    return worth
+    return values
 
 
 def _where(

@@ -23,7 +23,7 @@ from sklearn_ltr._queries import (
     check_sample_weight,
     check_scores,
 )
-from sklearn_ltr.metrics._bound import VALUE_OF_NOTHING, BoundMetric
+from sklearn_ltr.metrics._bound import NO_RELEVANT_VALUE, BoundMetric
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -72,7 +72,7 @@ class Metric(ABC):
     def __post_init__(self) -> None:
         object.__setattr__(self, "k", check_k(self.k))
         check_option("ties", self.ties, ("pessimistic", "average", "stable"))
-        rules = (*VALUE_OF_NOTHING, "error")
+        rules = (*NO_RELEVANT_VALUE, "error")
         check_option("no_relevant", self.no_relevant, rules)
         if self.ties == "average" and not self.closed_form:
             raise ValueError(
@@ -135,20 +135,24 @@ class Metric(ABC):
             grades=grades,
             offsets=offsets,
             labels=labels,
-            worth=grades,
+            gain=grades,
             discount=np.ones(longest),
             scale=np.ones(len(offsets) - 1),
             has_relevant=any_in_query(grades > 0, offsets),
             k=self.cutoff(longest),
         )
 
-    def deepened(self, level: int | None) -> Metric:
+    def at_deeper_cutoff(self, level: int | None) -> Metric:
         """Return the measure to learn from: this one, or at a deeper cutoff.
 
         Only a measure whose discount falls from position to position still says the
         same at a deeper cutoff.
         """
         return self
+
+    def deepened(self, level: int | None) -> Metric:  # TEMPORARY
+        """Old name."""
+        return self.at_deeper_cutoff(level)
 
     def cutoff(self, n: int) -> int:
         """``k`` for a list of n documents: at most n."""

@@ -48,7 +48,7 @@ class Precision(BinaryMetric):
         return cut_at(k, np.ones(n))
 
     def scales(
-        self, worth: FloatArray, discount: FloatArray, offsets: IntArray, k: int
+        self, gain: FloatArray, discount: FloatArray, offsets: IntArray, k: int
     ) -> FloatArray:
         """1 / k, or 1 / length of the list."""
         sizes = np.diff(offsets)
@@ -73,7 +73,7 @@ class Recall(Precision):
         return float(relevant[: self.k].sum() / max(relevant.sum(), 1.0))
 
     def scales(
-        self, worth: FloatArray, discount: FloatArray, offsets: IntArray, k: int
+        self, gain: FloatArray, discount: FloatArray, offsets: IntArray, k: int
     ) -> FloatArray:
         """1 / number of relevant documents."""
-        return 1.0 / np.maximum(sum_in_query(worth, offsets), 1.0)
+        return 1.0 / np.maximum(sum_in_query(gain, offsets), 1.0)

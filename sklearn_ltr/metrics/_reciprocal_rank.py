@@ -6,17 +6,17 @@ with d = 1 / rank for the reciprocal rank (its mean over queries is MRR) and d =
 the hit rate.
 
 Swap delta.  Let f and f2 be the positions of the first and the second relevant document
-(behind the last position, where d is 0, if there is none), and p < q.  If only p is
-relevant and p = f, the first one becomes min(q, f2); if p > f nothing changes.  If only
-q is relevant, the first one becomes min(p, f).  So with
+(one past the last position, where d is 0, if there is none), and p < q.  If only p is
+relevant and p = f, the first relevant position becomes min(q, f2); if p > f nothing
+changes.  If only q is relevant, it becomes min(p, f).  So with
 
-    upper_p = d_f          if p is relevant and p = f
-              d_f2         if p is relevant and p > f
-              d_min(p, f)  if p is not relevant
-    lower_q = d_f          if q is relevant
-              d_min(q, f2) if q is not relevant
+    discount_above_p = d_f          if p is relevant and p = f
+                       d_f2         if p is relevant and p > f
+                       d_min(p, f)  if p is not relevant
+    discount_below_q = d_f          if q is relevant
+                       d_min(q, f2) if q is not relevant
 
-|Delta| = |r_p - r_q| * |upper_p - lower_q|.
+|Delta| = |r_p - r_q| * |discount_above_p - discount_below_q|.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from sklearn_ltr._compile import kernel
 from sklearn_ltr.metrics._closed_form import BinaryMetric
 from sklearn_ltr.metrics._gains import cut_at, reciprocal_ranks
+from sklearn_ltr.metrics._kernel_arrays import MetricArrays, RankedLists, SwapFactors
 from sklearn_ltr.metrics._ranked_list import run_end
 
 FloatArray = NDArray[np.float64]
@@ -38,23 +39,18 @@ IntArray = NDArray[np.int64]
 
 @kernel
 def first_relevant_values(
-    scores: FloatArray,
-    order: IntArray,
-    offsets: IntArray,
-    relevance: FloatArray,
-    discount: FloatArray,
-    scale: FloatArray,
-    k: int,
-    average: bool,
-    values: FloatArray,
+    lists: RankedLists, arrays: MetricArrays, average: bool, values: FloatArray
 ) -> None:
-    """Discount at the first relevant document.
+    """Compute the discount at the first relevant document of each list.
 
-    It stands in the first run of equal scores that holds one.  In random order, with r
-    of n relevant, it is the (i + 1)-th of the run with chance
+    That document is in the first run of equal scores that has a relevant one.  In
+    random order, with r of n relevant, it is the (i + 1)-th of the run with probability
 
         r / (n - i) * product over j < i of (n - r - j) / (n - j).
     """
+    scores, order, offsets = lists.scores, lists.order, lists.offsets
+    relevance, discount, scale = arrays.gain, arrays.discount, arrays.scale
+    k = arrays.k
     for query in range(len(values)):
         ranked = order[offsets[query] : offsets[query + 1]]
         stop = min(k, len(ranked))
@@ -75,36 +71,35 @@ def first_relevant_values(
 
 
 @kernel
-def first_relevant_swap_terms(
+def first_relevant_swap_factors(
     order: IntArray,
     offsets: IntArray,
-    relevance: FloatArray,
-    discount: FloatArray,
+    arrays: MetricArrays,
     first: int,
     last: int,
-    weight: FloatArray,
-    upper: FloatArray,
-    lower: FloatArray,
+    factors: SwapFactors,
 ) -> None:
-    """Fill the terms derived at the head of this file."""
+    """Compute the factors derived at the head of this file."""
+    relevance, discount = arrays.gain, arrays.discount
+    above, below = factors.discount_above, factors.discount_below
     for query in range(first, last):
-        lo = offsets[query]
-        n = offsets[query + 1] - lo
+        start = offsets[query]
+        n = offsets[query + 1] - start
         f, f2 = n, n
         for p in range(n - 1, -1, -1):
-            if relevance[order[lo + p]] > 0:
+            if relevance[order[start + p]] > 0:
                 f, f2 = p, f
-        at_f = discount[f] if f < n else 0.0
-        at_f2 = discount[f2] if f2 < n else 0.0
+        d_f = discount[f] if f < n else 0.0
+        d_f2 = discount[f2] if f2 < n else 0.0
         for p in range(n):
-            weight[lo + p] = 1.0
-            # the discount falls, so d_min(p, f) is the larger of d_p and d_f
-            if relevance[order[lo + p]] > 0:
-                upper[lo + p] = at_f if p == f else at_f2
-                lower[lo + p] = at_f
+            factors.multiplier[start + p] = 1.0
+            # The discount never increases, so d_min(p, f) is the larger of d_p and d_f.
+            if relevance[order[start + p]] > 0:
+                above[start + p] = d_f if p == f else d_f2
+                below[start + p] = d_f
             else:
-                upper[lo + p] = max(discount[p], at_f)
-                lower[lo + p] = max(discount[p], at_f2)
+                above[start + p] = max(discount[p], d_f)
+                below[start + p] = max(discount[p], d_f2)
 
 
 @dataclass(frozen=True, repr=False)
@@ -120,9 +115,9 @@ class MRR(BinaryMetric):
     """
 
     short_name: ClassVar[str] = "mrr"
-    from_above: ClassVar[tuple[float, float]] = (0.0, -1.0)
+    cascade_coefficients: ClassVar[tuple[float, float]] = (0.0, -1.0)
     values_kernel = staticmethod(first_relevant_values)
-    terms_kernel = staticmethod(first_relevant_swap_terms)
+    swap_factors_kernel = staticmethod(first_relevant_swap_factors)
 
     def discounts(self, n: int, k: int) -> FloatArray:
         """1 / rank, zero from position k on."""

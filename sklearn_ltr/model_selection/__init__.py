@@ -1,7 +1,7 @@
-"""Splits that keep queries whole, where scikit-learn has none.
+"""Splits of whole queries that scikit-learn does not provide.
 
-Cross-validation by query needs nothing from here: GroupKFold, StratifiedGroupKFold,
-GroupShuffleSplit and LeaveOneGroupOut take ``groups`` as they are.
+For cross-validation by query, use scikit-learn's GroupKFold, StratifiedGroupKFold,
+GroupShuffleSplit or LeaveOneGroupOut with the same ``groups``.
 """
 
 from sklearn_ltr.model_selection._letor import LetorFolds

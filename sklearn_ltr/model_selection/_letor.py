@@ -13,27 +13,28 @@ from sklearn_ltr.model_selection._rows import Rows, n_rows
 
 
 class LetorFolds(BaseCrossValidator):
-    """LETOR's cyclic folds: three parts of five train, one validates, one tests.
+    """LETOR's cyclic folds: three of five parts train, one validates, one tests.
 
     The queries of LETOR, MSLR-WEB and others come in five parts, S1 to S5.  Fold k
     trains on the parts k, k + 1 and k + 2, validates on k + 3 and tests on k + 4,
-    cyclically [1]_.  Of n parts n - 2 train.
+    cyclically [1]_.  With n parts, n - 2 of them train.
 
-    As a `cv` the folds are pairs: of the training part and the part that `score_on`
-    names.  The third is in neither.  :meth:`train_validation_test` gives all three.
+    As a `cv`, each fold is a pair of training rows and of the rows that `score_on`
+    selects; the remaining rows are not used.  :meth:`train_validation_test` yields all
+    three sets of rows.
 
     Parameters
     ----------
     parts : array-like of shape (n_documents,)
-        The part of each row, such as 1 to 5: at least three different values, which
-        follow each other when sorted.
+        The part of each row, such as 1 to 5: at least three different values, taken
+        in sorted order.
     score_on : {"validation", "test"}, default="validation"
-        What stands second in a pair: the part to choose parameters on (for
-        GridSearchCV), or the part to report (for cross_validate).
+        Rows to score: "validation" to choose parameters (GridSearchCV), "test" to
+        report the result (cross_validate).
 
     See Also
     --------
-    sklearn.model_selection.PredefinedSplit : One part in turn against all others.
+    sklearn.model_selection.PredefinedSplit : Test each part, train on all others.
 
     References
     ----------
@@ -56,12 +57,12 @@ class LetorFolds(BaseCrossValidator):
     >>> train, validation, test
     (array([0, 1, 2, 3]), array([4]), array([5]))
 
-    LETOR's protocol chooses the parameters of each fold on its own validation part:
-    inside ``for train, validation, test in folds.train_validation_test()`` that is a
-    grid search with ``cv=[(train, validation)], refit=False``.
+    LETOR's protocol chooses the parameters of each fold on its own validation part.
+    Do so with a grid search with ``cv=[(train, validation)], refit=False`` in a loop
+    ``for train, validation, test in folds.train_validation_test()``.
     """
 
-    # a query in two parts is an error: hand me the queries
+    # scikit-learn passes groups to split(), which checks that no query is in two parts
     __metadata_request__split: ClassVar[dict[str, bool]] = {"groups": True}
 
     def __init__(
@@ -73,48 +74,48 @@ class LetorFolds(BaseCrossValidator):
             raise ValueError(
                 f'score_on must be "validation" or "test", got {score_on!r}'
             )
-        found = QueryGroups.from_groups(parts, len(parts), "parts")
-        n_parts = found.n_queries
+        # here the "queries" of QueryGroups are the parts
+        groups = QueryGroups.from_groups(parts, len(parts), "parts")
+        n_parts = groups.n_queries
         if n_parts < 3:
             raise ValueError(
                 "parts must have at least three different values, to train, validate "
-                f"and test on, got {', '.join(map(found.describe, range(n_parts)))}"
+                f"and test on, got {', '.join(map(groups.describe, range(n_parts)))}"
             )
-        self._labels, self._part_of_row = found.labels, found.query_of_row
+        self._labels, self._part_of_row = groups.labels, groups.query_of_row
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
-        """Return the number of folds: that of the parts.
+        """Return the number of folds, which is the number of parts.
 
         Parameters
         ----------
         X, y, groups : object, default=None
-            Not looked at.
+            Ignored.
         """
         return len(self._labels)
 
     def split(
         self, X: Any = None, y: Any = None, groups: Any = None
     ) -> Iterator[tuple[Rows, Rows]]:
-        """Give the rows to learn from and those to score, for each fold.
+        """Yield the training rows and the rows to score of each fold.
 
         Parameters
         ----------
         X : array-like of shape (n_documents, n_features), default=None
-            The rows that `parts` tells of, all of them.
+            If given, it must have one row for each value of `parts`.
         y : object, default=None
-            Not looked at.
+            Ignored.
         groups : array-like of shape (n_documents,), default=None
             The query of each row; if given, a query in two parts is an error.
 
         Yields
         ------
-        train, scored : ndarrays of rows
+        train, scored : ndarrays of row numbers, intp
 
         Raises
         ------
         ValueError
-            If there are other than one row for each value of `parts`, or a query is in
-            two parts.
+            If X has another number of rows than `parts`, or a query is in two parts.
         """
         if X is not None and n_rows(X) != len(self._part_of_row):
             raise ValueError(
@@ -128,7 +129,7 @@ class LetorFolds(BaseCrossValidator):
     def train_validation_test(
         self, groups: Any = None
     ) -> Iterator[tuple[Rows, Rows, Rows]]:
-        """Give the rows of all three parts, for each fold.
+        """Yield the rows to train, validate and test on, for each fold.
 
         Parameters
         ----------
@@ -137,7 +138,7 @@ class LetorFolds(BaseCrossValidator):
 
         Yields
         ------
-        train, validation, test : ndarrays of rows
+        train, validation, test : ndarrays of row numbers, intp
 
         Raises
         ------
@@ -145,19 +146,19 @@ class LetorFolds(BaseCrossValidator):
             If a query is in two parts.
         """
         if groups is not None:
-            self._refuse_divided_queries(groups)
+            self._check_queries_are_whole(groups)
         n_parts = len(self._labels)
         for fold in range(n_parts):
-            # how many parts after the first of the fold
-            place = (self._part_of_row - fold) % n_parts
+            # number of parts between the first part of the fold and that of each row
+            step = (self._part_of_row - fold) % n_parts
             yield (
-                np.flatnonzero(place < n_parts - 2),
-                np.flatnonzero(place == n_parts - 2),
-                np.flatnonzero(place == n_parts - 1),
+                np.flatnonzero(step < n_parts - 2),
+                np.flatnonzero(step == n_parts - 2),
+                np.flatnonzero(step == n_parts - 1),
             )
 
-    def _refuse_divided_queries(self, groups: Any) -> None:
-        """Raise a ValueError that names a query in two parts."""
+    def _check_queries_are_whole(self, groups: Any) -> None:
+        """Raise a ValueError that names a query with rows in two parts."""
         queries = QueryGroups.from_groups(groups, len(self._part_of_row))
         parts = queries.sort(self._part_of_row)
         low = np.minimum.reduceat(parts, queries.offsets[:-1])

@@ -1,4 +1,4 @@
-"""Rows of anything that has rows."""
+"""Number of rows, and row indexing, of arrays, tables, columns and lists."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ Queries = NDArray[np.intp]
 
 
 def n_rows(array: Any) -> int:
-    """Return the number of rows; 0 for what has none, None say."""
+    """Return the number of rows; 0 for an object without a length, such as None."""
     if hasattr(array, "shape"):
         return int(array.shape[0])
     return len(array) if hasattr(array, "__len__") else 0
 
 
-def take(array: Any, rows: Rows) -> Any:
-    """Return some of the rows, in a container of the same kind."""
+def index_rows(array: Any, rows: Rows) -> Any:
+    """Return some of the rows, in a container of the same type."""
     if hasattr(array, "iloc"):
         return array.iloc[rows]
     if type(array).__module__.partition(".")[0] == "pyarrow":

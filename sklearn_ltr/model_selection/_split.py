@@ -1,4 +1,4 @@
-"""Whole queries for training and for testing, drawn at random or by grade."""
+"""A random training and test split of whole queries, stratified by grade if asked."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 
 from sklearn_ltr._queries import QueryGroups, check_grades
-from sklearn_ltr.model_selection._rows import Queries, n_rows, take
+from sklearn_ltr.model_selection._rows import Queries, index_rows, n_rows
 
 
 def group_train_test_split(
@@ -24,32 +24,32 @@ def group_train_test_split(
     shuffle: bool = True,
     stratify: Any = None,
 ) -> list[Any]:
-    """Split rows into a training and a test part, whole queries each.
+    """Split rows into a training and a test part, each of whole queries.
 
-    Like :func:`sklearn.model_selection.train_test_split`, but what is drawn are
-    queries.  Rows keep their order, and which queries are drawn does not depend on it.
+    Like :func:`sklearn.model_selection.train_test_split`, but queries are drawn, not
+    rows.  Rows keep their order, and the queries drawn do not depend on that order.
 
     Parameters
     ----------
     *arrays : sequences of length n_documents
         Numpy arrays, pandas, polars or pyarrow tables and columns, scipy sparse
-        matrices, lists: each part is of the same kind (a sparse matrix comes out as
-        CSR, a tuple as a list).
+        matrices, lists.  Parts have the type of the array, except that sparse matrices
+        become CSR and tuples become lists.
     groups : sequence of length n_documents
         The query of each row: any hashable values, in any row order.
     test_size, train_size : float in (0, 1) or int >= 1, default=None
-        Share or number of queries, not of rows.  None: what the other leaves, and 0.25
-        for the test part if both are None.
+        Fraction or number of queries, not of rows.  None: the complement of the other;
+        if both are None, `test_size` is 0.25.
     random_state : int, RandomState instance or None, default=None
-        Draws the queries.
+        Seed or generator of the draw.
     shuffle : bool, default=True
-        False: the queries that appear last are the test part.
+        False: the test part consists of the queries whose first rows come last.
     stratify : array-like of shape (n_documents,), default=None
-        Relevance grades, usually y: the queries of every best grade (0: of those with
-        nothing relevant) have their share of the test part, give or take less than two
-        queries, however rare or fine the grades are.  For that, the queries are lined
-        up by best grade and, where it is equal, by mean grade, and drawn from all along
-        the line, each with the same chance.
+        Relevance grades, usually y.  Queries are stratified by their best grade (0 if
+        no document is relevant): the number of test queries with a given best grade
+        differs from its expected value by less than 2, even for rare or continuous
+        grades.  Queries are sorted by best grade, then by mean grade, and drawn by
+        ordered pivotal sampling, each with the same probability.
 
     Returns
     -------
@@ -60,8 +60,8 @@ def group_train_test_split(
     Raises
     ------
     ValueError
-        If an array has not one row for each value of `groups`, a size leaves a part
-        without queries, grades are negative or not finite, or `stratify` is given with
+        If an array does not have one row for each value of `groups`, a part would have
+        no queries, grades are negative or not finite, or `stratify` is given with
         ``shuffle=False``.
 
     Examples
@@ -93,18 +93,19 @@ def group_train_test_split(
     if stratify is not None:
         rng = check_random_state(random_state)
         grades = check_grades(stratify, queries, "stratify")
-        line = _by_grade(grades, queries.offsets, rng)
-        test = _spread(line, len(test), rng)
-        train = _spread(line[~np.isin(line, test)], len(train), rng)
-    numbers = queries.query_of_row
-    rows = [np.flatnonzero(np.isin(numbers, part)) for part in (train, test)]
-    return [take(array, part) for array in (*arrays, groups) for part in rows]
+        by_grade = _sorted_by_grade(grades, queries.offsets, rng)
+        test = _pivotal_sample(by_grade, len(test), rng)
+        rest = by_grade[~np.isin(by_grade, test)]
+        train = _pivotal_sample(rest, len(train), rng)
+    query_of_row = queries.query_of_row
+    rows = [np.flatnonzero(np.isin(query_of_row, part)) for part in (train, test)]
+    return [index_rows(array, part) for array in (*arrays, groups) for part in rows]
 
 
 def _check(
     arrays: Sequence[Any], n_documents: int, shuffle: Any, stratify: Any
 ) -> None:
-    """Raise a ValueError for arrays of another length, or options that do not fit."""
+    """Raise a ValueError for an array of wrong length or for invalid options."""
     for number, array in enumerate(arrays):
         if n_rows(array) != n_documents:
             raise ValueError(
@@ -117,54 +118,56 @@ def _check(
         raise ValueError("stratify draws queries at random: it needs shuffle=True")
 
 
-def _split_queries(line: Queries, **options: Any) -> tuple[Queries, Queries]:
-    """Split a line of queries; messages say that sizes count queries."""
+def _split_queries(queries: Queries, **options: Any) -> tuple[Queries, Queries]:
+    """Split by train_test_split; its errors are extended by the number of queries."""
     try:
-        train, test = train_test_split(line, **options)
+        train, test = train_test_split(queries, **options)
     except ValueError as error:
         raise ValueError(
-            f"{error} (The sizes count whole queries, and there are {len(line)}.)"
+            f"{error} (The sizes count whole queries, and there are {len(queries)}.)"
         ) from error
     return train, test
 
 
 def _by_appearance(queries: QueryGroups) -> Queries:
-    """Put queries in the order of their first rows."""
+    """Return the queries in the order of their first rows."""
     return np.argsort(queries.order[queries.offsets[:-1]])
 
 
-def _by_grade(
+def _sorted_by_grade(
     grades: NDArray[np.float64], offsets: NDArray[np.int64], rng: RandomState
 ) -> Queries:
-    """Line up queries by best grade, then mean grade, then at random."""
+    """Return the queries sorted by best grade, then mean grade, then at random."""
     best = np.maximum.reduceat(grades, offsets[:-1])
     mean = np.add.reduceat(grades, offsets[:-1]) / np.diff(offsets)
     return np.lexsort((rng.permutation(len(best)), mean, best))
 
 
-def _spread(line: Queries, n: int, rng: RandomState) -> Queries:
-    """Draw n queries from all along a line, each with the same chance.
+def _pivotal_sample(queries: Queries, n: int, rng: RandomState) -> Queries:
+    """Draw n queries by ordered pivotal sampling, each with the same probability.
 
-    Ordered pivotal sampling: every query brings the chance n / len(line), and two
-    contend at a time.  While their chances are less than 1 together, one drops out and
-    leaves its chance to the other; else one is drawn, and the other keeps the rest.  So
-    of any first k queries k n / len(line) are drawn, rounded down or up.
+    Every query starts with the inclusion probability n / len(queries).  Going through
+    the queries in order, one undecided query and the next one compete.  If their
+    probabilities sum to less than 1, one of the two is rejected and the other gets the
+    sum.  Otherwise one of the two is drawn, and the other gets the sum minus 1.  The
+    winner is random, so that inclusion probabilities are kept.  It follows that of any
+    first k queries, k n / len(queries) are drawn, rounded down or up.
 
     G. Chauvet, "On a characterization of ordered pivotal sampling", Bernoulli 18(4),
     2012.
     """
-    one = len(line)  # chances are counted in units of 1 / len(line), to be exact
+    one = len(queries)  # integers in units of 1 / len(queries) keep the sums exact
     if n == one:
-        return line
-    drawn, held, chance = [], line[0], n
-    for query in line[1:]:
-        both = chance + n
+        return queries
+    drawn, undecided, probability = [], queries[0], n
+    for query in queries[1:]:
+        both = probability + n
         if both < one:
-            held = query if rng.uniform(0, both) < n else held
-            chance = both
+            undecided = query if rng.uniform(0, both) < n else undecided
+            probability = both
         else:
-            wins = rng.uniform(0, 2 * one - both) < one - chance
-            drawn.append(query if wins else held)
-            held = held if wins else query
-            chance = both - one
+            next_is_drawn = rng.uniform(0, 2 * one - both) < one - probability
+            drawn.append(query if next_is_drawn else undecided)
+            undecided = undecided if next_is_drawn else query
+            probability = both - one
     return np.array(drawn)

@@ -1,19 +1,20 @@
-"""Pictures, by scikit-learn's convention for displays.
+"""Plots that follow scikit-learn's Display convention.
 
-A display holds numbers; `plot` draws them.  Building one takes no matplotlib, so its
-numbers can be read without a picture.  ``from_estimator`` and ``from_predictions``
-compute the numbers and draw at once; all three draw on the axes they are given, or on
-new ones, and return the display, whose attributes that end in ``_`` are what was drawn.
+A display holds numbers, and its `plot` method draws them.  Its constructor does not
+need matplotlib, so the numbers can be used without a plot.  ``from_estimator`` and
+``from_predictions`` compute the numbers and draw them.  All three draw on the given
+axes, or on new ones, and return the display; attributes that end in ``_`` are the
+matplotlib artists.
 
 - :class:`BlendCurveDisplay`: a metric against the blend of two rankers.
 - :class:`CutoffCurveDisplay`: a metric against its cutoff k, for several rankers.
-- :class:`FeatureImportancesDisplay`: which columns the model looks at.
-- :class:`ForcesDisplay`: what pulls at the documents of one query.
-- :class:`QueryComparisonDisplay`: gain or loss of one ranker against another, by query.
-- :class:`TrainingCurveDisplay`: values of training and validation after each step.
+- :class:`FeatureImportancesDisplay`: the features that a model uses most.
+- :class:`ForcesDisplay`: the lambdas of the documents of one query, as arrows.
+- :class:`QueryComparisonDisplay`: difference of two rankers on each query.
+- :class:`TrainingCurveDisplay`: training and validation scores after each iteration.
 - :class:`WeightCurvesDisplay`: a metric against each weight of a network.
 
-matplotlib is imported when something is drawn, and only then:
+matplotlib is imported only when something is drawn:
 ``pip install "sklearn_ltr[plot]"``.
 """
 

@@ -1,4 +1,4 @@
-"""What displays are given: rows of queries, numbers, metrics under their names."""
+"""Checks of the arguments of displays: queries, numbers, and metrics with names."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Metrics = OneMetric | Iterable[OneMetric] | Mapping[str, OneMetric]
 
 
 def read_metrics(metrics: Metrics) -> dict[str, OneMetric]:
-    """Return each metric under the name that its force gets; None is RankNet."""
+    """Return each metric by the name of its force; None is RankNet."""
     if isinstance(metrics, Mapping):
         named = dict(metrics)
     else:
@@ -28,17 +28,17 @@ def read_metrics(metrics: Metrics) -> dict[str, OneMetric]:
             name = "RankNet" if metric is None else get_metric(metric).name
             if name in named:
                 raise ValueError(
-                    f"metrics holds {name!r} twice; tell the two apart by a dict "
-                    "{name: metric}"
+                    f"metrics holds {name!r} twice; give them different names in a "
+                    "dict {name: metric}"
                 )
             named[name] = metric
     if not named:
-        raise ValueError("metrics is empty: name at least one, or None for RankNet")
+        raise ValueError("metrics is empty: give at least one, or None for RankNet")
     return named
 
 
 def read_one_query(y_true: Any, groups: Any = None) -> QueryGroups:
-    """Take all rows for one query; a ValueError if `groups` says otherwise."""
+    """Return all rows as one query; raise a ValueError if `groups` names several."""
     n = len(np.atleast_1d(y_true))
     if groups is not None:
         queries = QueryGroups.from_groups(groups, n)
@@ -52,55 +52,57 @@ def read_one_query(y_true: Any, groups: Any = None) -> QueryGroups:
 
 
 def read_queries(y_true: Any, groups: Any) -> QueryGroups:
-    """Read the query of each row."""
+    """Return the queries of the rows of `y_true`."""
     return QueryGroups.from_groups(groups, len(np.atleast_1d(y_true)))
 
 
 def read_numbers(
-    values: Any, argument: str, of: str, n: int | None = None, *, finite: bool = True
+    values: Any, argument: str, item: str, n: int | None = None, *, finite: bool = True
 ) -> FloatArray:
-    """Return one number for each query, column, cutoff, ...
+    """Return one number for each item (a query, feature, cutoff, ...).
 
     Parameters
     ----------
     values : array-like of shape (n,)
-    argument, of : str
-        What to call `values`, and what there is a number for, in messages.
+    argument, item : str
+        Names of `values` and of an item in error messages.
     n : int or None
-        How many there must be; None: at least one.
+        Required number of items.  None: at least one.
     finite : bool
-        Whether they must be finite.
+        Whether the numbers must be finite.
 
     Raises
     ------
     ValueError
-        If they are not numbers, or not as they must be.
+        If `values` are not such numbers.
     """
     try:
-        read = np.asarray(values, dtype=np.float64)
+        numbers = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{argument} must be numeric: {error}") from None
-    if read.ndim != 1 or len(read) != (n or max(1, len(read))):
+    if numbers.ndim != 1 or len(numbers) != (n or max(1, len(numbers))):
         how_many = "" if n is None else f", {n} in all"
         raise ValueError(
-            f"{argument} must hold one number for each {of}{how_many}, got shape "
-            f"{read.shape}"
+            f"{argument} must hold one number for each {item}{how_many}, got shape "
+            f"{numbers.shape}"
         )
-    if finite and not np.isfinite(read).all():
-        bad = int(np.argmin(np.isfinite(read)))
-        raise ValueError(f"{argument} must be finite, but {of} {bad} has {read[bad]}")
-    return read
+    if finite and not np.isfinite(numbers).all():
+        bad = int(np.argmin(np.isfinite(numbers)))
+        raise ValueError(
+            f"{argument} must be finite, but {item} {bad} has {numbers[bad]}"
+        )
+    return numbers
 
 
 def read_names(names: Sequence[str]) -> tuple[str, str]:
-    """Return what the two rankers are called; else a ValueError."""
+    """Return the names of two rankers; raise a ValueError unless they are two."""
     if isinstance(names, str) or len(names) != 2 or names[0] == names[1]:
-        raise ValueError(f"names must be two names that differ, got {names!r}")
+        raise ValueError(f"names must be two different names, got {names!r}")
     return str(names[0]), str(names[1])
 
 
 def as_objects(labels: Any) -> NDArray[Any]:
-    """Return an array of what queries are called, tuples too, in one dimension."""
+    """Return the labels of queries as a 1-D array, even if they are tuples."""
     if isinstance(labels, np.ndarray):
         return labels
     return np.fromiter(labels, dtype=object, count=len(labels))

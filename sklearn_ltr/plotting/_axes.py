@@ -1,4 +1,4 @@
-"""What every display needs: matplotlib, and axes to draw on."""
+"""matplotlib and the axes that a display draws on."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def check_matplotlib(caller: str) -> None:
-    """Raise an ImportError that says what to install, unless matplotlib is there."""
+    """Raise an ImportError that says what to install if matplotlib is missing."""
     try:
         import matplotlib  # noqa: F401
     except ImportError as error:
@@ -17,7 +17,7 @@ def check_matplotlib(caller: str) -> None:
         ) from error
 
 
-def axes_to_draw_on(caller: str, ax: Any, figsize: tuple[float, float]) -> Any:
+def get_axes(caller: str, ax: Any, figsize: tuple[float, float]) -> Any:
     """Return `ax`, or the axes of a new pyplot figure if it is None."""
     check_matplotlib(caller)
     if ax is not None:
@@ -27,16 +27,16 @@ def axes_to_draw_on(caller: str, ax: Any, figsize: tuple[float, float]) -> Any:
     return plt.subplots(figsize=figsize, layout="constrained")[1]
 
 
-def panels_to_draw_on(caller: str, ax: Any, n_panels: int) -> list[Any]:
-    """Return axes for panels one above the other.
+def get_panels(caller: str, ax: Any, n_panels: int) -> list[Any]:
+    """Return the axes of panels that are stacked vertically.
 
     Parameters
     ----------
     caller : str
-        What to call the caller in messages.
+        Name of the caller in error messages.
     ax : matplotlib Axes, sequence of them or None
-        None: those of a new pyplot figure; one: that itself, or for several panels its
-        place is divided among them; several: these.
+        None: use the axes of a new pyplot figure.  One Axes: use it, or divide its area
+        if there are several panels.  Several Axes: use these.
     n_panels : int
 
     Raises
@@ -63,33 +63,33 @@ def panels_to_draw_on(caller: str, ax: Any, n_panels: int) -> list[Any]:
 
 
 def divide(ax: Any, n_panels: int) -> list[Any]:
-    """Hide `ax`, and put panels in its place, one above the other."""
-    place = ax.get_subplotspec()
-    if place is None:
+    """Hide `ax` and return panels that are stacked in its area."""
+    subplot = ax.get_subplotspec()
+    if subplot is None:
         raise ValueError(
-            f"ax must be divided into {n_panels} panels, but its place is not one of a "
-            f"grid: make it with subplots(), or give {n_panels} Axes"
+            f"ax must be divided into {n_panels} panels, but it is not part of a grid "
+            f"of subplots: make it with subplots(), or give {n_panels} Axes"
         )
     ax.set_axis_off()
-    return list(place.subgridspec(n_panels, 1).subplots(sharex=True))
+    return list(subplot.subgridspec(n_panels, 1).subplots(sharex=True))
 
 
-def make_plain(ax: Any, *, grid: str) -> None:
-    """Take away the frame, and draw a light grid behind the data.
+def style_axes(ax: Any, *, grid: str) -> None:
+    """Remove the upper and right spines, and draw a light grid behind the data.
 
     Parameters
     ----------
     ax : matplotlib Axes
     grid : {"x", "y"}
-        The axis whose values the lines are at.
+        The axis whose ticks get grid lines.
     """
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(axis=grid, color="0.9", linewidth=0.8)
     ax.set_axisbelow(True)
 
 
-def whole_numbers(axis: Any) -> None:
-    """Label an axis at whole numbers, unless its labels are not matplotlib's choice."""
+def set_integer_ticks(axis: Any) -> None:
+    """Restrict the ticks of an axis to integers if matplotlib chooses them."""
     from matplotlib.ticker import MaxNLocator
 
     if isinstance(axis.get_major_locator(), MaxNLocator):
@@ -97,12 +97,12 @@ def whole_numbers(axis: Any) -> None:
 
 
 def draw_legend(ax: Any, *entries: Any, loc: str = "best") -> Any:
-    """Draw a legend that can be read above lines."""
+    """Draw a legend with a background, so that it is readable above lines."""
     return ax.legend(*entries, loc=loc, framealpha=0.85, edgecolor="none")
 
 
 def read_style(given: Mapping[str, Any] | None, artist: Any) -> dict[str, Any]:
-    """Return keyword arguments of matplotlib by their full names: "c" is "color"."""
+    """Return keyword arguments of an artist under their full names ("c": "color")."""
     from matplotlib.cbook import normalize_kwargs
 
     return dict(normalize_kwargs(dict(given or {}), artist))

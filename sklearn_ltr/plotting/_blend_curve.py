@@ -1,4 +1,4 @@
-"""A metric against the blend of two rankers, for every blend.
+"""Plot of a metric against the blend of two rankers, for all blends.
 
 curve(alpha)  =  mean over queries of the metric of  alpha * s1 + (1 - alpha) * s2
 """
@@ -15,63 +15,61 @@ from sklearn_ltr.blending import best_blend
 from sklearn_ltr.metrics import Metric, get_metric
 from sklearn_ltr.plotting._arguments import read_names, read_numbers
 from sklearn_ltr.plotting._axes import (
-    axes_to_draw_on,
     check_matplotlib,
     draw_legend,
-    make_plain,
+    get_axes,
     read_style,
+    style_axes,
 )
-from sklearn_ltr.plotting._labels import as_written, name_of_metric
+from sklearn_ltr.plotting._labels import escape_label, name_of_metric
 
 FloatArray = NDArray[np.float64]
 
 
 class BlendCurveDisplay:
-    r"""A metric of all blends of two rankers, and the best of them.
+    r"""A metric of all blends of two rankers, and the best blend.
 
-    The metric of the scores :math:`\alpha s^1_i + (1 - \alpha) s^2_i` is constant
-    between the points where it changes (section 7.1 of the report), so the curve is a
-    flight of steps: nothing is left out between two alphas.
+    The metric of the scores :math:`\alpha s^1_i + (1 - \alpha) s^2_i` is a step
+    function of :math:`\alpha` (section 7.1 of the report), so the curve is exact.
 
-    :meth:`from_predictions` computes it and draws.
+    :meth:`from_predictions` computes and draws it.
 
     Parameters
     ----------
     change_points : array-like of shape (n_changes,)
-        Where the metric changes: they rise, and lie between 0 and 1.
+        The alphas at which the metric changes: increasing, between 0 and 1.
     values : array-like of shape (n_changes + 1,)
-        The metric below, between and above them.
+        The metric below, between and above the change points.
     alpha : float in [0, 1], default=None
-        The blend to mark; None: none.
+        Alpha to mark with a vertical line.  None: no line.
     metric_name : str, default="metric"
-        What the metric is called.
+        Name of the metric.
     names : tuple of two str, default=("1", "2")
-        What the rankers are called: of alpha = 1 and of alpha = 0.
+        Names of the rankers of alpha = 1 and of alpha = 0.
 
     Attributes
     ----------
     line_ : matplotlib StepPatch
         The curve.
     best_line_ : matplotlib Line2D or None
-        At the blend that is marked.
+        The line at the marked alpha.
     legend_ : matplotlib Legend or None
-        What is marked.
+        Shows the marked alpha.
     ax_ : matplotlib Axes
-        What the picture is on.
+        The axes drawn on.
     figure_ : matplotlib Figure
-        What the axes are on.
+        The figure of the axes.
 
     Raises
     ------
     ValueError
-        For change points that do not rise between 0 and 1, values that are not one
-        number more, an alpha that is not in [0, 1], or names that are not two that
-        differ.
+        If the change points are not increasing between 0 and 1, the values are not one
+        more number, alpha is not in [0, 1], or the names are not two different ones.
 
     See Also
     --------
-    sklearn_ltr.blending.best_blend : What computes the curve.
-    sklearn_ltr.blending.BlendedRanker : Its `curve_` holds one of held-out scores.
+    sklearn_ltr.blending.best_blend : Computes the curve.
+    sklearn_ltr.blending.BlendedRanker : Its `curve_` is that of held-out scores.
 
     Examples
     --------
@@ -97,7 +95,7 @@ class BlendCurveDisplay:
         edges = np.concatenate(([0.0], np.ravel(points), [1.0]))
         if points.shape != (n_changes,) or not (np.diff(edges) > 0).all():
             raise ValueError(
-                "change_points must rise between 0 and 1, one fewer than there are "
+                "change_points must be increasing between 0 and 1, one fewer than "
                 f"values, {n_changes} in all, got {change_points!r}"
             )
         if alpha is not None and not 0 <= alpha <= 1:
@@ -136,10 +134,10 @@ class BlendCurveDisplay:
         sample_weight : array-like of shape (n_documents,), default=None
             Weight of a query in the mean, constant within it.
         names : tuple of two str, default=("1", "2")
-            What the rankers are called.
+            Names of the rankers.
         ax : matplotlib Axes, default=None
-            Where to draw, ``display.ax_`` to add to another picture; None: on the axes
-            of a new figure.
+            Axes to draw on; ``display.ax_`` adds to the plot of another display.  None:
+            axes of a new figure.
         **kwargs : dict
             Keyword arguments of :meth:`plot`.
 
@@ -152,7 +150,7 @@ class BlendCurveDisplay:
         ImportError
             If matplotlib is not installed.
         ValueError, TypeError
-            For what :func:`~sklearn_ltr.blending.best_blend` refuses.
+            For whatever :func:`~sklearn_ltr.blending.best_blend` refuses.
         """
         check_matplotlib(f"{cls.__name__}.from_predictions")
         metric = get_metric(metric)
@@ -184,7 +182,7 @@ class BlendCurveDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw; None: on the axes of a new figure.
+            Axes to draw on.  None: axes of a new figure.
         curve_kwargs : dict, default=None
             Keyword arguments of matplotlib's `stairs`.
         best_kwargs : dict, default=None
@@ -200,26 +198,26 @@ class BlendCurveDisplay:
         ImportError
             If matplotlib is not installed.
         """
-        ax = axes_to_draw_on(f"{type(self).__name__}.plot", ax, (6.4, 4.2))
+        ax = get_axes(f"{type(self).__name__}.plot", ax, (6.4, 4.2))
         from matplotlib.lines import Line2D
         from matplotlib.patches import StepPatch
 
         self.ax_, self.figure_ = ax, ax.figure
-        make_plain(ax, grid="y")
+        style_axes(ax, grid="y")
         edges = np.concatenate(([0.0], self.change_points, [1.0]))
-        looks = {"baseline": None, "linewidth": 1.5}
-        looks |= read_style(curve_kwargs, StepPatch)
-        self.line_ = ax.stairs(self.values, edges, **looks)
+        options = {"baseline": None, "linewidth": 1.5}
+        options |= read_style(curve_kwargs, StepPatch)
+        self.line_ = ax.stairs(self.values, edges, **options)
         self.best_line_ = self.legend_ = None
         if self.alpha is not None:
-            style = {"label": f"alpha = {self.alpha:.3g}", "color": "0.4"}
-            style |= {"linestyle": ":"} | read_style(best_kwargs, Line2D)
-            self.best_line_ = ax.axvline(self.alpha, **style)
+            options = {"label": f"alpha = {self.alpha:.3g}", "color": "0.4"}
+            options |= {"linestyle": ":"} | read_style(best_kwargs, Line2D)
+            self.best_line_ = ax.axvline(self.alpha, **options)
             self.legend_ = draw_legend(ax)
-        one, other = map(as_written, self.names)
+        name_1, name_0 = map(escape_label, self.names)
         ax.set(
             xlim=(0, 1),
-            xlabel=f"alpha (0: {other} alone, 1: {one} alone)",
+            xlabel=f"alpha (0: {name_0} alone, 1: {name_1} alone)",
             ylabel=self.metric_name,
         )
         return self

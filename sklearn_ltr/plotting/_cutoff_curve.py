@@ -1,4 +1,4 @@
-"""A metric against its cutoff k, for one ranker or several.
+"""Plot of a metric against its cutoff k, for one ranker or several.
 
 curve(k)  =  mean over queries of metric@k,
 band(k)   =  curve(k) +- its standard error
@@ -7,41 +7,38 @@ band(k)   =  curve(k) +- its standard error
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._queries import check_grades, check_sample_weight, check_scores
 from sklearn_ltr.metrics import Metric
-from sklearn_ltr.plotting._arguments import read_numbers, read_queries
 from sklearn_ltr.plotting._axes import (
-    axes_to_draw_on,
     check_matplotlib,
     draw_legend,
-    make_plain,
+    get_axes,
     read_style,
+    style_axes,
     style_of_each,
 )
+from sklearn_ltr.plotting._cutoff_axis import draw_band, scale_cutoffs
 from sklearn_ltr.plotting._cutoffs import (
+    evaluate_cutoffs,
+    read_curves,
     read_cutoffs,
-    read_metric_of_any_cutoff,
-    scale_cutoffs,
+    read_metric_without_cutoff,
 )
 from sklearn_ltr.plotting._estimators import name_each
 from sklearn_ltr.plotting._labels import name_of_metric
-from sklearn_ltr.plotting._mean import mean_and_standard_error
 
-FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 
 class CutoffCurveDisplay:
-    r"""A metric against its cutoff k, for one ranker or several.
+    r"""Plot of a metric against its cutoff k, for one ranker or several.
 
-    With :math:`M_q@k` the metric of query q's list cut at rank k, a curve is the mean
-    over n queries, and its band is one standard error wide on either side:
+    With :math:`M_q@k` the metric of query q at cutoff k, a curve is the mean over n
+    queries, and its band is the mean plus and minus one standard error:
 
     .. math::
 
@@ -53,15 +50,15 @@ class CutoffCurveDisplay:
 
     Parameters
     ----------
-    k : array-like of shape (n_cutoffs,), integers >= 1 that rise
+    k : array-like of shape (n_cutoffs,), increasing integers >= 1
         The cutoffs.
     means : dict of str to array-like of shape (n_cutoffs,)
-        Name of each ranker, and its mean at each cutoff.
+        Mean of each ranker at each cutoff, by the name of the ranker.
     standard_errors : dict of str to array-like of shape (n_cutoffs,), default=None
-        Those of the means, under the same names; NaN where there is none.  None: no
-        bands.
+        Standard errors of the means, by the same names; NaN where there is none.  None:
+        no bands.
     metric_name : str, default="metric"
-        What the metric is called, without its cutoff.
+        Name of the metric, without its cutoff.
 
     Attributes
     ----------
@@ -70,27 +67,27 @@ class CutoffCurveDisplay:
     bands_ : list of matplotlib FillBetweenPolyCollection
         One for each ranker; empty if no bands were drawn.
     legend_ : matplotlib Legend
-        Of all curves on the axes.
+        Names of all curves on the axes.
     ax_ : matplotlib Axes
-        What the picture is on.
+        The axes drawn on.
     figure_ : matplotlib Figure
-        What the axes are on.
+        The figure of the axes.
 
     Raises
     ------
     ValueError
-        For cutoffs that are not integers >= 1 that rise, no means, means or standard
-        errors that are not one number per cutoff, or other names for the latter.
+        If the cutoffs are not increasing integers >= 1, there are no means, the means
+        or standard errors are not one number per cutoff, or their names differ.
 
     See Also
     --------
-    QueryComparisonDisplay : Whether one of two rankers is better, query by query.
+    QueryComparisonDisplay : Differences of two rankers, query by query.
 
     Notes
     -----
-    The bands of two rankers may overlap although one is better on nearly every query:
-    what is hard for one is hard for the other.  :class:`QueryComparisonDisplay` has
-    the standard error of the difference.
+    The bands of two rankers may overlap although one is better on nearly every query,
+    since queries that are hard for one tend to be hard for the other.
+    :class:`QueryComparisonDisplay` shows the standard error of the difference.
 
     Examples
     --------
@@ -112,7 +109,7 @@ class CutoffCurveDisplay:
         metric_name: str = "metric",
     ) -> None:
         self.k: IntArray = read_cutoffs(k)
-        self.means = read_curves(means, "means", len(self.k), finite=True)
+        self.means = read_curves(means, "means", len(self.k))
         self.standard_errors = None
         if standard_errors is not None:
             self.standard_errors = read_curves(
@@ -145,15 +142,15 @@ class CutoffCurveDisplay:
         Parameters
         ----------
         estimator : estimator instance, or dict of str to estimator instance
-            Fitted; its `predict` gives scores, higher is ranked first.  A ranker, a
-            Pipeline that ends in one, a regressor; or several under their names.
+            Fitted; its `predict` returns scores, higher is ranked first.  A ranker, a
+            Pipeline that ends in one, or a regressor; or several by name.
         X : array-like of shape (n_documents, n_features)
         y : array-like of shape (n_documents,)
             Grades, finite and >= 0.
         groups, metric, k, sample_weight, ax, **kwargs
             As in :meth:`from_predictions`.
         name : str, default=None
-            What the legend calls one ranker; None: its class.
+            Name of a single ranker in the legend.  None: its class.
 
         Returns
         -------
@@ -198,21 +195,21 @@ class CutoffCurveDisplay:
         y_true : array-like of shape (n_documents,)
             Grades, finite and >= 0.
         y_score : array-like of shape (n_documents,), or dict of str to array-like
-            Scores, finite; higher is ranked first.  Or those of several rankers under
-            their names.
+            Scores, finite; higher is ranked first.  Or those of several rankers, by
+            name.
         groups : array-like of shape (n_documents,)
             The query of each document: any hashable values, in any row order.
         metric : str or Metric, default="ndcg"
             A name or a metric object, without a cutoff.
-        k : array-like of integers >= 1 that rise, default=range(1, 21)
+        k : array-like of increasing integers >= 1, default=range(1, 21)
             The cutoffs.
         sample_weight : array-like of shape (n_documents,), default=None
             Weight of a query in the means, constant within it.
         name : str, default=None
-            What the legend calls one ranker; None: "Ranker".
+            Name of a single ranker in the legend.  None: "Ranker".
         ax : matplotlib Axes, default=None
-            Where to draw, ``display.ax_`` to add to another picture; None: on the axes
-            of a new figure.
+            Axes to draw on; ``display.ax_`` adds to the plot of another display.  None:
+            axes of a new figure.
         **kwargs : dict
             Keyword arguments of :meth:`plot`.
 
@@ -225,37 +222,22 @@ class CutoffCurveDisplay:
         ImportError
             If matplotlib is not installed.
         ValueError
-            For a metric that has a cutoff, cutoffs that are not integers >= 1 that
-            rise, a `name` beside a dict, or for grades, scores, groups or weights that
-            the metric refuses.
+            For a metric that has a cutoff, cutoffs that are not increasing integers
+            >= 1, a `name` with a dict, or grades, scores, groups or weights that the
+            metric refuses.
         TypeError
             If `metric` is neither a name nor a metric object.
         """
         check_matplotlib(f"{cls.__name__}.from_predictions")
-        open_metric, cutoffs = read_metric_of_any_cutoff(metric), read_cutoffs(k)
-        queries = read_queries(y_true, groups)
-        grades = check_grades(y_true, queries, "y_true")
-        weights = check_sample_weight(sample_weight, queries)
-        several = isinstance(y_score, Mapping)
-        scores = {
-            name: check_scores(
-                values, queries, f"y_score[{name!r}]" if several else "y_score"
-            )
-            for name, values in name_each(y_score, name, "y_score").items()
-        }
-        curves = {name: np.empty((2, len(cutoffs))) for name in scores}
-        for i, cutoff in enumerate(cutoffs):
-            cut = replace(open_metric, k=int(cutoff))
-            bound = cut.bind(grades, queries.offsets, queries.labels)
-            for name, curve in curves.items():
-                curve[:, i] = mean_and_standard_error(
-                    bound.values(scores[name]), weights
-                )
+        metric, cutoffs = read_metric_without_cutoff(metric), read_cutoffs(k)
+        means, standard_errors = evaluate_cutoffs(
+            metric, cutoffs, y_true, y_score, name, groups, sample_weight
+        )
         return cls(
             k=cutoffs,
-            means={name: mean for name, (mean, _) in curves.items()},
-            standard_errors={name: error for name, (_, error) in curves.items()},
-            metric_name=name_of_metric(open_metric),
+            means=means,
+            standard_errors=standard_errors,
+            metric_name=name_of_metric(metric),
         ).plot(ax, **kwargs)
 
     def plot(
@@ -271,7 +253,7 @@ class CutoffCurveDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw; None: on the axes of a new figure.
+            Axes to draw on.  None: axes of a new figure.
         band : bool, default=True
             Whether to draw standard errors, if there are any.
         curve_kwargs : dict or list of dict, default=None
@@ -291,49 +273,25 @@ class CutoffCurveDisplay:
         ValueError
             If `curve_kwargs` is a list of another length.
         """
-        ax = axes_to_draw_on(f"{type(self).__name__}.plot", ax, (6.4, 4.2))
+        ax = get_axes(f"{type(self).__name__}.plot", ax, (6.4, 4.2))
         from matplotlib.lines import Line2D
 
         styles = style_of_each(curve_kwargs, len(self.means))
         self.ax_, self.figure_ = ax, ax.figure
-        make_plain(ax, grid="y")
+        style_axes(ax, grid="y")
         self.lines_: list[Any] = []
         for (name, mean), style in zip(self.means.items(), styles, strict=True):
-            looks = {"label": name, "marker": "o", "markersize": 4}
-            self.lines_ += ax.plot(self.k, mean, **looks | read_style(style, Line2D))
+            options = {"label": name, "marker": "o", "markersize": 4}
+            self.lines_ += ax.plot(self.k, mean, **options | read_style(style, Line2D))
         errors = (self.standard_errors or {}) if band else {}
-        with_bands = any(np.isfinite(error).any() for error in errors.values())
-        self.bands_ = self._draw_bands(errors, band_kwargs) if with_bands else []
+        has_bands = any(np.isfinite(error).any() for error in errors.values())
+        self.bands_ = [
+            draw_band(ax, line, errors[name], band_kwargs or {})
+            for line, name in zip(self.lines_, self.means, strict=True)
+            if has_bands
+        ]
         scale_cutoffs(ax, self.k)
-        what = "mean ± standard error" if with_bands else "mean"
-        ax.set(xlabel="cutoff k", ylabel=f"{self.metric_name}@k ({what})")
+        statistic = "mean ± standard error" if has_bands else "mean"
+        ax.set(xlabel="cutoff k", ylabel=f"{self.metric_name}@k ({statistic})")
         self.legend_ = draw_legend(ax)
         return self
-
-    def _draw_bands(
-        self, errors: Mapping[str, FloatArray], style: Mapping[str, Any] | None
-    ) -> list[Any]:
-        """Draw a band in the colour of each line."""
-        bands = []
-        for line, (name, mean) in zip(self.lines_, self.means.items(), strict=True):
-            low, high = mean - errors[name], mean + errors[name]
-            looks = {"color": line.get_color(), "alpha": 0.15, "linewidth": 0}
-            looks |= dict(style or {})
-            bands.append(self.ax_.fill_between(self.k, low, high, **looks))
-        return bands
-
-
-def read_curves(
-    curves: Any, argument: str, n_cutoffs: int, *, finite: bool
-) -> dict[str, FloatArray]:
-    """Return arrays of one number per cutoff; else a ValueError."""
-    if not isinstance(curves, Mapping) or not curves:
-        raise ValueError(
-            f"{argument} must be a dict with an array for each ranker, got {curves!r}"
-        )
-    return {
-        name: read_numbers(
-            curve, f"{argument}[{name!r}]", "cutoff", n_cutoffs, finite=finite
-        )
-        for name, curve in curves.items()
-    }

@@ -1,23 +1,75 @@
-"""Cutoffs: read, and laid out along an axis."""
+"""Means of a metric over queries at several cutoffs, and their standard errors."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_ltr._queries import check_grades, check_sample_weight, check_scores
 from sklearn_ltr.metrics import Metric, get_metric
+from sklearn_ltr.plotting._arguments import read_numbers, read_queries
+from sklearn_ltr.plotting._estimators import name_each
+from sklearn_ltr.plotting._mean import mean_and_standard_error
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+Curves = dict[str, FloatArray]
 
-UNEVEN = 5  # if a gap between cutoffs is that many times as wide as another: log scale
-CLEAR = 0.07  # of the width of the axes, between labels
+
+def evaluate_cutoffs(
+    metric: Metric,
+    cutoffs: IntArray,
+    y_true: Any,
+    y_score: Any,
+    name: str | None,
+    groups: Any,
+    sample_weight: Any,
+) -> tuple[Curves, Curves]:
+    """Evaluate a metric at each cutoff, for the scores of each ranker.
+
+    Parameters
+    ----------
+    metric : Metric
+        Without a cutoff.
+    cutoffs : ndarray of shape (n_cutoffs,), int64
+    y_true : array-like of shape (n_documents,)
+    y_score : array-like of shape (n_documents,), or dict of str to array-like
+    name : str or None
+        Name of a single ranker.
+    groups, sample_weight : array-like of shape (n_documents,)
+
+    Returns
+    -------
+    means, standard_errors : dict of str to ndarray of shape (n_cutoffs,)
+        By the names of the rankers.
+    """
+    queries = read_queries(y_true, groups)
+    grades = check_grades(y_true, queries, "y_true")
+    weights = check_sample_weight(sample_weight, queries)
+    several = isinstance(y_score, Mapping)
+    scores = {
+        ranker: check_scores(
+            values, queries, f"y_score[{ranker!r}]" if several else "y_score"
+        )
+        for ranker, values in name_each(y_score, name, "y_score").items()
+    }
+    means = {ranker: np.empty(len(cutoffs)) for ranker in scores}
+    errors = {ranker: np.empty(len(cutoffs)) for ranker in scores}
+    for i, k in enumerate(cutoffs):
+        bound = replace(metric, k=int(k)).bind(grades, queries.offsets, queries.labels)
+        for ranker, values in scores.items():
+            means[ranker][i], errors[ranker][i] = mean_and_standard_error(
+                bound.values(values), weights
+            )
+    return means, errors
 
 
 def read_cutoffs(k: Any) -> IntArray:
-    """Return cutoffs as an array; a ValueError unless they are integers that rise."""
+    """Return cutoffs as an array; raise a ValueError unless they are valid."""
     cutoffs = np.asarray(k)
     if not (
         cutoffs.ndim == 1
@@ -27,47 +79,34 @@ def read_cutoffs(k: Any) -> IntArray:
         and (cutoffs[1:] > cutoffs[:-1]).all()
     ):
         raise ValueError(
-            "k must hold the cutoffs to look at, integers >= 1 that rise, such as "
+            "k must hold increasing integers >= 1, the cutoffs to evaluate, such as "
             f"range(1, 21), got {k!r}"
         )
     return cutoffs.astype(np.int64)
 
 
-def read_metric_of_any_cutoff(metric: str | Metric) -> Metric:
-    """Return a metric that leaves its cutoff open; a ValueError if it has one."""
-    known = get_metric(metric)
-    if known.k is not None:
+def read_metric_without_cutoff(metric: str | Metric) -> Metric:
+    """Return a metric object without a cutoff; raise a ValueError if it has one."""
+    found = get_metric(metric)
+    if found.k is not None:
         raise ValueError(
-            f"metric {known.name!r} has a cutoff, but k says at which cutoffs to look: "
-            f"give {known.name.partition('@')[0]!r} or a metric object with k=None"
+            f"metric {found.name!r} has a cutoff, but the cutoffs are given by k: give "
+            f"{found.name.partition('@')[0]!r} or a metric object with k=None"
         )
-    return known
+    return found
 
 
-def scale_cutoffs(ax: Any, k: IntArray) -> None:
-    """Scale the cutoffs by logarithm if their gaps differ much, and label some."""
-    gaps = np.diff(k)
-    if len(gaps) and gaps.max() > UNEVEN * gaps.min():
-        ax.set_xscale("log")
-        ticks = apart(k, np.log(k))
-        ax.set_xticks(ticks, [str(cutoff) for cutoff in ticks])
-        ax.set_xticks([], minor=True)
-    else:
-        ax.set_xticks(round_cutoffs(int(k[0]), int(k[-1])))
-
-
-def apart(k: IntArray, places: FloatArray) -> IntArray:
-    """Return the first cutoff and those far enough from the one before."""
-    kept = [0]
-    for i, place in enumerate(places):
-        if place - places[kept[-1]] >= CLEAR * (places[-1] - places[0]):
-            kept.append(i)
-    return k[kept]
-
-
-def round_cutoffs(first: int, last: int) -> IntArray:
-    """Return the first cutoff and the multiples of 1, 5, 10, 50, ... that follow."""
-    steps = (factor * 10**power for power in range(18) for factor in (1, 5))
-    step = next(s for s in steps if last - first < 10 * s)
-    multiples = np.arange(step, last + 1, step)
-    return np.append(first, multiples[multiples > first + step / 2])
+def read_curves(
+    curves: Any, argument: str, n_cutoffs: int, *, finite: bool = True
+) -> Curves:
+    """Return arrays of one number per cutoff; raise a ValueError if they are not."""
+    if not isinstance(curves, Mapping) or not curves:
+        raise ValueError(
+            f"{argument} must be a dict with an array for each ranker, got {curves!r}"
+        )
+    return {
+        name: read_numbers(
+            curve, f"{argument}[{name!r}]", "cutoff", n_cutoffs, finite=finite
+        )
+        for name, curve in curves.items()
+    }

@@ -1,4 +1,4 @@
-"""What displays are given: fitted estimators, bare or inside others."""
+"""Estimators given to a display: their names, and which of them are rankers."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from sklearn.utils import get_tags
 
 
 def name_each(given: Any, name: str | None, argument: str) -> dict[str, Any]:
-    """Return several things as a dict names them, or one thing under its name.
+    """Return a dict of several objects, or one object under its name.
 
     Parameters
     ----------
     given : object, or dict of str to object
+        Estimators or arrays of scores.
     name : str or None
-        Of the one; None: the class of an estimator, "Ranker" for scores.
+        Name of a single object.  None: the class of an estimator, "Ranker" for scores.
     argument : str
-        What to call `given` in messages.
+        Name of `given` in error messages.
 
     Raises
     ------
@@ -40,7 +41,7 @@ def name_each(given: Any, name: str | None, argument: str) -> dict[str, Any]:
 
 
 def is_ranker(estimator: Any) -> bool:
-    """Whether an estimator calls itself a ranker, as those of this package do."""
-    # others need not have tags
-    known = isinstance(estimator, BaseEstimator)
-    return known and get_tags(estimator).estimator_type == "ranker"
+    """Return whether an estimator has the type "ranker", as those of this package."""
+    # estimators of other packages may have no tags
+    has_tags = isinstance(estimator, BaseEstimator)
+    return has_tags and get_tags(estimator).estimator_type == "ranker"

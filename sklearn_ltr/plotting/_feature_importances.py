@@ -1,4 +1,4 @@
-"""Which columns a model looks at: bars, the most important one on top."""
+"""Plot of feature importances as bars, the most important feature on top."""
 
 from __future__ import annotations
 
@@ -10,53 +10,55 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_ltr.inspection._pipeline_steps import last_step
+from sklearn_ltr.inspection._pipeline_steps import find_model
 from sklearn_ltr.plotting._arguments import read_numbers
-from sklearn_ltr.plotting._axes import axes_to_draw_on, check_matplotlib, make_plain
+from sklearn_ltr.plotting._axes import check_matplotlib, get_axes, style_axes
 from sklearn_ltr.plotting._estimators import is_ranker
-from sklearn_ltr.plotting._labels import as_written
+from sklearn_ltr.plotting._labels import escape_label
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-MOST_NAMES = 250  # that are written out
-GAIN = "share of the gain of all splits"
-SHUFFLED = "fall of the score when shuffled (mean ± standard deviation)"
+MAX_NAMES = 250  # of more bars, only some are labelled
+GAIN_LABEL = "fraction of the gain of all splits"
+PERMUTATION_LABEL = "decrease of the score when shuffled (mean ± standard deviation)"
 
 
 class FeatureImportancesDisplay:
-    """Importances of columns as horizontal bars, the most important column on top.
+    """Feature importances as horizontal bars, the most important feature on top.
 
-    :meth:`from_estimator` takes those that a fitted model has, :meth:`from_importances`
-    the result of :func:`sklearn.inspection.permutation_importance`.
+    :meth:`from_estimator` draws the `feature_importances_` of a fitted model,
+    :meth:`from_importances` the result of
+    :func:`sklearn.inspection.permutation_importance`.
 
     Parameters
     ----------
     importances : array-like of shape (n_features,)
-        Finite; negative ones are legal.
+        Finite; may be negative.
     standard_deviations : array-like of shape (n_features,), default=None
-        Finite and >= 0, drawn as error bars; None: there are none.
+        Finite and >= 0; drawn as error bars.  None: no error bars.
     feature_names : array-like of shape (n_features,), default=None
-        What the columns are called; None: x0, x1, ...
+        Names of the features.  None: x0, x1, ...
     importance_name : str, default="importance"
-        What is measured.
+        Label of the x axis: the quantity that measures importance.
 
     Attributes
     ----------
     order : ndarray of shape (n_features,), int64
-        The columns from the most important to the least; equal ones as they stand.
+        The features from the most to the least important; equal ones in the order of
+        their index.
     bars_ : matplotlib BarContainer
-        The columns that are shown, in this order.
+        One bar for each feature shown, in this order.
     ax_ : matplotlib Axes
-        What the picture is on.
+        The axes drawn on.
     figure_ : matplotlib Figure
-        What the axes are on.
+        The figure of the axes.
 
     Raises
     ------
     ValueError
-        For importances or standard deviations that are not one finite number per
-        column, negative standard deviations, or another number of names.
+        If the importances or standard deviations are not one finite number per feature,
+        a standard deviation is negative, or there is not one name per feature.
 
     Examples
     --------
@@ -77,23 +79,23 @@ class FeatureImportancesDisplay:
         feature_names: Any = None,
         importance_name: str = "importance",
     ) -> None:
-        self.importances = read_numbers(importances, "importances", "column")
+        self.importances = read_numbers(importances, "importances", "feature")
         n = len(self.importances)
         self.standard_deviations = None
         if standard_deviations is not None:
             self.standard_deviations = read_numbers(
-                standard_deviations, "standard_deviations", "column", n
+                standard_deviations, "standard_deviations", "feature", n
             )
             if (self.standard_deviations < 0).any():
                 raise ValueError(
                     f"standard_deviations must be >= 0, got {standard_deviations!r}"
                 )
         if feature_names is None:
-            feature_names = [f"x{column}" for column in range(n)]
+            feature_names = [f"x{feature}" for feature in range(n)]
         self.feature_names = np.asarray(feature_names, dtype=object)
         if self.feature_names.shape != (n,):
             raise ValueError(
-                f"feature_names must hold one name for each of the {n} columns, got "
+                f"feature_names must hold one name for each of the {n} features, got "
                 f"shape {self.feature_names.shape}"
             )
         self.importance_name = importance_name
@@ -116,11 +118,11 @@ class FeatureImportancesDisplay:
             Fitted: a LambdaMARTRanker or another model with `feature_importances_`, or
             a Pipeline or a search that ends in one.
         feature_names : array-like of shape (n_features,), default=None
-            What the columns are called that the model, not the Pipeline, has seen.
-            None: the names at `fit`, those that the steps of a Pipeline give them, or
-            else x0, x1, ...
+            Names of the features that the model inside a Pipeline has been fitted to.
+            None: the names seen by `fit`, those that the other steps of the Pipeline
+            return, or else x0, x1, ...
         ax : matplotlib Axes, default=None
-            Where to draw; None: on the axes of a new figure.
+            Axes to draw on.  None: axes of a new figure.
         **kwargs : dict
             Keyword arguments of :meth:`plot`.
 
@@ -137,21 +139,21 @@ class FeatureImportancesDisplay:
         TypeError
             If the model has no `feature_importances_`.
         ValueError
-            For another number of names than columns.
+            If there is not one name per feature.
         """
         check_matplotlib(f"{cls.__name__}.from_estimator")
-        model, names = last_step(estimator)
+        model, names = find_model(estimator)
         check_is_fitted(model)
         if not hasattr(model, "feature_importances_"):
             raise TypeError(
-                f"{type(model).__name__} has no feature_importances_; measure them by "
+                f"{type(model).__name__} has no feature_importances_; call "
                 "sklearn.inspection.permutation_importance, and draw its result with "
                 f"{cls.__name__}.from_importances"
             )
         return cls(
             model.feature_importances_,
             feature_names=names if feature_names is None else feature_names,
-            importance_name=GAIN if is_ranker(model) else "importance",
+            importance_name=GAIN_LABEL if is_ranker(model) else "importance",
         ).plot(ax, **kwargs)
 
     @classmethod
@@ -169,11 +171,11 @@ class FeatureImportancesDisplay:
         ----------
         result : Bunch
             With `importances_mean` and `importances_std`, ndarrays of shape
-            (n_features,): how much the score falls when a column is shuffled.
+            (n_features,): decrease of the score when a feature is shuffled.
         feature_names : array-like of shape (n_features,), default=None
-            What the columns are called, ``X.columns``, say; None: x0, x1, ...
+            Names of the features, such as ``X.columns``.  None: x0, x1, ...
         ax : matplotlib Axes, default=None
-            Where to draw; None: on the axes of a new figure.
+            Axes to draw on.  None: axes of a new figure.
         **kwargs : dict
             Keyword arguments of :meth:`plot`.
 
@@ -186,14 +188,14 @@ class FeatureImportancesDisplay:
         ImportError
             If matplotlib is not installed.
         TypeError
-            If `result` is something else, the results of several scorers too.
+            If `result` is anything else, including the results of several scorers.
         ValueError
-            For another number of names than columns.
+            If there is not one name per feature.
         """
         check_matplotlib(f"{cls.__name__}.from_importances")
         if not hasattr(result, "importances_mean"):
             several = list(result) if isinstance(result, Mapping) else []
-            hint = f"; give one of those of {several}" if several else ""
+            hint = f"; give the result of one of {several}" if several else ""
             raise TypeError(
                 "result must be what sklearn.inspection.permutation_importance returns "
                 f"for one scorer, with importances_mean{hint}, got {type(result)}"
@@ -202,7 +204,7 @@ class FeatureImportancesDisplay:
             result.importances_mean,
             result.importances_std,
             feature_names=feature_names,
-            importance_name=SHUFFLED,
+            importance_name=PERMUTATION_LABEL,
         ).plot(ax, **kwargs)
 
     def plot(
@@ -217,9 +219,9 @@ class FeatureImportancesDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw; None: on the axes of a new figure.
+            Axes to draw on.  None: axes of a new figure.
         n_features : int >= 1 or None, default=20
-            How many columns to show, the most important ones; None: all.
+            Number of features to show, the most important ones.  None: all.
         bar_kwargs : dict, default=None
             Keyword arguments of matplotlib's `barh`.
 
@@ -235,20 +237,20 @@ class FeatureImportancesDisplay:
         ValueError
             If `n_features` is not an integer >= 1 or None.
         """
-        shown = self.order[: check_number(n_features)]
-        size = (6.4, 1.0 + 0.24 * min(MOST_NAMES, max(4, len(shown))))
-        ax = axes_to_draw_on(f"{type(self).__name__}.plot", ax, size)
+        shown = self.order[: check_n_features(n_features)]
+        size = (6.4, 1.0 + 0.24 * min(MAX_NAMES, max(4, len(shown))))
+        ax = get_axes(f"{type(self).__name__}.plot", ax, size)
         self.ax_, self.figure_ = ax, ax.figure
-        make_plain(ax, grid="x")
-        looks: dict[str, Any] = {"height": 0.7, "ecolor": "0.2", "capsize": 2}
+        style_axes(ax, grid="x")
+        options: dict[str, Any] = {"height": 0.7, "ecolor": "0.2", "capsize": 2}
         if self.standard_deviations is not None:
-            looks["xerr"] = self.standard_deviations[shown]
-        places = np.arange(len(shown))
+            options["xerr"] = self.standard_deviations[shown]
+        y = np.arange(len(shown))
         self.bars_ = ax.barh(
-            places, self.importances[shown], **looks | dict(bar_kwargs or {})
+            y, self.importances[shown], **options | dict(bar_kwargs or {})
         )
-        named = places[:: -(-len(shown) // MOST_NAMES)]
-        names = [as_written(name) for name in self.feature_names[shown[named]]]
+        named = y[:: -(-len(shown) // MAX_NAMES)]
+        names = [escape_label(name) for name in self.feature_names[shown[named]]]
         ax.set_yticks(named, names)
         ax.tick_params(axis="y", length=0)
         ax.set_ylim(len(shown) - 0.5, -0.5)
@@ -258,16 +260,16 @@ class FeatureImportancesDisplay:
             ax.set_xlim(0, 1)
         ax.set_xlabel(self.importance_name)
         if len(shown) < len(self.order):
-            ax.set_title(f"{len(shown)} of {len(self.order)} columns")
+            ax.set_title(f"{len(shown)} of {len(self.order)} features")
         return self
 
 
-def check_number(n_features: Any) -> int | None:
-    """Return how many columns to show; a ValueError unless it is a number or None."""
+def check_n_features(n_features: Any) -> int | None:
+    """Return an integer >= 1 or None; raise a ValueError for anything else."""
     if n_features is None:
         return None
-    whole = isinstance(n_features, Integral) and not isinstance(n_features, bool)
-    if not whole or n_features < 1:
+    is_integer = isinstance(n_features, Integral) and not isinstance(n_features, bool)
+    if not is_integer or n_features < 1:
         raise ValueError(
             f"n_features must be an integer >= 1 or None, got {n_features!r}"
         )

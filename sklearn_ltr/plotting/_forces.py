@@ -1,10 +1,10 @@
-"""The forces on the documents of one query: figure 1 of the report.
+"""Plot of the lambdas of the documents of one query: figure 1 of the report.
 
-    arrow of document i  =  -lambda_i / max |lambda|  x  length of the longest arrow
+    arrow of document i, upwards  =  -lambda_i / max |lambda|  x  longest arrow
 
-"You can think of the lambdas as little arrows (or forces), one attached to each
-(sorted) url, the direction of which indicates the direction we'd like the url to move
-(to increase relevance), the length of which indicates by how much" (section 2.1).
+in ranks.  "You can think of the lambdas as little arrows (or forces), one attached to
+each (sorted) url, the direction of which indicates the direction we'd like the url to
+move (to increase relevance), the length of which indicates by how much" (section 2.1).
 """
 
 from __future__ import annotations
@@ -16,84 +16,83 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._queries import check_grades, check_scores
-from sklearn_ltr.lambdas import compute_lambdas
-from sklearn_ltr.metrics import rank_documents
-from sklearn_ltr.plotting._arguments import Metrics, read_metrics, read_one_query
+from sklearn_ltr.plotting._arguments import Metrics, read_one_query
 from sklearn_ltr.plotting._arrows import draw_arrows
-from sklearn_ltr.plotting._axes import axes_to_draw_on, check_matplotlib
+from sklearn_ltr.plotting._axes import check_matplotlib, get_axes
+from sklearn_ltr.plotting._query_forces import (
+    compute_forces,
+    count_pairwise_errors,
+    order_of_query,
+    read_lambdas,
+)
 from sklearn_ltr.plotting._ranked_list import draw_ranked_list
 
-FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
-HIGHEST = 60.0  # inches of a new figure
 
-
-def count_pairwise_errors(ranked_grades: FloatArray) -> int:
-    """Count the pairs of a list, given from first to last, that are in wrong order."""
-    return sum(
-        int(np.count_nonzero(ranked_grades[p + 1 :] > grade))
-        for p, grade in enumerate(ranked_grades)
-    )
+MAX_HEIGHT = 60.0  # of a new figure, in inches
 
 
 class ForcesDisplay:
-    r"""Forces on the documents of one query, as in figure 1 of the report.
+    r"""Lambdas of the documents of one query, as in figure 1 of the report.
 
-    Bars are documents, the first of the ranked list on top: gray if not relevant, else
-    the darker a blue the higher the grade.  Beside each bar stands an arrow per force,
-    upwards for a document whose score should rise.  The arrows of one force are scaled
-    together, so that the longest spans `arrow_length` ranks:
+    Bars are documents, the first rank on top: gray if not relevant, else a darker blue
+    for a higher grade.  Beside each bar there is an arrow for each force, which points
+    up if training raises the score of the document.  The arrows of one force are
+    scaled together, so that the longest spans `arrow_length` ranks:
 
     .. math::
 
         a_i = \frac{-\lambda_i}{\max_j |\lambda_j|} \times \text{arrow\_length}.
 
-    The shapes of two forces compare, whatever their units; their sizes stand below, as
-    :math:`\max |\lambda|`.  The title counts the pairwise errors, the pairs of
-    documents whose better one is ranked below the other.
+    So the shapes of two forces can be compared, whatever their units; their sizes are
+    printed below, as :math:`\max |\lambda|`.  The title has the number of pairwise
+    errors: pairs of documents of which the one with the higher grade is ranked below
+    the other.
 
-    :meth:`from_estimator` and :meth:`from_predictions` compute the lambdas and draw.
+    :meth:`from_estimator` and :meth:`from_predictions` compute the lambdas and draw
+    them.
 
     Parameters
     ----------
     y_true : array-like of shape (n_documents,)
         Grades of the documents of one query, finite and >= 0.
     y_score : array-like of shape (n_documents,)
-        Scores, finite; higher is ranked first, of equal ones the lower grade.
+        Scores, finite; higher is ranked first; of equal scores, the lower grade.
     lambdas : dict of str to array-like of shape (n_documents,)
-        Name of each force, and its gradient: finite, positive for a document that is
-        pushed down, as from :func:`~sklearn_ltr.lambdas.compute_lambdas`.
+        Gradient of each force, by the name of the force: finite, positive for a
+        document whose score training lowers, as from
+        :func:`~sklearn_ltr.lambdas.compute_lambdas`.
     name : str, default=None
-        What the title calls the ranked list.
+        Name of the ranked list in the title.
 
     Attributes
     ----------
     ranks : ndarray of shape (n_documents,), int64
         Rank of each document; 1 is first.
     pairwise_errors : int
-        Number of pairs whose better document is ranked below the other.
+        Number of pairs whose document of higher grade is ranked below the other.
     bars_ : matplotlib BarContainer
         The documents, by rank.
     arrows_ : list of matplotlib Quiver
         The arrows of each force, by rank; ``V`` is their length in ranks, negative
         upwards.
     legend_ : matplotlib Legend
-        Which colour is which grade.
+        Color of each grade.
     ax_ : matplotlib Axes
-        What the picture is on.
+        The axes drawn on.
     figure_ : matplotlib Figure
-        What the axes are on.
+        The figure of the axes.
 
     Raises
     ------
     ValueError
-        For grades, scores or lambdas that are not one finite number per document, a
-        negative grade, no documents or no lambdas.
+        If the grades, scores or lambdas are not one finite number per document, a grade
+        is negative, or there are no documents or no lambdas.
 
     Notes
     -----
-    All documents are drawn.  To look at the first 20 of a long list, say
-    ``display.ax_.set_ylim(20.5, -4)``.
+    All documents are drawn.  ``display.ax_.set_ylim(20.5, -4)`` shows the first 20
+    ranks of a long list.
 
     References
     ----------
@@ -104,9 +103,8 @@ class ForcesDisplay:
     --------
     >>> from sklearn_ltr.lambdas import compute_lambdas
     >>> from sklearn_ltr.plotting import ForcesDisplay
-    >>> from sklearn_ltr._queries import QueryGroups
     >>> y, scores = [0, 1, 0, 1], [0.9, 0.1, 0.4, 0.6]
-    >>> gradient, _ = compute_lambdas(scores, y, QueryGroups.single(4), metric=None)
+    >>> gradient, _ = compute_lambdas(scores, y, metric=None, groups=["a"] * 4)
     >>> display = ForcesDisplay(y, scores, {"RankNet": gradient})
     >>> display.ranks
     array([1, 4, 3, 2])
@@ -124,23 +122,11 @@ class ForcesDisplay:
         name: str | None = None,
     ) -> None:
         query = read_one_query(y_true)
-        if not isinstance(lambdas, Mapping) or not lambdas:
-            raise ValueError(
-                "lambdas must be a dict with an array for each force to show, got "
-                f"{lambdas!r}"
-            )
         self.y_true = check_grades(y_true, query, "y_true")
         self.y_score = check_scores(y_score, query, "y_score")
-        self.lambdas = {
-            force: check_scores(values, query, f"lambdas[{force!r}]")
-            for force, values in lambdas.items()
-        }
+        self.lambdas = read_lambdas(lambdas, query)
         self.name = name
-        n = query.n_documents
-        self._order = np.empty(n, dtype=np.int64)
-        rank_documents(
-            self.y_score, self.y_true, query.offsets, 0, 1, n, self._order, False
-        )
+        self._order = order_of_query(self.y_score, self.y_true)
         self.ranks: IntArray = np.argsort(self._order) + 1
         self.pairwise_errors = count_pairwise_errors(self.y_true[self._order])
 
@@ -158,13 +144,13 @@ class ForcesDisplay:
         ax: Any = None,
         **kwargs: Any,
     ) -> ForcesDisplay:
-        """Draw the forces on one query, as a fitted ranker orders it.
+        """Draw the lambdas of one query, as ranked by a fitted ranker.
 
         Parameters
         ----------
         estimator : estimator instance
-            Fitted; its `predict` gives scores, higher is ranked first.  A ranker, a
-            Pipeline that ends in one, a regressor.
+            Fitted; its `predict` returns scores, higher is ranked first.  A ranker, a
+            Pipeline that ends in one, or a regressor.
         X : array-like of shape (n_documents, n_features)
             The documents of one query.
         y : array-like of shape (n_documents,)
@@ -172,7 +158,7 @@ class ForcesDisplay:
         groups, metrics, sigma, ax, **kwargs
             As in :meth:`from_predictions`.
         name : str, default=None
-            What the title calls the ranked list; None: the class of the estimator.
+            Name of the ranked list in the title.  None: the class of the estimator.
 
         Returns
         -------
@@ -208,28 +194,28 @@ class ForcesDisplay:
         ax: Any = None,
         **kwargs: Any,
     ) -> ForcesDisplay:
-        """Draw the forces on one query, given the scores of its documents.
+        """Draw the lambdas of one query for given scores of its documents.
 
         Parameters
         ----------
         y_true : array-like of shape (n_documents,)
             Grades of the documents of one query, finite and >= 0.
         y_score : array-like of shape (n_documents,)
-            Scores, finite; higher is ranked first, of equal ones the lower grade.
+            Scores, finite; higher is ranked first; of equal scores, the lower grade.
         groups : array-like of shape (n_documents,), default=None
-            The query of each document, to make sure that there is only one.
+            The query of each document, to check that there is only one.
         metrics : str, Metric, None, sequence or dict of these, \
                 default=(None, "ndcg@10")
-            One force for each, the first drawn left of the bars and the others right of
-            them.  None is RankNet's; a metric multiplies that of each pair by its
-            swap delta.  The keys of a dict name the forces.  No normalisation and no
-            deeper cutoff, whatever the ranker learned with.
+            One force for each; the first is drawn left of the bars and the others right
+            of them.  None is RankNet's force; a metric multiplies it by the swap delta
+            of each pair.  The keys of a dict are the names of the forces.  There is no
+            normalisation and no truncation level, whatever the ranker was trained with.
         sigma : float > 0, default=1.0
             Steepness of the sigmoid.
         name : str, default=None
-            What the title calls the ranked list.
+            Name of the ranked list in the title.
         ax : matplotlib Axes, default=None
-            Where to draw; None: on the axes of a new figure.
+            Axes to draw on.  None: axes of a new figure.
         **kwargs : dict
             Keyword arguments of :meth:`plot`.
 
@@ -249,14 +235,8 @@ class ForcesDisplay:
             If a metric is neither a name, a metric object nor None.
         """
         check_matplotlib(f"{cls.__name__}.from_predictions")
-        query = read_one_query(y_true, groups)
-        grades = check_grades(y_true, query, "y_true")
-        scores = check_scores(y_score, query, "y_score")
-        lambdas = {
-            force: compute_lambdas(scores, grades, query, metric, sigma)[0]
-            for force, metric in read_metrics(metrics).items()
-        }
-        return cls(grades, scores, lambdas, name=name).plot(ax, **kwargs)
+        lambdas = compute_forces(y_true, y_score, groups, metrics, sigma)
+        return cls(y_true, y_score, lambdas, name=name).plot(ax, **kwargs)
 
     def plot(
         self,
@@ -267,16 +247,16 @@ class ForcesDisplay:
         bar_kwargs: Mapping[str, Any] | None = None,
         arrow_kwargs: Mapping[str, Any] | None = None,
     ) -> ForcesDisplay:
-        """Draw the ranked list and the forces on its documents.
+        """Draw the ranked list and the arrows.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw; None: on the axes of a new figure.
+            Axes to draw on.  None: axes of a new figure.
         name : str, default=None
-            What the title calls the ranked list; None: the `name` of the display.
+            Name of the ranked list in the title.  None: the `name` of the display.
         arrow_length : float > 0, default=4.0
-            Ranks that the longest arrow of each force spans.
+            Length of the longest arrow of each force, in ranks.
         bar_kwargs, arrow_kwargs : dict, default=None
             Keyword arguments of matplotlib's `barh` and `quiver`.
 
@@ -298,9 +278,9 @@ class ForcesDisplay:
             )
         size = (
             1.5 + 1.6 * len(self.lambdas),
-            min(HIGHEST, 2.0 + 0.25 * len(self.ranks)),
+            min(MAX_HEIGHT, 2.0 + 0.25 * len(self.ranks)),
         )
-        ax = axes_to_draw_on(f"{type(self).__name__}.plot", ax, size)
+        ax = get_axes(f"{type(self).__name__}.plot", ax, size)
         order = self._order
         self.ax_, self.figure_ = ax, ax.figure
         self.bars_, self.legend_ = draw_ranked_list(

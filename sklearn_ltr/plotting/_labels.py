@@ -1,4 +1,4 @@
-"""What is written on pictures."""
+"""Texts of plots: names of metrics, and labels taken from the data."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ def name_of_metric(metric: Metric) -> str:
     return name if metric.k is None else f"{name}@{metric.k}"
 
 
-def as_written(text: object, longest: int = 32) -> str:
-    """Return text from data, a query or the name of a column, as matplotlib shows it.
+def escape_label(text: object, longest: int = 32) -> str:
+    """Return a label from the data (a query or a feature name) for matplotlib.
 
-    A long text loses its middle: head and tail tell it from others.  Dollar signs stay
-    what they are; matplotlib would set what stands between two of them as a formula.
+    The middle of a long text is left out, since similar names often differ at either
+    end.  Dollar signs are escaped; matplotlib would typeset the text between two of
+    them as a formula.
     """
     text = str(text)
     if len(text) > longest:

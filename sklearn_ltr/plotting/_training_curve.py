@@ -1,4 +1,4 @@
-"""Training and validation after each tree or epoch, a panel for each unit."""
+"""Plot of training and validation scores after each tree or epoch."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr.inspection._pipeline_steps import last_step
+from sklearn_ltr.inspection._pipeline_steps import find_model
 from sklearn_ltr.plotting._arguments import read_numbers
 from sklearn_ltr.plotting._axes import (
     check_matplotlib,
     draw_legend,
-    make_plain,
-    panels_to_draw_on,
+    get_panels,
     read_style,
-    whole_numbers,
+    set_integer_ticks,
+    style_axes,
 )
 from sklearn_ltr.plotting._training_record import read_record
 
@@ -25,61 +25,60 @@ IntArray = NDArray[np.int64]
 
 
 class TrainingCurveDisplay:
-    """Training and validation values of a ranker after each tree or epoch.
+    """Training and validation scores of a ranker after each tree or epoch.
 
-    Values in one unit share a panel.  A cost and a metric do not: RankNet's has a panel
-    above that of the metric, over the same epochs.  A dot on the validation curve, and
-    a dotted line through all panels, mark the step whose model was kept.
+    Values of the same measure share a panel.  A cost and a metric have a panel each:
+    RankNet's cost is above the metric.  A dot on the validation curve and a dotted line
+    in all panels mark the step whose model was kept.
 
-    :meth:`from_estimator` reads them from a fitted ranker and draws.
+    :meth:`from_estimator` draws the scores that a fitted ranker has recorded.
 
     Parameters
     ----------
     train : array-like of shape (n_steps,), default=None
-        Value of training after each step; NaN where it is not known.  None: there are
-        none.
+        Training score or cost of each step; NaN where it is not known.  None: no
+        curve.
     validation : array-like of shape (n_steps,), default=None
-        The same of validation.
+        Validation score of each step; NaN where it is not known.  None: no curve.
     train_measure, validation_measure : str, default="score"
-        What the values measure; they share a panel if it is the same.
+        Names of the measures; the curves share a panel if these are equal.
     first_step : int >= 0, default=1
-        Number of the step that the first values are of; 0 if that is before any step.
+        Number of the first step; 0 if its values are from before any step.
     step_name : str, default="step"
-        What a step is called: "tree", "epoch".
+        Name of a step, such as "tree" or "epoch".
     kept : int, default=None
-        Number of the step whose model was kept; None: it is not marked.
+        Number of the step to mark, whose model was kept.  None: no mark.
     name : str, default=None
-        What the legend calls the ranker.
+        Name of the ranker in the legend.
 
     Attributes
     ----------
     steps : ndarray of shape (n_steps,), int64
-        Their numbers.
+        Numbers of the steps.
     train_line_, validation_line_ : matplotlib Line2D or None
-        The curves; None for what there is no curve of.
+        The curves.
     kept_lines_ : list of matplotlib Line2D
         The dotted line in each panel; empty if no step is marked.
     legends_ : list of matplotlib Legend
         One for each panel.
     ax_ : matplotlib Axes, or ndarray of two
-        The panel, or both.
+        The axes of one or two panels.
     figure_ : matplotlib Figure
-        What they are on.
+        The figure of the axes.
 
     Raises
     ------
     ValueError
-        If there are neither values of training nor of validation, for values that are
-        not one number per step, a negative `first_step`, or a `kept` that is not the
-        number of a step.
+        If both curves are None, their values are not one number per step, `first_step`
+        is negative, or `kept` is not the number of a step.
 
     Notes
     -----
-    LambdaMARTRanker measures training and validation alike: all queries, after the
-    tree.  The networks measure each batch of training by the weights that it meets, in
-    the course of the epoch, and only queries that have two grades.  So their curve of
-    training may lie above or below that of validation without the one saying much about
-    the other.
+    LambdaMARTRanker evaluates training and validation data in the same way: all
+    queries, after each tree.  The networks evaluate each training batch during the
+    epoch, with the weights before its update, and only queries with at least two
+    grades; validation data are evaluated after the epoch.  So the levels of the two
+    curves of a network cannot be compared directly.
 
     Examples
     --------
@@ -134,20 +133,20 @@ class TrainingCurveDisplay:
     def from_estimator(
         cls, estimator: Any, *, name: str | None = None, ax: Any = None, **kwargs: Any
     ) -> TrainingCurveDisplay:
-        """Draw what a fitted ranker has recorded of its training.
+        """Draw the scores that a fitted ranker has recorded in its training.
 
         Parameters
         ----------
         estimator : estimator instance
             A fitted LambdaMARTRanker, LambdaRankRanker or RankNetRanker, or a Pipeline
-            or a search that ends in one.  A LambdaMARTRanker has recorded something if
-            it has stopped early (`X_val`, or ``early_stopping=True``), or with
-            ``verbose=1`` the values of training alone.
+            or a search that ends in one.  A LambdaMARTRanker records scores with early
+            stopping (`X_val`, or ``early_stopping=True``), or training scores alone
+            with ``verbose=1``.
         name : str, default=None
-            What the legend calls the ranker; to tell several on the same axes apart.
+            Name of the ranker in the legend, to distinguish several on the same axes.
         ax : matplotlib Axes, sequence of two or None, default=None
-            Where to draw.  One Axes is divided where two panels are needed;
-            ``display.ax_`` adds to another picture; None: a new figure.
+            Axes to draw on.  One Axes is divided if two panels are needed;
+            ``display.ax_`` adds to the plot of another display.  None: a new figure.
         **kwargs : dict
             Keyword arguments of :meth:`plot`.
 
@@ -164,16 +163,16 @@ class TrainingCurveDisplay:
         TypeError
             For another estimator.
         ValueError
-            If nothing was recorded, with what to set; or validation only in some fits
-            of a warm start.
+            If nothing was recorded (the message says what to set), or validation scores
+            only in some fits of a warm start.
 
         Notes
         -----
-        After a warm start of a network the best of its epochs so far need not be the
-        one whose weights were kept, so none is marked unless it is the last.
+        After a warm start of a network, the best of all epochs need not be the one
+        whose weights were kept.  So none is marked unless it is the last.
         """
         check_matplotlib(f"{cls.__name__}.from_estimator")
-        ranker, _ = last_step(estimator)
+        ranker, _ = find_model(estimator)
         return cls(**vars(read_record(ranker)), name=name).plot(ax, **kwargs)
 
     def plot(
@@ -188,7 +187,7 @@ class TrainingCurveDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, sequence of two or None, default=None
-            Where to draw.  One Axes is divided where two panels are needed; None: a new
+            Axes to draw on.  One Axes is divided if two panels are needed.  None: a new
             figure.
         train_kwargs, validation_kwargs : dict, default=None
             Keyword arguments of matplotlib's `plot`.
@@ -206,27 +205,27 @@ class TrainingCurveDisplay:
             If there are not as many axes as panels.
         """
         measures = self._measures()
-        panels = panels_to_draw_on(f"{type(self).__name__}.plot", ax, len(measures))
+        panels = get_panels(f"{type(self).__name__}.plot", ax, len(measures))
         self.ax_ = panels[0] if len(panels) == 1 else np.array(panels)
         self.figure_ = panels[0].figure
         panel_of = dict(zip(measures, panels, strict=True))
         self._draw_curves(panel_of, train_kwargs, validation_kwargs)
         for measure, panel in panel_of.items():
-            make_plain(panel, grid="y")
+            style_axes(panel, grid="y")
             panel.set_ylabel(measure)
         self.figure_.align_ylabels(panels)
         panels[-1].set_xlabel(self.step_name)
-        whole_numbers(panels[-1].xaxis)
+        set_integer_ticks(panels[-1].xaxis)
         self.legends_ = [draw_legend(panel) for panel in panels]
         return self
 
     def _measures(self) -> list[str]:
-        """List what the panels show, from top to bottom: training first."""
-        both = (
+        """Return the measure of each panel from top to bottom: training first."""
+        curves = (
             (self.train, self.train_measure),
             (self.validation, self.validation_measure),
         )
-        return list(dict.fromkeys(m for values, m in both if values is not None))
+        return list(dict.fromkeys(m for values, m in curves if values is not None))
 
     def _draw_curves(
         self,
@@ -234,22 +233,22 @@ class TrainingCurveDisplay:
         train_kwargs: Mapping[str, Any] | None,
         validation_kwargs: Mapping[str, Any] | None,
     ) -> None:
-        """Draw both curves in one colour, training dashed, and the step kept."""
+        """Draw both curves in one color, training dashed, and mark the step kept."""
         from matplotlib.lines import Line2D
 
         self.train_line_ = self.validation_line_ = None
-        looks: dict[str, Any] = {}
+        options: dict[str, Any] = {}
         if self.train is not None:
-            style = {"label": self._label("training"), "linestyle": "--"}
-            style |= read_style(train_kwargs, Line2D)
+            train_options = {"label": self._label("training"), "linestyle": "--"}
+            train_options |= read_style(train_kwargs, Line2D)
             panel = panel_of[self.train_measure]
-            self.train_line_ = self._draw_curve(panel, self.train, style)
-            looks["color"] = self.train_line_.get_color()
+            self.train_line_ = self._draw_curve(panel, self.train, train_options)
+            options["color"] = self.train_line_.get_color()
         if self.validation is not None:
-            looks |= {"label": self._label("validation")} | self._mark()
-            looks |= read_style(validation_kwargs, Line2D)
+            options |= {"label": self._label("validation")} | self._kept_marker()
+            options |= read_style(validation_kwargs, Line2D)
             panel = panel_of[self.validation_measure]
-            self.validation_line_ = self._draw_curve(panel, self.validation, looks)
+            self.validation_line_ = self._draw_curve(panel, self.validation, options)
         self.kept_lines_ = []
         if self.kept is not None:
             line = self.validation_line_ or self.train_line_
@@ -264,20 +263,23 @@ class TrainingCurveDisplay:
     def _draw_curve(
         self, panel: Any, values: FloatArray, style: Mapping[str, Any]
     ) -> Any:
-        """Draw a curve; limits do not reach out for its value before any step."""
+        """Draw a curve; its value before any step does not extend the axis limits.
+
+        That value is often far from all others.
+        """
         limits = panel.dataLim.frozen()
         (line,) = panel.plot(self.steps, values, **style)
         if self.first_step == 0 and len(values) > 1:
             panel.dataLim.set(limits)
-            seen = np.append(values[1], values[1:])
-            panel.update_datalim(np.column_stack([self.steps, seen]))
+            inside = np.append(values[1], values[1:])
+            panel.update_datalim(np.column_stack([self.steps, inside]))
         return line
 
     def _label(self, kind: str) -> str:
         return kind if self.name is None else f"{self.name}: {kind}"
 
-    def _mark(self) -> dict[str, Any]:
-        """Mark the step kept on the validation curve, and say so in the legend."""
+    def _kept_marker(self) -> dict[str, Any]:
+        """Return the options that mark the step kept on the validation curve."""
         if self.kept is None:
             return {}
         return {

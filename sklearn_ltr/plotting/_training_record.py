@@ -1,4 +1,4 @@
-"""What fitted rankers remember of their training: values after each step."""
+"""Training and validation scores that fitted rankers have recorded."""
 
 from __future__ import annotations
 
@@ -19,19 +19,20 @@ COST = "cost of a pair"
 
 @dataclass(frozen=True)
 class TrainingRecord:
-    """Values of training and validation, and what they measure.
+    """Training and validation values of each step, and what they measure.
 
     Attributes
     ----------
-    train, validation : (n_steps,) float64, or None if it was not recorded
+    train, validation : (n_steps,) float64, or None if not recorded
     train_measure, validation_measure : str
+        "cost of a pair", or the name of a metric.
     first_step : int
-        Number of the step that the first values are of; 0: before any.
+        Number of the step of the first values; 0: before any step.
     step_name : str
-        What a step adds: "tree" or "epoch".
+        "tree" or "epoch".
     kept : int or None
-        Number of the step whose model validation has chosen; None: it has chosen none,
-        or it is not known which.
+        Number of the step with the best validation score, whose model is kept.  None:
+        without validation, or if it is not known.
     """
 
     train: FloatArray | None
@@ -44,23 +45,23 @@ class TrainingRecord:
 
 
 def read_record(ranker: Any) -> TrainingRecord:
-    """Read a fitted ranker.
+    """Read the record of a fitted ranker.
 
     Raises
     ------
     NotFittedError
         Before `fit`.
     TypeError
-        If it is not a ranker of this package.
+        If it is not a ranker of this package, or has no record, as a BlendedRanker.
     ValueError
-        If nothing was recorded, or only for some fits of a warm start.
+        If nothing was recorded, or only in some fits of a warm start.
     """
     if is_ranker(ranker) and hasattr(ranker, "metric"):
         check_is_fitted(ranker)
-        if hasattr(ranker, "train_score_"):
-            return read_boosted(ranker)
-        if hasattr(ranker, "validation_scores_"):
+        if hasattr(ranker, "network_"):
             return read_network(ranker)
+        if hasattr(ranker, "validation_score_"):
+            return read_trees(ranker)
     raise TypeError(
         "estimator must be a fitted LambdaMARTRanker, LambdaRankRanker or "
         "RankNetRanker, or a Pipeline or a search that ends in one, got "
@@ -68,67 +69,70 @@ def read_record(ranker: Any) -> TrainingRecord:
     )
 
 
-def read_boosted(ranker: Any) -> TrainingRecord:
+def read_trees(ranker: Any) -> TrainingRecord:
     """Read a ranker of trees: values before the first tree and after each."""
-    by_cost = ranker.metric is None
-    train = ranker.loss_curve_ if by_cost else ranker.train_score_
-    validation = ranker.validation_score_
-    if len(train) == len(validation) == 0:
+    train, validation = recorded_values(ranker)
+    if train is None and validation is None:
         raise ValueError(
-            f"{type(ranker).__name__} has recorded no scores of its training: give fit "
+            f"{type(ranker).__name__} has recorded no scores in its training: give fit "
             "X_val, y_val and groups_val, or set early_stopping=True, or verbose=1 for "
-            "the scores of training alone"
+            "training scores only"
         )
-    measure = scored_by(ranker)
+    measure = stopping_measure(ranker)
     return TrainingRecord(
-        known(train),
-        known(validation),
-        COST if by_cost else measure,
+        train,
+        validation,
+        COST if ranker.metric is None else measure,
         measure,
         first_step=0,
         step_name="tree",
-        kept=ranker.n_iter_ if len(validation) else None,
+        kept=None if validation is None else ranker.n_iter_,
     )
 
 
 def read_network(ranker: Any) -> TrainingRecord:
     """Read a ranker with a network: values of each epoch."""
-    by_cost = ranker.metric is None
-    train = ranker.loss_curve_ if by_cost else ranker.train_scores_
-    validation = ranker.validation_scores_
-    if len(validation) not in (0, len(train)):
+    train, validation = recorded_values(ranker)
+    n_epochs = 0 if train is None else len(train)
+    if validation is not None and len(validation) != n_epochs:
         raise ValueError(
             f"{type(ranker).__name__} has {len(validation)} validation scores for "
-            f"{len(train)} epochs, and it is not known for which: some of the fits it "
-            "went on from had no validation; give the values to the constructor"
+            f"{n_epochs} epochs, and it is not known for which: some of the fits of "
+            "this warm start had no validation data; give the values to the constructor"
         )
+    by_cost = ranker.metric is None
     return TrainingRecord(
-        known(train),
-        known(validation),
+        train,
+        validation,
         COST if by_cost else name_of_metric(get_metric(ranker.metric)),
-        scored_by(ranker),
+        stopping_measure(ranker),
         first_step=1,
         step_name="epoch",
-        kept=kept_epoch(known(validation), warm_start=ranker.warm_start),
+        kept=kept_epoch(validation, warm_start=ranker.warm_start),
     )
 
 
-def known(values: Any) -> FloatArray | None:
-    """Return recorded values; None if there are none."""
-    return np.array(values, dtype=np.float64) if len(values) else None
+def recorded_values(ranker: Any) -> tuple[FloatArray | None, FloatArray | None]:
+    """Return the training and validation values; None for an empty curve."""
+    train = ranker.loss_curve_ if ranker.metric is None else ranker.train_score_
+    validation = ranker.validation_score_
+    return (
+        train.copy() if len(train) else None,
+        validation.copy() if len(validation) else None,
+    )
 
 
-def scored_by(ranker: Any) -> str:
-    """Name what early stopping looks at."""
+def stopping_measure(ranker: Any) -> str:
+    """Return the name of the metric that early stopping follows."""
     metric = ranker.metric if ranker.scoring is None else ranker.scoring
     return name_of_metric(NDCG(10) if metric is None else get_metric(metric))
 
 
 def kept_epoch(validation: FloatArray | None, *, warm_start: bool) -> int | None:
-    """Find the epoch with the best validation score, whose weights were kept.
+    """Return the epoch with the best validation score, whose weights are kept.
 
-    The best is that of the last fit.  Where a warm start may have gone on from earlier
-    ones, only the last epoch is known to belong to it.
+    Only the epochs of the last fit are compared.  A warm start may have continued an
+    earlier fit, so only its last epoch is known to belong to the last fit.
     """
     if validation is None or np.isnan(validation).all():
         return None

@@ -1,6 +1,7 @@
-"""A metric as a function of each weight of a network, the others as they were learned.
+"""Plot of a metric as a function of each weight of a network, with all others fixed.
 
-curve(i)  =  (w_i - w*_i, M(w* with w_i in place of w*_i)),    all through (0, M(w*))
+Curve i has the points (w_i - w*_i, M(w* with w_i in place of w*_i)), where w* are the
+trained weights and M is the mean metric.  All curves go through (0, M(w*)).
 """
 
 from __future__ import annotations
@@ -15,67 +16,67 @@ from sklearn_ltr.inspection import weight_curves
 from sklearn_ltr.metrics import Metric
 from sklearn_ltr.plotting._arguments import read_numbers
 from sklearn_ltr.plotting._axes import (
-    axes_to_draw_on,
     check_matplotlib,
     draw_legend,
-    make_plain,
+    get_axes,
     read_style,
+    style_axes,
 )
-from sklearn_ltr.plotting._labels import as_written, name_of_metric
+from sklearn_ltr.plotting._labels import escape_label, name_of_metric
 
 FloatArray = NDArray[np.float64]
 
-OTHERS = "0.75"  # the colour of curves that have no name in the legend
+UNNAMED_COLOR = "0.75"  # of curves without a name in the legend
 
 
 class WeightCurvesDisplay:
-    """A metric against each weight of a network, that should peak where it was learned.
+    """A metric against each weight of a network, around its trained value.
 
-    All curves go through one point, the mean metric M at the learned weights w*.  If it
-    is the highest of each, M has no slope there (section 4.2 of the report).
-    :meth:`from_estimator` computes the curves and draws them.
+    All curves go through one point, the mean metric M at the trained weights w*.  If it
+    is the maximum of every curve, the gradient of M vanishes at w* (section 4.2 of the
+    report).  :meth:`from_estimator` computes the curves and draws them.
 
     Parameters
     ----------
     moved : array-like of shape (n_curves, n_points)
-        Values of each weight that rise, finite.
+        Increasing values of each weight, finite.
     values : array-like of shape (n_curves, n_points)
-        M at these, finite.
+        M at these values, finite.
     learned : array-like of shape (n_curves,)
-        The value that each weight has in w*.
+        Value of each weight in w*.
     value : float
         M at w*.
     names : array-like of shape (n_curves,), default=None
-        What the weights are called; None: w0, w1, ...
+        Names of the weights.  None: w0, w1, ...
     metric_name : str, default="metric"
-        What M is the mean of.
+        Name of the metric.
 
     Attributes
     ----------
     order : ndarray of shape (n_curves,), int64
-        The weights by the range of M on their curves, the widest first.
+        The weights by the range of M on their curves, the widest range first.
     lines_ : list of matplotlib Line2D
         The curves, in this order.
     learned_line_ : matplotlib Line2D
-        Upright, at w*.
+        Vertical line at w*.
     value_line_ : matplotlib Line2D
-        Level, at M(w*).
+        Horizontal line at M(w*).
     legend_ : matplotlib Legend
-        Of the curves with the widest range.
+        Names of the curves with the widest range.
     ax_ : matplotlib Axes
-        What the picture is on.
+        The axes drawn on.
     figure_ : matplotlib Figure
-        What the axes are on.
+        The figure of the axes.
 
     Raises
     ------
     ValueError
-        For arrays that are not finite numbers of these shapes, or values of a weight
-        that do not rise.
+        If an array does not hold finite numbers of these shapes, or the values of a
+        weight are not increasing.
 
     See Also
     --------
-    sklearn_ltr.inspection.local_optimality : Move all weights at once.
+    sklearn_ltr.inspection.local_optimality : Change all weights at once.
 
     Examples
     --------
@@ -106,7 +107,7 @@ class WeightCurvesDisplay:
         self.moved = read_rows(moved, "moved", n)
         self.values = read_rows(values, "values", n, self.moved.shape[1])
         if not (np.diff(self.moved) > 0).all():
-            raise ValueError("moved must hold values that rise, for each curve")
+            raise ValueError("moved must hold increasing values for each curve")
         self.value = float(read_numbers([value], "value", "display")[0])
         if names is None:
             names = [f"w{curve}" for curve in range(n)]
@@ -144,7 +145,7 @@ class WeightCurvesDisplay:
         X, y, groups, metric, weights, moves, sample_weight
             As in :func:`sklearn_ltr.inspection.weight_curves`; `moves` in any order.
         ax : matplotlib Axes, default=None
-            Where to draw; None: on the axes of a new figure.
+            Axes to draw on.  None: axes of a new figure.
         **kwargs : dict
             Keyword arguments of :meth:`plot`.
 
@@ -191,10 +192,10 @@ class WeightCurvesDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw; None: on the axes of a new figure.
+            Axes to draw on.  None: axes of a new figure.
         n_named : int, default=6
-            How many curves, those of the widest range, get a colour and a name in the
-            legend; the others are drawn in grey.
+            Number of curves, those of the widest range, with a color and a name in the
+            legend.  The others are gray.
         curve_kwargs : dict, default=None
             Keyword arguments of matplotlib's `plot`, for all curves.
 
@@ -208,36 +209,36 @@ class WeightCurvesDisplay:
         ImportError
             If matplotlib is not installed.
         """
-        ax = axes_to_draw_on(f"{type(self).__name__}.plot", ax, (6.4, 4.2))
+        ax = get_axes(f"{type(self).__name__}.plot", ax, (6.4, 4.2))
         self.ax_, self.figure_ = ax, ax.figure
-        make_plain(ax, grid="y")
-        mark: dict[str, Any] = {"color": "black", "linewidth": 0.8, "linestyle": ":"}
-        self.learned_line_ = ax.axvline(0, **mark)
-        self.value_line_ = ax.axhline(self.value, **mark)
+        style_axes(ax, grid="y")
+        dotted: dict[str, Any] = {"color": "black", "linewidth": 0.8, "linestyle": ":"}
+        self.learned_line_ = ax.axvline(0, **dotted)
+        self.value_line_ = ax.axhline(self.value, **dotted)
         self.lines_ = self._draw_curves(n_named, curve_kwargs)
-        ax.set_xlabel("weight minus its learned value")
+        ax.set_xlabel("weight minus its trained value")
         ax.set_ylabel(f"mean {self.metric_name}")
         self.legend_ = draw_legend(ax)
         return self
 
     def _draw_curves(self, n_named: int, style: Mapping[str, Any] | None) -> list[Any]:
-        """Draw each curve, those without a name below the others."""
+        """Draw each curve, those without a name behind the others."""
         from matplotlib.lines import Line2D
 
         lines = []
-        for place, curve in enumerate(self.order):
-            looks: dict[str, Any] = {"linewidth": 1.2}
-            if place < n_named:
-                looks |= {"color": f"C{place}", "zorder": 2.5}
-                looks["label"] = as_written(self.names[curve])
+        for i, curve in enumerate(self.order):
+            options: dict[str, Any] = {"linewidth": 1.2}
+            if i < n_named:
+                options |= {"color": f"C{i}", "zorder": 2.5}
+                options["label"] = escape_label(self.names[curve])
             else:
-                looks |= {"color": OTHERS, "zorder": 1.5}
-                if place == n_named:
-                    looks["label"] = f"{len(self.order) - n_named} others"
+                options |= {"color": UNNAMED_COLOR, "zorder": 1.5}
+                if i == n_named:
+                    options["label"] = f"{len(self.order) - n_named} others"
             lines += self.ax_.plot(
                 self.moved[curve] - self.learned[curve],
                 self.values[curve],
-                **looks | read_style(style, Line2D),
+                **options | read_style(style, Line2D),
             )
         return lines
 
@@ -245,14 +246,14 @@ class WeightCurvesDisplay:
 def read_rows(
     rows: Any, argument: str, n_curves: int, n_points: int | None = None
 ) -> FloatArray:
-    """Return one row of finite numbers for each curve; else a ValueError."""
+    """Return a row of finite numbers per curve; raise a ValueError for other input."""
     if np.ndim(rows) != 2 or len(rows) != n_curves:
         raise ValueError(
             f"{argument} must hold a row for each of the {n_curves} curves, got shape "
             f"{np.shape(rows)}"
         )
-    read = [
+    numbers = [
         read_numbers(row, f"{argument}[{curve}]", "point", n_points)
         for curve, row in enumerate(rows)
     ]
-    return np.stack(read)
+    return np.stack(numbers)

@@ -1,4 +1,4 @@
-"""What the rankers share: the scikit-learn face."""
+"""What the rankers share: the scikit-learn interface."""
 
 from __future__ import annotations
 
@@ -9,19 +9,23 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Tags
 
-from sklearn_ltr._estimators.base import Model
-from sklearn_ltr._queries import check_grades, check_sample_weight
+from sklearn_ltr._estimators.base import BaseModel
+from sklearn_ltr._queries import TrainingData, check_grades, check_sample_weight
 from sklearn_ltr.metrics import NDCG, Metric, get_metric, rank_scores
-from sklearn_ltr.rankers._data import GradedLists, read_queries
+from sklearn_ltr.rankers._reading import (
+    read_queries,
+    read_training_data,
+    split_queries,
+)
 
 
-class BaseRanker(Model):
-    """A ranker: `predict` gives scores, and the higher is ranked first."""
+class BaseRanker(BaseModel):
+    """A ranker: `predict` returns scores, and higher scores are ranked first."""
 
     metric: str | Metric | None
     scoring: str | Metric | None
 
-    # requested from the start: metadata routing needs no further call
+    # Requested from the start, so that metadata routing needs no further call
     __metadata_request__fit: ClassVar[dict[str, bool]] = {
         "groups": True,
         "X_val": True,
@@ -32,7 +36,7 @@ class BaseRanker(Model):
     __metadata_request__score: ClassVar[dict[str, bool]] = {"groups": True}
 
     def __sklearn_tags__(self) -> Tags:
-        """Return the tags: a "ranker"."""
+        """Return the tags: the estimator type is "ranker"."""
         tags = super().__sklearn_tags__()
         tags.estimator_type = "ranker"
         return tags
@@ -48,16 +52,14 @@ class BaseRanker(Model):
         ----------
         X : array-like of shape (n_documents, n_features)
         groups : array-like of shape (n_documents,), default=None
-            The query of each document; None: they all belong to one.
+            The query of each document; None: all belong to one query.
 
         Returns
         -------
         ranks : ndarray of shape (n_documents,), int64
             1 is first; equal scores keep the order of the rows.
         """
-        scores = self.predict(X)
-        one_query = np.zeros(len(scores), dtype=np.int64)
-        return rank_scores(scores, groups=one_query if groups is None else groups)
+        return self._ranks(self.predict(X), groups)
 
     def score(
         self, X: Any, y: Any, *, groups: Any = None, sample_weight: Any = None
@@ -70,12 +72,26 @@ class BaseRanker(Model):
         y : array-like of shape (n_documents,)
             Relevance grades, finite and >= 0.
         groups : array-like of shape (n_documents,), default=None
-            The query of each document.  Without it all are taken for one query, with a
-            :class:`MissingGroupsWarning`.
+            The query of each document.  Without it all rows are taken for one query,
+            with a :class:`MissingGroupsWarning`.
         sample_weight : array-like of shape (n_documents,), default=None
             Weight of a query in the mean, constant within a query.
+
+        Returns
+        -------
+        score : float
         """
-        scores = self.predict(X)
+        return self._mean_metric(self.predict(X), y, groups, sample_weight)
+
+    def _ranks(self, scores: NDArray[np.float64], groups: Any) -> NDArray[np.int64]:
+        """Return the rank of each document by its score."""
+        one_query = np.zeros(len(scores), dtype=np.int64)
+        return rank_scores(scores, groups=one_query if groups is None else groups)
+
+    def _mean_metric(
+        self, scores: NDArray[np.float64], y: Any, groups: Any, sample_weight: Any
+    ) -> float:
+        """Return the mean of the reported metric for the scores of documents."""
         queries = read_queries(groups, len(scores))
         bound = self._reported_metric().bind(
             check_grades(y, queries), queries.offsets, queries.labels
@@ -83,24 +99,21 @@ class BaseRanker(Model):
         weights = check_sample_weight(sample_weight, queries)
         return bound.mean(queries.sort(scores), weights)
 
-    def _read_lists(
+    def _read_training_data(
         self, X: Any, y: Any, groups: Any, sample_weight: Any, *, reset: bool
-    ) -> GradedLists:
-        """Read what a public method was given to learn from."""
-        table = self._read_table(X, reset=reset)
-        return GradedLists.read(table, y, groups, sample_weight)
+    ) -> TrainingData:
+        """Read the training data that a public method was given."""
+        table = self._read_features(X, reset=reset)
+        return read_training_data(table, y, groups, sample_weight)
 
-    def _read_held_out(
+    def _read_validation_data(
         self, X_val: Any, y_val: Any, groups_val: Any, sample_weight_val: Any
-    ) -> GradedLists | None:
-        """Read what `fit` was given to look at for early stopping, if anything."""
+    ) -> TrainingData | None:
+        """Read the data that `fit` was given for early stopping, if any."""
         if X_val is not None:
-            return GradedLists.read(
-                self._read_table(X_val, name="X_val"),
-                y_val,
-                groups_val,
-                sample_weight_val,
-                "_val",
+            table = self._read_features(X_val, name="X_val")
+            return read_training_data(
+                table, y_val, groups_val, sample_weight_val, "_val"
             )
         if not (y_val is groups_val is sample_weight_val is None):
             raise ValueError(
@@ -109,15 +122,21 @@ class BaseRanker(Model):
             )
         return None
 
+    def _split(self, data: TrainingData) -> tuple[TrainingData, TrainingData]:
+        """Split off `validation_fraction` of the queries: (training, validation)."""
+        return split_queries(data, self.validation_fraction, self._seed)
+
     def _reported_metric(self) -> Metric:
         return NDCG(10) if self.metric is None else get_metric(self.metric)
 
     def _stopping_metric(self) -> Metric:
-        """Return what early stopping looks at."""
+        """Return the metric that early stopping follows."""
         if self.scoring is None:
             return self._reported_metric()
         return get_metric(self.scoring)
 
-    def _learned_metric(self, level: int | None) -> Metric | None:
-        """Return what multiplies the force, at a cutoff of `level` at least."""
-        return None if self.metric is None else get_metric(self.metric).deepened(level)
+    def _trained_metric(self, truncation_level: int | None) -> Metric | None:
+        """Return the metric of the swap deltas, at the truncation level or deeper."""
+        if self.metric is None:
+            return None
+        return get_metric(self.metric).at_deeper_cutoff(truncation_level)

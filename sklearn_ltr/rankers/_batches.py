@@ -1,4 +1,4 @@
-"""What a network learns from, cut into batches: whole queries, or preferences."""
+"""Training data of a network in batches: of whole queries, or of preferences."""
 
 from __future__ import annotations
 
@@ -7,107 +7,109 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr.lambdas import (
-    LambdaGradient,
-    preference_cost,
-    pull_together,
-    push_preferences,
-)
+from sklearn_ltr._queries import TrainingData
+from sklearn_ltr.lambdas._objective import LambdaObjective
+from sklearn_ltr.lambdas._preferences import add_preference_lambdas, preference_cost
 from sklearn_ltr.learners._network import Batch
-from sklearn_ltr.rankers._data import GradedLists
 from sklearn_ltr.rankers._preferences import Preferences
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
+AUTO_QUERIES = 1  # per batch: one, as in the report
+AUTO_PAIRS = 200  # per batch: as many as MLPRegressor takes rows
 
-PAIRS_AT_ONCE = 200  # as many as scikit-learn's MLPRegressor takes rows
 
-
-class ListBatches:
+class QueryBatches:
     """Batches of whole queries, whose lambdas come from grades.
 
     Parameters
     ----------
-    lists : GradedLists
-    lambdas : LambdaGradient
-        Of these lists.
+    data : TrainingData
+    objective : LambdaObjective
+        Of these data.
     tied_pairs : bool
-        Whether documents of equal grade pull each other together.
+        Whether documents of equal grade are pairs too.
+    batch_size : int
+        Queries per batch.
 
     Attributes
     ----------
-    size, usual_size : int
-        Number of queries, in all and in a batch.
-    scores : ndarray of shape (n_documents,), float64
-        Those that the gradients of the last epoch were taken at.
+    size : int
+        Number of queries.
+    scores : ndarray of shape (n_rows,), float64
+        Scores at which the gradients of the last epoch were computed.
     """
 
-    usual_size = 1  # the report's
-
     def __init__(
-        self, lists: GradedLists, lambdas: LambdaGradient, tied_pairs: bool
+        self,
+        data: TrainingData,
+        objective: LambdaObjective,
+        tied_pairs: bool,
+        batch_size: int,
     ) -> None:
-        self.lists, self.lambdas, self.tied_pairs = lists, lambdas, tied_pairs
-        self.size = lists.n_queries
-        self.scores = np.zeros(len(lists.rows))
+        self.data, self.objective, self.tied_pairs = data, objective, tied_pairs
+        self.size, self.batch_size = data.n_queries, batch_size
+        self.scores = np.zeros(data.n_rows)
 
-    def in_order(self, queries: IntArray, batch_size: int) -> Iterator[Batch]:
-        """Go through the queries in an order, `batch_size` at a time."""
-        lambdas = self.lambdas.in_order(queries)
-        rows, offsets = self.lists.rows[lambdas.documents], lambdas.offsets
+    def in_order(self, queries: IntArray) -> Iterator[Batch]:
+        """Yield the batches of an epoch that visits the queries in this order."""
+        objective = self.objective.reordered(queries)
+        rows, offsets = self.data.rows[objective.documents], objective.offsets
         scores = np.zeros(len(rows))
-        for first in range(0, len(queries), batch_size):
-            last = min(first + batch_size, len(queries))
+        for first in range(0, len(queries), self.batch_size):
+            last = min(first + self.batch_size, len(queries))
             own = slice(offsets[first], offsets[last])
 
             def gradient(
-                of: FloatArray, own: slice = own, first: int = first, last: int = last
+                batch_scores: FloatArray,
+                own: slice = own,
+                first: int = first,
+                last: int = last,
             ) -> FloatArray:
-                scores[own] = of
-                pushes, _ = lambdas(scores, first, last)
+                scores[own] = batch_scores
+                lambdas, _ = objective.of_queries(scores, first, last)
                 if self.tied_pairs:
-                    self._pull_ties(lambdas, scores, first, last)
-                return pushes
+                    objective.add_tied_pairs(scores, first, last)
+                return lambdas
 
             yield Batch(rows[own], last - first, gradient)
-        self.scores[lambdas.documents] = scores
-
-    def _pull_ties(
-        self, lambdas: LambdaGradient, scores: FloatArray, first: int, last: int
-    ) -> None:
-        pull_together(
-            scores,
-            lambdas.grades,
-            lambdas.offsets,
-            first,
-            last,
-            lambdas.sigma,
-            lambdas.query_weight,
-            lambdas.gradient,
-        )
+        self.scores[objective.documents] = scores
 
 
 class PreferenceBatches:
-    """Batches of preferences, and their mean cost in the last epoch."""
+    """Batches of preferences, which also measure their mean cost in the last epoch.
+
+    Parameters
+    ----------
+    preferences : Preferences
+    sigma : float > 0
+    batch_size : int
+        Units (queries, or single pairs) per batch.
+
+    Attributes
+    ----------
+    size : int
+        Number of units.
+    """
 
     name = "cost"
     higher_is_better = False
 
-    def __init__(self, preferences: Preferences, sigma: float) -> None:
+    def __init__(self, preferences: Preferences, sigma: float, batch_size: int) -> None:
         self.preferences, self.sigma = preferences, sigma
-        self.size = len(preferences.offsets) - 1
-        self.usual_size = 1 if preferences.by_query else PAIRS_AT_ONCE
+        self.size, self.batch_size = len(preferences.offsets) - 1, batch_size
         self._cost = np.nan
 
-    def in_order(self, units: IntArray, batch_size: int) -> Iterator[Batch]:
-        """Go through the units in an order, `batch_size` at a time."""
+    def in_order(self, units: IntArray) -> Iterator[Batch]:
+        """Yield the batches of an epoch that visits the units in this order."""
         known, total = self.preferences, 0.0
-        for first in range(0, len(units), batch_size):
-            chosen = known.pairs_of(units[first : first + batch_size])
-            rows, places = np.unique(known.pairs[chosen], return_inverse=True)
-            pairs = places.reshape(-1, 2)
-            probabilities, weights = known.probabilities[chosen], known.weights[chosen]
+        for first in range(0, len(units), self.batch_size):
+            selected = known.pairs_of(units[first : first + self.batch_size])
+            rows, index = np.unique(known.pairs[selected], return_inverse=True)
+            pairs = index.reshape(-1, 2)
+            probabilities = known.probabilities[selected]
+            weights = known.weights[selected]
 
             def gradient(
                 scores: FloatArray,
@@ -116,15 +118,15 @@ class PreferenceBatches:
                 weights: FloatArray = weights,
             ) -> FloatArray:
                 nonlocal total
-                judged = (scores, pairs, probabilities, weights, self.sigma)
-                total += preference_cost(*judged)
-                pushes = np.zeros(len(scores))
-                push_preferences(*judged, pushes)
-                return pushes
+                arguments = (scores, pairs, probabilities, weights, self.sigma)
+                total += preference_cost(*arguments)
+                lambdas = np.zeros(len(scores))
+                add_preference_lambdas(*arguments, lambdas)
+                return lambdas
 
-            yield Batch(rows, min(batch_size, len(units) - first), gradient)
+            yield Batch(rows, min(self.batch_size, len(units) - first), gradient)
         self._cost = total / known.weights.sum()
 
     def value(self) -> float:
-        """Weighted mean cost of a pair."""
+        """Return the weighted mean cost of a pair."""
         return self._cost

@@ -1,6 +1,6 @@
-"""F_0: the scores that boosting begins with (algorithm LambdaMART of the report).
+"""F_0: the scores that boosting starts from (algorithm LambdaMART of the report).
 
-F_0(x) = BaseModel(x),    or the caller's own numbers,    or 0
+F_0(x) = BaseModel(x),    or the caller's own scores,    or 0
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ FloatArray = NDArray[np.float64]
 
 
 def fitted_base_model(init: Any, X: Any, y: Any, **metadata: Any) -> Any:
-    """Return a fitted model as it is, and of another one a clone, fitted.
+    """Return a fitted model as it is; of an unfitted one, a clone that is fitted.
 
-    It is given what it requests of the metadata: groups, if it is a ranker.
+    The clone is given the metadata that it requests: groups, if it is a ranker.
     """
     if not (hasattr(init, "fit") and hasattr(init, "predict")):
         raise TypeError(
@@ -39,14 +39,16 @@ def fitted_base_model(init: Any, X: Any, y: Any, **metadata: Any) -> Any:
 
 def check_base_scores(scores: Any, n_rows: int, name: str) -> FloatArray:
     """Return F_0 of each row, (n_rows,) float64, or raise a ValueError."""
-    base = np.asarray(scores)
-    if base.shape != (n_rows,) or base.dtype.kind not in "biuf":
+    base_score = np.asarray(scores)
+    if base_score.shape != (n_rows,) or base_score.dtype.kind not in "biuf":
         raise ValueError(
             f"{name} must be one number for each of the {n_rows} rows of X, got shape "
-            f"{base.shape} and dtype {base.dtype}"
+            f"{base_score.shape} and dtype {base_score.dtype}"
         )
-    bad = ~np.isfinite(base)
+    bad = ~np.isfinite(base_score)
     if bad.any():
         row = int(np.argmax(bad))
-        raise ValueError(f"{name} must be finite, but is {base[row]} at row {row}")
-    return base.astype(np.float64)
+        raise ValueError(
+            f"{name} must be finite, but is {base_score[row]} at row {row}"
+        )
+    return base_score.astype(np.float64)

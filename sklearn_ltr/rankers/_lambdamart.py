@@ -2,32 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from sklearn_ltr._compile import ThreadTeam, effective_n_threads
 from sklearn_ltr._estimators.callbacks import with_callbacks
-from sklearn_ltr._estimators.parameters import (
-    at_least,
-    check_choice,
-    check_ranges,
-    positive,
-    with_parameters_of,
-)
 from sklearn_ltr._estimators.state import unchanged_on_failure
-from sklearn_ltr._estimators.tree_parameters import TreeParameters
 from sklearn_ltr.metrics import Metric
-from sklearn_ltr.rankers._boosted import BoostedRanker
+from sklearn_ltr.rankers._reading import check_learnable
+from sklearn_ltr.rankers._tree_ranker import TreeRanker
 
 
-@with_parameters_of(
-    TreeParameters,
-    "{tree parameters}",
-    drawn="queries",
-    split_noise="0.5",
-)
-@dataclass(eq=False, repr=False)
-class LambdaMARTRanker(BoostedRanker):
+class LambdaMARTRanker(TreeRanker):
     r"""LambdaMART: gradient boosted trees that learn from lambdas.
 
     Every tree models the gradient of a cost by its scores, and its leaves make a
@@ -52,10 +37,10 @@ class LambdaMARTRanker(BoostedRanker):
     Parameters
     ----------
     metric : str, Metric or None, default="ndcg@10"
-        What to optimise, report and stop early by: a name (``"ndcg@10"``, ``"map"``,
-        ``"mrr@10"``, ``"err@20"``, ...), a metric object, or an object of a class of
-        your own derived from :class:`sklearn_ltr.metrics.Metric`.  None: pairwise
-        errors alone, RankNet on trees; NDCG@10 is reported then.
+        Metric to optimise, to report and to stop early by: a name (``"ndcg@10"``,
+        ``"map"``, ``"mrr@10"``, ``"err@20"``, ...), a metric object, or an object of
+        your own class derived from :class:`sklearn_ltr.metrics.Metric`.  None:
+        pairwise errors alone, RankNet on trees; NDCG@10 is reported then.
     sigma : float > 0, default=1.0
         Steepness of the sigmoid.  With ``l2_regularization=0`` it only scales the
         scores by 1 / sigma (section 7 of the report), those of `init` left aside.
@@ -66,17 +51,67 @@ class LambdaMARTRanker(BoostedRanker):
         Divide a pair's swap delta by ``0.01 + sigma |s_i - s_j|``.
     query_normalization : bool, default=True
         Multiply the lambdas of a query by ``log2(1 + S) / S``, with S their absolute
-        sum, so that long lists do not drown short ones.
+        sum, so that long lists do not dominate short ones.
     scoring : str, Metric or None, default=None
-        What early stopping looks at; None: `metric`.
+        Metric that early stopping follows; None: `metric`.
     init : estimator or None, default=None
         The base model F_0, on top of which trees are added: a ranker, a regressor, or a
-        Pipeline that ends in one.  One that is fitted is used as it is (model
-        adaptation); of one that is not, a clone is fitted first, on the same data.  In
-        a search, which clones, wrap a fitted one in
-        :class:`sklearn.frozen.FrozenEstimator`.  None: F_0 = 0, or the `init_score`
-        given to `fit`.
-    {tree parameters}
+        Pipeline that ends in one.  A fitted one is used as it is (model adaptation); of
+        an unfitted one, a clone is fitted first, on the same data.  In a search, which
+        clones, wrap a fitted one in :class:`sklearn.frozen.FrozenEstimator`.  None:
+        F_0 = 0, or the `init_score` given to `fit`.
+    n_estimators : int >= 1, default=100
+        Maximum number of trees.
+    learning_rate : float > 0, default=0.1
+        The report's eta: factor of each tree's step.
+    max_leaf_nodes : int >= 2, default=31
+        Maximum number of leaves of a tree; the report's L.  The leaf whose best split
+        has the largest gain is split first.
+    max_depth : int >= 1 or None, default=None
+        Maximum number of splits between the root and a leaf; None: no limit.
+    min_samples_leaf : int >= 1, default=20
+        Minimum number of rows of a leaf, exactly counted.
+    l2_regularization : float >= 0, default=0.0
+        Added to the sum of hessians of a leaf, in its value and, with second-order
+        splits, in the gain.
+    max_bins : int in [2, 255], default=255
+        Maximum number of quantile bins of a feature; missing values have one more.
+    max_features : float in (0, 1] or int >= 1, default=1.0
+        Features drawn for each split (node): a fraction or a number of them.
+    colsample_bytree : float in (0, 1] or int >= 1, default=1.0
+        Features drawn for each tree: a fraction or a number of them.  `max_features`
+        draws among these.
+    subsample : float in (0, 1], default=1.0
+        Fraction of the queries drawn for each tree, without replacement.
+    split_gain : {"second_order", "least_squares"}, default="second_order"
+        A split's gain is the decrease of the cost's second-order expansion; or, as in
+        the report (equation 11), of the squared error of a tree that models the
+        gradients.
+    split_noise : float >= 0, default=0.5
+        Standard deviation of the logarithm of a random factor that multiplies a
+        feature's best gain before the features are compared at a node.  It
+        regularises: weaker features are chosen now and then.  0: no noise.
+    early_stopping : bool or "auto", default="auto"
+        Stop when the validation score has not improved for `n_iter_no_change` trees,
+        and keep the trees up to the best.  "auto": if `X_val` is given to `fit`.
+        False: `X_val` is checked, but not used.
+    validation_fraction : float in (0, 1), default=0.1
+        Fraction of the queries held out for early stopping without `X_val`.
+    n_iter_no_change : int >= 1, default=20
+        Trees to wait for a better validation score.
+    tol : float >= 0, default=0.0
+        Smallest increase of the validation score that counts as an improvement.
+    warm_start : bool, default=False
+        Keep the trees of the last `fit` and add to them, up to `n_estimators`.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the noise of the splits, the features and queries of each tree, the
+        held-out queries, and the rows that bins are computed from (above 200,000).
+        Only an integer makes two fits the same.
+    verbose : int >= 0, default=0
+        Print the scores of every `verbose`-th tree.
+    n_jobs : int or None, default=None
+        Number of threads.  None: as many as the data are worth and this process may
+        use.  The model is the same, bit for bit, for any number.
 
     Attributes
     ----------
@@ -88,15 +123,15 @@ class LambdaMARTRanker(BoostedRanker):
         The fitted base model.
     train_score_, validation_score_ : ndarrays of shape (n_trees + 1,), float64
         Score before the first tree and after each, those dropped by early stopping
-        included; empty where nothing was scored (`train_score_` without early stopping
-        and with ``verbose=0``; `validation_score_` without early stopping).
+        included; empty where nothing was measured (`train_score_` without early
+        stopping and with ``verbose=0``; `validation_score_` without early stopping).
     loss_curve_ : ndarray of shape (n_trees + 1,), float64
         With ``metric=None`` only, and in place of `train_score_`: RankNet's cost, the
         mean over the pairs of the training queries.
     feature_importances_ : ndarray of shape (n_features,), float64
-        Share of each column in the gain of all splits; they sum to 1.
+        Share of each feature in the gain of all splits; they sum to 1.
     n_features_in_ : int
-        Number of columns at `fit`.
+        Number of features at `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Their names, if they were strings.
 
@@ -116,14 +151,64 @@ class LambdaMARTRanker(BoostedRanker):
     array([3, 1, 2, 2, 3, 1])
     """
 
-    metric: str | Metric | None = "ndcg@10"
-    sigma: float = field(default=1.0, kw_only=True)
-    truncation_level: int | None = field(default=30, kw_only=True)
-    distance_normalization: bool = field(default=True, kw_only=True)
-    query_normalization: bool = field(default=True, kw_only=True)
-    scoring: str | Metric | None = field(default=None, kw_only=True)
-    init: Any = field(default=None, kw_only=True)
-    split_noise: float = field(default=0.5, kw_only=True)
+    def __init__(
+        self,
+        metric: str | Metric | None = "ndcg@10",
+        *,
+        sigma: float = 1.0,
+        truncation_level: int | None = 30,
+        distance_normalization: bool = True,
+        query_normalization: bool = True,
+        scoring: str | Metric | None = None,
+        init: Any = None,
+        n_estimators: int = 100,
+        learning_rate: float = 0.1,
+        max_leaf_nodes: int = 31,
+        max_depth: int | None = None,
+        min_samples_leaf: int = 20,
+        l2_regularization: float = 0.0,
+        max_bins: int = 255,
+        max_features: float = 1.0,
+        colsample_bytree: float = 1.0,
+        subsample: float = 1.0,
+        split_gain: Literal["second_order", "least_squares"] = "second_order",
+        split_noise: float = 0.5,
+        early_stopping: bool | Literal["auto"] = "auto",
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 20,
+        tol: float = 0.0,
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: int = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.metric = metric
+        self.sigma = sigma
+        self.truncation_level = truncation_level
+        self.distance_normalization = distance_normalization
+        self.query_normalization = query_normalization
+        self.scoring = scoring
+        self.init = init
+        self.n_estimators = n_estimators
+        self.learning_rate = learning_rate
+        self.max_leaf_nodes = max_leaf_nodes
+        self.max_depth = max_depth
+        self.min_samples_leaf = min_samples_leaf
+        self.l2_regularization = l2_regularization
+        self.max_bins = max_bins
+        self.max_features = max_features
+        self.colsample_bytree = colsample_bytree
+        self.subsample = subsample
+        self.split_gain = split_gain
+        self.split_noise = split_noise
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.tol = tol
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+        self.n_jobs = n_jobs
 
     @with_callbacks
     def fit(
@@ -151,15 +236,16 @@ class LambdaMARTRanker(BoostedRanker):
             Relevance grades, finite and >= 0, not necessarily integers.
         groups : array-like of shape (n_documents,), default=None
             The query of each document: any hashable values, in any row order.  Without
-            it all are taken for one query, with a :class:`MissingGroupsWarning`.
+            it all rows are taken for one query, with a :class:`MissingGroupsWarning`.
         sample_weight : array-like of shape (n_documents,), default=None
             Weight of a query, constant within it.
         init_score : array-like of shape (n_documents,), default=None
             F_0 of each document, in place of the model `init`: scores computed
-            elsewhere.  `predict` needs them for its documents then.
+            elsewhere.  `predict`, `rank` and `score` need those of their documents
+            then.
         X_val, y_val, groups_val, sample_weight_val, init_score_val : array-likes, \
 default=None
-            The same for the documents that early stopping looks at.
+            The same for the documents that early stopping evaluates.
 
         Returns
         -------
@@ -178,27 +264,32 @@ default=None
         given = {"groups": groups, "sample_weight": sample_weight}
         tasks = self._fit_tasks(X, y, **given)
         with unchanged_on_failure(self):
-            grow_on = self._begin()
-            lists = self._read_lists(X, y, groups, sample_weight, reset=not grow_on)
-            held_out = self._read_held_out(X_val, y_val, groups_val, sample_weight_val)
-            if not grow_on:
-                self._prepare_base(X, y, init_score, **given)
-            base = base_val = self._base(X, len(lists.rows), init_score)
-            if held_out is not None:
-                n_val = len(held_out.rows)
-                base_val = self._base(X_val, n_val, init_score_val, "_val")
-            lists, held_out = self._hold_out(lists, held_out)
-            lists.check_that_there_is_something_to_learn()
-            with ThreadTeam(effective_n_threads(self.n_jobs, lists.X.size)) as team:
-                self._boost_lists(lists, held_out, base, base_val, team, tasks, grow_on)
+            continues = self._begin()
+            data = self._read_training_data(
+                X, y, groups, sample_weight, reset=not continues
+            )
+            validation = self._read_validation_data(
+                X_val, y_val, groups_val, sample_weight_val
+            )
+            if not continues:
+                self._prepare_init(X, y, init_score, **given)
+            base_score = base_score_val = self._base_score(X, data.n_rows, init_score)
+            if validation is not None:
+                base_score_val = self._base_score(
+                    X_val, validation.n_rows, init_score_val, "_val"
+                )
+            data, validation = self._hold_out(data, validation)
+            check_learnable(data)
+            measured = validation is not None or self.verbose > 0
+            train_set = self._train_set(data, base_score, measured=measured)
+            with ThreadTeam(effective_n_threads(self.n_jobs, data.X.size)) as team:
+                self._boost(
+                    train_set,
+                    self._validation_set(validation, base_score_val),
+                    self._objective(train_set.data, team),
+                    team,
+                    tasks,
+                    continues=continues,
+                )
         tasks.end()
         return self
-
-    def _check_parameters(self) -> None:
-        """Raise an error that names the parameter if one is out of its range."""
-        super()._check_parameters()
-        check_ranges(
-            self, [positive("sigma"), at_least("truncation_level", 1, optional=True)]
-        )
-        for flag in ("distance_normalization", "query_normalization"):
-            check_choice(self, flag, (True, False))

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, Self
+from collections.abc import Sequence
+from typing import Any, Literal, Self
 
 from sklearn_ltr._estimators.callbacks import FitTasks, with_callbacks
 from sklearn_ltr._estimators.parameters import at_least, check_ranges
 from sklearn_ltr._estimators.state import unchanged_on_failure
+from sklearn_ltr.learners._network import Network
 from sklearn_ltr.metrics import Metric
-from sklearn_ltr.rankers._network import NetworkRanker
-from sklearn_ltr.rankers._network_parameters import with_network_parameters
+from sklearn_ltr.rankers._network_ranker import NetworkRanker
 
 
-@with_network_parameters
-@dataclass(eq=False, repr=False)
 class LambdaRankRanker(NetworkRanker):
     r"""LambdaRank: a neural network that learns from lambdas.
 
@@ -32,20 +30,82 @@ class LambdaRankRanker(NetworkRanker):
     ranked by the present scores.  The weights follow the lambdas of one query (or
     `batch_size` of them) at a time.
 
-    Networks learn well from columns of about unit size only: put StandardScaler before
+    Networks learn well from features of about unit size only: put StandardScaler before
     the ranker in a Pipeline.
 
     Parameters
     ----------
     metric : str, Metric or None, default="ndcg@10"
-        What to optimise, report and stop early by: a name (``"ndcg@10"``, ``"map"``,
-        ``"mrr@10"``, ``"err@20"``, ...), a metric object, or an object of a class of
-        your own derived from :class:`sklearn_ltr.metrics.Metric`.  None: pairwise
+        Metric to optimise, to report and to stop early by: a name (``"ndcg@10"``,
+        ``"map"``, ``"mrr@10"``, ``"err@20"``, ...), a metric object, or an object of
+        your own class derived from :class:`sklearn_ltr.metrics.Metric`.  None: pairwise
         errors alone, RankNet; NDCG@10 is reported then.
     truncation_level : int >= 1 or None, default=30
         Learn from the metric at this cutoff if the metric's own is smaller: a deeper
         list has more pairs to learn from.  None: from the metric as it is.
-    {network parameters}
+    sigma : float > 0, default=1.0
+        Steepness of the sigmoid.
+    hidden_layer_sizes : sequence of int >= 1, or int >= 1, default=(100,)
+        Units of each hidden layer; ``()``: a linear model.
+    activation : {"relu", "tanh", "logistic", "identity"}, default="relu"
+        Activation function of the hidden layers.
+    network : object or None, default=None
+        A model of your own in place of the perceptron (the two parameters above are
+        then ignored): an object with ``forward(X) -> scores``, ``backward(dC/ds) ->
+        list of gradients`` and ``parameters``, a list of arrays that are changed in
+        place; :class:`sklearn_ltr.learners.TorchNetwork` makes one of a PyTorch module.
+        A copy of it is trained.
+    solver : {"adam", "sgd"}, default="adam"
+        How weights follow their gradient.  ``solver="sgd", momentum=0`` is the report's
+        step.
+    alpha : float >= 0, default=1e-4
+        Strength of the L2 penalty on weights (not on biases), divided by the size of
+        the batch.
+    batch_size : int >= 1 or "auto", default="auto"
+        Queries per update, whose gradients are averaged.  "auto": one, as in the
+        report.
+    learning_rate : {"constant", "invscaling", "adaptive"}, default="constant"
+        Schedule of "sgd": constant; divided by ``(1 + t_) ** power_t`` after each
+        epoch; or divided by 5 whenever `n_iter_no_change` epochs have not improved the
+        validation score, or without early stopping the metric on the training data.
+        Training stops when it falls below 1e-6.
+    learning_rate_init : float > 0, default=0.001
+        The report's eta: initial step size.
+    power_t : float >= 0, default=0.5
+        Exponent of "invscaling".
+    max_iter : int >= 1, default=200
+        Maximum number of epochs: passes over all queries, in an order drawn for each.
+    tol : float >= 0, default=1e-4
+        Smallest change that counts as an improvement.
+    momentum : float in [0, 1], default=0.9
+        Momentum of "sgd".
+    nesterovs_momentum : bool, default=True
+        Whether "sgd" uses Nesterov's momentum.
+    beta_1, beta_2 : float in [0, 1), default=0.9 and 0.999
+        Decay of "adam"'s running means of the gradient and of its square.
+    epsilon : float > 0, default=1e-8
+        Added to "adam"'s denominator.
+    early_stopping : bool or "auto", default="auto"
+        Stop when the validation score has not improved for `n_iter_no_change` epochs,
+        and keep the best weights.  "auto": if `X_val` is given to `fit`.  False:
+        `X_val` is checked, but not used.
+    validation_fraction : float in (0, 1), default=0.1
+        Fraction of the queries held out for early stopping without `X_val`.
+    n_iter_no_change : int >= 1, default=10
+        Epochs to wait for a better validation score.  Without early stopping
+        training runs to the end: a metric may stand still for long and then rise.
+    scoring : str, Metric or None, default=None
+        Metric that early stopping follows; None: the metric of `score`.
+    warm_start : bool, default=False
+        Continue from the weights of the last `fit`.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the first weights, the order of the queries and the held-out queries.
+        Only an integer makes two fits the same.
+    verbose : int >= 0, default=0
+        Print the values of every `verbose`-th epoch.
+    n_jobs : int or None, default=None
+        Number of threads.  None: as many as the data are worth and this process may
+        use.  The model is the same, bit for bit, for any number.
 
     Attributes
     ----------
@@ -54,14 +114,14 @@ class LambdaRankRanker(NetworkRanker):
         ``network_.intercepts``.
     n_iter_ : int
         Epochs so far.
-    train_scores_ : list of float, one for each epoch
+    train_score_ : ndarray of shape (n_iter_,), float64
         Metric of the training queries that have two grades, each query scored by the
         weights that its batch met.  With ``metric=None`` there is RankNet's
         `loss_curve_` instead.
-    validation_scores_ : list of float
-        Of each epoch; empty without early stopping.
+    validation_score_ : ndarray of shape (n_iter_,), float64
+        Validation score of each epoch; empty without early stopping.
     n_features_in_ : int
-        Number of columns at `fit`.
+        Number of features at `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Their names, if they were strings.
 
@@ -81,8 +141,64 @@ class LambdaRankRanker(NetworkRanker):
     array([3, 1, 2, 2, 3, 1])
     """
 
-    metric: str | Metric | None = "ndcg@10"
-    truncation_level: int | None = field(default=30, kw_only=True)
+    def __init__(
+        self,
+        metric: str | Metric | None = "ndcg@10",
+        *,
+        truncation_level: int | None = 30,
+        sigma: float = 1.0,
+        hidden_layer_sizes: Sequence[int] | int = (100,),
+        activation: Literal["relu", "tanh", "logistic", "identity"] = "relu",
+        network: Network | None = None,
+        solver: Literal["adam", "sgd"] = "adam",
+        alpha: float = 1e-4,
+        batch_size: int | Literal["auto"] = "auto",
+        learning_rate: Literal["constant", "invscaling", "adaptive"] = "constant",
+        learning_rate_init: float = 0.001,
+        power_t: float = 0.5,
+        max_iter: int = 200,
+        tol: float = 1e-4,
+        momentum: float = 0.9,
+        nesterovs_momentum: bool = True,
+        beta_1: float = 0.9,
+        beta_2: float = 0.999,
+        epsilon: float = 1e-8,
+        early_stopping: bool | Literal["auto"] = "auto",
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        scoring: str | Metric | None = None,
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: int = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.metric = metric
+        self.truncation_level = truncation_level
+        self.sigma = sigma
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.activation = activation
+        self.network = network
+        self.solver = solver
+        self.alpha = alpha
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.learning_rate_init = learning_rate_init
+        self.power_t = power_t
+        self.max_iter = max_iter
+        self.tol = tol
+        self.momentum = momentum
+        self.nesterovs_momentum = nesterovs_momentum
+        self.beta_1 = beta_1
+        self.beta_2 = beta_2
+        self.epsilon = epsilon
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.scoring = scoring
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+        self.n_jobs = n_jobs
 
     @property
     def _truncation_level(self) -> int | None:
@@ -115,11 +231,11 @@ class LambdaRankRanker(NetworkRanker):
             Relevance grades, finite and >= 0, not necessarily integers.
         groups : array-like of shape (n_documents,), default=None
             The query of each document: any hashable values, in any row order.  Without
-            it all are taken for one query, with a :class:`MissingGroupsWarning`.
+            it all rows are taken for one query, with a :class:`MissingGroupsWarning`.
         sample_weight : array-like of shape (n_documents,), default=None
             Weight of a query, constant within it.
         X_val, y_val, groups_val, sample_weight_val : array-likes, default=None
-            The same for the documents that early stopping looks at.
+            The same for the documents that early stopping evaluates.
 
         Returns
         -------
@@ -135,20 +251,24 @@ class LambdaRankRanker(NetworkRanker):
             The estimator is left as it was.
         """
         self._check_parameters()
-        weights = {"groups": groups, "sample_weight": sample_weight}
-        tasks = FitTasks(self, "epoch", self.max_iter, X, y, **weights)
+        given = {"groups": groups, "sample_weight": sample_weight}
+        tasks = FitTasks(self, "epoch", self.max_iter, X, y, **given)
         with unchanged_on_failure(self):
-            go_on = self._begin(self.warm_start)
-            lists = self._read_lists(X, y, groups, sample_weight, reset=not go_on)
-            held_out = self._read_held_out(X_val, y_val, groups_val, sample_weight_val)
-            self._fit_lists(lists, held_out, tasks, go_on=go_on)
+            continues = self._begin(self.warm_start)
+            data = self._read_training_data(
+                X, y, groups, sample_weight, reset=not continues
+            )
+            validation = self._read_validation_data(
+                X_val, y_val, groups_val, sample_weight_val
+            )
+            self._fit_queries(data, validation, tasks, continues=continues)
         tasks.end()
         return self
 
     def partial_fit(
         self, X: Any, y: Any, *, groups: Any = None, sample_weight: Any = None
     ) -> Self:
-        """Learn from some more queries: one pass over them, going on from before.
+        """Learn from more queries: one pass over them, continuing the last fit.
 
         Parameters
         ----------
@@ -167,7 +287,9 @@ class LambdaRankRanker(NetworkRanker):
         """
         with unchanged_on_failure(self):
             self._check_parameters()
-            go_on = self._begin(True)
-            lists = self._read_lists(X, y, groups, sample_weight, reset=not go_on)
-            self._pass_over_lists(lists, go_on=go_on)
+            continues = self._begin(keep=True)
+            data = self._read_training_data(
+                X, y, groups, sample_weight, reset=not continues
+            )
+            self._partial_fit_queries(data, continues=continues)
         return self

@@ -1,9 +1,8 @@
-"""The parameters of a ranker with a network: what they are, and their ranges."""
+"""The parameters that the rankers with a network share, and their ranges."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, Literal
 
@@ -18,7 +17,6 @@ from sklearn_ltr._estimators.parameters import (
     check_ranges,
     not_negative,
     positive,
-    with_parameters_of,
 )
 from sklearn_ltr.learners._network import SGD, Adam, Network, Optimizer
 from sklearn_ltr.metrics import Metric, get_metric
@@ -45,111 +43,46 @@ CHOICES: dict[str, tuple[Any, ...]] = {
     "learning_rate": ("constant", "invscaling", "adaptive"),
     "nesterovs_momentum": (True, False),
     "early_stopping": (True, False, "auto"),
-    "tied_pairs": (True, False),
     "warm_start": (True, False),
 }
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class NetworkParameters(BaseRanker):
-    """A ranker whose scores are the output of a network.
+    """A ranker with a network: its parameters, and the optimizer they describe.
 
-    Parameters
-    ----------
-    sigma : float > 0, default=1.0
-        Steepness of the sigmoid.
-    hidden_layer_sizes : sequence of int >= 1, or int >= 1, default=(100,)
-        Units of each hidden layer; ``()``: a linear model.
-    activation : {"relu", "tanh", "logistic", "identity"}, default="relu"
-        Of the hidden layers.
-    network : object or None, default=None
-        A model of your own in place of the perceptron (the two parameters above are not
-        looked at then): an object with ``forward(X) -> scores``, ``backward(dC/ds) ->
-        list of gradients`` and ``parameters``, a list of arrays that are changed in
-        place; :class:`sklearn_ltr.learners.TorchNetwork` makes one of a PyTorch module.
-        A copy of it is trained.
-    solver : {"adam", "sgd"}, default="adam"
-        How weights follow their gradient.  ``solver="sgd", momentum=0`` is the report's
-        step.
-    alpha : float >= 0, default=1e-4
-        Strength of the L2 penalty on weights (not on biases), divided by the size of
-        the batch.
-    batch_size : int >= 1 or "auto", default="auto"
-        Queries per update, whose gradients are averaged.  "auto": one, as in the
-        report.  For RankNet from pairs without groups: pairs per update, "auto": 200.
-    learning_rate : {"constant", "invscaling", "adaptive"}, default="constant"
-        Schedule of "sgd": as it is; divided by ``(1 + t_) ** power_t`` after each
-        epoch; or divided by 5 whenever `n_iter_no_change` epochs have not bettered the
-        validation score, without early stopping the cost (RankNet) or the metric
-        (LambdaRank) of training.  It stops below 1e-6.
-    learning_rate_init : float > 0, default=0.001
-        The report's eta: step size at the start.
-    power_t : float, default=0.5
-        For "invscaling".
-    max_iter : int >= 1, default=200
-        Epochs, at the most: passes over all queries, in an order drawn for each.
-    tol : float >= 0, default=1e-4
-        By how much a value must be better to count as such.
-    momentum : float in [0, 1], default=0.9
-        For "sgd".
-    nesterovs_momentum : bool, default=True
-        For "sgd".
-    beta_1, beta_2 : float in [0, 1), default=0.9 and 0.999
-        For "adam": how much of the running means of the gradient and of its square is
-        kept at an update.
-    epsilon : float > 0, default=1e-8
-        For "adam".
-    early_stopping : bool or "auto", default="auto"
-        Stop when the validation score has not improved for `n_iter_no_change` epochs,
-        and keep the best weights.  "auto": if `X_val` is given to `fit`.  False:
-        `X_val` is checked, but not looked at.
-    validation_fraction : float in (0, 1), default=0.1
-        Share of the queries held out for early stopping without `X_val`.
-    n_iter_no_change : int >= 1, default=10
-        Epochs to wait for a better validation score.  Without early stopping RankNet
-        waits for a lower cost, and LambdaRank goes on to the end: a metric may stand
-        still for long and then rise.
-    scoring : str, Metric or None, default=None
-        What early stopping looks at; None: the metric of `score`.
-    warm_start : bool, default=False
-        Go on from the weights of the last `fit`.
-    random_state : int, RandomState instance or None, default=None
-        Draws the first weights, the order of the queries and those held out.  Only an
-        integer makes two fits the same.
-    verbose : int >= 0, default=0
-        Print the values of every `verbose`-th epoch.
-    n_jobs : int or None, default=None
-        Threads.  None: as many as the data are worth and this process may use.  The
-        model is the same, bit for bit, for any number.
+    The public rankers document the parameters; each has them in its ``__init__``.
     """
 
-    tied_pairs = False  # a parameter of RankNet's alone
+    sigma: float
+    hidden_layer_sizes: Sequence[int] | int
+    activation: Literal["relu", "tanh", "logistic", "identity"]
+    network: Network | None
+    solver: Literal["adam", "sgd"]
+    alpha: float
+    batch_size: int | Literal["auto"]
+    learning_rate: Literal["constant", "invscaling", "adaptive"]
+    learning_rate_init: float
+    power_t: float
+    max_iter: int
+    tol: float
+    momentum: float
+    nesterovs_momentum: bool
+    beta_1: float
+    beta_2: float
+    epsilon: float
+    early_stopping: bool | Literal["auto"]
+    validation_fraction: float
+    n_iter_no_change: int
+    scoring: str | Metric | None
+    warm_start: bool
+    random_state: Any
+    verbose: int
+    n_jobs: int | None
 
-    sigma: float = 1.0
-    hidden_layer_sizes: Sequence[int] | int = (100,)
-    activation: Literal["relu", "tanh", "logistic", "identity"] = "relu"
-    network: Network | None = None
-    solver: Literal["adam", "sgd"] = "adam"
-    alpha: float = 1e-4
-    batch_size: int | Literal["auto"] = "auto"
-    learning_rate: Literal["constant", "invscaling", "adaptive"] = "constant"
-    learning_rate_init: float = 0.001
-    power_t: float = 0.5
-    max_iter: int = 200
-    tol: float = 1e-4
-    momentum: float = 0.9
-    nesterovs_momentum: bool = True
-    beta_1: float = 0.9
-    beta_2: float = 0.999
-    epsilon: float = 1e-8
-    early_stopping: bool | Literal["auto"] = "auto"
-    validation_fraction: float = 0.1
-    n_iter_no_change: int = 10
-    scoring: str | Metric | None = None
-    warm_start: bool = False
-    random_state: Any = None
-    verbose: int = 0
-    n_jobs: int | None = None
+    @property
+    def _uses_tied_pairs(self) -> bool:
+        """Whether pairs of equal grade are trained on; a parameter of RankNet."""
+        return False
 
     def _check_parameters(self) -> None:
         """Raise an error that names the parameter if one is out of its range."""
@@ -181,6 +114,3 @@ class NetworkParameters(BaseRanker):
             self.learning_rate,
             self.power_t,
         )
-
-
-with_network_parameters = with_parameters_of(NetworkParameters, "{network parameters}")

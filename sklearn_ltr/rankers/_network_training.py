@@ -1,4 +1,4 @@
-"""The epochs of a network: descend, look, go on or stop."""
+"""The epochs of a network: gradient descent, evaluation, early stopping."""
 
 from __future__ import annotations
 
@@ -12,44 +12,44 @@ from numpy.typing import NDArray
 
 from sklearn_ltr._compile import ThreadTeam, one_blas_thread
 from sklearn_ltr._estimators.callbacks import FitTasks
-from sklearn_ltr._estimators.monitor import Progress
+from sklearn_ltr._estimators.monitor import Monitor
+from sklearn_ltr._queries import TrainingData
 from sklearn_ltr.learners._network import Batch, Network, Optimizer, descend, predict
 from sklearn_ltr.learners._tables import Table
 from sklearn_ltr.metrics import Metric
-from sklearn_ltr.rankers._data import GradedLists
-from sklearn_ltr.rankers._evaluation import ScoredLists
+from sklearn_ltr.rankers._evaluation import MetricEvaluation
 
-# Where sigma |s| exceeds it, two neighbours among single precision numbers are further
-# apart than the sigmoid is wide.
-LARGEST = 2.0**24
+# Where sigma |s| exceeds 2^24, neighbouring float32 numbers are further apart than the
+# sigmoid is wide.
+LARGEST_SCORE = 2.0**24
 
-ROWS_LOOKED_AT = 10_000
+CHECKED_ROWS = 10_000  # rows whose scores are checked after training
 
 
 class Batches(Protocol):
-    """What a network learns from, in units: queries, or preferences."""
+    """The units (queries, or preferences) that a network learns from."""
 
     size: int
-    usual_size: int  # of a batch
+    batch_size: int
 
-    def in_order(self, units: NDArray[np.int64], batch_size: int) -> Iterator[Batch]:
-        """Go through units in an order, `batch_size` at a time."""
+    def in_order(self, units: NDArray[np.int64]) -> Iterator[Batch]:
+        """Yield the batches of an epoch that visits the units in this order."""
 
 
-class HeldOut(ScoredLists):
-    """Lists that a network does not learn from, scored by it."""
+class NetworkEvaluation(MetricEvaluation):
+    """Validation data, scored by the network after each epoch."""
 
-    def __init__(self, lists: GradedLists, metric: Metric) -> None:
-        super().__init__(lists, metric)
-        self._table = lists.X[lists.rows]
+    def __init__(self, data: TrainingData, metric: Metric) -> None:
+        super().__init__(data, metric)
+        self._table = data.X[data.rows]
 
     def score_with(self, network: Network, team: ThreadTeam) -> None:
-        """Bring the scores up to date; a FloatingPointError if one is not finite."""
-        self.take(predict(network, self._table, team))
+        """Update the scores; raise a FloatingPointError if one is not finite."""
+        self.update(predict(network, self._table, team))
 
 
 @dataclass
-class Training:
+class NetworkTraining:
     """A network in training.
 
     Attributes
@@ -60,16 +60,13 @@ class Training:
         Changed in place.
     X : ndarray or CSR matrix of shape (n_rows, n_features), float32
     batches : Batches
-        What it learns from.
-    batch_size : int
-        Units per update.
+        The units of training.
     alpha : float
-        Of the penalty.
+        Strength of the L2 penalty.
     seed : int
-        Of the orders in which units are gone through.
-    progress : Progress
-    held_out : HeldOut or None
-        What `progress` calls validation.
+        Of the orders in which the epochs visit the units.
+    monitor : Monitor
+        Its validation set, if any, is a NetworkEvaluation.
     team : ThreadTeam
     """
 
@@ -77,73 +74,72 @@ class Training:
     optimizer: Optimizer
     X: Table
     batches: Batches
-    batch_size: int
     alpha: float
     seed: int
-    progress: Progress
-    held_out: HeldOut | None
+    monitor: Monitor
     team: ThreadTeam
 
     def run(self, n_done: int, n_epochs: int, tasks: FitTasks | None) -> int:
-        """Train for so many epochs at the most; return how many it took, in all.
+        """Train for up to `n_epochs` epochs; return the number of epochs so far.
 
-        With `held_out` the network is left with the weights that were best on it.
+        With a validation set the network keeps the weights of the best epoch.
         """
-        best, highest = None, -np.inf
+        best_weights, highest = None, -np.inf
         for epoch in range(n_done, n_done + n_epochs):
-            self._descend(epoch)
-            at_an_end = self.progress.record(epoch + 1)
-            if self.held_out is not None:
-                value = self.progress.validation_values[-1]
+            self._run_epoch(epoch)
+            stops = self.monitor.record(epoch + 1)
+            if self.monitor.validation is not None:
+                value = self.monitor.validation_values[-1]
                 if value > highest:
-                    best, highest = self._weights(), value
-            if at_an_end and self.optimizer.try_smaller_steps():
-                self.progress.be_patient_again()
-                at_an_end = False
+                    best_weights, highest = self._copy_weights(), value
+            if stops and self.optimizer.reduce_rate():
+                self.monitor.restart_waiting()
+                stops = False
             if tasks is not None:
                 fitted = {"network_": self.network, "n_iter_": epoch + 1}
-                at_an_end = tasks.end_step(partial(dict, fitted), last=at_an_end)
-            if at_an_end:
+                stops = tasks.end_step(partial(dict, fitted), last=stops)
+            if stops:
                 break
-        if best is not None:
-            for w, kept in zip(self.network.parameters, best, strict=True):
-                w[...] = kept
+        if best_weights is not None:
+            for w, best in zip(self.network.parameters, best_weights, strict=True):
+                w[...] = best
         return epoch + 1
 
-    def _weights(self) -> list[NDArray[np.floating]]:
+    def _copy_weights(self) -> list[NDArray[np.floating]]:
         return [w.copy() for w in self.network.parameters]
 
-    def _descend(self, epoch: int) -> None:
-        """Go through all units once, in an order of this epoch's own."""
+    def _run_epoch(self, epoch: int) -> None:
+        """Visit all units once, in the epoch's own random order."""
         rng = np.random.default_rng([self.seed, epoch, 2])
         order = rng.permutation(self.batches.size)
         rate = self.optimizer.rate
+        validation = self.monitor.validation
         try:
-            # what overflows is noticed by the scores
+            # overflow is detected by scores that are not finite
             with one_blas_thread, np.errstate(over="ignore", invalid="ignore"):
-                batches = self.batches.in_order(order, self.batch_size)
+                batches = self.batches.in_order(order)
                 descend(self.network, self.optimizer, self.X, batches, self.alpha)
-            if self.held_out is not None:
-                self.held_out.score_with(self.network, self.team)
+            if isinstance(validation, NetworkEvaluation):
+                validation.score_with(self.network, self.team)
         except FloatingPointError:
-            raise diverged("are no longer finite numbers", rate) from None
+            raise divergence_error("are no longer finite numbers", rate) from None
         self.optimizer.end_epoch(self.batches.size)
 
-    def look(self, sigma: float) -> NDArray[np.float64]:
-        """Return the scores of some rows; a ValueError if training has spoilt them."""
+    def check_scores(self, sigma: float) -> NDArray[np.float64]:
+        """Return the scores of some rows; raise a ValueError if training diverged."""
         rate = self.optimizer.rate
         try:
-            scores = predict(self.network, self.X[:ROWS_LOOKED_AT], self.team)
+            scores = predict(self.network, self.X[:CHECKED_ROWS], self.team)
         except FloatingPointError:
-            raise diverged("are no longer finite numbers", rate) from None
+            raise divergence_error("are no longer finite numbers", rate) from None
         largest = float(np.abs(scores).max())
-        if sigma * largest > LARGEST:
-            raise diverged(f"have grown to {largest:.1g}", rate)
+        if sigma * largest > LARGEST_SCORE:
+            raise divergence_error(f"have grown to {largest:.1g}", rate)
         return scores
 
 
-def diverged(how: str, rate: float) -> ValueError:
-    """Say what has become of the scores, and what to do."""
+def divergence_error(how: str, rate: float) -> ValueError:
+    """Return the error that says how the scores diverged, and what to do."""
     return ValueError(
         f"the network diverged: its scores {how}. Scale the columns of X, with "
         "StandardScaler in a Pipeline, say, or take smaller steps than "

@@ -2,34 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from collections.abc import Sequence
+from typing import Any, Literal
 
-import numpy as np
-from numpy.typing import NDArray
-from scipy.special import expit
-
-from sklearn_ltr._compile import ThreadTeam, effective_n_threads
-from sklearn_ltr._estimators.callbacks import FitTasks, with_callbacks
-from sklearn_ltr._estimators.state import unchanged_on_failure
-from sklearn_ltr.learners._tables import Table
-from sklearn_ltr.rankers._batches import PreferenceBatches
-from sklearn_ltr.rankers._data import GradedLists
-from sklearn_ltr.rankers._network import NetworkRanker
-from sklearn_ltr.rankers._network_parameters import with_network_parameters
-from sklearn_ltr.rankers._preferences import Preferences
+from sklearn_ltr._estimators.parameters import check_choice
+from sklearn_ltr.learners._network import Network
+from sklearn_ltr.metrics import Metric
+from sklearn_ltr.rankers._pairwise_ranker import PairwiseRanker
 
 
-class PairedRows(NamedTuple):
-    """A table, and preferences between its rows."""
-
-    X: Table
-    preferences: Preferences
-
-
-@with_network_parameters
-@dataclass(kw_only=True, eq=False, repr=False)
-class RankNetRanker(NetworkRanker):
+class RankNetRanker(PairwiseRanker):
     r"""RankNet: a neural network that learns which of two documents is better.
 
     The model's probability that document i beats document j, its cost against a target
@@ -54,7 +36,7 @@ class RankNetRanker(NetworkRanker):
     are added up before anything is propagated, so an epoch costs time near linear in
     the number of documents.
 
-    Networks learn well from columns of about unit size only: put StandardScaler before
+    Networks learn well from features of about unit size only: put StandardScaler before
     the ranker in a Pipeline.
 
     Parameters
@@ -62,7 +44,69 @@ class RankNetRanker(NetworkRanker):
     tied_pairs : bool, default=False
         Whether documents of equal grade are pairs too, with target probability 1/2:
         they pull each other together.
-    {network parameters}
+    sigma : float > 0, default=1.0
+        Steepness of the sigmoid.
+    hidden_layer_sizes : sequence of int >= 1, or int >= 1, default=(100,)
+        Units of each hidden layer; ``()``: a linear model.
+    activation : {"relu", "tanh", "logistic", "identity"}, default="relu"
+        Activation function of the hidden layers.
+    network : object or None, default=None
+        A model of your own in place of the perceptron (the two parameters above are
+        then ignored): an object with ``forward(X) -> scores``, ``backward(dC/ds) ->
+        list of gradients`` and ``parameters``, a list of arrays that are changed in
+        place; :class:`sklearn_ltr.learners.TorchNetwork` makes one of a PyTorch module.
+        A copy of it is trained.
+    solver : {"adam", "sgd"}, default="adam"
+        How weights follow their gradient.  ``solver="sgd", momentum=0`` is the report's
+        step.
+    alpha : float >= 0, default=1e-4
+        Strength of the L2 penalty on weights (not on biases), divided by the size of
+        the batch.
+    batch_size : int >= 1 or "auto", default="auto"
+        Queries per update, whose gradients are averaged.  "auto": one, as in the
+        report.  From pairs without groups: pairs per update, "auto": 200.
+    learning_rate : {"constant", "invscaling", "adaptive"}, default="constant"
+        Schedule of "sgd": constant; divided by ``(1 + t_) ** power_t`` after each
+        epoch; or divided by 5 whenever `n_iter_no_change` epochs have not improved the
+        validation score, or without early stopping the cost.
+        Training stops when it falls below 1e-6.
+    learning_rate_init : float > 0, default=0.001
+        The report's eta: initial step size.
+    power_t : float >= 0, default=0.5
+        Exponent of "invscaling".
+    max_iter : int >= 1, default=200
+        Maximum number of epochs: passes over all queries, in an order drawn for each.
+    tol : float >= 0, default=1e-4
+        Smallest change that counts as an improvement.
+    momentum : float in [0, 1], default=0.9
+        Momentum of "sgd".
+    nesterovs_momentum : bool, default=True
+        Whether "sgd" uses Nesterov's momentum.
+    beta_1, beta_2 : float in [0, 1), default=0.9 and 0.999
+        Decay of "adam"'s running means of the gradient and of its square.
+    epsilon : float > 0, default=1e-8
+        Added to "adam"'s denominator.
+    early_stopping : bool or "auto", default="auto"
+        Stop when the validation score has not improved for `n_iter_no_change` epochs,
+        and keep the best weights.  "auto": if `X_val` is given to `fit`.  False:
+        `X_val` is checked, but not used.
+    validation_fraction : float in (0, 1), default=0.1
+        Fraction of the queries held out for early stopping without `X_val`.
+    n_iter_no_change : int >= 1, default=10
+        Epochs to wait for a better validation score.  Without early stopping
+        training stops when the cost has not fallen for as many.
+    scoring : str, Metric or None, default=None
+        Metric that early stopping follows; None: the metric of `score`.
+    warm_start : bool, default=False
+        Continue from the weights of the last `fit`.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the first weights, the order of the queries and the held-out queries.
+        Only an integer makes two fits the same.
+    verbose : int >= 0, default=0
+        Print the values of every `verbose`-th epoch.
+    n_jobs : int or None, default=None
+        Number of threads.  None: as many as the data are worth and this process may
+        use.  The model is the same, bit for bit, for any number.
 
     Attributes
     ----------
@@ -71,13 +115,13 @@ class RankNetRanker(NetworkRanker):
         ``network_.intercepts``.
     n_iter_ : int
         Epochs so far.
-    loss_curve_ : list of float, one for each epoch
+    loss_curve_ : ndarray of shape (n_iter_,), float64
         Cost C, the mean over training pairs (weighted like their queries), each batch
         scored by the weights that it met.
-    validation_scores_ : list of float
-        Of each epoch; empty without early stopping.
+    validation_score_ : ndarray of shape (n_iter_,), float64
+        Validation score of each epoch; empty without early stopping.
     n_features_in_ : int
-        Number of columns at `fit`.
+        Number of features at `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Their names, if they were strings.
 
@@ -97,200 +141,79 @@ class RankNetRanker(NetworkRanker):
     array([3, 1, 2, 2, 3, 1])
     """
 
-    tied_pairs: bool = False
-
-    metric = None  # the force alone
-
-    @with_callbacks
-    def fit(
+    def __init__(
         self,
-        X: Any,
-        y: Any = None,
         *,
-        groups: Any = None,
-        sample_weight: Any = None,
-        pairs: Any = None,
-        pair_probabilities: Any = None,
-        X_val: Any = None,
-        y_val: Any = None,
-        groups_val: Any = None,
-        sample_weight_val: Any = None,
-    ) -> Self:
-        """Learn to rank, from grades or from preferences.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_documents, n_features)
-            Finite numbers; float32 is used as it is, and CSR stays sparse.
-        y : array-like of shape (n_documents,), default=None
-            Relevance grades, finite and >= 0, not necessarily integers.  None: learn
-            from `pairs`.
-        groups : array-like of shape (n_documents,), default=None
-            The query of each document: any hashable values, in any row order.  With
-            `y` and without it all are taken for one query, with a
-            :class:`MissingGroupsWarning`.  With `pairs` it is not needed; if given,
-            pairs must lie within queries, and those of a query are learned together.
-        sample_weight : array-like of shape (n_documents,), default=None
-            Weight of a query, constant within it.
-        pairs : array-like of shape (n_pairs, 2), integers, default=None
-            Preferences in place of grades: rows of X, of which the first beats the
-            second.  They may be inconsistent.  `batch_size` counts pairs then, unless
-            `groups` is given.
-        pair_probabilities : array-like of shape (n_pairs,), default=None
-            Probability in [0, 1] that the first of a pair beats the second; None: 1.
-        X_val, y_val, groups_val, sample_weight_val : array-likes, default=None
-            Graded documents that early stopping looks at.
-
-        Returns
-        -------
-        self : RankNetRanker
-
-        Raises
-        ------
-        ValueError, TypeError
-            For a parameter out of its range, arguments of different lengths, an empty
-            X, features that are not finite numbers, grades that are negative or not
-            finite, weights that change within a query, if no query has two different
-            grades, for both or neither of `y` and `pairs`, pairs that are not two
-            different rows of X, probabilities outside [0, 1], or if the network
-            diverges.  The estimator is left as it was.
-        """
-        self._check_parameters()
-        weights = {"groups": groups, "sample_weight": sample_weight}
-        tasks = FitTasks(self, "epoch", self.max_iter, X, y, **weights)
-        with unchanged_on_failure(self):
-            go_on = self._begin(self.warm_start)
-            given = self._read_either(
-                X, y, groups, sample_weight, pairs, pair_probabilities, reset=not go_on
-            )
-            held_out = self._read_held_out(X_val, y_val, groups_val, sample_weight_val)
-            if isinstance(given, GradedLists):
-                self._fit_lists(given, held_out, tasks, go_on=go_on)
-            else:
-                held_out = self._watch_if_asked(held_out)
-                self._learn_preferences(
-                    given, held_out, self.max_iter, tasks, go_on=go_on
-                )
-        tasks.end()
-        return self
-
-    def partial_fit(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        groups: Any = None,
-        sample_weight: Any = None,
-        pairs: Any = None,
-        pair_probabilities: Any = None,
-    ) -> Self:
-        """Learn from some more queries or pairs: one pass over them.
-
-        Parameters
-        ----------
-        X, y, groups, sample_weight, pairs, pair_probabilities : array-likes
-            As in `fit`.  All documents of a query belong in one call: pairs are made
-            within it.
-
-        Returns
-        -------
-        self : RankNetRanker
-
-        Raises
-        ------
-        ValueError, TypeError
-            As by `fit`.  The estimator is left as it was.
-        """
-        with unchanged_on_failure(self):
-            self._check_parameters()
-            go_on = self._begin(True)
-            given = self._read_either(
-                X, y, groups, sample_weight, pairs, pair_probabilities, reset=not go_on
-            )
-            if isinstance(given, GradedLists):
-                self._pass_over_lists(given, go_on=go_on)
-            else:
-                self._learn_preferences(given, None, 1, go_on=go_on, keep_pace=go_on)
-        return self
-
-    def predict_pair_proba(self, X_i: Any, X_j: Any) -> NDArray[np.float64]:
-        """Probability that each document of X_i is ranked above that of X_j.
-
-        Parameters
-        ----------
-        X_i, X_j : array-likes of shape (n_pairs, n_features)
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n_pairs,), float64
-            P_ij = 1 / (1 + exp(-sigma (s_i - s_j))), section 2 of the report.
-
-        Raises
-        ------
-        ValueError
-            If X_i and X_j have different numbers of rows.
-        """
-        s_i, s_j = self.predict(X_i), self.predict(X_j)
-        if len(s_i) != len(s_j):
-            raise ValueError(
-                f"X_i and X_j must have one row for each pair, got {len(s_i)} and "
-                f"{len(s_j)}"
-            )
-        probabilities: NDArray[np.float64] = expit(self.sigma * (s_i - s_j))
-        return probabilities
-
-    def _read_either(
-        self,
-        X: Any,
-        y: Any,
-        groups: Any,
-        sample_weight: Any,
-        pairs: Any,
-        pair_probabilities: Any,
-        *,
-        reset: bool,
-    ) -> GradedLists | PairedRows:
-        """Read what there is to learn from: grades, or preferences."""
-        if pairs is None:
-            if pair_probabilities is not None:
-                raise ValueError("pair_probabilities needs pairs, and pairs is None")
-            return self._read_lists(X, y, groups, sample_weight, reset=reset)
-        if y is not None:
-            raise ValueError(
-                "y and pairs were both given: learn either from grades or from "
-                "preferences"
-            )
-        table = self._read_table(X, reset=reset)
-        preferences = Preferences.read(
-            pairs, pair_probabilities, groups, sample_weight, table.shape[0]
-        )
-        return PairedRows(table, preferences)
-
-    def _watch_if_asked(self, held_out: GradedLists | None) -> GradedLists | None:
-        """Return what early stopping looks at when there are no grades to split."""
-        if not self.early_stopping:
-            return None
-        if held_out is None and self.early_stopping != "auto":
-            raise ValueError(
-                "early_stopping=True with pairs needs graded documents to look at: "
-                "give X_val, y_val and groups_val"
-            )
-        return held_out
-
-    def _learn_preferences(
-        self,
-        given: PairedRows,
-        held_out: GradedLists | None,
-        n_epochs: int,
-        tasks: FitTasks | None = None,
-        *,
-        go_on: bool,
-        keep_pace: bool = False,
+        tied_pairs: bool = False,
+        sigma: float = 1.0,
+        hidden_layer_sizes: Sequence[int] | int = (100,),
+        activation: Literal["relu", "tanh", "logistic", "identity"] = "relu",
+        network: Network | None = None,
+        solver: Literal["adam", "sgd"] = "adam",
+        alpha: float = 1e-4,
+        batch_size: int | Literal["auto"] = "auto",
+        learning_rate: Literal["constant", "invscaling", "adaptive"] = "constant",
+        learning_rate_init: float = 0.001,
+        power_t: float = 0.5,
+        max_iter: int = 200,
+        tol: float = 1e-4,
+        momentum: float = 0.9,
+        nesterovs_momentum: bool = True,
+        beta_1: float = 0.9,
+        beta_2: float = 0.999,
+        epsilon: float = 1e-8,
+        early_stopping: bool | Literal["auto"] = "auto",
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        scoring: str | Metric | None = None,
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: int = 0,
+        n_jobs: int | None = None,
     ) -> None:
-        """Learn from preferences."""
-        batches = PreferenceBatches(given.preferences, float(self.sigma))
-        with ThreadTeam(effective_n_threads(self.n_jobs, given.X.size)) as team:
-            training = self._training(
-                batches, batches, held_out, given.X, team, go_on, keep_pace
-            )
-            self._learn(training, n_epochs, tasks, go_on=go_on)
+        self.tied_pairs = tied_pairs
+        self.sigma = sigma
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.activation = activation
+        self.network = network
+        self.solver = solver
+        self.alpha = alpha
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.learning_rate_init = learning_rate_init
+        self.power_t = power_t
+        self.max_iter = max_iter
+        self.tol = tol
+        self.momentum = momentum
+        self.nesterovs_momentum = nesterovs_momentum
+        self.beta_1 = beta_1
+        self.beta_2 = beta_2
+        self.epsilon = epsilon
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.scoring = scoring
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+        self.n_jobs = n_jobs
+
+    @property
+    def metric(self) -> None:
+        """None: RankNet trains the force alone, without swap deltas."""
+        return None
+
+    @metric.setter
+    def metric(self, value: Any) -> None:
+        raise AttributeError(
+            "RankNetRanker has no metric: it learns from pairs alone. Use "
+            f"LambdaRankRanker(metric={value!r})"
+        )
+
+    @property
+    def _uses_tied_pairs(self) -> bool:
+        return self.tied_pairs
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_choice(self, "tied_pairs", (True, False))

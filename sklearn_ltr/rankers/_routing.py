@@ -1,4 +1,4 @@
-"""What scikit-learn's metadata routing says of an estimator."""
+"""What an estimator requests through scikit-learn's metadata routing."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ from sklearn.utils.metadata_routing import get_routing_for_object
 
 
 def requested_by_fit(model: Any, metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a model's `fit` requests of the metadata; routing must be on."""
-    asked = get_routing_for_object(model).consumes("fit", list(metadata))
-    return {name: metadata[name] for name in sorted(asked)}
+    """Return the metadata that a model's `fit` requests; routing must be enabled."""
+    requested = get_routing_for_object(model).consumes("fit", list(metadata))
+    return {name: metadata[name] for name in sorted(requested)}

@@ -1,4 +1,4 @@
-"""Steps against their formulas, and against those of scikit-learn's MLPRegressor."""
+"""Optimizer steps against their formulas and against scikit-learn's MLPRegressor."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neural_network import MLPRegressor
 
+from sklearn_ltr._compile import INTERPRETED
 from sklearn_ltr.learners._network import SGD, Adam
+from sklearn_ltr.learners._network.optimizers import adam_step, momentum_step
 from tests.oracles import networks as oracle
 
 N_STEPS = 12
-every_momentum = pytest.mark.parametrize("momentum", [0.0, 0.5, 0.9, 1.0])
-nesterov_or_not = pytest.mark.parametrize("nesterov", [False, True])
+nesterov_or_not = pytest.mark.parametrize(
+    "nesterov", [False, True], ids=["classical momentum", "Nesterov's momentum"]
+)
 
 
 def sgd(rate=0.1, momentum=0.9, nesterov=True, schedule="constant", power_t=0.5):
@@ -25,162 +28,192 @@ def adam(rate=0.1, beta_1=0.9, beta_2=0.999, epsilon=1e-8):
     return Adam(rate, beta_1, beta_2, epsilon)
 
 
-class Valley:
-    """A function of a matrix with a slope everywhere, of unequal curvature."""
+both_optimizers = pytest.mark.parametrize("make", [sgd, adam], ids=["SGD", "Adam"])
+
+
+class Quadratic:
+    """A quadratic function of an array of weights, of unequal curvature."""
 
     def __init__(self, shape=(3, 2), seed=0) -> None:
         rng = np.random.default_rng(seed)
         self.start = rng.normal(size=shape)
         self.curvature = rng.uniform(0.1, 2.0, shape)
-        self.bottom = rng.normal(size=shape)
+        self.minimum = rng.normal(size=shape)
 
-    def slope(self, w):
-        return self.curvature * (w - self.bottom)
+    def gradient(self, w):
+        return self.curvature * (w - self.minimum)
 
 
-def walk(optimizer, valley, dtype=np.float64, decay=0.0, n_steps=N_STEPS):
-    w = valley.start.astype(dtype)
+def minimize(optimizer, cost, dtype=np.float64, decay=0.0, n_steps=N_STEPS):
+    w = cost.start.astype(dtype)
     for _ in range(n_steps):
-        optimizer.step([w], [valley.slope(w).astype(dtype)], decay)
+        optimizer.step([w], [cost.gradient(w).astype(dtype)], decay)
     return w
 
 
 # --- formulas ---------------------------------------------------------------------
 
 
-@every_momentum
-@nesterov_or_not
-def test_momentum_follows_its_formula(momentum, nesterov):
-    valley = Valley()
-    expected = oracle.by_momentum(
-        valley.start, valley.slope, [0.1] * N_STEPS, momentum, nesterov
-    )
-    found = walk(sgd(0.1, momentum, nesterov), valley)
+def assert_close_in_either_precision(make, cost, expected):
+    found = minimize(make(), cost)
     np.testing.assert_allclose(found, expected, rtol=1e-12)
-    found = walk(sgd(0.1, momentum, nesterov), valley, np.float32)
+    found = minimize(make(), cost, np.float32)
     assert found.dtype == np.float32
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
+@nesterov_or_not
+def test_momentum_follows_its_formula(nesterov):
+    cost, rates = Quadratic(), [0.1] * N_STEPS
+    for momentum in (0.0, 0.5, 1.0):
+        expected = oracle.by_momentum(
+            cost.start, cost.gradient, rates, momentum, nesterov
+        )
+        assert_close_in_either_precision(
+            lambda momentum=momentum: sgd(0.1, momentum, nesterov), cost, expected
+        )
 
 
 @nesterov_or_not
 def test_without_momentum_a_step_is_that_of_the_report(nesterov):
     # equation 2: w - eta g, up to one rounding if the two are fused
-    valley = Valley()
-    found = walk(sgd(0.25, 0.0, nesterov), valley, np.float32, n_steps=1)
-    w = valley.start.astype(np.float32)
-    expected = w - np.float32(0.25) * valley.slope(w).astype(np.float32)
+    cost = Quadratic()
+    found = minimize(sgd(0.25, 0.0, nesterov), cost, np.float32, n_steps=1)
+    w = cost.start.astype(np.float32)
+    expected = w - np.float32(0.25) * cost.gradient(w).astype(np.float32)
     np.testing.assert_allclose(found, expected, rtol=3e-7)
 
 
-@pytest.mark.parametrize(
-    ("beta_1", "beta_2", "epsilon"),
-    [(0.9, 0.999, 1e-8), (0.0, 0.9, 1e-3), (0.5, 0.0, 0.1), (0.0, 0.0, 1.0)],
-)
-def test_adam_follows_its_formula(beta_1, beta_2, epsilon):
-    valley = Valley()
-    expected = oracle.by_adam(
-        valley.start, valley.slope, [0.1] * N_STEPS, beta_1, beta_2, epsilon
+def test_adam_follows_its_formula():
+    cost, rates = Quadratic(), [0.1] * N_STEPS
+    for parameters in ((0.9, 0.999, 1e-8), (0.0, 0.9, 1e-3), (0.5, 0.0, 0.1)):
+        expected = oracle.by_adam(cost.start, cost.gradient, rates, *parameters)
+        assert_close_in_either_precision(
+            lambda parameters=parameters: adam(0.1, *parameters), cost, expected
+        )
+
+
+@both_optimizers
+def test_the_penalty_applies_to_matrices_alone(make):
+    decay, cost = 0.3, Quadratic()
+
+    class Penalized(Quadratic):
+        def gradient(self, w):
+            return super().gradient(w) + decay * w
+
+    with_decay = minimize(make(), cost, decay=decay)
+    np.testing.assert_allclose(with_decay, minimize(make(), Penalized()), rtol=1e-12)
+    bias_cost = Quadratic((4,))
+    np.testing.assert_array_equal(
+        minimize(make(), bias_cost, decay=decay), minimize(make(), bias_cost)
     )
-    found = walk(adam(0.1, beta_1, beta_2, epsilon), valley)
-    np.testing.assert_allclose(found, expected, rtol=1e-12)
-    found = walk(adam(0.1, beta_1, beta_2, epsilon), valley, np.float32)
-    assert found.dtype == np.float32
-    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
 
 
-def test_a_first_step_of_adam_is_the_rate_whatever_the_slope():
-    w = np.zeros(3)
-    adam(0.1).step([w], [np.array([5.0, -1e-3, 1e6])], 0.0)
-    np.testing.assert_allclose(w, [-0.1, 0.1, -0.1], rtol=1e-3)
+@both_optimizers
+def test_each_array_of_weights_is_updated_by_its_own_gradient(make):
+    shapes = [(2, 3), (4,), (1, 1), ()]
+    costs = [Quadratic(shape, seed) for seed, shape in enumerate(shapes)]
+    together, optimizer = [np.array(cost.start) for cost in costs], make()
+    for _ in range(N_STEPS):
+        gradients = [
+            np.array(cost.gradient(w)) for cost, w in zip(costs, together, strict=True)
+        ]
+        optimizer.step(together, gradients, 0.0)
+    for w, cost in zip(together, costs, strict=True):
+        np.testing.assert_array_equal(w, minimize(make(), cost))
+        assert (w != cost.start).all()
 
 
-@pytest.mark.parametrize("make", [sgd, adam])
-def test_the_penalty_is_on_matrices_alone(make):
-    decay, valley = 0.3, Valley()
-
-    class Penalised(Valley):
-        def slope(self, w):
-            return super().slope(w) + decay * w
-
-    with_decay = walk(make(), valley, decay=decay)
-    np.testing.assert_allclose(with_decay, walk(make(), Penalised()), rtol=1e-12)
-    flat, flat_valley = walk(make(), Valley((4,)), decay=decay), Valley((4,))
-    np.testing.assert_array_equal(flat, walk(make(), flat_valley))
+def unaligned(g):
+    shifted = np.empty(g.nbytes + 1, dtype=np.uint8)[1:].view(g.dtype).reshape(g.shape)
+    shifted[...] = g
+    assert not shifted.flags.aligned
+    return shifted
 
 
-@pytest.mark.parametrize("make", [sgd, adam])
-def test_weights_of_several_shapes_are_stepped_each_by_its_own_slope(make):
-    valleys = [Valley((2, 3), 1), Valley((4,), 2), Valley((1, 1), 3), Valley((), 4)]
-    together, optimizer = [np.array(v.start) for v in valleys], make()
-    for _ in range(5):
-        slopes = [np.array(v.slope(w)) for v, w in zip(valleys, together, strict=True)]
-        optimizer.step(together, slopes, 0.0)
-    for w, valley in zip(together, valleys, strict=True):
-        alone = np.array(valley.start)
-        optimizer = make()
-        for _ in range(5):
-            optimizer.step([alone], [np.array(valley.slope(alone))], 0.0)
-        np.testing.assert_array_equal(w, alone)
-        assert (w != valley.start).all()
-
-
-@pytest.mark.parametrize("make", [sgd, adam])
-def test_slopes_are_left_alone_and_weights_are_changed_in_place(make):
-    w, g = np.ones((2, 2)), np.full((2, 2), 0.5)
-    kept = w
+def read_only(g):
+    g = g.copy()
     g.flags.writeable = False
-    make().step([w], [g], 0.1)
-    assert w is kept
-    assert (w < 1).all()
+    return g
 
 
-def test_what_is_remembered_of_a_step_is_plain_arrays():
-    optimizer, w = adam(), np.ones((2, 3), dtype=np.float32)
-    optimizer.step([w], [w], 0.0)
-    kept = [*optimizer.means, *optimizer.squares]
-    assert [type(a) for a in kept] == [np.ndarray] * 2
-    assert all(a.dtype == np.float32 for a in kept)
+OTHER_ARRAYS = {
+    "lists": lambda g: g.tolist(),
+    "read-only": read_only,
+    "Fortran order": np.asfortranarray,
+    "strided": lambda g: np.repeat(g, 2, axis=-1)[..., ::2],
+    "unaligned": unaligned,
+    "big-endian": lambda g: g.astype(g.dtype.newbyteorder(">")),
+}
+
+
+@both_optimizers
+@pytest.mark.parametrize("convert", OTHER_ARRAYS.values(), ids=OTHER_ARRAYS)
+def test_gradients_may_be_other_arrays_and_are_not_changed(make, convert):
+    expected, w = np.ones((4, 3)), np.ones((4, 3))
+    g = np.random.default_rng(0).normal(size=(4, 3))
+    make().step([expected], [g], 0.1)
+    other = convert(g)
+    make().step([w], [other], 0.1)
+    np.testing.assert_array_equal(w, expected)
+    np.testing.assert_array_equal(other, g)
+
+
+@pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
+@pytest.mark.parametrize(
+    ("make", "kernel"),
+    [(sgd, momentum_step), (adam, adam_step)],
+    ids=["SGD", "Adam"],
+)
+def test_a_kernel_is_compiled_once_for_each_precision(make, kernel):
+    for dtype in (np.float32, np.float64):
+        for shape in ((4, 3), (4,), ()):
+            g = np.ones(shape, dtype)
+            for convert in OTHER_ARRAYS.values():
+                if shape or convert is not OTHER_ARRAYS["strided"]:
+                    make().step([np.ones(shape, dtype)], [convert(g)], 0.1)
+    compiled = [str(signature[0].dtype) for signature in kernel.signatures]
+    assert sorted(compiled) == ["float32", "float64"]
 
 
 # --- schedules --------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("power_t", [0.0, 0.5, 2.0])
-def test_inverse_scaling_divides_the_first_rate(power_t):
-    optimizer = sgd(0.3, schedule="invscaling", power_t=power_t)
-    for size, n_seen in ((20, 20), (5, 25), (100, 125)):
-        optimizer.end_epoch(size)
-        assert optimizer.rate == pytest.approx(0.3 / (1 + n_seen) ** power_t)
-    assert not optimizer.try_smaller_steps()
+def test_inverse_scaling_divides_the_initial_rate():
+    for power_t in (0.0, 0.5, 2.0):
+        optimizer = sgd(0.3, schedule="invscaling", power_t=power_t)
+        for size, t in ((20, 20), (5, 25), (100, 125)):
+            optimizer.end_epoch(size)
+            assert optimizer.rate == pytest.approx(0.3 / (1 + t) ** power_t)
+        assert not optimizer.reduce_rate()
 
 
-@pytest.mark.parametrize("schedule", ["constant", "adaptive"])
-def test_other_schedules_do_not_fall_with_time(schedule):
-    optimizer = sgd(0.3, schedule=schedule)
-    optimizer.end_epoch(1000)
-    assert optimizer.rate == 0.3
+def test_other_rates_do_not_change_with_time():
+    optimizers = [sgd(0.3, schedule=name) for name in ("constant", "adaptive")]
+    for optimizer in (*optimizers, adam(0.3)):
+        optimizer.end_epoch(1000)
+        assert optimizer.rate == 0.3
 
 
-def test_an_adaptive_rate_falls_by_five_down_to_a_millionth():
+def test_only_an_adaptive_rate_is_reduced():
+    for optimizer in (sgd(0.3, schedule="constant"), adam(0.3)):
+        assert not optimizer.reduce_rate()
+        assert optimizer.rate == 0.3
+
+
+def test_an_adaptive_rate_is_divided_by_five_until_it_is_a_millionth():
     optimizer, rates = sgd(1e-3, schedule="adaptive"), []
-    while optimizer.try_smaller_steps():
+    while optimizer.reduce_rate():
         rates.append(optimizer.rate)
     np.testing.assert_allclose(rates, 1e-3 / 5.0 ** np.arange(1, 6))
     assert rates[-2] > 1e-6 >= rates[-1]
 
 
-def test_adam_has_no_schedule():
-    optimizer = adam(0.3)
-    optimizer.end_epoch(1000)
-    assert optimizer.rate == 0.3
-    assert not optimizer.try_smaller_steps()
-
-
-# --- beside scikit-learn ----------------------------------------------------------
+# --- against scikit-learn ---------------------------------------------------------
 
 
 class LeastSquares:
-    """What an MLPRegressor without hidden layers minimises, all rows in one batch."""
+    """The cost of an MLPRegressor without hidden layers, all rows in one batch."""
 
     alpha = 0.5
 
@@ -203,20 +236,20 @@ class LeastSquares:
             return peer.fit(self.X, self.y)
 
     def start(self) -> list[np.ndarray]:
-        """First weights: a step of 1e-300 moves nothing."""
+        """Initial weights: steps of 1e-300 do not change them."""
         peer = self.fit(1, solver="sgd", learning_rate_init=1e-300)
         return [peer.coefs_[0].copy(), peer.intercepts_[0].copy()]
 
-    def slopes(self, w, b) -> list[np.ndarray]:
-        """Of half the mean square, without the penalty."""
+    def gradient(self, w, b) -> list[np.ndarray]:
+        """Gradient of half the mean squared error, without the penalty."""
         error = (self.X @ w)[:, 0] + b - self.y
         return [self.X.T @ error[:, None] / len(error), error.mean(keepdims=True)]
 
     def step(self, optimizer, weights) -> None:
         n = len(self.y)
-        optimizer.step(weights, self.slopes(*weights), self.alpha / n)
+        optimizer.step(weights, self.gradient(*weights), self.alpha / n)
 
-    def assert_alike(self, weights, peer) -> None:
+    def assert_same_weights(self, weights, peer) -> None:
         start = self.start()
         for w, theirs, before in zip(
             weights, (peer.coefs_[0], peer.intercepts_[0]), start, strict=True
@@ -225,10 +258,13 @@ class LeastSquares:
             assert np.abs(theirs - before).min() > 1e-4  # they did move
 
 
-@every_momentum
 @nesterov_or_not
-@pytest.mark.parametrize("schedule", ["constant", "invscaling"])
-def test_sgd_goes_the_way_of_mlp_regressor(momentum, nesterov, schedule):
+@pytest.mark.parametrize(
+    ("momentum", "schedule"),
+    [(0.0, "constant"), (0.9, "invscaling")],
+    ids=["constant rate", "inversely scaled rate"],
+)
+def test_sgd_trains_the_same_weights_as_mlp_regressor(momentum, nesterov, schedule):
     problem = LeastSquares()
     weights = problem.start()
     optimizer = sgd(0.05, momentum, nesterov, schedule, power_t=0.4)
@@ -239,26 +275,23 @@ def test_sgd_goes_the_way_of_mlp_regressor(momentum, nesterov, schedule):
         10, solver="sgd", learning_rate_init=0.05, momentum=momentum,
         nesterovs_momentum=nesterov, learning_rate=schedule, power_t=0.4,
     )  # fmt: skip
-    problem.assert_alike(weights, peer)
+    problem.assert_same_weights(weights, peer)
 
 
-@pytest.mark.parametrize(
-    ("beta_1", "beta_2", "epsilon"), [(0.9, 0.999, 1e-8), (0.3, 0.5, 1e-2)]
-)
-def test_adam_goes_the_way_of_mlp_regressor(beta_1, beta_2, epsilon):
+def test_adam_trains_the_same_weights_as_mlp_regressor():
     problem = LeastSquares()
-    weights, optimizer = problem.start(), adam(0.05, beta_1, beta_2, epsilon)
+    weights, optimizer = problem.start(), adam(0.05, 0.3, 0.5, 1e-2)
     for _ in range(10):
         problem.step(optimizer, weights)
     peer = problem.fit(
-        10, solver="adam", learning_rate_init=0.05, beta_1=beta_1, beta_2=beta_2,
-        epsilon=epsilon,
+        10, solver="adam", learning_rate_init=0.05, beta_1=0.3, beta_2=0.5,
+        epsilon=1e-2,
     )  # fmt: skip
-    problem.assert_alike(weights, peer)
+    problem.assert_same_weights(weights, peer)
 
 
-def test_an_adaptive_rate_falls_as_often_as_that_of_mlp_regressor():
-    """No epoch is better by a tolerance of 1e9: its patience ends every second one."""
+def test_an_adaptive_rate_is_reduced_as_often_as_that_of_mlp_regressor():
+    """No epoch improves by the tolerance of 1e9, so the rate falls every second one."""
     problem = LeastSquares()
     peer = problem.fit(
         100, solver="sgd", learning_rate="adaptive", learning_rate_init=0.05,
@@ -267,8 +300,8 @@ def test_an_adaptive_rate_falls_as_often_as_that_of_mlp_regressor():
     weights, optimizer, n_epochs = problem.start(), sgd(0.05, 0.0, False, "adaptive"), 0
     for n_epochs in range(1, 100):
         problem.step(optimizer, weights)
-        patience_ends = n_epochs >= 3 and n_epochs % 2 == 1
-        if patience_ends and not optimizer.try_smaller_steps():
+        stalled = n_epochs >= 3 and n_epochs % 2 == 1
+        if stalled and not optimizer.reduce_rate():
             break
     assert n_epochs == peer.n_iter_ < 100
-    problem.assert_alike(weights, peer)
+    problem.assert_same_weights(weights, peer)

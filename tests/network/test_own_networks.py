@@ -1,4 +1,4 @@
-"""Networks of the user's own: trained in a copy, or refused by name."""
+"""Networks of the user: a copy is trained, and invalid ones are refused by name."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
+from sklearn_ltr import LambdaRankRanker, RankNetRanker
 from tests.network import (
     DATA,
     REPORT,
@@ -26,11 +27,11 @@ from tests.network import (
 NAN, INF = float("nan"), float("inf")
 
 
-# --- networks of one's own --------------------------------------------------------
+# --- training ---------------------------------------------------------------------
 
 
 class Deep:
-    """Double precision, one parameter without dimensions, one unused."""
+    """Double precision, with one 0-dimensional and one unused parameter."""
 
     def __init__(self) -> None:
         rng = np.random.default_rng(0)
@@ -57,30 +58,28 @@ class Deep:
 
 
 @both_rankers
-@pytest.mark.parametrize("network", [Linear, Deep])
 @pytest.mark.parametrize("solver", ["adam", "sgd"])
-def test_a_network_of_the_user_is_trained_in_a_copy(ranker, network, solver):
-    own = network()
-    before = pickle.dumps(own)
-    one = fitted(
-        ranker, network=own, solver=solver, max_iter=40, learning_rate_init=0.02
-    )
-    assert pickle.dumps(own) == before
-    assert one.network is own
-    assert type(one.network_) is network
-    for w, first in zip(one.network_.parameters, own.parameters, strict=True):
-        assert w.shape == first.shape
-        assert w.dtype == first.dtype
-    assert np.abs(one.network_.parameters[0] - own.parameters[0]).min() > 1e-3
-    assert one.score(*DATA, groups=DATA.groups) > 0.9
-    expected = one.network_.forward(DATA.X.astype(np.float32))
-    np.testing.assert_array_equal(one.predict(DATA.X), expected)
-    assert one.predict(DATA.X).dtype == np.float64
+def test_a_copy_of_the_users_network_is_trained(ranker, solver):
+    for own in (Linear(), Deep()):
+        before = pickle.dumps(own)
+        one = fitted(
+            ranker, network=own, solver=solver, max_iter=40, learning_rate_init=0.02
+        )
+        assert pickle.dumps(own) == before
+        assert one.network is own
+        assert type(one.network_) is type(own)
+        for w, initial in zip(one.network_.parameters, own.parameters, strict=True):
+            assert (w.shape, w.dtype) == (initial.shape, initial.dtype)
+        assert np.abs(one.network_.parameters[0] - own.parameters[0]).min() > 1e-3
+        assert one.score(*DATA, groups=DATA.groups) > 0.9
+        expected = one.network_.forward(DATA.X.astype(np.float32))
+        np.testing.assert_array_equal(one.predict(DATA.X), expected)
+        assert one.predict(DATA.X).dtype == np.float64
 
 
 @both_rankers
-def test_a_network_of_the_user_learns_what_the_perceptron_learns(ranker):
-    """The linear one, from the same weights, in double precision."""
+def test_a_linear_network_learns_the_same_weights_as_the_perceptron(ranker):
+    """From the same initial weights, in double precision."""
     options = REPORT | {"max_iter": 5, "batch_size": 2, "learning_rate_init": 0.1}
     (start,) = weights_before(ranker, hidden_layer_sizes=())
     own = Linear()
@@ -92,7 +91,7 @@ def test_a_network_of_the_user_learns_what_the_perceptron_learns(ranker):
 
 
 @both_rankers
-def test_a_network_of_the_user_is_used_in_every_way(ranker):
+def test_a_users_network_works_with_early_stopping_pickle_clone_and_partial_fit(ranker):
     one = validated(
         ranker, network=Linear(), max_iter=40, n_iter_no_change=3, tol=0.0,
         learning_rate_init=0.2,
@@ -108,15 +107,15 @@ def test_a_network_of_the_user_is_used_in_every_way(ranker):
     assert not hasattr(other, "network_")
     assert isinstance(other.network, Linear)
     other.fit(*DATA, groups=DATA.groups, **of_val())
-    # weights learned elsewhere are a start
+    # training starts from the network's weights
     warm = fitted(ranker, network=other.network_, max_iter=1, learning_rate_init=1e-9)
     np.testing.assert_allclose(warm.network_.w, other.network_.w, rtol=1e-6)
 
 
 @both_rankers
-def test_predict_of_a_network_is_what_scores(ranker):
+def test_scores_come_from_predict_of_a_network_that_has_it(ranker):
     class Dropout(Linear):
-        """Another pass forward in training than in use."""
+        """A network whose forward pass differs between training and prediction."""
 
         def forward(self, X):
             return super().forward(X) + 1.0
@@ -130,7 +129,7 @@ def test_predict_of_a_network_is_what_scores(ranker):
 
 
 @both_rankers
-def test_what_a_network_gets_is_single_precision_and_what_it_gives_may_be_any(ranker):
+def test_a_network_gets_float32_rows_and_may_return_lists_of_other_floats(ranker):
     seen = set()
 
     class Curious(Linear):
@@ -144,18 +143,30 @@ def test_what_a_network_gets_is_single_precision_and_what_it_gives_may_be_any(ra
         def backward(self, score_gradient):
             return [super().backward(score_gradient)[0].tolist()]
 
-    try:
-        one = fitted(ranker, network=Curious())
-    except (TypeError, ValueError) as error:
-        assert "network" in str(error)
-    else:
-        assert np.isfinite(one.predict(DATA.X)).all()
-        assert one.network_.w.any()
+    one = fitted(ranker, network=Curious())
+    assert one.network_.w.dtype == np.float32
+    assert one.network_.w.all()
+    assert one.predict(DATA.X).dtype == np.float64
     assert seen == {(np.dtype(np.float32), True)}
 
 
-def altered(**parts):
-    return type("Altered", (Linear,), parts)
+@both_rankers
+def test_read_only_and_strided_weights_are_trained_in_the_copy(ranker):
+    for make in (lambda: np.zeros(4), lambda: np.zeros(8)[::2]):
+        own = Linear()
+        own.w = make()
+        own.w.flags.writeable = False
+        one = fitted(ranker, network=own)
+        assert one.network_.w.all()
+        assert not own.w.any()
+
+
+# --- invalid networks -------------------------------------------------------------
+
+
+def altered(**members):
+    """A class derived from Linear, with other members."""
+    return type("Altered", (Linear,), members)
 
 
 def with_weights(weights):
@@ -177,65 +188,72 @@ def forward_to(scores):
     return altered(forward=forward)()
 
 
-@both_rankers
-@pytest.mark.parametrize(
-    ("network", "message"),
-    [
-        ("mlp", "network.*str has no forward"),
-        (object(), "network.*object has no forward"),
-        (Linear, "network.*class"),
-        (type("NoBack", (), {"forward": 1, "parameters": []})(), "network.*backward"),
-        (altered(parameters=None)(), "network"),
-        (altered(parameters=lambda self: [self.w])(), r"network\.parameters.*method"),
-        (altered(backward=lambda self, g: None)(), r"network\.backward.*None"),
-        (altered(backward=lambda self, g: [])(), r"network\.backward"),
-        (altered(backward=lambda self, g: [np.zeros(3)])(), r"\(4,\).*\(3,\)"),
-        (forward_to(lambda s: s[:, None]), r"network\.forward.*\(2, 1\)"),
-        (forward_to(lambda s: 0.0), r"network\.forward.*\(\)"),
-        (forward_to(lambda s: None), r"network\.forward"),
-        (forward_to(lambda s: ["a"] * len(s)), r"network\.forward"),
-        (forward_to(lambda s: s + 1j), r"network\.forward"),
-        (with_weights(np.zeros(4, dtype=int))(), "network.*int64"),
-        (with_weights(np.zeros(4, dtype=np.float16))(), "network.*float16"),
-        (with_weights([0.0] * 4)(), "network.*list"),
-        (with_weights(np.zeros((2, 4)).T)(), "network.*contiguous"),
-        (
-            altered(parameters=property(lambda self: [self.w.copy()]))(),
-            "network.*copy",
-        ),
-        (
-            altered(parameters=property(lambda self: {"w": self.w}))(),
-            "network",
-        ),
-    ],
-    ids=range(20),
-)  # fmt: skip
-def test_an_object_that_is_no_network_is_refused_by_name(ranker, network, message):
-    one = small(ranker, network=network)
-    with pytest.raises((TypeError, ValueError), match=f"(?s){message}"):
-        one.fit(*DATA, groups=DATA.groups)
-    assert not hasattr(one, "network_")
+NO_NETWORKS = {
+    "a string": ("mlp", "network.*str has no forward"),
+    "an object": (object(), "network.*object has no forward"),
+    "a class": (Linear, "network.*class"),
+    "no backward": (
+        type("NoBack", (), {"forward": 1, "parameters": []})(),
+        "network.*backward",
+    ),
+    "parameters is None": (altered(parameters=None)(), "network.*NoneType"),
+    "parameters is a method": (
+        altered(parameters=lambda self: [self.w])(),
+        r"network\.parameters.*method",
+    ),
+    "parameters is a dict": (
+        altered(parameters=property(lambda self: {"w": self.w}))(),
+        "network.*dict",
+    ),
+    "parameters returns copies": (
+        altered(parameters=property(lambda self: [self.w.copy()]))(),
+        "network.*copy",
+    ),
+    "integer weights": (with_weights(np.zeros(4, dtype=int))(), "network.*int64"),
+    "half precision": (with_weights(np.zeros(4, np.float16))(), "network.*float16"),
+    "a list of weights": (with_weights([0.0] * 4)(), "network.*list"),
+    "weights in Fortran order": (
+        with_weights(np.zeros((2, 4)).T)(),
+        "network.*contiguous",
+    ),
+    "backward returns None": (
+        altered(backward=lambda self, g: None)(),
+        r"network\.backward.*None",
+    ),
+    "backward returns too few gradients": (
+        altered(backward=lambda self, g: [])(),
+        r"network\.backward",
+    ),
+    "backward returns another shape": (
+        altered(backward=lambda self, g: [np.zeros(3)])(),
+        r"\(4,\).*\(3,\)",
+    ),
+    "scores of shape (n, 1)": (
+        forward_to(lambda s: s[:, None]),
+        r"network\.forward.*\(2, 1\)",
+    ),
+    "one score for all rows": (forward_to(lambda s: 0.0), r"network\.forward.*\(\)"),
+    "no scores": (forward_to(lambda s: None), r"network\.forward"),
+    "text scores": (forward_to(lambda s: ["a"] * len(s)), r"network\.forward"),
+    "complex scores": (forward_to(lambda s: s + 1j), r"network\.forward"),
+}
+
+
+@pytest.mark.parametrize(("network", "message"), NO_NETWORKS.values(), ids=NO_NETWORKS)
+def test_an_invalid_network_is_refused_by_name(network, message):
+    for ranker in (RankNetRanker, LambdaRankRanker):
+        one = small(ranker, network=network)
+        with pytest.raises((TypeError, ValueError), match=f"(?s){message}"):
+            one.fit(*DATA, groups=DATA.groups)
+        assert not hasattr(one, "network_")
 
 
 @both_rankers
-@pytest.mark.parametrize("order", ["F", "T"])
-def test_weights_that_are_not_contiguous_are_trained_or_refused(ranker, order):
-    network = Deep()
-    network.W = np.asfortranarray(network.W) if order == "F" else network.W.T.copy().T
-    try:
-        one = fitted(ranker, network=network)
-    except (TypeError, ValueError) as error:
-        assert "network" in str(error)
-    else:
-        assert (one.network_.W != network.W).all()
-
-
-@both_rankers
-def test_a_network_that_returns_what_is_not_finite_has_diverged(ranker):
+def test_a_network_that_returns_numbers_that_are_not_finite_has_diverged(ranker):
     for network in (
         forward_to(lambda s: s * NAN),
         forward_to(lambda s: s + INF),
         altered(backward=lambda self, g: [np.full(4, NAN)])(),
     ):
-        with pytest.raises(ValueError, match="finite"):
+        with pytest.raises(ValueError, match="diverged.*finite"):
             fitted(ranker, network=network)

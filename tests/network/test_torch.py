@@ -1,4 +1,4 @@
-"""A PyTorch module learns as our own network does, and can be saved and cloned."""
+"""A PyTorch module is trained like the perceptron, and can be pickled and cloned."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn_ltr import LambdaRankRanker, RankNetRanker
 from sklearn_ltr.learners import TorchNetwork
 from sklearn_ltr.learners._network import MultilayerPerceptron
-from sklearn_ltr.learners._network.torch import BLOCK
+from sklearn_ltr.learners._network.descent import PREDICTION_BATCH
 
 torch = pytest.importorskip("torch")
 nn = torch.nn
@@ -47,13 +47,13 @@ def perceptron(activation: str = "relu", seed: int = 0) -> MultilayerPerceptron:
     network = MultilayerPerceptron(
         N_FEATURES, HIDDEN, activation, np.random.default_rng(seed)
     )
-    for b in network.intercepts:  # zeros would hide that they are in use
+    for b in network.intercepts:  # zero biases would not change the scores
         b[...] = np.random.default_rng(7).normal(size=b.shape)
     return network
 
 
 def same_in_torch(network: MultilayerPerceptron):
-    """The same network, made of PyTorch's layers: W is (fan_out, fan_in) there."""
+    """The same network of PyTorch's layers, whose weights are (fan_out, fan_in)."""
     layers = []
     for w, b in zip(network.coefs, network.intercepts, strict=False):
         layer = nn.Linear(*w.shape)
@@ -76,7 +76,7 @@ def ranker(network, kind=LambdaRankRanker, **options):
 
 
 class Scores(nn.Module):
-    """Whatever a function makes of the scores of a linear layer."""
+    """A function of the scores of a linear layer."""
 
     def __init__(self, change) -> None:
         super().__init__()
@@ -86,7 +86,7 @@ class Scores(nn.Module):
         return self.change(self.layer(X))
 
 
-# --- the same as our own network --------------------------------------------------
+# --- the same as the perceptron ---------------------------------------------------
 
 
 @devices
@@ -94,30 +94,33 @@ class Scores(nn.Module):
 def test_scores_and_gradient_are_those_of_the_perceptron(activation, device):
     ours = perceptron(activation)
     theirs = TorchNetwork(same_in_torch(ours), device)
-    X, slopes = table(700), np.random.default_rng(2).normal(size=700)
+    X, dC_ds = table(700), np.random.default_rng(2).normal(size=700)
     expected = ours.forward(X)
     # sums of 700 products in single precision, in another order
     np.testing.assert_allclose(theirs.forward(X), expected, rtol=2e-5, atol=2e-5)
     np.testing.assert_allclose(theirs.predict(X), expected, rtol=2e-5, atol=2e-5)
-    w1, w2, w3, b1, b2 = ours.backward(slopes)
+    w1, w2, w3, b1, b2 = ours.backward(dC_ds)
     by_layer = [w1.T, b1, w2.T, b2, w3.T]
-    got = theirs.backward(slopes)
+    got = theirs.backward(dC_ds)
     assert [g.dtype for g in got] == [np.float32] * 5
     for ours_g, theirs_g in zip(by_layer, got, strict=True):
         np.testing.assert_allclose(theirs_g, ours_g, rtol=1e-4, atol=1e-4)
 
 
 class Started(MultilayerPerceptron):
-    """Our network with given first weights, passed as one of the user's own."""
+    """The perceptron with given initial weights, passed as a network of the user."""
 
     def __init__(self, network: MultilayerPerceptron) -> None:
         self.__setstate__(deepcopy(network.__getstate__()))
 
 
 @devices
-@pytest.mark.parametrize("kind", [LambdaRankRanker, RankNetRanker])
-@pytest.mark.parametrize("solver", ["adam", "sgd"])
-def test_a_ranker_learns_the_same_with_either(kind, solver, device):
+@pytest.mark.parametrize(
+    ("kind", "solver"),
+    [(LambdaRankRanker, "adam"), (RankNetRanker, "sgd")],
+    ids=["LambdaRank by Adam", "RankNet by SGD"],
+)
+def test_a_ranker_learns_the_same_scores_with_either(kind, solver, device):
     start = perceptron("tanh")
     module = same_in_torch(start)
     options = {"kind": kind, "solver": solver, "alpha": 0.1, "max_iter": 5}
@@ -151,16 +154,15 @@ def test_a_module_ranks_better_after_learning():
 # --- what a module may be ---------------------------------------------------------
 
 
-@pytest.mark.parametrize("change", [lambda s: s, lambda s: s[:, 0]], ids=["n1", "n"])
-def test_scores_may_be_a_column_or_flat(change):
-    network = TorchNetwork(Scores(change))
-    assert network.forward(table(6)).shape == (6,)
-    assert network.predict(table(6)).shape == (6,)
-    assert network.predict(table(1)).shape == (1,)
-    assert network.predict(table(0)).shape == (0,)
+def test_scores_may_have_one_or_two_dimensions():
+    for change in (lambda s: s, lambda s: s[:, 0]):
+        network = TorchNetwork(Scores(change))
+        assert network.forward(table(6)).shape == (6,)
+        for n in (6, 1, 0):
+            assert network.predict(table(n)).shape == (n,)
 
 
-def test_parameters_are_changed_in_place_and_then_used():
+def test_weights_changed_in_place_are_used_in_the_next_pass():
     network = TorchNetwork(linear())
     X = table(6)
     before = network.forward(X)
@@ -174,7 +176,7 @@ def test_parameters_are_changed_in_place_and_then_used():
     np.testing.assert_array_equal(network.module.weight.detach().numpy(), weight)
 
 
-def test_parameters_without_gradient_are_left_alone():
+def test_parameters_that_require_no_gradient_are_not_trained():
     first, last = nn.Linear(N_FEATURES, 4), nn.Linear(4, 1, bias=False)
     first.requires_grad_(False)
     network = TorchNetwork(nn.Sequential(first, nn.Tanh(), last))
@@ -184,13 +186,13 @@ def test_parameters_without_gradient_are_left_alone():
     assert not torch.equal(fitted[2].weight, last.weight)
 
 
-def test_a_parameter_that_is_not_used_gets_zeros():
+def test_the_gradient_of_an_unused_parameter_is_zero():
     module = Scores(lambda s: s)
-    module.spare = nn.Parameter(torch.ones(3, 2))
+    module.unused = nn.Parameter(torch.ones(3, 2))
     network = TorchNetwork(module)
     network.forward(table(4))
-    spare, weight, bias = network.backward(np.ones(4))
-    np.testing.assert_array_equal(spare, np.zeros((3, 2), dtype=np.float32))
+    unused, weight, bias = network.backward(np.ones(4))
+    np.testing.assert_array_equal(unused, np.zeros((3, 2), dtype=np.float32))
     np.testing.assert_allclose(weight[0], table(4).sum(axis=0), rtol=1e-5)
     np.testing.assert_allclose(bias, [4])
 
@@ -213,24 +215,24 @@ def test_dropout_is_on_in_training_and_off_at_prediction(device):
 
 
 @devices
-def test_running_means_follow_training_and_serve_prediction(device):
+def test_running_means_are_updated_in_training_and_used_at_prediction(device):
     module = nn.Sequential(nn.BatchNorm1d(N_FEATURES), linear())
     shifted = DATA | {"X": DATA["X"] * 3 + 10}
     fitted = ranker(TorchNetwork(module, device), max_iter=30).fit(**shifted)
     norm = fitted.network_.module[0]
     means = norm.running_mean.cpu().numpy()
     np.testing.assert_allclose(means, shifted["X"].mean(axis=0), atol=1.0)
-    # a document's score does not depend on its company
+    # a document's score does not depend on the other rows
     together, alone = fitted.predict(shifted["X"]), fitted.predict(shifted["X"][:1])
     np.testing.assert_allclose(alone, together[:1], rtol=1e-5)
 
 
-def test_prediction_takes_some_rows_at_a_time():
+def test_prediction_runs_in_batches_of_rows():
     seen = []
     module = Scores(lambda s: (seen.append((len(s), s.requires_grad)), s)[1])
-    X = table(2 * BLOCK + 1)
+    X = table(2 * PREDICTION_BATCH + 1)
     scores = TorchNetwork(module).predict(X)
-    assert seen == [(BLOCK, False), (BLOCK, False), (1, False)]
+    assert seen == [(PREDICTION_BATCH, False), (PREDICTION_BATCH, False), (1, False)]
     with torch.no_grad():
         expected = module.layer(torch.tensor(X))[:, 0].numpy()
     np.testing.assert_allclose(scores, expected, atol=1e-5)
@@ -247,7 +249,7 @@ def test_a_table_is_not_changed_and_may_be_read_only():
     np.testing.assert_array_equal(X, before)
 
 
-def test_gradients_are_off_where_the_caller_says_so_and_training_goes_on():
+def test_forward_computes_gradients_even_under_no_grad():
     network = TorchNetwork(linear())
     with torch.no_grad():
         network.forward(table(4))
@@ -255,16 +257,16 @@ def test_gradients_are_off_where_the_caller_says_so_and_training_goes_on():
     assert all(p.grad is None for p in network.module.parameters())
 
 
-# --- saved, cloned, moved ---------------------------------------------------------
+# --- pickled, cloned, moved -------------------------------------------------------
 
 
 @devices
-@pytest.mark.parametrize("used", [False, True])
-def test_a_pickled_network_scores_the_same_and_can_be_trained_on(used, device):
+@pytest.mark.parametrize("used", [False, True], ids=["new", "used"])
+def test_a_pickled_network_scores_the_same_and_can_be_trained(used, device):
     network = TorchNetwork(same_in_torch(perceptron()), device)
     X = table(9)
     if used:
-        network.forward(X)  # leaves a graph, which cannot be pickled
+        network.forward(X)  # keeps a graph, which cannot be pickled
         network.parameters[0][...] *= 3
     for copied in (pickle.loads(pickle.dumps(network)), deepcopy(network)):
         assert str(copied.device) == device
@@ -300,15 +302,15 @@ def test_a_fitted_ranker_is_pickled_and_cloned(device):
     )
 
 
-def test_training_goes_on_where_it_stopped():
+def test_partial_fit_continues_training():
     network = TorchNetwork(same_in_torch(perceptron()))
-    whole = ranker(network, max_iter=4).fit(**DATA)
-    parts = ranker(network)
+    at_once = ranker(network, max_iter=4).fit(**DATA)
+    continued = ranker(network)
     for _ in range(4):
-        parts.partial_fit(**DATA)
-    assert parts.n_iter_ == whole.n_iter_ == 4
+        continued.partial_fit(**DATA)
+    assert continued.n_iter_ == at_once.n_iter_ == 4
     np.testing.assert_allclose(
-        parts.predict(DATA["X"]), whole.predict(DATA["X"]), atol=1e-6
+        continued.predict(DATA["X"]), at_once.predict(DATA["X"]), atol=1e-6
     )
 
 
@@ -316,7 +318,7 @@ def test_early_stopping_keeps_the_best_weights():
     validation = {f"{name}_val": values for name, values in lists(12).items()}
     fitted = ranker(
         TorchNetwork(same_in_torch(perceptron())),
-        learning_rate_init=0.3,  # wild steps: the last weights are not the best
+        learning_rate_init=0.3,  # so large that the last weights are not the best
         max_iter=15,
         n_iter_no_change=15,
     ).fit(**DATA, **validation)
@@ -325,46 +327,62 @@ def test_early_stopping_keeps_the_best_weights():
     assert fitted.score(**lists(12)) == pytest.approx(best, abs=1e-6)
 
 
-def test_its_device_can_be_told_from_its_repr():
+def test_the_repr_shows_the_module_and_the_device():
     text = repr(TorchNetwork(linear()))
     assert text.startswith("TorchNetwork(Linear(") and text.endswith("device='cpu')")
 
 
-# --- clear errors -----------------------------------------------------------------
+# --- errors -----------------------------------------------------------------------
+
+BAD_SCORES = {
+    "two columns": (
+        lambda s: s.expand(-1, 2),
+        ValueError,
+        r"one score for each row.*\(6, 2\)",
+    ),
+    "one score for all rows": (
+        lambda s: s.sum(),
+        ValueError,
+        r"one score for each row.*got shape \(\)",
+    ),
+    "too few scores": (
+        lambda s: s[:3],
+        ValueError,
+        r"one score for each row.*\(3, 1\)",
+    ),
+    "one row of scores": (lambda s: s.reshape(1, -1), ValueError, r"\(1, 6\)"),
+    "three dimensions": (lambda s: s[:, :, None], ValueError, r"\(6, 1, 1\)"),
+    "a tuple": (
+        lambda s: (s, s),
+        TypeError,
+        "must return a tensor of scores, got tuple",
+    ),
+    "detached": (lambda s: s.detach(), ValueError, "do not depend on its parameters"),
+}
 
 
 @pytest.mark.parametrize(
-    ("change", "error", "message"),
-    [
-        (lambda s: s.expand(-1, 2), ValueError, r"one score for each row.*\(6, 2\)"),
-        (lambda s: s.sum(), ValueError, r"one score for each row.*got shape \(\)"),
-        (lambda s: s[:3], ValueError, r"one score for each row.*\(3, 1\)"),
-        (lambda s: s[:, :, None], ValueError, r"\(6, 1, 1\)"),
-        (lambda s: (s, s), TypeError, "must return a tensor of scores, got tuple"),
-        (lambda s: s.detach(), ValueError, "do not depend on its parameters"),
-    ],
+    ("change", "error", "message"), BAD_SCORES.values(), ids=BAD_SCORES
 )
-def test_scores_of_another_shape_are_refused(change, error, message):
+def test_invalid_scores_are_refused(change, error, message):
+    network = TorchNetwork(Scores(change))
     with pytest.raises(error, match=message):
-        TorchNetwork(Scores(change)).forward(table(6))
+        network.forward(table(6))
+    if "parameters" not in message:
+        with pytest.raises(error, match=message):
+            network.predict(table(6))
 
 
-def test_a_row_of_scores_is_not_taken_for_a_column():
-    module = Scores(lambda s: s.reshape(1, -1))
-    with pytest.raises(ValueError, match=r"got shape \(1, 6\)"):
-        TorchNetwork(module).predict(table(6))
+def test_an_object_that_is_no_module_is_refused():
+    for module in (None, nn.Linear, lambda X: X, np.ones(3)):
+        with pytest.raises(TypeError, match=r"module must be a torch\.nn\.Module"):
+            TorchNetwork(module)
 
 
-@pytest.mark.parametrize("module", [None, nn.Linear, lambda X: X, np.ones(3)])
-def test_something_that_is_no_module_is_refused(module):
-    with pytest.raises(TypeError, match=r"module must be a torch\.nn\.Module"):
-        TorchNetwork(module)
-
-
-@pytest.mark.parametrize("module", [nn.ReLU(), linear().requires_grad_(False)])
-def test_a_module_with_nothing_to_train_is_refused(module):
-    with pytest.raises(ValueError, match="requires a gradient: nothing"):
-        TorchNetwork(module)
+def test_a_module_without_trainable_parameters_is_refused():
+    for module in (nn.ReLU(), linear().requires_grad_(False)):
+        with pytest.raises(ValueError, match="requires a gradient: nothing"):
+            TorchNetwork(module)
 
 
 def test_double_precision_is_refused():
@@ -382,13 +400,13 @@ def test_backward_needs_a_forward():
         network.backward(np.ones(3))
 
 
-def test_a_ranker_says_what_is_wrong_with_the_number_of_columns():
+def test_another_number_of_features_raises_the_error_of_pytorch():
     wide = nn.Linear(N_FEATURES + 1, 1)
     with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
         ranker(TorchNetwork(wide)).fit(**DATA)
 
 
-def test_scores_that_are_not_finite_are_caught():
+def test_scores_that_are_not_finite_raise_an_error():
     module = Scores(lambda s: s * torch.inf)
     with pytest.raises(ValueError, match="diverged"):
         ranker(TorchNetwork(module)).fit(**DATA)

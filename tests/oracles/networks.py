@@ -1,8 +1,8 @@
-"""RankNet by sections 2 and 2.1 of the report: slow, obvious, in double precision.
+"""RankNet by sections 2 and 2.1 of the report: slow, simple, in double precision.
 
-No chain rule and no sums over documents: ds/dw is a difference of scores, and every
-pair is presented to the model by itself.  A pair is (i, j, P, weight): documents i and
-j, the probability that i beats j, and what multiplies its cost (a swap delta, the
+No chain rule and no sums over documents: ds/dw is a finite difference of scores, and
+the gradient is a sum over pairs.  A pair is (i, j, P, weight): documents i and j, the
+probability that i is ranked above j, and the factor of its cost (a swap delta, or the
 weight of its query).
 """
 
@@ -24,14 +24,14 @@ ACTIVATIONS: dict[str, Callable] = {
     "tanh": np.tanh,
     "relu": lambda z: np.maximum(z, 0),
 }
-STEP = 1e-6  # of a difference: (1e-6)^2 is beyond what is asked for here
+STEP = 1e-6  # of central differences, whose error is of the order of STEP^2
 
 
 # --- a network --------------------------------------------------------------------
 
 
 def scores(weights: Weights, X, activation: str) -> np.ndarray:
-    """Matrices first, then the biases of the hidden layers."""
+    """Scores of all rows; `weights`: all matrices, then the hidden layers' biases."""
     n_layers = (len(weights) + 1) // 2
     a = np.asarray(X, dtype=np.float64)
     for w, b in zip(weights[: n_layers - 1], weights[n_layers:], strict=True):
@@ -40,8 +40,8 @@ def scores(weights: Weights, X, activation: str) -> np.ndarray:
 
 
 def differences(of: Callable[[Weights], np.ndarray], weights: Weights) -> Weights:
-    """Central differences by every weight; its index comes behind that of the value."""
-    slopes = []
+    """Derivative by every weight, of the shape (*shape of value, *shape of w)."""
+    derivatives = []
     for number, w in enumerate(weights):
         by_w = np.empty((*np.shape(of(weights)), *w.shape))
         for index in np.ndindex(w.shape):
@@ -51,12 +51,12 @@ def differences(of: Callable[[Weights], np.ndarray], weights: Weights) -> Weight
                 moved[number][index] += step
                 sides.append(of(moved))
             by_w[(..., *index)] = (sides[0] - sides[1]) / (2 * STEP)
-        slopes.append(by_w)
-    return slopes
+        derivatives.append(by_w)
+    return derivatives
 
 
 def slopes(weights: Weights, X, activation: str) -> Weights:
-    """ds_i / dw of every document, (n_documents, *shape of w)."""
+    """Derivatives ds_i / dw of every document, (n_documents, *shape of w)."""
     return differences(lambda moved: scores(moved, X, activation), weights)
 
 
@@ -64,19 +64,19 @@ def slopes(weights: Weights, X, activation: str) -> Weights:
 
 
 def cross_entropy(s_i: float, s_j: float, P: float, sigma: float) -> float:
-    """The cost as the report first writes it; for scores that are not far apart."""
+    """The cost by the report's first formula; it overflows for distant scores."""
     P_ij = 1 / (1 + exp(-sigma * (s_i - s_j)))
     return -P * log(P_ij) - (1 - P) * log(1 - P_ij)
 
 
 def cost(s_i: float, s_j: float, S: int, sigma: float) -> float:
-    """The same for P = (1 + S) / 2, simplified; for all scores."""
+    """The same for P = (1 + S) / 2, simplified; it does not overflow."""
     x = sigma * (s_i - s_j)
     return 0.5 * (1 - S) * x + softplus(-x)
 
 
 def mean_cost(s, pairs: Iterable[Pair], sigma: float) -> float:
-    """Weighted mean over pairs, P taking the place of (1 + S) / 2."""
+    """Weighted mean cost of pairs."""
     total = weight = 0.0
     for i, j, P, w in pairs:
         x = sigma * (s[i] - s[j])
@@ -86,7 +86,7 @@ def mean_cost(s, pairs: Iterable[Pair], sigma: float) -> float:
 
 
 def pairs_of_grades(grades, groups, weight=None, tied: bool = False) -> list[Pair]:
-    """Every pair of documents of a query, once; equal grades are pairs if `tied`."""
+    """All pairs of documents of a query, once; with those of equal grade if `tied`."""
     weight = np.ones(len(grades)) if weight is None else weight
     return [
         (i, j, 1.0 if grades[i] > grades[j] else 0.5, weight[i])
@@ -101,7 +101,7 @@ def pairs_of_grades(grades, groups, weight=None, tied: bool = False) -> list[Pai
 
 
 def gradient(ds_dw: Weights, s, pairs: Iterable[Pair], sigma: float) -> Weights:
-    """Section 2, equation 2, before it is factored: the sum over pairs of
+    """dC/dw by equation 2 of section 2, not factored: the sum over pairs of
 
     lambda_ij (ds_i/dw - ds_j/dw),    lambda_ij = sigma ((1 - P) - 1 / (1 + exp(x))).
     """
@@ -117,7 +117,7 @@ def gradient(ds_dw: Weights, s, pairs: Iterable[Pair], sigma: float) -> Weights:
 def by_momentum(
     w, gradient_at: Callable, rates: Sequence[float], momentum: float, nesterov: bool
 ):
-    """Weights after a step of each rate."""
+    """Weights after one step for each rate."""
     u = np.zeros_like(w)
     for rate in rates:
         g = gradient_at(w)

@@ -1,4 +1,4 @@
-"""Networks: scores forward, gradients backward, and steps along them."""
+"""Networks: forward pass to scores, backward pass to gradients, optimizer steps."""
 
 from sklearn_ltr.learners._network.descent import (
     Batch,

@@ -1,8 +1,9 @@
-"""What a hidden layer does to its sums, and the slope of that, told by the outputs.
+"""Activation functions of hidden layers, forward and backward.
 
-`apply` turns sums into outputs, biases added.  `pull_back` multiplies a gradient by the
-derivative and adds what that gives the biases; it may overwrite the outputs, which are
-needed no longer then.  Both work in place.
+With z the weighted sums of a layer and b its biases, the outputs are a = f(z + b).  The
+derivative f' is computed from the outputs, so the sums need not be stored:
+
+    logistic: f' = a (1 - a)      tanh: f' = 1 - a^2      relu: f' = 1 if a > 0 else 0
 """
 
 from __future__ import annotations
@@ -20,58 +21,63 @@ Array = NDArray[np.float32]
 
 
 class Activation(NamedTuple):
-    """A function of one number, and its derivative as a function of its value."""
+    """The two passes of an activation; z, a and gradient are (n_rows, n_units)."""
 
-    apply: Callable[[Array, Array], object]  # (sums, biases)
-    pull_back: Callable[[Array, Array, Array], object]  # (gradient, outputs, slopes)
+    # (z, b): overwrites z with f(z + b)
+    forward: Callable[[Array, Array], object]
+    # (gradient, a, b_gradient): multiplies dC/da by f', which makes it dC/dz, and adds
+    # its sum over the rows to b_gradient, (n_units,).  May overwrite a, which is not
+    # needed afterwards.
+    backward: Callable[[Array, Array, Array], object]
 
 
 @kernel
-def add_and_rectify(z: Array, b: Array) -> None:
-    """Write max(0, z + b), row by row."""
-    nothing = np.float32(0.0)
+def relu_forward(z: Array, b: Array) -> None:
+    """Overwrite z with max(0, z + b)."""
+    zero = np.float32(0.0)
     for i in range(z.shape[0]):
         for j in range(z.shape[1]):
             total = z[i, j] + b[j]
-            z[i, j] = nothing if total < nothing else total  # NaN stays
+            z[i, j] = zero if total < zero else total  # NaN stays NaN
 
 
 @kernel
-def pull_back_rectified(gradient: Array, a: Array, b_slopes: Array) -> None:
-    """Let the gradient through where the output is above zero, and sum its columns."""
-    nothing = np.float32(0.0)
+def relu_backward(gradient: Array, a: Array, b_gradient: Array) -> None:
+    """Set the gradient to zero where a unit is not active, and sum it over the rows."""
+    zero = np.float32(0.0)
     for i in range(a.shape[0]):
         for j in range(a.shape[1]):
-            through = gradient[i, j] if a[i, j] > nothing else nothing
-            gradient[i, j] = through
-            b_slopes[j] += through
+            dz = gradient[i, j] if a[i, j] > zero else zero
+            gradient[i, j] = dz
+            b_gradient[j] += dz
 
 
-def smooth(
-    function: Callable[[Array], object], times_slope: Callable[[Array, Array], object]
+def _in_numpy(
+    function: Callable[[Array], object],
+    multiply_by_derivative: Callable[[Array, Array], object],
 ) -> Activation:
-    """Make an activation of a function in place and of ``gradient *= derivative``."""
+    """Make an activation of f and of ``gradient *= f'(a)``, both in place."""
 
-    def apply(z: Array, b: Array) -> None:
+    def forward(z: Array, b: Array) -> None:
         z += b
         function(z)
 
-    def pull_back(gradient: Array, a: Array, b_slopes: Array) -> None:
-        times_slope(gradient, a)
-        b_slopes += gradient.sum(axis=0)
+    def backward(gradient: Array, a: Array, b_gradient: Array) -> None:
+        multiply_by_derivative(gradient, a)
+        b_gradient += gradient.sum(axis=0)
 
-    return Activation(apply, pull_back)
+    return Activation(forward, backward)
 
 
-def _nothing(*arrays: Array) -> None:
-    """Leave everything as it is."""
+def _identity(*arrays: Array) -> None:
+    """Leave all arrays unchanged: f(z) = z, f' = 1."""
 
 
 def _tanh(z: Array) -> None:
     np.tanh(z, out=z)
 
 
-def _times_tanh_slope(gradient: Array, a: Array) -> None:
+def _multiply_by_tanh_derivative(gradient: Array, a: Array) -> None:
     a *= a
     np.subtract(1, a, out=a)
     gradient *= a
@@ -81,15 +87,15 @@ def _logistic(z: Array) -> None:
     expit(z, out=z)
 
 
-def _times_logistic_slope(gradient: Array, a: Array) -> None:
+def _multiply_by_logistic_derivative(gradient: Array, a: Array) -> None:
     gradient *= a
     np.subtract(1, a, out=a)
     gradient *= a
 
 
 ACTIVATIONS = {
-    "identity": smooth(_nothing, _nothing),
-    "logistic": smooth(_logistic, _times_logistic_slope),
-    "tanh": smooth(_tanh, _times_tanh_slope),
-    "relu": Activation(add_and_rectify, pull_back_rectified),
+    "identity": _in_numpy(_identity, _identity),
+    "logistic": _in_numpy(_logistic, _multiply_by_logistic_derivative),
+    "tanh": _in_numpy(_tanh, _multiply_by_tanh_derivative),
+    "relu": Activation(relu_forward, relu_backward),
 }

@@ -1,10 +1,10 @@
-"""One epoch of stochastic gradient descent, factored as in section 2.1 of the report.
+"""Mini-batch gradient descent, factored as in section 2.1 of the report.
 
-The lambdas of a batch are added up by document before anything is propagated,
+The lambdas of all pairs are first summed for each document i, and propagated then:
 
-    delta w_k = -eta sum_i lambda_i ds_i/dw_k,
+    delta w_k = -eta sum_i lambda_i ds_i/dw_k
 
-so a batch costs one pass forward and one backward, however many pairs it has.
+So a batch costs one forward and one backward pass, however many pairs it has.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from sklearn_ltr.learners._network.optimizers import Optimizer
 from sklearn_ltr.learners._network.perceptron import MultilayerPerceptron
 from sklearn_ltr.learners._tables import Table, dense_rows
 
-BLOCK = 8192  # rows that a network of the user's own scores at a time
+PREDICTION_BATCH = 8192  # rows that a network of the user or a module scores at a time
 
 
 class Network(Protocol):
@@ -29,12 +29,12 @@ class Network(Protocol):
     Attributes
     ----------
     parameters : list of float ndarrays
-        The weights; they are changed in place between `backward` and `forward`.
+        The weights.  The optimizer updates them in place after each `backward`.
     """
 
     @property
     def parameters(self) -> Sequence[NDArray[np.floating]]:
-        """All weights, to be changed in place."""
+        """All weights, for updates in place."""
 
     def forward(self, X: NDArray[np.float32]) -> NDArray[np.floating]:
         """Return the scores of a batch, (n_documents,)."""
@@ -42,7 +42,7 @@ class Network(Protocol):
     def backward(
         self, score_gradient: NDArray[np.floating]
     ) -> Sequence[NDArray[np.floating]]:
-        """Return dC/dw for each of `parameters`, given dC/ds at the last `forward`."""
+        """Return dC/dw of all `parameters`, given dC/ds of the last `forward`."""
 
 
 class Batch(NamedTuple):
@@ -51,11 +51,11 @@ class Batch(NamedTuple):
     Attributes
     ----------
     rows : ndarray of shape (n_documents,), intp
-        Their rows in X.
+        Rows of the documents in X.
     size : int
-        What the gradient is divided by: the number of queries (or pairs).
+        Number of queries (or pairs), which the gradient is divided by.
     gradient : callable
-        Turns their scores, (n_documents,), into dC/ds, of the same shape.
+        Returns dC/ds, (n_documents,), given the scores s, (n_documents,).
     """
 
     rows: NDArray[np.intp]
@@ -70,7 +70,18 @@ def descend(
     batches: Iterable[Batch],
     alpha: float,
 ) -> None:
-    """Make one update per batch.
+    """Update the network once per batch.
+
+    Parameters
+    ----------
+    network : Network
+        Its parameters are updated in place.
+    optimizer : Optimizer
+        Its state is updated in place.
+    X : ndarray or CSR matrix of shape (n_rows, n_features), float32
+    batches : iterable of Batch
+    alpha : float
+        Factor of the L2 penalty; divided by the size of each batch.
 
     Raises
     ------
@@ -78,23 +89,25 @@ def descend(
         If a score is not finite.
     """
     for batch in batches:
-        table = for_network(network, X, batch.rows)
+        table = _rows_for(network, X, batch.rows)
         scores = np.asarray(network.forward(table), dtype=np.float64)
         if not np.isfinite(scores).all():
             raise FloatingPointError("a score is not finite")
-        slopes = network.backward(batch.gradient(scores) / batch.size)
-        optimizer.step(network.parameters, slopes, alpha / batch.size)
+        gradients = network.backward(batch.gradient(scores) / batch.size)
+        optimizer.step(network.parameters, gradients, alpha / batch.size)
 
 
-def for_network(network: Network, X: Table, rows: Any) -> Table:
-    """Return some rows, sparse only for a network that is known to take that."""
+def _rows_for(network: Network, X: Table, rows: Any) -> Table:
+    """Return some rows of X, which may be sparse for our own perceptron only."""
     if isinstance(network, MultilayerPerceptron):
         return X[rows]
     return dense_rows(X, rows)
 
 
 def predict(network: Network, X: Table, team: ThreadTeam) -> NDArray[np.float64]:
-    """Score documents, (n_documents,), by ``predict`` where a network has it.
+    """Return the scores of all rows, (n_rows,) float64.
+
+    By the method ``predict`` of a network that has one, otherwise by ``forward``.
 
     Raises
     ------
@@ -105,16 +118,19 @@ def predict(network: Network, X: Table, team: ThreadTeam) -> NDArray[np.float64]
         scores = network.predict(X, team)
     else:
         score = getattr(network, "predict", network.forward)
-        starts = range(0, X.shape[0], BLOCK)
-        parts = [score(dense_rows(X, slice(s, s + BLOCK))) for s in starts]
-        scores = np.concatenate(parts)
+        n = PREDICTION_BATCH
+        starts = range(0, X.shape[0], n)
+        scores = np.concatenate([score(dense_rows(X, slice(s, s + n))) for s in starts])
     if not np.isfinite(scores).all():
         raise FloatingPointError("a score is not finite")
     return np.asarray(scores, dtype=np.float64)
 
 
 def check_network(network: Any, X: NDArray[np.float32]) -> None:
-    """Raise a TypeError or ValueError unless an object can be trained; X: two rows."""
+    """Raise a TypeError or ValueError unless an object is a network.
+
+    Its passes are tried on X, two rows of shape (2, n_features).
+    """
     _check_parts(network)
     _check_weights(network.parameters, network.parameters)
     scores = np.asarray(network.forward(X))
@@ -123,10 +139,10 @@ def check_network(network: Any, X: NDArray[np.float32]) -> None:
             f"network.forward must return a float score for each row, {(len(X),)} for "
             f"{len(X)} rows; got shape {scores.shape} of {scores.dtype}"
         )
-    slopes = network.backward(np.zeros(len(X), dtype=np.float32))
+    gradients = network.backward(np.zeros(len(X), dtype=np.float32))
     shapes = [np.shape(w) for w in network.parameters]
-    if slopes is None or [np.shape(g) for g in slopes] != shapes:
-        got = None if slopes is None else [np.shape(g) for g in slopes]
+    got = None if gradients is None else [np.shape(g) for g in gradients]
+    if got != shapes:
         raise ValueError(
             f"network.backward must return a gradient for each of the parameters, of "
             f"shapes {shapes}; got {got}"
@@ -151,7 +167,7 @@ def _check_parts(network: Any) -> None:
 
 
 def _check_weights(weights: Sequence[Any], again: Sequence[Any]) -> None:
-    """Check arrays that are changed in place, as they were returned twice."""
+    """Check that weights can be updated in place; `again`: the same, read once more."""
     for number, (w, same) in enumerate(zip(weights, again, strict=True)):
         if getattr(w, "dtype", None) not in (np.float32, np.float64):
             raise TypeError(

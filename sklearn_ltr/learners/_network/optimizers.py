@@ -1,8 +1,8 @@
-"""How weights follow their gradient: Adam, and gradient descent with momentum.
+"""Optimizers: Adam, and gradient descent with momentum.
 
-Names, defaults and formulas are those of scikit-learn's ``MLPRegressor``.  With g the
-gradient by a weight w at update t, and decay the share alpha / batch of the L2 penalty
-(on matrices, not on biases), g + decay w takes the place of g below.
+Names, defaults and formulas are those of scikit-learn's ``MLPRegressor``.  At update t,
+g is the gradient of the batch plus that of the L2 penalty, decay * w, where decay =
+alpha / batch size for matrices and 0 for biases.
 
 Adam (Kingma and Ba):   m = beta_1 m + (1 - beta_1) g,   v = beta_2 v + (1 - beta_2) g^2
                         w = w - eta sqrt(1 - beta_2^t) / (1 - beta_1^t)
@@ -15,7 +15,7 @@ The report's step, w = w - eta g (section 2, equation 2), is "sgd" with momentum
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,20 +31,22 @@ Array = NDArray[np.floating]
 def adam_step(
     w: Array,
     g: Array,
-    m: Array,
-    v: Array,
+    moments: Array,
     rate: float,
-    share_1: float,
-    share_2: float,
+    one_minus_beta_1: float,
+    one_minus_beta_2: float,
     epsilon: float,
     decay: float,
 ) -> None:
-    """Change the weights and both means in place; share = 1 - beta is what is new."""
+    """Update the weights, (n_weights,), and their moments, (2, n_weights), in place.
+
+    1 - beta is the weight of the new gradient in a moment.
+    """
     for i in range(len(w)):
-        slope = g[i] + decay * w[i]
-        m[i] += share_1 * (slope - m[i])
-        v[i] += share_2 * (slope * slope - v[i])
-        w[i] -= rate * m[i] / (np.sqrt(v[i]) + epsilon)
+        gradient = g[i] + decay * w[i]
+        moments[0, i] += one_minus_beta_1 * (gradient - moments[0, i])
+        moments[1, i] += one_minus_beta_2 * (gradient * gradient - moments[1, i])
+        w[i] -= rate * moments[0, i] / (np.sqrt(moments[1, i]) + epsilon)
 
 
 @kernel
@@ -57,139 +59,149 @@ def momentum_step(
     decay: float,
     nesterov: bool,
 ) -> None:
-    """Change the weights and their velocity in place."""
+    """Update the weights and their velocity u in place; all arrays are (n_weights,)."""
     for i in range(len(w)):
-        push = rate * (g[i] + decay * w[i])
-        u[i] = momentum * u[i] - push
-        w[i] += momentum * u[i] - push if nesterov else u[i]
+        step = rate * (g[i] + decay * w[i])
+        u[i] = momentum * u[i] - step
+        w[i] += momentum * u[i] - step if nesterov else u[i]
 
 
-def in_precision_of(w: Array, *numbers: float) -> Iterable[Any]:
-    """Return numbers of the type of an array: kernels calculate in it throughout."""
-    kind = w.dtype.type
-    return [kind(number) for number in numbers]
+def cast_to_dtype_of(w: Array, *numbers: float) -> list[Any]:
+    """Return scalars of the dtype of w: kernels compute in that precision only."""
+    dtype = w.dtype.type
+    return [dtype(number) for number in numbers]
 
 
-def flat(g: Any, w: Array) -> Array:
-    """Return a gradient as one row, of the type of its weights."""
-    return np.asarray(g, dtype=w.dtype).reshape(-1)
+def flat_gradient(g: Any, w: Array) -> Array:
+    """Return a gradient as an array of shape (w.size,) and the dtype of w.
+
+    Contiguous, aligned and writeable, by a copy where necessary: numba would compile
+    the kernels once more for each other kind of array.
+    """
+    gradient = np.asarray(g, dtype=w.dtype)
+    if not gradient.flags.carray:
+        gradient = np.array(gradient, order="C")
+    return gradient.reshape(-1)
 
 
-SMALLEST_RATE = 1e-6  # "adaptive" stops below it
-FALL = 5.0  # what "adaptive" divides the rate by
+MIN_ADAPTIVE_RATE = 1e-6  # "adaptive" divides no rate at or below it
+ADAPTIVE_DIVISOR = 5.0
 
 
 @dataclass
 class Optimizer:
-    """Steps of all weights; what it remembers of them is in plain arrays.
+    """Updates all weights of a network; its state is plain arrays.
 
     Attributes
     ----------
     rate : float
-        Step size eta at the moment.
-    n_seen : int
-        Queries (or pairs) learned from, each as often as it was.
+        Current step size eta.
+    t_ : int
+        Number of queries (or pairs) trained on, counted once per epoch.
     """
 
     rate: float
-    n_seen: int = field(default=0, init=False)
+    t_: int = field(default=0, init=False)
 
     def step(
         self, weights: Sequence[Array], gradients: Sequence[Array], decay: float
     ) -> None:
-        """Change all weights in place; `decay` times a matrix is added to its slope."""
+        """Update all weights in place.
+
+        Parameters
+        ----------
+        weights : sequence of float32 or float64 arrays
+            All of one dtype, C-contiguous and writeable.
+        gradients : sequence of arrays of the same shapes
+        decay : float
+            ``decay * w`` is added to the gradient of weights of two or more dimensions.
+        """
         raise NotImplementedError
 
     def end_epoch(self, size: int) -> None:
-        """Follow the schedule, after an epoch of `size` queries (or pairs)."""
-        self.n_seen += size
+        """Apply the schedule after an epoch of `size` queries (or pairs)."""
+        self.t_ += size
 
-    def try_smaller_steps(self) -> bool:
-        """Return False if there is nothing left to try when progress has ended."""
+    def reduce_rate(self) -> bool:
+        """Reduce the rate after training has stalled; return False if it stays."""
         return False
 
 
 @dataclass
 class Adam(Optimizer):
-    """Adam, with the two running means of each weight."""
+    """Adam; for each array of weights it keeps the two moments, (2, n_weights)."""
 
     beta_1: float
     beta_2: float
     epsilon: float
     n_steps: int = 0
-    means: list[Array] = field(default_factory=list)
-    squares: list[Array] = field(default_factory=list)
+    moments: list[Array] = field(default_factory=list)
 
     def step(
         self, weights: Sequence[Array], gradients: Sequence[Array], decay: float
     ) -> None:
-        """Change all weights in place."""
-        if not self.means:
-            self.means = [np.zeros(w.size, w.dtype) for w in weights]
-            self.squares = [np.zeros(w.size, w.dtype) for w in weights]
+        """Update all weights in place."""
+        if not self.moments:
+            self.moments = [np.zeros((2, w.size), w.dtype) for w in weights]
         self.n_steps += 1
         rate = self.rate * np.sqrt(1.0 - self.beta_2**self.n_steps)
         rate /= 1.0 - self.beta_1**self.n_steps
-        betas = (self.beta_1, self.beta_2)
-        rate, share_1, share_2, epsilon = in_precision_of(
-            weights[0], rate, *(1.0 - beta for beta in betas), self.epsilon
+        rate, one_minus_beta_1, one_minus_beta_2, epsilon = cast_to_dtype_of(
+            weights[0], rate, 1.0 - self.beta_1, 1.0 - self.beta_2, self.epsilon
         )
-        shrink, none = in_precision_of(weights[0], decay, 0.0)
-        state = zip(weights, gradients, self.means, self.squares, strict=True)
-        for w, g, m, v in state:
-            decay_w = shrink if w.ndim > 1 else none
+        decay, no_decay = cast_to_dtype_of(weights[0], decay, 0.0)
+        for w, g, moments in zip(weights, gradients, self.moments, strict=True):
             adam_step(
                 w.reshape(-1),
-                flat(g, w),
-                m,
-                v,
+                flat_gradient(g, w),
+                moments,
                 rate,
-                share_1,
-                share_2,
+                one_minus_beta_1,
+                one_minus_beta_2,
                 epsilon,
-                decay_w,
+                decay if w.ndim > 1 else no_decay,
             )
 
 
 @dataclass
 class SGD(Optimizer):
-    """Gradient descent with momentum, and a schedule of the rate."""
+    """Gradient descent with momentum and a schedule of the rate."""
 
     momentum: float
     nesterovs_momentum: bool
     schedule: str
     power_t: float
     velocities: list[Array] = field(default_factory=list)
-    first_rate: float = field(init=False)
+    initial_rate: float = field(init=False)
 
     def __post_init__(self) -> None:
-        """Remember where the schedule begins."""
-        self.first_rate = self.rate
+        """Store the rate that "invscaling" divides."""
+        self.initial_rate = self.rate
 
     def step(
         self, weights: Sequence[Array], gradients: Sequence[Array], decay: float
     ) -> None:
-        """Change all weights in place."""
+        """Update all weights in place."""
         if not self.velocities:
             self.velocities = [np.zeros(w.size, w.dtype) for w in weights]
-        rate, momentum = in_precision_of(weights[0], self.rate, self.momentum)
-        shrink, none = in_precision_of(weights[0], decay, 0.0)
+        rate, momentum = cast_to_dtype_of(weights[0], self.rate, self.momentum)
+        decay, no_decay = cast_to_dtype_of(weights[0], decay, 0.0)
         nesterov = bool(self.nesterovs_momentum)
         for w, g, u in zip(weights, gradients, self.velocities, strict=True):
-            decay_w = shrink if w.ndim > 1 else none
+            decay_w = decay if w.ndim > 1 else no_decay
             momentum_step(
-                w.reshape(-1), flat(g, w), u, rate, momentum, decay_w, nesterov
+                w.reshape(-1), flat_gradient(g, w), u, rate, momentum, decay_w, nesterov
             )
 
     def end_epoch(self, size: int) -> None:
-        """Let the rate fall as ``1 / (1 + n_seen)^power_t`` if "invscaling"."""
+        """Divide the initial rate by ``(1 + t_)^power_t`` if "invscaling"."""
         super().end_epoch(size)
         if self.schedule == "invscaling":
-            self.rate = self.first_rate / (1 + self.n_seen) ** self.power_t
+            self.rate = self.initial_rate / (1 + self.t_) ** self.power_t
 
-    def try_smaller_steps(self) -> bool:
-        """Divide the rate by 5 if "adaptive"; False if it is too small already."""
-        if self.schedule != "adaptive" or self.rate <= SMALLEST_RATE:
+    def reduce_rate(self) -> bool:
+        """Divide the rate by 5 if "adaptive" and above 1e-6; return whether it was."""
+        if self.schedule != "adaptive" or self.rate <= MIN_ADAPTIVE_RATE:
             return False
-        self.rate /= FALL
+        self.rate /= ADAPTIVE_DIVISOR
         return True

@@ -2,13 +2,14 @@
 
     a_0 = x,    a_l = activation(a_{l-1} W_l + b_l),    s = a_{L-1} W_L
 
-The output has no bias: only differences of scores count, and a gradient by scores that
-sums to zero in every query says nothing about it.
+The output has no bias: ranking costs depend on differences of scores only, so the
+gradient of an output bias would be zero.
 
-Matrix products are BLAS's.  How BLAS rounds depends on its number of threads and on
-where in a matrix a row stands, so it is kept to one thread, the rows of a pass are cut
-into blocks whose size depends on nothing, and at prediction every row is a product of
-its own: that makes a score the same in whatever company it is computed.
+Matrix products are computed by BLAS.  How it rounds a row of a product depends on its
+number of threads, on the number of rows and on the row's position among them.  To get
+the same bits for any number of threads, BLAS runs in one thread here, and training
+works on tasks of a fixed number of rows.  Prediction computes every row as a product of
+its own, so a score does not depend on the other rows of X either.
 """
 
 from __future__ import annotations
@@ -26,10 +27,11 @@ from sklearn_ltr.learners._tables import Table
 
 Array = NDArray[np.float32]
 
-BLOCK = 512  # rows that one thread takes at a time, forward and backward
-LANES = (
-    8  # sums of blocks, added up in a fixed order: the most threads backward can use
-)
+ROWS_PER_TASK = 512  # rows of one forward or backward task of a thread
+
+# Tasks of the backward pass: each sums the gradient of every n-th block of rows.  The
+# sums are added in a fixed order.  More than 8 threads would have nothing to do.
+MAX_GRADIENT_SUMS = 8
 
 
 class MultilayerPerceptron:
@@ -39,7 +41,7 @@ class MultilayerPerceptron:
     ----------
     n_features : int
     hidden_layer_sizes : sequence of int
-        Units of each hidden layer; empty: a linear model.
+        Number of units of each hidden layer; empty: a linear model.
     activation : {"identity", "logistic", "tanh", "relu"}
     rng : numpy.random.Generator
         Draws the weights: normal with variance 2 / fan_in for "relu" (He et al.),
@@ -49,7 +51,7 @@ class MultilayerPerceptron:
     ----------
     coefs : list of (fan_in, fan_out) float32 arrays
     intercepts : list of (fan_out,) float32 arrays
-        Of the hidden layers.
+        Biases of the hidden layers.
     """
 
     def __init__(
@@ -66,14 +68,18 @@ class MultilayerPerceptron:
             for fan_in, fan_out in zip(sizes[:-1], sizes[1:], strict=True)
         ]
         self.intercepts = [np.zeros(n, dtype=np.float32) for n in sizes[1:-1]]
-        self._rest()
+        self.set_team(None)
 
-    def _rest(self, team: ThreadTeam | None = None) -> None:
+    def set_team(self, team: ThreadTeam | None) -> None:
+        """Set the threads that train; None: only the calling thread.
+
+        Layer outputs of the last `forward` are freed.
+        """
         self._team = ThreadTeam(1) if team is None else team
-        self._outputs: list[Table] = []
+        self._outputs: list[Table] = []  # X and the outputs of each hidden layer
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what the model is: neither threads nor what the last pass left."""
+        """Return the model, without its threads and the outputs of the last pass."""
         return {
             "activation": self.activation,
             "coefs": self.coefs,
@@ -81,84 +87,80 @@ class MultilayerPerceptron:
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take what the model is."""
+        """Restore the model; it trains in the calling thread."""
         vars(self).update(state)
-        self._rest()
+        self.set_team(None)
 
     @property
     def parameters(self) -> list[Array]:
-        """All weights, to be changed in place."""
+        """All weights, for updates in place."""
         return [*self.coefs, *self.intercepts]
 
-    def train_with(self, team: ThreadTeam | None) -> None:
-        """Use these threads from now on; None: the caller's alone, and forget."""
-        self._rest(team)
-
     def forward(self, X: Table) -> Array:
-        """Return the scores of a batch, (n_documents,), and remember the outputs."""
+        """Return the scores of a batch, (n_documents,), and keep all layer outputs."""
         n = X.shape[0]
         hidden = [np.empty((n, len(b)), dtype=np.float32) for b in self.intercepts]
         self._outputs = [X, *hidden]
         scores = np.empty(n, dtype=np.float32)
 
-        def forward_block(start: int) -> None:
-            rows = slice(start, start + BLOCK)
+        def forward_rows(start: int) -> None:
+            rows = slice(start, start + ROWS_PER_TASK)
             outputs = [a[rows] for a in self._outputs]
             for a, w, b, z in zip(
                 outputs, self.coefs, self.intercepts, outputs[1:], strict=False
             ):
                 multiply(a, w, z)
-                ACTIVATIONS[self.activation].apply(z, b)
+                ACTIVATIONS[self.activation].forward(z, b)
             multiply(outputs[-1], self.coefs[-1][:, 0], scores[rows])
 
-        self._share(forward_block, range(0, n, BLOCK))
+        self._run_tasks(forward_rows, range(0, n, ROWS_PER_TASK))
         return scores
 
     def backward(self, score_gradient: NDArray[np.floating]) -> list[Array]:
-        """Return dC/dw for each of `parameters`, given dC/ds at the last `forward`."""
+        """Return dC/dw of all `parameters`, given dC/ds of the last `forward`."""
         n = len(score_gradient)
         gradient = np.asarray(score_gradient, dtype=np.float32)[:, None]
-        n_lanes = min(LANES, -(-n // BLOCK))
-        flat = np.zeros((n_lanes, sum(w.size for w in self.parameters)), np.float32)
-        sums = [self._cut(row) for row in flat]
+        n_sums = min(MAX_GRADIENT_SUMS, -(-n // ROWS_PER_TASK))
+        flat = np.zeros((n_sums, sum(w.size for w in self.parameters)), np.float32)
+        sums = [self._shaped_like_parameters(flat_sum) for flat_sum in flat]
 
-        def backward_lane(lane: int) -> None:
-            for start in range(lane * BLOCK, n, n_lanes * BLOCK):
-                rows = slice(start, start + BLOCK)
-                self._backward_block(gradient[rows], rows, sums[lane])
+        def backward_sum(task: int) -> None:
+            for start in range(task * ROWS_PER_TASK, n, n_sums * ROWS_PER_TASK):
+                rows = slice(start, start + ROWS_PER_TASK)
+                self._backward_rows(gradient[rows], rows, sums[task])
 
-        self._share(backward_lane, range(n_lanes))
+        self._run_tasks(backward_sum, range(n_sums))
         self._outputs = []
-        for row in flat[1:]:
-            flat[0] += row
+        for flat_sum in flat[1:]:
+            flat[0] += flat_sum
         return sums[0]
 
-    def _cut(self, row: Array) -> list[Array]:
-        """Return views of a row of numbers, shaped like `parameters`."""
+    def _shaped_like_parameters(self, flat: Array) -> list[Array]:
+        """Return views of a flat array, one of the shape of each of `parameters`."""
         parts, start = [], 0
         for w in self.parameters:
-            parts.append(row[start : start + w.size].reshape(w.shape))
+            parts.append(flat[start : start + w.size].reshape(w.shape))
             start += w.size
         return parts
 
-    def _backward_block(self, gradient: Array, rows: slice, sums: list[Array]) -> None:
-        """Add the gradient of some rows, from the last layer to the first."""
+    def _backward_rows(self, gradient: Array, rows: slice, sums: list[Array]) -> None:
+        """Add the weights' gradient of some rows to `sums`, last layer first."""
         n_layers = len(self.coefs)
-        pull_back = ACTIVATIONS[self.activation].pull_back
+        backward = ACTIVATIONS[self.activation].backward
         for layer in range(n_layers - 1, -1, -1):
             inputs = self._outputs[layer][rows]
             sums[layer] += inputs.T @ gradient
             if layer > 0:
                 gradient = gradient @ self.coefs[layer].T
-                pull_back(gradient, inputs, sums[n_layers + layer - 1])
+                backward(gradient, inputs, sums[n_layers + layer - 1])
 
-    def _share(self, function: Callable[[int], None], tasks: range) -> None:
-        """Call the function for each task, in all threads."""
-        left = iter(tasks)
+    def _run_tasks(self, function: Callable[[int], None], tasks: range) -> None:
+        """Call the function once for each task; threads share the tasks."""
+        remaining = iter(tasks)
 
         def work(thread: int) -> None:
-            with np.errstate(all="ignore"):  # whoever calls looks at the scores
-                for task in left:
+            with np.errstate(all="ignore"):  # callers check that scores are finite
+                for task in remaining:
                     function(task)
 
         if len(tasks) > 1:
@@ -169,17 +171,19 @@ class MultilayerPerceptron:
     def predict(self, X: Table, team: ThreadTeam) -> Array:
         """Return scores, (n_documents,), that do not depend on the other rows of X."""
         scores = np.empty(X.shape[0], dtype=np.float32)
-        starts = iter(range(0, X.shape[0], BLOCK))
-        apply = ACTIVATIONS[self.activation].apply
+        starts = iter(range(0, X.shape[0], ROWS_PER_TASK))
+        forward = ACTIVATIONS[self.activation].forward
+        # joblib loads read-only arrays, for which numba would compile kernels once more
+        intercepts = [np.require(b, requirements=["C", "W"]) for b in self.intercepts]
 
         def work(thread: int) -> None:
             for start in starts:
-                rows = slice(start, start + BLOCK)
+                rows = slice(start, start + ROWS_PER_TASK)
                 a = X[rows]
-                for w, b in zip(self.coefs, self.intercepts, strict=False):
-                    a = row_by_row(a, w)
-                    apply(a, b)
-                scores[rows] = row_by_row(a, self.coefs[-1])[:, 0]
+                for w, b in zip(self.coefs, intercepts, strict=False):
+                    a = multiply_row_by_row(a, w)
+                    forward(a, b)
+                scores[rows] = multiply_row_by_row(a, self.coefs[-1])[:, 0]
 
         with one_blas_thread, np.errstate(all="ignore"):
             team.run(work)
@@ -187,17 +191,21 @@ class MultilayerPerceptron:
 
 
 def multiply(a: Table, w: Array, product: Array) -> None:
-    """Write the matrix product."""
+    """Write the matrix product of a and w."""
     if issparse(a):
         product[...] = a @ w
     else:
         np.matmul(a, w, out=product)
 
 
-def row_by_row(a: Table, w: Array) -> Array:
-    """Return the matrix product, computed as one vector times a matrix for each row."""
+def multiply_row_by_row(a: Table, w: Array) -> Array:
+    """Return the matrix product, computed as vector times matrix for each row of a.
+
+    A product of whole matrices would round a row differently depending on the number of
+    rows, on the row's position among them and on BLAS's number of threads.
+    """
     if issparse(a):
-        return np.asarray(a @ w)  # is done like that
+        return np.asarray(a @ w)  # scipy multiplies row by row
     product: Array = np.matmul(a[:, None, :], w)
     return product[:, 0]
 
@@ -205,7 +213,11 @@ def row_by_row(a: Table, w: Array) -> Array:
 def initial_weights(
     fan_in: int, fan_out: int, activation: str, rng: np.random.Generator
 ) -> Array:
-    """Draw the weights of a layer so that its outputs are about as large as inputs."""
+    """Draw the weights of a layer so that outputs have about the variance of inputs.
+
+    Normal with variance 2 / fan_in for "relu" (He et al.), otherwise uniform with
+    variance 2 / (fan_in + fan_out) (Glorot and Bengio).
+    """
     if activation == "relu":
         drawn = rng.normal(0.0, np.sqrt(2.0 / fan_in), (fan_in, fan_out))
     else:

@@ -1,7 +1,7 @@
-"""A PyTorch module as a network: scores forward, gradients backward.
+"""A PyTorch module as a network: forward pass to scores, backward pass to gradients.
 
-The module computes; the weights that count are plain arrays outside it, which the
-optimizer changes in place and which are copied into it before every pass.
+The current weights are ndarrays outside the module.  The optimizer updates them in
+place, and they are copied into the module before every pass.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float32]
+from sklearn_ltr.learners._network.descent import PREDICTION_BATCH
 
-BLOCK = 8192  # rows that are scored at a time
+Array = NDArray[np.float32]
 
 
 class TorchNetwork:
@@ -25,26 +25,27 @@ class TorchNetwork:
         import torch
         from torch import nn
 
-        torch.manual_seed(0)  # draws the first weights, and what dropout leaves out
+        torch.manual_seed(0)  # seed of the initial weights and of dropout
         module = nn.Sequential(nn.Linear(136, 64), nn.ReLU(), nn.Linear(64, 1))
         ranker = LambdaRankRanker(network=TorchNetwork(module), batch_size=16)
         make_pipeline(StandardScaler(), ranker).fit(X, y, lambdarankranker__groups=g)
 
-    The module's first weights are those that training starts from; `random_state` of
-    the ranker does not draw them.  PyTorch uses its own threads
-    (``torch.set_num_threads``), whatever `n_jobs` is.
+    Training starts from the module's own weights; the ranker's `random_state` does not
+    draw new ones.  PyTorch uses its own threads (``torch.set_num_threads``), whatever
+    `n_jobs` is.
 
     Parameters
     ----------
     module : torch.nn.Module
-        Turns (n_documents, n_features) float32 into (n_documents,) or (n_documents, 1)
-        scores.  Its parameters that require a gradient are trained, and must be
-        float32; the others are left alone.  It is in training mode in a pass forward,
-        in evaluation mode at prediction.  A ranker trains a copy of it.
+        Maps float32 features, (n_documents, n_features), to scores, (n_documents,) or
+        (n_documents, 1).  Parameters that require a gradient are trained, and must be
+        float32; the others stay as they are.  The module is in training mode in forward
+        passes of training, and in evaluation mode at prediction.  A ranker trains a
+        copy of it.
     device : str or torch.device, default="cpu"
-        Where the module computes: "cpu", "cuda", "cuda:1", ...  May be changed at any
-        time; a fitted ranker that was pickled on a machine with a GPU can be used on
-        one without after ``ranker.network_.device = "cpu"``.
+        Device that the module runs on: "cpu", "cuda", "cuda:1", ...  May be changed at
+        any time; a fitted ranker that was pickled on a machine with a GPU can be used
+        on one without after ``ranker.network_.device = "cpu"``.
 
     Raises
     ------
@@ -55,43 +56,43 @@ class TorchNetwork:
 
     Notes
     -----
-    What is not a parameter lives in the module: buffers, such as the running means of
-    ``BatchNorm``, follow the passes forward.  Early stopping, which keeps the best
-    weights, leaves them as they are after the last epoch.
+    Buffers that are not parameters, such as the running means of ``BatchNorm``, are
+    updated by the forward passes of training.  Early stopping restores the best
+    weights, but not these buffers, which stay as they are after the last epoch.
     """
 
     def __init__(self, module: Any, device: Any = "cpu") -> None:
         check_module(module)
         self.device = device
         self._module = module
-        self._rest()
+        self._reset()
 
-    def _rest(self) -> None:
-        self._weights: list[Array] | None = None  # read from the module when first used
-        self._scores: Any = None  # of the last pass forward, with its graph
+    def _reset(self) -> None:
+        self._weights: list[Array] | None = None  # copied from the module on first use
+        self._scores: Any = None  # tensor of the last forward pass, with its graph
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the module, up to date and in main memory, and the device."""
+        """Return the module, with the current weights and in CPU memory; the device."""
         module = self.module
         if any(t.device.type != "cpu" for t in _tensors(module)):
             module = deepcopy(module).cpu()
         return {"_module": module, "device": self.device}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take the module and the device; the module goes there when it is used."""
+        """Restore the module and the device, to which the next pass moves it."""
         vars(self).update(state)
-        self._rest()
+        self._reset()
 
     def __repr__(self) -> str:
-        """Show how it was made."""
+        """Return the call that makes it."""
         return f"TorchNetwork({self._module!r}, device={str(self.device)!r})"
 
     @property
     def module(self) -> Any:
-        """The module, with the present weights in it.
+        """The module, with the current weights copied into it.
 
-        Other weights are written into `parameters`, not into the module, where they
-        would be overwritten before the next pass.
+        To change the weights, write into `parameters`: what is written into the module
+        is overwritten before the next pass.
         """
         import torch
 
@@ -103,13 +104,13 @@ class TorchNetwork:
 
     @property
     def parameters(self) -> list[Array]:
-        """The weights of the parameters that are trained, to be changed in place."""
+        """The weights that are trained, for updates in place."""
         if self._weights is None:
             self._weights = [_to_numpy(p) for p in _trainable(self._module)]
         return self._weights
 
     def forward(self, X: Array) -> NDArray[np.float64]:
-        """Return the scores of a batch, (n_documents,), and remember their graph.
+        """Return the scores of a batch, (n_documents,), and keep their graph.
 
         Raises
         ------
@@ -129,36 +130,36 @@ class TorchNetwork:
                 "must stay within torch (no detach, item or numpy on the way)"
             )
         self._scores = scores
-        return _in_double(scores)
+        return _to_float64(scores)
 
     def backward(self, score_gradient: NDArray[np.floating]) -> list[Array]:
-        """Return dC/dw for each of `parameters`, given dC/ds at the last `forward`.
+        """Return dC/dw of all `parameters`, given dC/ds of the last `forward`.
 
-        A parameter that the scores do not depend on gets zeros.
+        The gradient of a parameter that the scores do not depend on is zero.
 
         Raises
         ------
         RuntimeError
-            Without a `forward` before it.
+            If `forward` was not called before.
         """
         import torch
 
         if self._scores is None:
             raise RuntimeError("backward(score_gradient) needs a forward(X) before it")
         scores, self._scores = self._scores, None
-        slopes = torch.autograd.grad(
+        gradients = torch.autograd.grad(
             scores,
             _trainable(self._module),
             torch.tensor(score_gradient, dtype=scores.dtype, device=scores.device),
             allow_unused=True,
         )
         return [
-            np.zeros_like(w) if slope is None else _to_numpy(slope)
-            for w, slope in zip(self.parameters, slopes, strict=True)
+            np.zeros_like(w) if gradient is None else _to_numpy(gradient)
+            for w, gradient in zip(self.parameters, gradients, strict=True)
         ]
 
     def predict(self, X: Array) -> NDArray[np.float64]:
-        """Return scores, (n_documents,), in evaluation mode, some rows at a time.
+        """Return scores, (n_documents,), in evaluation mode and in batches of rows.
 
         Raises
         ------
@@ -171,13 +172,13 @@ class TorchNetwork:
         module.eval()
         scores = np.empty(len(X))
         with torch.no_grad():
-            for start in range(0, len(X), BLOCK):
-                rows = slice(start, start + BLOCK)
-                scores[rows] = _in_double(_scores_of(module, X[rows], self.device))
+            for start in range(0, len(X), PREDICTION_BATCH):
+                rows = slice(start, start + PREDICTION_BATCH)
+                scores[rows] = _to_float64(_scores_of(module, X[rows], self.device))
         return scores
 
     def _ready(self) -> Any:
-        """Return the module where it computes, with the present weights."""
+        """Return the module on its device, with the current weights."""
         self._module.to(self.device)
         return self.module
 
@@ -209,17 +210,17 @@ def _tensors(module: Any) -> list[Any]:
 
 
 def _to_numpy(tensor: Any) -> Array:
-    """Return a copy, whole and in rows, in main memory."""
+    """Return a C-contiguous copy in CPU memory."""
     return np.array(tensor.detach().cpu().numpy(), dtype=np.float32, order="C")
 
 
-def _in_double(scores: Any) -> NDArray[np.float64]:
+def _to_float64(scores: Any) -> NDArray[np.float64]:
     numbers: NDArray[np.float64] = scores.detach().cpu().double().numpy()
     return numbers
 
 
 def _scores_of(module: Any, X: Array, device: Any) -> Any:
-    """Return what the module makes of X, (n_documents,), on its device."""
+    """Return the module's scores of X, a tensor of shape (n_documents,)."""
     import torch
 
     n = len(X)

@@ -1,13 +1,4 @@
-"""Scorers for scikit-learn's searches and cross-validation, which bring their groups.
-
-The score of a model is the mean of a metric Z over queries q, each counting once or its
-weight::
-
-    score(model, X, y)  =  sum_q w_q Z(y_q as model.predict(X_q) ranks it)  /  sum_q w_q
-
-A scorer of this room requests ``groups`` from the start: once metadata routing is on,
-no further call is needed.  Without ``groups`` there is no such mean, and so no number.
-"""
+"""The scorer object: scikit-learn's scorer signature, and its metadata requests."""
 
 from __future__ import annotations
 
@@ -28,8 +19,6 @@ from sklearn_ltr._queries import (
 )
 from sklearn_ltr.metrics import Metric, get_metric
 
-__all__ = ["MissingGroupsError", "RankingScorer", "make_ranking_scorer"]
-
 ResponseMethod = Literal["predict", "predict_proba", "decision_function"]
 Metrics = str | Metric | Iterable[str | Metric] | Mapping[str, str | Metric]
 Request = bool | str | None
@@ -40,19 +29,19 @@ RESPONSE_METHODS = ("predict", "predict_proba", "decision_function")
 class MissingGroupsError(BaseException):
     """`groups` did not reach a ranking scorer.
 
-    It derives from :class:`BaseException`, as :class:`asyncio.CancelledError` does, so
-    that nothing takes it for the failure of one setting: of any :class:`Exception` in a
-    scorer a search makes NaN, warns, and calls its first candidate the best.
+    It derives from :class:`BaseException`, as :class:`asyncio.CancelledError` does: a
+    search turns any :class:`Exception` of a scorer into NaN with a warning, and then
+    reports its first candidate as the best.
     """
 
 
 class RankingScorer:
-    """What :func:`make_ranking_scorer` returns; its arguments are told there.
+    """A scorer made by :func:`make_ranking_scorer`, which documents its arguments.
 
     Attributes
     ----------
     metrics : dict of Metric
-        What is measured, by name.
+        The metrics, by name.
     """
 
     def __init__(self, metric: Metrics, response_method: ResponseMethod) -> None:
@@ -64,7 +53,11 @@ class RankingScorer:
         self.metrics = _by_name(metric)
         self._shown = metric if isinstance(metric, str | Metric) else self.metrics
         self.response_method = response_method
-        self._requests: dict[str, Request] = {"groups": True, "sample_weight": None}
+        self._requests: dict[str, Request] = {
+            "groups": True,
+            "sample_weight": None,
+            "init_score": True,
+        }
 
     def __call__(
         self,
@@ -74,6 +67,7 @@ class RankingScorer:
         *,
         groups: Any = None,
         sample_weight: Any = None,
+        init_score: Any = None,
     ) -> float | dict[str, float]:
         """Score a fitted estimator.
 
@@ -88,6 +82,9 @@ class RankingScorer:
             The query of each document: any hashable values, in any row order.
         sample_weight : array-like of shape (n_documents,), default=None
             Weight of a query in the mean, constant within it.
+        init_score : array-like of shape (n_documents,), default=None
+            Passed on to the estimator's `predict` if given: F_0 of each document, for a
+            LambdaMARTRanker that was fitted with the `init_score` of its own.
 
         Returns
         -------
@@ -103,7 +100,8 @@ class RankingScorer:
         """
         if groups is None:
             raise self._missing_groups()
-        scores = _response(estimator, X, self.response_method)
+        given = {} if init_score is None else {"init_score": init_score}
+        scores = _response(estimator, X, self.response_method, **given)
         queries = QueryGroups.from_groups(groups, len(scores))
         grades = check_grades(y, queries)
         weights = check_sample_weight(sample_weight, queries)
@@ -122,17 +120,21 @@ class RankingScorer:
         *,
         groups: Request = UNCHANGED,
         sample_weight: Request = UNCHANGED,
+        init_score: Request = UNCHANGED,
     ) -> RankingScorer:
-        """Say what a search should hand to this scorer (metadata routing).
+        """Set which metadata a search passes to this scorer (metadata routing).
 
         Parameters
         ----------
         groups : bool, str or None, default=sklearn.utils.metadata_routing.UNCHANGED
-            A name: look for groups under it.  True (from the start): as ``groups``.
+            A name: metadata of this name are the groups.  True (the default): those
+            named ``groups``.
         sample_weight : bool, str or None, \
 default=sklearn.utils.metadata_routing.UNCHANGED
-            True: weigh queries; False: do not; None (from the start): refuse weights
-            until one of them is said.  A name: look for weights under it.
+            True: weigh queries; False: do not; None (the default): an error if weights
+            are passed.  A name: metadata of this name are the weights.
+        init_score : bool, str or None, default=sklearn.utils.metadata_routing.UNCHANGED
+            True (the default): pass ``init_score`` on to `predict`.
 
         Returns
         -------
@@ -143,14 +145,19 @@ default=sklearn.utils.metadata_routing.UNCHANGED
         ValueError
             If a request is none of these.
         """
-        for name, request in (("groups", groups), ("sample_weight", sample_weight)):
+        requests = {
+            "groups": groups,
+            "sample_weight": sample_weight,
+            "init_score": init_score,
+        }
+        for name, request in requests.items():
             if request != UNCHANGED:
                 self.get_metadata_routing().score.add_request(param=name, alias=request)
                 self._requests[name] = request
         return self
 
     def get_metadata_routing(self) -> MetadataRequest:
-        """Return what this scorer requests, for scikit-learn to read."""
+        """Return the metadata requests of this scorer."""
         routing = MetadataRequest(owner=repr(self))
         for name, request in self._requests.items():
             routing.score.add_request(param=name, alias=request)
@@ -167,7 +174,7 @@ default=sklearn.utils.metadata_routing.UNCHANGED
         return f"make_ranking_scorer({self._shown!r}{option})"
 
     def _missing_groups(self) -> MissingGroupsError:
-        """Return the error that says why groups may be missing, and what to do."""
+        """Return the error with the likely cause of missing groups and the remedy."""
         if get_config()["enable_metadata_routing"]:
             cause = (
                 "They were not passed: give groups= to the fit of a search, "
@@ -186,87 +193,8 @@ default=sklearn.utils.metadata_routing.UNCHANGED
         )
 
     def _accept_sample_weight(self) -> bool:
-        # asked of scorers in a dict while routing is off; an AttributeError otherwise
+        # scikit-learn calls this on scorers in a dict while routing is disabled
         return True
-
-
-def make_ranking_scorer(
-    metric: Metrics = "ndcg@10", *, response_method: ResponseMethod = "predict"
-) -> RankingScorer:
-    """Make a scorer: rank the documents of each query, average a metric over queries.
-
-    It has scikit-learn's signature, ``scorer(estimator, X, y, *, groups,
-    sample_weight=None)``, and goes wherever a `scoring` is taken.  With metadata
-    routing on it gets its groups by itself, from ``search.fit(X, y, groups=groups)`` or
-    ``cross_validate(..., params={"groups": groups})``.
-
-    Parameters
-    ----------
-    metric : str or Metric, or several of them, default="ndcg@10"
-        A name (``"ndcg@10"``, ``"map"``, ``"mrr@10"``, ``"err@20"``, ...) or a metric
-        object.  Of a list, or a dict by name, the scorer returns all values in a dict,
-        and asks the estimator but once; a search needs one of the names as `refit`.
-    response_method : {"predict", "predict_proba", "decision_function"}, \
-default="predict"
-        What to rank by.  For classifiers: "predict" leaves ties, which count against
-        the model; "predict_proba" ranks by the expected grade, sum_g g P(g | x) over
-        the grades in ``classes_`` [1]_.
-
-    Returns
-    -------
-    scorer : RankingScorer
-        Its method `set_score_request` has it weigh queries
-        (``sample_weight=True``), or look for groups under another name
-        (``groups="qid"``).
-
-    Raises
-    ------
-    ValueError, TypeError
-        If a metric is not known, two of a list have the same name, there is none, or
-        `response_method` is none of those above.
-
-    Notes
-    -----
-    Without groups the scorer raises :class:`MissingGroupsError`, also inside searches.
-
-    Queries should stay whole.  Use a splitter that keeps them so (GroupKFold,
-    GroupShuffleSplit, ...): scikit-learn's default, KFold, cuts them, and shorter lists
-    are easier to rank.  Successive halving draws single rows unless its `resource` is
-    another one (``"n_estimators"``, ``"max_iter"``); ``learning_curve`` takes the first
-    rows, so sort them by query, and do not shuffle.
-
-    Functions that never hand on groups, such as ``permutation_importance``, take the
-    scorer with the groups of their rows in it: ``functools.partial(scorer,
-    groups=groups)``.
-
-    References
-    ----------
-    .. [1] P. Li, C. Burges and Q. Wu, "McRank: Learning to Rank Using Multiple
-       Classification and Gradient Boosting", NIPS 2007.
-
-    Examples
-    --------
-    >>> import sklearn
-    >>> from sklearn.model_selection import GridSearchCV, GroupKFold
-    >>> from sklearn_ltr import LambdaMARTRanker
-    >>> from sklearn_ltr.datasets import make_ranking
-    >>> from sklearn_ltr.scorers import make_ranking_scorer
-    >>> data = make_ranking(30, random_state=0)
-    >>> X, y, groups = data.data, data.target, data.groups
-    >>> search = GridSearchCV(
-    ...     LambdaMARTRanker(random_state=0),
-    ...     {"n_estimators": [1, 30]},
-    ...     scoring=make_ranking_scorer("ndcg@10"),
-    ...     cv=GroupKFold(3),
-    ... )
-    >>> with sklearn.config_context(enable_metadata_routing=True):
-    ...     search = search.fit(X, y, groups=groups)
-    >>> search.best_params_
-    {'n_estimators': 30}
-    >>> list(make_ranking_scorer(["ndcg@10", "map"])(search, X, y, groups=groups))
-    ['ndcg@10', 'map']
-    """
-    return RankingScorer(metric, response_method)
 
 
 def _by_name(metric: Metrics) -> dict[str, Metric]:
@@ -289,9 +217,11 @@ def _by_name(metric: Metrics) -> dict[str, Metric]:
     return named
 
 
-def _response(estimator: Any, X: Any, method: ResponseMethod) -> NDArray[Any]:
-    """Return what documents are ranked by."""
-    response = np.asarray(getattr(estimator, method)(X))
+def _response(
+    estimator: Any, X: Any, method: ResponseMethod, **given: Any
+) -> NDArray[Any]:
+    """Return the scores that documents are ranked by."""
+    response = np.asarray(getattr(estimator, method)(X, **given))
     if method == "predict_proba":
         return np.asarray(response @ np.asarray(estimator.classes_))
     return response

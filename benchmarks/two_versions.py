@@ -1,0 +1,162 @@
+"""Time of two checkouts of the package on the same work, interleaved.
+
+    python benchmarks/two_versions.py OLD NEW
+    python benchmarks/two_versions.py OLD NEW --what fit predict --repetitions 15
+
+OLD and NEW are folders that contain ``sklearn_ltr``. Each is imported by one worker
+process, which is kept; the workers run the same work on the same data alternately, in
+changing order. Printed are median seconds, the median of the ratios NEW / OLD of the
+repetitions with its quartiles, and whether the predictions are equal bit by bit. The
+first run of each work is a warm-up and compiles.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+WORK = {
+    "fit": "243,480 x 136, 100 trees of 31 leaves",
+    "fit-small": "9,630 x 46, 200 trees of 15 leaves",
+    "epoch": "LambdaRank, 243,480 x 136, one pass over the queries",
+    "predict": "1,000,000 x 136, 100 trees of 31 leaves",
+    "predict-query": "100 x 136, 100 trees of 31 leaves, one thread",
+}
+CALLS = {"predict-query": 200}  # short calls are timed together
+
+
+def write_data(folder: Path, scale: float) -> None:
+    from fit import MSLR_LIKE
+
+    from sklearn_ltr.datasets import make_ranking
+
+    mq2008_like = MSLR_LIKE | {"n_documents": 20.45, "n_features": 46}
+    for name, n_queries, n_rows, shape in (
+        ("large", 2000, 243_480, MSLR_LIKE),
+        ("small", 471, 9_630, mq2008_like),
+        ("unseen", 8300, 1_000_000, MSLR_LIKE),
+    ):
+        n_queries, n_rows = max(10, int(scale * n_queries)), int(scale * n_rows)
+        made = make_ranking(n_queries, random_state=0, dtype="float32", **shape)
+        for part, values in zip(
+            "Xyg", (made.data, made.target, made.groups), strict=True
+        ):
+            np.save(folder / f"{name}_{part}.npy", values[:n_rows])
+
+
+def prepare(work: str, folder: Path, n_threads: int) -> Callable[[], np.ndarray]:
+    """Return a function that does the work and returns predictions."""
+    from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker
+
+    def load(name: str) -> list[np.ndarray]:
+        return [np.load(folder / f"{name}_{part}.npy", mmap_mode="r") for part in "Xyg"]
+
+    n_trees, n_leaves = (200, 15) if work == "fit-small" else (100, 31)
+    trees = LambdaMARTRanker(
+        n_estimators=n_trees, max_leaf_nodes=n_leaves, random_state=0, n_jobs=n_threads
+    )
+    X, y, groups = (np.array(v) for v in load("small" if "small" in work else "large"))
+    if work.startswith("fit"):
+        return lambda: trees.fit(X, y, groups=groups).predict(X[:1000])
+    if work == "epoch":
+        X = (X - X.mean(axis=0)) / np.maximum(X.std(axis=0), 1e-6)
+        network = LambdaRankRanker(
+            hidden_layer_sizes=(64, 32), random_state=0, n_jobs=n_threads
+        )
+        return lambda: network.partial_fit(X, y, groups=groups).predict(X[:1000])
+    few = groups < groups[0] + 100
+    trees.fit(X[few], y[few], groups=groups[few])
+    rows = load("unseen")[0]
+    if work == "predict-query":
+        trees.set_params(n_jobs=1)
+        rows = np.array(rows[:100])
+    return lambda: trees.predict(rows)
+
+
+def serve(checkout: str, folder: str, n_threads: str) -> None:
+    """Run in a worker: read names of work, write seconds and a hash of predictions."""
+    import sklearn_ltr
+
+    assert Path(sklearn_ltr.__file__).is_relative_to(Path(checkout).resolve())
+    name, call = "", None
+    for line in sys.stdin:
+        if line.strip() != name:
+            name = line.strip()
+            call = prepare(name, Path(folder), int(n_threads))
+        n_calls = CALLS.get(name, 1)
+        start = time.perf_counter()
+        for _ in range(n_calls):
+            scores = call()
+        seconds = (time.perf_counter() - start) / n_calls
+        digest = hashlib.sha256(np.asarray(scores, np.float64).tobytes()).hexdigest()
+        print(json.dumps([seconds, digest]), flush=True)
+
+
+def start_worker(checkout: Path, folder: str, n_threads: int) -> subprocess.Popen:
+    return subprocess.Popen(
+        [sys.executable, __file__, "--serve", checkout, folder, str(n_threads)],
+        env=os.environ | {"PYTHONPATH": str(checkout.resolve())},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def run(worker: subprocess.Popen, work: str) -> tuple[float, str]:
+    print(work, file=worker.stdin, flush=True)
+    return tuple(json.loads(worker.stdout.readline()))
+
+
+def compare(workers: list[subprocess.Popen], work: str, repetitions: int) -> dict:
+    equal = len({run(worker, work)[1] for worker in workers}) == 1
+    seconds = np.empty((repetitions, 2))
+    for repetition in range(repetitions):
+        for i in (0, 1) if repetition % 2 else (1, 0):
+            seconds[repetition, i] = run(workers[i], work)[0]
+    old, new = np.median(seconds, axis=0)
+    low, ratio, high = np.percentile(seconds[:, 1] / seconds[:, 0], [25, 50, 75])
+    row = f"{work:14}{old:12.6f}{new:12.6f}{ratio:9.3f} ({low:.3f} - {high:.3f})"
+    print(f"{row}   {'yes' if equal else 'no':6}{WORK[work]}", flush=True)
+    return {"what": work, "seconds": seconds.tolist(), "equal": equal}
+
+
+def main() -> None:
+    import peers
+
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("old", type=Path)
+    parser.add_argument("new", type=Path)
+    parser.add_argument("--what", nargs="+", choices=WORK, default=list(WORK))
+    parser.add_argument("--repetitions", type=int, default=9)
+    parser.add_argument("--threads", type=int, default=peers.THREADS)
+    parser.add_argument("--scale", type=float, default=1.0, help="factor of all rows")
+    peers.add_json_argument(parser)
+    arguments = parser.parse_args()
+    print(peers.machine())
+    with tempfile.TemporaryDirectory() as folder:
+        write_data(Path(folder), arguments.scale)
+        checkouts = arguments.old, arguments.new
+        workers = [start_worker(c, folder, arguments.threads) for c in checkouts]
+        header = f"{'':14}{'old, s':>12}{'new, s':>12}{'new/old':>9}"
+        print(f"{header} (quartiles)       equal")
+        for work in arguments.what:
+            record = compare(workers, work, arguments.repetitions)
+            about = {"checkouts": [str(c) for c in checkouts], "scale": arguments.scale}
+            peers.append_json(arguments.json, [about | record])
+        for worker in workers:
+            worker.stdin.close()
+            worker.wait()
+
+
+if __name__ == "__main__":
+    serve(*sys.argv[2:]) if sys.argv[1:2] == ["--serve"] else main()

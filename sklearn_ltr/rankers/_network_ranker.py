@@ -1,0 +1,295 @@
+"""A ranker with a network: training on queries, fitted attributes, prediction."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_ltr._compile import ThreadTeam, effective_n_threads
+from sklearn_ltr._estimators.callbacks import FitTasks
+from sklearn_ltr._estimators.feature_table import check_finite
+from sklearn_ltr._estimators.monitor import EvaluationSet, Monitor
+from sklearn_ltr._queries import TrainingData
+from sklearn_ltr.lambdas._objective import LambdaObjective, PairOptions
+from sklearn_ltr.learners._network import (
+    MultilayerPerceptron,
+    Network,
+    Optimizer,
+    check_network,
+    predict,
+)
+from sklearn_ltr.learners._tables import Table, dense_rows
+from sklearn_ltr.rankers._batches import AUTO_QUERIES, QueryBatches
+from sklearn_ltr.rankers._evaluation import MetricEvaluation, PairCostEvaluation
+from sklearn_ltr.rankers._network_parameters import NetworkParameters
+from sklearn_ltr.rankers._network_training import (
+    Batches,
+    NetworkEvaluation,
+    NetworkTraining,
+)
+from sklearn_ltr.rankers._network_warnings import warn_if_constant, warn_unless_scaled
+from sklearn_ltr.rankers._reading import check_learnable, zero_gradient_message
+
+
+class TrainingPlan(NamedTuple):
+    """How long a network is trained, and what it continues from."""
+
+    n_epochs: int
+    tasks: FitTasks | None  # where the steps are reported
+    continues: bool  # from the weights of the last fit
+    keeps_optimizer: bool = False  # and from its optimizer's state
+
+
+class NetworkRanker(NetworkParameters):
+    """A ranker whose scores are the output of a network."""
+
+    network_: Network
+    _optimizer: Optimizer
+    n_iter_: int
+    validation_score_: NDArray[np.float64]
+
+    __metadata_request__partial_fit: ClassVar[dict[str, bool]] = {"groups": True}
+
+    @property
+    def _train_curve(self) -> str:
+        """Name of the attribute that holds the training's costs or metric values."""
+        return "loss_curve_" if self.metric is None else "train_score_"
+
+    @property
+    def _truncation_level(self) -> int | None:
+        """Smallest cutoff of the swap deltas; a parameter of LambdaRank."""
+        return None
+
+    @property
+    def _stops_on_train(self) -> bool:
+        """Whether training stops when its own measure no longer improves.
+
+        A cost does fall steadily; a metric may stand still while scores move towards
+        another order, so it only reduces the rate of "adaptive".
+        """
+        is_adaptive = self.solver == "sgd" and self.learning_rate == "adaptive"
+        return self.metric is None or is_adaptive
+
+    def _begin(self, keep: bool) -> bool:
+        """Return whether to continue from the last fit; else draw a new seed."""
+        continues = keep and hasattr(self, "network_")
+        architecture = ["network"] if self.network is not None else self._architecture()
+        if not continues:
+            self._draw_seed()
+            self._fitted_architecture = architecture
+        elif self._fitted_architecture != architecture:
+            raise ValueError(
+                "hidden_layer_sizes, activation or network has changed since the "
+                f"network was made, of {self._fitted_architecture}, and now "
+                f"{architecture}; to begin anew, fit with warm_start=False"
+            )
+        return continues
+
+    def _architecture(self) -> list[Any]:
+        return [self.activation, *np.atleast_1d(self.hidden_layer_sizes).tolist()]
+
+    def _read_features(self, X: Any, *, reset: bool = False, name: str = "X") -> Table:
+        """Return X as a checked table of float32."""
+        table = super()._read_features(X, reset=reset, name=name)
+        with np.errstate(over="ignore"):
+            single = table.astype(np.float32, copy=False)
+        if not issparse(single):
+            single = np.ascontiguousarray(single)
+        check_finite(single, f"{name} in single precision", allow_nan=False)
+        return single
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Score documents; scores are comparable within a query.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_documents, n_features)
+            Real and finite.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_documents,), float64
+            Higher is ranked first.
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit`.
+        ValueError
+            If X has other columns than at `fit`, or a value that is not finite or far
+            beyond those that the network has learned from.
+        """
+        check_is_fitted(self)
+        table = self._read_features(X)
+        with ThreadTeam(effective_n_threads(self.n_jobs, table.size)) as team:
+            try:
+                return predict(self.network_, table, team)
+            except FloatingPointError:
+                raise ValueError(
+                    "the scores of X are not finite numbers: X holds values far beyond "
+                    "those that the network has learned from"
+                ) from None
+
+    def _fit_queries(
+        self,
+        data: TrainingData,
+        validation: TrainingData | None,
+        tasks: FitTasks,
+        *,
+        continues: bool,
+    ) -> None:
+        """Train on graded queries for up to `max_iter` epochs."""
+        data, validation = self._hold_out(data, validation)
+        self._check_learnable(data)
+        plan = TrainingPlan(self.max_iter, tasks, continues)
+        self._train_on_queries(data, validation, plan)
+
+    def _partial_fit_queries(self, data: TrainingData, *, continues: bool) -> None:
+        """Train on graded queries for one epoch, continuing the optimizer.
+
+        A call that continues accepts data without anything to learn from: in a stream
+        some will be so.
+        """
+        if not continues:
+            self._check_learnable(data)
+        if self._has_pairs(data).any():
+            plan = TrainingPlan(1, None, continues, keeps_optimizer=continues)
+            self._train_on_queries(data, None, plan)
+
+    def _check_learnable(self, data: TrainingData) -> None:
+        """Raise a ValueError unless a query of positive weight has pairs."""
+        if not self._uses_tied_pairs:
+            check_learnable(data)
+        elif not self._has_pairs(data).any():
+            raise ValueError(
+                "no query of a weight above zero has two documents: there are no pairs "
+                "to learn from; check groups and sample_weight"
+            )
+
+    def _has_pairs(self, data: TrainingData) -> NDArray[np.bool_]:
+        """Return whether a query has pairs to learn from: (n_queries,) bool."""
+        has_pairs = data.sizes > 1 if self._uses_tied_pairs else data.has_pairs
+        return has_pairs & (data.weights > 0)
+
+    def _train_on_queries(
+        self,
+        data: TrainingData,
+        validation: TrainingData | None,
+        plan: TrainingPlan,
+    ) -> None:
+        """Train on the queries that have pairs."""
+        learned = data.subset(self._has_pairs(data))
+        metric = self._trained_metric(self._truncation_level)
+        with ThreadTeam(effective_n_threads(self.n_jobs, data.X.size)) as team:
+            objective = LambdaObjective(
+                learned, metric, PairOptions(float(self.sigma)), team
+            )
+            # the reverse of the best order has a gradient unless every order has none
+            if not (plan.continues or self._uses_tied_pairs) and not (
+                objective(-learned.y)[0].any()
+            ):
+                raise ValueError(zero_gradient_message(self.metric))
+            batches = QueryBatches(
+                learned,
+                objective,
+                self._uses_tied_pairs,
+                self._batch_size(AUTO_QUERIES),
+            )
+            evaluation = self._train_evaluation(batches)
+            self._train(batches, evaluation, data.X, validation, plan, team)
+
+    def _batch_size(self, auto: int) -> int:
+        return auto if self.batch_size == "auto" else int(self.batch_size)
+
+    def _train_evaluation(self, batches: QueryBatches) -> EvaluationSet:
+        """Return what measures the scores of the batches."""
+        evaluation: PairCostEvaluation | MetricEvaluation
+        if self.metric is None:
+            evaluation = PairCostEvaluation(
+                batches.data, float(self.sigma), self._uses_tied_pairs
+            )
+        else:
+            evaluation = MetricEvaluation(batches.data, self._reported_metric())
+        evaluation.update(batches.scores)
+        return evaluation
+
+    def _train(
+        self,
+        batches: Batches,
+        evaluation: EvaluationSet,
+        X: Table,
+        validation: TrainingData | None,
+        plan: TrainingPlan,
+        team: ThreadTeam,
+    ) -> None:
+        """Train the network, and set the fitted attributes."""
+        continues = plan.continues
+        network = deepcopy(self.network_) if continues else self._new_network(X)
+        if isinstance(network, MultilayerPerceptron):
+            network.set_team(team)
+        training = NetworkTraining(
+            network,
+            deepcopy(self._optimizer)
+            if plan.keeps_optimizer
+            else self._new_optimizer(),
+            X,
+            batches,
+            self.alpha,
+            self._seed,
+            self._monitor(evaluation, validation),
+            team,
+        )
+        n_done = self.n_iter_ if continues else 0
+        n_iter = training.run(n_done, plan.n_epochs, plan.tasks)
+        scores = training.check_scores(float(self.sigma))
+        if isinstance(batches, QueryBatches) and not self._uses_tied_pairs:
+            warn_if_constant(scores)
+        if isinstance(network, MultilayerPerceptron):
+            network.set_team(None)
+        self.network_, self._optimizer = network, training.optimizer
+        self.n_iter_ = n_iter
+        self._set_curves(training.monitor, continues=continues)
+
+    def _monitor(
+        self, evaluation: EvaluationSet, validation: TrainingData | None
+    ) -> Monitor:
+        return Monitor(
+            evaluation,
+            None
+            if validation is None
+            else NetworkEvaluation(validation, self._stopping_metric()),
+            self.n_iter_no_change,
+            self.tol,
+            self.verbose,
+            self._stops_on_train,
+        )
+
+    def _set_curves(self, monitor: Monitor, *, continues: bool) -> None:
+        """Set the recorded curves, appended to those of the fit that is continued."""
+        measured = {
+            self._train_curve: monitor.train_values,
+            "validation_score_": monitor.validation_values,
+        }
+        for name in ("loss_curve_", "train_score_", "validation_score_"):
+            before = self.__dict__.pop(name, np.empty(0))
+            if name in measured:
+                values = measured[name]
+                setattr(self, name, np.append(before if continues else [], values))
+
+    def _new_network(self, X: Table) -> Network:
+        if self.network is not None:
+            network = deepcopy(self.network)
+            check_network(network, dense_rows(X, [0, -1]))
+            return network
+        warn_unless_scaled(X)
+        return MultilayerPerceptron(
+            X.shape[1],
+            [int(size) for size in np.atleast_1d(self.hidden_layer_sizes)],
+            self.activation,
+            np.random.default_rng([self._seed, 3]),
+        )

@@ -1,0 +1,235 @@
+"""A network that learns from graded queries, or from preferences between rows."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from sklearn_ltr._compile import ThreadTeam, effective_n_threads
+from sklearn_ltr._estimators.callbacks import FitTasks, with_callbacks
+from sklearn_ltr._estimators.state import unchanged_on_failure
+from sklearn_ltr._queries import TrainingData
+from sklearn_ltr.learners._tables import Table
+from sklearn_ltr.rankers._batches import AUTO_PAIRS, AUTO_QUERIES, PreferenceBatches
+from sklearn_ltr.rankers._network_ranker import NetworkRanker, TrainingPlan
+from sklearn_ltr.rankers._preferences import Preferences
+
+
+class PreferenceData(NamedTuple):
+    """A feature table and the preferences between its rows."""
+
+    X: Table
+    preferences: Preferences
+
+
+class PairwiseRanker(NetworkRanker):
+    """A network trained by RankNet's force alone, on grades or on preferences."""
+
+    @with_callbacks
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        groups: Any = None,
+        sample_weight: Any = None,
+        pairs: Any = None,
+        pair_probabilities: Any = None,
+        X_val: Any = None,
+        y_val: Any = None,
+        groups_val: Any = None,
+        sample_weight_val: Any = None,
+    ) -> Self:
+        """Learn to rank, from grades or from preferences.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_documents, n_features)
+            Finite numbers; float32 is used as it is, and CSR stays sparse.
+        y : array-like of shape (n_documents,), default=None
+            Relevance grades, finite and >= 0, not necessarily integers.  None: learn
+            from `pairs`.
+        groups : array-like of shape (n_documents,), default=None
+            The query of each document: any hashable values, in any row order.  With
+            `y` and without it all rows are taken for one query, with a
+            :class:`MissingGroupsWarning`.  With `pairs` it is not needed; if given,
+            pairs must lie within queries, and those of a query are learned together.
+        sample_weight : array-like of shape (n_documents,), default=None
+            Weight of a query, constant within it.
+        pairs : array-like of shape (n_pairs, 2), integers, default=None
+            Preferences in place of grades: rows of X, of which the first beats the
+            second.  They may be inconsistent.  `batch_size` counts pairs then, unless
+            `groups` is given.
+        pair_probabilities : array-like of shape (n_pairs,), default=None
+            Probability in [0, 1] that the first of a pair beats the second; None: 1.
+        X_val, y_val, groups_val, sample_weight_val : array-likes, default=None
+            Graded documents that early stopping evaluates.
+
+        Returns
+        -------
+        self : RankNetRanker
+
+        Raises
+        ------
+        ValueError, TypeError
+            For a parameter out of its range, arguments of different lengths, an empty
+            X, features that are not finite numbers, grades that are negative or not
+            finite, weights that change within a query, if no query has two different
+            grades, for both or neither of `y` and `pairs`, pairs that are not two
+            different rows of X, probabilities outside [0, 1], or if the network
+            diverges.  The estimator is left as it was.
+        """
+        self._check_parameters()
+        given = {"groups": groups, "sample_weight": sample_weight}
+        tasks = FitTasks(self, "epoch", self.max_iter, X, y, **given)
+        with unchanged_on_failure(self):
+            continues = self._begin(self.warm_start)
+            data = self._read_either(
+                X,
+                y,
+                groups,
+                sample_weight,
+                pairs,
+                pair_probabilities,
+                reset=not continues,
+            )
+            validation = self._read_validation_data(
+                X_val, y_val, groups_val, sample_weight_val
+            )
+            if isinstance(data, TrainingData):
+                self._fit_queries(data, validation, tasks, continues=continues)
+            else:
+                validation = self._validation_of_preferences(validation)
+                plan = TrainingPlan(self.max_iter, tasks, continues)
+                self._train_on_preferences(data, validation, plan)
+        tasks.end()
+        return self
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        groups: Any = None,
+        sample_weight: Any = None,
+        pairs: Any = None,
+        pair_probabilities: Any = None,
+    ) -> Self:
+        """Learn from more queries or pairs: one pass, continuing the last fit.
+
+        Parameters
+        ----------
+        X, y, groups, sample_weight, pairs, pair_probabilities : array-likes
+            As in `fit`.  All documents of a query belong in one call: pairs are made
+            within it.
+
+        Returns
+        -------
+        self : RankNetRanker
+
+        Raises
+        ------
+        ValueError, TypeError
+            As by `fit`.  The estimator is left as it was.
+        """
+        with unchanged_on_failure(self):
+            self._check_parameters()
+            continues = self._begin(keep=True)
+            data = self._read_either(
+                X,
+                y,
+                groups,
+                sample_weight,
+                pairs,
+                pair_probabilities,
+                reset=not continues,
+            )
+            if isinstance(data, TrainingData):
+                self._partial_fit_queries(data, continues=continues)
+            else:
+                plan = TrainingPlan(1, None, continues, keeps_optimizer=continues)
+                self._train_on_preferences(data, None, plan)
+        return self
+
+    def predict_pair_proba(self, X_i: Any, X_j: Any) -> NDArray[np.float64]:
+        """Probability that each document of X_i is ranked above that of X_j.
+
+        Parameters
+        ----------
+        X_i, X_j : array-likes of shape (n_pairs, n_features)
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_pairs,), float64
+            P_ij = 1 / (1 + exp(-sigma (s_i - s_j))), section 2 of the report.
+
+        Raises
+        ------
+        ValueError
+            If X_i and X_j have different numbers of rows.
+        """
+        s_i, s_j = self.predict(X_i), self.predict(X_j)
+        if len(s_i) != len(s_j):
+            raise ValueError(
+                f"X_i and X_j must have one row for each pair, got {len(s_i)} and "
+                f"{len(s_j)}"
+            )
+        probabilities: NDArray[np.float64] = expit(self.sigma * (s_i - s_j))
+        return probabilities
+
+    def _read_either(
+        self,
+        X: Any,
+        y: Any,
+        groups: Any,
+        sample_weight: Any,
+        pairs: Any,
+        pair_probabilities: Any,
+        *,
+        reset: bool,
+    ) -> TrainingData | PreferenceData:
+        """Read the training data: graded queries, or preferences."""
+        if pairs is None:
+            if pair_probabilities is not None:
+                raise ValueError("pair_probabilities needs pairs, and pairs is None")
+            return self._read_training_data(X, y, groups, sample_weight, reset=reset)
+        if y is not None:
+            raise ValueError(
+                "y and pairs were both given: learn either from grades or from "
+                "preferences"
+            )
+        table = self._read_features(X, reset=reset)
+        preferences = Preferences.read(
+            pairs, pair_probabilities, groups, sample_weight, table.shape[0]
+        )
+        return PreferenceData(table, preferences)
+
+    def _validation_of_preferences(
+        self, validation: TrainingData | None
+    ) -> TrainingData | None:
+        """Return the validation data; preferences have no grades to split off."""
+        if not self.early_stopping:
+            return None
+        if validation is None and self.early_stopping != "auto":
+            raise ValueError(
+                "early_stopping=True with pairs needs graded documents to look at: "
+                "give X_val, y_val and groups_val"
+            )
+        return validation
+
+    def _train_on_preferences(
+        self,
+        data: PreferenceData,
+        validation: TrainingData | None,
+        plan: TrainingPlan,
+    ) -> None:
+        """Train on pairs with target probabilities."""
+        auto = AUTO_QUERIES if data.preferences.by_query else AUTO_PAIRS
+        batches = PreferenceBatches(
+            data.preferences, float(self.sigma), self._batch_size(auto)
+        )
+        with ThreadTeam(effective_n_threads(self.n_jobs, data.X.size)) as team:
+            self._train(batches, batches, data.X, validation, plan, team)

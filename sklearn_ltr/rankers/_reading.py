@@ -1,0 +1,121 @@
+"""The arguments of a ranker's `fit`: checked, sorted by query, and split."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from typing import Any
+
+import numpy as np
+
+from sklearn_ltr._queries import (
+    QueryGroups,
+    TrainingData,
+    check_grades,
+    check_sample_weight,
+)
+from sklearn_ltr.learners._tables import Table
+
+
+class MissingGroupsWarning(UserWarning):
+    """`groups` was not given, and all rows were taken for one query."""
+
+
+MISSING_GROUPS = (
+    "groups was not given, so all rows were taken for one query. Either it was "
+    "forgotten: pass groups=, one value per row. Or a meta-estimator (GridSearchCV, "
+    "Pipeline, ...) dropped it, because metadata routing is off: call "
+    "sklearn.set_config(enable_metadata_routing=True) once."
+)
+
+
+def caller_stacklevel() -> int:
+    """Return the `stacklevel` at which a warning names the caller of this package."""
+    level, frame = 0, inspect.currentframe()
+    ours = ("sklearn_ltr", "sklearn.callback")  # the latter's decorator wraps `fit`
+    while frame and frame.f_globals.get("__name__", "").startswith(ours):
+        level, frame = level + 1, frame.f_back
+    return level
+
+
+def read_queries(groups: Any, n_documents: int, suffix: str = "") -> QueryGroups:
+    """Return the queries of the rows; without `groups`, warn and take one query.
+
+    `suffix` is appended to the argument's name in messages ("_val").
+    """
+    if groups is None:
+        warnings.warn(
+            MISSING_GROUPS.replace("groups", f"groups{suffix}", 1),
+            MissingGroupsWarning,
+            stacklevel=caller_stacklevel(),
+        )
+        return QueryGroups.single(n_documents)
+    return QueryGroups.from_groups(groups, n_documents, f"groups{suffix}")
+
+
+def read_training_data(
+    X: Table, y: Any, groups: Any, sample_weight: Any, suffix: str = ""
+) -> TrainingData:
+    """Check grades, groups and weights, and sort them by query.
+
+    `suffix` is appended to the names of the arguments in messages ("_val").
+    """
+    if y is None:
+        raise ValueError(
+            f"y{suffix} is None: a ranker requires y to be passed, but the target "
+            "y is None; give one relevance grade per row"
+        )
+    queries = read_queries(groups, X.shape[0], suffix)
+    return TrainingData(
+        X,
+        queries.order,
+        check_grades(y, queries, f"y{suffix}"),
+        queries.offsets,
+        check_sample_weight(sample_weight, queries, f"sample_weight{suffix}"),
+        queries.labels,
+    )
+
+
+def check_learnable(data: TrainingData) -> None:
+    """Raise a ValueError unless a query of positive weight has different grades."""
+    has_pairs = data.has_pairs
+    if not has_pairs.any():
+        raise ValueError(
+            f"y has no query with two different grades (n_queries={data.n_queries}, "
+            f"n_samples={data.n_rows}): there is no order to learn; check y and groups"
+        )
+    if not data.weights[has_pairs].any():
+        raise ValueError(
+            "sample_weight is zero for every query with two different grades: "
+            "there is nothing to learn"
+        )
+
+
+def split_queries(
+    data: TrainingData, fraction: float, seed: int
+) -> tuple[TrainingData, TrainingData]:
+    """Hold out a fraction of the queries, at least one: (training, validation)."""
+    n_held_out = max(1, round(fraction * data.n_queries))
+    if n_held_out >= data.n_queries:
+        raise ValueError(
+            f"validation_fraction={fraction} of {data.n_queries} queries leaves "
+            "none to learn from; give X_val, y_val and groups_val, or more queries"
+        )
+    held_out = np.zeros(data.n_queries, dtype=np.bool_)
+    order = np.random.default_rng([seed, 1]).permutation(data.n_queries)
+    held_out[order[:n_held_out]] = True
+    if not data.weights[held_out].any():
+        raise ValueError(
+            "sample_weight is zero for all queries that were held out for early "
+            "stopping; give X_val, y_val and groups_val"
+        )
+    return data.subset(~held_out), data.subset(held_out)
+
+
+def zero_gradient_message(metric: Any) -> str:
+    """Return the message of the error for training data whose lambdas are all zero."""
+    return (
+        f"no swap of two documents changes metric={metric!r}, so there is nothing to "
+        "learn: without a discount it needs a cutoff shorter than the lists (and "
+        "sample_weight must not vanish)"
+    )

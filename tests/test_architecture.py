@@ -1,0 +1,251 @@
+"""The architecture, read from the source: imports, sizes of files and signatures."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parents[1] / "sklearn_ltr"
+
+# A room is a file or a folder directly under the package; all may import _compile.
+ROOMS_A_ROOM_MAY_IMPORT = {
+    "_compile": set(),
+    "_queries": set(),
+    "metrics": {"_queries"},
+    "lambdas": {"_queries", "metrics"},
+    "learners": set(),
+    "_estimators": {"_queries", "learners"},
+    "rankers": {"_queries", "metrics", "lambdas", "learners", "_estimators"},
+    "mart": {"_queries", "learners", "_estimators"},
+    "blending": {"_queries", "metrics", "learners", "rankers"},
+    "scorers": {"_queries", "metrics"},
+    "model_selection": {"_queries"},
+    "inspection": {"_queries", "metrics", "learners"},
+    "plotting": {"_queries", "metrics", "lambdas", "inspection", "blending"},
+    "datasets": set(),
+    "compile": {"blending", "datasets", "mart", "metrics", "rankers"},
+    "__init__": {"rankers"},
+}
+OPTIONAL = {
+    "catboost",
+    "lightgbm",
+    "matplotlib",
+    "pandas",
+    "polars",
+    "pyarrow",
+    "pytrec_eval",
+    "ranx",
+    "torch",
+    "xgboost",
+}
+COMPILERS = {"numba", "llvmlite"}
+MOST_LINES = 300
+MOST_PARAMETERS = 8
+
+
+def sources(package: Path) -> Iterator[tuple[Path, ast.Module]]:
+    """Every file of the package, relative to it, and its syntax tree."""
+    for path in sorted(package.rglob("*.py")):
+        yield path.relative_to(package), ast.parse(path.read_text(encoding="utf-8"))
+
+
+def imported_modules(node: ast.AST) -> Iterator[str]:
+    """Full dotted names of what one import statement imports."""
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    elif isinstance(node, ast.ImportFrom):
+        start = "." * node.level + (node.module or "")
+        yield from (f"{start}.{alias.name}" for alias in node.names)
+
+
+def nodes_run_at_import(tree: ast.AST) -> Iterator[ast.AST]:
+    """Every node outside functions and outside ``if TYPE_CHECKING`` blocks."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
+            continue
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node
+            yield from nodes_run_at_import(node)
+
+
+def fault(room: str, module: str) -> str | None:
+    """Say what is wrong when `room` imports `module`, None if nothing is."""
+    top, *rest = module.split(".")
+    if top == "":
+        return "is relative: write the full name"
+    if top == "sklearn" and any(
+        part.startswith("_") and not part.startswith("__") for part in rest
+    ):
+        return "is private to scikit-learn"
+    if top in COMPILERS and room != "_compile":
+        return "belongs in _compile"
+    if top != "sklearn_ltr":
+        return None
+    target = next(iter(rest), "__init__")
+    if target in ROOMS_A_ROOM_MAY_IMPORT[room] | {room, "_compile"}:
+        return None
+    return f"is not among the rooms that {room} may import"
+
+
+def broken_arrows(package: Path) -> list[str]:
+    """One line for every import under `package` that breaks a rule."""
+    found = []
+    for inside, tree in sources(package):
+        room = inside.parts[0].removesuffix(".py")
+        if room not in ROOMS_A_ROOM_MAY_IMPORT:
+            found.append(f"{inside}: a new room, give it its row in the table")
+            continue
+        for node in ast.walk(tree):
+            for module in imported_modules(node):
+                if reason := fault(room, module):
+                    found.append(f"{inside}:{node.lineno}: {module} {reason}")
+        for node in nodes_run_at_import(tree):
+            for module in imported_modules(node):
+                if module.split(".")[0] in OPTIONAL:
+                    found.append(
+                        f"{inside}:{node.lineno}: {module} is optional: "
+                        "import it in the function that uses it"
+                    )
+    return found
+
+
+def test_every_import_follows_the_table_of_rooms():
+    assert broken_arrows(PACKAGE) == []
+
+
+def test_the_package_is_where_this_test_looks_for_it():
+    assert (PACKAGE / "_compile").is_dir()
+    assert len(list(sources(PACKAGE))) > 100
+
+
+@pytest.mark.parametrize(
+    ("path", "source", "message"),
+    [
+        ("metrics/ndcg.py", "import sklearn_ltr.lambdas", "metrics may import"),
+        ("learners/a.py", "import sklearn_ltr._queries", "learners may import"),
+        ("metrics/a.py", "def f():\n import sklearn_ltr.rankers", "may import"),
+        ("metrics/a.py", "from . import map", "is relative"),
+        ("rankers/a.py", "from sklearn.utils._tags import Tags", "is private"),
+        ("rankers/a.py", "from sklearn import _loss", "is private"),
+        ("metrics/a.py", "def f():\n import llvmlite.ir", "belongs in _compile"),
+        ("metrics/a.py", "try:\n import pandas as pd\nexcept E: pass", "is optional"),
+        ("helpers.py", "", "a new room"),
+    ],
+)
+def test_an_import_against_the_rules_is_found(tmp_path, path, source, message):
+    (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / path).write_text(source)
+    (line,) = broken_arrows(tmp_path)
+    assert line.startswith(path)
+    assert message in line
+
+
+def test_imports_within_the_rules_are_let_through(tmp_path):
+    (tmp_path / "_compile").mkdir()
+    (tmp_path / "_compile" / "a.py").write_text("import numba\nfrom llvmlite import ir")
+    (tmp_path / "datasets.py").write_text("def f():\n import pandas")
+    (tmp_path / "scorers.py").write_text("from sklearn_ltr.metrics import NDCG")
+    assert broken_arrows(tmp_path) == []
+
+
+def module_of(inside: Path) -> str:
+    parts = ["sklearn_ltr", *inside.with_suffix("").parts]
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def import_graph() -> dict[str, set[str]]:
+    """What each module of the package imports of it, functions left aside."""
+    modules = {module_of(inside): tree for inside, tree in sources(PACKAGE)}
+    graph: dict[str, set[str]] = {}
+    for module, tree in modules.items():
+        names = {
+            name
+            for node in nodes_run_at_import(tree)
+            for name in imported_modules(node)
+            if name.startswith("sklearn_ltr.")
+        }
+        found = {n if n in modules else n.rpartition(".")[0] for n in names}
+        graph[module] = found & set(modules) - {module}
+    return graph
+
+
+def test_no_two_modules_import_each_other_in_a_circle():
+    graph = import_graph()
+    while leaves := [module for module, imports in graph.items() if not imports]:
+        for leaf in leaves:
+            del graph[leaf]
+        graph = {module: imports - set(leaves) for module, imports in graph.items()}
+    assert graph == {}
+
+
+def test_no_file_of_the_package_is_longer_than_300_lines():
+    lengths = {
+        str(path.relative_to(PACKAGE)): len(path.read_text().splitlines())
+        for path in PACKAGE.rglob("*.py")
+    }
+    assert {f: n for f, n in lengths.items() if n > MOST_LINES} == {}
+
+
+def parameters(function: ast.FunctionDef) -> list[str]:
+    of = function.args
+    names = [a.arg for a in (*of.posonlyargs, *of.args, *of.kwonlyargs)]
+    return names[1:] if names[:1] in (["self"], ["cls"]) else names
+
+
+# Public functions and methods that take more than MOST_PARAMETERS
+PUBLIC_WITH_MANY = {
+    "__init__",
+    "best_blend",
+    "compute_lambdas",
+    "dcg_score",
+    "err_score",
+    "fit",
+    "from_estimator",
+    "from_estimators",
+    "from_predictions",
+    "local_optimality",
+    "make_ranking",
+    "map_score",
+    "ndcg_score",
+    "weight_curves",
+}
+
+
+def test_no_function_outside_the_public_interface_has_more_than_8_parameters():
+    found = [
+        f"{inside}:{node.lineno} {node.name}"
+        for inside, tree in sources(PACKAGE)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef)
+        and len(parameters(node)) > MOST_PARAMETERS
+        and node.name not in PUBLIC_WITH_MANY
+    ]
+    assert found == []
+
+
+IMPORTED_MODULES = """
+import json, sys
+import sklearn.ensemble, numba  # which may themselves import pandas
+before = set(sys.modules)
+import sklearn_ltr
+print(json.dumps(sorted(set(sys.modules) - before)))
+"""
+
+
+def test_importing_the_package_imports_nothing_optional():
+    answer = subprocess.run(
+        [sys.executable, "-c", IMPORTED_MODULES],
+        check=True,
+        capture_output=True,
+        text=True,
+        cwd=PACKAGE.parent,
+    )
+    added = {name.split(".")[0] for name in json.loads(answer.stdout)}
+    assert "sklearn_ltr" in added
+    assert not OPTIONAL & added

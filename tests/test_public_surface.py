@@ -1,0 +1,172 @@
+"""What is public, pinned: modules, their names, signatures, paths of saved models."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+import re
+
+import pytest
+
+import sklearn_ltr
+from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
+from sklearn_ltr.mart import MARTClassifier, MARTRegressor
+
+PUBLIC = {
+    "sklearn_ltr": [
+        "LambdaMARTRanker",
+        "LambdaRankRanker",
+        "MissingGroupsWarning",
+        "NewerVersionWarning",
+        "RankNetRanker",
+        "UnscaledFeaturesWarning",
+    ],
+    "sklearn_ltr.blending": ["BlendCurve", "BlendedRanker", "best_blend"],
+    "sklearn_ltr.compile": ["compile_kernels"],
+    "sklearn_ltr.datasets": ["load_letor", "make_ranking"],
+    "sklearn_ltr.inspection": [
+        "LocalOptimality",
+        "WeightCurves",
+        "local_optimality",
+        "weight_curves",
+    ],
+    "sklearn_ltr.lambdas": ["compute_lambdas"],
+    "sklearn_ltr.learners": ["TorchNetwork"],
+    "sklearn_ltr.mart": ["MARTClassifier", "MARTRegressor"],
+    "sklearn_ltr.metrics": [
+        "CG",
+        "DCG",
+        "ERR",
+        "HitRate",
+        "MAP",
+        "MRR",
+        "Metric",
+        "NDCG",
+        "Precision",
+        "Recall",
+        "cg_score",
+        "dcg_score",
+        "err_score",
+        "get_metric",
+        "hit_rate_score",
+        "map_score",
+        "mrr_score",
+        "ndcg_score",
+        "precision_score",
+        "rank_scores",
+        "recall_score",
+    ],
+    "sklearn_ltr.model_selection": ["LetorFolds", "group_train_test_split"],
+    "sklearn_ltr.plotting": [
+        "BlendCurveDisplay",
+        "CutoffCurveDisplay",
+        "FeatureImportancesDisplay",
+        "ForcesDisplay",
+        "QueryComparisonDisplay",
+        "TrainingCurveDisplay",
+        "WeightCurvesDisplay",
+    ],
+    "sklearn_ltr.rankers": [
+        "LambdaMARTRanker",
+        "LambdaRankRanker",
+        "MissingGroupsWarning",
+        "NewerVersionWarning",
+        "RankNetRanker",
+        "UnscaledFeaturesWarning",
+    ],
+    "sklearn_ltr.scorers": [
+        "MissingGroupsError",
+        "RankingScorer",
+        "make_ranking_scorer",
+    ],
+}
+
+# Classes that the state of a fitted estimator refers to: moving one makes saved models
+# unreadable.
+PATHS_IN_SAVED_MODELS = [
+    "sklearn_ltr.rankers._lambdamart.LambdaMARTRanker",
+    "sklearn_ltr.rankers._lambdarank.LambdaRankRanker",
+    "sklearn_ltr.rankers._ranknet.RankNetRanker",
+    "sklearn_ltr.mart._classifier.MARTClassifier",
+    "sklearn_ltr.mart._regressor.MARTRegressor",
+    "sklearn_ltr.blending._blended.BlendedRanker",
+    "sklearn_ltr.blending._sweep.BlendCurve",
+    "sklearn_ltr.learners._trees.ensemble.TreeEnsemble",
+    "sklearn_ltr.learners._trees.binning.BinMapper",
+    "sklearn_ltr.learners._network.perceptron.MultilayerPerceptron",
+    "sklearn_ltr.learners._network.torch.TorchNetwork",
+    "sklearn_ltr.learners._network.optimizers.Adam",
+    "sklearn_ltr.learners._network.optimizers.SGD",
+    "sklearn_ltr.metrics._dcg.NDCG",
+    "sklearn_ltr.metrics._dcg.DCG",
+    "sklearn_ltr.metrics._dcg.CG",
+    "sklearn_ltr.metrics._average_precision.MAP",
+    "sklearn_ltr.metrics._reciprocal_rank.MRR",
+    "sklearn_ltr.metrics._reciprocal_rank.HitRate",
+    "sklearn_ltr.metrics._err.ERR",
+    "sklearn_ltr.metrics._precision.Precision",
+    "sklearn_ltr.metrics._precision.Recall",
+    "sklearn_ltr.scorers._ranking_scorer.RankingScorer",
+]
+
+ESTIMATORS = [
+    LambdaMARTRanker,
+    LambdaRankRanker,
+    RankNetRanker,
+    MARTClassifier,
+    MARTRegressor,
+]
+
+
+def test_the_public_modules_are_these_and_no_others():
+    found = {"sklearn_ltr"} | {
+        module.name
+        for module in pkgutil.walk_packages(sklearn_ltr.__path__, "sklearn_ltr.")
+        if not any(part.startswith("_") for part in module.name.split("."))
+    }
+    assert found == set(PUBLIC)
+
+
+@pytest.mark.parametrize("module", PUBLIC)
+def test_the_names_of_a_public_module_are_these(module):
+    public = importlib.import_module(module)
+    assert sorted(public.__all__) == sorted(PUBLIC[module])
+    assert all(hasattr(public, name) for name in public.__all__)
+    assert public.__doc__
+
+
+@pytest.mark.parametrize("path", PATHS_IN_SAVED_MODELS)
+def test_what_a_saved_model_refers_to_stays_where_it_is(path):
+    module, _, name = path.rpartition(".")
+    cls = getattr(importlib.import_module(module), name)
+    assert (cls.__module__, cls.__qualname__) == (module, name)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_an_estimator_documents_its_parameters_in_the_order_of_its_signature(estimator):
+    assert "__init__" in vars(estimator)
+    (section,) = re.findall(
+        r"Parameters\n\s+-+\n(.*?)\n\s+Attributes\n", estimator.__doc__, re.DOTALL
+    )
+    documented = [
+        name
+        for names in re.findall(r"^    (\w[\w, ]*) : ", section, re.MULTILINE)
+        for name in names.split(", ")
+    ]
+    assert documented == list(inspect.signature(estimator).parameters)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_the_documented_defaults_are_those_of_the_signature(estimator):
+    for name, parameter in inspect.signature(estimator).parameters.items():
+        (line,) = re.findall(
+            rf"^    (?:\w+, )*{name}(?:, \w+)* : (.*)$", estimator.__doc__, re.MULTILINE
+        )
+        documented = line.partition("default=")[2]
+        allowed = {str(parameter.default), repr(parameter.default).replace("'", '"')}
+        if isinstance(parameter.default, float):
+            allowed.add(f"{parameter.default:.0e}".replace("e-0", "e-"))
+        if name.startswith("beta"):
+            allowed.add("0.9 and 0.999")
+        assert documented in allowed, name

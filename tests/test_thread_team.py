@@ -1,0 +1,418 @@
+"""The team of threads: it starts whole, works together, and can never hang."""
+
+from __future__ import annotations
+
+import gc
+import os
+import subprocess
+import sys
+import threading
+import time
+import weakref
+
+import joblib
+import numpy as np
+import pytest
+
+from sklearn_ltr._compile import (
+    INTERPRETED,
+    ThreadTeam,
+    effective_n_threads,
+    fetch_add,
+    kernel,
+)
+
+SECONDS = 60  # whatever takes longer hangs
+
+
+def run_script(script: str) -> str:
+    """Run a script in a new process and return what it printed."""
+    return subprocess.run(
+        [sys.executable, "-c", script],
+        check=True,
+        timeout=3 * SECONDS,
+        stdout=subprocess.PIPE,
+        text=True,
+    ).stdout
+
+
+def meet(thread: int, barrier: threading.Barrier) -> None:
+    """Stand for a kernel with a barrier: raises where that would hang."""
+    barrier.wait(timeout=2.0)
+
+
+# --- how many threads ---------------------------------------------------------------
+
+
+def test_n_jobs_is_counted_as_joblib_counts(monkeypatch):
+    much = 10**12
+    if INTERPRETED:
+        assert effective_n_threads(4, much) == 1
+        return
+    assert 1 <= effective_n_threads(None, much) <= joblib.cpu_count()
+    assert effective_n_threads(-1, much) == effective_n_threads(None, much)
+    assert effective_n_threads(None, 1) == 1
+    assert effective_n_threads(-joblib.cpu_count() - 5, much) == 1
+
+
+@pytest.mark.skipif(INTERPRETED, reason="one thread interprets")
+def test_n_jobs_beyond_the_cores_of_the_process_asks_for_these_only(monkeypatch):
+    monkeypatch.setattr(joblib, "cpu_count", lambda: 3)
+    assert [effective_n_threads(n, 10**12) for n in (1, 2, 3, 4, 5000)] == [
+        1,
+        2,
+        3,
+        3,
+        3,
+    ]
+    assert effective_n_threads(2, 0) == 2  # as asked for, however little there is to do
+    monkeypatch.setattr(joblib, "cpu_count", lambda: 0)
+    assert effective_n_threads(2, 0) == 1
+
+
+# --- running ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 5])
+def test_a_team_calls_a_function_once_in_each_thread(n_threads):
+    seen, names = [], set()
+
+    def note(thread, *arguments):
+        seen.append((thread, *arguments))
+        names.add(threading.get_ident())
+
+    with ThreadTeam(n_threads) as team:
+        for _ in range(3):
+            team.run(note, "a", 1)
+    expected = [(thread, "a", 1) for thread in range(n_threads)] * 3
+    assert sorted(seen) == sorted(expected)
+    assert len(names) == n_threads
+
+
+@pytest.mark.parametrize("failing", [0, 1])
+def test_what_a_thread_raises_reaches_the_caller(failing):
+    def fail(thread):
+        if thread == failing:
+            raise RuntimeError(f"thread {thread}")
+
+    with ThreadTeam(2) as team:
+        for _ in range(2):
+            with pytest.raises(RuntimeError, match=f"thread {failing}"):
+                team.run(fail)
+
+
+def test_of_several_errors_the_one_of_the_lowest_thread_is_raised_when_all_ended():
+    ended = []
+
+    def fail(thread):
+        time.sleep(0.1 * thread)
+        ended.append(thread)
+        raise RuntimeError(f"thread {thread}")
+
+    with ThreadTeam(3) as team:
+        with pytest.raises(RuntimeError, match="thread 0"):
+            team.run(fail)
+        assert sorted(ended) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 3])
+def test_what_a_team_starts_is_done_beside_what_it_runs(n_threads):
+    with ThreadTeam(n_threads) as team:
+        begun = team.start(pow, 2, 10)
+        team.run(lambda thread: None)
+        assert begun.result() == 1024
+        with pytest.raises(ZeroDivisionError):
+            team.start(divmod, 1, 0).result()
+
+
+def test_a_thread_that_still_works_for_start_joins_a_run_afterwards():
+    release = threading.Event()
+    barrier = threading.Barrier(2)
+    with ThreadTeam(2) as team:
+        begun = team.start(release.wait, SECONDS)
+        threading.Timer(0.2, release.set).start()
+        team.run(meet, barrier)
+        assert begun.result() is True
+
+
+def test_teams_may_be_nested():
+    pairs = set()
+
+    def inner(thread, outer_thread, barrier):
+        barrier.wait(timeout=SECONDS)
+        pairs.add((outer_thread, thread))
+
+    def outer(thread):
+        with ThreadTeam(2) as team:
+            team.run(inner, thread, threading.Barrier(2))
+
+    with ThreadTeam(2) as team:
+        team.run(outer)
+    assert pairs == {(0, 0), (0, 1), (1, 0), (1, 1)}
+
+
+@kernel
+def count_numbers(thread, counter, fetched_by):
+    number = fetch_add(counter)
+    while number < fetched_by.shape[1]:
+        fetched_by[thread, number] += 1
+        number = fetch_add(counter)
+
+
+@pytest.mark.parametrize("n_threads", [1] if INTERPRETED else [1, 2, 5])
+def test_every_number_is_fetched_by_one_thread(n_threads):
+    counter, fetched_by = np.zeros(1, dtype=np.int64), np.zeros((n_threads, 100_000))
+    with ThreadTeam(n_threads) as team:
+        team.run(count_numbers, counter, fetched_by)
+    np.testing.assert_array_equal(fetched_by.sum(axis=0), 1)
+    assert counter[0] == fetched_by.shape[1] + n_threads
+
+
+# --- what a team leaves behind ------------------------------------------------------
+
+
+class Argument:
+    """Something that can be seen to vanish."""
+
+
+def wait_until(condition) -> bool:
+    for _ in range(200):
+        gc.collect()
+        if condition():
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def test_idle_threads_keep_no_arguments_alive():
+    with ThreadTeam(2) as team:
+        argument = Argument()
+        gone = weakref.ref(argument)
+        team.run(lambda thread, argument: None, argument)
+        team.start(id, argument).result()
+        del argument
+        assert wait_until(lambda: gone() is None)
+
+
+def test_a_team_that_is_never_exited_ends_with_its_last_reference():
+    before = threading.active_count()
+    team = ThreadTeam(3).__enter__()
+    assert threading.active_count() == before + 3
+    del team
+    assert wait_until(lambda: threading.active_count() == before)
+
+
+def test_a_team_that_is_never_exited_does_not_keep_the_interpreter():
+    run_script(
+        "from sklearn_ltr._compile import ThreadTeam\n"
+        "team = ThreadTeam(2).__enter__()\n"
+        "team.run(lambda thread: None)\n"
+    )
+
+
+AFTER_THE_END = """
+import atexit, threading
+from sklearn_ltr._compile import ThreadTeam
+seen = []
+
+def work():
+    barrier = threading.Barrier(2)
+    with ThreadTeam(2) as team:
+        def note(thread):
+            if team.n_threads == 2:
+                barrier.wait(20)
+            seen.append(thread)
+        team.run(note)
+        assert sorted(seen) == list(range(team.n_threads)), seen
+        assert team.start(pow, 2, 3).result() == 8
+    print("done", flush=True)
+"""
+
+
+def test_a_team_works_in_a_thread_that_outlives_the_main_thread():
+    wait = "threading.main_thread().join()"
+    script = AFTER_THE_END + (
+        f"threading.Thread(target=lambda: ({wait}, work())).start()\n"
+    )
+    assert run_script(script) == "done\n"
+
+
+def test_a_team_works_while_the_interpreter_ends():
+    assert run_script(AFTER_THE_END + "atexit.register(work)\n") == "done\n"
+
+
+# --- threads that cannot be started -------------------------------------------------
+
+
+@pytest.fixture
+def refuse_thread(monkeypatch):
+    """Let the system refuse every thread from the k-th that a team starts."""
+    start = threading.Thread.start
+
+    def set_limit(k):
+        started = []
+
+        def start_some(thread):
+            if len(started) >= k:
+                raise RuntimeError("can't start new thread")
+            started.append(thread)
+            start(thread)
+
+        monkeypatch.setattr(threading.Thread, "start", start_some)
+
+    return set_limit
+
+
+@pytest.mark.parametrize("k", [0, 1, 2, 3])
+def test_a_team_works_with_the_threads_that_could_be_started(refuse_thread, k):
+    before = threading.active_count()
+    refuse_thread(k)
+    n_threads, seen = max(1, k), []
+    barrier = threading.Barrier(n_threads)
+
+    def note(thread):
+        meet(thread, barrier)
+        seen.append(thread)
+
+    with ThreadTeam(4) as team:
+        assert team.n_threads == n_threads
+        team.run(note)
+        assert team.start(pow, 2, 10).result() == 1024
+        team.run(note)
+    assert sorted(seen) == sorted([*range(n_threads)] * 2)
+    assert threading.active_count() == before
+
+
+def test_all_threads_have_started_before_any_of_them_works(monkeypatch):
+    events = []
+    start = threading.Thread.start
+
+    def slow_start(thread):
+        time.sleep(0.05)
+        start(thread)
+        events.append("started")
+
+    monkeypatch.setattr(threading.Thread, "start", slow_start)
+    with ThreadTeam(3) as team:
+        team.run(lambda thread: events.append("worked"))
+    assert events == ["started"] * 3 + ["worked"] * 3
+
+
+FIT_WITH_FEW_THREADS = """
+import threading
+import joblib
+import numpy as np
+from sklearn_ltr import LambdaMARTRanker
+
+joblib.cpu_count = lambda: 4
+start = threading.Thread.start
+limit = None
+
+def limited(thread):
+    global limit
+    if limit is not None:
+        if limit == 0:
+            raise RuntimeError("can't start new thread")
+        limit -= 1
+    start(thread)
+
+threading.Thread.start = limited
+rng = np.random.default_rng(0)
+X = rng.normal(size=(600, 5))
+y = rng.integers(0, 3, 600)
+groups = np.repeat(np.arange(60), 10)
+scores = set()
+for limit in (None, 0, 1, 2, 3):
+    ranker = LambdaMARTRanker(n_estimators=3, random_state=0, n_jobs=4)
+    scores.add(ranker.fit(X, y, groups=groups).predict(X).tobytes())
+assert len(scores) == 1
+print("done")
+"""
+
+
+@pytest.mark.skipif(INTERPRETED, reason="one thread interprets")
+def test_a_fit_gives_the_same_model_with_the_threads_that_could_be_started():
+    assert run_script(FIT_WITH_FEW_THREADS) == "done\n"
+
+
+# --- Ctrl-C -------------------------------------------------------------------------
+
+
+def interrupted_at(step: int, function) -> bool:
+    """Press Ctrl-C before line number `step` that `function` runs, libraries included.
+
+    Returns whether it has so many lines.
+    """
+    lines = 0
+
+    def trace(frame, event, argument):
+        nonlocal lines
+        if frame.f_code.co_name == "__del__":  # where Python drops it
+            return None
+        if event == "line" and frame.f_code.co_filename != __file__:
+            lines += 1
+            if lines == step:
+                raise KeyboardInterrupt
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        function()
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(before)
+    return False
+
+
+def interrupted_teams(function) -> int:
+    """Press Ctrl-C at every step of `function`, and return the number of steps."""
+    for step in range(1, 10_000):
+        if not interrupted_at(step, function):
+            return step
+    raise AssertionError("never ends")
+
+
+def test_ctrl_c_at_any_step_leaves_no_thread_at_a_barrier():
+    before = threading.active_count()
+    met, left = [], []
+
+    def visit(thread, barrier):
+        try:
+            meet(thread, barrier)
+            met.append(thread)
+        except threading.BrokenBarrierError:
+            left.append(thread)
+
+    def use_team():
+        with ThreadTeam(3) as team:
+            for _ in range(2):
+                team.run(visit, threading.Barrier(3))
+
+    assert interrupted_teams(use_team) > 20
+    assert wait_until(lambda: threading.active_count() == before)
+    assert left == []
+    assert met.count(0) == met.count(1) == met.count(2) > 20
+
+
+# --- forks --------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux forks safely")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_child_forked_inside_a_team_may_leave_it_and_start_its_own():
+    with ThreadTeam(2) as team:
+        team.run(lambda thread: None)
+        child = os.fork()
+        if child == 0:
+            status = 1
+            try:
+                team.__exit__(None, None, None)
+                with ThreadTeam(2) as own:
+                    own.run(meet, threading.Barrier(2))
+                status = 0
+            finally:
+                os._exit(status)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        team.run(meet, threading.Barrier(2))
