@@ -1,4 +1,4 @@
-"""LambdaMART on top of a base model, and RankNet on trees with its cost."""
+"""LambdaMART on a base model or on initial scores, and RankNet on trees."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker
+from sklearn_ltr.metrics import ndcg_score, rank_scores
 from sklearn_ltr.scorers import make_ranking_scorer
 from tests.oracles.lambdas import softplus
 from tests.test_lambdamart import DATA, VALIDATION, draw, fitted, model, of_val, small
@@ -34,12 +35,12 @@ def network() -> LambdaRankRanker:
 
 
 def test_trees_on_top_of_trees_are_the_trees_of_one_long_fit():
-    # without drawn columns or noise the 4th tree is the same wherever it is grown
+    # without random draws the 4th tree depends on the scores alone
     plain = {"split_noise": 0.0, "max_bins": 255}
     first = fitted(n_estimators=3, **plain)
     adapted = fitted(n_estimators=4, init=first, **plain)
     whole = fitted(n_estimators=7, **plain)
-    # the base's sum is rounded in another order
+    # the scores are summed in another order
     np.testing.assert_allclose(
         adapted.predict(DATA.X), whole.predict(DATA.X), rtol=1e-6
     )
@@ -47,7 +48,7 @@ def test_trees_on_top_of_trees_are_the_trees_of_one_long_fit():
     assert adapted.init_ is first
 
 
-def test_a_model_and_its_scores_are_the_same_base():
+def test_a_base_model_and_its_scores_train_the_same_trees():
     base = base_model()
     by_model = fitted(init=base)
     scores = base.predict(DATA.X)
@@ -60,7 +61,7 @@ def test_a_model_and_its_scores_are_the_same_base():
     assert by_scores.init_ is None
 
 
-def test_adapting_a_good_base_beats_starting_anew():
+def test_adapting_a_good_base_model_to_few_queries_beats_starting_anew():
     few = DATA.take(np.isin(DATA.groups, np.unique(DATA.groups)[:2]))
     base = base_model(learning_rate=0.3)
     anew = small(n_estimators=2).fit(*few, groups=few.groups)
@@ -69,7 +70,7 @@ def test_adapting_a_good_base_beats_starting_anew():
     assert adapted.score(*judged[0], **judged[1]) > anew.score(*judged[0], **judged[1])
 
 
-def test_predictions_hold_the_base_at_every_stage():
+def test_every_stage_includes_the_base_scores():
     ranker = fitted(init=base_model())
     *_, last = stages = list(ranker.staged_predict(DATA.X))
     assert len(stages) == ranker.n_iter_
@@ -84,7 +85,7 @@ def test_predictions_hold_the_base_at_every_stage():
     np.testing.assert_array_equal(last, on_scores.predict(DATA.X, **given))
 
 
-def test_the_scores_that_are_measured_hold_the_base():
+def test_recorded_scores_include_the_base_scores():
     base = base_model()
     ranker = small(init=base, verbose=0).fit(*DATA, **GROUPS, **of_val())
     before = base.score(*VALIDATION, groups=VALIDATION.groups)
@@ -95,7 +96,7 @@ def test_the_scores_that_are_measured_hold_the_base():
     )
 
 
-def test_the_scores_of_the_validation_part_are_its_own():
+def test_init_score_val_holds_the_base_scores_of_the_validation_data():
     base = base_model()
     by_model = small(init=base).fit(*DATA, **GROUPS, **of_val())
     by_scores = small().fit(
@@ -111,7 +112,7 @@ def test_the_scores_of_the_validation_part_are_its_own():
     )
 
 
-def test_queries_held_out_keep_their_base():
+def test_held_out_queries_keep_their_base_scores():
     base = base_model()
     ranker = small(init=base, early_stopping=True, validation_fraction=0.3)
     ranker.fit(*DATA, **GROUPS)
@@ -122,7 +123,7 @@ def test_queries_held_out_keep_their_base():
     np.testing.assert_array_equal(by_scores.validation_score_, ranker.validation_score_)
 
 
-def test_a_warm_start_goes_on_from_the_base():
+def test_a_warm_start_continues_on_the_base_model():
     base = base_model()
     whole = fitted(n_estimators=5, init=base)
     ranker = fitted(n_estimators=2, init=base, warm_start=True)
@@ -147,7 +148,7 @@ def test_the_order_of_the_rows_does_not_matter():
         )
 
 
-# --- which models may be a base ----------------------------------------------------
+# --- which models may be the base model -------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -155,9 +156,9 @@ def test_the_order_of_the_rows_does_not_matter():
     [LinearRegression(), network(), make_pipeline(StandardScaler(), network())],
     ids=["regressor", "ranker", "pipeline"],
 )
-def test_a_base_that_is_not_fitted_is_fitted_on_the_same_data(init):
+def test_an_unfitted_base_model_is_fitted_on_the_same_data(init):
     ranker = small(init=init).fit(*DATA, **GROUPS)
-    assert not hasattr(init, "n_features_in_")  # the parameter is left alone
+    assert not hasattr(init, "n_features_in_")  # a clone was fitted
     with sklearn.config_context(enable_metadata_routing=True):
         given = {} if isinstance(init, LinearRegression) else GROUPS
         by_hand = clone(init).fit(*DATA, **given)
@@ -167,11 +168,11 @@ def test_a_base_that_is_not_fitted_is_fitted_on_the_same_data(init):
     assert model(again) == model(ranker)
 
 
-def test_query_weights_reach_a_base_that_asks_for_them():
+def test_weights_are_passed_to_a_base_model_that_requests_them():
     weight = 1.0 + DATA.groups % 3
     with sklearn.config_context(enable_metadata_routing=True):
-        asks = network().set_fit_request(sample_weight=True)
-        ranker = small(init=asks).fit(*DATA, **GROUPS, sample_weight=weight)
+        requesting = network().set_fit_request(sample_weight=True)
+        ranker = small(init=requesting).fit(*DATA, **GROUPS, sample_weight=weight)
         plain = small(init=network()).fit(*DATA, **GROUPS, sample_weight=weight)
     by_hand = network().fit(*DATA, **GROUPS, sample_weight=weight)
     expected = by_hand.predict(DATA.X)
@@ -179,7 +180,7 @@ def test_query_weights_reach_a_base_that_asks_for_them():
     assert (plain.init_.predict(DATA.X) != expected).any()
 
 
-def test_a_search_over_the_base_and_the_trees():
+def test_a_search_may_vary_parameters_of_the_base_model():
     with sklearn.config_context(enable_metadata_routing=True):
         search = GridSearchCV(
             small(init=network()),
@@ -191,7 +192,7 @@ def test_a_search_over_the_base_and_the_trees():
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
 
 
-def test_a_frozen_base_stays_as_it_is_in_a_search():
+def test_a_frozen_base_model_is_not_refitted_after_a_clone():
     frozen = pytest.importorskip("sklearn.frozen").FrozenEstimator(base_model())
     ranker = clone(small(init=frozen))
     ranker.fit(*DATA, **GROUPS)
@@ -199,7 +200,7 @@ def test_a_frozen_base_stays_as_it_is_in_a_search():
     np.testing.assert_array_equal(ranker.init_.predict(DATA.X), expected)
 
 
-def test_init_scores_reach_a_ranker_in_a_pipeline():
+def test_init_score_is_passed_to_a_ranker_in_a_pipeline():
     scores = {"init_score": base_model().predict(DATA.X)}
     with sklearn.config_context(enable_metadata_routing=True):
         pipeline = make_pipeline(StandardScaler(), small())
@@ -210,27 +211,27 @@ def test_init_scores_reach_a_ranker_in_a_pipeline():
     np.testing.assert_array_equal(predicted, by_hand.predict(X, **scores))
 
 
-def test_a_ranker_on_a_base_survives_a_pickle():
+def test_a_pickle_holds_the_base_model():
     ranker = fitted(init=base_model())
     again = pickle.loads(pickle.dumps(ranker))
     assert again.predict(DATA.X).tobytes() == ranker.predict(DATA.X).tobytes()
 
 
-# --- what is refused ----------------------------------------------------------------
+# --- errors -----------------------------------------------------------------------
 
 
-class Shouting(BaseEstimator):
-    """A base whose predictions are no scores."""
+class Constant(BaseEstimator):
+    """A base model that predicts one value for all rows, which need not be a score."""
 
-    def __init__(self, what) -> None:
-        self.what = what
+    def __init__(self, value) -> None:
+        self.value = value
 
     def fit(self, X, y):
         self.fitted_ = True
         return self
 
     def predict(self, X):
-        return np.resize(self.what, len(X))
+        return np.resize(self.value, len(X))
 
 
 N = len(DATA.y)
@@ -238,13 +239,12 @@ BAD_SCORES = [
     (np.zeros(N - 1), "init_score must be one number for each"),
     (np.zeros((N, 1)), "init_score must be one number for each"),
     (np.full(N, "0"), "init_score must be one number.*dtype <U1"),
-    (np.where(np.arange(N) == 3, np.nan, 0.0), "init_score must be finite.*row 3"),
     (np.where(np.arange(N) == 5, np.inf, 0.0), "init_score must be finite.*row 5"),
 ]
 
 
 @pytest.mark.parametrize(("scores", "message"), BAD_SCORES)
-def test_init_scores_that_are_none_are_refused(scores, message):
+def test_init_scores_that_are_not_one_finite_number_each_are_named(scores, message):
     ranker = small()
     with pytest.raises(ValueError, match=message):
         ranker.fit(*DATA, **GROUPS, init_score=scores)
@@ -256,45 +256,81 @@ def test_init_scores_that_are_none_are_refused(scores, message):
     [
         ("ndcg", TypeError, "init must be a ranker, a regressor or None, got str"),
         (StandardScaler(), TypeError, "init must be a ranker"),
-        (Shouting([np.nan]), ValueError, "what init predicts must be finite"),
-        (Shouting(["a"]), ValueError, "what init predicts must be one number"),
+        (Constant([np.nan]), ValueError, "what init predicts must be finite"),
+        (Constant(["a"]), ValueError, "what init predicts must be one number"),
     ],
 )
-def test_a_base_that_is_none_is_refused(init, error, message):
+def test_an_invalid_base_model_raises_an_error(init, error, message):
     ranker = small(init=init)
     with pytest.raises(error, match=message):
         ranker.fit(*DATA, **GROUPS)
     assert not [name for name in vars(ranker) if name.endswith("_")]
 
 
-def test_a_model_and_scores_at_once_are_refused():
+def test_a_base_model_and_init_score_together_raise_an_error():
     with pytest.raises(ValueError, match="give init, a model, or init_score"):
         small(init=network()).fit(*DATA, **GROUPS, init_score=np.zeros(N))
 
 
-def test_scores_are_wanted_by_all_methods_or_by_none():
-    scores = np.arange(N) / 9
-    on_scores = small().fit(*DATA, **GROUPS, init_score=scores)
-    for method in (on_scores.predict, lambda X: list(on_scores.staged_predict(X))):
-        with pytest.raises(ValueError, match="fit was given init_score, and.*no init_"):
-            method(DATA.X)
-    with pytest.raises(ValueError, match="fit was given init_score"):
-        on_scores.score(*DATA, **GROUPS)
+SCORES = np.arange(N) / 9
+METHODS = {
+    "predict": lambda ranker, **given: ranker.predict(DATA.X, **given),
+    "staged_predict": lambda ranker, **given: list(
+        ranker.staged_predict(DATA.X, **given)
+    )[-1],
+    "rank": lambda ranker, **given: ranker.rank(DATA.X, **GROUPS, **given),
+    "score": lambda ranker, **given: ranker.score(*DATA, **GROUPS, **given),
+    "scorer": lambda ranker, **given: make_ranking_scorer("ndcg@10")(
+        ranker, *DATA, **GROUPS, **given
+    ),
+}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_needs_init_score_exactly_if_fit_was_given_it(method):
+    call = METHODS[method]
+    on_scores = small().fit(*DATA, **GROUPS, init_score=SCORES)
+    with pytest.raises(ValueError, match="fit was given init_score, and.*no init_sc"):
+        call(on_scores)
     with pytest.raises(ValueError, match="fit was given no init_score, and.*an init_"):
-        fitted().predict(DATA.X, init_score=scores)
+        call(fitted(), init_score=SCORES)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_adds_the_trees_to_the_init_score_it_is_given(method):
+    on_scores = small().fit(*DATA, **GROUPS, init_score=SCORES)
+    trees = on_scores.predict(DATA.X, init_score=np.zeros(N))
+    other = np.random.default_rng(0).normal(size=N)  # not those given to fit
+    expected = {
+        "rank": rank_scores(trees + other, groups=DATA.groups),
+        "score": ndcg_score(DATA.y, trees + other, **GROUPS, k=10),
+        "scorer": ndcg_score(DATA.y, trees + other, **GROUPS, k=10),
+    }.get(method, trees + other)
+    found = METHODS[method](on_scores, init_score=other)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_wrong_init_score_of_any_method_is_named(method):
+    on_scores = small().fit(*DATA, **GROUPS, init_score=SCORES)
+    with pytest.raises(ValueError, match="init_score must be one number for each"):
+        METHODS[method](on_scores, init_score=SCORES[1:])
+
+
+def test_validation_data_needs_init_score_val_exactly_if_fit_is_given_init_score():
     with pytest.raises(ValueError, match="no init_score_val"):
-        small().fit(*DATA, **GROUPS, init_score=scores, **of_val())
+        small().fit(*DATA, **GROUPS, init_score=SCORES, **of_val())
     with pytest.raises(ValueError, match="an init_score_val"):
         small().fit(
             *DATA, **GROUPS, **of_val(), init_score_val=np.zeros(len(VALIDATION.y))
         )
 
 
-# --- section 2: RankNet on boosted trees ----------------------------------------
+# --- section 2: RankNet on boosted trees ------------------------------------------
 
 
 def mean_pair_cost(scores, sigma, weight=None) -> float:
-    """Pair by pair, each counting as much as its query."""
+    """The mean cost of a pair, weighted like its query."""
     total = count = 0.0
     for i in range(N):
         for j in range(N):
@@ -305,9 +341,8 @@ def mean_pair_cost(scores, sigma, weight=None) -> float:
     return total / count
 
 
-@pytest.mark.parametrize("sigma", [1.0, 2.5])
-@pytest.mark.parametrize("weighted", [False, True])
-def test_the_cost_of_every_tree_is_recorded(sigma, weighted):
+@pytest.mark.parametrize(("sigma", "weighted"), [(1.0, False), (2.5, True)])
+def test_the_cost_after_every_tree_is_recorded(sigma, weighted):
     weight = 1.0 + DATA.groups % 3 if weighted else None
     ranker = fitted(weight=weight, metric=None, sigma=sigma)
     stages = [np.zeros(N), *ranker.staged_predict(DATA.X)]
@@ -318,20 +353,20 @@ def test_the_cost_of_every_tree_is_recorded(sigma, weighted):
     assert len(ranker.train_score_) == 0
 
 
-def test_a_warm_start_continues_the_costs():
+def test_a_warm_start_continues_the_loss_curve():
     whole = fitted(metric=None, n_estimators=6)
     ranker = fitted(metric=None, n_estimators=2, warm_start=True)
     ranker.set_params(n_estimators=6).fit(*DATA, **GROUPS)
     np.testing.assert_array_equal(ranker.loss_curve_, whole.loss_curve_)
 
 
-def test_with_a_metric_there_is_no_cost():
+def test_with_a_metric_there_is_no_loss_curve():
     assert not hasattr(fitted(), "loss_curve_")
     ranker = fitted(metric=None)
     ranker.set_params(metric="ndcg").fit(*DATA, **GROUPS)
     assert not hasattr(ranker, "loss_curve_")
 
 
-def test_the_cost_is_printed(capsys):
+def test_verbose_prints_the_cost_without_a_metric(capsys):
     fitted(metric=None, verbose=1, n_estimators=2)
     assert capsys.readouterr().out.splitlines()[0] == "step 0: train cost 0.6931"

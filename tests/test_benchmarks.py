@@ -1,4 +1,4 @@
-"""Each script that measures speed runs, at a tiny size, and writes what it prints."""
+"""Each script that measures time runs, at a tiny size, and writes its results."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ COMMANDS = {
     "lambdas.py": ["--longest", "300", "--repetitions", "1"],
     "growth.py": ["--rows", "1000", "--repetitions", "1"],
     "metrics.py": ["--queries", "10", "--repetitions", "1"],
+    "two_versions.py": [ROOT, ROOT, "--scale", "0.002", "--repetitions", "1"],
 }
 NEEDS = {"metrics.py": ("ranx", "pytrec_eval")}
-# What a fit adds, counted where kernels are plain Python, and what floor.py says.
+# Compare the additions counted in a fit, where kernels are plain Python, to floor.py.
 ADDITIONS = """
 import floor
 from sklearn_ltr import LambdaMARTRanker
@@ -55,7 +56,7 @@ pytestmark = pytest.mark.skipif(
 
 def run(*arguments: str | Path, **environment: str) -> str:
     compiled = {k: v for k, v in os.environ.items() if k != "NUMBA_DISABLE_JIT"}
-    answer = subprocess.run(
+    process = subprocess.run(
         [sys.executable, *arguments],
         check=True,
         stdout=subprocess.PIPE,
@@ -64,11 +65,12 @@ def run(*arguments: str | Path, **environment: str) -> str:
         env=compiled | environment,
         timeout=180,
     )
-    return answer.stdout
+    return process.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("script", COMMANDS)
-def test_a_script_prints_where_it_ran_and_writes_json_lines(script, tmp_path):
+def test_a_script_prints_the_versions_and_writes_json_lines(script, tmp_path):
     for package in NEEDS.get(script, ()):
         pytest.importorskip(package)
     written = tmp_path / "results.jsonl"
@@ -79,5 +81,6 @@ def test_a_script_prints_where_it_ran_and_writes_json_lines(script, tmp_path):
     assert {record["benchmark"] for record in records} == {Path(script).stem}
 
 
+@pytest.mark.slow
 def test_the_floor_counts_the_additions_that_a_fit_makes():
     run("-c", ADDITIONS, NUMBA_DISABLE_JIT="1")

@@ -83,7 +83,7 @@ def regression(n=80, seed=0):
     return X, target, lambda scores: (scores - target, np.ones(n))
 
 
-# --- the loop -----------------------------------------------------------------------
+# --- the loop ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("second_order", [False, True])
@@ -162,7 +162,7 @@ def test_the_number_of_threads_does_not_matter(drawn):
     assert len(results) == 1
 
 
-# --- what is drawn ------------------------------------------------------------------
+# --- what is drawn ----------------------------------------------------------------
 
 WIDE = np.zeros((30, 10))
 

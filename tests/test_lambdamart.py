@@ -176,7 +176,7 @@ def test_the_first_tree_makes_newton_steps_on_the_lambdas():
     np.testing.assert_allclose(scores, [-2, 2, -2, 2], rtol=1e-14)
 
 
-# --- what the parameters do --------------------------------------------------
+# --- what the parameters do -------------------------------------------------------
 
 
 def sizes_of_trees(ranker) -> list[int]:
@@ -249,7 +249,7 @@ def test_if_nothing_is_drawn_random_state_does_not_matter():
     assert model(one) == model(fitted(random_state=None, split_noise=0.0))
 
 
-# --- features drawn for each tree and for each split --------------------------------
+# --- features drawn for each tree and for each split ------------------------------
 
 N_DRAWN_TREES = 40
 
@@ -330,7 +330,7 @@ def test_what_is_drawn_does_not_depend_on_threads_or_the_order_of_queries():
         assert model(fitted(data, **options | {"n_jobs": n_jobs})) == expected
 
 
-# --- truncation, regularization -----------------------------------------------------
+# --- truncation, regularization ---------------------------------------------------
 
 
 def test_the_truncation_level_deepens_a_small_cutoff_only():
@@ -385,7 +385,7 @@ def test_the_order_of_the_queries_does_not_matter():
 def test_the_order_of_the_rows_of_a_query_does_not_matter(mode):
     shuffle = np.random.default_rng(5).permutation(len(DATA.y))
     one, other = fitted(**mode), fitted(DATA.take(shuffle), **mode)
-    # sums and roundings differ, and no two cuts here are that close
+    # sums are rounded differently, and no two split gains here are that close
     np.testing.assert_allclose(other.predict(DATA.X), one.predict(DATA.X), rtol=1e-5)
 
 
@@ -969,7 +969,7 @@ def test_ctrl_c_ends_a_fit_and_leaves_the_estimator_unchanged(n_jobs):
     assert state(ranker) == kept
 
 
-# --- errors name the argument ------------------------------------------------------
+# --- errors name the argument -----------------------------------------------------
 
 
 def fit_with(**changes):
@@ -1136,7 +1136,7 @@ def test_a_wrong_argument_after_fit_is_named(call, message):
         call(fitted(n_estimators=1))
 
 
-# --- what cannot be learned ---------------------------------------------------------
+# --- what cannot be learned -------------------------------------------------------
 
 
 @pytest.mark.parametrize("metric", ["precision", "hit_rate@1000"])

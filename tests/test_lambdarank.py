@@ -48,7 +48,7 @@ class NDCGOfAUser(Metric):
         return gains @ discount / (np.sort(gains)[::-1] @ discount)
 
 
-# --- LambdaRank = RankNet x swap delta ----------------------------------------------
+# --- LambdaRank = RankNet x swap delta --------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_a_metric_of_the_user_trains_like_its_closed_form():
     np.testing.assert_allclose(own.train_score_, built_in.train_score_, rtol=1e-12)
 
 
-# --- metrics ------------------------------------------------------------------------
+# --- metrics ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -291,7 +291,7 @@ def test_grades_too_large_for_the_gain_of_the_metric_raise_an_error():
         fitted(LambdaRankRanker, Lists(DATA.X, y, DATA.groups))
 
 
-# --- one query of 100,000 documents -------------------------------------------------
+# --- one query of 100,000 documents -----------------------------------------------
 
 
 def test_memory_grows_linearly_with_the_documents_of_a_query():

@@ -85,7 +85,7 @@ def test_the_checks_of_scikit_learn_pass(estimator, y):
     assert len(passed) == len(results) - len(skipped) - len(failed) > 50
 
 
-# --- the objectives -----------------------------------------------------------------
+# --- the objectives ---------------------------------------------------------------
 
 
 def softplus(x: float) -> float:
@@ -290,7 +290,7 @@ def test_balanced_class_weights_increase_the_probability_of_the_rare_class():
     assert balanced > plain + 0.03
 
 
-# --- stages, early stopping, warm start -----------------------------------------------
+# --- stages, early stopping, warm start -------------------------------------------
 
 
 @both
@@ -376,7 +376,7 @@ def test_verbose_prints_the_score_of_every_so_many_trees(capsys):
     assert lines[-1].endswith(f"{model.train_score_[8]:.4f}")
 
 
-# --- weights, tables, threads ------------------------------------------------------
+# --- weights, tables, threads -----------------------------------------------------
 
 
 @both
@@ -470,7 +470,7 @@ def test_grid_search_and_cross_validation():
     assert cross_val_score(model, X, y).mean() > 0.4
 
 
-# --- errors ----------------------------------------------------------------
+# --- errors -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -548,7 +548,7 @@ def test_predict_before_fit_raises_not_fitted_error(estimator, y):
         estimator().predict(X)
 
 
-# --- it learns ----------------------------------------------------------------------
+# --- it learns --------------------------------------------------------------------
 
 
 def test_it_learns_real_classes_and_numbers():

@@ -49,7 +49,7 @@ def weight_of(data: Lists = DATA) -> np.ndarray:
     return 0.5 + data.groups % 3
 
 
-# --- the update of a batch --------------------------------------------
+# --- the update of a batch --------------------------------------------------------
 
 
 def assert_gradient(found, slopes, s, pairs, sigma, n_units):
@@ -457,7 +457,7 @@ def test_random_state_and_pickles_work_with_preferences():
     assert one.n_iter_ == 8
 
 
-# --- errors name the argument ------------------------------------------------------
+# --- errors name the argument -----------------------------------------------------
 
 N, NAN = len(DATA.y), float("nan")
 OTHER_QUERY = int(np.flatnonzero(DATA.groups != DATA.groups[0])[0])

@@ -1,7 +1,11 @@
-"""The three rankers inside scikit-learn's tools, each beside the same by hand.
+"""The three rankers in the tools of scikit-learn, compared with the same by hand.
 
 By hand means: no metadata routing, the steps of a Pipeline one after the other, the
 groups given to `fit` and to a metric function.  Numbers must be equal, not close.
+
+What a tool does is the same for all rankers; a ranker differs by its own `fit`, and a
+Pipeline by its routing.  So most tests run for LambdaMART alone and for one network in
+a Pipeline, the most important ones for all.
 """
 
 from __future__ import annotations
@@ -83,7 +87,18 @@ GRID = {
 }  # fmt: skip
 
 every_ranker = pytest.mark.parametrize("ranker", list(QUICK))
-every_form = pytest.mark.parametrize("form", ["bare", "in a pipeline"])
+every_ranker_and_form = pytest.mark.parametrize(
+    ("ranker", "form"),
+    [
+        (LambdaMARTRanker, "bare"),
+        (LambdaRankRanker, "bare"),
+        (RankNetRanker, "in a pipeline"),
+    ],
+)
+trees_and_network = pytest.mark.parametrize(
+    ("ranker", "form"),
+    [(LambdaMARTRanker, "bare"), (LambdaRankRanker, "in a pipeline")],
+)
 
 
 class Data(NamedTuple):
@@ -93,7 +108,7 @@ class Data(NamedTuple):
 
 
 def draw(n_queries=24, seed=0) -> Data:
-    """Small interleaved queries, on columns that are on unit scale already."""
+    """Small interleaved queries; features of unit scale."""
     made = make_ranking(
         n_queries, n_documents=6, n_features=5, n_informative=4, n_query_features=1,
         grade_shares=(0.5, 0.3, 0.2), random_state=seed,
@@ -104,7 +119,7 @@ def draw(n_queries=24, seed=0) -> Data:
 
 X, Y, GROUPS = DATA = draw()
 HELD_OUT = draw(8, seed=1)
-#: LeaveOneGroupOut and the like: few, large groups of whole queries
+#: a few parts of whole queries each
 PARTS = GROUPS % 3
 
 
@@ -124,7 +139,7 @@ def model_of(ranker, form, **options):
 
 
 def grid_of(ranker, form, names=None):
-    """The grid of a ranker, or part of it, under the names the model has for it."""
+    """The grid of a ranker, or part of it, with the parameter names of the model."""
     prefix = "" if form == "bare" else f"{ranker.__name__.lower()}__"
     return {
         prefix + name: values
@@ -141,15 +156,15 @@ def rows_of(table, rows):
     return table.iloc[rows] if hasattr(table, "iloc") else table[rows]
 
 
-def by_hand(model, train, test, table=X, y=Y, **params):
+def by_hand(model, train, test, table=X, **params):
     """Scores of the test rows by a model that has learned from the training rows."""
     *transformers, ranker = steps_of(clone(model).set_params(**params))
     learned, scored = rows_of(table, train), rows_of(table, test)
     with sklearn.config_context(enable_metadata_routing=False):
         for transformer in transformers:
-            learned = transformer.fit_transform(learned, y[train])
+            learned = transformer.fit_transform(learned, Y[train])
             scored = transformer.transform(scored)
-        ranker.fit(learned, y[train], groups=GROUPS[train])
+        ranker.fit(learned, Y[train], groups=GROUPS[train])
         return ranker.predict(scored)
 
 
@@ -165,8 +180,7 @@ def folds(cv=None):
 # --- searches ---------------------------------------------------------------------
 
 
-@every_form
-@every_ranker
+@every_ranker_and_form
 def test_grid_search(ranker, form, routing):
     model, grid = model_of(ranker, form), grid_of(ranker, form)
     search = GridSearchCV(model, grid, scoring=SCORER, cv=GroupKFold(3))
@@ -196,8 +210,7 @@ def test_grid_search(ranker, form, routing):
         assert search.score(X, Y, groups=GROUPS) == score
 
 
-@every_form
-@every_ranker
+@trees_and_network
 def test_randomized_search(ranker, form, routing):
     model = model_of(ranker, form)
     search = RandomizedSearchCV(
@@ -212,8 +225,7 @@ def test_randomized_search(ranker, form, routing):
     np.testing.assert_array_equal(search.cv_results_["mean_test_score"], expected)
 
 
-@every_form
-@every_ranker
+@trees_and_network
 def test_successive_halving(ranker, form, routing):
     """The resource is trees or epochs; rows would be drawn without their queries."""
     model = model_of(ranker, form)
@@ -249,20 +261,22 @@ def test_without_scoring_a_search_reports_the_metric_of_the_ranker(ranker, routi
         assert search.cv_results_[f"split{k}_test_score"][1] == expected
 
 
-@pytest.mark.skipif(
-    RELEASE < (1, 8), reason="before 1.8 a search hands no groups to Pipeline.score"
+needs_routed_score = pytest.mark.skipif(
+    RELEASE < (1, 8), reason="before 1.8 a search passes nothing to Pipeline.score"
 )
-@every_ranker
-def test_without_scoring_a_pipeline_gets_its_groups_too(ranker, routing):
-    model = model_of(ranker, "in a pipeline")
+
+
+@needs_routed_score
+def test_without_scoring_the_groups_are_passed_to_a_pipeline(routing):
+    model = model_of(RankNetRanker, "in a pipeline")
     scores = cross_val_score(model, X, Y, cv=GroupKFold(3), params={"groups": GROUPS})
     for found, (train, test) in zip(scores, folds(), strict=True):
         expected = by_hand(model, train, test)
         assert found == ndcg_score(Y[test], expected, groups=GROUPS[test], k=10)
 
 
-@every_ranker
-def test_nested_cross_validation(ranker, routing):
+def test_nested_cross_validation(routing):
+    ranker = LambdaMARTRanker
     names = ["sigma", "learning_rate", "learning_rate_init"]
     grid = grid_of(ranker, "bare", names)
     inner = GridSearchCV(quick(ranker), grid, scoring=SCORER, cv=GroupKFold(2))
@@ -287,8 +301,8 @@ def test_nested_cross_validation(ranker, routing):
         )
 
 
-@every_ranker
-def test_a_search_inside_a_pipeline(ranker, routing):
+def test_a_search_inside_a_pipeline(routing):
+    ranker = LambdaMARTRanker
     search = GridSearchCV(
         quick(ranker), {"sigma": [0.5, 2]}, scoring=SCORER, cv=GroupKFold(2)
     )
@@ -312,8 +326,8 @@ TOGETHER = {
 
 
 @pytest.mark.parametrize("scoring", TOGETHER)
-@every_ranker
-def test_several_metrics_in_a_search(ranker, scoring, routing):
+def test_several_metrics_in_a_search(scoring, routing):
+    ranker = LambdaMARTRanker
     model = model_of(ranker, "in a pipeline")
     grid = grid_of(ranker, "in a pipeline", ["sigma"])
     search = GridSearchCV(
@@ -331,8 +345,8 @@ def test_several_metrics_in_a_search(ranker, scoring, routing):
 
 
 @pytest.mark.parametrize("scoring", TOGETHER)
-@every_ranker
-def test_several_metrics_in_cross_validation(ranker, scoring, routing):
+def test_several_metrics_in_cross_validation(scoring, routing):
+    ranker = RankNetRanker
     found = cross_validate(
         quick(ranker), X, Y, scoring=TOGETHER[scoring], cv=GroupKFold(3),
         params={"groups": GROUPS},
@@ -344,7 +358,7 @@ def test_several_metrics_in_cross_validation(ranker, scoring, routing):
             assert found[f"test_{name}"][k] == expected
 
 
-def test_ranking_scorers_stand_beside_those_of_scikit_learn(routing):
+def test_ranking_scorers_and_those_of_scikit_learn_may_be_used_together(routing):
     scoring = {"ndcg": SCORER, "r2": "r2"}
     found = cross_validate(
         Ridge(), X, Y, scoring=scoring, cv=GroupKFold(3), params={"groups": GROUPS}
@@ -357,8 +371,8 @@ def test_ranking_scorers_stand_beside_those_of_scikit_learn(routing):
         assert found["test_ndcg"][k] == expected
 
 
-@pytest.mark.parametrize("scoring", TOGETHER)
-def test_a_setting_that_fails_spoils_no_other(scoring, routing):
+def test_a_candidate_whose_fit_fails_does_not_affect_the_others(routing):
+    scoring = "one scorer"
     search = GridSearchCV(
         quick(LambdaMARTRanker), {"sigma": [1, -1]}, scoring=TOGETHER[scoring],
         refit="map", cv=GroupKFold(3),
@@ -390,9 +404,8 @@ def test_a_setting_that_fails_spoils_no_other(scoring, routing):
     ],
     ids=lambda cv: type(cv).__name__,
 )
-@every_ranker
-def test_splitters(ranker, cv, routing):
-    model = quick(ranker)
+def test_splitters(cv, routing):
+    model = quick(LambdaMARTRanker)
     scores = cross_val_score(
         model, X, Y, scoring=SCORER, cv=cv, params={"groups": GROUPS}
     )
@@ -403,8 +416,8 @@ def test_splitters(ranker, cv, routing):
     assert scores.tolist() == [ndcg_by_hand(model, *pair) for pair in pairs]
 
 
-@every_ranker
-def test_leave_one_query_out(ranker, routing):
+def test_leave_one_query_out(routing):
+    ranker = LambdaMARTRanker
     inside = PARTS == 0
     scores = cross_val_score(
         quick(ranker), X[inside], Y[inside], scoring=SCORER, cv=LeaveOneGroupOut(),
@@ -421,11 +434,9 @@ def test_leave_one_query_out(ranker, routing):
     assert scores.tolist() == expected
 
 
-@every_ranker
-def test_parts_of_several_queries_are_left_out_under_a_name_of_their_own(
-    ranker, routing
-):
-    """The splitter asks for `parts` under that name, the ranker for `groups`."""
+def test_a_splitter_may_request_metadata_of_another_name(routing):
+    """Parts of several queries are left out; the ranker requests `groups`."""
+    ranker = LambdaMARTRanker
     cv = LeaveOneGroupOut().set_split_request(groups="parts")
     scores = cross_val_score(
         quick(ranker), X, Y, scoring=SCORER, cv=cv,
@@ -443,8 +454,7 @@ def test_parts_of_several_queries_are_left_out_under_a_name_of_their_own(
 # --- cross-validation, curves -----------------------------------------------------
 
 
-@every_form
-@every_ranker
+@every_ranker_and_form
 def test_cross_validate(ranker, form, routing):
     model = model_of(ranker, form)
     found = cross_validate(
@@ -460,21 +470,19 @@ def test_cross_validate(ranker, form, routing):
         )
 
 
-@every_form
-@every_ranker
+@every_ranker_and_form
 def test_cross_val_predict(ranker, form, routing):
     model = model_of(ranker, form)
     scores = cross_val_predict(model, X, Y, cv=GroupKFold(3), params={"groups": GROUPS})
     for train, test in folds():
         np.testing.assert_array_equal(scores[test], by_hand(model, train, test))
-    # each fold has a model of its own, and still every query can be judged
+    # a query is scored by one model, so that its metric can be computed
     assert NDCG(5).per_query(Y, scores, groups=GROUPS).shape == (24,)
 
 
-@pytest.mark.parametrize("form", ["bare", "in a pipeline"])
-@every_ranker
+@trees_and_network
 def test_learning_curve(ranker, form, routing):
-    """Rows sorted by query: a curve over the first rows cuts one query at most."""
+    """Of rows sorted by query the first ones hold at most one part of a query."""
     model, rows = model_of(ranker, form), np.argsort(GROUPS, kind="stable")
     sizes, train_scores, test_scores = learning_curve(
         model, X[rows], Y[rows], train_sizes=[40, 80], scoring=SCORER,
@@ -490,8 +498,7 @@ def test_learning_curve(ranker, form, routing):
             assert test_scores[i, k] == ndcg_by_hand(model, first, held_out)
 
 
-@every_form
-@every_ranker
+@trees_and_network
 def test_validation_curve(ranker, form, routing):
     model = model_of(ranker, form)
     ((name, values),) = grid_of(ranker, form, ["sigma"]).items()
@@ -545,8 +552,8 @@ PIPELINES = {
 
 
 @pytest.mark.parametrize("steps", PIPELINES)
-@every_ranker
-def test_pipelines(ranker, steps, routing):
+def test_pipelines(steps, routing):
+    ranker = LambdaRankRanker
     if "polars" in steps and not POLARS_IS_KNOWN:
         pytest.skip("this scikit-learn does not know this polars")
     model = make_pipeline(*PIPELINES[steps], quick(ranker))
@@ -567,7 +574,7 @@ def test_pipelines(ranker, steps, routing):
 
 @every_ranker
 def test_early_stopping_inside_a_pipeline(ranker, routing):
-    """X_val goes through the scaler on its way."""
+    """The Pipeline transforms X_val."""
     stop = {"n_iter_no_change": 1, "tol": 0.0}
     if ranker is LambdaMARTRanker:
         stop |= {"n_estimators": 40, "learning_rate": 1.0}
@@ -594,7 +601,7 @@ def test_early_stopping_inside_a_pipeline(ranker, routing):
 
 
 @every_ranker
-def test_a_pipeline_without_a_search_takes_groups(ranker, routing):
+def test_a_pipeline_passes_groups_to_fit_and_score(ranker, routing):
     model = model_of(ranker, "in a pipeline").fit(X, Y, groups=GROUPS)
     everything = np.arange(len(Y))
     scores = by_hand(model, everything, everything)
@@ -602,6 +609,124 @@ def test_a_pipeline_without_a_search_takes_groups(ranker, routing):
     assert model.score(X, Y, groups=GROUPS) == ndcg_score(
         Y, scores, groups=GROUPS, k=10
     )
+
+
+# --- init_score -------------------------------------------------------------------
+
+INIT_SCORE = np.random.default_rng(1).normal(size=len(Y))
+
+
+def score_on_init_scores(model, train, test, measure, **params):
+    """Score of a model that is fitted, and evaluated, on initial scores, by hand."""
+    *transformers, ranker = steps_of(clone(model).set_params(**params))
+    learned, scored = X[train], X[test]
+    with sklearn.config_context(enable_metadata_routing=False):
+        for transformer in transformers:
+            learned = transformer.fit_transform(learned, Y[train])
+            scored = transformer.transform(scored)
+        ranker.fit(
+            learned, Y[train], groups=GROUPS[train], init_score=INIT_SCORE[train]
+        )
+        scores = ranker.predict(scored, init_score=INIT_SCORE[test])
+    return measure(Y[test], scores, groups=GROUPS[test])
+
+
+ndcg_at_10 = partial(ndcg_score, k=10)  # what the ranker's own `score` reports
+WITH_INIT_SCORE = {
+    "scorer": (SCORER, partial(ndcg_score, k=5), "bare"),
+    "scorer, in a pipeline": (SCORER, partial(ndcg_score, k=5), "in a pipeline"),
+    "score": (None, ndcg_at_10, "bare"),
+    "score, in a pipeline": (None, ndcg_at_10, "in a pipeline"),
+}
+with_init_score = pytest.mark.parametrize(
+    ("scoring", "measure", "form"),
+    [
+        pytest.param(*case, marks=needs_routed_score if case[0] is None else ())
+        for case in WITH_INIT_SCORE.values()
+    ],
+    ids=WITH_INIT_SCORE,
+)
+
+
+@with_init_score
+def test_grid_search_passes_init_score_to_fit_predict_and_the_scorer(
+    scoring, measure, form, routing
+):
+    model = model_of(LambdaMARTRanker, form)
+    grid = grid_of(LambdaMARTRanker, form, ["learning_rate"])
+    search = GridSearchCV(
+        model, grid, scoring=scoring, cv=GroupKFold(3), error_score="raise"
+    ).fit(X, Y, groups=GROUPS, init_score=INIT_SCORE)
+    for i, setting in enumerate(ParameterGrid(grid)):
+        for k, (train, test) in enumerate(folds()):
+            expected = score_on_init_scores(model, train, test, measure, **setting)
+            assert search.cv_results_[f"split{k}_test_score"][i] == expected
+    everything = np.arange(len(Y))
+    expected = score_on_init_scores(
+        model, everything, everything, measure, **search.best_params_
+    )
+    scorer = search.scorer_
+    found = scorer(search.best_estimator_, X, Y, groups=GROUPS, init_score=INIT_SCORE)
+    assert found == expected
+    if RELEASE >= (1, 8):
+        found = search.score(X, Y, groups=GROUPS, init_score=INIT_SCORE)
+        assert found == expected
+
+
+@with_init_score
+def test_cross_validate_passes_init_score_to_fit_predict_and_the_scorer(
+    scoring, measure, form, routing
+):
+    model = model_of(LambdaMARTRanker, form)
+    found = cross_validate(
+        model, X, Y, scoring=scoring, cv=GroupKFold(3), return_train_score=True,
+        params={"groups": GROUPS, "init_score": INIT_SCORE}, error_score="raise",
+    )  # fmt: skip
+    for k, (train, test) in enumerate(folds()):
+        expected = score_on_init_scores(model, train, test, measure)
+        assert found["test_score"][k] == expected
+        expected = score_on_init_scores(model, train, train, measure)
+        assert found["train_score"][k] == expected
+        assert expected != measure(Y[train], INIT_SCORE[train], groups=GROUPS[train])
+
+
+@pytest.mark.parametrize("form", ["bare", "in a pipeline"])
+def test_a_scorer_that_declines_init_score_fails_on_a_model_that_needs_it(
+    form, routing
+):
+    scorer = make_ranking_scorer("ndcg@5").set_score_request(init_score=False)
+    with pytest.raises(ValueError, match="fit was given init_score, and.*no init_sc"):
+        cross_validate(
+            model_of(LambdaMARTRanker, form), X, Y, scoring=scorer, cv=GroupKFold(3),
+            params={"groups": GROUPS, "init_score": INIT_SCORE}, error_score="raise",
+        )  # fmt: skip
+
+
+def test_several_metrics_of_one_scorer_use_init_score(routing):
+    model = quick(LambdaMARTRanker)
+    found = cross_validate(
+        model, X, Y, scoring=TOGETHER["one scorer"], cv=GroupKFold(3),
+        params={"groups": GROUPS, "init_score": INIT_SCORE},
+    )  # fmt: skip
+    for k, fold in enumerate(folds()):
+        for name, measure in MEASURES.items():
+            expected = score_on_init_scores(model, *fold, measure)
+            assert found[f"test_{name}"][k] == expected
+
+
+def test_a_pipeline_passes_init_score_to_predict_and_score(routing):
+    model = model_of(LambdaMARTRanker, "in a pipeline")
+    with pytest.raises(ValueError, match="fit was given no init_score, and.*an init_"):
+        clone(model).fit(X, Y, groups=GROUPS).predict(X, init_score=INIT_SCORE)
+    model.fit(X, Y, groups=GROUPS, init_score=INIT_SCORE)
+    with pytest.raises(ValueError, match="fit was given init_score, and.*no init_sc"):
+        model.predict(X)
+    with pytest.raises(ValueError, match="fit was given init_score, and.*no init_sc"):
+        model.score(X, Y, groups=GROUPS)
+    everything = np.arange(len(Y))
+    expected = score_on_init_scores(model, everything, everything, ndcg_at_10)
+    found = model.score(X, Y, groups=GROUPS, init_score=INIT_SCORE)
+    assert found == expected
 
 
 # --- kinds of input ---------------------------------------------------------------
@@ -625,12 +750,12 @@ KINDS = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@every_ranker
-def test_tables_and_columns_of_every_kind(ranker, kind, routing):
+def test_tables_and_columns_of_every_kind(kind, routing):
+    ranker = LambdaMARTRanker
     if kind == "polars" and not POLARS_IS_KNOWN:
         pytest.skip("this scikit-learn does not know this polars")
     if kind == "pyarrow columns" and RELEASE < (1, 8):
-        pytest.skip("scikit-learn cuts no pyarrow columns before 1.8")
+        pytest.skip("scikit-learn indexes no pyarrow columns before 1.8")
     table, y, groups = KINDS[kind]
     search = GridSearchCV(
         quick(ranker), {"sigma": [1.0]}, scoring=SCORER, cv=folds()
@@ -642,11 +767,11 @@ def test_tables_and_columns_of_every_kind(ranker, kind, routing):
         assert search.feature_names_in_.tolist() == NAMES
 
 
-# --- jobs -------------------------------------------------------------------------
+# --- parallel jobs ----------------------------------------------------------------
 
 
 def scores_of_all_rankers(n_jobs):
-    """Every number of a small search for each ranker, as one array."""
+    """All scores of a small search for each ranker, as one array."""
     searches = [
         GridSearchCV(
             model_of(ranker, "in a pipeline"), grid_of(ranker, "in a pipeline"),
@@ -665,6 +790,7 @@ def scores_of_all_rankers(n_jobs):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["threading", "loky"])
 def test_two_jobs_find_the_same_numbers_as_one(backend, routing):
     with joblib.parallel_config(backend):
@@ -672,6 +798,7 @@ def test_two_jobs_find_the_same_numbers_as_one(backend, routing):
     assert found.tobytes() == scores_of_all_rankers(n_jobs=None).tobytes()
 
 
+@pytest.mark.slow
 def test_dask_workers_find_the_same_numbers(routing):
     distributed = pytest.importorskip("distributed")
     with (
@@ -685,16 +812,13 @@ def test_dask_workers_find_the_same_numbers(routing):
     assert found.tobytes() == scores_of_all_rankers(n_jobs=None).tobytes()
 
 
-# --- routing off, groups forgotten ------------------------------------------------
+# --- routing disabled, groups not given -------------------------------------------
 
 
-@pytest.mark.parametrize("error_score", [np.nan, "raise"])
-@every_ranker
-def test_with_routing_off_a_search_warns_and_ends_with_an_error(ranker, error_score):
+def test_with_routing_off_a_search_warns_and_ends_with_an_error():
     search = GridSearchCV(
-        quick(ranker), {"sigma": [0.5, 2]}, scoring=SCORER, cv=GroupKFold(3),
-        error_score=error_score,
-    )  # fmt: skip
+        quick(LambdaMARTRanker), {"sigma": [0.5, 2]}, scoring=SCORER, cv=GroupKFold(3)
+    )
     with (
         pytest.warns(MissingGroupsWarning, match="enable_metadata_routing=True"),
         pytest.raises(MissingGroupsError, match="enable_metadata_routing=True"),
@@ -703,15 +827,14 @@ def test_with_routing_off_a_search_warns_and_ends_with_an_error(ranker, error_sc
     assert not hasattr(search, "best_score_")
 
 
-@every_ranker
-def test_with_routing_off_and_no_scorer_every_fit_and_score_warns(ranker):
+def test_with_routing_off_and_no_scorer_every_fit_and_score_warns():
     with pytest.warns(MissingGroupsWarning) as caught:
-        cross_val_score(quick(ranker), X, Y, groups=GROUPS, cv=GroupKFold(3))
+        cross_val_score(quick(LambdaMARTRanker), X, Y, groups=GROUPS, cv=GroupKFold(3))
     assert len(caught) == 6
 
 
 @every_ranker
-def test_with_routing_off_a_pipeline_takes_groups_by_the_name_of_its_step(ranker):
+def test_with_routing_off_a_pipeline_accepts_groups_prefixed_by_its_step(ranker):
     model = model_of(ranker, "in a pipeline")
     model.fit(X, Y, **{f"{ranker.__name__.lower()}__groups": GROUPS})
     everything = np.arange(len(Y))
@@ -719,9 +842,8 @@ def test_with_routing_off_a_pipeline_takes_groups_by_the_name_of_its_step(ranker
     np.testing.assert_array_equal(model.predict(X), expected)
 
 
-@every_ranker
-def test_with_routing_on_and_groups_forgotten_there_is_no_number(ranker, routing):
-    search = GridSearchCV(quick(ranker), {}, scoring=SCORER, cv=KFold(3))
+def test_with_routing_on_and_no_groups_a_search_ends_with_an_error(routing):
+    search = GridSearchCV(quick(LambdaMARTRanker), {}, scoring=SCORER, cv=KFold(3))
     with (
         pytest.warns(MissingGroupsWarning),
         pytest.raises(MissingGroupsError, match="not passed: give groups="),
@@ -732,9 +854,8 @@ def test_with_routing_on_and_groups_forgotten_there_is_no_number(ranker, routing
 # --- inspection, selection, composition -------------------------------------------
 
 
-@every_ranker
-def test_permutation_importance(ranker):
-    model = quick(ranker).fit(X, Y, groups=GROUPS)
+def test_permutation_importance():
+    model = quick(LambdaRankRanker).fit(X, Y, groups=GROUPS)
     found = permutation_importance(
         model, X, Y, scoring=partial(SCORER, groups=GROUPS), n_repeats=2, random_state=0
     )
@@ -759,22 +880,10 @@ def test_recursive_feature_elimination(routing):
     np.testing.assert_array_equal(selector.predict(X), expected)
 
 
-@every_ranker
-def test_stacking_by_cross_validated_scores(ranker, routing):
-    """The composition that makes sense: out-of-fold scores as a column."""
-    scores = cross_val_predict(
-        quick(ranker), X, Y, cv=GroupKFold(3), params={"groups": GROUPS}
-    )
-    stacked = quick(LambdaMARTRanker).fit(
-        np.column_stack([X, scores]), Y, groups=GROUPS
-    )
-    assert stacked.n_features_in_ == 6
-
-
 @pytest.mark.parametrize("ensemble", [VotingRegressor, StackingRegressor])
-@every_ranker
-def test_averages_of_regressors_refuse_rankers(ranker, ensemble, routing):
-    """A ranker's scores have no common scale to average on; it is no regressor."""
+def test_ensembles_of_regressors_refuse_rankers(ensemble, routing):
+    """The scores of rankers have no common scale; a ranker is no regressor."""
+    ranker = LambdaMARTRanker
     members = [("one", quick(ranker)), ("other", Ridge())]
     with pytest.raises(ValueError, match=f"{ranker.__name__} should be a regressor"):
         ensemble(members).fit(X, Y, groups=GROUPS)
@@ -782,7 +891,7 @@ def test_averages_of_regressors_refuse_rankers(ranker, ensemble, routing):
 
 # --- the conventions of an estimator ----------------------------------------------
 
-#: Its checks give no groups: all rows are one query, and a query has one weight.
+#: The checks give no groups: all rows are one query, and a query has one weight.
 WEIGHTS_WITHIN_A_QUERY = dict.fromkeys(
     (
         "check_sample_weights_not_overwritten",
@@ -793,7 +902,7 @@ WEIGHTS_WITHIN_A_QUERY = dict.fromkeys(
 )
 
 
-@pytest.mark.filterwarnings("ignore")  # of one query, and of models left unfinished
+@pytest.mark.filterwarnings("ignore")  # of missing groups and of max_iter
 @every_ranker
 def test_the_checks_of_scikit_learn_pass(ranker):
     results = check_estimator(
@@ -809,8 +918,8 @@ def test_the_checks_of_scikit_learn_pass(ranker):
     assert not by_status
 
 
-@every_ranker
-def test_clone_and_set_params(ranker):
+def test_clone_and_set_params_in_a_pipeline():
+    ranker = LambdaMARTRanker
     model = model_of(ranker, "in a pipeline")
     name = ranker.__name__.lower()
     model.set_params(**{f"{name}__sigma": 3.0})
@@ -821,41 +930,50 @@ def test_clone_and_set_params(ranker):
         model.set_params(**{f"{name}__sigmaa": 1})
 
 
-@every_ranker
-def test_clones_keep_their_requests(ranker, routing):
-    asked = quick(ranker).set_fit_request(sample_weight="w", groups="qid")
-    requests = clone(asked).get_metadata_routing().fit.requests
+def test_clones_keep_their_requests(routing):
+    ranker = LambdaMARTRanker
+    changed = quick(ranker).set_fit_request(sample_weight="w", groups="qid")
+    requests = clone(changed).get_metadata_routing().fit.requests
     assert requests["sample_weight"] == "w"
     assert requests["groups"] == "qid"
     assert quick(ranker).get_metadata_routing().fit.requests["groups"] is True
 
 
 @every_ranker
-def test_what_is_requested_from_the_start(ranker):
+def test_metadata_requested_by_default(ranker):
+    of_validation = ["X_val", "y_val", "groups_val", "sample_weight_val"]
+    fit = {"groups": True, "sample_weight": None} | dict.fromkeys(of_validation, True)
+    score = {"groups": True, "sample_weight": None}
+    predict = {}
+    if ranker is LambdaMARTRanker:
+        fit |= {"init_score": True, "init_score_val": True}
+        score |= {"init_score": True}
+        predict |= {"init_score": True}
+    if ranker is RankNetRanker:
+        fit |= {"pairs": None, "pair_probabilities": None}
     requests = quick(ranker).get_metadata_routing()
-    assert requests.fit.requests["groups"] is True
-    assert requests.score.requests == {"groups": True, "sample_weight": None}
-    assert requests.fit.requests["sample_weight"] is None
+    assert requests.fit.requests == fit
+    assert requests.score.requests == score
+    assert requests.predict.requests == predict
+    if ranker is not LambdaMARTRanker:
+        assert requests.partial_fit.requests["groups"] is True
 
 
-@every_form
-@every_ranker
-def test_it_is_shown_in_a_notebook(ranker, form):
-    model = model_of(ranker, form)
-    for shown in (model, model.fit(X, Y, **groups_of(model))):
-        page = estimator_html_repr(shown)
-        assert ranker.__name__ in page
-        assert "<div" in page
+@pytest.mark.parametrize("form", ["bare", "in a pipeline"])
+def test_the_html_repr_names_the_ranker_and_whether_it_is_fitted(form):
+    model = model_of(LambdaMARTRanker, form)
+    prefix = "" if form == "bare" else "lambdamartranker__"
+    page = estimator_html_repr(model)
+    assert "LambdaMARTRanker" in page
+    assert "Not fitted" in page
+    model.fit(X, Y, **{f"{prefix}groups": GROUPS})
+    page = estimator_html_repr(model)
+    assert "LambdaMARTRanker" in page
     assert "Not fitted" not in page
 
 
-def groups_of(model):
-    prefix = f"{model.steps[-1][0]}__" if isinstance(model, Pipeline) else ""
-    return {f"{prefix}groups": GROUPS}
-
-
 class RecordsGroups(BaseEstimator):
-    """A step of a user's own that asks for groups too."""
+    """A step of the user's own that requests groups too."""
 
     __metadata_request__fit = {"groups": True}
 
@@ -867,7 +985,7 @@ class RecordsGroups(BaseEstimator):
         return X
 
 
-def test_other_steps_may_ask_for_groups_as_well(routing):
+def test_other_steps_may_request_groups_too(routing):
     model = make_pipeline(RecordsGroups(), quick(LambdaMARTRanker))
     model.fit(X, Y, groups=GROUPS)
     np.testing.assert_array_equal(model[0].groups_, GROUPS)

@@ -1,19 +1,24 @@
-"""The order of a ranked list, decided once.
+"""The order of a ranked list: documents by decreasing score, with a fixed tie rule.
 
-Documents are ordered by score, highest first.  Equal scores are broken *against* the
-model: the lower grade first, then canonical order.  So a list does not depend on the
-order of the rows (up to documents equal in score and grade, which no measure can tell
-apart), data sorted by grade leaks nothing, and a constant model earns its worst case.
-``stable`` breaks ties by canonical order alone, as tools that sort stably do.
+Equal scores are ordered *against* the model: the lower grade first, then canonical
+order.  So a list does not depend on the order of the rows (except among documents equal
+in score and grade, which no measure distinguishes), data sorted by grade does not leak
+into the result, and a constant model gets its worst value.  With ``stable`` ties are
+broken by canonical order alone, as stable sorts do.
 
-Only the first ``k`` positions of a list are put in order.  In blocks of 128 documents:
-a document's position is the number of those that stand above it, and counting these
-takes more comparisons than sorting would, but whole vectors of them, and no branch.
-Then blocks are merged in pairs, as far as position k; or, where k is small, what stands
-above the k-th so far is inserted.
+Only the first ``k`` positions of a list are put in order.
+
+1. Blocks of 128 documents are sorted by counting: the position of a document is the
+   number of documents that precede it.  That takes more comparisons than a sort, but
+   they are vectorized and have no branches.
+2. Then either blocks are merged in pairs, down to position k; or, if k is small, only
+   the first block is sorted, and later documents that precede the k-th so far are
+   inserted.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,18 +37,24 @@ from sklearn_ltr._compile import (
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-HIGHEST = 3e38  # about what a float32 can hold
+FLOAT32_LIMIT = 3e38  # scores beyond it are clipped before rounding to float32
+
+
+class SortKeys(NamedTuple):
+    """What documents are ordered by."""
+
+    scores: FloatArray  # (n_documents,)
+    grades: FloatArray  # (n_documents,)
+    stable: bool  # break ties by canonical order instead of by grade
 
 
 @subkernel
-def precedes(
-    scores: FloatArray, grades: FloatArray, stable: bool, a: int, b: int
-) -> bool:
-    """Whether document a stands above document b."""
-    if scores[a] != scores[b]:
-        return bool(scores[a] > scores[b])
-    if not stable and grades[a] != grades[b]:
-        return bool(grades[a] < grades[b])
+def precedes(keys: SortKeys, a: int, b: int) -> bool:
+    """Whether document a is ranked above document b."""
+    if keys.scores[a] != keys.scores[b]:
+        return bool(keys.scores[a] > keys.scores[b])
+    if not keys.stable and keys.grades[a] != keys.grades[b]:
+        return bool(keys.grades[a] < keys.grades[b])
     return a < b
 
 
@@ -67,16 +78,18 @@ def rank_documents(
     offsets : (n_queries + 1,) int64
         Query q owns the documents ``offsets[q]`` to ``offsets[q + 1] - 1``.
     first, last : int
-        Range of queries; other parts of ``order`` are not touched.
+        Range of queries; other parts of ``order`` are not written.
     k : int
         How many positions must be in order.  The documents below position k follow
         in some deterministic order.
     order : (n_documents,) int64, OUT
-        ``order[offsets[q] + p]`` is the document at position p of query q's list,
-        counted over all queries.
+        ``order[offsets[q] + p]`` is the document at position p of query q's list, as
+        an index into ``scores``.
     stable : bool
-        Break ties by canonical order instead of by grade.
+        Break ties by canonical order instead of by grade.  Give it explicitly: numba
+        compiles a second version for calls without it.
     """
+    keys = SortKeys(scores, grades, stable)
     longest = 0
     for query in range(first, last):
         longest = max(longest, offsets[query + 1] - offsets[query])
@@ -84,106 +97,87 @@ def rank_documents(
     for query in range(first, last):
         start, stop = offsets[query], offsets[query + 1]
         n = stop - start
-        few = min(k, n)
-        inserts = few <= REGISTER_LANES and few * few < n + 64
+        n_top = min(k, n)
+        inserts = n_top <= REGISTER_LANES and n_top * n_top < n + 64
         for block in range(
             start, start + REGISTER_LANES if inserts else stop, REGISTER_LANES
         ):
             size = min(REGISTER_LANES, stop - block)
-            _count(scores, grades, stable, order, block, size, buffer)
+            _sort_block(keys, order, block, size, buffer)
         if inserts:
-            _insert(
-                scores, grades, stable, order, start, start + REGISTER_LANES, stop, few
-            )
+            _insert_into_top(keys, order, start, start + REGISTER_LANES, stop, n_top)
             continue
         width = int64(REGISTER_LANES)
         while width < n:
             for middle in range(start + width, stop, 2 * width):
-                _merge(scores, grades, stable, order, middle, width, stop, k, buffer)
+                _merge_neighbors(keys, order, middle, width, stop, k, buffer)
             width *= 2
 
 
 @subkernel
-def _insert(
-    scores: FloatArray,
-    grades: FloatArray,
-    stable: bool,
-    order: IntArray,
-    start: int,
-    first: int,
-    stop: int,
-    k: int,
+def _insert_into_top(
+    keys: SortKeys, order: IntArray, start: int, first: int, stop: int, k: int
 ) -> None:
-    """Insert documents `first` to ``stop - 1`` into the best k of those before them.
+    """Insert documents `first` to ``stop - 1`` into the top k of those before them.
 
-    Whoever drops out takes the newcomer's place.
+    The document that drops out of the top k is stored at the index of the inserted one.
     """
+    scores = keys.scores
     last = start + k - 1
     for block in range(first, stop, REGISTER_LANES):
         end = min(block + REGISTER_LANES, stop)
-        bound, n_high = scores[order[last]], 0
+        bound, n_candidates = scores[order[last]], 0
         for document in range(uint64(block), uint64(end)):
             order[document] = int64(document)
-            n_high += int64(scores[document] >= bound)
-        if n_high == 0:
+            n_candidates += int64(scores[document] >= bound)
+        if n_candidates == 0:
             continue
         for document in range(block, end):
-            if not precedes(scores, grades, stable, document, order[last]):
+            if not precedes(keys, document, order[last]):
                 continue
             hole = last
             order[document] = order[hole]
-            while hole > start and precedes(
-                scores, grades, stable, document, order[hole - 1]
-            ):
+            while hole > start and precedes(keys, document, order[hole - 1]):
                 order[hole] = order[hole - 1]
                 hole -= 1
             order[hole] = document
 
 
 @subkernel
-def _count(
-    scores: FloatArray,
-    grades: FloatArray,
-    stable: bool,
-    order: IntArray,
-    start: int,
-    n: int,
-    taken: IntArray,
+def _sort_block(
+    keys: SortKeys, order: IntArray, start: int, n: int, n_placed: IntArray
 ) -> None:
     """Put up to REGISTER_LANES documents from `start` on in order.
 
-    Scores are compared as float32, twice as many at a time.  A run of those that are
-    equal has as many above it as its first position says; within the run a document
-    goes above those before it that it precedes.
+    Scores are rounded to float32, so that one instruction compares twice as many.  All
+    documents of equal rounded score count the same number of preceding documents, the
+    position of the first of them; among themselves they are sorted by insertion.
+    `n_placed[i]` counts the documents placed so far whose first position is i.
     """
-    rounded, above = float32_lanes(), uint32_lanes()
+    rounded, n_above = float32_lanes(), uint32_lanes()
     for i in range(REGISTER_LANES):
-        rounded[i], above[i] = np.float32(0.0), uint32(0)
+        rounded[i], n_above[i] = np.float32(0.0), uint32(0)
     for i in range(n):
-        score = min(max(scores[start + i], -HIGHEST), HIGHEST)
+        score = min(max(keys.scores[start + i], -FLOAT32_LIMIT), FLOAT32_LIMIT)
         rounded[i] = np.float32(score)
-        taken[i] = 0
+        n_placed[i] = 0
     for j in range(n):
         own = rounded[j]
         for i in range(REGISTER_LANES):
-            above[i] += uint32(own > rounded[i])
+            n_above[i] += uint32(own > rounded[i])
     for i in range(n):
-        top = start + int64(above[i])
-        hole = top + taken[top - start]
-        taken[top - start] += 1
-        while hole > top and precedes(
-            scores, grades, stable, start + i, order[hole - 1]
-        ):
+        first = start + int64(n_above[i])
+        hole = first + n_placed[first - start]
+        n_placed[first - start] += 1
+        while hole > first and precedes(keys, start + i, order[hole - 1]):
             order[hole] = order[hole - 1]
             hole -= 1
         order[hole] = start + i
 
 
 @subkernel
-def _merge(
-    scores: FloatArray,
-    grades: FloatArray,
-    stable: bool,
+def _merge_neighbors(
+    keys: SortKeys,
     order: IntArray,
     middle: int,
     width: int,
@@ -191,23 +185,24 @@ def _merge(
     k: int,
     buffer: IntArray,
 ) -> None:
-    """Merge two neighbours of `width` documents, of which the first k are in order.
+    """Merge two neighbouring runs of `width` documents, each with its top k in order.
 
-    The best go to the front of the left one; what does not fit there goes right.
+    The right run starts at `middle` and may be shorter.  The top k of both go to the
+    left run as far as it has space, the rest to the right run.
     """
     n = min(k, width)
     m = min(n, stop - middle)
     left, right = order[middle - width : middle - width + n], order[middle : middle + m]
-    if not precedes(scores, grades, stable, right[0], left[n - 1]):
+    if not precedes(keys, right[0], left[n - 1]):
         return
     for i in range(n):
         buffer[i] = left[i]
     a, b = 0, 0
     while a < n:
-        # arithmetic instead of a branch: which run is next is a coin toss
+        # Arithmetic instead of a branch: which run is next cannot be predicted.
         from_right = 0
         if b < m:
-            from_right = int(precedes(scores, grades, stable, right[b], buffer[a]))
+            from_right = int(precedes(keys, right[b], buffer[a]))
         document = right[b] if from_right else buffer[a]
         if a + b < n:
             left[a + b] = document
@@ -219,9 +214,9 @@ def _merge(
 
 @subkernel
 def run_end(scores: FloatArray, ranked: IntArray, position: int, average: bool) -> int:
-    """Where the run of equal scores that starts at ``position`` ends (exclusive).
+    """Return where the run of equal scores that starts at ``position`` ends (exclusive).
 
-    Without averaging, a document is a run of its own.
+    Without averaging, each document is a run of its own.
     """
     end = position + 1
     if average:

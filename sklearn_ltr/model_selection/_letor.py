@@ -120,8 +120,8 @@ class LetorFolds(BaseCrossValidator):
         if X is not None and n_rows(X) != len(self._part_of_row):
             raise ValueError(
                 f"X has {n_rows(X)} rows, but parts has {len(self._part_of_row)} "
-                "values; give all the rows that parts tells of (these folds cannot be "
-                "nested in others)"
+                "values; X must hold all rows of parts (these folds cannot be nested "
+                "in others)"
             )
         for train, validation, test in self.train_validation_test(groups):
             yield train, validation if self.score_on == "validation" else test

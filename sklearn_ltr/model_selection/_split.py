@@ -1,4 +1,4 @@
-"""A random training and test split of whole queries, stratified by grade if asked."""
+"""Training and test split of whole queries, optionally stratified by grade."""
 
 from __future__ import annotations
 

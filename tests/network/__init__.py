@@ -1,4 +1,4 @@
-"""Tests of networks, and what they and the tests of their rankers learn from."""
+"""Tests of networks, with data sets and networks for the tests of their rankers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Lists:
         return Lists(self.X[rows], self.y[rows], self.groups[rows])
 
     def with_pairs(self) -> Lists:
-        """The documents of the queries that have two different grades."""
+        """The queries that have two different grades."""
         has = {g: np.ptp(self.y[self.groups == g]) > 0 for g in set(self.groups)}
         return self.take([has[g] for g in self.groups])
 
@@ -40,7 +40,7 @@ class Lists:
 
 
 def draw(n_queries=20, longest=8, n_features=4, seed=0) -> Lists:
-    """Interleaved queries whose grades follow the first column, with noise."""
+    """Interleaved queries, graded by the first feature and noise."""
     rng = np.random.default_rng(seed)
     sizes = rng.integers(2, longest + 1, n_queries)
     groups = rng.permutation(np.repeat(np.arange(n_queries), sizes))
@@ -50,12 +50,12 @@ def draw(n_queries=20, longest=8, n_features=4, seed=0) -> Lists:
 
 
 def large() -> Lists:
-    """More than a block of documents in a batch, and more than one thread's worth."""
+    """More documents than one task of the perceptron has, in one batch."""
     return draw(50, longest=40, n_features=6, seed=3)
 
 
 def toy() -> Lists:
-    """Queries that can be ranked perfectly, by one of two columns."""
+    """Queries that one of two features ranks perfectly."""
     rng = np.random.default_rng(0)
     y = np.tile([0, 0, 1, 1, 2, 2], 8)
     X = np.column_stack([rng.normal(size=48), y - 1 + rng.uniform(0, 0.7, 48)])
@@ -64,7 +64,7 @@ def toy() -> Lists:
 
 DATA = draw()
 VALIDATION = draw(12, seed=1)
-FULL_BATCH = 1000  # queries: more than there are
+FULL_BATCH = 1000  # a batch size of more queries than there are
 
 
 def of_val(val: Lists = VALIDATION) -> dict:
@@ -72,7 +72,7 @@ def of_val(val: Lists = VALIDATION) -> dict:
 
 
 def small(ranker, **options):
-    """A ranker that learns in no time."""
+    """A ranker with parameters for fast training."""
     quick = {
         "hidden_layer_sizes": (5,),
         "batch_size": 1,
@@ -95,7 +95,7 @@ def validated(ranker, data: Lists = DATA, val: Lists = VALIDATION, **options):
     return one.fit(*data, groups=data.groups, **of_val(val))
 
 
-#: The report's step, over all queries at once: nothing but -eta times the gradient.
+#: The report's step, w - eta g, with the gradient of all queries.
 REPORT = {
     "solver": "sgd",
     "momentum": 0.0,
@@ -107,14 +107,14 @@ REPORT = {
 
 
 def curve(ranker) -> list[float]:
-    """What is noted of training, of either ranker."""
+    """Values of training, one for each epoch."""
     return (
         ranker.loss_curve_ if hasattr(ranker, "loss_curve_") else ranker.train_scores_
     )
 
 
 def model(ranker) -> bytes:
-    """All weights, to the bit."""
+    """The bytes of all weights."""
     return b"".join(w.tobytes() for w in ranker.network_.parameters)
 
 
@@ -123,13 +123,13 @@ def weights(ranker) -> list[np.ndarray]:
 
 
 def weights_before(ranker, data: Lists = DATA, **options) -> list[np.ndarray]:
-    """What a fit begins with: a step of 1e-30 moves nothing."""
+    """Initial weights: steps of 1e-30 do not change them."""
     options |= REPORT | {"learning_rate_init": 1e-30, "max_iter": 1}
     return weights(fitted(ranker, data, **options))
 
 
 class Linear:
-    """The smallest network of a user's own: s = X w."""
+    """The simplest network of a user: s = X w."""
 
     def __init__(self, n_features: int = 4) -> None:
         self.w = np.zeros(n_features)
@@ -148,7 +148,7 @@ class Linear:
 
 @dataclass
 class Update:
-    """What a network saw of one update."""
+    """Input, scores, weights and gradient of one update."""
 
     X: np.ndarray
     scores: np.ndarray
@@ -157,7 +157,7 @@ class Update:
 
 
 class Recorder:
-    """A perceptron that keeps a list of its updates; copies add to the same list."""
+    """A perceptron that records its updates; copies append to the same list."""
 
     def __init__(self, hidden=(5,), activation="tanh", n_features=4, seed=0) -> None:
         rng = np.random.default_rng(seed)
@@ -197,7 +197,7 @@ class Recorder:
 
     @property
     def updates(self) -> list[Update]:
-        """Without those by zeros at the start: there the network was only checked."""
+        """All passes but the first ones, with zero gradients, of check_network."""
         first = 0
         while not any(g.any() for g in self.passes[first].gradient):
             first += 1
@@ -205,7 +205,7 @@ class Recorder:
 
 
 def recorded(ranker, data: Lists = DATA, weight=None, network=None, **options):
-    """Fit, and return the ranker with its updates."""
+    """Fit a ranker; return it and the updates of its network."""
     network = Recorder() if network is None else network
     one = small(ranker, network=network, **options)
     with warnings.catch_warnings():
@@ -215,6 +215,6 @@ def recorded(ranker, data: Lists = DATA, weight=None, network=None, **options):
 
 
 def rows_of(update: Update, data: Lists) -> np.ndarray:
-    """Which rows of the data were in an update."""
+    """Rows of the data that were in an update."""
     row = {x.tobytes(): number for number, x in enumerate(data.X.astype(np.float32))}
     return np.array([row[x.tobytes()] for x in update.X])

@@ -1,4 +1,4 @@
-"""The table "What works where" of the README: every cell is run."""
+"""Every cell of the table "What works where" of the README is executed."""
 
 from __future__ import annotations
 
@@ -20,41 +20,42 @@ pytestmark = [
 README = Path(__file__).resolve().parents[2] / "README.md"
 ROWS = [
     row
-    for room in (queries, searches, estimators, training, beyond)
-    for row in vars(room).values()
+    for module in (queries, searches, estimators, training, beyond)
+    for row in vars(module).values()
     if isinstance(row, Row)
 ]
 CELLS = [
-    pytest.param(row, library, id=f"{library.name}: {row.promise}")
+    pytest.param(row, library, id=f"{library.name}: {row.feature}")
     for row in ROWS
     for library in LIBRARIES
 ]
 
 
 def table(heading: str) -> list[list[str]]:
-    """The cells of the first table below a heading of the README."""
+    """Return the cells of the first table below a heading of the README."""
     _, _, below = README.read_text(encoding="utf-8").partition(f"\n## {heading}\n")
     section, _, _ = below.partition("\n## ")
     lines = [line for line in section.splitlines() if line.startswith("|")]
     return [[cell.strip() for cell in line[1:-1].split("|")] for line in lines]
 
 
-def test_the_table_says_what_is_run():
+def test_the_table_of_the_readme_has_these_rows():
     head, _, *rows = table("What works where")
     assert head == ["", *(library.name for library in LIBRARIES)]
     assert rows == [
-        [row.promise, *(row.cell(library) for library in LIBRARIES)] for row in ROWS
+        [row.feature, *(row.cell(library) for library in LIBRARIES)] for row in ROWS
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("row", "library"), CELLS)
-def test_a_cell_says_what_happens(row, library):
+def test_a_library_has_the_feature_or_raises_the_error(row, library):
     pytest.importorskip(library.module)
-    if library.name not in row.refusals:
+    if library.name not in row.errors:
         row.check(library)
         return
-    with pytest.raises(Exception, match=row.refusals[library.name]):
+    with pytest.raises(Exception, match=row.errors[library.name]):
         row.check(library)
-    if library.name in row.other_ways:
-        _, check = row.other_ways[library.name]
+    if library.name in row.workarounds:
+        _, check = row.workarounds[library.name]
         check(library)

@@ -56,7 +56,7 @@ def _in_numpy(
     function: Callable[[Array], object],
     multiply_by_derivative: Callable[[Array, Array], object],
 ) -> Activation:
-    """Make an activation of f and of ``gradient *= f'(a)``, both in place."""
+    """Make an activation from f and ``gradient *= f'``, both in-place functions."""
 
     def forward(z: Array, b: Array) -> None:
         z += b

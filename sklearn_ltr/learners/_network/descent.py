@@ -167,7 +167,10 @@ def _check_parts(network: Any) -> None:
 
 
 def _check_weights(weights: Sequence[Any], again: Sequence[Any]) -> None:
-    """Check that weights can be updated in place; `again`: the same, read once more."""
+    """Check that the optimizer can update the weights in place.
+
+    `weights` and `again` are `parameters`, read twice: copies do not share memory.
+    """
     for number, (w, same) in enumerate(zip(weights, again, strict=True)):
         if getattr(w, "dtype", None) not in (np.float32, np.float64):
             raise TypeError(

@@ -1,10 +1,12 @@
-"""Real-valued columns become bytes: quantile bins, laid out for the histograms.
+"""Binning: features become small integers, stored in blocks for the histograms.
 
-A column has at most 255 bins of about equal population; bin ``b`` holds the values
-``x`` with ``edges[b - 1] < x <= edges[b]``, and the byte 255 stands for a missing
-value.  The bytes are stored in blocks of 16 columns, ``codes[block, row, place]``: a
-block's histogram, 256 x 16 int64, is 32 KiB and stays in the first-level cache.
-Columns with the most bins come first, so that those of a block have about as many.
+A feature has at most 255 bins of about equal population.  Bin ``b`` holds the values
+``x`` with ``bin_thresholds[b - 1] < x <= bin_thresholds[b]``; NaN is in bin 255.
+
+Binned values are bytes, in blocks of 16 features: ``values[block, row, slot]``.  The
+histogram of a block, 256 bins x 16 features of int64, is 32 KiB, so it stays in the
+first-level cache.  Features are sorted by their number of bins, most first: then those
+of a block have about as many, and a scan over its bins is long for few of them.
 """
 
 from __future__ import annotations
@@ -19,149 +21,192 @@ from scipy.sparse import issparse
 from sklearn_ltr._compile import ThreadTeam, kernel, uint64
 from sklearn_ltr.learners._tables import Table, columns_reader, dense_rows
 
-BLOCK = 16  # columns of a block
-MISSING = 255  # the bin of NaN
-N_CODES = MISSING + 1
-MAX_SAMPLE = 200_000  # rows from which the quantiles are read
-NEIGHBOURS = 16  # columns that are read at a time: those of a row share a cache line
-TILE = 512  # rows that are binned at a time
-STRIDE = 16  # edges from one that all values are compared with to the next
+FEATURE_BLOCK = 16  # features of a block
+MISSING_BIN = 255  # the bin of NaN
+HISTOGRAM_BINS = MISSING_BIN + 1
+MAX_SAMPLE_ROWS = 200_000  # rows from which the quantiles are computed
+FEATURES_PER_READ = 16  # read from X together: in a row they share cache lines
+ROW_TILE = 512  # rows that are binned together
+COARSE_STEP = 16  # every 16th threshold is tried first, then those in between
 
 
 class BinnedData(NamedTuple):
-    """A table as bytes, and where its columns stand."""
+    """Binned values of a table, and where each feature is stored."""
 
-    codes: NDArray[np.uint8]  # (n_blocks, n_rows, 16)
-    column: NDArray[np.int64]  # (n_blocks, 16): which one stands at a place; -1: none
-    n_columns: NDArray[np.int64]  # (n_blocks,): places in use; 0: nothing to look at
-    n_bins: NDArray[np.int64]  # (n_blocks,): the most that one of them has
-    block: NDArray[np.int64]  # (n_features,): where a column stands,
-    place: NDArray[np.int64]  # (n_features,): codes[block[j], :, place[j]]
+    values: NDArray[np.uint8]  # (n_blocks, n_rows, 16)
+    feature: NDArray[np.int64]  # (n_blocks, 16): feature in a slot; -1: not used
+    n_used_slots: NDArray[np.int64]  # (n_blocks,): slots before it are used; 0: skip
+    n_bins: NDArray[np.int64]  # (n_blocks,): largest number of bins of its features
+    block: NDArray[np.int64]  # (n_features,): feature j has the binned values
+    slot: NDArray[np.int64]  # (n_features,): values[block[j], :, slot[j]]
 
 
-def empty_table(n_rows: int, n_bins: NDArray[np.int64], n_threads: int) -> BinnedData:
-    """Return a table of zeros whose blocks are the same work for each thread.
+def allocate_binned_data(
+    n_rows: int, n_bins: NDArray[np.int64], n_threads: int
+) -> BinnedData:
+    """Distribute features over blocks that are equal work for each thread.
 
-    Each gets as many whole blocks as there are, and then one more: a part of the
-    columns that are left.
+    Each thread gets the same number of full blocks.  Features that are left over are
+    split evenly into one more block per thread, which is not full.
     """
     order = np.argsort(-n_bins, kind="stable")
-    n_whole = len(order) // (BLOCK * n_threads) * n_threads
-    rest = order[n_whole * BLOCK :]
-    blocks = list(order[: n_whole * BLOCK].reshape(n_whole, BLOCK))
+    n_full = len(order) // (FEATURE_BLOCK * n_threads) * n_threads
+    rest = order[n_full * FEATURE_BLOCK :]
+    blocks = list(order[: n_full * FEATURE_BLOCK].reshape(n_full, FEATURE_BLOCK))
     blocks += np.array_split(rest, min(len(rest), n_threads)) if len(rest) else []
-    column = np.full((len(blocks), BLOCK), -1)
-    for own, columns in zip(column, blocks, strict=True):
-        own[: len(columns)] = columns
-    block, place = np.nonzero(column >= 0)
-    back = np.argsort(column[block, place])
+    feature = np.full((len(blocks), FEATURE_BLOCK), -1)
+    for slots, features in zip(feature, blocks, strict=True):
+        slots[: len(features)] = features
+    block, slot = np.nonzero(feature >= 0)
+    by_feature = np.argsort(feature[block, slot])
     return BinnedData(
-        codes=np.zeros((len(blocks), n_rows, BLOCK), dtype=np.uint8),
-        column=column,
-        n_columns=np.array([len(columns) for columns in blocks]),
-        n_bins=np.array([n_bins[columns].max() for columns in blocks]),
-        block=block[back],
-        place=place[back],
+        values=np.zeros((len(blocks), n_rows, FEATURE_BLOCK), dtype=np.uint8),
+        feature=feature,
+        n_used_slots=np.array([len(features) for features in blocks]),
+        n_bins=np.array([n_bins[features].max() for features in blocks]),
+        block=block[by_feature],
+        slot=slot[by_feature],
     )
 
 
-def with_columns(table: BinnedData, features: NDArray[np.int64]) -> BinnedData:
-    """Return the table without what is not a column of `features`."""
-    column = np.where(np.isin(table.column, features), table.column, -1)
-    n_columns = np.where((column >= 0).any(axis=1), table.n_columns, 0)
-    return table._replace(column=column, n_columns=n_columns)
+def restrict_features(binned: BinnedData, features: NDArray[np.int64]) -> BinnedData:
+    """Return the same binned values with no other features in use than `features`."""
+    feature = np.where(np.isin(binned.feature, features), binned.feature, -1)
+    n_used_slots = np.where((feature >= 0).any(axis=1), binned.n_used_slots, 0)
+    return binned._replace(feature=feature, n_used_slots=n_used_slots)
 
 
-def column_edges(values: NDArray[np.floating], max_bins: int) -> NDArray[np.float64]:
-    """Return the edges between the bins of one column, ascending.
+def find_bin_thresholds(
+    values: NDArray[np.floating], max_bins: int
+) -> NDArray[np.float64]:
+    """Return the thresholds between the bins of one feature, ascending.
 
     Parameters
     ----------
     values : ndarray of shape (n,), any real dtype
-        A sample of the column; NaN is left out.
+        A sample of the feature's values; NaN is ignored.
     max_bins : int in [2, 255]
-        The most bins to make.
+        Maximum number of bins.
 
     Returns
     -------
-    edges : ndarray of shape (n_bins - 1,), float64
-        Midpoints between neighbouring distinct values: between all of them when there
-        are at most `max_bins`, otherwise where the quantiles fall.
+    bin_thresholds : ndarray of shape (n_bins - 1,), float64
+        Midpoints between neighbouring distinct values: between all of them if there are
+        at most `max_bins`, otherwise at the quantiles.
     """
     values = np.sort(values)  # NaN last
     values = values[: np.searchsorted(values, np.nan)]
-    starts_here = values[1:] != values[:-1]  # whether a row is the first of its value
-    if np.count_nonzero(starts_here) < max_bins:
-        starts = np.flatnonzero(starts_here) + 1
+    is_new = values[1:] != values[:-1]
+    if np.count_nonzero(is_new) < max_bins:
+        starts = np.flatnonzero(is_new) + 1
     else:
         # the first new value at or after each quantile, so that no bin is empty
         quantiles = np.ceil(np.arange(1, max_bins) * len(values) / max_bins)
         starts = quantiles.astype(np.intp)
         at_quantile = values[starts]
-        after = np.searchsorted(values, at_quantile, side="right")
-        starts = np.where(at_quantile != values[starts - 1], starts, after)
+        next_value = np.searchsorted(values, at_quantile, side="right")
+        starts = np.where(at_quantile != values[starts - 1], starts, next_value)
         starts = np.unique(starts[starts < len(values)])
     below = values[starts - 1].astype(np.float64)
     above = values[starts].astype(np.float64)
-    middle = below / 2 + above / 2  # their sum might overflow
+    middle = below / 2 + above / 2  # (below + above) / 2 might overflow
     return np.where((below <= middle) & (middle < above), middle, below)
 
 
+class TileBuffers(NamedTuple):
+    """Memory of one thread for a tile of rows."""
+
+    values: NDArray[np.float64]  # (ROW_TILE,)
+    bins: NDArray[np.uint64]  # (ROW_TILE,)
+
+
 @kernel
-def assign_codes(
+def bin_rows(
     X: NDArray[np.floating],
     rows: NDArray[np.intp],
-    edges: NDArray[np.float64],
-    n_edges: NDArray[np.int64],
-    first: int,
-    table: BinnedData,
+    thresholds: NDArray[np.float64],
+    n_thresholds: NDArray[np.int64],
+    first_row: int,
+    buffers: TileBuffers,
+    binned: BinnedData,
 ) -> None:
-    """Write ``codes[:, first + i]`` of row ``rows[i]`` of X, for each of the rows.
+    """Bin rows of X, and store row ``rows[i]`` as row ``first_row + i``.
 
-    A tile of rows takes each step together: all are compared with every 16th edge, and
-    the search goes on among the 15 that follow.  Each row of `edges` is padded with inf
-    to 255: then there are no branches.  (And no checks for negatives: numbers of rows
-    are unsigned.)
+    The bin of a value is the number of thresholds below it.  All rows of a tile take
+    each step of the search together, which vectorises: first they count every 16th
+    threshold, then they search the 15 that follow by bisection.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, n_features), float32 or float64, C-contiguous, read-only
+    rows : ndarray of shape (n_rows,), intp, read-only
+    thresholds : ndarray of shape (n_features, 255), float64
+        Bin thresholds, padded with inf: then bisection needs no bounds checks.
+    n_thresholds : ndarray of shape (n_features,), int64
+    first_row : int
+    buffers : TileBuffers
+    binned : BinnedData
+        Receives the bins.
     """
-    values = np.empty(TILE)
-    positions = np.empty(TILE, dtype=np.uint64)
-    zero, one, stride = np.uint64(0), np.uint64(1), np.uint64(STRIDE)
-    for start in range(0, len(rows), TILE):
-        n_rows = uint64(min(TILE, len(rows) - start))
-        tile, first_row = rows[start:], uint64(first + start)
-        for column in range(X.shape[1]):
-            own_edges = edges[column]
+    values, bins = buffers.values, buffers.bins
+    # unsigned, since numba checks signed indices for negative values
+    zero, one, step = uint64(0), uint64(1), uint64(COARSE_STEP)
+    for start in range(0, len(rows), ROW_TILE):
+        n_rows = uint64(min(ROW_TILE, len(rows) - start))
+        first, stored_first = uint64(start), uint64(first_row + start)
+        for feature in range(X.shape[1]):
             for i in range(n_rows):
-                values[i] = X[uint64(tile[i]), column]
-                positions[i] = zero
-            for edge in own_edges[STRIDE - 1 : n_edges[column] : STRIDE]:
+                values[i] = X[uint64(rows[first + uint64(i)]), feature]
+                bins[i] = zero
+            for k in range(COARSE_STEP - 1, n_thresholds[feature], COARSE_STEP):
+                threshold = thresholds[feature, k]
                 for i in range(n_rows):
-                    positions[i] += stride if values[i] > edge else zero
-            step = stride >> one
-            while step >= one:
+                    bins[i] += step if values[i] > threshold else zero
+            width = step >> one
+            while width >= one:
                 for i in range(n_rows):
-                    edge = own_edges[positions[i] + step - one]
-                    positions[i] += step if values[i] > edge else zero
-                step >>= one
-            block, place = table.block[column], table.place[column]
+                    threshold = thresholds[feature, bins[i] + width - one]
+                    bins[i] += width if values[i] > threshold else zero
+                width >>= one
+            block, slot = binned.block[feature], binned.slot[feature]
             for i in range(n_rows):
                 missing = values[i] != values[i]
-                table.codes[block, first_row + i, place] = (
-                    MISSING if missing else positions[i]
+                binned.values[block, stored_first + uint64(i), slot] = (
+                    MISSING_BIN if missing else bins[i]
                 )
+
+
+def contiguous_rows(
+    X: Table, rows: NDArray[np.intp]
+) -> tuple[NDArray[np.floating], NDArray[np.intp]]:
+    """Return (table, rows of it) with the values of some rows of X.
+
+    Kernels are compiled once for each type of their arguments, and another memory
+    layout is another type.  The table is C-contiguous, of native byte order and
+    read-only whatever X is: X itself if it has this layout, otherwise a copy of the
+    rows.
+    """
+    native = X.dtype.newbyteorder("=")
+    if not issparse(X) and X.flags.c_contiguous and X.dtype == native:
+        table, rows = X.view(), np.ascontiguousarray(rows, dtype=np.intp).view()
+    else:
+        table = np.ascontiguousarray(dense_rows(X, rows), dtype=native)
+        rows = np.arange(len(rows), dtype=np.intp)
+    table.flags.writeable = rows.flags.writeable = False
+    return table, rows
 
 
 @dataclass(frozen=True)
 class BinMapper:
-    """Quantile bins of a table, learned once and applied to any table alike.
+    """Quantile bins of each feature, learned once, then applied to any table.
 
     Attributes
     ----------
-    edges : list of n_features ndarrays, float64
-        Ascending edges of each column; a column has ``len(edges[j]) + 1`` bins.
+    bin_thresholds : list of n_features ndarrays, float64
+        Ascending; feature j has ``len(bin_thresholds[j]) + 1`` bins.
     """
 
-    edges: list[NDArray[np.float64]]
+    bin_thresholds: list[NDArray[np.float64]]
 
     @classmethod
     def fit(
@@ -172,7 +217,7 @@ class BinMapper:
         seed: int,
         team: ThreadTeam,
     ) -> BinMapper:
-        """Read the edges from some rows of X: from 200,000 of them if there are more.
+        """Compute the thresholds from some rows of X, or a sample of 200,000 of them.
 
         Parameters
         ----------
@@ -180,56 +225,57 @@ class BinMapper:
         rows : ndarray of shape (n_rows,), intp
             The rows to learn from.
         max_bins : int in [2, 255]
+            Maximum number of bins of a feature, the missing bin not counted.
         seed : int
-            Decides which rows are read.
+            Seed of the sample.
         team : ThreadTeam
             The threads to use.
         """
-        if len(rows) > MAX_SAMPLE:
-            drawn = np.random.default_rng(seed).choice(
-                len(rows), MAX_SAMPLE, replace=False
+        if len(rows) > MAX_SAMPLE_ROWS:
+            sample = np.random.default_rng(seed).choice(
+                len(rows), MAX_SAMPLE_ROWS, replace=False
             )
-            rows = rows[np.sort(drawn)]  # their order is nothing but faster
+            rows = rows[np.sort(sample)]  # sorted: reads X in order
         n_features = X.shape[1]
-        edges: list[NDArray[np.float64]] = [np.empty(0)] * n_features
-        columns_of = columns_reader(X, rows)
-        firsts = iter(range(0, n_features, NEIGHBOURS))  # each thread takes the next
+        thresholds: list[NDArray[np.float64]] = [np.empty(0)] * n_features
+        read_features = columns_reader(X, rows)
+        # shared by the threads: each takes the next features when it is done
+        firsts = iter(range(0, n_features, FEATURES_PER_READ))
 
-        def read(thread: int) -> None:
+        def fit_features(thread: int) -> None:
             for first in firsts:
-                columns = columns_of(first, min(first + NEIGHBOURS, n_features))
-                for place, values in enumerate(columns.T):
-                    edges[first + place] = column_edges(values, max_bins)
+                last = min(first + FEATURES_PER_READ, n_features)
+                for j, values in enumerate(read_features(first, last).T, first):
+                    thresholds[j] = find_bin_thresholds(values, max_bins)
 
-        team.run(read)
-        return cls(edges)
+        team.run(fit_features)
+        return cls(thresholds)
 
     @property
     def n_bins(self) -> NDArray[np.int64]:
-        """Bins of each column, missing not counted: (n_features,) int64."""
-        return np.array([len(edges) + 1 for edges in self.edges], dtype=np.int64)
+        """Bins of each feature, missing not counted: (n_features,) int64."""
+        return np.array([len(t) + 1 for t in self.bin_thresholds], dtype=np.int64)
 
     def transform(
         self, X: Table, rows: NDArray[np.intp], team: ThreadTeam
     ) -> BinnedData:
-        """Return some rows of X as bytes, laid out for the threads of the team."""
+        """Bin some rows of X, stored for histograms made by the threads of `team`."""
         n_rows, n_features = len(rows), X.shape[1]
-        table = empty_table(n_rows, self.n_bins, team.n_threads)
-        n_edges = self.n_bins - 1
-        padded = np.full((n_features, 255), np.inf)
-        for column, edges in enumerate(self.edges):
-            padded[column, : len(edges)] = edges
-        step = 4 * TILE
-        starts = iter(range(0, n_rows, step))
+        binned = allocate_binned_data(n_rows, self.n_bins, team.n_threads)
+        n_thresholds = self.n_bins - 1
+        padded = np.full((n_features, MISSING_BIN), np.inf)
+        for j, thresholds in enumerate(self.bin_thresholds):
+            padded[j, : len(thresholds)] = thresholds
+        n_rows_per_call = 4 * ROW_TILE
+        firsts = iter(range(0, n_rows, n_rows_per_call))  # shared by the threads
 
-        def assign(thread: int) -> None:
-            for start in starts:
-                part = rows[start : start + step]
-                if issparse(X):
-                    values, places = dense_rows(X, part), np.arange(len(part))
-                else:
-                    values, places = X, part
-                assign_codes(values, places, padded, n_edges, start, table)
+        def bin_part(thread: int) -> None:
+            buffers = TileBuffers(
+                np.empty(ROW_TILE), np.empty(ROW_TILE, dtype=np.uint64)
+            )
+            for first in firsts:
+                table, part = contiguous_rows(X, rows[first : first + n_rows_per_call])
+                bin_rows(table, part, padded, n_thresholds, first, buffers, binned)
 
-        team.run(assign)
-        return table
+        team.run(bin_part)
+        return binned

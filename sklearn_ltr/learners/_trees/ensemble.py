@@ -1,4 +1,4 @@
-"""Scores from trees: by bins while they are grown, by raw values afterwards."""
+"""Predictions of trees: from bins while an ensemble grows, from raw values later."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scipy.sparse import issparse
 
 from sklearn_ltr._compile import ROW_BLOCK, ThreadTeam, int64, kernel
 from sklearn_ltr.learners._tables import Table, dense_rows
-from sklearn_ltr.learners._trees.binning import MISSING, BinMapper, BinnedData
+from sklearn_ltr.learners._trees.binning import MISSING_BIN, BinMapper, BinnedData
 from sklearn_ltr.learners._trees.bit_sliced import Scorer, Trees
 from sklearn_ltr.learners._trees.workspace import GrownTree
 
@@ -22,22 +22,22 @@ PORTION = 8  # blocks of rows, at most, that a thread scores before it takes mor
 
 @kernel
 def add_binned(
-    table: BinnedData,
+    binned: BinnedData,
     rows: NDArray[np.int32],
     tree: GrownTree,
-    sums: NDArray[np.float64],
+    scores: NDArray[np.float64],
 ) -> None:
-    """Add the value of its leaf to the sum of each of `rows` of a binned table."""
+    """Add the value of its leaf to the score of each of `rows` of the binned data."""
     for row in rows:
         node = int64(0)
         while tree.feature[node] >= 0:
             feature = tree.feature[node]
-            code = table.codes[table.block[feature], row, table.place[feature]]
-            left = code <= tree.threshold[node]
-            if code == MISSING:
+            b = binned.values[binned.block[feature], row, binned.slot[feature]]
+            left = b <= tree.threshold[node]
+            if b == MISSING_BIN:
                 left = tree.missing_left[node]
             node = int64(tree.left[node] if left else tree.right[node])
-        sums[row] += tree.value[node]
+        scores[row] += tree.value[node]
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class TreeEnsemble:
         feature, cut = _joined(trees, "feature"), _joined(trees, "threshold")
         threshold = np.zeros(len(feature))
         for node in np.flatnonzero(feature >= 0):
-            edges = mapper.edges[feature[node]]
+            edges = mapper.bin_thresholds[feature[node]]
             # behind the last edge stand only missing values
             threshold[node] = edges[cut[node]] if cut[node] < len(edges) else np.inf
         return cls(
@@ -138,18 +138,18 @@ class TreeEnsemble:
         return TreeEnsemble(self.first_node[first:last] - nodes.start, **cut)
 
     def predict(
-        self, X: Table, team: ThreadTeam, base: NDArray[np.float64] | None = None
+        self, X: Table, team: ThreadTeam, base_score: NDArray[np.float64] | None = None
     ) -> NDArray[np.float64]:
         """Sum the trees for each row of X, starting from `base`, or from 0."""
-        scores = np.zeros(X.shape[0]) if base is None else base.copy()
+        scores = np.zeros(X.shape[0]) if base_score is None else base_score.copy()
         self.add_to(scores, X, team)
         return scores
 
     def staged_predict(
-        self, X: Table, base: NDArray[np.float64] | None = None
+        self, X: Table, base_score: NDArray[np.float64] | None = None
     ) -> Iterator[NDArray[np.float64]]:
         """Yield the sum of the first 1, 2, ... trees for each row of X."""
-        scores = np.zeros(X.shape[0]) if base is None else base.copy()
+        scores = np.zeros(X.shape[0]) if base_score is None else base_score.copy()
         for tree in range(len(self)):
             self.part(tree, tree + 1).add_to(scores, X, ThreadTeam(1))
             yield scores.copy()

@@ -1,129 +1,132 @@
 """Move the rows of a leaf into its children, keeping their order.
 
-(Counters and row numbers are unsigned: numba checks a signed index for negatives.)
+Counters and row numbers are unsigned in the loops, since numba checks signed indices
+for negative values.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._compile import int64, prefetch_row, subkernel, uint64, wait_at_barrier
-from sklearn_ltr.learners._trees.binning import MISSING, BinnedData
-from sklearn_ltr.learners._trees.workspace import Leaves, Workspace, is_small
+from sklearn_ltr.learners._trees.binning import MISSING_BIN, BinnedData
+from sklearn_ltr.learners._trees.workspace import (
+    Workspace,
+    chunk_bounds,
+    left_is_smaller,
+)
 
-SMALL = 512  # rows that one thread moves faster than two
-LOOK_AHEAD = 128  # rows between a prefetch and its use, which takes a nanosecond
+MIN_ROWS_FOR_THREADS = 512  # fewer rows are moved faster by one thread
+PREFETCH_DISTANCE = 128  # rows between a prefetch and its use; a row takes about 1 ns
+
+
+class SplitCondition(NamedTuple):
+    """What sends a row left."""
+
+    values: NDArray[np.uint8]  # (n_rows, 16): binned values of the feature's block
+    slot: int  # of the feature
+    threshold: int  # bins up to and including this one go left
+    missing_left: bool
+
+
+class Destination(NamedTuple):
+    """Where rows are moved to."""
+
+    left: int  # position of the first row that goes left
+    right: int  # position of the first row that goes right
+    step: int  # from one position to the next: 1 or -1
 
 
 @subkernel
-def share(thread: int, n_threads: int, start: int, stop: int) -> tuple[int, int]:
-    """Return the part of ``start:stop`` that is a thread's."""
-    n = stop - start
-    return start + n * thread // n_threads, start + n * (thread + 1) // n_threads
-
-
-@subkernel
-def count_going_left(
-    codes: NDArray[np.uint8],
-    place: int,
-    threshold: int,
-    missing_left: bool,
-    rows: NDArray[np.int32],
+def count_left(
+    condition: SplitCondition, rows: NDArray[np.int32], first: int, last: int
 ) -> int:
-    """Return how many of the rows a cut sends to the left."""
-    n_rows, n_left = len(rows), 0
-    for i in range(n_rows):
-        prefetch_row(codes, int64(rows[min(i + LOOK_AHEAD, n_rows - 1)]))
-        code = codes[uint64(rows[i]), place]
-        n_left += missing_left if code == MISSING else code <= threshold
+    """Return how many of ``rows[first:last]`` go left."""
+    values, n_left = condition.values, int64(0)
+    for i in range(first, last):
+        prefetch_row(values, int64(rows[uint64(min(i + PREFETCH_DISTANCE, last - 1))]))
+        b = values[uint64(rows[uint64(i)]), condition.slot]
+        n_left += condition.missing_left if b == MISSING_BIN else b <= condition.threshold
     return n_left
 
 
 @subkernel
 def move_rows(
-    codes: NDArray[np.uint8],
-    place: int,
-    threshold: int,
-    missing_left: bool,
+    condition: SplitCondition,
     rows: NDArray[np.int32],
-    left: int,
-    right: int,
-    step: int,
+    first: int,
+    last: int,
+    to: Destination,
     to_rows: NDArray[np.int32],
 ) -> int:
-    """Move rows to the places from `left` and `right` on; return how many went left.
+    """Move ``rows[first:last]`` to `to_rows`; return how many went left.
 
-    `step` is 1, or -1: then the last row is the first to be moved, and places fall.
-    (No branch asks where a row goes: its answer is a coin toss.)
+    With a step of -1 the last row is moved first.  The position is computed without a
+    branch, since which child a row goes to cannot be predicted.
     """
-    n_rows, missing = len(rows), int64(missing_left)
-    start = 0 if step > 0 else n_rows - 1
-    next_left, next_right = left, right
+    values, slot, threshold = condition.values, condition.slot, condition.threshold
+    missing_left, step = int64(condition.missing_left), to.step
+    n_rows = last - first
+    start = first if step > 0 else last - 1
+    next_left, next_right = to.left, to.right
     for i in range(n_rows):
-        ahead = start + step * min(i + LOOK_AHEAD, n_rows - 1)
-        prefetch_row(codes, int64(rows[uint64(ahead)]))
+        ahead = start + step * min(i + PREFETCH_DISTANCE, n_rows - 1)
+        prefetch_row(values, int64(rows[uint64(ahead)]))
         row = rows[uint64(start + step * i)]
-        code = codes[uint64(row), place]
-        goes_left = int64(code <= threshold) | missing & int64(code == MISSING)
-        to = next_right ^ (next_left ^ next_right) & -goes_left
-        to_rows[uint64(to)] = row
+        b = values[uint64(row), slot]
+        goes_left = int64(b <= threshold) | missing_left & int64(b == MISSING_BIN)
+        position = next_right ^ (next_left ^ next_right) & -goes_left
+        to_rows[uint64(position)] = row
         next_left += step * goes_left
         next_right += step * (1 - goes_left)
-    return step * (next_left - left)
+    return step * (next_left - to.left)
 
 
 @subkernel
-def gather(
-    words: NDArray[np.int64], rows: NDArray[np.int32], of_rows: NDArray[np.int64]
-) -> None:
-    """Write ``words[rows]``."""
-    for i in range(uint64(len(rows))):
-        of_rows[i] = words[uint64(rows[i])]
+def partition(binned: BinnedData, leaf: int, n_left: int, work: Workspace) -> None:
+    """Move the rows of a leaf that go left before those that go right.
 
-
-@subkernel
-def partition(
-    thread: int,
-    n_threads: int,
-    table: BinnedData,
-    leaves: Leaves,
-    leaf: int,
-    n_left: int,
-    work: Workspace,
-) -> None:
-    """Put the rows of a leaf that go left before those that go right.
-
-    Of two threads, one fills both sides from the front and the other from the back; of
-    more, each must know how many rows those before it send left.  The words of the
-    smaller side are gathered: its histogram is the next to be made.
+    Each thread moves a chunk of the rows.  Of two threads, one fills both children from
+    the front and the other from the back; more threads first count the rows of each
+    chunk that go left.  The packed gradients of the smaller child are gathered, since
+    its histogram is the next to be made from rows.
     """
-    start, stop, side = leaves.start[leaf], leaves.stop[leaf], leaves.side[leaf]
-    together = stop - start > SMALL
-    if not together and thread > 0:
-        return
-    first, last = share(thread, n_threads, start, stop) if together else (start, stop)
-    feature = leaves.feature[leaf]
-    codes, place = table.codes[table.block[feature]], table.place[feature]
-    threshold, missing_left = leaves.threshold[leaf], leaves.missing_left[leaf]
-    rows, to_rows = work.rows[side, first:last], work.rows[1 - side, start:stop]
-    left, right, step = int64(0), n_left, int64(1)
-    if together and n_threads > 2:
-        work.sums[thread, 3] = count_going_left(
-            codes, place, threshold, missing_left, rows
-        )
-        wait_at_barrier(work.barrier, n_threads)
-        for before in range(thread):
-            left += work.sums[before, 3]
-        right = n_left + (first - start) - left
+    parent, thread = work.leaves[leaf], work.thread
+    start, stop = parent.start, parent.stop
+    first, last = start, stop
+    together = stop - start > MIN_ROWS_FOR_THREADS
+    if together:
+        first, last = chunk_bounds(thread, work.n_threads, start, stop)
     elif thread > 0:
-        left, right, step = n_left - 1, stop - start - 1, int64(-1)
-    own_left = move_rows(
-        codes, place, threshold, missing_left, rows, left, right, step, to_rows
+        return
+    condition = SplitCondition(
+        binned.values[binned.block[parent.feature]],
+        binned.slot[parent.feature],
+        parent.threshold,
+        parent.missing_left,
     )
-    if is_small(n_left, stop - start):
-        small, n_small, at = to_rows[:n_left], own_left, left
-    else:
-        small, n_small, at = to_rows[n_left:], len(rows) - own_left, right - n_left
-    own = slice(at, at + n_small) if step > 0 else slice(at + 1 - n_small, at + 1)
-    gather(work.words, small[own], work.leaf_words[own])
+    rows, to_rows = work.rows[parent.side], work.rows[1 - parent.side]
+    middle = start + n_left
+    left, right, step = start, middle, int64(1)
+    if together and work.n_threads > 2:
+        work.thread_sums[thread].n_left = count_left(condition, rows, first, last)
+        wait_at_barrier(work.barrier, work.n_threads)
+        for earlier in range(thread):
+            left += work.thread_sums[earlier].n_left
+        right = middle + (first - left)
+    elif thread > 0:
+        left, right, step = middle - 1, stop - 1, int64(-1)
+    to = Destination(left, right, step)
+    n_own = move_rows(condition, rows, first, last, to, to_rows)
+    child, own = start, left
+    if not left_is_smaller(n_left, stop - start):
+        child, own, n_own = middle, right, (last - first) - n_own
+    # this thread has filled n_own positions of the smaller child, from `own` on
+    first_own = own if step > 0 else own + 1 - n_own
+    source, target = uint64(first_own), uint64(first_own - child)
+    for i in range(uint64(n_own)):
+        row = to_rows[source + uint64(i)]
+        work.leaf_gradients[target + uint64(i)] = work.packed_gradients[uint64(row)]

@@ -1,4 +1,9 @@
-"""Find the best cuts of two sibling leaves, columns shared out among the threads."""
+"""Find the best splits of two sibling leaves; threads share the feature blocks.
+
+Each thread keeps the best split among its own blocks as a candidate.  When all threads
+are done, the best candidate is selected.  Ties go to the first feature, so that the
+result does not depend on which thread searched which block.
+"""
 
 from __future__ import annotations
 
@@ -6,160 +11,159 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._compile import fetch_add, subkernel
-from sklearn_ltr.learners._trees.binning import BLOCK, MISSING, BinnedData
+from sklearn_ltr.learners._trees.binning import FEATURE_BLOCK, MISSING_BIN, BinnedData
 from sklearn_ltr.learners._trees.histogram import (
-    Packing,
-    add_rows,
-    clear,
-    fetch_first,
-    subtract,
+    add_rows_to_histogram,
+    clear_histogram,
+    prefetch_first_rows,
+    subtract_histogram,
 )
+from sklearn_ltr.learners._trees.quantization import Quantization, count_of
 from sklearn_ltr.learners._trees.splitting import (
-    Cuts,
     SplitRule,
-    best_cuts,
-    new_cuts,
+    child_score,
+    find_block_splits,
     rounding_gain,
-    side_score,
 )
-from sklearn_ltr.learners._trees.workspace import Candidates, Leaves, Workspace
+from sklearn_ltr.learners._trees.workspace import Workspace
 
 
 @subkernel
-def find_cuts(
-    thread: int,
-    table: BinnedData,
-    leaves: Leaves,
-    small: int,
-    large: int,
-    packing: Packing,
+def find_best_splits(
+    smaller: int,
+    larger: int,
+    binned: BinnedData,
+    quantization: Quantization,
     rule: SplitRule,
-    noise: NDArray[np.float64],
+    gain_factors: NDArray[np.float64],
     work: Workspace,
 ) -> None:
-    """Find the best cuts of two siblings, or of the root alone (``large < 0``).
+    """Find this thread's candidate splits of two siblings.
 
-    A thread takes one block of columns after another: it fills the smaller leaf's
-    histogram, leaves in the parent's place the larger one's, and looks at both while
-    they are in its cache.
+    `smaller` is the sibling with fewer rows; it is the root if `larger` is -1.
+
+    For one block of features after another, the thread makes the histogram of the
+    smaller leaf from its rows and that of the larger one from its parent's, in place,
+    and searches both for splits while they are in the cache.
     """
-    cuts = new_cuts()
-    for which in range(2):
-        work.candidates.appeal[thread, which] = 0.0
-        work.candidates.gain[thread, which] = 0.0
-    rows = work.rows[leaves.side[small], leaves.start[small] : leaves.stop[small]]
-    words = work.leaf_words[: len(rows)]
-    block = take_block(table.n_columns, work.next_block)
-    fetch_first(table.codes, block, rows)
-    while block < len(table.codes):
-        n_bins = table.n_bins[block]
-        histogram = work.histograms[leaves.slot[small], block]
-        clear(histogram, n_bins)
-        add_rows(table.codes[block], rows, words, histogram, table.n_columns[block])
-        following = take_block(table.n_columns, work.next_block)
-        # its rows are on their way while cuts are looked for
-        fetch_first(table.codes, following, rows)
-        for which in range(1 if large < 0 else 2):
-            leaf = small if which == 0 else large
-            if which == 1:
-                parents = work.histograms[leaves.slot[large], block]
-                subtract(parents, histogram, n_bins)
-                histogram = parents
-            total = leaves.total[leaf]
-            best_cuts(histogram, n_bins, total, packing, rule, cuts)
-            uncut, _ = side_score(total, packing, rule.second_order, rule.l2)
-            offer(
-                thread,
-                which,
-                cuts,
-                uncut,
-                table.column[block],
-                noise[leaves.node[leaf]],
-                work.candidates,
+    for k in range(2):
+        candidate = work.candidates[work.thread, k]
+        candidate.perturbed_gain = candidate.gain = 0.0
+    leaves, first = work.leaves, work.leaves[smaller]
+    rows = work.rows[first.side, first.start : first.stop]
+    n_blocks = len(binned.n_bins)
+    block = next_used_block(binned, work.next_block)
+    prefetch_first_rows(binned.values, block, rows)
+    while block < n_blocks:
+        n_bins = binned.n_bins[block]
+        histogram = work.histograms[first.histogram, block]
+        clear_histogram(histogram, n_bins)
+        add_rows_to_histogram(
+            binned.values[block],
+            rows,
+            work.leaf_gradients,
+            histogram,
+            binned.n_used_slots[block],
+        )
+        next_block = next_used_block(binned, work.next_block)
+        # these rows arrive in the cache while splits are searched
+        prefetch_first_rows(binned.values, next_block, rows)
+        for k in range(1 if larger < 0 else 2):
+            leaf = smaller if k == 0 else larger
+            if k == 1:
+                parent = work.histograms[leaves[larger].histogram, block]
+                subtract_histogram(parent, histogram, n_bins)
+                histogram = parent
+            total = leaves[leaf].total
+            find_block_splits(
+                histogram, n_bins, total, quantization, rule, work.splits
             )
-        block = following
+            parent_score = child_score(total, quantization, rule)
+            propose_splits(binned, block, leaf, k, parent_score, gain_factors, work)
+        block = next_block
 
 
 @subkernel
-def take_block(n_columns: NDArray[np.int64], next_block: NDArray[np.int64]) -> int:
-    """Return the next block that has columns to look at, or a number past the last."""
-    block = fetch_add(next_block)
-    while block < len(n_columns) and n_columns[block] == 0:
-        block = fetch_add(next_block)
+def next_used_block(binned: BinnedData, counter: NDArray[np.int64]) -> int:
+    """Return the next block with features in use, or a number past the last block."""
+    block = fetch_add(counter)
+    while block < len(binned.n_bins) and binned.n_used_slots[block] == 0:
+        block = fetch_add(counter)
     return block
 
 
 @subkernel
-def offer(
-    thread: int,
-    which: int,
-    cuts: Cuts,
-    uncut: float,
-    column: NDArray[np.int64],
-    noise: NDArray[np.float64],
-    candidates: Candidates,
+def propose_splits(
+    binned: BinnedData,
+    block: int,
+    leaf: int,
+    k: int,
+    parent_score: float,
+    gain_factors: NDArray[np.float64],
+    work: Workspace,
 ) -> None:
-    """Make the best cut of a block the thread's candidate, if it is better.
+    """Compare the splits of a block with the thread's candidate k; keep the best.
 
-    Columns are compared by their best gains times their `noise`; of equals, the first
-    is taken.
+    Features are compared by their gain times their gain factor at the leaf's node.  A
+    factor of 0 thus never wins, since a candidate needs a positive product.
     """
-    for place, feature in enumerate(column):
+    splits, best = work.splits, work.candidates[work.thread, k]
+    node = work.leaves[leaf].node
+    for slot in range(FEATURE_BLOCK):
+        feature = binned.feature[block, slot]
         if feature < 0:
             continue
-        gain = cuts.score[place] - uncut
-        appeal = gain * noise[feature]
-        gap = appeal - candidates.appeal[thread, which]
-        earlier = feature < candidates.feature[thread, which]
-        if gap > 0 or (gap == 0 and appeal > 0 and earlier):
-            candidates.appeal[thread, which] = appeal
-            candidates.gain[thread, which] = gain
-            candidates.feature[thread, which] = feature
-            candidates.threshold[thread, which] = cuts.threshold[place]
-            candidates.missing_left[thread, which] = cuts.missing_left[place]
+        gain = splits.score[slot] - parent_score
+        perturbed_gain = gain * gain_factors[node, feature]
+        difference = perturbed_gain - best.perturbed_gain
+        is_first = feature < best.feature
+        if difference > 0 or (difference == 0 and perturbed_gain > 0 and is_first):
+            best.perturbed_gain = perturbed_gain
+            best.gain = gain
+            best.feature = feature
+            best.threshold = splits.threshold[slot]
+            best.missing_left = splits.missing_left[slot]
 
 
 @subkernel
-def settle(
-    leaves: Leaves,
-    leaf: int,
-    which: int,
-    packing: Packing,
-    rule: SplitRule,
-    candidates: Candidates,
+def select_best_split(
+    leaf: int, k: int, quantization: Quantization, rule: SplitRule, work: Workspace
 ) -> None:
-    """Choose among the threads' cuts: the best, and of equals the first column's."""
-    best = 0
-    for thread in range(1, len(candidates.appeal)):
-        gap = candidates.appeal[thread, which] - candidates.appeal[best, which]
-        earlier = candidates.feature[thread, which] < candidates.feature[best, which]
-        if gap > 0 or (gap == 0 and earlier):
-            best = thread
-    floor = rounding_gain(leaves.total[leaf], packing, rule)
-    gain = candidates.gain[best, which]
-    leaves.gain[leaf] = gain if gain > floor else 0.0
-    leaves.feature[leaf] = candidates.feature[best, which]
-    leaves.threshold[leaf] = candidates.threshold[best, which]
-    leaves.missing_left[leaf] = candidates.missing_left[best, which]
+    """Select the best of the threads' candidates k as the split of a leaf.
+
+    The leaf is not split if rounding errors alone may give such a gain.
+    """
+    best = work.candidates[0, k]
+    for thread in range(1, work.n_threads):
+        other = work.candidates[thread, k]
+        difference = other.perturbed_gain - best.perturbed_gain
+        if difference > 0 or (difference == 0 and other.feature < best.feature):
+            best = other
+    split = work.leaves[leaf]
+    min_gain = rounding_gain(split.total, quantization, rule)
+    split.gain = best.gain if best.gain > min_gain else 0.0
+    split.feature = best.feature
+    split.threshold = best.threshold
+    split.missing_left = best.missing_left
 
 
 @subkernel
-def count_left(
-    table: BinnedData, leaves: Leaves, leaf: int, count_bits: int, work: Workspace
-) -> tuple[int, int]:
-    """Return the packed sum, and the number, of the rows that a leaf's cut sends left.
+def sum_left(
+    binned: BinnedData, leaf: int, quantization: Quantization, work: Workspace
+) -> int:
+    """Return the packed sum of the rows that the split of a leaf sends left.
 
-    When none of the rows has a missing value, later ones that do follow the majority.
+    If the leaf has no missing values in the feature, its `missing_left` becomes the
+    side with more rows: that is where missing values will go in prediction.
     """
-    block = table.block[leaves.feature[leaf]]
-    place = table.place[leaves.feature[leaf]]
-    histogram = work.histograms[leaves.slot[leaf], block]
-    missing = histogram[MISSING * BLOCK + place]
-    total = missing if leaves.missing_left[leaf] else 0
-    for b in range(leaves.threshold[leaf] + 1):
-        total += histogram[b * BLOCK + place]
-    n_left = total & ((1 << count_bits) - 1)
+    split = work.leaves[leaf]
+    block, slot = binned.block[split.feature], binned.slot[split.feature]
+    histogram = work.histograms[split.histogram, block]
+    missing = histogram[MISSING_BIN * FEATURE_BLOCK + slot]
+    total = missing if split.missing_left else 0
+    for b in range(split.threshold + 1):
+        total += histogram[b * FEATURE_BLOCK + slot]
     if missing == 0:
-        n_rows = leaves.stop[leaf] - leaves.start[leaf]
-        leaves.missing_left[leaf] = 2 * n_left > n_rows
-    return total, n_left
+        n_rows = split.stop - split.start
+        split.missing_left = 2 * count_of(total, quantization) > n_rows
+    return total

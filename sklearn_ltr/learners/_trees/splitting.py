@@ -1,13 +1,16 @@
-"""Where to cut a leaf: the gain of a split, and the best one of each column.
+"""Split gain, and the best split of each feature of a histogram.
 
-With G the sum of gradients and W of weights on one side of a split,
+With G the sum of gradients and W the sum of weights of a node's rows,
 
     gain = G_L^2 / (W_L + l2) + G_R^2 / (W_R + l2) - G^2 / (W + l2).
 
-``split_gain="second_order"`` takes the hessians as weights: twice the fall of the
-cost's second-order expansion when both leaves make their Newton step.
-``split_gain="least_squares"`` takes the number of rows: the fall of the squared error
-of equation (11) of the report, when the tree models the gradients.
+``split_gain="second_order"`` uses the hessians as weights: the gain is twice the
+decrease of the cost's second-order expansion when both children make a Newton step.
+``split_gain="least_squares"`` uses weights of 1: the gain is the decrease of the squared
+error of equation (11) of the report, where the tree is fitted to the gradients.
+
+G and W are sums of quantized gradients, so that gains are in units of
+``hessian_scale / gradient_scale**2``, without second order of ``1 / gradient_scale**2``.
 """
 
 from __future__ import annotations
@@ -17,135 +20,148 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._compile import int64, subkernel
-from sklearn_ltr.learners._trees.binning import BLOCK, MISSING, N_CODES
-from sklearn_ltr.learners._trees.histogram import Packing
+from sklearn_ltr._compile import allocate_aligned, int64, subkernel
+from sklearn_ltr.learners._trees.binning import (
+    FEATURE_BLOCK,
+    HISTOGRAM_BINS,
+    MISSING_BIN,
+)
+from sklearn_ltr.learners._trees.quantization import Quantization, count_of
 
-NOISE = 8.0  # gains of rounding errors that are seen, over what is expected: enough
+ROUNDING_FACTOR = 8.0  # largest gains of rounding errors, over their expected value
 
 
 class SplitRule(NamedTuple):
-    """What makes a split good, and admissible."""
+    """How splits are compared, and which are allowed."""
 
     second_order: bool
-    l2: float  # in units of the packed weights
+    l2: float  # in units of the quantized weights
     min_samples_leaf: int
 
 
 @subkernel
-def side_score(
-    word: int, packing: Packing, second_order: bool, l2: float
-) -> tuple[float, int]:
-    """Return ``G^2 / (W + l2)`` and the count of one packed sum."""
-    count = word & ((1 << packing.count_bits) - 1)
-    rest = word >> packing.count_bits
-    g = float(rest >> packing.hessian_bits)
-    weight = rest & ((1 << packing.hessian_bits) - 1) if second_order else count
-    return g * g / (max(float(weight), 1.0) + l2), count
+def child_score(packed_sum: int, quantization: Quantization, rule: SplitRule) -> float:
+    """Return ``G^2 / (W + l2)`` of a packed sum."""
+    count = count_of(packed_sum, quantization)
+    pair = packed_sum >> quantization.count_bits
+    g = float(pair >> quantization.hessian_bits)
+    h = pair & ((1 << quantization.hessian_bits) - 1)
+    weight = h if rule.second_order else count
+    return g * g / (max(float(weight), 1.0) + rule.l2)
 
 
 @subkernel
-def rounding_gain(word: int, packing: Packing, rule: SplitRule) -> float:
-    """Return the gain that rounding alone might feign in a leaf of equal gradients.
+def rounding_gain(
+    packed_sum: int, quantization: Quantization, rule: SplitRule
+) -> float:
+    """Return the gain that rounding alone may give in a leaf of equal gradients.
 
-    The sums of n rounded numbers are wrong by some sqrt(n / 12) each, which feigns a
-    gain of about ``n / W (1 + (G / W)^2) / 6``; the best of many cuts has more.  And
-    the gain is a small difference of large scores.
+    The sums of n rounded numbers have errors of about sqrt(n / 12), which give a split
+    a gain of about ``n / W (1 + (G / W)^2) / 6``; the best of many splits has more.
+    The other term bounds the error of the gain in float64, since it is a small
+    difference of large scores.
     """
-    score, count = side_score(word, packing, rule.second_order, rule.l2)
-    rest = word >> packing.count_bits
-    g = float(rest >> packing.hessian_bits)
-    h = max(float(rest & ((1 << packing.hessian_bits) - 1)), 1.0)
+    count = count_of(packed_sum, quantization)
+    pair = packed_sum >> quantization.count_bits
+    g = float(pair >> quantization.hessian_bits)
+    h = max(float(pair & ((1 << quantization.hessian_bits) - 1)), 1.0)
     of_sums = float(count) / h * (1.0 + (g / h) ** 2) if rule.second_order else 1.0
-    return NOISE * of_sums + 2.0**-44 * score
+    score = child_score(packed_sum, quantization, rule)
+    return ROUNDING_FACTOR * of_sums + 2.0**-44 * score
 
 
-class Cuts(NamedTuple):
-    """The best cut of each column of a block: arrays of shape (16,)."""
+class BlockSplits(NamedTuple):
+    """The best split of each feature of a block."""
 
-    score: NDArray[np.float64]  # G_L^2 / (W_L + l2) + G_R^2 / (W_R + l2); 0: none
-    threshold: NDArray[np.int64]  # bins up to and including this one go left
-    missing_left: NDArray[np.bool_]
-    left: NDArray[np.int64]  # memory for the sums on the left
+    score: NDArray[np.float64]  # (16,): G_L^2 / (W_L + l2) + G_R^2 / (W_R + l2); 0: none
+    threshold: NDArray[np.int64]  # (16,): bins up to and including this one go left
+    missing_left: NDArray[np.bool_]  # (16,)
+    left: NDArray[np.int64]  # (16,): packed sum on the left during the scan
 
 
-@subkernel
-def new_cuts() -> Cuts:
-    """Allocate the cuts of a block."""
-    return Cuts(
-        np.empty(BLOCK),
-        np.empty(BLOCK, dtype=np.int64),
-        np.empty(BLOCK, dtype=np.bool_),
-        np.empty(BLOCK, dtype=np.int64),
+def allocate_block_splits() -> BlockSplits:
+    """Return memory for the splits of a block, in cache lines of its own."""
+    numbers = allocate_aligned((2, FEATURE_BLOCK), np.int64)
+    return BlockSplits(
+        score=allocate_aligned((1, FEATURE_BLOCK), np.float64)[0],
+        threshold=numbers[0],
+        missing_left=allocate_aligned((1, 64), np.bool_)[0, :FEATURE_BLOCK],
+        left=numbers[1],
     )
 
 
 @subkernel
-def scan(
+def find_block_splits(
     histogram: NDArray[np.int64],
     n_bins: int,
     total: int,
-    packing: Packing,
+    quantization: Quantization,
     rule: SplitRule,
-    score: NDArray[np.float64],
-    threshold: NDArray[np.int64],
-    left: NDArray[np.int64],
-    code: int,
+    splits: BlockSplits,
 ) -> None:
-    """Find the first threshold of each column that is better than its score so far.
-
-    What is in `left` goes left as well.  `code` is added to a threshold that is found.
-    All columns of the block take each step together: they are the lanes of vectors.
-    """
-    for b in range(n_bins):
-        for place in range(BLOCK):
-            left[place] += histogram[b * BLOCK + place]
-            own, count = side_score(left[place], packing, rule.second_order, rule.l2)
-            other, other_count = side_score(
-                total - left[place], packing, rule.second_order, rule.l2
-            )
-            better = own + other > score[place]
-            better &= min(count, other_count) >= rule.min_samples_leaf
-            score[place] = own + other if better else score[place]
-            threshold[place] = b + code if better else threshold[place]
-
-
-@subkernel
-def best_cuts(
-    histogram: NDArray[np.int64],
-    n_bins: int,
-    total: int,
-    packing: Packing,
-    rule: SplitRule,
-    cuts: Cuts,
-) -> None:
-    """Find the best cut of each column of a block.
+    """Find the best split of each feature of a block.
 
     Parameters
     ----------
     histogram : ndarray of shape (256 * 16,), int64
-        Packed sums by bin, and in a bin by column; the last bin is that of missing
-        values.
+        Packed sum of bin b in slot s: ``histogram[16 * b + s]``.
     n_bins : int
-        The most bins that a column has, missing not counted.
+        Largest number of bins of a feature of the block, missing not counted.
     total : int
-        The packed sum of the leaf.
-    packing : Packing
+        Packed sum of the leaf.
+    quantization : Quantization
     rule : SplitRule
-    cuts : Cuts
-        Receives the cuts.  Missing values go to the right, unless the best cut that
-        sends them left is better.
+    splits : BlockSplits
+        Receives the splits.  Missing values go right, unless a split that sends them
+        left has a higher gain.
     """
-    score, threshold, left = cuts.score, cuts.threshold, cuts.left
     any_missing = int64(0)
-    for place in range(BLOCK):
-        score[place], threshold[place], left[place] = 0.0, 0, 0
-        any_missing |= histogram[MISSING * BLOCK + place]
-    for code in range(0, 2 * N_CODES if any_missing else N_CODES, N_CODES):
-        if code > 0:
-            for place in range(BLOCK):
-                left[place] = histogram[MISSING * BLOCK + place]
-        scan(histogram, n_bins, total, packing, rule, score, threshold, left, code)
-    for place in range(BLOCK):
-        cuts.missing_left[place] = threshold[place] >= N_CODES
-        threshold[place] %= N_CODES
+    for slot in range(FEATURE_BLOCK):
+        splits.score[slot] = 0.0
+        splits.threshold[slot] = 0
+        splits.left[slot] = 0
+        any_missing |= histogram[MISSING_BIN * FEATURE_BLOCK + slot]
+    # With missing values, a second scan begins with them on the left.  The thresholds
+    # it finds are stored with 256 added.
+    end = 2 * HISTOGRAM_BINS if any_missing else HISTOGRAM_BINS
+    for offset in range(0, end, HISTOGRAM_BINS):
+        if offset > 0:
+            for slot in range(FEATURE_BLOCK):
+                splits.left[slot] = histogram[MISSING_BIN * FEATURE_BLOCK + slot]
+        scan_thresholds(histogram, n_bins, total, quantization, rule, offset, splits)
+    for slot in range(FEATURE_BLOCK):
+        splits.missing_left[slot] = splits.threshold[slot] >= HISTOGRAM_BINS
+        splits.threshold[slot] %= HISTOGRAM_BINS
+
+
+@subkernel
+def scan_thresholds(
+    histogram: NDArray[np.int64],
+    n_bins: int,
+    total: int,
+    quantization: Quantization,
+    rule: SplitRule,
+    offset: int,
+    splits: BlockSplits,
+) -> None:
+    """Find the first threshold of each feature whose score exceeds the best so far.
+
+    Rows in ``splits.left`` go left whatever the threshold.  `offset` is added to the
+    thresholds.  The features of a block are the lanes of vectors: they take each step
+    together.
+    """
+    score, threshold, left = splits.score, splits.threshold, splits.left
+    for b in range(n_bins):
+        for slot in range(FEATURE_BLOCK):
+            left[slot] += histogram[b * FEATURE_BLOCK + slot]
+            right = total - left[slot]
+            both = child_score(left[slot], quantization, rule) + child_score(
+                right, quantization, rule
+            )
+            n_smaller = min(
+                count_of(left[slot], quantization), count_of(right, quantization)
+            )
+            better = both > score[slot]
+            better &= n_smaller >= rule.min_samples_leaf
+            score[slot] = both if better else score[slot]
+            threshold[slot] = b + offset if better else threshold[slot]

@@ -1,43 +1,64 @@
-"""What the threads that grow a tree share, and what each of them knows."""
+"""What goes into a tree, what comes out, and the memory in between, with its sizes.
+
+All threads of a team grow a tree together.  They share the rows, the histograms and
+the candidate splits.  The table of leaves is small and each thread has its own: every
+thread makes the same updates to it, which needs no synchronisation.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._compile import new_barrier, subkernel
-from sklearn_ltr.learners._trees.binning import BLOCK, N_CODES
+from sklearn_ltr.learners._trees.binning import FEATURE_BLOCK, HISTOGRAM_BINS
+from sklearn_ltr.learners._trees.splitting import BlockSplits, allocate_block_splits
 
-PORTIONS = 64  # of the rows, whose magnitudes are added up one after another
+N_CHUNKS = 64  # of the rows; a fixed number, for a sum that no thread count changes
 
 
-class Limits(NamedTuple):
-    """When to stop, and how leaf values are made."""
+class GrowthParameters(NamedTuple):
+    """Size of the trees and values of their leaves."""
 
-    max_leaf_nodes: int
-    max_depth: int
+    max_leaf_nodes: int  # >= 2
+    max_depth: int  # of a leaf; the root has depth 0
     min_samples_leaf: int
-    l2: float
-    learning_rate: float
+    l2_regularization: float  # added to the hessian sum of a leaf
+    learning_rate: float  # leaf values are multiplied by it
+    second_order: bool  # whether splits weight rows by their hessians, or by 1
+
+
+class TreeSample(NamedTuple):
+    """What one tree is grown on."""
+
+    tree_index: int  # start of the rounding sequence
+    rows: NDArray[np.int32]  # (n_used_rows,), ascending
+    features: NDArray[np.int64]  # (n_used_features,), ascending
+    # (2 * max_leaf_nodes - 1, n_features): a feature's best gain at a node is
+    # multiplied by its factor before features are compared; 0 excludes the feature
+    gain_factors: NDArray[np.float64]
 
 
 class GrownTree(NamedTuple):
-    """A tree in terms of bins, as arrays over its nodes; node 0 is the root."""
+    """A tree whose thresholds are bins, as arrays over its nodes; node 0 is the root.
+
+    Arrays have shape (n_nodes,), or (2 * max_leaf_nodes - 1,) while the tree grows.
+    """
 
     feature: NDArray[np.int32]  # -1: a leaf
     threshold: NDArray[np.uint8]  # bins <= threshold go left
     missing_left: NDArray[np.bool_]
-    left: NDArray[np.int32]
+    left: NDArray[np.int32]  # children; -1 in a leaf
     right: NDArray[np.int32]
-    gain: NDArray[np.float64]
-    n_rows: NDArray[np.int64]  # in a leaf
+    gain: NDArray[np.float64]  # of the split, in units of the cost; 0 in a leaf
+    n_rows: NDArray[np.int64]  # of a leaf
     value: NDArray[np.float64]  # of a leaf, learning rate included
 
 
-def new_tree(max_leaf_nodes: int) -> GrownTree:
-    """Allocate a tree of the largest size: all leaves."""
+def allocate_tree(max_leaf_nodes: int) -> GrownTree:
+    """Return a tree of the largest size, all of whose nodes are leaves."""
     size = 2 * max_leaf_nodes - 1
     return GrownTree(
         feature=np.full(size, -1, dtype=np.int32),
@@ -51,146 +72,165 @@ def new_tree(max_leaf_nodes: int) -> GrownTree:
     )
 
 
-class Candidates(NamedTuple):
-    """The best cut found by each thread, for each of the two leaves it looked at."""
+# Small tables are arrays of records, one array instead of one per field: numba compiles
+# kernels faster the fewer arrays they are given.  ``leaf = leaves[i]`` refers to a
+# record in the array, so that ``leaf.gain = 0.0`` changes the array.
 
-    appeal: NDArray[np.float64]  # (n_threads, 2): the gain as it is compared
-    gain: NDArray[np.float64]
-    feature: NDArray[np.int64]
-    threshold: NDArray[np.int64]
-    missing_left: NDArray[np.bool_]
+
+def _record(**fields: type) -> np.dtype[np.record]:
+    return np.dtype((np.record, list(fields.items())), align=True)
+
+
+LEAF = _record(
+    side=np.int64,  # the leaf's rows are Workspace.rows[side, start:stop]
+    start=np.int64,
+    stop=np.int64,
+    histogram=np.int64,  # the leaf's histograms are Workspace.histograms[histogram]
+    depth=np.int64,
+    node=np.int64,  # its number in the tree
+    total=np.int64,  # packed sum of its rows
+    gain=np.float64,  # of its best split, quantized; 0: no split
+    feature=np.int64,  # its best split
+    threshold=np.int64,
+    missing_left=np.bool_,
+)
+
+CANDIDATE_SPLIT = _record(
+    perturbed_gain=np.float64,  # gain times the feature's gain factor
+    gain=np.float64,
+    feature=np.int64,
+    threshold=np.int64,
+    missing_left=np.bool_,
+)
+
+THREAD_SUMS = _record(
+    gradient=np.int64,  # sums of quantized |gradient| and hessian of the thread's rows
+    hessian=np.int64,
+    packed=np.int64,  # sum of the packed gradients of its rows of the root
+    n_left=np.int64,  # how many of its rows of a leaf go left
+)
+
+Records: TypeAlias = NDArray[Any]
 
 
 class Workspace(NamedTuple):
-    """Memory that the trees of one fit share."""
+    """Memory for growing trees, as one thread sees it; reused from tree to tree."""
 
-    rows: NDArray[np.int32]  # (2, n_rows): a leaf's rows lie in one of the two halves
-    words: NDArray[np.int64]  # (n_rows,): packed gradients
-    leaf_words: NDArray[np.int64]  # (n_rows,): those of the leaf to be added up
+    thread: int
+    n_threads: int
+    # shared by all threads
+    rows: NDArray[np.int32]  # (2, n_rows): a leaf's rows are on one of two sides
+    packed_gradients: NDArray[np.int64]  # (n_rows,): of every row
+    leaf_gradients: NDArray[np.int64]  # (n_rows,): of the next histogram's rows
     histograms: NDArray[np.int64]  # (max_leaf_nodes, n_blocks, 256 * 16)
-    candidates: Candidates
-    sums: NDArray[np.int64]  # (n_threads, 4): what threads tell each other
-    magnitudes: NDArray[np.float64]  # (PORTIONS, 2): sums of |gradient|, of |hessian|
+    # (n_threads, 2) CANDIDATE_SPLIT: the best split each thread has found for each of
+    # two sibling leaves: [thread, 0] of the smaller one, [thread, 1] of the larger one
+    candidates: Records
+    thread_sums: Records  # (n_threads,) THREAD_SUMS
+    chunk_sums: NDArray[np.float64]  # (N_CHUNKS, 2): of |gradient| and of hessian
     barrier: NDArray[np.int64]
-    next_block: NDArray[np.int64]  # (1,): that no thread has taken yet
-    next_leaf: NDArray[np.int64]
+    next_block: NDArray[np.int64]  # (1,): atomic counter of feature blocks
+    next_leaf: NDArray[np.int64]  # (1,): atomic counter of leaves
+    # this thread's own
+    leaves: Records  # (max_leaf_nodes,) LEAF
+    splits: BlockSplits
 
 
-def new_workspace(
+def allocate_workspaces(
     n_threads: int, n_rows: int, n_blocks: int, max_leaf_nodes: int
-) -> Workspace:
-    """Allocate what the trees of one fit share."""
-    found = (n_threads, 2)
-    return Workspace(
+) -> list[Workspace]:
+    """Return the workspace of each thread."""
+    shared = Workspace(
+        thread=0,
+        n_threads=n_threads,
         rows=np.empty((2, n_rows), dtype=np.int32),
-        words=np.empty(n_rows, dtype=np.int64),
-        leaf_words=np.empty(n_rows, dtype=np.int64),
+        packed_gradients=np.empty(n_rows, dtype=np.int64),
+        leaf_gradients=np.empty(n_rows, dtype=np.int64),
         histograms=np.empty(
-            (max_leaf_nodes, n_blocks, N_CODES * BLOCK), dtype=np.int64
+            (max_leaf_nodes, n_blocks, HISTOGRAM_BINS * FEATURE_BLOCK), dtype=np.int64
         ),
-        candidates=Candidates(
-            np.zeros(found),
-            np.zeros(found),
-            np.zeros(found, dtype=np.int64),
-            np.zeros(found, dtype=np.int64),
-            np.zeros(found, dtype=np.bool_),
-        ),
-        sums=np.zeros((n_threads, 4), dtype=np.int64),
-        magnitudes=np.zeros((PORTIONS, 2)),
+        candidates=np.zeros((n_threads, 2), dtype=CANDIDATE_SPLIT),
+        thread_sums=np.zeros(n_threads, dtype=THREAD_SUMS),
+        chunk_sums=np.zeros((N_CHUNKS, 2)),
         barrier=new_barrier(),
         next_block=np.zeros(1, dtype=np.int64),
         next_leaf=np.zeros(1, dtype=np.int64),
+        leaves=np.zeros(max_leaf_nodes, dtype=LEAF),
+        splits=allocate_block_splits(),
     )
-
-
-class Leaves(NamedTuple):
-    """What a thread knows of the leaves: arrays of shape (max_leaf_nodes,)."""
-
-    start: NDArray[np.int64]  # rows[side, start:stop]
-    stop: NDArray[np.int64]
-    side: NDArray[np.int64]
-    slot: NDArray[np.int64]  # of its histogram
-    depth: NDArray[np.int64]
-    node: NDArray[np.int64]
-    total: NDArray[np.int64]  # packed sum
-    gain: NDArray[np.float64]  # of its best cut; 0: none
-    feature: NDArray[np.int64]
-    threshold: NDArray[np.int64]
-    missing_left: NDArray[np.bool_]
+    return [
+        shared._replace(
+            thread=thread,
+            leaves=np.zeros(max_leaf_nodes, dtype=LEAF),
+            splits=allocate_block_splits(),
+        )
+        for thread in range(n_threads)
+    ]
 
 
 @subkernel
-def new_leaves(max_leaf_nodes: int, n_rows: int, total: int) -> Leaves:
-    """Return a table of leaves that holds the root alone."""
-    # few allocations: they take long to compile
-    size = max_leaf_nodes
-    numbers = np.zeros((9, size), dtype=np.int64)
-    leaves = Leaves(
-        numbers[0],
-        numbers[1],
-        numbers[2],
-        numbers[3],
-        numbers[4],
-        numbers[5],
-        numbers[6],
-        np.zeros(size),
-        numbers[7],
-        numbers[8],
-        np.zeros(size, dtype=np.bool_),
-    )
-    leaves.stop[0], leaves.total[0] = n_rows, total
-    return leaves
+def chunk_bounds(chunk: int, n_chunks: int, start: int, stop: int) -> tuple[int, int]:
+    """Return where chunk number `chunk` of ``start:stop`` begins and ends."""
+    n = stop - start
+    return start + n * chunk // n_chunks, start + n * (chunk + 1) // n_chunks
 
 
 @subkernel
-def is_small(n_left: int, n_rows: int) -> bool:
-    """Say whether the left child is the one whose histogram is made from rows."""
+def make_root(leaves: Records, n_rows: int, total: int) -> None:
+    """Make leaf 0 the root of a new tree."""
+    root = leaves[0]
+    root.side = root.start = root.histogram = root.depth = root.node = 0
+    root.stop = n_rows
+    root.total = total
+    root.gain = 0.0
+
+
+@subkernel
+def left_is_smaller(n_left: int, n_rows: int) -> bool:
+    """Return whether the left child is the one whose histogram is made from rows."""
     return 2 * n_left <= n_rows
 
 
 @subkernel
-def divide(
-    leaves: Leaves,
-    leaf: int,
-    new: int,
-    n_nodes: int,
-    left_total: int,
-    n_left: int,
-) -> tuple[int, int]:
-    """Turn `leaf` into its left child and `new` into its right; return small, large."""
-    middle = leaves.start[leaf] + n_left
-    left_is_small = is_small(n_left, leaves.stop[leaf] - leaves.start[leaf])
-    leaves.start[new], leaves.stop[new] = middle, leaves.stop[leaf]
-    leaves.stop[leaf] = middle
-    leaves.side[leaf] = leaves.side[new] = 1 - leaves.side[leaf]
-    leaves.depth[leaf] = leaves.depth[new] = leaves.depth[leaf] + 1
-    leaves.node[leaf], leaves.node[new] = n_nodes, n_nodes + 1
-    leaves.total[new] = leaves.total[leaf] - left_total
-    leaves.total[leaf] = left_total
-    leaves.gain[leaf] = leaves.gain[new] = 0.0
-    # the parent's histogram becomes the larger child's
-    leaves.slot[new] = new
-    if left_is_small:
-        leaves.slot[leaf], leaves.slot[new] = leaves.slot[new], leaves.slot[leaf]
-        return leaf, new
-    return new, leaf
+def split_leaf(
+    leaves: Records, leaf: int, new: int, n_nodes: int, left_total: int, n_left: int
+) -> None:
+    """Turn `leaf` into its left child and `new` into its right child.
+
+    They become nodes `n_nodes` and ``n_nodes + 1``.  The parent's histogram will be
+    turned into that of the larger child.
+    """
+    left, right = leaves[leaf], leaves[new]
+    parent_histogram = left.histogram
+    left_smaller = left_is_smaller(n_left, left.stop - left.start)
+    left.histogram = new if left_smaller else parent_histogram
+    right.histogram = parent_histogram if left_smaller else new
+    right.stop = left.stop
+    left.stop = right.start = left.start + n_left
+    left.side = right.side = 1 - left.side
+    left.depth = right.depth = left.depth + 1
+    left.node = n_nodes
+    right.node = n_nodes + 1
+    right.total = left.total - left_total
+    left.total = left_total
+    left.gain = right.gain = 0.0
 
 
 @subkernel
-def may_split(leaves: Leaves, leaf: int, limits: Limits) -> bool:
-    """Say whether a leaf is large and shallow enough to be cut; no leaf is not."""
-    return (
-        leaf >= 0
-        and leaves.stop[leaf] - leaves.start[leaf] >= 2 * limits.min_samples_leaf
-        and leaves.depth[leaf] < limits.max_depth
-    )
+def is_splittable(leaves: Records, leaf: int, parameters: GrowthParameters) -> bool:
+    """Return whether a leaf is large and shallow enough; -1 is no leaf."""
+    if leaf < 0:
+        return False
+    n_rows = leaves[leaf].stop - leaves[leaf].start
+    is_large = n_rows >= 2 * parameters.min_samples_leaf
+    return is_large and leaves[leaf].depth < parameters.max_depth
 
 
 @subkernel
-def best_leaf(leaves: Leaves, n_leaves: int) -> int:
-    """Return the leaf whose cut gains most, the first of equals."""
+def best_leaf(leaves: Records, n_leaves: int) -> int:
+    """Return the leaf with the highest split gain, the first of equals."""
     best = 0
     for leaf in range(1, n_leaves):
-        if leaves.gain[leaf] > leaves.gain[best]:
+        if leaves[leaf].gain > leaves[best].gain:
             best = leaf
     return best

@@ -1,7 +1,7 @@
-"""What a user may ask of a ranker, and what each library answers.
+"""Features of rankers, and which library has them: the rows of a table, executed.
 
-The check of a row is a function of a library.  It returns where the library does what
-the row says, and raises where it does not.
+The check of a row is a function of a library. It returns if the library has the feature
+and raises if it has not.
 """
 
 from __future__ import annotations
@@ -17,51 +17,53 @@ Check = Callable[[Library], None]
 
 @dataclass(frozen=True)
 class Row:
-    """One row of the table of the README.
+    """One row of the table in the README.
 
     Attributes
     ----------
-    promise : str
-        Its first cell.
+    feature : str
+        First cell.
     check : function of a library
-    refusals : dict of str
-        By library: a pattern of the error that `check` ends with.
-    other_ways : dict of (str, function of a library)
-        By library that refuses: what the cell says instead of "no", and its check.
+    errors : dict of str
+        For each library without the feature, a pattern of the error of `check`.
+    workarounds : dict of (str, function of a library)
+        For some of them, what the cell says instead of "no", and its check.
     """
 
-    promise: str
+    feature: str
     check: Check
-    refusals: Mapping[str, str]
-    other_ways: dict[str, tuple[str, Check]] = field(default_factory=dict)
+    errors: Mapping[str, str]
+    workarounds: dict[str, tuple[str, Check]] = field(default_factory=dict)
 
     def cell(self, library: Library) -> str:
-        """What the table says of a library."""
-        if library.name in self.other_ways:
-            return self.other_ways[library.name][0]
-        return "no" if library.name in self.refusals else "yes"
+        """Return the cell of a library."""
+        if library.name in self.workarounds:
+            return self.workarounds[library.name][0]
+        return "no" if library.name in self.errors else "yes"
 
-    def instead(self, name: str, cell: str) -> Callable[[Check], Check]:
-        """Decorate the check of another way to the same end."""
+    def workaround(self, name: str, cell: str) -> Callable[[Check], Check]:
+        """Decorate the check of a workaround for one library."""
 
         def add(check: Check) -> Check:
-            self.other_ways[name] = (cell, check)
+            self.workarounds[name] = (cell, check)
             return check
 
         return add
 
 
-def row(promise: str, **refusals: str) -> Callable[[Check], Row]:
-    """Decorate the check of a row; `refusals` tell which libraries refuse, and how."""
-    return lambda check: Row(promise, check, refusals)
+def row(feature: str, **errors: str) -> Callable[[Check], Row]:
+    """Decorate the check of a row; `errors` by library, see `Row`."""
+    return lambda check: Row(feature, check, errors)
 
 
-def noticed(why: str, call: Callable[..., object], *arguments, **options) -> None:
-    """Raise unless a call does, and says why; a warning is an error here."""
+def check_error(
+    pattern: str, call: Callable[..., object], *arguments, **options
+) -> None:
+    """Check that a call raises an error that matches; warnings are errors here."""
     try:
         call(*arguments, **options)
     except Exception as error:
-        if not re.search(why, str(error)):
+        if not re.search(pattern, str(error)):
             raise
         return
-    raise AssertionError("not noticed")
+    raise AssertionError("no error")

@@ -1,4 +1,4 @@
-"""Rows on what the others have and we have not."""
+"""Rows on features that other libraries have and sklearn_ltr has not."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from tests.peers.offers.libraries import DATA, Data, Library, same_scores
 UNKNOWN = "unexpected keyword argument"
 
 
-@row("learns on a GPU", sklearn_ltr=UNKNOWN)
+@row("training on a GPU", sklearn_ltr=UNKNOWN)
 def on_a_gpu(library):
-    """It does, or it complains of the missing device, not of the option."""
+    """The fit works, or the error is about a missing device, not about the option."""
     option = {
         "LightGBM": {"device_type": "gpu"},
         "CatBoost": {"task_type": "GPU"},
     }.get(library.name, {"device": "cuda"})
     with warnings.catch_warnings():
-        for xgboosts in ("No visible GPU", "Device is changed from GPU to CPU"):
-            warnings.filterwarnings("ignore", f".*{xgboosts}")
+        for message in ("No visible GPU", "Device is changed from GPU to CPU"):
+            warnings.filterwarnings("ignore", f".*{message}")  # of XGBoost
         try:
             library.fit(DATA, **option)
         except Exception as error:
@@ -39,36 +39,36 @@ def on_a_gpu(library):
 
 
 NAMES = pd.Categorical(np.array(list("pqrstuvw"))[np.arange(len(DATA.y)) % 8])
-BY_NAME = Data(
+CATEGORICAL = Data(
     pd.DataFrame({"name": NAMES}), (NAMES.codes % 2).astype(int), DATA.groups
 )
 
 
-def tells_good_from_bad(scores) -> None:
-    assert scores[BY_NAME.y == 1].min() > scores[BY_NAME.y == 0].max()
+def separates_grades(scores) -> None:
+    assert scores[CATEGORICAL.y == 1].min() > scores[CATEGORICAL.y == 0].max()
 
 
-@row("columns of categories", sklearn_ltr="must be numeric")
+@row("categorical features", sklearn_ltr="must be numeric")
 def categories(library):
     options = {
         "XGBoost": {"enable_categorical": True},
         "CatBoost": {"cat_features": ["name"]},
     }.get(library.name, {})
-    tells_good_from_bad(
-        library.scores(BY_NAME, tree_size=8, n_estimators=20, **options)
+    separates_grades(
+        library.scores(CATEGORICAL, tree_size=8, n_estimators=20, **options)
     )
 
 
-@categories.instead("sklearn_ltr", "with `OneHotEncoder`")
-def categories_one_by_one(library):
+@categories.workaround("sklearn_ltr", "with `OneHotEncoder`")
+def one_hot_categories(library):
     encoder = make_column_transformer((OneHotEncoder(sparse_output=False), ["name"]))
-    X = make_pipeline(encoder).fit_transform(BY_NAME.X)
-    tells_good_from_bad(library.scores(BY_NAME._replace(X=X), n_estimators=20))
+    X = make_pipeline(encoder).fit_transform(CATEGORICAL.X)
+    separates_grades(library.scores(CATEGORICAL._replace(X=X), n_estimators=20))
 
 
 @row("monotonic constraints", sklearn_ltr=UNKNOWN)
 def monotonic(library):
-    """Scores must not fall with a column, though grades do."""
+    """Scores must not decrease with a feature, although grades do."""
     X = np.random.default_rng(0).uniform(size=(len(DATA.y), 1))
     data = Data(X, np.floor(5 * (1 - X[:, 0])), DATA.groups)
     grid = np.linspace(0, 1, 50)[:, np.newaxis]
@@ -82,12 +82,12 @@ def monotonic(library):
 
 @row("SHAP values", sklearn_ltr=UNKNOWN)
 def shap_values(library):
-    """A share of each column in a score; with one for no column they sum to it."""
+    """Contributions of all features and a constant sum to the score."""
     fitted = library.fit(DATA)
-    same_scores(shares(library, fitted).sum(axis=1), fitted.predict(DATA.X))
+    same_scores(contributions(library, fitted).sum(axis=1), fitted.predict(DATA.X))
 
 
-def shares(library: Library, fitted) -> np.ndarray:
+def contributions(library: Library, fitted) -> np.ndarray:
     module = pytest.importorskip(library.module)
     if library.name == "XGBoost":
         table = module.DMatrix(DATA.X)
@@ -98,7 +98,7 @@ def shares(library: Library, fitted) -> np.ndarray:
     return fitted.predict(DATA.X, pred_contrib=True)
 
 
-@row("the model as JSON, for other programs", sklearn_ltr="no attribute 'save_model'")
+@row("export of the model as JSON", sklearn_ltr="no attribute 'save_model'")
 def as_json(library):
     fitted = library.fit(DATA)
     if library.name == "LightGBM":
@@ -111,28 +111,33 @@ def as_json(library):
         assert json.loads(path.read_text())
 
 
-PLACES = np.arange(len(DATA.y)) % 12
+POSITIONS = np.arange(len(DATA.y)) % 12
 
 
-@row("position bias of clicks", sklearn_ltr=UNKNOWN, LightGBM=UNKNOWN, CatBoost=UNKNOWN)
+@row(
+    "correction of position bias in clicks",
+    sklearn_ltr=UNKNOWN,
+    LightGBM=UNKNOWN,
+    CatBoost=UNKNOWN,
+)
 def position_bias(library):
     option = {"lambdarank_unbiased": True} if library.name == "XGBoost" else {}
     clicks = DATA._replace(y=(DATA.y > 1).astype(int))
-    told = {} if option else {"position": PLACES}
+    given = {} if option else {"position": POSITIONS}
     fitted = library.new(**option).fit(
-        clicks.X, clicks.y, **library.told(clicks.groups), **told
+        clicks.X, clicks.y, **library.group_argument(clicks.groups), **given
     )
     assert np.ptp(fitted.predict(clicks.X) - library.scores(clicks)) > 1e-3
 
 
-@position_bias.instead("LightGBM", "with `lightgbm.train`")
+@position_bias.workaround("LightGBM", "with `lightgbm.train`")
 def position_bias_in_a_dataset(library):
     lightgbm = pytest.importorskip("lightgbm")
     options = {"objective": "lambdarank", "num_threads": 1, "verbosity": -1}
 
     def train(**more):
-        sizes = library.as_it_wants(DATA.groups)
+        sizes = library.convert_groups(DATA.groups)
         data = lightgbm.Dataset(DATA.X, DATA.y > 1, group=sizes, **more)
         return lightgbm.train(options, data, num_boost_round=5).predict(DATA.X)
 
-    assert np.ptp(train(position=PLACES) - train()) > 1e-3
+    assert np.ptp(train(position=POSITIONS) - train()) > 1e-3

@@ -1,4 +1,4 @@
-"""Rows on what scikit-learn asks of one estimator, and on tables."""
+"""Rows on the estimator interface of scikit-learn, and on kinds of X."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import check_estimator
 
 from sklearn_ltr.metrics import NDCG
-from tests.peers.offers import noticed, row
+from tests.peers.offers import check_error, row
 from tests.peers.offers.libraries import DATA, Data, Library, same_scores
 from tests.peers.offers.queries import NOT_EQUAL
 
 FRAME = pd.DataFrame(DATA.X, columns=list("abcde"))
-ONE_WEIGHT_PER_DOCUMENT = dict.fromkeys(
+EXPECTED_FAILURES = dict.fromkeys(
     (
         "check_sample_weights_not_overwritten",
         "check_sample_weight_equivalence_on_dense_data",
@@ -41,7 +41,7 @@ def score(library):
     np.testing.assert_allclose(value, expected)
 
 
-@score.instead("XGBoost", "with a `qid` column in X")
+@score.workaround("XGBoost", "with a `qid` column in X")
 def score_of_a_column(library):
     frame = FRAME.assign(qid=DATA.groups)
     fitted = library.new(eval_metric="ndcg@5").fit(frame, DATA.y)
@@ -51,7 +51,7 @@ def score_of_a_column(library):
 
 
 @row(
-    "`check_estimator` passes, but for weights of single documents",
+    "`check_estimator` passes, except for weights of single documents",
     LightGBM="fail",
     XGBoost="fail",
     CatBoost="fail",
@@ -60,23 +60,23 @@ def scikit_learns_checks(library):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         results = check_estimator(
-            library.new(), expected_failed_checks=ONE_WEIGHT_PER_DOCUMENT, on_fail=None
+            library.new(), expected_failed_checks=EXPECTED_FAILURES, on_fail=None
         )
     failed = [r["check_name"] for r in results if r["status"] == "failed"]
     assert not failed, f"{len(failed)} checks fail"
 
 
-@row("renamed columns are noticed by `predict`", LightGBM="not noticed")
+@row("`predict` raises an error for renamed columns", LightGBM="no error")
 def renamed_columns(library):
     predict = library.fit(DATA._replace(X=FRAME)).predict
-    noticed("feature", predict, FRAME.set_axis(list("vwxyz"), axis="columns"))
+    check_error("feature", predict, FRAME.set_axis(list("vwxyz"), axis="columns"))
 
 
-@renamed_columns.instead("LightGBM", "with `validate_features=True`")
-def renamed_columns_are_looked_for(library):
+@renamed_columns.workaround("LightGBM", "with `validate_features=True`")
+def renamed_columns_with_validation(library):
     predict = library.fit(DATA._replace(X=FRAME)).predict
     renamed = FRAME.set_axis(list("vwxyz"), axis="columns")
-    noticed("found 'v'", predict, renamed, validate_features=True)
+    check_error("found 'v'", predict, renamed, validate_features=True)
 
 
 @row("sparse X: the model of the same dense X", XGBoost=NOT_EQUAL)
@@ -87,42 +87,42 @@ def sparse(library):
     same_scores(library.scores(csr), library.scores(dense))
 
 
-def a_weight_of_zero_teaches_nothing(library: Library) -> None:
+def check_weight_of_zero(library: Library) -> None:
     weight = np.arange(DATA.groups.max() + 1) % 2.0
     of_rows = weight[DATA.groups]
     argument = {
         "XGBoost": {"sample_weight": weight},
         "CatBoost": {"group_weight": of_rows},
     }.get(library.name, {"sample_weight": of_rows})
-    turned = np.where(of_rows == 0, DATA.y.max() - DATA.y, DATA.y)
-    some, others = (
-        library.new().fit(DATA.X, y, **library.told(DATA.groups), **argument)
-        for y in (DATA.y, turned)
+    reversed_ = np.where(of_rows == 0, DATA.y.max() - DATA.y, DATA.y)
+    first, second = (
+        library.new().fit(DATA.X, y, **library.group_argument(DATA.groups), **argument)
+        for y in (DATA.y, reversed_)
     )
-    same_scores(some.predict(DATA.X), others.predict(DATA.X))
+    same_scores(first.predict(DATA.X), second.predict(DATA.X))
 
 
-def missing_values_are_learned_from(library: Library) -> None:
-    """What is missing is all that tells the good documents."""
+def check_missing_values(library: Library) -> None:
+    """Only missing values distinguish the relevant documents."""
     X = np.where(DATA.y > 1, np.nan, 1.0)[:, np.newaxis]
     scores = library.scores(Data(X, DATA.y, DATA.groups))
     assert scores[DATA.y > 1].min() > scores[DATA.y <= 1].max()
 
 
-def copies_are_equal(library: Library) -> None:
+def check_copies(library: Library) -> None:
     fitted = library.fit(DATA)
     scores = fitted.predict(DATA.X)
     same_scores(pickle.loads(pickle.dumps(fitted)).predict(DATA.X), scores)
     copy = clone(fitted)
     assert copy.get_params() == clone(copy).get_params()
-    copy.fit(DATA.X, DATA.y, **library.told(DATA.groups))
+    copy.fit(DATA.X, DATA.y, **library.group_argument(DATA.groups))
     same_scores(copy.predict(DATA.X), scores)
-    size = library.words["tree_size"]
+    size = library.parameters["tree_size"]
     assert clone(copy).set_params(**{size: 3}).get_params()[size] == 3
 
 
 @row("missing values; a weight for each query; `clone`, `set_params`, pickle")
-def what_all_have(library):
-    missing_values_are_learned_from(library)
-    a_weight_of_zero_teaches_nothing(library)
-    copies_are_equal(library)
+def common_features(library):
+    check_missing_values(library)
+    check_weight_of_zero(library)
+    check_copies(library)

@@ -1,4 +1,4 @@
-"""A small, quiet ranker of each library, and how it is told what a query is."""
+"""A small ranker of each library, and the format in which it takes queries."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class Data(NamedTuple):
     y: np.ndarray
     groups: np.ndarray
 
-    def take(self, rows) -> Data:
+    def subset(self, rows) -> Data:
         return Data(self.X[rows], self.y[rows], self.groups[rows])
 
 
 def draw(n_queries: int, n_documents: int, seed: int) -> Data:
-    """Sorted queries with integer grades 0 to 4: what every library can read."""
+    """Make sorted queries with integer grades 0 to 4, which every library accepts."""
     made = make_ranking(
         n_queries, n_documents=n_documents, n_features=5, n_informative=4,
         n_query_features=1, random_state=seed,
@@ -35,57 +35,59 @@ DATA = draw(60, 12, seed=0)
 
 
 def sizes(groups) -> np.ndarray:
-    """Documents of each query; its rows stand together."""
+    """Return the number of documents of each query; its rows are consecutive."""
     starts = [i for i, g in enumerate(groups) if i == 0 or g != groups[i - 1]]
     return np.diff([*starts, len(groups)])
 
 
 @dataclass(frozen=True, eq=False)
 class Library:
-    """A library, its ranker for scikit-learn, and the words that it uses.
+    """A library, its ranker for scikit-learn, and its names of parameters.
 
     Attributes
     ----------
     name : str
-        Its head in the table, in one word.
+        Head of its column in the table.
     module, ranker : str
-        Where its class is.
+        Module and name of its class.
     queries : str
-        The argument of `fit` for the queries.
-    words : dict of str
-        Its names of parameters for those that rows use.
+        Name of the argument of `fit` for the queries.
+    parameters : dict of str
+        Its names of parameters, by our name.
     settings : dict
-        What makes a fit small, quiet and repeatable.
-    as_it_wants : function
-        From one id per row, rows sorted, to what `queries` takes.
+        Parameters that make a fit small, quiet and repeatable.
+    convert_groups : function
+        Converts one query id per row, rows sorted, to the format of `queries`.
     """
 
     name: str
     module: str
     ranker: str
     queries: str
-    words: Mapping[str, str]
+    parameters: Mapping[str, str]
     settings: Mapping[str, Any]
-    as_it_wants: Callable[[np.ndarray], Any] = np.asarray
+    convert_groups: Callable[[np.ndarray], Any] = np.asarray
 
     def new(self, **options: Any) -> Any:
-        """Return a small ranker; options by our names, or by its own."""
+        """Return a small ranker; options have our names, or its own."""
         module = pytest.importorskip(self.module)
         ours = {"n_estimators": 5, "n_jobs": 1, "random_state": 0} | options
         return getattr(module, self.ranker)(
-            **self.settings, **{self.words.get(k, k): v for k, v in ours.items()}
+            **self.settings, **{self.parameters.get(k, k): v for k, v in ours.items()}
         )
 
     def fit(self, data: Data, **options: Any) -> Any:
-        """Fit as the library likes it best."""
-        return self.new(**options).fit(data.X, data.y, **self.told(data.groups))
+        """Fit with the queries in the format of the library."""
+        return self.new(**options).fit(
+            data.X, data.y, **self.group_argument(data.groups)
+        )
 
-    def told(self, groups) -> dict[str, Any]:
-        """What its `fit` is to be given for the queries."""
-        return {self.queries: self.as_it_wants(groups)}
+    def group_argument(self, groups) -> dict[str, Any]:
+        """Return the argument of `fit` for the queries."""
+        return {self.queries: self.convert_groups(groups)}
 
     def scores(self, data: Data, X=None, **options: Any) -> np.ndarray:
-        """Fit, and score the rows of X, those of the data if None."""
+        """Fit, and return the scores of X, by default of the data."""
         fitted = self.fit(data, **options)
         return np.asarray(fitted.predict(data.X if X is None else X))
 
@@ -110,12 +112,12 @@ LIBRARIES = [
             "tree_size": "depth", "n_estimators": "iterations",
             "n_jobs": "thread_count", "random_state": "random_seed",
         },
-        # its bootstrap refuses very small data
+        # its bootstrap raises an error for very small data
         {"bootstrap_type": "No", "verbose": False, "allow_writing_files": False},
     ),
 ]  # fmt: skip
 
 
-def same_scores(some, others) -> None:
-    """Raise unless scores are equal, but for the last bits of float32."""
-    np.testing.assert_allclose(some, others, rtol=1e-5, atol=1e-6)
+def same_scores(actual, expected) -> None:
+    """Check that scores are equal, except for the last bits of float32."""
+    np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-6)

@@ -1,4 +1,4 @@
-"""Rows on queries, grades, and which metric is which."""
+"""Rows on query ids, grades, and conventions of metrics."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from sklearn_ltr.metrics import NDCG
 from tests.oracles import metrics as oracle
-from tests.peers.offers import noticed, row
+from tests.peers.offers import check_error, row
 from tests.peers.offers.libraries import DATA, Data, same_scores
 from tests.peers.test_metrics_conventions import (
     SYNTHETIC,
@@ -37,45 +37,45 @@ def strings(library):
 
 
 @row(
-    "rows of a query need not stand together",
+    "rows of a query need not be consecutive",
     LightGBM=DIFFERS,
     XGBoost="must be sorted",
     CatBoost="should be grouped",
 )
 def interleaved(library):
     rows = np.random.default_rng(0).permutation(len(DATA.y))
-    mixed = DATA.take(rows)
+    mixed = DATA.subset(rows)
     fitted = library.new().fit(mixed.X, mixed.y, **{library.queries: mixed.groups})
     same_scores(fitted.predict(DATA.X), library.scores(DATA))
 
 
-@row("fitting without queries is noticed")
+@row("`fit` without queries raises an error")
 def fit_without_queries(library):
-    noticed("group", library.new().fit, DATA.X, DATA.y)
+    check_error("group", library.new().fit, DATA.X, DATA.y)
 
 
 @row(
-    "scoring without queries is noticed",
+    "`score` without queries raises an error",
     LightGBM="no attribute 'score'",
-    XGBoost="not noticed",
+    XGBoost="no error",
 )
 def score_without_queries(library):
-    noticed("group", library.fit(DATA).score, DATA.X, DATA.y)
+    check_error("group", library.fit(DATA).score, DATA.X, DATA.y)
 
 
-@score_without_queries.instead("LightGBM", "has no `score`")
+@score_without_queries.workaround("LightGBM", "has no `score`")
 def there_is_no_score(library):
     assert not hasattr(library.fit(DATA), "score")
 
 
 def learns_grades(library, y, **options) -> None:
-    """A column tells the grades, and a few trees bring the documents into its order."""
+    """Check that a few trees learn the order by a feature equal to the grades."""
     data = Data(y[:, np.newaxis], y, DATA.groups)
-    chance, reached = (
+    of_ties, reached = (
         NDCG(5)(y, scores, groups=DATA.groups)
         for scores in (np.zeros(len(y)), library.scores(data, **options))
     )
-    assert reached > (1 + chance) / 2
+    assert reached > (1 + of_ties) / 2
 
 
 REAL = np.random.default_rng(0).uniform(0, 4, len(DATA.y))
@@ -96,17 +96,17 @@ def high_grades(library):
     learns_grades(library, HIGH)
 
 
-@real_grades.instead("XGBoost", "with `ndcg_exp_gain=False`")
+@real_grades.workaround("XGBoost", "with `ndcg_exp_gain=False`")
 def linear_gain_takes_real_grades(library):
     learns_grades(library, REAL, ndcg_exp_gain=False)
 
 
-@high_grades.instead("XGBoost", "with `ndcg_exp_gain=False`")
+@high_grades.workaround("XGBoost", "with `ndcg_exp_gain=False`")
 def linear_gain_takes_high_grades(library):
     learns_grades(library, HIGH, ndcg_exp_gain=False)
 
 
-@high_grades.instead("LightGBM", "with `label_gain`")
+@high_grades.workaround("LightGBM", "with `label_gain`")
 def gains_for_all_grades(library):
     learns_grades(library, HIGH, label_gain=list(range(41)))
 

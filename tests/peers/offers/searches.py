@@ -40,27 +40,27 @@ NO_QUERIES = "nontrivial groups"
 
 @cache
 def by_hand(library: Library, tree_size: int) -> tuple[np.ndarray, np.ndarray]:
-    """NDCG@5 of each fold, and the predictions of all rows, from plain fits."""
+    """Return NDCG@5 of each fold and the predictions of all rows, from plain loops."""
     values, predictions = [], np.empty(len(DATA.y))
     for train, test in FOLDS.split(*DATA):
         scaler = StandardScaler().fit(DATA.X[train])
         X, X_test = scaler.transform(DATA.X[train]), scaler.transform(DATA.X[test])
         data = Data(X, DATA.y[train], DATA.groups[train])
         predictions[test] = library.scores(data, X_test, tree_size=tree_size)
-        of_fold = DATA.take(test)
+        of_fold = DATA.subset(test)
         values.append(NDCG(5)(of_fold.y, predictions[test], groups=of_fold.groups))
     return np.array(values), predictions
 
 
-def piped(ranker) -> Pipeline:
+def make_pipeline(ranker) -> Pipeline:
     return Pipeline([("scale", StandardScaler()), ("rank", ranker)])
 
 
-def as_by_hand(library: Library, ranker, scoring, X, **given: Any) -> None:
-    """A search, a cross-validation and its predictions are what plain loops give."""
-    of_size = f"rank__{library.words['tree_size']}"
+def check_against_loops(library: Library, ranker, scoring, X, **given: Any) -> None:
+    """Check that a search and a cross-validation give the results of plain loops."""
+    of_size = f"rank__{library.parameters['tree_size']}"
     search = GridSearchCV(
-        piped(ranker), {of_size: TREE_SIZES}, scoring=scoring, cv=FOLDS,
+        make_pipeline(ranker), {of_size: TREE_SIZES}, scoring=scoring, cv=FOLDS,
         error_score="raise",
     ).fit(X, DATA.y, groups=DATA.groups, **given)  # fmt: skip
     loops = [by_hand(library, size) for size in TREE_SIZES]
@@ -69,9 +69,9 @@ def as_by_hand(library: Library, ranker, scoring, X, **given: Any) -> None:
 
     values, predictions = loops[-1]
     how = {"cv": FOLDS, "params": given or ROUTED}
-    if given:  # with routing off, splitters are told the groups like this
+    if given:  # without metadata routing the splitter takes the groups like this
         how["groups"] = DATA.groups
-    last = piped(ranker).set_params(**{of_size: TREE_SIZES[-1]})
+    last = make_pipeline(ranker).set_params(**{of_size: TREE_SIZES[-1]})
     validated = cross_validate(last, X, DATA.y, scoring=scoring, **how)
     np.testing.assert_allclose(validated["test_score"], values)
     same_scores(cross_val_predict(last, X, DATA.y, **how), predictions)
@@ -87,39 +87,39 @@ def searches(library):
         ranker = library.new()
         if library is not OURS and hasattr(ranker, "set_fit_request"):
             ranker.set_fit_request(**{library.queries: "groups"})
-        as_by_hand(library, ranker, SCORER, DATA.X)
+        check_against_loops(library, ranker, SCORER, DATA.X)
 
 
-@searches.instead("LightGBM", "with a subclass")
+@searches.workaround("LightGBM", "with a subclass")
 def searches_with_a_subclass(library):
     lightgbm = pytest.importorskip("lightgbm")
 
     class RankerOfIds(lightgbm.LGBMRanker):
-        """Takes one id per row; rows are sorted."""
+        """Takes one query id per row; rows are sorted."""
 
         def fit(self, X, y, groups=None):
             return super().fit(X, y, group=sizes(groups))
 
     with sklearn.config_context(enable_metadata_routing=True):
         ranker = RankerOfIds(**library.new().get_params()).set_fit_request(groups=True)
-        as_by_hand(library, ranker, SCORER, DATA.X)
+        check_against_loops(library, ranker, SCORER, DATA.X)
 
 
 def by_the_index(ranker, X, y) -> float:
-    """A scorer that finds the query ids in X."""
+    """Scorer that reads the query ids from the index of X."""
     return NDCG(5)(y, ranker.predict(X), groups=X.index)
 
 
-@searches.instead("CatBoost", "with the ids as X's index too")
+@searches.workaround("CatBoost", "with the ids also as the index of X")
 def searches_by_the_index(library):
-    """Routing stays off: `fit` gets what `group_id` says, cut into folds."""
+    """Without metadata routing: scikit-learn splits `group_id` into folds for `fit`."""
     indexed = pd.DataFrame(DATA.X, index=DATA.groups)
-    told = {"rank__group_id": DATA.groups}
-    as_by_hand(library, library.new(), by_the_index, indexed, **told)
+    given = {"rank__group_id": DATA.groups}
+    check_against_loops(library, library.new(), by_the_index, indexed, **given)
 
 
 @row(
-    "asks for its queries itself, without `set_fit_request`",
+    "metadata routing without `set_fit_request`",
     LightGBM="Should set group",
     XGBoost="`group` or `qid` is required",
     CatBoost=NO_QUERIES,

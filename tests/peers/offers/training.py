@@ -1,77 +1,74 @@
-"""Rows on what is learned, when training stops, and whether it can be repeated."""
+"""Rows on objectives, early stopping and reproducibility."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from sklearn_ltr._queries import QueryGroups
 from sklearn_ltr.lambdas import compute_lambdas
 from sklearn_ltr.metrics import Metric, get_metric
 from tests.peers.offers import row
 from tests.peers.offers.libraries import DATA, draw, same_scores
 from tests.peers.offers.queries import NOT_EQUAL
 
-RELEVANT = DATA._replace(y=(DATA.y > 1).astype(float))  # all that MAP and MRR see
+BINARY = DATA._replace(y=(DATA.y > 1).astype(float))  # for MAP and MRR
 UNKNOWN = "(?i)unknown objective"
 
 
-def learns(library, name: str, **theirs: str) -> None:
-    """It raises a measure by its name, and not as it does by default."""
+def trains_for(library, name: str, **objectives: str) -> None:
+    """Check that training for a metric raises it, and is not the default training."""
     key = {"sklearn_ltr": "metric", "CatBoost": "loss_function"}
-    option = {key.get(library.name, "objective"): theirs.get(library.name, name)}
-    scores = library.scores(RELEVANT, **option)
-    assert np.ptp(scores - library.scores(RELEVANT)) > 1e-3
-    _, y, groups = RELEVANT
+    option = {key.get(library.name, "objective"): objectives.get(library.name, name)}
+    scores = library.scores(BINARY, **option)
+    assert np.ptp(scores - library.scores(BINARY)) > 1e-3
+    _, y, groups = BINARY
     worst, reached, best = (
-        get_metric(name)(y, ranked_by, groups=groups) for ranked_by in (-y, scores, y)
+        get_metric(name)(y, s, groups=groups) for s in (-y, scores, y)
     )
     assert reached > (worst + best) / 2
 
 
-@row("learns MAP", LightGBM=UNKNOWN)
-def learns_map(library):
-    learns(library, "map", XGBoost="rank:map", CatBoost="YetiRank:mode=MAP")
+@row("training for MAP", LightGBM=UNKNOWN)
+def train_for_map(library):
+    trains_for(library, "map", XGBoost="rank:map", CatBoost="YetiRank:mode=MAP")
 
 
-@row("learns MRR, learns ERR", LightGBM=UNKNOWN, XGBoost=UNKNOWN)
-def learns_mrr_and_err(library):
-    learns(library, "mrr", XGBoost="rank:mrr", CatBoost="YetiRank:mode=MRR")
-    learns(library, "err", XGBoost="rank:err", CatBoost="YetiRank:mode=ERR")
+@row("training for MRR and for ERR", LightGBM=UNKNOWN, XGBoost=UNKNOWN)
+def train_for_mrr_and_err(library):
+    trains_for(library, "mrr", XGBoost="rank:mrr", CatBoost="YetiRank:mode=MRR")
+    trains_for(library, "err", XGBoost="rank:err", CatBoost="YetiRank:mode=ERR")
 
 
-class WorthOfTheFirst(Metric):
-    """Any function of a ranked list of grades."""
+class RootOfTopGrade(Metric):
+    """Square root of the first grade of a ranked list."""
 
     def value(self, ranked_grades):
         return float(np.sqrt(ranked_grades[0]))
 
 
-def worth_of_the_first(y, scores) -> float:
+def root_of_top_grade(y, scores) -> float:
     return float(np.sqrt(y[np.argmax(scores)]))
 
 
 @row(
-    "learns a measure of yours, given as a function of a ranked list",
+    "training for a metric of your own, a function of a ranked list",
     LightGBM="cannot unpack|objective",
     XGBoost="objective function not supported",
     CatBoost="Invalid loss_function",
 )
-def learns_your_own(library):
+def train_for_own_metric(library):
     key, own = {
-        "sklearn_ltr": ("metric", WorthOfTheFirst()),
-        "CatBoost": ("loss_function", worth_of_the_first),
-    }.get(library.name, ("objective", worth_of_the_first))
+        "sklearn_ltr": ("metric", RootOfTopGrade()),
+        "CatBoost": ("loss_function", root_of_top_grade),
+    }.get(library.name, ("objective", root_of_top_grade))
     assert np.ptp(library.scores(DATA, **{key: own}) - library.scores(DATA)) > 1e-3
 
 
-@learns_your_own.instead("LightGBM", "with gradients of yours")
-def learns_your_gradients(library):
+@train_for_own_metric.workaround("LightGBM", "with gradients of your own")
+def train_with_own_gradients(library):
     def objective(y, scores, weight, group):
-        queries = QueryGroups.from_groups(
-            np.repeat(np.arange(len(group)), group), len(y)
-        )
-        return compute_lambdas(scores, y, queries, WorthOfTheFirst())
+        groups = np.repeat(np.arange(len(group)), group)
+        return compute_lambdas(scores, y, RootOfTopGrade(), groups=groups)
 
     scores = library.scores(DATA, objective=objective)
     assert np.ptp(scores - library.scores(DATA)) > 1e-3
@@ -85,8 +82,8 @@ PATIENCE = {
 }
 
 
-def stopped_early(library, fitted) -> None:
-    """Not all of 200 trees were kept."""
+def check_stopped_early(library, fitted) -> None:
+    """Check that fewer than 100 of 200 trees were kept."""
     kept = {
         "sklearn_ltr": "n_iter_",
         "LightGBM": "best_iteration_",
@@ -96,27 +93,27 @@ def stopped_early(library, fitted) -> None:
     assert 0 < getattr(fitted, kept) < 100
 
 
-@row("early stopping by queries that you hold out")
+@row("early stopping on validation queries that you pass")
 def stops_by_held_out_queries(library):
     module = pytest.importorskip(library.module)
     train, held_out = (
-        DATA.take(rows) for rows in (DATA.groups < 40, DATA.groups >= 40)
+        DATA.subset(rows) for rows in (DATA.groups < 40, DATA.groups >= 40)
     )
     X, y, groups = held_out
-    told = library.as_it_wants(groups)
+    converted = library.convert_groups(groups)
     if library.name == "sklearn_ltr":
-        given = {"X_val": X, "y_val": y, "groups_val": told}
+        given = {"X_val": X, "y_val": y, "groups_val": converted}
     elif library.name == "CatBoost":
-        given = {"eval_set": module.Pool(X, y, group_id=told)}
+        given = {"eval_set": module.Pool(X, y, group_id=converted)}
     else:
-        given = {"eval_set": [(X, y)], f"eval_{library.queries}": [told]}
+        given = {"eval_set": [(X, y)], f"eval_{library.queries}": [converted]}
     fitted = library.new(n_estimators=200, **PATIENCE[library.name])
-    fitted.fit(train.X, train.y, **library.told(train.groups), **given)
-    stopped_early(library, fitted)
+    fitted.fit(train.X, train.y, **library.group_argument(train.groups), **given)
+    check_stopped_early(library, fitted)
 
 
 @row(
-    "early stopping by queries that it holds out itself",
+    "early stopping on queries held out by the library",
     LightGBM="at least one dataset",
     XGBoost="at least 1 validation dataset",
 )
@@ -126,13 +123,13 @@ def holds_out_queries(library):
         "CatBoost": {"eval_fraction": 0.3},
     }.get(library.name, {})
     options = PATIENCE[library.name] | option
-    stopped_early(library, library.fit(DATA, n_estimators=200, **options))
+    check_stopped_early(library, library.fit(DATA, n_estimators=200, **options))
     if library.name == "CatBoost":
-        held_out_queries_are_whole()
+        check_whole_queries()
 
 
-def held_out_queries_are_whole() -> None:
-    """The split that `eval_fraction` makes."""
+def check_whole_queries() -> None:
+    """Check that the split of `eval_fraction` divides no query."""
     catboost = pytest.importorskip("catboost")
     pool = catboost.Pool(DATA.X, DATA.y, group_id=DATA.groups)
     parts = pool.train_eval_split(False, False, 0.3, True)
@@ -154,10 +151,10 @@ def threads(library):
 )
 def another_order_of_queries(library):
     data = draw(150, 60, seed=1)
-    place = np.random.default_rng(1).permutation(data.groups.max() + 1)[data.groups]
-    moved = data.take(np.argsort(place, kind="stable"))
-    if library.name == "XGBoost":  # wants ids that rise with the rows
-        moved = moved._replace(groups=np.sort(place))
+    order = np.random.default_rng(1).permutation(data.groups.max() + 1)[data.groups]
+    moved = data.subset(np.argsort(order, kind="stable"))
+    if library.name == "XGBoost":  # needs sorted ids
+        moved = moved._replace(groups=np.sort(order))
     same_scores(library.scores(moved, data.X), library.scores(data))
 
 
@@ -169,5 +166,5 @@ def another_order_of_queries(library):
 )
 def another_order_within_queries(library):
     noise = np.random.default_rng(0).uniform(size=len(DATA.y))
-    moved = DATA.take(np.lexsort((noise, DATA.groups)))
+    moved = DATA.subset(np.lexsort((noise, DATA.groups)))
     same_scores(library.scores(moved, DATA.X), library.scores(DATA))

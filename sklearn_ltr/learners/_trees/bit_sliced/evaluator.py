@@ -22,7 +22,7 @@ from sklearn_ltr._compile import (
     ROW_BLOCK,
     VECTOR_LANES,
     allocate_aligned,
-    answer,
+    evaluate_condition as answer,
     kernel,
     missing_bits,
     select_bits,

@@ -1,0 +1,135 @@
+"""Quantized gradients: one 64-bit addition adds a gradient, a hessian and a count.
+
+Once per tree, the gradient g and the hessian h of each row are scaled and rounded to
+integers and packed, with a count of 1, into one int64::
+
+    packed = (g << (hessian_bits + count_bits)) + (h << count_bits) + 1
+
+A sum of packed gradients holds all three sums.  The scales are chosen so that the sums
+of |g| and of h over all rows fit their bits.  Then no subset of the rows overflows, and
+every sum is exact: it depends neither on the order of the rows nor on the number of
+threads, and a parent's histogram minus one child's is the other child's.
+
+Rounding is unbiased: x becomes ``floor(x + u)`` with u in [0, 1) from a golden-ratio
+sequence over rows and trees, which is spread evenly; the mean over u is x.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_ltr._compile import int64, subkernel, uint64
+
+GOLDEN = 2654435769  # 2**32 divided by the golden ratio
+SMALLEST_TOTAL = 1e-270  # the scale for a smaller total might overflow
+
+
+class Derivatives(NamedTuple):
+    """First and second derivative of the cost by each row's score."""
+
+    gradient: NDArray[np.float64]  # (n_rows,)
+    hessian: NDArray[np.float64]  # (n_rows,), >= 0
+
+
+class Magnitudes(NamedTuple):
+    """Sums over all rows."""
+
+    gradient: float  # of |gradient|
+    hessian: float
+
+
+class BitLayout(NamedTuple):
+    """Bits of a packed sum; one more is the sign of the gradient."""
+
+    gradient_bits: int
+    hessian_bits: int
+    count_bits: int
+
+
+class Quantization(NamedTuple):
+    """How the gradients of one tree are quantized: g = gradient * gradient_scale."""
+
+    gradient_scale: float
+    hessian_scale: float
+    hessian_bits: int
+    count_bits: int
+
+
+def choose_bit_layout(n_rows: int, *, second_order: bool) -> BitLayout:
+    """Divide 64 bits between the three sums over `n_rows` rows.
+
+    The count gets what it needs.  The gradient gets four bits more than the hessian:
+    one for its sign, and three since positive and negative gradients of a leaf cancel.
+    Without second-order splits the hessian is not needed and gets none.
+    """
+    count_bits = n_rows.bit_length()
+    hessian_bits = (64 - count_bits) // 2 - 2 if second_order else 0
+    return BitLayout(64 - count_bits - hessian_bits - 1, hessian_bits, count_bits)
+
+
+@subkernel
+def choose_quantization(layout: BitLayout, totals: Magnitudes) -> Quantization:
+    """Choose the scales so that the sums over all rows fit their bits.
+
+    A tenth is left for rounding, which usually suffices.
+    """
+    hessian_scale = scale_to_fit(0.9 * 2.0**layout.hessian_bits, totals.hessian)
+    return Quantization(
+        scale_to_fit(0.9 * 2.0**layout.gradient_bits, totals.gradient),
+        hessian_scale if layout.hessian_bits > 0 else 0.0,
+        layout.hessian_bits,
+        layout.count_bits,
+    )
+
+
+@subkernel
+def scale_to_fit(capacity: float, total: float) -> float:
+    """Return the factor that scales `total` to `capacity`; 0 for a total of 0."""
+    return capacity / max(total, SMALLEST_TOTAL) if total > 0 else 0.0
+
+
+@subkernel
+def count_of(packed_sum: int, quantization: Quantization) -> int:
+    """Return the number of rows in a packed sum."""
+    return packed_sum & ((1 << quantization.count_bits) - 1)
+
+
+@subkernel
+def sum_magnitudes(values: NDArray[np.float64], first: int, last: int) -> float:
+    """Return the sum of ``|values[first:last]|``."""
+    total = 0.0
+    for i in range(uint64(first), uint64(last)):
+        total += abs(values[i])
+    return total
+
+
+@subkernel
+def pack_gradients(
+    derivatives: Derivatives,
+    first: int,
+    last: int,
+    quantization: Quantization,
+    tree_index: int,
+    packed: NDArray[np.int64],
+) -> tuple[int, int]:
+    """Quantize and pack rows ``first`` to ``last - 1``; return their sums of |g| and h.
+
+    The rounding sequence starts at `tree_index`, so that a row is rounded differently
+    in each tree.
+    """
+    gradient, hessian = derivatives.gradient, derivatives.hessian
+    gradient_sum, hessian_sum = int64(0), int64(0)
+    for row in range(first, last):
+        i = uint64(row)
+        u = float(((row + tree_index) * GOLDEN) & 0xFFFFFFFF) / 4294967296.0
+        g = int64(np.floor(gradient[i] * quantization.gradient_scale + u))
+        h = int64(np.floor(hessian[i] * quantization.hessian_scale + u))
+        packed[i] = (
+            ((g << quantization.hessian_bits) + h) << quantization.count_bits
+        ) + 1
+        gradient_sum += abs(g)
+        hessian_sum += h
+    return gradient_sum, hessian_sum
