@@ -22,7 +22,10 @@ COMMANDS = {
     "lambdas.py": ["--longest", "300", "--repetitions", "1"],
     "growth.py": ["--rows", "1000", "--repetitions", "1"],
     "metrics.py": ["--queries", "10", "--repetitions", "1"],
-    "two_versions.py": [ROOT, ROOT, "--scale", "0.002", "--repetitions", "1"],
+    "two_versions.py": [
+        *(ROOT, ROOT, "--what", "fit-small", "predict-query"),
+        *("--scale", "0.002", "--repetitions", "1"),
+    ],
 }
 NEEDS = {"metrics.py": ("ranx", "pytrec_eval")}
 # Compare the additions counted in a fit, where kernels are plain Python, to floor.py.
@@ -30,22 +33,23 @@ ADDITIONS = """
 import floor
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr.datasets import make_ranking
-from sklearn_ltr.learners._trees import search
+from sklearn_ltr.learners._trees import split_search
 
-def add_and_count(codes, rows, words, histogram, n_columns):
-    global additions
-    additions += len(rows) * (4 if n_columns <= 4 else 8 if n_columns <= 8 else 16)
-    add_rows(codes, rows, words, histogram, n_columns)
+def add_and_count(values, rows, gradients, histogram, n_used_slots):
+    global n_additions
+    n_additions += len(rows) * next(n for n in (4, 8, 16) if n_used_slots <= n)
+    add(values, rows, gradients, histogram, n_used_slots)
 
-add_rows, search.add_rows = search.add_rows, add_and_count
+add = split_search.add_rows_to_histogram
+split_search.add_rows_to_histogram = add_and_count
 for n_features, leaves, smallest in (16, 4, 1), (20, 31, 20), (33, 15, 5), (40, 3, 70):
-    additions = 0
+    n_additions = 0
     made = make_ranking(6, n_documents=30, n_features=n_features, random_state=0)
     trees = LambdaMARTRanker(
         n_estimators=2, max_leaf_nodes=leaves, min_samples_leaf=smallest, random_state=0
     ).fit(made.data, made.target, groups=made.groups).ensemble_
-    rows = floor.added_rows(trees, leaves, smallest)
-    assert rows * floor.columns_of_blocks(n_features) == additions > 0
+    n_rows = floor.added_rows(trees, leaves, smallest)
+    assert n_rows * floor.padded_features(n_features) == n_additions > 0
 """
 
 pytestmark = pytest.mark.skipif(

@@ -1,4 +1,4 @@
-"""A ranker that is a blend of rankers, beside the same by hand."""
+"""A BlendedRanker does what the same steps do one by one."""
 
 from __future__ import annotations
 
@@ -43,30 +43,36 @@ TREES = LambdaMARTRanker(
 )
 NETWORK = RankNetRanker(hidden_layer_sizes=(), max_iter=3, random_state=0)
 PIPELINE = make_pipeline(StandardScaler(), clone(NETWORK))
-MADE = make_ranking(
-    40, n_documents=8, n_features=5, n_informative=4, n_query_features=1,
-    noise=1.0, random_state=0,
-)  # fmt: skip
-ROWS = np.random.default_rng(0).permutation(len(MADE.target))
-X, Y, GROUPS = MADE.data[ROWS], MADE.target[ROWS], MADE.groups[ROWS]
+RANKING = make_ranking(
+    40,
+    n_documents=8,
+    n_features=5,
+    n_informative=4,
+    n_query_features=1,
+    noise=1.0,
+    random_state=0,
+)
+ROWS = np.random.default_rng(0).permutation(len(RANKING.target))
+X, Y, GROUPS = RANKING.data[ROWS], RANKING.target[ROWS], RANKING.groups[ROWS]
 METHODS = ["sweep", "lambdarank"]
 every_method = pytest.mark.parametrize("method", METHODS)
 
 
-def fit_by_hand(ranker, rows, **weights):
+def fit_alone(ranker, rows, **weights):
+    """A ranker fitted to some rows, without a BlendedRanker."""
     model = clone(ranker)
     with sklearn.config_context(enable_metadata_routing=True):
-        given = {} if isinstance(ranker, Ridge) else {"groups": GROUPS[rows]}
+        metadata = {} if isinstance(ranker, Ridge) else {"groups": GROUPS[rows]}
         if weights and not isinstance(ranker, Ridge):
             model.set_fit_request(sample_weight=True)
-            given |= {name: values[rows] for name, values in weights.items()}
-        return model.fit(X[rows], Y[rows], **given)
+            metadata |= {name: values[rows] for name, values in weights.items()}
+        return model.fit(X[rows], Y[rows], **metadata)
 
 
 def held_out_scores(ranker, cv=None, **weights):
     scores = np.empty(len(Y))
     for train, test in (cv or GroupKFold(5)).split(X, Y, GROUPS):
-        scores[test] = fit_by_hand(ranker, train, **weights).predict(X[test])
+        scores[test] = fit_alone(ranker, train, **weights).predict(X[test])
     return scores
 
 
@@ -79,17 +85,17 @@ def blend(*rankers, **options):
 
 @pytest.mark.parametrize(
     "rankers",
-    [(TREES, NETWORK), (TREES, PIPELINE), (NETWORK, Ridge())],
-    ids=["rankers", "pipeline", "regressor"],
+    [(TREES, PIPELINE), (NETWORK, Ridge())],
+    ids=["ranker and pipeline", "ranker and regressor"],
 )
 def test_the_blend_is_the_best_of_held_out_scores(rankers):
     found = blend(*rankers, metric="map").fit(X, Y, groups=GROUPS)
-    one, other = map(held_out_scores, rankers)
-    curve = best_blend(one, other, Y, groups=GROUPS, metric="map")
+    scores = [held_out_scores(ranker) for ranker in rankers]
+    curve = best_blend(*scores, Y, groups=GROUPS, metric="map")
     assert found.weights_.tolist() == [curve.alpha, 1 - curve.alpha]
     assert found.blend_score_ == curve.value
     assert found.curve_.values.tobytes() == curve.values.tobytes()
-    models = [fit_by_hand(ranker, np.arange(len(Y))) for ranker in rankers]
+    models = [fit_alone(ranker, np.arange(len(Y))) for ranker in rankers]
     scores = [model.predict(X) for model in models]
     expected = curve.alpha * scores[0] + (1 - curve.alpha) * scores[1]
     assert found.predict(X).tobytes() == expected.tobytes()
@@ -103,8 +109,8 @@ def test_a_linear_lambdarank_learns_the_weights_of_standardised_scores():
         StandardScaler(), LambdaRankRanker(hidden_layer_sizes=(), random_state=3)
     ).fit(table, Y, lambdarankranker__groups=GROUPS)
     scores = learned.predict(table)
-    ours = table @ found.weights_
-    assert np.corrcoef(scores, ours)[0, 1] == pytest.approx(1, abs=1e-9)
+    blended = table @ found.weights_
+    assert np.corrcoef(scores, blended)[0, 1] == pytest.approx(1, abs=1e-9)
     assert np.abs(found.weights_).sum() == pytest.approx(1)
     assert found.blend_score_ == pytest.approx(
         ndcg_score(Y, scores, groups=GROUPS, k=10)
@@ -115,19 +121,19 @@ def test_a_linear_lambdarank_learns_the_weights_of_standardised_scores():
 def test_of_three_rankers_no_sweep_improves_the_blend():
     rankers = [TREES, NETWORK, Ridge(alpha=1e3)]
     found = blend(*rankers).fit(X, Y, groups=GROUPS)
-    columns = [held_out_scores(ranker) for ranker in rankers]
-    total = sum(w * of_one for w, of_one in zip(found.weights_, columns, strict=True))
+    scores = [held_out_scores(ranker) for ranker in rankers]
+    total = sum(w * each for w, each in zip(found.weights_, scores, strict=True))
     assert (found.weights_ >= 0).all()
     assert found.weights_.sum() == pytest.approx(1)
     assert found.blend_score_ == ndcg_score(Y, total, groups=GROUPS, k=10)
-    for of_one in columns:
-        curve = best_blend(total, of_one, Y, groups=GROUPS)
+    for each in scores:
+        curve = best_blend(total, each, Y, groups=GROUPS)
         assert curve.value <= found.blend_score_ + 1e-15
-        assert ndcg_score(Y, of_one, groups=GROUPS, k=10) <= found.blend_score_
+        assert ndcg_score(Y, each, groups=GROUPS, k=10) <= found.blend_score_
     assert found.curve_ is None
 
 
-def test_a_third_ranker_that_knows_the_grades_gets_nearly_all_the_weight():
+def test_a_third_ranker_that_returns_the_grades_gets_most_of_the_weight():
     noise = np.random.default_rng(0).normal(size=(2, len(Y)))
     table = np.column_stack([*noise, Y])
     rankers = [
@@ -145,38 +151,38 @@ def test_a_third_ranker_that_knows_the_grades_gets_nearly_all_the_weight():
 
 
 @every_method
-def test_queries_weigh_in_the_rankers_and_in_the_choice(method):
+def test_sample_weights_are_used_by_the_rankers_and_for_the_blend(method):
     weights = np.where(GROUPS % 2, 9.0, 0.1)
     found = blend(method=method, random_state=0).fit(
         X, Y, groups=GROUPS, sample_weight=weights
     )
-    columns = [
+    scores = [
         held_out_scores(ranker, sample_weight=weights) for ranker in (TREES, NETWORK)
     ]
-    how = {"groups": GROUPS, "sample_weight": weights}
+    metadata = {"groups": GROUPS, "sample_weight": weights}
     if method == "sweep":
-        curve = best_blend(*columns, Y, **how)
+        curve = best_blend(*scores, Y, **metadata)
         assert found.weights_[0] == curve.alpha
         assert found.blend_score_ == curve.value
-    total = found.weights_[0] * columns[0] + found.weights_[1] * columns[1]
-    assert found.blend_score_ == NDCG(10)(Y, total, **how)
+    total = found.weights_[0] * scores[0] + found.weights_[1] * scores[1]
+    assert found.blend_score_ == NDCG(10)(Y, total, **metadata)
     assert found.blend_score_ != NDCG(10)(Y, total, groups=GROUPS)
-    alone = fit_by_hand(TREES, np.arange(len(Y)), sample_weight=weights)
+    alone = fit_alone(TREES, np.arange(len(Y)), sample_weight=weights)
     assert found.rankers_[0].predict(X).tobytes() == alone.predict(X).tobytes()
 
 
 def test_a_pipeline_is_fitted_with_weights_only_if_it_requests_them():
     weights = np.where(GROUPS % 2 == 0, 3.0, 0.5)
     with sklearn.config_context(enable_metadata_routing=True):
-        asks = make_pipeline(
+        requesting = make_pipeline(
             StandardScaler().set_fit_request(sample_weight=False),
             clone(NETWORK).set_fit_request(sample_weight=True),
         )
-    how = {"groups": GROUPS, "sample_weight": weights}
-    found = blend(PIPELINE, asks, cv=2).fit(X, Y, **how)
+    metadata = {"groups": GROUPS, "sample_weight": weights}
+    found = blend(PIPELINE, requesting, cv=2).fit(X, Y, **metadata)
     scaled = StandardScaler().fit_transform(X)
     without = clone(NETWORK).fit(scaled, Y, groups=GROUPS).predict(scaled)
-    with_weights = clone(NETWORK).fit(scaled, Y, **how).predict(scaled)
+    with_weights = clone(NETWORK).fit(scaled, Y, **metadata).predict(scaled)
     assert (without != with_weights).any()
     np.testing.assert_array_equal(found.rankers_[0].predict(X), without)
     np.testing.assert_array_equal(found.rankers_[1].predict(X), with_weights)
@@ -185,48 +191,46 @@ def test_a_pipeline_is_fitted_with_weights_only_if_it_requests_them():
 # --- how queries are held out -----------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "cv", [3, GroupKFold(3), list(GroupKFold(3).split(X, Y, GROUPS))], ids=str
-)
-def test_folds_are_named_as_everywhere_in_scikit_learn(cv):
-    found = blend(cv=cv).fit(X, Y, groups=GROUPS)
-    columns = [held_out_scores(ranker, GroupKFold(3)) for ranker in (TREES, NETWORK)]
-    assert found.weights_[0] == best_blend(*columns, Y, groups=GROUPS).alpha
+def test_folds_are_a_number_a_splitter_or_splits():
+    scores = [held_out_scores(ranker, GroupKFold(3)) for ranker in (TREES, NETWORK)]
+    alpha = best_blend(*scores, Y, groups=GROUPS).alpha
+    for cv in (3, GroupKFold(3), list(GroupKFold(3).split(X, Y, GROUPS))):
+        assert blend(cv=cv).fit(X, Y, groups=GROUPS).weights_[0] == alpha
 
 
-def test_all_rankers_meet_the_same_folds_when_those_are_drawn():
-    drawn = {"shuffle": True, "random_state": np.random.RandomState(5)}
-    rows = np.argsort(GROUPS, kind="stable")  # KFold(40) then cuts between queries
-    found = blend(TREES, TREES, cv=KFold(40, **drawn))
+def test_all_rankers_have_the_same_folds_from_a_random_splitter():
+    options = {"shuffle": True, "random_state": np.random.RandomState(5)}
+    rows = np.argsort(GROUPS, kind="stable")  # each of 40 folds is then one query
+    found = blend(TREES, TREES, cv=KFold(40, **options))
     with pytest.warns(UserWarning, match="groups parameter is ignored"):
         found.fit(X[rows], Y[rows], groups=GROUPS[rows])
     assert found.curve_.change_points.tolist() == []
 
 
-def test_fitted_rankers_are_blended_as_they_are():
+def test_prefit_rankers_are_not_fitted_again():
     train, test = GROUPS % 2 == 0, GROUPS % 2 == 1
-    models = [fit_by_hand(ranker, np.flatnonzero(train)) for ranker in (TREES, NETWORK)]
+    models = [fit_alone(ranker, np.flatnonzero(train)) for ranker in (TREES, NETWORK)]
     found = BlendedRanker(models, cv="prefit").fit(
         X[test], Y[test], groups=GROUPS[test]
     )
     assert found.rankers_[0] is models[0]
-    columns = [model.predict(X[test]) for model in models]
-    curve = best_blend(*columns, Y[test], groups=GROUPS[test])
+    scores = [model.predict(X[test]) for model in models]
+    curve = best_blend(*scores, Y[test], groups=GROUPS[test])
     assert found.weights_.tolist() == [curve.alpha, 1 - curve.alpha]
 
 
 def test_frozen_rankers_are_not_fitted_again():
-    models = [fit_by_hand(ranker, np.arange(len(Y))) for ranker in (TREES, NETWORK)]
+    models = [fit_alone(ranker, np.arange(len(Y))) for ranker in (TREES, NETWORK)]
     found = blend(*map(FrozenEstimator, models)).fit(X, Y, groups=GROUPS)
     prefit = blend(*models, cv="prefit").fit(X, Y, groups=GROUPS)
     assert found.weights_.tolist() == prefit.weights_.tolist()
     assert found.predict(X).tobytes() == prefit.predict(X).tobytes()
 
 
-# --- at home in scikit-learn ------------------------------------------------------
+# --- as an estimator of scikit-learn ----------------------------------------------
 
 
-def test_it_needs_no_metadata_routing_and_leaves_it_as_it_was():
+def test_it_does_not_need_metadata_routing_and_does_not_change_the_setting():
     off = blend(TREES, PIPELINE).fit(X, Y, groups=GROUPS)
     assert not sklearn.get_config()["enable_metadata_routing"]
     with sklearn.config_context(enable_metadata_routing=True):
@@ -234,7 +238,7 @@ def test_it_needs_no_metadata_routing_and_leaves_it_as_it_was():
     assert on.predict(X).tobytes() == off.predict(X).tobytes()
 
 
-def test_a_search_over_methods_and_rankers():
+def test_a_grid_search_finds_the_scores_of_separate_fits():
     grid = {
         "method": METHODS,
         "rankers": [[TREES, NETWORK], [TREES, PIPELINE]],
@@ -254,7 +258,7 @@ def test_a_search_over_methods_and_rankers():
             assert search.cv_results_[f"split{k}_test_score"][i] == expected
 
 
-def test_two_jobs_and_cross_validation_in_them():
+def test_n_jobs_changes_no_result():
     one = blend(TREES, PIPELINE).fit(X, Y, groups=GROUPS)
     two = blend(TREES, PIPELINE, n_jobs=2).fit(X, Y, groups=GROUPS)
     assert two.predict(X).tobytes() == one.predict(X).tobytes()
@@ -270,7 +274,7 @@ def test_two_jobs_and_cross_validation_in_them():
     assert scores[0] == scores[1]
 
 
-def test_clone_and_pickle():
+def test_it_can_be_cloned_and_pickled():
     model = blend(TREES, PIPELINE, cv=3, random_state=1).fit(X, Y, groups=GROUPS)
     copy = clone(model)
     assert not hasattr(copy, "weights_")
@@ -283,13 +287,13 @@ def test_clone_and_pickle():
     )
 
 
-def test_what_is_requested_from_the_start():
+def test_groups_are_requested_by_default():
     requests = blend().get_metadata_routing()
     assert requests.fit.requests == {"groups": True, "sample_weight": None}
     assert requests.score.requests == {"groups": True, "sample_weight": None}
 
 
-def test_it_reads_what_all_its_rankers_read():
+def test_its_tags_allow_what_all_its_rankers_allow():
     tags = get_tags(blend(TREES, TREES))
     assert tags.estimator_type == "ranker"
     assert (tags.input_tags.allow_nan, tags.input_tags.sparse) == (True, True)
@@ -300,7 +304,7 @@ def test_it_reads_what_all_its_rankers_read():
     assert sparse.predict(csr_array(X)).tobytes() == dense.predict(X).tobytes()
 
 
-def test_tables_with_text_go_to_the_rankers_as_they_are():
+def test_data_frames_with_text_are_passed_to_the_rankers_unchanged():
     table = pd.DataFrame(X, columns=list("abcde"))
     table["kind"] = np.where(X[:, 0] > 0, "news", "blog")
     encode = make_column_transformer(
@@ -326,21 +330,26 @@ def test_the_order_of_the_rows_changes_no_bit(method):
     assert there.predict(X).tobytes() == here.predict(X).tobytes()
 
 
-#: The checks give no groups, so all rows are one query, whose rows KFold divides.
-WEIGHTS = "sample_weight weighs whole queries, and these checks weigh single documents"
+#: The checks pass no groups, so all rows are one query, whose rows KFold divides.
+WEIGHTS = "sample weights are per query, and these checks use one per document"
 NO_QUERIES = {
     "check_sample_weights_not_overwritten": WEIGHTS,
     "check_sample_weight_equivalence_on_dense_data": WEIGHTS,
     "check_sample_weight_equivalence_on_sparse_data": WEIGHTS,
-    "check_complex_data": "y is looked at first, and must not be complex either",
+    "check_complex_data": "y is checked before X, and must not be complex either",
 }
-OF_RANKERS = {"check_estimators_nan_inf": "half of its five rows have one grade only"}
+FAILS_WITH_RANKERS = {
+    "check_estimators_nan_inf": "half of its five rows have one grade only"
+}
 
 
-@pytest.mark.filterwarnings("ignore")  # of one query, and of models left unfinished
+@pytest.mark.filterwarnings("ignore")  # missing groups; models that do not converge
 @pytest.mark.parametrize(
     ("rankers", "expected"),
-    [((TREES, NETWORK), NO_QUERIES | OF_RANKERS), ((Ridge(), Ridge(9)), NO_QUERIES)],
+    [
+        ((TREES, NETWORK), NO_QUERIES | FAILS_WITH_RANKERS),
+        ((Ridge(), Ridge(9)), NO_QUERIES),
+    ],
     ids=["rankers", "regressors"],
 )
 def test_the_checks_of_scikit_learn_pass(rankers, expected):
@@ -360,7 +369,7 @@ def test_the_checks_of_scikit_learn_pass(rankers, expected):
 
 
 @pytest.mark.filterwarnings("ignore:The groups parameter is ignored by KFold")
-def test_without_groups_it_warns_as_the_other_rankers_do():
+def test_without_groups_it_warns_once():
     with pytest.warns(MissingGroupsWarning, match="taken for one query") as caught:
         blend(cv=KFold(2)).fit(X, Y)
     missing = [w for w in caught if w.category is MissingGroupsWarning]
@@ -376,23 +385,19 @@ def test_without_groups_it_warns_as_the_other_rankers_do():
 @pytest.mark.parametrize(
     ("model", "error", "message"),
     [
-        (BlendedRanker([TREES]), ValueError, "rankers must be two at least .* got 1"),
-        (BlendedRanker([]), ValueError, "rankers must be two at least .* got 0"),
-        (BlendedRanker(TREES), TypeError, "rankers must be a list of rankers"),
+        (BlendedRanker([TREES]), ValueError, "rankers must hold at least two .* got 1"),
         (BlendedRanker("all"), TypeError, "rankers must be a list of rankers"),
         (blend(TREES, StandardScaler()), TypeError, r"rankers\[1\] must be an estim"),
         (blend(TREES, RankNetRanker), TypeError, r"rankers\[1\] must be an estimator"),
         (blend(method="best"), ValueError, "method must be one of .* got 'best'"),
-        (blend(metric="ndgc"), ValueError, "unknown metric 'ndgc'"),
         (blend(metric=NDCG(ties="stable")), ValueError, "ties pessimistically"),
         (blend(cv="fitted"), ValueError, "cv must be a number of folds.*'fitted'"),
-        (blend(cv=1), ValueError, "got 1 folds for 40 queries"),
         (blend(cv=41), ValueError, "got 41 folds for 40 queries"),
         (blend(cv=GroupShuffleSplit(2)), ValueError, "only works for partitions"),
         (blend(cv="prefit"), NotFittedError, r"rankers\[0\], a LambdaMARTRanker, is"),
     ],
 )
-def test_what_cannot_be_fitted_is_named(model, error, message):
+def test_an_invalid_parameter_is_named_by_fit(model, error, message):
     with pytest.raises(error, match=message):
         model.fit(X, Y, groups=GROUPS)
     assert not [name for name in vars(model) if name.endswith("_")]
@@ -402,13 +407,11 @@ def test_what_cannot_be_fitted_is_named(model, error, message):
     ("changed", "message"),
     [
         ({"y": None}, "requires y to be passed"),
-        ({"y": -Y}, "y must hold finite relevance grades"),
         ({"X": X[:-1]}, "inconsistent numbers of samples"),
-        ({"groups": GROUPS[:-1]}, f"groups has {len(Y) - 1} values for {len(Y)} rows"),
         ({"sample_weight": np.arange(len(Y))}, "constant within a query"),
     ],
 )
-def test_a_failed_fit_leaves_it_as_it_was(changed, message):
+def test_a_failed_fit_changes_nothing(changed, message):
     model = blend(cv=2).fit(X, Y, groups=GROUPS)
     before = vars(model).copy()
     with pytest.raises(ValueError, match=message):
@@ -416,7 +419,7 @@ def test_a_failed_fit_leaves_it_as_it_was(changed, message):
     assert vars(model) == before
 
 
-def test_scores_that_are_none_are_named():
+def test_scores_that_are_not_finite_are_refused():
     class Broken(Ridge):
         def predict(self, X):
             return np.full(len(X), np.nan)

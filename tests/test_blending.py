@@ -1,4 +1,4 @@
-"""The best blend of two rankers, and a ranker that is a blend."""
+"""The best blend of two rankers, over all blends."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sklearn_ltr.blending import best_blend
-from sklearn_ltr.blending._crossings import changes_by_swaps, contenders, crossings
+from sklearn_ltr.blending._crossings import changes_by_swaps, crossings, k_skyband
 from sklearn_ltr.metrics import (
     CG,
     DCG,
@@ -19,35 +19,43 @@ from sklearn_ltr.metrics import (
     MAP,
     MRR,
     NDCG,
-    HitRate,
     Metric,
     Precision,
-    Recall,
     get_metric,
 )
+from tests import from_python
 from tests.oracles import blending as oracle
 from tests.strategies import rankings, scores
 
-NOISE = 1e-12  # of adding up changes
+find_k_skyband = from_python(k_skyband)
+compute_changes = from_python(changes_by_swaps)
+
+NOISE = 1e-12  # rounding of the cumulative sum of the changes
 
 
 class RelevantHigh(Metric):
-    """A user's measure that looks at the whole list, whatever its cutoff."""
+    """A user-defined metric that depends on the whole list, whatever its cutoff."""
 
     def value(self, ranked_grades):
-        good = np.flatnonzero(ranked_grades > 0)
-        return float(1.0 / (1.0 + good.sum()) + 0.1 * (ranked_grades[0] > 0))
+        relevant = np.flatnonzero(ranked_grades > 0)
+        return float(1.0 / (1.0 + relevant.sum()) + 0.1 * (ranked_grades[0] > 0))
 
 
 METRICS = [
-    NDCG(), NDCG(1), NDCG(3), NDCG(3, no_relevant="one"), NDCG(2, gain="linear"),
-    NDCG(3, short_lists="zero"), DCG(2), CG(3), MAP(), MAP(2),
-    MAP(no_relevant="skip"), MRR(), MRR(2), ERR(max_grade=4), ERR(2, max_grade=4),
-    Precision(2), Recall(2), HitRate(2), RelevantHigh(), RelevantHigh(2),
-]  # fmt: skip
-every_metric = pytest.mark.parametrize("metric", METRICS, ids=repr)
+    NDCG(),
+    NDCG(3, no_relevant="one"),
+    NDCG(2, gain="linear"),
+    NDCG(3, short_lists="zero"),
+    CG(3),
+    MAP(2),
+    MAP(no_relevant="skip"),
+    MRR(2),
+    ERR(2, max_grade=4),
+    Precision(2),
+    RelevantHigh(2),
+]
 
-#: Of quarters, blends by an alpha of few binary digits are exact.
+#: For multiples of 1/4, blends by an alpha with few binary digits are exact.
 quarters = st.integers(-6, 6).map(lambda n: n / 4)
 
 
@@ -55,32 +63,37 @@ quarters = st.integers(-6, 6).map(lambda n: n / 4)
 class TwoRankings:
     """Rows of several queries, scored by two rankers."""
 
-    one: np.ndarray
-    other: np.ndarray
+    scores_1: np.ndarray
+    scores_2: np.ndarray
     y: np.ndarray
     groups: np.ndarray
     weights: np.ndarray
 
     @property
-    def lists(self):
+    def queries(self):
+        columns = (self.scores_1, self.scores_2, self.y)
         return [
-            (self.one[rows].tolist(), self.other[rows].tolist(), self.y[rows].tolist())
-            for rows in (self.groups == g for g in np.unique(self.groups))
+            tuple(column[self.groups == g].tolist() for column in columns)
+            for g in np.unique(self.groups)
         ]
 
     @property
-    def weight_of_query(self):
+    def query_weights(self):
         _, first = np.unique(self.groups, return_index=True)
         return self.weights[first].tolist()
 
     def sweep(self, metric):
         return best_blend(
-            self.one, self.other, self.y,
-            groups=self.groups, metric=metric, sample_weight=self.weights,
-        )  # fmt: skip
+            self.scores_1,
+            self.scores_2,
+            self.y,
+            groups=self.groups,
+            metric=metric,
+            sample_weight=self.weights,
+        )
 
-    def measure(self, metric, alpha):
-        blend = alpha * self.one + (1 - alpha) * self.other
+    def evaluate(self, metric, alpha):
+        blend = alpha * self.scores_1 + (1 - alpha) * self.scores_2
         return metric(self.y, blend, groups=self.groups, sample_weight=self.weights)
 
 
@@ -88,19 +101,19 @@ class TwoRankings:
 def two_rankings(draw, scores=quarters):
     first = draw(rankings(scores=scores))
     if draw(st.integers(0, 9)) == 0:
-        other = first.scores  # a ranker and its twin
+        scores_2 = first.scores  # two equal rankers
     else:
         n = len(first.y)
-        other = np.array(draw(st.lists(scores, min_size=n, max_size=n)))
+        scores_2 = np.array(draw(st.lists(scores, min_size=n, max_size=n)))
     weights = draw(st.sampled_from([(1.0, 1.0, 1.0), (1.0, 3.0, 0.0), (0.5, 2.0, 1.0)]))
-    of_row = np.array(weights)[first.groups % 3]
-    if not of_row.any():
-        of_row[:] = 1.0
-    return TwoRankings(first.scores, other, first.y, first.groups, of_row)
+    row_weights = np.array(weights)[first.groups % 3]
+    if not row_weights.any():
+        row_weights[:] = 1.0
+    return TwoRankings(first.scores, scores_2, first.y, first.groups, row_weights)
 
 
 def value_of(metric):
-    """Of one list, what the metric counts where nothing is relevant included."""
+    """The value of a query, also if nothing in it is relevant."""
 
     def value(ranked_grades):
         if not any(ranked_grades):
@@ -110,64 +123,60 @@ def value_of(metric):
     return value
 
 
-def weights_that_count(data, metric):
+def included_weights(data, metric):
+    """Weights of the queries, 0 for those that the metric skips."""
     skip = metric.no_relevant == "skip"
     return [
         0.0 if skip and not any(grades) else weight
-        for weight, (*_, grades) in zip(data.weight_of_query, data.lists, strict=True)
+        for weight, (*_, grades) in zip(data.query_weights, data.queries, strict=True)
     ]
 
 
 # --- the curve --------------------------------------------------------------------
 
 
-@every_metric
+@pytest.mark.parametrize("metric", METRICS, ids=repr)
 @settings(max_examples=30)
 @given(data=two_rankings())
 def test_the_sweep_finds_what_trying_out_every_interval_finds(metric, data):
-    weights = weights_that_count(data, metric)
+    weights = included_weights(data, metric)
     if not any(weights):
         with pytest.raises(ValueError, match="no query to average"):
             data.sweep(metric)
         return
     found = data.sweep(metric)
-    points, values = oracle.curve(data.lists, value_of(metric), weights)
+    points, values = oracle.curve(data.queries, value_of(metric), weights)
     middles = [float(a + b) / 2 for a, b in zip(points, points[1:], strict=False)]
-    of_middles = found.values[np.searchsorted(found.change_points, middles)]
-    np.testing.assert_allclose(of_middles, values, rtol=0, atol=NOISE)
+    at_middles = found.values[np.searchsorted(found.change_points, middles)]
+    np.testing.assert_allclose(at_middles, values, rtol=0, atol=NOISE)
     known = np.array([float(point) for point in points])
-    apart = np.abs(found.change_points[:, None] - known).min(axis=1, initial=1)
-    assert (apart <= 1e-15).all()
+    distance = np.abs(found.change_points[:, None] - known).min(axis=1, initial=1)
+    assert (distance <= 1e-15).all()
     assert (np.diff(found.change_points) > 0).all()
     assert len(found.values) == len(found.change_points) + 1
 
     assert found.value == pytest.approx(max(values), abs=NOISE)
-    on_a_grid = [data.measure(metric, alpha) for alpha in np.arange(65) / 64]
+    on_a_grid = [data.evaluate(metric, alpha) for alpha in np.arange(65) / 64]
     assert max(on_a_grid) <= found.value + NOISE
 
 
-@every_metric
-@settings(max_examples=30)
+@pytest.mark.parametrize("metric", [NDCG(3), MAP(), RelevantHigh()], ids=repr)
+@settings(max_examples=50)
 @given(data=two_rankings(scores=scores))
-def test_the_value_is_what_the_metric_says_of_the_blend(metric, data):
-    """Whatever the scores: far apart, or too close for float64 to blend."""
-    if not any(weights_that_count(data, metric)):
-        return
+def test_the_value_is_the_metric_of_the_blended_scores(metric, data):
+    """For any scores: huge ones, or too close for float64 to blend."""
     found = data.sweep(metric)
     assert 0 <= found.alpha <= 1
-    assert found.value == data.measure(metric, found.alpha)
-    assert found.value >= data.measure(metric, 0.0)
-    assert found.value >= data.measure(metric, 1.0)
+    assert found.value == data.evaluate(metric, found.alpha)
+    assert found.value >= data.evaluate(metric, 0.0)
+    assert found.value >= data.evaluate(metric, 1.0)
 
 
 @settings(max_examples=60)
 @given(data=two_rankings(scores=scores), seed=st.integers(0, 2**32 - 1))
 def test_the_order_of_the_rows_changes_no_bit(data, seed):
     rows = np.random.default_rng(seed).permutation(len(data.y))
-    shuffled = TwoRankings(
-        data.one[rows], data.other[rows], data.y[rows], data.groups[rows],
-        data.weights[rows],
-    )  # fmt: skip
+    shuffled = TwoRankings(*(column[rows] for column in vars(data).values()))
     assert pickle.dumps(vars(shuffled.sweep(NDCG(3)))) == pickle.dumps(
         vars(data.sweep(NDCG(3)))
     )
@@ -177,33 +186,32 @@ def draw_large(n_queries=15, longest=50, seed=0):
     rng = np.random.default_rng(seed)
     groups = np.repeat(np.arange(n_queries), rng.integers(1, longest, n_queries))
     y = rng.integers(0, 5, len(groups)).astype(float)
-    one, other = y + rng.normal(0, 2, (2, len(y)))
-    return TwoRankings(one, other, y, groups, np.ones(len(y)))
+    scores = y + rng.normal(0, 2, (2, len(y)))
+    return TwoRankings(*scores, y, groups, np.ones(len(y)))
 
 
-@pytest.mark.parametrize("metric", ["ndcg@10", "ndcg", "map", "map@5", "mrr", "err@20"])
-def test_a_dense_grid_finds_nothing_better_on_longer_lists(metric):
-    data, measure = draw_large(), get_metric(metric)
-    found = data.sweep(measure)
+@pytest.mark.parametrize("name", ["ndcg@10", "map", "err@20"])
+def test_on_longer_lists_a_dense_grid_finds_nothing_better(name):
+    data, metric = draw_large(), get_metric(name)
+    found = data.sweep(metric)
     grid = np.linspace(0, 1, 501)
-    of_grid = np.array([data.measure(measure, alpha) for alpha in grid])
-    assert of_grid.max() <= found.value
-    assert found.value == data.measure(measure, found.alpha)
+    on_grid = np.array([data.evaluate(metric, alpha) for alpha in grid])
+    assert on_grid.max() <= found.value
     between = found.values[np.searchsorted(found.change_points, grid[1:-1])]
-    np.testing.assert_allclose(between, of_grid[1:-1], rtol=0, atol=NOISE)
+    np.testing.assert_allclose(between, on_grid[1:-1], rtol=0, atol=NOISE)
 
 
-@pytest.mark.parametrize("k", [1, 3, 10, 200])
-def test_a_cutoff_gives_the_curve_of_a_users_metric_that_cuts_itself(k):
-    """One sweep leaves documents out and knows swaps, the other evaluates lists."""
+@pytest.mark.parametrize("k", [3, 200])
+def test_the_curve_at_a_cutoff_is_that_of_the_same_user_defined_metric(k):
+    """The first sweep removes documents and updates values; the second evaluates."""
 
-    class Cut(Metric):
+    class DCGAtK(Metric):
         def value(self, ranked_grades):
             discount = 1 / np.log2(2 + np.arange(len(ranked_grades)))
             return float((2**ranked_grades - 1)[:k] @ discount[:k])
 
     data = draw_large(n_queries=8)
-    found, expected = data.sweep(DCG(k)), data.sweep(Cut())
+    found, expected = data.sweep(DCG(k)), data.sweep(DCGAtK())
     assert found.alpha == pytest.approx(expected.alpha, abs=1e-15)
     np.testing.assert_allclose(
         found.change_points, expected.change_points, rtol=0, atol=1e-15
@@ -211,27 +219,29 @@ def test_a_cutoff_gives_the_curve_of_a_users_metric_that_cuts_itself(k):
     np.testing.assert_allclose(found.values, expected.values, rtol=NOISE)
 
 
-def test_the_scales_of_the_scores_do_not_matter():
-    """Powers of two, so that nothing is rounded; differences may not overflow."""
+def test_the_scale_of_the_scores_does_not_matter():
+    """Scales are powers of two, so nothing is rounded; differences could overflow."""
     data = draw_large(n_queries=8)
     expected = data.sweep(NDCG(10))
     for scale in (2.0**-1000, 2.0**1019):
         found = best_blend(
-            data.one * scale, data.other * scale, data.y, groups=data.groups
+            data.scores_1 * scale, data.scores_2 * scale, data.y, groups=data.groups
         )
         assert found.alpha == expected.alpha
         assert found.values.tolist() == expected.values.tolist()
 
 
-# --- which of the best ------------------------------------------------------------
+# --- which of the best blends -----------------------------------------------------
 
 
-def blend_of_two_queries(one, other):
-    return best_blend(one, other, [1, 0, 1, 0], groups=[0, 0, 1, 1], metric="mrr@1")
+def blend_of_two_queries(scores_1, scores_2):
+    return best_blend(
+        scores_1, scores_2, [1, 0, 1, 0], groups=[0, 0, 1, 1], metric="mrr@1"
+    )
 
 
-def test_of_equal_intervals_the_widest_is_taken():
-    # the first query is won below 1/4, the second above 1/2
+def test_of_intervals_with_equal_values_the_widest_is_chosen():
+    # the first query is correct below 1/4, the second above 1/2
     found = blend_of_two_queries([-3, 0, 1, 0], [1, 0, 0, 1])
     assert found.change_points.tolist() == [0.25, 0.5]
     assert found.values.tolist() == [0.5, 0, 0.5]
@@ -239,40 +249,44 @@ def test_of_equal_intervals_the_widest_is_taken():
     assert found.value == 0.5
 
 
-def test_of_equal_intervals_of_one_width_the_first_is_taken():
+def test_of_intervals_with_equal_values_and_widths_the_first_is_chosen():
     found = blend_of_two_queries([-3, 0, 1, 0], [1, 0, -3, 0])
     assert found.change_points.tolist() == [0.25, 0.75]
     assert found.alpha == 0.125
 
 
-def test_without_any_change_alpha_is_one_half():
+def test_if_nothing_changes_alpha_is_one_half():
     found = blend_of_two_queries([1, 0, 2, 1], [5, 3, 1, -1])
     assert (found.alpha, found.value) == (0.5, 1.0)
     assert found.change_points.tolist() == []
     assert found.values.tolist() == [1.0]
 
 
-def test_an_interval_too_narrow_for_float64_is_passed_over():
-    """Both queries are won between 1/2 and the next number, and there is none."""
+def test_an_interval_too_narrow_for_float64_is_not_chosen():
+    """Both queries are correct between 1/2 and the next float64, and there is none."""
     just_less = 1 - 2.0**-52
     found = blend_of_two_queries([0, just_less, 1, 0], [1, 0, 0, 1])
     assert found.values.max() == 1.0
     assert found.value == 0.5
-    edges = [0.0, *found.change_points, 1.0]
-    assert edges[1] == 0.5
-    assert edges[2] == np.nextafter(0.5, 1)
-    # and next best are both sides, of which the first is a hair wider
+    assert found.change_points[0] == 0.5
+    assert found.change_points[1] == np.nextafter(0.5, 1)
+    # the intervals on both sides are next best; the first is wider by one ulp
     assert found.alpha == 0.25
 
 
-def test_an_interval_next_to_zero_is_found_however_short():
+def test_a_very_short_interval_next_to_zero_is_found():
     """Below 1e-25 the second ranker decides; above it the huge scores of the first."""
     found = best_blend([0, 1e25], [1, 0], [1, 0], groups=[0, 0], metric="mrr@1")
     assert found.value == 1.0
     assert 0 < found.alpha < 1e-25
 
 
-# --- the geometry, and what a swap is worth ---------------------------------------
+# --- crossings, and the changes of a metric ---------------------------------------
+
+
+def in_order_above_zero(pairs):
+    """Scores of both rankers in the order just above alpha = 0."""
+    return np.array(sorted(pairs, key=lambda pair: (-pair[1], -pair[0]))).T
 
 
 @settings(max_examples=100)
@@ -280,48 +294,48 @@ def test_an_interval_next_to_zero_is_found_however_short():
     pairs=st.lists(st.tuples(scores, scores), min_size=1, max_size=9),
     k=st.integers(1, 9),
 )
-def test_contenders_are_those_that_fewer_than_k_stand_above_everywhere(pairs, k):
-    first, second = np.array(sorted(pairs, key=lambda p: (-p[1], -p[0]))).T
+def test_the_k_skyband_are_documents_that_fewer_than_k_others_beat(pairs, k):
+    scores_1, _ = in_order_above_zero(pairs)
+    # the documents before j do not have lower second scores
     expected = [
-        j for j in range(len(first)) if (first[:j] >= first[j]).sum() < k
-    ]  # whoever comes before has no lower `second`
-    assert contenders(first.copy(), k).tolist() == expected
+        j for j in range(len(scores_1)) if (scores_1[:j] >= scores_1[j]).sum() < k
+    ]
+    assert find_k_skyband(scores_1.copy(), k).tolist() == expected
 
 
 @settings(max_examples=100)
 @given(pairs=st.lists(st.tuples(scores, scores), min_size=1, max_size=9))
 def test_each_pair_that_the_rankers_order_differently_swaps_once(pairs):
-    first, second = np.array(sorted(pairs, key=lambda p: (-p[1], -p[0]))).T
-    identity = np.arange(len(first), dtype=float)
-    last = first.copy()
-    alphas, positions = crossings(last, second.copy(), identity.copy())
-    n_inversions = sum((first[:j] < first[j]).sum() for j in range(len(first)))
+    scores_1, scores_2 = in_order_above_zero(pairs)
+    identity = np.arange(len(scores_1), dtype=float)
+    last = scores_1.copy()
+    alphas, positions = crossings(last, scores_2.copy(), identity.copy())
+    n_inversions = sum((scores_1[:j] < scores_1[j]).sum() for j in range(len(scores_1)))
     assert len(positions) == n_inversions
     assert (np.diff(last) <= 0).all()
     assert (np.diff(alphas) >= 0).all()
     ranked = identity.tolist()
-    seen = set()
+    swapped = set()
     for p in positions:
         pair = frozenset(ranked[p : p + 2])
-        assert pair not in seen
-        seen.add(pair)
+        assert pair not in swapped
+        swapped.add(pair)
         ranked[p], ranked[p + 1] = ranked[p + 1], ranked[p]
-    assert first[np.array(ranked, dtype=int)].tolist() == last.tolist()
+    assert scores_1[np.array(ranked, dtype=int)].tolist() == last.tolist()
 
 
-CLOSED_FORMS = [metric for metric in METRICS if metric.closed_form]
-
-
-@pytest.mark.parametrize("metric", CLOSED_FORMS, ids=repr)
-def test_a_swap_of_neighbours_changes_a_measure_as_its_file_says(metric):
+@pytest.mark.parametrize(
+    "metric", [NDCG(3), MAP(), MRR(2), ERR(max_grade=4), Precision(2)], ids=repr
+)
+def test_a_swap_of_neighbours_changes_a_metric_by_its_closed_form(metric):
     rng = np.random.default_rng(0)
     for n in range(2, 8):
         ranked = rng.choice([0.0, 1.0, 2.5, 4.0], n)
         ranked[0] = 1.0  # something is relevant
         positions = rng.integers(0, n - 1, 30)
         bound = metric.bind(ranked, np.array([0, n]))
-        changes = changes_by_swaps(
-            bound.worth.copy(), positions, bound.discount, *metric.from_above
+        changes = compute_changes(
+            bound.gain.copy(), positions, bound.discount, *metric.cascade_coefficients
         )
         for p, change in zip(positions, changes * bound.scale[0], strict=True):
             before = metric.value(ranked.copy())
@@ -332,8 +346,6 @@ def test_a_swap_of_neighbours_changes_a_measure_as_its_file_says(metric):
 
 # --- errors -----------------------------------------------------------------------
 
-LISTS = {"scores_1": [1, 2, 3], "scores_2": [3, 2, 1], "y": [0, 1, 2]}
-
 
 @pytest.mark.parametrize(
     ("changed", "error", "message"),
@@ -342,11 +354,8 @@ LISTS = {"scores_1": [1, 2, 3], "scores_2": [3, 2, 1], "y": [0, 1, 2]}
         ({"scores_2": [1, 2, np.nan]}, ValueError, "scores_2 must be finite .* row 2"),
         ({"y": [0, 1, -2]}, ValueError, "y must hold finite relevance grades"),
         ({"groups": [1, 1]}, ValueError, "groups has 2 values for 3 rows"),
-        ({"groups": None}, ValueError, "groups is None"),
         ({"sample_weight": [1, 2, 1]}, ValueError, "constant within a query"),
-        ({"metric": "ndgc"}, ValueError, "Did you mean 'ndcg'"),
         ({"metric": None}, TypeError, "metric must be a name"),
-        ({"metric": NDCG(ties="average")}, ValueError, 'got ties="average"'),
         ({"metric": NDCG(ties="stable")}, ValueError, "must break ties pessimist"),
         (
             {"metric": NDCG(no_relevant="error"), "y": [0, 0, 0]},
@@ -355,7 +364,7 @@ LISTS = {"scores_1": [1, 2, 3], "scores_2": [3, 2, 1], "y": [0, 1, 2]}
         ),
     ],
 )
-def test_what_cannot_be_blended_is_named(changed, error, message):
-    arguments = LISTS | {"groups": [7, 7, 7]} | changed
+def test_an_invalid_argument_is_named(changed, error, message):
+    rows = {"scores_1": [1, 2, 3], "scores_2": [3, 2, 1], "y": [0, 1, 2]}
     with pytest.raises(error, match=message):
-        best_blend(**arguments)
+        best_blend(**rows | {"groups": [7, 7, 7]} | changed)

@@ -7,10 +7,11 @@ import pytest
 
 from sklearn_ltr._compile import INTERPRETED, ThreadTeam
 from sklearn_ltr.learners._boosting import TreeSampler, boost
+from sklearn_ltr.learners._trees.binning import BinMapper
 from sklearn_ltr.learners._trees.ensemble import TreeEnsemble
 from sklearn_ltr.learners._trees.workspace import GrowthParameters
-from tests.trees import ALONE, bins
 
+ONE_THREAD = ThreadTeam(1)
 MAX_LEAF_NODES = 4
 EVERYTHING_DRAWN = {
     "subsample": 0.5,
@@ -58,12 +59,13 @@ def run(
     **drawn,
 ):
     """Return the trees, their bin mapper, and the final scores."""
-    mapper, binned = bins(X, 32)
+    rows = np.arange(len(X))
+    mapper = BinMapper.fit(X, rows, 32, 0, ONE_THREAD)
     scores = np.zeros(len(X)) if scores is None else scores
     with ThreadTeam(n_threads) as team:
         trees = list(
             boost(
-                binned,
+                mapper.transform(X, rows, team),
                 objective,
                 sampler_of(X, **drawn),
                 growth() if parameters is None else parameters,
@@ -121,7 +123,7 @@ def test_the_scores_are_the_predictions_of_the_trees_bit_for_bit(subsample):
     # the rows that were not drawn for a tree are scored by it too
     assert {tree.n_rows.sum() for tree in trees} == {80 * subsample}
     ensemble = TreeEnsemble.from_grown(trees, mapper)
-    np.testing.assert_array_equal(ensemble.predict(X, ALONE), scores)
+    np.testing.assert_array_equal(ensemble.predict(X, ONE_THREAD), scores)
 
 
 def test_the_objective_is_called_with_the_scores_of_the_trees_so_far():
@@ -242,7 +244,8 @@ def test_a_node_has_the_best_gain_among_the_features_drawn_for_it():
     for m, tree in enumerate(trees):
         best = max(drawn_at_each_node(sampler, m)[0], key=alone.__getitem__)
         assert tree.feature[0] == best
-        assert tree.gain[0] == pytest.approx(alone[best], rel=1e-9)
+        # gradients are rounded at random for each tree
+        assert tree.gain[0] == pytest.approx(alone[best], rel=1e-6)
 
 
 def test_split_noise_is_drawn_by_the_seed_and_anew_for_each_tree():

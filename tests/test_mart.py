@@ -75,7 +75,7 @@ BROKEN_CHECKS = {
 def test_the_checks_of_scikit_learn_pass(estimator, y):
     expected = BROKEN_CHECKS if estimator is MARTClassifier else {}
     results = check_estimator(
-        estimator(), expected_failed_checks=expected, on_skip=None
+        estimator(n_estimators=10), expected_failed_checks=expected, on_skip=None
     )
     failed = {r["check_name"] for r in results if r["status"] == "xfail"}
     skipped = {r["check_name"] for r in results if r["status"] == "skipped"}

@@ -758,8 +758,9 @@ def test_a_warm_start_appends_to_the_curves(ranker):
 
 @both_rankers
 def test_all_curves_are_arrays_of_float64(ranker):
+    train = "loss_curve_" if ranker is RankNetRanker else "train_score_"
     for one in (validated(ranker), fitted(ranker)):
-        for values in (curve(one), one.validation_score_):
+        for values in (getattr(one, train), one.validation_score_):
             assert type(values) is np.ndarray
             assert values.dtype == np.float64
             assert values.ndim == 1

@@ -906,7 +906,9 @@ WEIGHTS_WITHIN_A_QUERY = dict.fromkeys(
 @every_ranker
 def test_the_checks_of_scikit_learn_pass(ranker):
     results = check_estimator(
-        ranker(), expected_failed_checks=WEIGHTS_WITHIN_A_QUERY, on_skip=None
+        ranker(**QUICK[ranker]),
+        expected_failed_checks=WEIGHTS_WITHIN_A_QUERY,
+        on_skip=None,
     )
     by_status = {}
     for result in results:

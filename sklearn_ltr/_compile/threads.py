@@ -6,6 +6,7 @@ forked child, a joblib worker or a second Python thread finds no pool to break.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import threading
 from collections.abc import Callable
@@ -97,7 +98,9 @@ class ThreadTeam:
             thread.join()
 
     def __del__(self) -> None:
-        self._dismiss_threads()  # if Ctrl-C came before __enter__ or __exit__ was done
+        # for a team that is never left: Ctrl-C may interrupt any other method here
+        with contextlib.suppress(AttributeError):  # __init__ too
+            self._dismiss_threads()
 
     def run(self, function: Callable[..., Any], *arguments: Any) -> None:
         """Call ``function(thread, *arguments)`` once in each thread and wait for all.

@@ -26,13 +26,5 @@ swap delta; the loop runs over those n x k pairs, which is exact.
 """
 
 from sklearn_ltr.lambdas._compute_lambdas import compute_lambdas
-# TEMPORARY: until the importers use the private modules
-from sklearn_ltr.lambdas._objective import LambdaGradient
-from sklearn_ltr.lambdas._preferences import (
-    add_preference_lambdas as push_preferences,
-    preference_cost,
-)
-from sklearn_ltr.lambdas._ranknet_cost import add_tied_pairs as pull_together
-from sklearn_ltr.lambdas._ranknet_cost import pair_costs
 
 __all__ = ["compute_lambdas"]

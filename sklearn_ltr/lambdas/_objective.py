@@ -20,6 +20,7 @@ from sklearn_ltr.lambdas._query_loop import (
 )
 from sklearn_ltr.lambdas._ranknet_cost import add_tied_pairs
 from sklearn_ltr.metrics import Metric
+from sklearn_ltr.metrics._bound import BoundMetric
 from sklearn_ltr.metrics._kernel_arrays import RankedLists, SwapFactors
 from sklearn_ltr.metrics._ranked_list import rank_documents
 
@@ -29,7 +30,8 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 THREADING_MIN_PAIRS = 200_000  # with fewer pairs one thread is faster than several
-CHUNKS_PER_THREAD = 4  # more chunks than threads, so that no thread waits long
+CHUNKS_PER_THREAD = 4  # several, so that threads finish at about the same time
+COST_PER_DOCUMENT = 16.0  # time for a document outside of the pair loop, in pairs
 
 
 def ranknet_swap_factors(n: int) -> SwapFactors:
@@ -52,7 +54,10 @@ def check_table(delta: Any, n: int, metric: Metric) -> FloatArray:
 class LambdaObjective:
     """Computes gradient and hessian from scores, for one data set and one metric.
 
-    All arrays are in canonical order (:mod:`sklearn_ltr._queries`).
+    All arrays are in canonical order (:mod:`sklearn_ltr._queries`).  The swap deltas
+    come from one of three sources: for built-in metrics from gains and swap factors
+    (which are constant, or are computed from each ranked list); for a user's metric
+    from a table per list, by its `swap_delta`; and without a metric they are 1.
 
     Parameters
     ----------
@@ -85,14 +90,18 @@ class LambdaObjective:
         team: ThreadTeam,
     ) -> None:
         n_documents, n_queries = len(data.y), len(data.offsets) - 1
-        self.metric, self.options, self.team = metric, options, team
+        self.metric, self.team = metric, team
+        # exact types: numba compiles the kernels once more for others
+        self.options = PairOptions(
+            float(options[0]), bool(options[1]), bool(options[2])
+        )
         self.grades, self.offsets = data.y, data.offsets
         self.query_weights = data.weights
         self.documents = np.arange(n_documents)
-        self._bound = None
-        if metric is not None:
+        self._bound: BoundMetric | None = None
+        self._constant_factors: SwapFactors | None
+        if metric is not None and metric.closed_form:
             self._bound = metric.bind(data.y, data.offsets, data.labels)
-        if self._bound is not None and self._bound.metric.closed_form:
             self.k = self._bound.k
             self._gain, self._scale = self._bound.gain, self._bound.scale
             self._constant_factors = self._bound.constant_swap_factors()
@@ -104,7 +113,7 @@ class LambdaObjective:
         self._allocate()
 
     def _allocate(self) -> None:
-        """Allocate results and workspaces, and estimate the cost of each query."""
+        """Allocate results and workspaces, and estimate the time of each query."""
         n_documents, sizes = len(self.grades), np.diff(self.offsets)
         longest = int(sizes.max())
         self._workspaces = [
@@ -118,8 +127,8 @@ class LambdaObjective:
         else:
             self._factors = self._constant_factors
             self._first_factor = np.zeros_like(sizes)
-        pairs = sizes * (np.minimum(sizes, self.k) + 16.0)
-        self._pairs_before = np.concatenate(([0.0], np.cumsum(pairs)))
+        cost = sizes * (np.minimum(sizes, self.k) + COST_PER_DOCUMENT)
+        self._cost_before = np.concatenate(([0.0], np.cumsum(cost)))
         self._arrays = ObjectiveArrays(
             self._gain,
             self._factors,
@@ -131,15 +140,16 @@ class LambdaObjective:
         self._result = Derivatives(self.gradient, self.hessian)
 
     def reordered(self, queries: IntArray) -> LambdaObjective:
-        """Return the objective of the given queries, in the given order.
+        """Return the objective of some or all queries, in the given order.
 
-        `queries` is (n_selected,): indices, each at most once.
+        `queries` is (n_selected,), the indices of the queries.  The attribute
+        `documents` of the result maps its documents to those of `data`.
         """
         other = copy(self)
         sizes = np.diff(self.offsets)[queries]
         other.offsets = np.concatenate(([0], np.cumsum(sizes)))
-        first_document = np.repeat(self.offsets[queries] - other.offsets[:-1], sizes)
-        documents = np.arange(other.offsets[-1]) + first_document
+        moved_by = np.repeat(self.offsets[queries] - other.offsets[:-1], sizes)
+        documents = np.arange(other.offsets[-1]) + moved_by
         other.documents = self.documents[documents]
         other.grades = self.grades[documents]
         other.query_weights = self.query_weights[queries]
@@ -183,9 +193,10 @@ class LambdaObjective:
         return self.gradient[documents], self.hessian[documents]
 
     def add_tied_pairs(self, scores: FloatArray, first: int, last: int) -> None:
-        """Add RankNet's gradient of pairs of equal grade to `gradient`.
+        """Add RankNet's lambdas of pairs of equal grade to `gradient`.
 
-        For the documents of queries first to last - 1.
+        For queries first to last - 1, after `of_queries` has computed the other pairs:
+        the arrays that it returned are views of `gradient`, and so include the sum.
         """
         add_tied_pairs(
             scores,
@@ -199,18 +210,18 @@ class LambdaObjective:
         )
 
     def _chunks(self, first: int, last: int) -> list[tuple[int, int]]:
-        """Divide queries into ranges of about equal numbers of pairs.
+        """Divide queries into ranges of about equal estimated time.
 
         One range if there is one thread or little to do.
         """
         if self.team.n_threads == 1:
             return [(first, last)]
-        before = self._pairs_before
-        n_pairs = before[last] - before[first]
-        if n_pairs < THREADING_MIN_PAIRS:
+        before = self._cost_before
+        cost = before[last] - before[first]
+        if cost < THREADING_MIN_PAIRS:
             return [(first, last)]
         n_chunks = CHUNKS_PER_THREAD * self.team.n_threads
-        targets = before[first] + n_pairs * np.arange(1, n_chunks) / n_chunks
+        targets = before[first] + cost * np.arange(1, n_chunks) / n_chunks
         bounds = [first, *np.searchsorted(before, targets).tolist(), last]
         return list(pairwise(bounds))
 
@@ -258,10 +269,3 @@ class LambdaObjective:
             self._workspaces[thread],
             self._result,
         )
-
-
-def LambdaGradient(grades, offsets, metric, sigma, *, labels=None, query_weight, distance_normalization, query_normalization, team):  # type: ignore  # TEMPORARY
-    """Old name."""
-    weights = np.ones(len(offsets) - 1) if query_weight is None else query_weight
-    data = TrainingData(None, grades, grades, offsets, weights, labels)
-    return LambdaObjective(data, metric, PairOptions(float(sigma), distance_normalization, query_normalization), team)

@@ -76,7 +76,9 @@ def add_pairs_of_lanes(
     """
     gradient, hessian = float64_lanes(), float64_lanes()
     stop = min(first + REGISTER_LANES, n)
-    size = uint64((stop - first + DOCUMENT_BLOCK - 1) // DOCUMENT_BLOCK * DOCUMENT_BLOCK)
+    size = uint64(
+        (stop - first + DOCUMENT_BLOCK - 1) // DOCUMENT_BLOCK * DOCUMENT_BLOCK
+    )
     start = uint64(first)
     for lane in range(size):
         gradient[lane], hessian[lane] = 0.0, 0.0

@@ -1,11 +1,11 @@
-"""The cost of RankNet: the cross entropy of the pairs of each query.
+"""The cost of RankNet, the cross entropy of the pairs of each query.
 
     C = 1/2 (1 - S_ij) sigma (s_i - s_j) + log(1 + exp(-sigma (s_i - s_j)))
 
-(section 2 of the report), where S_ij is 1 if i is the better document and 0 if both are
-equally good.  For S = 1 that is log(1 + e_j / e_i) with e = exp(sigma s), so the cost
-of a document with all worse ones is the logarithm of a product.  For S = 0 it is half
-of log(1 + e_j / e_i) + log(1 + e_i / e_j).
+(section 2 of the report), where S_ij is 1 if i has the higher grade and 0 if the grades
+are equal.  For S = 1 that is log(1 + e_j / e_i) with e = exp(sigma s), so the cost of
+the pairs of one document with all worse ones is the logarithm of a product.  For S = 0
+it is half the sum of log(1 + e_j / e_i) and log(1 + e_i / e_j).
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from sklearn_ltr._compile import kernel, subkernel, uint64
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-FACTORS = 16  # of a product before its logarithm is taken
-MODEST = 40.0  # sigma * (s_top - s_bottom) up to which such a product stays finite
+FACTORS_PER_LOG = 16  # factors that are multiplied before a logarithm is taken
+MAX_SPREAD = 40.0  # sigma (s_top - s_bottom) up to which their product is finite
 
 
 @subkernel
-def cost_of_one(
+def cost_of_document(
     i: int, scores: FloatArray, first: int, last: int, sigma: float
 ) -> float:
-    """Add up log(1 + exp(-sigma (s_i - s_j))) over the documents first to last - 1."""
+    """Return the sum of log(1 + exp(-sigma (s_i - s_j))) over j = first to last - 1."""
     total = 0.0
     for j in range(first, last):
         x = sigma * (scores[j] - scores[i])
@@ -35,13 +35,15 @@ def cost_of_one(
 
 
 @subkernel
-def cost_of_one_by_products(i: int, odds: FloatArray, first: int, last: int) -> float:
-    """Do the same for scores that are not far apart, with few logarithms."""
-    total, inverse = 0.0, 1.0 / odds[i]
-    for start in range(first, last, FACTORS):
+def cost_of_document_by_products(
+    i: int, exp_scores: FloatArray, first: int, last: int
+) -> float:
+    """Return the same for scores within MAX_SPREAD, with fewer logarithms."""
+    total, inverse = 0.0, 1.0 / exp_scores[i]
+    for start in range(first, last, FACTORS_PER_LOG):
         product = 1.0
-        for j in range(uint64(start), uint64(min(start + FACTORS, last))):
-            product *= 1.0 + odds[j] * inverse
+        for j in range(uint64(start), uint64(min(start + FACTORS_PER_LOG, last))):
+            product *= 1.0 + exp_scores[j] * inverse
         total += np.log(product)
     return total
 
@@ -55,29 +57,35 @@ def pair_costs(
     tied_pairs: bool,
     costs: FloatArray,
 ) -> None:
-    """Write the cost of each query, its documents ordered from high grade to low."""
+    """Write the cost of each query, the sum over its pairs, to `costs` (n_queries,).
+
+    The documents of a query must be in order of decreasing grade.  Pairs of equal grade
+    count only with `tied_pairs`.
+    """
     for query in range(len(costs)):
         s = scores[offsets[query] : offsets[query + 1]]
         g = grades[offsets[query] : offsets[query + 1]]
         n, top = len(s), s.max()
-        near = sigma * (top - s.min()) < MODEST
-        odds = np.exp(sigma * (s - top))
+        by_products = sigma * (top - s.min()) < MAX_SPREAD
+        exp_scores = np.exp(sigma * (s - top))
         total, start, stop = 0.0, 0, 0
         for i in range(n):
-            if i == stop:  # the equals of i stand from start to stop, the worse behind
+            if i == stop:  # documents start to stop - 1 have the grade of i
                 start = i
                 while stop < n and g[stop] == g[i]:
                     stop += 1
-            if near:
-                total += cost_of_one_by_products(i, odds, stop, n)
+            if by_products:
+                total += cost_of_document_by_products(i, exp_scores, stop, n)
                 if tied_pairs:
-                    total += 0.5 * cost_of_one_by_products(i, odds, start, i)
-                    total += 0.5 * cost_of_one_by_products(i, odds, i + 1, stop)
+                    total += 0.5 * cost_of_document_by_products(i, exp_scores, start, i)
+                    total += 0.5 * cost_of_document_by_products(
+                        i, exp_scores, i + 1, stop
+                    )
             else:
-                total += cost_of_one(i, s, stop, n, sigma)
+                total += cost_of_document(i, s, stop, n, sigma)
                 if tied_pairs:
-                    total += 0.5 * cost_of_one(i, s, start, i, sigma)
-                    total += 0.5 * cost_of_one(i, s, i + 1, stop, sigma)
+                    total += 0.5 * cost_of_document(i, s, start, i, sigma)
+                    total += 0.5 * cost_of_document(i, s, i + 1, stop, sigma)
         costs[query] = total
 
 
@@ -89,10 +97,10 @@ def add_tied_pairs(
     first: int,
     last: int,
     sigma: float,
-    weights: FloatArray,
+    query_weights: FloatArray,
     gradient: FloatArray,
 ) -> None:
-    """Add what pairs of equal grade pull, for queries first to last - 1.
+    """Add the lambdas of pairs of equal grade, for queries first to last - 1.
 
     Equation 3 of the report for S = 0: lambda_ij = sigma (1/2 - 1 / (1 + exp(x)))
     = sigma/2 tanh(x / 2), x = sigma (s_i - s_j).
@@ -102,6 +110,6 @@ def add_tied_pairs(
             for j in range(offsets[query], i):
                 if grades[i] == grades[j]:
                     half = 0.5 * sigma * (scores[i] - scores[j])
-                    pull = 0.5 * sigma * weights[query] * np.tanh(half)
-                    gradient[i] += pull
-                    gradient[j] -= pull
+                    lambda_ij = 0.5 * sigma * query_weights[query] * np.tanh(half)
+                    gradient[i] += lambda_ij
+                    gradient[j] -= lambda_ij

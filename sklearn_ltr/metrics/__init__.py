@@ -1,73 +1,79 @@
-"""Measures of ranked lists: what they are worth, and what a swap changes.
+"""Metrics of ranked lists: their values, and how a swap of two documents changes them.
 
 Words
 -----
-A *query* owns *documents*; each has a *grade* (>= 0, higher is better) and a *score*
+A *query* has *documents*; each has a *grade* (>= 0, higher is better) and a *score*
 (higher is ranked first).  *Position* counts from 0, *rank* from 1.  *Canonical order*
-is the order of :class:`~sklearn_ltr._queries.QueryGroups`: all arrays behind the public
-functions are in it, cut into queries by ``offsets``.
+is the order of :class:`~sklearn_ltr._queries.QueryGroups`: documents of one query side
+by side, queries separated by ``offsets``.  The public functions and metric objects take
+rows in any order; all arrays inside are in canonical order.
 
-The rules of a ranked list
---------------------------
-- Order: score descending; equal scores against the model, the lower grade first.
-  ``ties="average"`` takes the expected value over their random orders,
-  ``ties="stable"`` the order of rows.
-- Cutoff ``k``: documents below rank k count nothing; a longer k is cut to the list.
-- A query with nothing relevant counts 0; ``no_relevant`` may say "one", "skip" or
-  "error".
-- The mean is over queries, each counting once or its weight.
+Rules of a ranked list
+----------------------
+- Order: by decreasing score; among equal scores the lower grade first, so that ties do
+  not help the model.  ``ties="average"`` gives the expected value over random orders of
+  equal scores, ``ties="stable"`` keeps the order of rows.
+- Cutoff ``k``: documents below rank k do not count; a k longer than the list means the
+  whole list.
+- A query with no relevant document counts 0; ``no_relevant`` may be "one", "skip" or
+  "error" instead.
+- The mean is over queries, each with weight 1 or its own.
 
 The swap delta
 --------------
-Training needs |change of the measure| for every pair of positions p < q (p stands
-above q).  Each measure here can do it in constant time per pair, because the change has
-one form for all of them:
+LambdaRank and LambdaMART need |change of the metric| for every pair of positions p < q
+(p is above q) if the two documents swap places.  For all built-in metrics it takes
+constant time per pair, because it has one form:
 
-    |Delta| = |worth_p - worth_q| * weight_p * |upper_p - lower_q| * scale_query.
+    |Delta_pq| = |gain_p - gain_q| * |discount_above_p - discount_below_q|
+                 * multiplier_p * scale_query.
 
-Why: let two documents of different worth swap places.  What p loses depends on p and
-on all that stands above it; what q gains on q and on all that stands above it, so on
-prefixes (or suffixes) of the list.  What changes for the documents between p and q is a
-difference of two prefix sums, of which one belongs to p and one to q.  All of it is
-proportional to the difference in worth.  Collecting what belongs to p and what belongs
-to q leaves four arrays that take linear time per list:
+Derivation: a swap changes the terms of p and q, and those of the documents between
+them.  The change at p depends on p and on the documents above p, the change at q on q
+and on the documents above q, that is on prefix (or suffix) sums of the list.  The
+changes between them add up to the difference of two prefix sums, one down to p and one
+down to q.  All changes are proportional to the difference of the gains.  Collecting
+what depends on p and what depends on q gives the arrays below, each computed in linear
+time per list.  The *effective discount* of a document depends on whether it is the
+upper one of its pair (discount_above) or the lower one (discount_below):
 
-=========================  =========  ======  ==================  ===================
-measure                    worth      weight  upper_p             lower_q
-=========================  =========  ======  ==================  ===================
-CG, DCG, NDCG, precision,  gain or    1       d_p                 d_q
-recall                     relevance
-MAP                        relevance  1       (n_p + 1 - r_p)     n_q d_q - S_{q-1}
-                                              * d_p - S_p
-MRR, hit rate              relevance  1       d of the first      d of the first
-ERR                        R          1/T_p   pi_p                pi_{q-1}
-                                              * (d_p - B_{p+1})   * (d_q - B_q)
-=========================  =========  ======  ==================  ===================
+=============  =============  ==========  ====================  ======================
+metric         gain           multiplier  discount_above_p      discount_below_q
+=============  =============  ==========  ====================  ======================
+CG, DCG, NDCG  gain           1           d_p                   d_q
+precision,     relevance      1           d_p                   d_q
+recall
+MAP            relevance      1           (n_p + 1 - r_p) d_p   n_q d_q - S_{q-1}
+                                          - S_p
+MRR, hit rate  relevance      1           d at the first        d at the first
+                                          relevant document     relevant document
+ERR            probability R  1 / T_p     pi_p (d_p - B_{p+1})  pi_{q-1} (d_q - B_q)
+=============  =============  ==========  ====================  ======================
 
-Each is derived at the head of its file; d is the discount, zero from position k on, so
-a pair below the cutoff changes nothing, exactly.
+The symbols are defined, and each row is derived, at the head of the metric's file.  d
+is the discount, 0 from position k on, so the swap delta of two documents below the
+cutoff is exactly 0.  ``discount_above_p >= discount_below_q`` wherever gains differ.
 """
 
 from sklearn_ltr.metrics._average_precision import MAP
-from sklearn_ltr.metrics._bound import BoundMetric
-from sklearn_ltr.metrics._closed_form import ClosedFormMetric
-from sklearn_ltr.metrics._dcg import CG, DCG, NDCG
-from sklearn_ltr.metrics._err import ERR
-from sklearn_ltr.metrics._functions import (
-    cg_score,
-    dcg_score,
-    err_score,
+from sklearn_ltr.metrics._binary_scores import (
     hit_rate_score,
     map_score,
     mrr_score,
-    ndcg_score,
     precision_score,
     recall_score,
+)
+from sklearn_ltr.metrics._dcg import CG, DCG, NDCG
+from sklearn_ltr.metrics._err import ERR
+from sklearn_ltr.metrics._graded_scores import (
+    cg_score,
+    dcg_score,
+    err_score,
+    ndcg_score,
 )
 from sklearn_ltr.metrics._metric import Metric
 from sklearn_ltr.metrics._names import get_metric
 from sklearn_ltr.metrics._precision import Precision, Recall
-from sklearn_ltr.metrics._ranked_list import rank_documents
 from sklearn_ltr.metrics._ranks import rank_scores
 from sklearn_ltr.metrics._reciprocal_rank import MRR, HitRate
 
@@ -78,8 +84,6 @@ __all__ = [
     "MAP",
     "MRR",
     "NDCG",
-    "BoundMetric",
-    "ClosedFormMetric",
     "HitRate",
     "Metric",
     "Precision",
@@ -93,7 +97,6 @@ __all__ = [
     "mrr_score",
     "ndcg_score",
     "precision_score",
-    "rank_documents",
     "rank_scores",
     "recall_score",
 ]

@@ -8,6 +8,7 @@ mini-batch, so neither they nor the kernels check their arguments.  Users call
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -71,11 +72,6 @@ class BoundMetric:
     def stable(self) -> bool:
         """Whether ties keep the order of rows (the flag of ``rank_documents``)."""
         return self.metric.ties == "stable"
-
-    @property
-    def worth(self) -> FloatArray:  # TEMPORARY
-        """Old name."""
-        return self.gain
 
     def subset(
         self, queries: IntArray, documents: IntArray, offsets: IntArray
@@ -206,7 +202,7 @@ class BoundClosedForm(BoundMetric):
             return None
         return SwapFactors(np.ones_like(self.discount), self.discount, self.discount)
 
-    @property
+    @cached_property
     def _arrays(self) -> MetricArrays:
         return MetricArrays(self.gain, self.discount, self.scale, self.k)
 

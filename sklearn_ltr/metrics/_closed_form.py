@@ -64,11 +64,6 @@ class ClosedFormMetric(Metric):
                 "would not follow; derive it from sklearn_ltr.metrics.Metric"
             )
 
-    @property
-    def from_above(self) -> tuple[float, float]:  # TEMPORARY
-        """Old name."""
-        return self.cascade_coefficients
-
     @abstractmethod
     def gains(
         self, grades: FloatArray, offsets: IntArray, labels: Labels | None

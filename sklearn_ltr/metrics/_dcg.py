@@ -1,4 +1,4 @@
-"""Cumulative gain: CG, DCG and NDCG, and every measure that is a discounted sum.
+"""Cumulative gain: CG, DCG and NDCG, which are discounted sums of gains.
 
     DCG@k = sum over positions p < k of  gain(grade_p) * discount_p
     NDCG@k = DCG@k / (DCG@k of the same documents in their best order)
@@ -74,10 +74,10 @@ class CG(ClosedFormMetric):
     ----------
     k, ties, no_relevant
         As in :class:`Metric`.
-    gain : "exponential", "linear", array or callable, default="exponential"
-        2^grade - 1; the grade itself; the gain of grade 0, 1, 2, ...; or a function
-        from a float64 array of grades to their gains.  Never negative.  A document is
-        relevant when its gain is above zero.
+    gain : {"exponential", "linear"}, array-like or callable, default="exponential"
+        2^grade - 1; the grade itself; an array of the gains of grades 0, 1, 2, ..., not
+        decreasing; or a function from a float64 array of grades to their gains.  Gains
+        are finite and >= 0; a document is relevant if its gain is above zero.
     """
 
     gain: Gain = field(default="exponential", kw_only=True)
@@ -103,7 +103,7 @@ class CG(ClosedFormMetric):
         return gain_per_document(self.gain, grades, offsets, labels)
 
     def discounts(self, n: int, k: int) -> FloatArray:
-        """One for the positions above k."""
+        """1 for positions 0 to k - 1, then 0."""
         return cut_at(k, np.ones(n))
 
 
@@ -113,8 +113,12 @@ class DCG(CG):
 
     Parameters
     ----------
-    k, ties, no_relevant, gain
-        As in :class:`CG`.
+    k, ties, no_relevant
+        As in :class:`Metric`.
+    gain : {"exponential", "linear"}, array-like or callable, default="exponential"
+        2^grade - 1; the grade itself; an array of the gains of grades 0, 1, 2, ..., not
+        decreasing; or a function from a float64 array of grades to their gains.  Gains
+        are finite and >= 0; a document is relevant if its gain is above zero.
     discount : {"log2", "letor"}, default="log2"
         1 / log2(1 + rank); or that of the LETOR 4.0 evaluation script, 1 at ranks 1
         and 2 and 1 / log2(rank) from rank 3.
@@ -140,11 +144,18 @@ class NDCG(DCG):
 
     Parameters
     ----------
-    k, ties, no_relevant, gain, discount
-        As in :class:`DCG`.
+    k, ties, no_relevant
+        As in :class:`Metric`.
+    gain : {"exponential", "linear"}, array-like or callable, default="exponential"
+        2^grade - 1; the grade itself; an array of the gains of grades 0, 1, 2, ..., not
+        decreasing; or a function from a float64 array of grades to their gains.  Gains
+        are finite and >= 0; a document is relevant if its gain is above zero.
+    discount : {"log2", "letor"}, default="log2"
+        1 / log2(1 + rank); or that of the LETOR 4.0 evaluation script, 1 at ranks 1
+        and 2 and 1 / log2(rank) from rank 3.
     short_lists : {"cut", "zero"}, default="cut"
-        A list of fewer than k documents: k is cut to the list; or it counts 0, as in
-        the LETOR 4.0 evaluation script.
+        For lists of fewer than k documents: k is reduced to the list; or the value is
+        0, as in the LETOR 4.0 evaluation script.
 
     Examples
     --------

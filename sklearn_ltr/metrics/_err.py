@@ -1,27 +1,29 @@
 r"""Expected reciprocal rank (section 3 of the report; Chapelle et al., 2009).
 
-A user reads down the list and stops at the first document that satisfies; the one with
-grade g does so with chance R = (2^g - 1) / 2^(largest grade).  With T = 1 - R and
-pi_p = T_0 ... T_p,
+A user reads down the list and stops at the first document that satisfies; a document of
+grade g does so with probability R = (2^g - 1) / 2^(largest grade).  With T = 1 - R and
+pi_p = T_0 ... T_p, the probability to read on below position p,
 
     ERR@k = sum over positions p < k of  pi_{p-1} R_p d_p,     d_p = 1 / (p + 1).
 
-Swap delta.  The four steps of the report's algorithm collapse.  Write B_p for the ERR
-of the user who has reached position p: B_p = R_p d_p + T_p B_{p+1}, 0 behind the list.
-The contributions between p and q are then pi_p B_{p+1} - pi_{q-1} B_q, and the sum of
-the steps for p < q is
+Swap delta.  The four steps of the report's algorithm can be combined.  Let B_p be the
+ERR of a user who has reached position p: B_p = R_p d_p + T_p B_{p+1}, and 0 after the
+last position.  The documents between p and q contribute pi_p B_{p+1} - pi_{q-1} B_q,
+and the sum of the steps for p < q is
 
-    Delta = (R_p - R_q) / T_p * (upper_p - lower_q),    upper_p = pi_p (d_p - B_{p+1}),
-                                                        lower_q = pi_{q-1} (d_q - B_q).
+    Delta = (R_p - R_q) / T_p * (discount_above_p - discount_below_q),
 
-(With the report's A, the ERR down to a position, upper_p is pi_p d_p + A_p and lower_q
-is A_{q-1} + pi_{q-1} d_q, less the same constant A_{n-1}; but those lose all digits
-behind a document that satisfies almost surely.)  upper_p - lower_q is never negative:
-that is what the report proves, and so swapping a better document with a worse one below
-it always costs.
+    discount_above_p = pi_p (d_p - B_{p+1}),
+    discount_below_q = pi_{q-1} (d_q - B_q).
+
+(With the report's A, the ERR down to a position, discount_above_p is pi_p d_p + A_p and
+discount_below_q is A_{q-1} + pi_{q-1} d_q, both minus the constant A_{n-1}; but those
+differences lose all digits below a document that satisfies almost surely.)  The report
+proves that discount_above_p - discount_below_q is never negative: swapping a better
+document with a worse one below it never increases ERR.
 
 Equal scores in random order: the product of i of the T of a run, drawn without
-replacement, has the mean E_i = e_i(T) / (n choose i), e_i the elementary symmetric
+replacement, has the mean E_i = e_i(T) / (n choose i), with e_i the elementary symmetric
 polynomials; the i-th position of the run contributes (E_{i-1} - E_i) d.  A run of n
 takes n * min(n, k) steps.
 """
@@ -45,7 +47,7 @@ from sklearn_ltr.metrics._ranked_list import run_end
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-# 1 - (2^g - 1) / 2^g is zero in float64 above this grade
+# T = 1 - (2^g - 1) / 2^g is zero in float64 for larger grades
 LARGEST_GRADE = 53.0
 
 
@@ -53,7 +55,7 @@ LARGEST_GRADE = 53.0
 def err_values(
     lists: RankedLists, arrays: MetricArrays, average: bool, values: FloatArray
 ) -> None:
-    """Fill in the expected reciprocal rank of each list."""
+    """Compute the expected reciprocal rank of each list."""
     scores, order, offsets = lists.scores, lists.order, lists.offsets
     satisfies, discount, scale = arrays.gain, arrays.discount, arrays.scale
     k = arrays.k
@@ -64,22 +66,23 @@ def err_values(
         total, reached, position = 0.0, 1.0, 0
         while position < stop:
             end = run_end(scores, ranked, position, average)
-            depth = min(end, stop) - position
-            _mean_products(satisfies, ranked[position:end], means[: depth + 1])
-            for i in range(depth):
+            n_counted = min(end, stop) - position
+            _mean_products(satisfies, ranked[position:end], means[: n_counted + 1])
+            for i in range(n_counted):
                 total += reached * (means[i] - means[i + 1]) * discount[position + i]
-            # a run that reaches over the cutoff is the last one that counts
-            reached *= means[depth]
+            # If the run extends below the cutoff, this is not its whole product, but
+            # then no other run follows.
+            reached *= means[n_counted]
             position = end
         values[query] = total * scale[query]
 
 
 @subkernel
 def _mean_products(satisfies: FloatArray, run: IntArray, means: FloatArray) -> None:
-    """means[i] = mean over draws of i of the run's documents of the product of T.
+    """Set means[i] to the mean product of T over all draws of i documents of a run.
 
-    One document after the other: a draw of i from the first m holds the m-th with
-    chance i / m.
+    Documents are added one by one: a draw of i of the first m documents contains the
+    m-th with probability i / m.
     """
     means[:] = 0.0
     means[0] = 1.0
@@ -128,8 +131,8 @@ class ERR(ClosedFormMetric):
     k, ties, no_relevant
         As in :class:`Metric`.
     max_grade : float between 0 and 53 or None, default=None
-        The largest grade of the scale (4 for grades 0 to 4).  None: the largest in the
-        data at hand; give it when values of different data are compared.
+        The largest grade of the scale (4 for grades 0 to 4).  None: the largest of the
+        data; give it to compare values of different data.
     """
 
     max_grade: float | None = field(default=None, kw_only=True)
@@ -151,13 +154,13 @@ class ERR(ClosedFormMetric):
             )
 
     def satisfaction(self, grades: FloatArray) -> FloatArray:
-        """R = (2^grade - 1) / 2^max_grade, without overflow."""
+        """Probability to satisfy, R = (2^grade - 1) / 2^max_grade, without overflow."""
         most = float(grades.max()) if self.max_grade is None else self.max_grade
         satisfies: FloatArray = np.exp2(grades - most) - np.exp2(-most)
         return satisfies
 
     def value(self, ranked_grades: FloatArray) -> float:
-        """Chance to get down to each position and be satisfied there, over its rank."""
+        """Sum of P(user reaches the position and is satisfied there) / rank."""
         satisfies = self.satisfaction(np.asarray(ranked_grades, dtype=np.float64))
         reaches = np.cumprod(np.append(1.0, 1.0 - satisfies[:-1]))
         ranks = np.arange(1, len(satisfies) + 1)
@@ -166,7 +169,7 @@ class ERR(ClosedFormMetric):
     def gains(
         self, grades: FloatArray, offsets: IntArray, labels: Labels | None
     ) -> FloatArray:
-        """Chance of each document to satisfy."""
+        """Probability of each document to satisfy."""
         most = LARGEST_GRADE if self.max_grade is None else self.max_grade
         if grades.max() > most:
             position = int(np.argmax(grades))

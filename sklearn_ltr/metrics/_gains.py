@@ -36,7 +36,7 @@ def check_gain(gain: Gain) -> Gain:
 
 
 def gain_of(gain: Gain, grades: FloatArray) -> FloatArray:
-    """Gain of each grade: 2^grade - 1, the grade itself, a table or a function."""
+    """Return the gain of each grade: 2^grade - 1, the grade, a table or a function."""
     if isinstance(gain, str):
         if gain == "linear":
             return grades
@@ -50,7 +50,7 @@ def gain_of(gain: Gain, grades: FloatArray) -> FloatArray:
 def gain_per_document(
     gain: Gain, grades: FloatArray, offsets: IntArray, labels: Labels | None
 ) -> FloatArray:
-    """Gain of every document, checked.
+    """Return the gain of every document, validated.
 
     Raises
     ------
@@ -94,11 +94,11 @@ def _where(
 
 
 def discount_per_position(discount: Discount, n: int, k: int) -> FloatArray:
-    """Discount of positions 0 to n - 1, zero from k on.
+    """Return the discount of positions 0 to n - 1, zero from k on.
 
-    "log2" is 1 / log2(1 + rank) (equation 5 of the report, up to the base of the
-    logarithm, which NDCG does not see); "letor" is what the evaluation script of
-    LETOR 4.0 has: 1 at ranks 1 and 2, 1 / log2(rank) from rank 3.
+    "log2" is 1 / log2(1 + rank) (equation 5 of the report; the base of the logarithm
+    cancels in NDCG).  "letor" is that of the LETOR 4.0 evaluation script: 1 at ranks 1
+    and 2, 1 / log2(rank) from rank 3.
     """
     ranks = np.arange(1, n + 1, dtype=np.float64)
     shifted = 1.0 + ranks if discount == "log2" else np.maximum(ranks, 2.0)
@@ -106,10 +106,10 @@ def discount_per_position(discount: Discount, n: int, k: int) -> FloatArray:
 
 
 def reciprocal_ranks(n: int, k: int) -> FloatArray:
-    """1 / rank for positions 0 to n - 1, zero from k on."""
+    """Return 1 / rank for positions 0 to n - 1, zero from k on."""
     return cut_at(k, 1.0 / np.arange(1, n + 1, dtype=np.float64))
 
 
 def cut_at(k: int, discount: FloatArray) -> FloatArray:
-    """Zero a discount from position k on."""
+    """Set a discount to zero from position k on."""
     return np.where(np.arange(len(discount)) < k, discount, 0.0)

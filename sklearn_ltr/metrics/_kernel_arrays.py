@@ -34,9 +34,11 @@ class MetricArrays(NamedTuple):
 
 
 class SwapFactors(NamedTuple):
-    """Factors of the swap deltas, by position (see :mod:`sklearn_ltr.metrics`).
+    """Factors of the swap deltas (see :mod:`sklearn_ltr.metrics`).
 
-    In arrays of all queries, position p of query q is at ``offsets[q] + p``.
+    Either of all lists, (n_documents,), with position p of query q at
+    ``offsets[q] + p``; or, where they are the same for any order, (longest list,) by
+    position.
     """
 
     multiplier: FloatArray

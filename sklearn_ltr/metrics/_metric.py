@@ -1,9 +1,9 @@
-"""What every measure has in common: its options, and the ways to ask for its value.
+"""The base class of all metrics: options, evaluation of rows, and the user's interface.
 
-A :class:`Metric` is a description (a frozen dataclass: it compares, hashes, clones and
-pickles).  Binding it to the grades of a data set prepares all that does not depend on
-scores, once; the :class:`BoundMetric` then turns scores into values, and ranked lists
-into the terms of their swap deltas.
+A :class:`Metric` is a description (a frozen dataclass, which can be compared, hashed,
+cloned and pickled).  Binding it to the grades of a data set computes all that does not
+depend on scores, once; the resulting :class:`BoundMetric` computes values from scores,
+and swap factors from ranked lists.
 """
 
 from __future__ import annotations
@@ -33,23 +33,25 @@ NoRelevant = Literal["zero", "one", "skip", "error"]
 
 @dataclass(frozen=True, repr=False)
 class Metric(ABC):
-    """A measure of a ranked list, averaged over queries.
+    """A metric of a ranked list, averaged over queries.
 
-    To bring a measure of your own, derive a class and define :meth:`value`; define
-    :meth:`swap_delta` too if you have something faster than trying out each swap.  A
-    query whose grades are all zero has nothing relevant.
+    To write a metric of your own, derive a class and define :meth:`value`.  Define
+    :meth:`swap_delta` as well if you have something faster than the default, which
+    evaluates `value` once per pair.  A query whose grades are all zero has no relevant
+    document.
 
     Parameters
     ----------
     k : int >= 1 or None, default=None
-        Cutoff: documents below rank k count nothing.  None, or a k longer than the
+        Cutoff: documents below rank k do not count.  None, or a k longer than the
         list, means the whole list.
     ties : {"pessimistic", "average", "stable"}, default="pessimistic"
-        Equal scores: the lower grade stands first (a constant model earns its worst
-        case); or the expected value over their random orders; or the order of rows.
-        Swap deltas order ties pessimistically, whatever is said here.
+        Order of equal scores.  "pessimistic": lower grades first, so that a constant
+        model gets its worst value.  "average": the expected value over random orders
+        (built-in metrics only).  "stable": the order of rows.  Swap deltas always use
+        the pessimistic order.
     no_relevant : {"zero", "one", "skip", "error"}, default="zero"
-        A query without a relevant document counts 0 or 1, does not count, or is a
+        Value of a query without a relevant document: 0, 1, left out of the mean, or a
         ValueError.
 
     Examples
@@ -96,14 +98,30 @@ class Metric(ABC):
 
     @abstractmethod
     def value(self, ranked_grades: FloatArray) -> float:
-        """Value of one list, given its grades from first to last.
+        """Value of one list.
 
-        What a list with nothing relevant counts is not for this method to say but for
-        ``no_relevant``.
+        It is used only for lists with a relevant document; ``no_relevant`` determines
+        the value of the others.
+
+        Parameters
+        ----------
+        ranked_grades : ndarray of shape (n_documents,), float64
+            Grades from rank 1 down.
         """
 
     def swap_delta(self, ranked_grades: FloatArray) -> FloatArray:
-        """|change of the value| if two documents swap places, (n, n) by position."""
+        """|change of the value| if two documents swap places.
+
+        Parameters
+        ----------
+        ranked_grades : ndarray of shape (n_documents,), float64
+            Grades from rank 1 down.
+
+        Returns
+        -------
+        ndarray of shape (n_documents, n_documents), float64
+            By position; symmetric.
+        """
         ranked = np.array(ranked_grades, dtype=np.float64)
         before = self.value(ranked)
         delta = np.zeros((len(ranked), len(ranked)))
@@ -117,17 +135,20 @@ class Metric(ABC):
     def bind(
         self, grades: FloatArray, offsets: IntArray, labels: Labels | None = None
     ) -> BoundMetric:
-        """Prepare everything that does not depend on scores.
+        """Prepare all that does not depend on scores.
+
+        Internal: nothing about the arrays is validated, since `fit` has done so.  Use
+        :meth:`per_query` or the metric itself for rows of your own.
 
         Parameters
         ----------
-        grades : (n_documents,) float64
+        grades : ndarray of shape (n_documents,), float64
             Finite, >= 0, in canonical order.
-        offsets : (n_queries + 1,) int64
+        offsets : ndarray of shape (n_queries + 1,), int64
             Query q owns the documents ``offsets[q]`` to ``offsets[q + 1] - 1``, at
             least one.
         labels : sequence of length n_queries, default=None
-            What to call the queries in error messages.
+            Group value of each query, for error messages.
         """
         longest = longest_list(offsets)
         return BoundMetric(
@@ -143,16 +164,14 @@ class Metric(ABC):
         )
 
     def at_deeper_cutoff(self, level: int | None) -> Metric:
-        """Return the measure to learn from: this one, or at a deeper cutoff.
+        """Return the metric to train on: this one, with a cutoff of at least `level`.
 
-        Only a measure whose discount falls from position to position still says the
-        same at a deeper cutoff.
+        With a deeper cutoff more pairs have a swap delta.  Only metrics whose discount
+        decreases with the position are changed: with a constant discount (as precision
+        has) a deeper cutoff would no longer prefer the same documents at the top.
+        `level` None: this metric.
         """
         return self
-
-    def deepened(self, level: int | None) -> Metric:  # TEMPORARY
-        """Old name."""
-        return self.at_deeper_cutoff(level)
 
     def cutoff(self, n: int) -> int:
         """``k`` for a list of n documents: at most n."""
@@ -163,23 +182,26 @@ class Metric(ABC):
 
         Parameters
         ----------
-        y_true : (n_documents,) array-like
-            Grades, finite and >= 0.
-        y_score : (n_documents,) array-like
-            Scores, finite; higher is ranked first.
-        groups : (n_documents,) array-like
-            The query of each row: any hashable values, in any row order.
+        y_true : array-like of shape (n_documents,)
+            Relevance grade of each document, finite and >= 0.
+        y_score : array-like of shape (n_documents,)
+            Score of each document, finite; higher is ranked first.
+        groups : array-like of shape (n_documents,)
+            Query of each document: any hashable values, in any row order.
 
         Returns
         -------
-        (n_queries,) float64
-            In the order of the sorted group values.  NaN marks the queries that
+        values : ndarray of shape (n_queries,), float64
+            In the order of the sorted group values.  NaN for queries that
             ``no_relevant="skip"`` leaves out.
 
         Raises
         ------
         ValueError
-            Naming the argument, and the row and query where there is one.
+            For grades or scores that are not one finite number per row, negative
+            grades, groups of another length or with missing values, or a query with no
+            relevant document if ``no_relevant="error"``.  The message names the
+            argument, and the row and query where there is one.
         """
         queries = QueryGroups.from_groups(groups, len(y_true))
         bound = self._bind_raw(y_true, queries)
@@ -188,10 +210,24 @@ class Metric(ABC):
     def __call__(
         self, y_true: Any, y_score: Any, *, groups: Any, sample_weight: Any = None
     ) -> float:
-        """Mean over queries, each counting once or its weight.
+        """Weighted mean over queries.
 
-        Parameters are those of :meth:`per_query`; ``sample_weight`` gives a query's
-        weight on each of its rows, constant within a query.
+        Parameters
+        ----------
+        y_true, y_score, groups : array-likes of shape (n_documents,)
+            As for :meth:`per_query`.
+        sample_weight : array-like of shape (n_documents,), default=None
+            Weight of each row's query, >= 0 and constant within a query.  None: 1.
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        ValueError
+            As :meth:`per_query`; for weights that are negative, not finite, all zero or
+            not constant within a query; or if ``no_relevant="skip"`` leaves no query.
         """
         queries = QueryGroups.from_groups(groups, len(y_true))
         weights = check_sample_weight(sample_weight, queries)
@@ -221,7 +257,7 @@ def check_option(name: str, value: object, options: tuple[str, ...]) -> None:
 
 
 def longest_list(offsets: IntArray) -> int:
-    """Documents of the longest list."""
+    """Return the number of documents of the longest list."""
     return int(np.diff(offsets).max())
 
 

@@ -18,7 +18,18 @@ METRICS: dict[str, type[Metric]] = {
 
 
 def get_metric(metric: str | Metric) -> Metric:
-    """Metric of a name, ``"ndcg"`` or ``"ndcg@10"``; a metric object is itself.
+    """Return the metric of a name such as ``"ndcg"`` or ``"ndcg@10"``.
+
+    Parameters
+    ----------
+    metric : str or Metric
+        ``"ndcg"``, ``"dcg"``, ``"cg"``, ``"map"``, ``"mrr"``, ``"err"``,
+        ``"precision"``, ``"recall"`` or ``"hit_rate"``, with or without a cutoff
+        ``"@k"``.  A metric object is returned as it is.
+
+    Returns
+    -------
+    Metric
 
     Raises
     ------

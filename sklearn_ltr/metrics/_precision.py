@@ -1,7 +1,8 @@
-"""Precision and recall: two more discounted sums, of relevance 0 or 1.
+"""Precision and recall: sums of the relevance (0 or 1) of the top k documents.
 
-    Precision@k = relevant documents above the cutoff / k
-    Recall@k    = relevant documents above the cutoff / relevant documents
+    Precision@k = number of relevant documents among the first k / k
+    Recall@k    = number of relevant documents among the first k
+                  / number of relevant documents
 
 Precision divides by k even when the list is shorter, as trec_eval does; without k, by
 the length of the list.
@@ -39,18 +40,18 @@ class Precision(BinaryMetric):
     values_kernel = staticmethod(sum_values)
 
     def value(self, ranked_grades: FloatArray) -> float:
-        """Relevant documents at positions p < k, over k."""
+        """Share of relevant documents among positions p < k; k may exceed the list."""
         relevant = self.relevance(ranked_grades)
         return float(relevant[: self.k].sum() / (self.k or len(relevant)))
 
     def discounts(self, n: int, k: int) -> FloatArray:
-        """One for the positions above k."""
+        """1 for positions 0 to k - 1, then 0."""
         return cut_at(k, np.ones(n))
 
     def scales(
         self, gain: FloatArray, discount: FloatArray, offsets: IntArray, k: int
     ) -> FloatArray:
-        """1 / k, or 1 / length of the list."""
+        """1 / k; without k, 1 / length of the list."""
         sizes = np.diff(offsets)
         return 1.0 / (sizes if self.k is None else np.full(len(sizes), self.k))
 
@@ -68,7 +69,7 @@ class Recall(Precision):
     short_name: ClassVar[str] = "recall"
 
     def value(self, ranked_grades: FloatArray) -> float:
-        """Relevant documents at positions p < k, over all relevant documents."""
+        """Share of the relevant documents that are at positions p < k."""
         relevant = self.relevance(ranked_grades)
         return float(relevant[: self.k].sum() / max(relevant.sum(), 1.0))
 

@@ -214,9 +214,9 @@ def _merge_neighbors(
 
 @subkernel
 def run_end(scores: FloatArray, ranked: IntArray, position: int, average: bool) -> int:
-    """Return where the run of equal scores that starts at ``position`` ends (exclusive).
+    """Return the end (exclusive) of the run of equal scores that starts at `position`.
 
-    Without averaging, each document is a run of its own.
+    Without `average`, each document is a run of its own.
     """
     end = position + 1
     if average:

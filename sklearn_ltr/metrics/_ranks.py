@@ -17,14 +17,15 @@ def rank_scores(y_score: Any, *, groups: Any) -> NDArray[np.int64]:
     Parameters
     ----------
     y_score : array-like of shape (n_documents,)
-        Finite; higher is ranked first.
+        Score of each document, finite; higher is ranked first.
     groups : array-like of shape (n_documents,)
-        The query of each document: any hashable values, in any row order.
+        Query of each document: any hashable values, in any row order.
 
     Returns
     -------
     ranks : ndarray of shape (n_documents,), int64
-        In the order of the rows; 1 is first.  Equal scores keep the order of the rows.
+        Rank of each document in its query, from 1, in the order of the rows.  Equal
+        scores are ranked in the order of the rows.
 
     Raises
     ------

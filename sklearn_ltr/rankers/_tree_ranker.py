@@ -65,6 +65,7 @@ class TreeRanker(BoostedTrees, BaseRanker):
         )
         for flag in ("distance_normalization", "query_normalization"):
             check_choice(self, flag, (True, False))
+        self._stopping_metric()  # raises for an unknown metric or scoring
 
     def predict(self, X: Any, *, init_score: Any = None) -> FloatArray:
         """Score documents; scores are comparable within a query.

@@ -108,9 +108,8 @@ REPORT = {
 
 def curve(ranker) -> list[float]:
     """Values of training, one for each epoch."""
-    return (
-        ranker.loss_curve_ if hasattr(ranker, "loss_curve_") else ranker.train_scores_
-    )
+    name = "loss_curve_" if hasattr(ranker, "loss_curve_") else "train_score_"
+    return getattr(ranker, name).tolist()
 
 
 def model(ranker) -> bytes:

@@ -173,7 +173,7 @@ def state(one) -> dict:
         kept |= {
             "model": model(one),
             "curve": list(curve(one)),
-            "validation": list(one.validation_scores_),
+            "validation": list(one.validation_score_),
             "n_iter": one.n_iter_,
             "features": one.n_features_in_,
             "scores": one.predict(VALIDATION.X).tobytes(),

@@ -96,7 +96,7 @@ def test_a_users_network_works_with_early_stopping_pickle_clone_and_partial_fit(
         ranker, network=Linear(), max_iter=40, n_iter_no_change=3, tol=0.0,
         learning_rate_init=0.2,
     )  # fmt: skip
-    scores = one.validation_scores_
+    scores = one.validation_score_
     assert one.score(*VALIDATION, groups=VALIDATION.groups) == max(scores)
     again = pickle.loads(pickle.dumps(one))
     np.testing.assert_array_equal(again.predict(DATA.X), one.predict(DATA.X))

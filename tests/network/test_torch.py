@@ -147,7 +147,7 @@ def test_a_module_ranks_better_after_learning():
     module = nn.Sequential(nn.Linear(N_FEATURES, 8), nn.ReLU(), nn.Linear(8, 1))
     fitted = ranker(TorchNetwork(module), max_iter=40, learning_rate_init=0.01)
     fitted.fit(**DATA)
-    assert fitted.train_scores_[-1] > fitted.train_scores_[0] + 0.1
+    assert fitted.train_score_[-1] > fitted.train_score_[0] + 0.1
     assert fitted.score(**DATA) > 0.9
 
 
@@ -218,7 +218,7 @@ def test_dropout_is_on_in_training_and_off_at_prediction(device):
 def test_running_means_are_updated_in_training_and_used_at_prediction(device):
     module = nn.Sequential(nn.BatchNorm1d(N_FEATURES), linear())
     shifted = DATA | {"X": DATA["X"] * 3 + 10}
-    fitted = ranker(TorchNetwork(module, device), max_iter=30).fit(**shifted)
+    fitted = ranker(TorchNetwork(module, device), max_iter=8).fit(**shifted)
     norm = fitted.network_.module[0]
     means = norm.running_mean.cpu().numpy()
     np.testing.assert_allclose(means, shifted["X"].mean(axis=0), atol=1.0)
@@ -322,8 +322,8 @@ def test_early_stopping_keeps_the_best_weights():
         max_iter=15,
         n_iter_no_change=15,
     ).fit(**DATA, **validation)
-    best = max(fitted.validation_scores_)
-    assert best > fitted.validation_scores_[-1]
+    best = max(fitted.validation_score_)
+    assert best > fitted.validation_score_[-1]
     assert fitted.score(**lists(12)) == pytest.approx(best, abs=1e-6)
 
 

@@ -1,4 +1,4 @@
-"""Axes to draw on, and rankers that have something to show."""
+"""Axes to draw on, and fitted rankers to draw."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sklearn_ltr.datasets import make_ranking
 
 
 @pytest.fixture(autouse=True)
-def no_figure_stays_open():
+def close_all_figures():
     import matplotlib.pyplot as plt
 
     yield
@@ -28,7 +28,7 @@ def ax():
 
 @pytest.fixture(scope="session")
 def data():
-    """Invented queries in three parts."""
+    """Synthetic queries in three parts."""
     ranking = make_ranking(
         90, n_documents=12, n_features=8, n_informative=5, random_state=0
     )
@@ -41,12 +41,13 @@ def data():
         )
         for i in range(3)
     )
-    held_out = {"X_val": val.X, "y_val": val.y, "groups_val": val.groups}
-    return SimpleNamespace(train=train, val=val, test=test, held_out=held_out)
+    validation = {"X_val": val.X, "y_val": val.y, "groups_val": val.groups}
+    return SimpleNamespace(train=train, val=val, test=test, validation=validation)
 
 
-def fit(ranker, data, **held_out):
-    return ranker.fit(data.train.X, data.train.y, groups=data.train.groups, **held_out)
+def fit(ranker, data, **validation):
+    train = data.train
+    return ranker.fit(train.X, train.y, groups=train.groups, **validation)
 
 
 @pytest.fixture(scope="session")
@@ -54,7 +55,7 @@ def mart(data):
     ranker = LambdaMARTRanker(
         n_estimators=30, max_leaf_nodes=4, n_iter_no_change=5, random_state=0, n_jobs=1
     )
-    return fit(ranker, data, **data.held_out)
+    return fit(ranker, data, **data.validation)
 
 
 @pytest.fixture(scope="session")
@@ -62,7 +63,7 @@ def lambdarank(data):
     ranker = LambdaRankRanker(
         hidden_layer_sizes=(10,), max_iter=8, random_state=0, n_jobs=1
     )
-    return fit(ranker, data, **data.held_out)
+    return fit(ranker, data, **data.validation)
 
 
 @pytest.fixture(scope="session")
@@ -70,4 +71,4 @@ def ranknet(data):
     ranker = RankNetRanker(
         hidden_layer_sizes=(10,), max_iter=8, random_state=0, n_jobs=1
     )
-    return fit(ranker, data, **data.held_out)
+    return fit(ranker, data, **data.validation)

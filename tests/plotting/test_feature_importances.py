@@ -1,4 +1,4 @@
-"""Bars are the importances of the columns that they name."""
+"""The bars are the importances of the features that they are labelled with."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sklearn_ltr.plotting import FeatureImportancesDisplay
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
 
-from tests.plotting.pictures import assert_text_can_be_read  # noqa: E402
+from tests.plotting.layout import assert_text_is_readable  # noqa: E402
 
 SMALL = LambdaMARTRanker(
     n_estimators=3, max_leaf_nodes=4, min_samples_leaf=5, random_state=0, n_jobs=1
@@ -33,30 +33,29 @@ def shown_names(ax):
 
 
 class TestNumbers:
-    def test_columns_stand_from_the_most_important_to_the_least(self):
+    def test_features_are_sorted_by_importance_and_then_by_index(self):
         display = FeatureImportancesDisplay([0.1, -0.2, 0.7, 0.1, 0.3])
         assert_array_equal(display.order, [2, 4, 0, 3, 1])
         assert_array_equal(display.feature_names, ["x0", "x1", "x2", "x3", "x4"])
 
-    def test_those_of_a_ranker_are_its_shares_of_the_gain(self, ax, mart):
+    def test_the_importances_of_a_ranker_are_its_fractions_of_the_gain(self, ax, mart):
         display = FeatureImportancesDisplay.from_estimator(mart, ax=ax)
-        assert_array_equal(display.importances, mart.feature_importances_)
-        assert_allclose(display.importances.sum(), 1, rtol=1e-12)
+        importances = mart.feature_importances_
+        assert_allclose(importances.sum(), 1, rtol=1e-12)
         widths = [bar.get_width() for bar in display.bars_]
-        assert_array_equal(widths, np.sort(mart.feature_importances_)[::-1])
-        assert ax.get_xlabel() == "share of the gain of all splits"
+        assert_array_equal(widths, np.sort(importances)[::-1])
+        assert shown_names(ax)[0] == f"x{np.argmax(importances)}"
+        assert ax.get_xlabel() == "fraction of the gain of all splits"
         assert ax.get_title() == ""
-        best = int(np.argmax(mart.feature_importances_))
-        assert shown_names(ax)[0] == f"x{best}"
 
-    def test_those_of_another_model_have_no_such_name(self, ax, data):
+    def test_the_importances_of_another_model_have_a_general_label(self, ax, data):
         forest = RandomForestRegressor(n_estimators=2, random_state=0)
         forest.fit(data.train.X, data.train.y)
         display = FeatureImportancesDisplay.from_estimator(forest, ax=ax)
         assert_array_equal(display.importances, forest.feature_importances_)
         assert ax.get_xlabel() == "importance"
 
-    def test_permutation_importance_has_means_and_deviations(self, ax, data, mart):
+    def test_permutation_importances_have_error_bars(self, ax, data, mart):
         test = data.test
 
         def score(ranker, X, y):
@@ -65,36 +64,35 @@ class TestNumbers:
         result = permutation_importance(
             mart, test.X, test.y, scoring=score, n_repeats=4, random_state=0
         )
-        names = [f"column {i}" for i in range(8)]
+        names = [f"feature {i}" for i in range(8)]
         display = FeatureImportancesDisplay.from_importances(
             result, feature_names=names, ax=ax
         )
         means, deviations = result.importances.mean(axis=1), result.importances.std(1)
         order = np.argsort(-means, kind="stable")
         assert_array_equal(display.order, order)
-        assert shown_names(ax) == [names[column] for column in order]
+        assert shown_names(ax) == [names[feature] for feature in order]
         assert_allclose([bar.get_width() for bar in display.bars_], means[order])
         segments = display.bars_.errorbar.lines[2][0].get_segments()
         ends = [segment[:, 0] for segment in segments]
         expected = np.stack([means - deviations, means + deviations], axis=1)[order]
         assert_allclose(ends, expected, rtol=1e-12, atol=1e-15)
         assert "shuffled" in ax.get_xlabel()
-        assert_text_can_be_read(display.figure_)
+        assert_text_is_readable(display.figure_)
 
 
 class TestNames:
-    def test_names_of_a_data_frame(self, ax, data):
+    def test_names_of_a_data_frame_stand_beside_their_bars(self, ax, data):
         pandas = pytest.importorskip("pandas")
         names = list("abcdefgh")
         X = pandas.DataFrame(data.train.X, columns=names)
         ranker = clone(SMALL).fit(X, data.train.y, groups=data.train.groups)
         display = FeatureImportancesDisplay.from_estimator(ranker, ax=ax)
-        assert_array_equal(display.feature_names, names)
         shown = dict(zip(shown_names(ax), display.bars_, strict=True))
         for name, importance in zip(names, ranker.feature_importances_, strict=True):
             assert shown[name].get_width() == importance
 
-    def test_names_that_the_steps_of_a_pipeline_give(self, ax, data):
+    def test_names_come_through_pipelines_and_searches(self, ax, data):
         pandas = pytest.importorskip("pandas")
         X = pandas.DataFrame(data.train.X, columns=list("abcdefgh"))
         selected = ColumnTransformer(
@@ -108,13 +106,13 @@ class TestNames:
             data.train.y,
             lambdamartranker__groups=data.train.groups,
         )
-        search = Bunch(best_estimator_=pipeline)  # what it looks at of a grid search
+        search = Bunch(best_estimator_=pipeline)
         for estimator in (pipeline, search):
             display = FeatureImportancesDisplay.from_estimator(estimator, ax=ax)
             expected = ["scaled__d", "scaled__b", "as_is__a"]
             assert_array_equal(display.feature_names, expected)
 
-    def test_names_of_columns_when_a_step_does_not_know_them(self, ax, data):
+    def test_features_are_numbered_if_a_step_does_not_return_names(self, ax, data):
         pipeline = make_pipeline(FunctionTransformer(), clone(SMALL))
         pipeline.fit(
             data.train.X, data.train.y, lambdamartranker__groups=data.train.groups
@@ -123,7 +121,7 @@ class TestNames:
         display = FeatureImportancesDisplay.from_estimator(pipeline, ax=ax)
         assert_array_equal(display.feature_names, [f"x{i}" for i in range(8)])
 
-    def test_names_that_are_given_win(self, ax, mart):
+    def test_given_names_take_precedence(self, ax, mart):
         names = [f"n{i}" for i in range(8)]
         display = FeatureImportancesDisplay.from_estimator(
             Pipeline([("only", mart)]), feature_names=names, ax=ax
@@ -131,39 +129,38 @@ class TestNames:
         assert_array_equal(display.feature_names, names)
 
 
-class TestPicture:
-    @pytest.mark.parametrize(
-        ("n_features", "n_bars", "title"),
-        [(20, 20, "20 of 30 columns"), (3, 3, "3 of 30 columns"), (None, 30, "")],
-    )
-    def test_the_most_important_columns_are_shown(self, ax, n_features, n_bars, title):
+class TestPlot:
+    def test_only_the_most_important_features_are_shown(self, ax):
         importances = np.random.default_rng(0).random(30)
-        display = FeatureImportancesDisplay(importances).plot(ax, n_features=n_features)
-        widths = [bar.get_width() for bar in display.bars_]
-        assert_array_equal(widths, np.sort(importances)[::-1][:n_bars])
-        assert ax.get_title() == title
-        # the first is on top of the screen
-        tops = [bar.get_window_extent().y0 for bar in display.bars_]
-        assert tops == sorted(tops, reverse=True)
+        display = FeatureImportancesDisplay(importances)
+        options = {20: {}, 3: {"n_features": 3}, 30: {"n_features": None}}
+        for n_bars, chosen in options.items():
+            display.plot(ax, **chosen)
+            widths = [bar.get_width() for bar in display.bars_]
+            assert_array_equal(widths, np.sort(importances)[::-1][:n_bars])
+            title = f"{n_bars} of 30 features" if n_bars < 30 else ""
+            assert ax.get_title() == title
+            tops = [bar.get_window_extent().y1 for bar in display.bars_]
+            assert tops == sorted(tops, reverse=True)
+            ax.clear()
 
     @pytest.mark.parametrize(
         ("importances", "names"),
         [
-            ([0.3], ["only"]),
             (np.zeros(3), None),
             ([0.2, -0.1], ["from $} to ${", "a name " * 20]),
             (np.linspace(1, 0, 700), None),
         ],
-        ids=["one", "no splits", "hard names", "very many"],
+        ids=["no splits", "special characters and a long name", "700 features"],
     )
-    def test_text_can_be_read(self, importances, names):
+    def test_text_is_readable(self, importances, names):
         display = FeatureImportancesDisplay(importances, feature_names=names)
         display.plot(n_features=None)
-        assert_text_can_be_read(display.figure_)
+        assert_text_is_readable(display.figure_)
         assert display.figure_.get_figheight() < 62
         assert len(display.bars_) == len(importances)
 
-    def test_a_long_name_keeps_its_head_and_its_tail(self, ax):
+    def test_a_long_name_is_shortened_in_the_middle(self, ax):
         name = "term frequency of the query in the body, normalised by its length"
         display = FeatureImportancesDisplay([1.0], feature_names=[name]).plot(ax)
         (shown,) = shown_names(ax)
@@ -173,7 +170,7 @@ class TestPicture:
         assert len(head) - len(tail) in (0, 1)
         assert display.feature_names[0] == name
 
-    def test_style_reaches_matplotlib(self, ax):
+    def test_a_style_can_be_given(self, ax):
         display = FeatureImportancesDisplay([1, 2], [0.1, 0.2])
         display.plot(ax, bar_kwargs={"color": "red", "height": 0.3})
         for bar in display.bars_:
@@ -184,28 +181,29 @@ class TestErrors:
     @pytest.mark.parametrize(
         ("change", "message"),
         [
-            ({"importances": []}, r"importances must hold one number for each column"),
-            ({"importances": [1, np.nan]}, r"importances must be finite, but column 1"),
-            ({"importances": ["a", "b"]}, r"importances must be numeric"),
-            ({"standard_deviations": [1]}, r"standard_deviations .* column, 2 in all"),
+            ({"importances": []}, r"importances must hold one number for each feature"),
+            (
+                {"importances": [1, np.nan]},
+                r"importances must be finite, but feature 1",
+            ),
+            ({"standard_deviations": [1]}, r"standard_deviations .* feature, 2 in all"),
             ({"standard_deviations": [1, -1]}, r"standard_deviations must be >= 0"),
-            ({"feature_names": ["a"]}, r"feature_names .* each of the 2 columns, got"),
-            ({"feature_names": "ab"}, r"feature_names must hold"),
+            ({"feature_names": ["a"]}, r"feature_names .* each of the 2 features, got"),
         ],
     )
-    def test_it_is_named_what_is_wrong(self, change, message):
+    def test_an_invalid_argument_is_named(self, change, message):
         with pytest.raises(ValueError, match=message):
             FeatureImportancesDisplay(**{"importances": [1, 2]} | change)
 
-    @pytest.mark.parametrize("n_features", [0, -1, 2.5, "all", True])
-    def test_the_number_of_columns_is_one(self, ax, n_features):
-        message = "n_features must be an integer >= 1 or None, got"
-        with pytest.raises(ValueError, match=message):
-            FeatureImportancesDisplay([1, 2]).plot(ax, n_features=n_features)
+    def test_the_number_of_features_is_a_positive_integer_or_none(self, ax):
+        for n_features in (0, -1, 2.5, "all", True):
+            message = "n_features must be an integer >= 1 or None, got"
+            with pytest.raises(ValueError, match=message):
+                FeatureImportancesDisplay([1, 2]).plot(ax, n_features=n_features)
 
-    def test_networks_have_no_importances_of_their_own(self, ranknet):
+    def test_a_network_has_no_importances_of_its_own(self, ranknet):
         message = (
-            "RankNetRanker has no feature_importances_; measure them by "
+            "RankNetRanker has no feature_importances_; call "
             "sklearn.inspection.permutation_importance, .* "
             "FeatureImportancesDisplay.from_importances"
         )
@@ -216,11 +214,11 @@ class TestErrors:
         with pytest.raises(NotFittedError, match="not fitted"):
             FeatureImportancesDisplay.from_estimator(SMALL)
 
-    def test_results_of_several_scorers_are_drawn_one_at_a_time(self):
+    def test_results_other_than_of_one_scorer_are_refused(self):
         one = Bunch(importances_mean=[1.0], importances_std=[0.1])
-        with pytest.raises(TypeError, match=r"give one of those of \['ndcg', 'map'\]"):
+        message = r"give the result of one of \['ndcg', 'map'\]"
+        with pytest.raises(TypeError, match=message):
             FeatureImportancesDisplay.from_importances({"ndcg": one, "map": one})
-        with pytest.raises(
-            TypeError, match="result must be what .* got <class 'list'>"
-        ):
+        message = "result must be what .* got <class 'list'>"
+        with pytest.raises(TypeError, match=message):
             FeatureImportancesDisplay.from_importances([1.0])

@@ -1,4 +1,4 @@
-"""Gains and losses by query are differences of the metric, query by query."""
+"""The bars are the differences of a metric between two rankers, query by query."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
 from matplotlib.colors import to_rgb  # noqa: E402
 
-from tests.plotting.pictures import assert_text_can_be_read  # noqa: E402
+from tests.plotting.layout import assert_text_is_readable  # noqa: E402
 
 A = [0.2, 0.9, 0.5, 0.4, 1.0]
 B = [0.6, 0.8, 0.5, 0.5, 0.0]
@@ -41,7 +41,7 @@ def rows():
 
 
 class TestNumbers:
-    def test_queries_stand_from_greatest_loss_to_greatest_gain(self):
+    def test_queries_are_sorted_by_their_difference(self):
         display = QueryComparisonDisplay(A, B, queries=QUERIES)
         assert display.queries.tolist() == ["q5", "q2", "q3", "q4", "q1"]
         assert_allclose(display.differences, [-1.0, -0.1, 0.0, 0.1, 0.4], rtol=1e-12)
@@ -49,52 +49,34 @@ class TestNumbers:
         assert_array_equal(display.values_b, [0.0, 0.8, 0.5, 0.5, 0.6])
         assert (display.n_won, display.n_lost, display.n_tied) == (2, 2, 1)
 
-    def test_mean_and_standard_error_are_those_of_a_paired_t_test(self, ax, rows):
-        y, a, b, groups = rows
-        display = QueryComparisonDisplay.from_predictions(y, a, b, groups=groups, ax=ax)
-        test = stats.ttest_rel(display.values_b, display.values_a)
+    def test_mean_and_standard_error_are_those_of_a_paired_t_test(self):
+        display = QueryComparisonDisplay(A, B)
+        assert_allclose(display.mean_difference, np.mean(B) - np.mean(A), rtol=1e-12)
         t = display.mean_difference / display.standard_error
-        assert_allclose(t, test.statistic, rtol=1e-12)
-        assert_allclose(
-            display.mean_difference,
-            np.mean(display.values_b) - np.mean(display.values_a),
-            rtol=1e-12,
-        )
+        assert_allclose(t, stats.ttest_rel(B, A).statistic, rtol=1e-12)
 
     def test_values_are_those_of_the_definition(self, ax, rows):
         y, a, b, groups = rows
         display = QueryComparisonDisplay.from_predictions(y, a, b, groups=groups, ax=ax)
         of_a, of_b = ndcg_by_query(y, a, groups), ndcg_by_query(y, b, groups)
         assert_array_equal(np.sort(display.queries), np.arange(60))
+        # sums of the same ten numbers
         expected_a = [of_a[q] for q in display.queries]
         expected_b = [of_b[q] for q in display.queries]
-        # sums of the same ten numbers
         assert_allclose(display.values_a, expected_a, rtol=1e-12)
         assert_allclose(display.values_b, expected_b, rtol=1e-12)
         differences = np.subtract(expected_b, expected_a)
         assert_allclose(display.differences, differences, rtol=1e-9, atol=1e-12)
-        assert (np.diff(display.differences) >= 0).all()
-        assert display.n_won == sum(differences > 1e-12)
-        assert display.n_lost == sum(differences < -1e-12)
-        assert display.n_tied == sum(abs(differences) <= 1e-12)
-        assert min(display.n_won, display.n_lost, display.n_tied) > 0
+        assert display.n_won == sum(differences > 1e-12) > 0
+        assert display.n_lost == sum(differences < -1e-12) > 0
+        assert display.n_tied == sum(abs(differences) <= 1e-12) > 0
 
-    def test_rounding_makes_no_winner(self):
+    def test_values_that_differ_by_rounding_are_tied(self):
         display = QueryComparisonDisplay([0.3, 0.5], [0.1 + 0.2, 0.5 + 1e-9])
         assert (display.n_won, display.n_lost, display.n_tied) == (1, 0, 1)
         assert display.differences[0] == 0
 
-    def test_swapped_rankers_have_the_opposite_differences(self, ax, rows):
-        y, a, b, groups = rows
-        one = QueryComparisonDisplay.from_predictions(y, a, b, groups=groups, ax=ax)
-        other = QueryComparisonDisplay.from_predictions(y, b, a, groups=groups, ax=ax)
-        assert_array_equal(one.differences, -other.differences[::-1])
-        assert (one.n_won, one.n_lost) == (other.n_lost, other.n_won)
-        # sums of the same numbers in another order
-        assert_allclose(one.mean_difference, -other.mean_difference, rtol=1e-12)
-        assert_allclose(one.standard_error, other.standard_error, rtol=1e-12)
-
-    def test_the_order_of_rows_changes_nothing(self, ax, rows):
+    def test_nothing_depends_on_the_order_of_rows(self, ax, rows):
         shuffled = np.random.default_rng(1).permutation(len(rows[0]))
         displays = [
             QueryComparisonDisplay.from_predictions(y, a, b, groups=groups, ax=ax)
@@ -104,7 +86,7 @@ class TestNumbers:
             assert_array_equal(*(getattr(display, name) for display in displays))
         assert displays[0].standard_error == displays[1].standard_error
 
-    def test_skipped_queries_are_not_compared(self, ax, rows):
+    def test_queries_that_the_metric_skips_are_left_out(self, ax, rows):
         y, a, b, groups = rows
         display = QueryComparisonDisplay.from_predictions(
             y, a, b, groups=groups, metric=NDCG(5, no_relevant="skip"), ax=ax
@@ -115,7 +97,7 @@ class TestNumbers:
         of_a = ndcg_by_query(y, a, groups, 5)
         assert_allclose(display.values_a, [of_a[q] for q in display.queries])
 
-    def test_weights_weigh_the_mean_and_not_the_counts(self, ax, rows):
+    def test_weights_change_the_mean_and_not_the_counts(self, ax, rows):
         y, a, b, groups = rows
         weights = (np.arange(60) % 3).astype(float)
         display, unweighted = (
@@ -126,47 +108,39 @@ class TestNumbers:
         )
         assert_array_equal(display.differences, unweighted.differences)
         assert (display.n_won, display.n_lost) == (unweighted.n_won, unweighted.n_lost)
-        # queries with equal differences may stand in any order
-        of_query = dict(zip(display.queries, display.differences, strict=True))
-        d = np.array([of_query[q] for q in range(60)])
-        w = weights / weights.sum()
-        mean = (w * d).sum()
-        n = np.count_nonzero(w)
-        error = np.sqrt(n / (n - 1) * (w**2 * (d - mean) ** 2).sum())
+        d, w = display.differences, weights[display.queries] / weights.sum()
+        mean, n = sum(w * d), np.count_nonzero(w)
+        error = np.sqrt(n / (n - 1) * sum(w**2 * (d - mean) ** 2))
         assert_allclose(display.mean_difference, mean, rtol=1e-12)
         assert_allclose(display.standard_error, error, rtol=1e-12)
 
-    @pytest.mark.parametrize(
-        "labels",
-        [["how", "what", "why"], [("a", 1), ("b", 0), ("b", 2)], [3.5, -1.0, 2.0]],
-        ids=["text", "tuples", "numbers"],
-    )
-    def test_queries_have_the_values_of_groups(self, ax, labels):
+    def test_queries_are_labelled_with_the_values_of_groups(self, ax):
         y, a = [1, 0] * 3, [1, 0] * 3
         b = [0, 1, 1, 0, 1, 0]  # worse on the first query
-        groups = [label for label in labels for _ in range(2)]
-        display = QueryComparisonDisplay.from_predictions(y, a, b, groups=groups, ax=ax)
-        assert display.queries[0] == labels[0]
-        assert sorted(display.queries.tolist()) == sorted(labels)
-        assert display.differences[0] < 0 == display.differences[1]
+        for labels in (["how", "what", "why"], [("a", 1), ("b", 0), ("b", 2)]):
+            groups = [label for label in labels for _ in range(2)]
+            display = QueryComparisonDisplay.from_predictions(
+                y, a, b, groups=groups, ax=ax
+            )
+            assert display.queries.tolist() == labels
+            assert display.differences[0] < 0 == display.differences[1]
 
-    def test_two_fitted_rankers(self, ax, data, mart, ranknet):
+    def test_two_fitted_rankers_are_compared(self, ax, data, mart, ranknet):
         test = data.test
         display = QueryComparisonDisplay.from_estimators(
             ranknet, mart, test.X, test.y, groups=test.groups, metric="map", ax=ax
         )
         assert display.names == ("RankNetRanker", "LambdaMARTRanker")
         for ranker, values in ((ranknet, display.values_a), (mart, display.values_b)):
-            expected = MAP().per_query(
-                test.y, ranker.predict(test.X), groups=test.groups
-            )
-            place = np.searchsorted(np.unique(test.groups), display.queries)
-            assert_array_equal(values, expected[place])
+            scores = ranker.predict(test.X)
+            expected = MAP().per_query(test.y, scores, groups=test.groups)
+            index = np.searchsorted(np.unique(test.groups), display.queries)
+            assert_array_equal(values, expected[index])
         assert ax.get_title().startswith("LambdaMARTRanker − RankNetRanker\n")
         assert ax.get_ylabel() == "difference in MAP"
-        assert_text_can_be_read(display.figure_)
+        assert_text_is_readable(display.figure_)
 
-    def test_two_rankers_of_one_class_are_told_apart(self, ax, data, mart):
+    def test_two_rankers_of_one_class_are_named_a_and_b(self, ax, data, mart):
         test = data.test
         display = QueryComparisonDisplay.from_estimators(
             mart, mart, test.X, test.y, groups=test.groups, ax=ax
@@ -176,9 +150,9 @@ class TestNumbers:
         assert display.mean_difference == display.standard_error == 0
 
 
-class TestPicture:
+class TestPlot:
     @pytest.mark.parametrize("n", [5, 200])
-    def test_bars_reach_from_zero_to_the_differences(self, ax, n):
+    def test_bars_extend_from_zero_to_the_differences(self, ax, n):
         values = np.random.default_rng(0).integers(-3, 4, n) / 10
         display = QueryComparisonDisplay(np.zeros(n), values).plot(ax)
         colors = display.bars_.get_facecolors()
@@ -197,24 +171,16 @@ class TestPicture:
         mean = display.mean_line_.get_ydata()
         assert_allclose(mean, [values.mean()] * 2, atol=1e-15)
 
-    @pytest.mark.parametrize(
-        ("differences", "corner"),
-        [
-            ([-0.2, 0.1, 0.5], "upper left"),
-            ([-0.5, 0.1, 0.2], "lower right"),
-            ([-0.3, -0.2, -0.1], "lower right"),
-        ],
-    )
-    def test_the_legend_stands_where_no_bars_are(self, ax, differences, corner):
-        display = QueryComparisonDisplay([0.5] * 30, np.repeat(differences, 10) + 0.5)
-        display.plot(ax)
-        ax.figure.draw_without_rendering()
-        legend = display.legend_.get_window_extent()
-        for path in display.bars_.get_paths():
-            box = path.get_extents(ax.transData)
-            assert not legend.overlaps(box), corner
+    def test_the_legend_covers_no_bars(self):
+        for differences in ([-0.2, 0.1, 0.5], [-0.5, 0.1, 0.2], [-0.3, -0.2, -0.1]):
+            values = np.repeat(differences, 10)
+            display = QueryComparisonDisplay(np.zeros(30), values).plot()
+            display.figure_.draw_without_rendering()
+            legend = display.legend_.get_window_extent()
+            for path in display.bars_.get_paths():
+                assert not legend.overlaps(path.get_extents(display.ax_.transData))
 
-    def test_it_says_who_won_and_by_how_much(self, ax):
+    def test_title_and_legend_have_the_numbers(self, ax):
         display = QueryComparisonDisplay(
             A, B, queries=QUERIES, names=("old", "new"), metric_name="NDCG@10"
         ).plot(ax)
@@ -228,7 +194,7 @@ class TestPicture:
         labels = [label.get_text() for label in ax.get_xticklabels()]
         assert labels == ["q5", "q2", "q3", "q4", "q1"]
 
-    def test_many_queries_are_counted_and_not_named(self, ax):
+    def test_more_than_forty_queries_are_counted_and_not_named(self, ax):
         display = QueryComparisonDisplay(np.zeros(41), np.arange(41) - 20.0).plot(ax)
         assert ax.get_xlabel() == "41 queries, from greatest loss to greatest gain"
         assert display.bars_.get_paths()[-1].vertices[:, 0].max() == 41.5
@@ -243,20 +209,19 @@ class TestPicture:
         ("a", "b", "queries"),
         [
             (A, B, ["what do $} and ${ mean"] * 4 + ["x" * 90]),
-            ([0.5], [0.5], None),
             (np.zeros(40), np.linspace(-1, 1, 40), [f"query {i}" for i in range(40)]),
             (np.zeros(3000), np.random.default_rng(0).normal(size=3000), None),
             (np.zeros(30), np.zeros(30), None),
         ],
-        ids=["long text", "one query", "as many as have names", "many", "all tied"],
+        ids=["special characters and long text", "40 names", "3000 queries", "ties"],
     )
-    def test_text_can_be_read(self, a, b, queries):
+    def test_text_is_readable(self, a, b, queries):
         display = QueryComparisonDisplay(
             a, b, queries=queries, names=("HistGradientBoosting", "LambdaMARTRanker")
         ).plot()
-        assert_text_can_be_read(display.figure_)
+        assert_text_is_readable(display.figure_)
 
-    def test_style_reaches_matplotlib(self, ax):
+    def test_a_style_can_be_given(self, ax):
         display = QueryComparisonDisplay(A, B).plot(ax, bar_kwargs={"alpha": 0.5})
         assert display.bars_.get_alpha() == 0.5
 
@@ -265,61 +230,38 @@ class TestErrors:
     @pytest.mark.parametrize(
         ("change", "message"),
         [
-            ({"metric": "ncdg"}, r"unknown metric 'ncdg'. Did you mean 'ndcg'"),
-            ({"groups": [1, 1]}, r"groups has 2 values for 3 rows"),
-            ({"groups": None}, r"groups is None"),
-            (
-                {"y_score_a": [1, 2]},
-                r"y_score_a must hold one number for each of the 3",
-            ),
+            ({"y_score_a": [1, 2]}, r"y_score_a must hold one number for each of the"),
             ({"y_score_b": [1, 2, np.inf]}, r"y_score_b must be finite"),
             ({"y_true": [1, -1, 0]}, r"y_true must hold .* grades >= 0, but row 1"),
-            ({"y_true": 1}, r"groups has 3 values for 1 rows"),
-            ({"sample_weight": [1, 2, 1]}, r"sample_weight weighs whole queries"),
-            ({"names": ("a", "a")}, r"names must be two names that differ, got \('a'"),
-            ({"names": "ab"}, r"names must be two names"),
-            ({"names": ("a",)}, r"names must be two names"),
+            ({"names": ("a", "a")}, r"names must be two different names, got \('a'"),
+            ({"names": "ab"}, r"names must be two different names"),
             (
                 {"metric": MAP(no_relevant="skip"), "y_true": [0, 0, 0]},
                 r"map has no query to compare: no_relevant=\"skip\" left out",
             ),
         ],
     )
-    def test_it_is_named_what_is_wrong(self, ax, change, message):
-        given = {
+    def test_an_invalid_argument_is_named(self, ax, change, message):
+        rows = {
             "y_true": [1, 0, 0],
             "y_score_a": [1, 2, 3],
             "y_score_b": [3, 2, 1],
             "groups": [7, 7, 8],
-            "ax": ax,
         }
         with pytest.raises(ValueError, match=message):
-            QueryComparisonDisplay.from_predictions(**given | change)
+            QueryComparisonDisplay.from_predictions(**rows | {"ax": ax} | change)
 
     @pytest.mark.parametrize(
         ("change", "message"),
         [
             ({"values_a": []}, r"values_a must hold one number for each query, got"),
-            ({"values_a": [[1, 2]]}, r"values_a must hold one number for each query"),
             ({"values_b": [1]}, r"values_b .* each query, 2 in all, got shape \(1,\)"),
-            (
-                {"values_b": [1, np.nan]},
-                r"values_b must be finite, but query 1 has nan",
-            ),
-            ({"values_b": ["x", "y"]}, r"values_b must be numeric"),
-            ({"weights": [1]}, r"weights must hold"),
             ({"weights": [1, -1]}, r"weights must be >= 0"),
-            ({"weights": [0, 0]}, r"weights must be >= 0, and one of them above"),
+            ({"weights": [0, 0]}, r"weights must be >= 0, and at least one > 0"),
             ({"queries": ["a"]}, r"queries has 1 names for 2 queries"),
         ],
     )
-    def test_there_is_a_value_for_each_query(self, change, message):
-        given = {"values_a": [0.5, 0.6], "values_b": [0.5, 0.7]}
+    def test_there_must_be_a_value_for_each_query(self, change, message):
+        values = {"values_a": [0.5, 0.6], "values_b": [0.5, 0.7]}
         with pytest.raises(ValueError, match=message):
-            QueryComparisonDisplay(**given | change)
-
-    def test_a_metric_is_a_name_or_an_object(self, ax):
-        with pytest.raises(TypeError, match="metric must be a name"):
-            QueryComparisonDisplay.from_predictions(
-                [1], [1], [1], groups=[1], metric=None, ax=ax
-            )
+            QueryComparisonDisplay(**values | change)

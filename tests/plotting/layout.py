@@ -1,4 +1,4 @@
-"""What must hold for every picture: its text can be read."""
+"""A check of every plot: its text is readable."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from itertools import combinations
 from matplotlib.figure import SubFigure
 
 
-def visible_ticks(axis):
-    """Labels of the ticks within the limits."""
+def visible_tick_labels(axis):
+    """Labels of the ticks within the limits of the axis."""
     low, high = sorted(axis.get_view_interval())
     margin = 1e-9 * (high - low)
     return [
@@ -18,14 +18,14 @@ def visible_ticks(axis):
     ]
 
 
-def boxes_of(ax):
-    """What is written on axes, and where; a legend is one box."""
+def text_boxes(ax):
+    """Texts of the axes with their bounding boxes; a legend is one box."""
     texts = [
         ax.title,
         ax.xaxis.label,
         ax.yaxis.label,
-        *visible_ticks(ax.xaxis),
-        *visible_ticks(ax.yaxis),
+        *visible_tick_labels(ax.xaxis),
+        *visible_tick_labels(ax.yaxis),
     ]
     boxes = [
         (text.get_text(), text.get_window_extent())
@@ -37,14 +37,14 @@ def boxes_of(ax):
     return boxes
 
 
-def assert_text_can_be_read(figure):
-    """No two texts overlap, and none is cut off by the edge."""
-    top = figure.figure if isinstance(figure, SubFigure) else figure
-    top.draw_without_rendering()
-    boxes = [box for ax in figure.axes if ax.axison for box in boxes_of(ax)]
+def assert_text_is_readable(figure):
+    """No two texts overlap, and none is cut off at the edge."""
+    whole = figure.figure if isinstance(figure, SubFigure) else figure
+    whole.draw_without_rendering()
+    boxes = [box for ax in figure.axes if ax.axison for box in text_boxes(ax)]
     assert len(boxes) > 3
-    for (one, box), (other, other_box) in combinations(boxes, 2):
-        assert not box.overlaps(other_box), (one, other)
+    for (text, box), (other_text, other_box) in combinations(boxes, 2):
+        assert not box.overlaps(other_box), (text, other_text)
     for text, box in boxes:
         assert box.x0 >= 0 and box.y0 >= 0, text
-        assert box.x1 <= top.bbox.x1 and box.y1 <= top.bbox.y1, text
+        assert box.x1 <= whole.bbox.x1 and box.y1 <= whole.bbox.y1, text

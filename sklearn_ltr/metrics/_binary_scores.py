@@ -1,0 +1,217 @@
+"""Mean values of binary metrics as functions.
+
+Each calls the metric object of the same name, which documents the options.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn_ltr.metrics._average_precision import MAP
+from sklearn_ltr.metrics._metric import NoRelevant, Ties
+from sklearn_ltr.metrics._precision import Precision, Recall
+from sklearn_ltr.metrics._reciprocal_rank import MRR, HitRate
+
+
+def map_score(
+    y_true: Any,
+    y_score: Any,
+    *,
+    groups: Any,
+    k: int | None = None,
+    relevant_from: float | None = None,
+    ties: Ties = "pessimistic",
+    no_relevant: NoRelevant = "zero",
+    sample_weight: Any = None,
+) -> float:
+    """Mean average precision of queries.
+
+    AP@k is the sum of the precisions at the ranks r <= k of relevant documents, divided
+    by the number of all relevant documents (as in trec_eval).
+
+    Parameters
+    ----------
+    y_true, y_score, groups : array-likes of shape (n_documents,)
+        Grade (finite, >= 0), score (finite, higher is ranked first) and query (any
+        hashable value, in any row order) of each document.
+    k, relevant_from, ties, no_relevant
+        Parameters of :class:`MAP`.
+    sample_weight : array-like of shape (n_documents,), default=None
+        Weight of each row's query, >= 0 and constant within a query.  None: 1.
+
+    Returns
+    -------
+    float
+        Weighted mean over queries, between 0 and 1.
+
+    Raises
+    ------
+    ValueError
+        For y_true, y_score or sample_weight that are not one finite number per row,
+        negative grades or weights, groups of another length, or if no query counts.
+    """
+    metric = MAP(k, relevant_from=relevant_from, ties=ties, no_relevant=no_relevant)
+    return metric(y_true, y_score, groups=groups, sample_weight=sample_weight)
+
+
+def mrr_score(
+    y_true: Any,
+    y_score: Any,
+    *,
+    groups: Any,
+    k: int | None = None,
+    relevant_from: float | None = None,
+    ties: Ties = "pessimistic",
+    no_relevant: NoRelevant = "zero",
+    sample_weight: Any = None,
+) -> float:
+    """Mean reciprocal rank of queries.
+
+    The reciprocal rank is 1 / (rank of the first relevant document), 0 if that is below
+    k.
+
+    Parameters
+    ----------
+    y_true, y_score, groups : array-likes of shape (n_documents,)
+        Grade (finite, >= 0), score (finite, higher is ranked first) and query (any
+        hashable value, in any row order) of each document.
+    k, relevant_from, ties, no_relevant
+        Parameters of :class:`MRR`.
+    sample_weight : array-like of shape (n_documents,), default=None
+        Weight of each row's query, >= 0 and constant within a query.  None: 1.
+
+    Returns
+    -------
+    float
+        Weighted mean over queries, between 0 and 1.
+
+    Raises
+    ------
+    ValueError
+        For y_true, y_score or sample_weight that are not one finite number per row,
+        negative grades or weights, groups of another length, or if no query counts.
+    """
+    metric = MRR(k, relevant_from=relevant_from, ties=ties, no_relevant=no_relevant)
+    return metric(y_true, y_score, groups=groups, sample_weight=sample_weight)
+
+
+def precision_score(
+    y_true: Any,
+    y_score: Any,
+    *,
+    groups: Any,
+    k: int | None = None,
+    relevant_from: float | None = None,
+    ties: Ties = "pessimistic",
+    no_relevant: NoRelevant = "zero",
+    sample_weight: Any = None,
+) -> float:
+    """Mean precision of queries.
+
+    Precision@k = (number of relevant documents at ranks r <= k) / k, even if the list
+    is shorter (as in trec_eval); without k, divided by the length of the list.
+
+    Parameters
+    ----------
+    y_true, y_score, groups : array-likes of shape (n_documents,)
+        Grade (finite, >= 0), score (finite, higher is ranked first) and query (any
+        hashable value, in any row order) of each document.
+    k, relevant_from, ties, no_relevant
+        Parameters of :class:`Precision`.
+    sample_weight : array-like of shape (n_documents,), default=None
+        Weight of each row's query, >= 0 and constant within a query.  None: 1.
+
+    Returns
+    -------
+    float
+        Weighted mean over queries, between 0 and 1.
+
+    Raises
+    ------
+    ValueError
+        For y_true, y_score or sample_weight that are not one finite number per row,
+        negative grades or weights, groups of another length, or if no query counts.
+    """
+    metric = Precision(
+        k, relevant_from=relevant_from, ties=ties, no_relevant=no_relevant
+    )
+    return metric(y_true, y_score, groups=groups, sample_weight=sample_weight)
+
+
+def recall_score(
+    y_true: Any,
+    y_score: Any,
+    *,
+    groups: Any,
+    k: int | None = None,
+    relevant_from: float | None = None,
+    ties: Ties = "pessimistic",
+    no_relevant: NoRelevant = "zero",
+    sample_weight: Any = None,
+) -> float:
+    """Mean recall of queries.
+
+    Recall@k = (number of relevant documents at ranks r <= k) / (number of all relevant
+    documents).
+
+    Parameters
+    ----------
+    y_true, y_score, groups : array-likes of shape (n_documents,)
+        Grade (finite, >= 0), score (finite, higher is ranked first) and query (any
+        hashable value, in any row order) of each document.
+    k, relevant_from, ties, no_relevant
+        Parameters of :class:`Recall`.
+    sample_weight : array-like of shape (n_documents,), default=None
+        Weight of each row's query, >= 0 and constant within a query.  None: 1.
+
+    Returns
+    -------
+    float
+        Weighted mean over queries, between 0 and 1.
+
+    Raises
+    ------
+    ValueError
+        For y_true, y_score or sample_weight that are not one finite number per row,
+        negative grades or weights, groups of another length, or if no query counts.
+    """
+    metric = Recall(k, relevant_from=relevant_from, ties=ties, no_relevant=no_relevant)
+    return metric(y_true, y_score, groups=groups, sample_weight=sample_weight)
+
+
+def hit_rate_score(
+    y_true: Any,
+    y_score: Any,
+    *,
+    groups: Any,
+    k: int | None = None,
+    relevant_from: float | None = None,
+    ties: Ties = "pessimistic",
+    no_relevant: NoRelevant = "zero",
+    sample_weight: Any = None,
+) -> float:
+    """Share of queries with a relevant document among the first k (success at k).
+
+    Parameters
+    ----------
+    y_true, y_score, groups : array-likes of shape (n_documents,)
+        Grade (finite, >= 0), score (finite, higher is ranked first) and query (any
+        hashable value, in any row order) of each document.
+    k, relevant_from, ties, no_relevant
+        Parameters of :class:`HitRate`.
+    sample_weight : array-like of shape (n_documents,), default=None
+        Weight of each row's query, >= 0 and constant within a query.  None: 1.
+
+    Returns
+    -------
+    float
+        Weighted mean over queries, between 0 and 1.
+
+    Raises
+    ------
+    ValueError
+        For y_true, y_score or sample_weight that are not one finite number per row,
+        negative grades or weights, groups of another length, or if no query counts.
+    """
+    metric = HitRate(k, relevant_from=relevant_from, ties=ties, no_relevant=no_relevant)
+    return metric(y_true, y_score, groups=groups, sample_weight=sample_weight)

@@ -1,0 +1,588 @@
+"""Machine code on disk is used exactly while all that it was made from is the same."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import importlib
+import inspect
+import os
+import pickle
+import pkgutil
+import shutil
+import subprocess
+import sys
+import textwrap
+import types
+import warnings
+from pathlib import Path
+
+import numba
+import numpy as np
+import pytest
+
+import sklearn_ltr
+from sklearn_ltr._compile import INTERPRETED, cache, kernel, subkernel, uint64
+from sklearn_ltr._compile.cache_key import UnknownContentError, kernel_key
+
+pytestmark = pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
+
+CALLEES = '''
+"""What the kernel calls."""
+
+from enum import IntEnum
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_ltr._compile import subkernel, subkernel_strict
+
+FACTOR = 2.0
+TABLE = np.array([100.0, 300.0])
+TUPLE = (1, 2.0)
+UNUSED = 1.0
+
+
+class Point(NamedTuple):
+    """A point."""
+
+    x: float
+    y: float
+
+
+class Level(IntEnum):
+    LOW = 1
+    HIGH = 2
+
+
+@subkernel
+def scale(x):
+    """Scale a number."""
+    return FACTOR * shift(x) + TUPLE[1]  # a comment
+
+
+@subkernel
+def shift(x, by=0.5):
+    return x + by + TABLE[0] + (1.0 if Level.HIGH > 2 else 0.0)
+
+
+def unused():
+    return 0
+'''
+
+KERNELS = '''
+"""A kernel."""
+
+from callees import Point, scale
+
+from sklearn_ltr._compile import kernel
+
+
+@kernel
+def compute(x, point):
+    return scale(x) + 1000.0 * point.x + 10_000.0 * point.y
+
+
+@kernel
+def swap(point):
+    return Point(point.y, point.x)
+'''
+
+
+def written(folder: Path, callees: str = CALLEES, kernels: str = KERNELS) -> Path:
+    """Write the two files, always with the same time stamp."""
+    folder.mkdir(exist_ok=True)
+    for name, source in (("callees", callees), ("kernels", kernels)):
+        path = folder / f"{name}.py"
+        path.write_text(source)
+        os.utime(path, (1_000_000_000, 1_000_000_000))
+    return folder
+
+
+def imported(folder: Path) -> types.ModuleType:
+    """Import the kernels as a new process would."""
+    for name in ("callees", "kernels"):
+        module = types.ModuleType(name)
+        path = folder / f"{name}.py"
+        module.__file__ = str(path)
+        sys.modules[name] = module
+        exec(compile(path.read_text(), path, "exec"), vars(module))
+    return module
+
+
+def computed(folder: Path) -> tuple[float, bool]:
+    """Call the kernel in newly imported files: its result, and if it was compiled."""
+    kernels = imported(folder)
+    result = kernels.compute(1.0, sys.modules["callees"].Point(1.0, 2.0))
+    stats = kernels.compute.stats
+    assert len(stats.cache_hits) + len(stats.cache_misses) == 1
+    return result, bool(stats.cache_misses)
+
+
+FIRST = 2.0 * (1.0 + 0.5 + 100.0) + 2.0 + 1000.0 + 20_000.0
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """The folder of the two files, with an empty cache of their own."""
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(cache, "_has_warned", False)
+    for name in ("callees", "kernels"):
+        monkeypatch.setitem(sys.modules, name, None)
+    return written(tmp_path / "source")
+
+
+def files(folder: Path) -> list[Path]:
+    """Return the files of the cache."""
+    return sorted((folder.parent / "cache").rglob("*.nbc"))
+
+
+def test_a_kernel_is_compiled_once(folder):
+    assert computed(folder) == (FIRST, True)
+    (file,) = files(folder)
+    written_at = file.stat().st_mtime_ns
+    assert computed(folder) == (FIRST, False)
+    assert files(folder) == [file]
+    assert file.stat().st_mtime_ns == written_at
+
+
+CHANGES = {
+    "a constant": ("FACTOR = 2.0", "FACTOR = 4.0", FIRST + 2.0 * 101.5),
+    "a constant of another type": ("TUPLE = (1, 2.0)", "TUPLE = (1, 2)", FIRST),
+    "an array": ("TABLE = np.array([100.0", "TABLE = np.array([101.0", FIRST + 2.0),
+    "an array's dtype": ("300.0])", "300.0], dtype=np.float32)", FIRST),
+    "a tuple": ("TUPLE = (1, 2.0)", "TUPLE = (1, 3.0)", FIRST + 1.0),
+    "a sub-kernel": ("FACTOR * shift(x) +", "FACTOR * shift(x) -", FIRST - 4.0),
+    "a sub-kernel's sub-kernel": ("return x + by", "return x - by", FIRST - 2.0),
+    "a default": ("by=0.5", "by=1.5", FIRST + 2.0),
+    "an option": ("@subkernel\ndef shift", "@subkernel_strict\ndef shift", FIRST),
+    "the order of fields": (
+        "    x: float\n    y: float",
+        "    y: float\n    x: float",
+        FIRST + 9000.0,
+    ),
+    "an enum": ("HIGH = 2", "HIGH = 3", FIRST + 2.0),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_kernel_is_compiled_again_after_a_change_in_another_file(folder, change):
+    old, new, result = CHANGES[change]
+    assert CALLEES.count(old) == 1
+    assert computed(folder) == (FIRST, True)
+    written(folder, CALLEES.replace(old, new))
+    assert computed(folder) == (result, True)
+    assert computed(folder) == (result, False)
+    written(folder)  # both versions are there now
+    assert computed(folder) == (FIRST, False)
+    assert len(files(folder)) == 2
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("# a comment", "# another comment"),
+        ('"""Scale a number."""', '"""Multiply a number."""'),
+        ('    """Scale a number."""\n', ""),
+        ('"""What the kernel calls."""', '"""What it calls."""\n\n\n\n'),
+        ("UNUSED = 1.0", "UNUSED = 2.0"),
+        ("    return 0\n", "    return 1\n\n\ndef more():\n    return 2\n"),
+        ("LOW = 1\n    HIGH = 2", '"""Doc."""\n\n    LOW = 1\n    HIGH = 2'),
+    ],
+    ids=["comment", "docstring", "no docstring", "lines", "constant", "code", "class"],
+)
+def test_a_kernel_is_not_compiled_again_for_what_it_does_not_use(folder, old, new):
+    assert CALLEES.count(old) == 1
+    assert computed(folder) == (FIRST, True)
+    written(folder, CALLEES.replace(old, new))
+    assert computed(folder) == (FIRST, False)
+
+
+def test_fields_of_an_argument_count_though_the_kernel_does_not_name_their_class(
+    folder,
+):
+    """Here the class is not even a global of the kernel's file."""
+    assert "Point" in KERNELS
+    kernels = KERNELS.replace("import Point, scale", "import scale").split("@kernel")
+    written(folder, kernels="@kernel".join(kernels[:2]))
+    assert computed(folder) == (FIRST, True)
+    swapped = CALLEES.replace("x: float\n    y: float", "y: float\n    x: float")
+    written(folder, swapped, "@kernel".join(kernels[:2]))
+    assert computed(folder) == (FIRST + 9000.0, True)
+
+
+def test_versions_and_settings_are_in_the_names_of_files(folder, monkeypatch):
+    computed(folder)
+    for package in (numba, np):
+        with monkeypatch.context() as context:
+            context.setattr(package, "__version__", "1.2.3")
+            cache_key_versions_cleared()
+            assert computed(folder) == (FIRST, True)
+        cache_key_versions_cleared()
+    with monkeypatch.context() as context:
+        context.setattr(numba.config, "BOUNDSCHECK", 1)
+        assert computed(folder) == (FIRST, True)
+    codegen = type(numba.core.registry.cpu_target.target_context.codegen())
+    with monkeypatch.context() as context:
+        context.setattr(codegen, "_get_host_cpu_name", lambda self: "another")
+        assert computed(folder) == (FIRST, True)
+    assert computed(folder) == (FIRST, False)
+    assert len(files(folder)) == 5
+
+
+def cache_key_versions_cleared() -> None:
+    sys.modules["sklearn_ltr._compile.cache_key"]._versions.cache_clear()
+
+
+def test_functions_that_call_each_other_in_a_circle_have_a_key(folder):
+    source = """
+    from sklearn_ltr._compile import kernel, subkernel
+    @subkernel
+    def even(n): return n == 0 or odd(n - 1)
+    @subkernel
+    def odd(n): return n != 0 and even(n - 1)
+    @kernel
+    def is_even(n): return even(n)
+    """
+    keys = set()
+    for change in ("", "- 2", "- 4"):
+        namespace = {"__name__": "circle"}
+        changed = source.replace("n - 1)\n    @kernel", f"n - 1 {change})\n    @kernel")
+        exec(textwrap.dedent(changed), namespace)
+        keys.add(kernel_key(namespace["is_even"]))
+    assert len(keys) == 3
+
+
+def test_two_functions_of_one_name_are_not_taken_for_each_other():
+    def key(first: float, second: float) -> str:
+        def made(factor):
+            @subkernel
+            def times(x):
+                return factor * x
+
+            return times
+
+        a, b = made(first), made(second)
+
+        @kernel
+        def difference(x):
+            return a(x) - b(x)
+
+        return kernel_key(difference)
+
+    assert key(2.0, 3.0) != key(3.0, 2.0)
+    assert key(2.0, 3.0) == key(2.0, 3.0)
+
+
+def kernels_of_the_package() -> dict[str, numba.core.dispatcher.Dispatcher]:
+    found = {}
+    for module in pkgutil.walk_packages(sklearn_ltr.__path__, "sklearn_ltr."):
+        if module.name.rpartition(".")[2] in ("__main__", "torch"):
+            continue
+        for name, value in vars(importlib.import_module(module.name)).items():
+            if isinstance(value, numba.core.dispatcher.Dispatcher):
+                found[f"{value.py_func.__module__}.{name}"] = value
+    return found
+
+
+def test_every_kernel_of_the_package_has_a_key_that_is_the_same_in_every_process():
+    script = (
+        "from tests.test_kernel_cache import *\n"
+        "for name, value in sorted(kernels_of_the_package().items()):\n"
+        "    print(name, kernel_key(value))\n"
+    )
+    printed = {
+        subprocess.run(
+            [sys.executable, "-c", script],
+            env=os.environ | {"PYTHONHASHSEED": seed},
+            cwd=Path(__file__).parents[1],
+            check=True,
+            stdout=subprocess.PIPE,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(printed) == 1
+    assert len(printed.pop().splitlines()) > 20
+
+
+class Unknown:
+    """What no key says anything about, though numba compiles it."""
+
+    value = 2
+    _numba_type_ = numba.types.Omitted(2)
+
+
+UNKNOWN = Unknown()
+
+
+def test_a_kernel_whose_content_is_unknown_is_compiled_and_not_stored(folder):
+    @kernel
+    def use_unknown(x):
+        return x + UNKNOWN.value
+
+    with pytest.raises(UnknownContentError, match="Unknown"):
+        kernel_key(use_unknown)
+    assert use_unknown(1) == 3
+
+
+# --- folders ------------------------------------------------------------------------
+
+
+def run_script(script: str, **environment: str) -> str:
+    """Run a script in a new process and return what it printed."""
+    names = ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME")
+    inherited = {name: os.environ[name] for name in os.environ if name not in names}
+    return subprocess.run(
+        [sys.executable, "-B", "-W", "always", "-c", script],
+        env=inherited | environment,
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
+    ).stdout
+
+
+COMPUTE = """
+import sys, warnings
+sys.path.insert(0, {path!r})
+with warnings.catch_warnings(record=True) as at_import:
+    warnings.simplefilter("always")
+    from kernels import compute, swap
+    from callees import Point
+with warnings.catch_warnings(record=True) as at_call:
+    warnings.simplefilter("always")
+    result = compute(1.0, Point(1.0, 2.0))
+    swap(Point(1.0, 2.0))
+print(result, len(compute.stats.cache_misses), len(at_import), len(at_call))
+print(*(warning.message for warning in at_call))
+"""
+
+
+@pytest.mark.parametrize("layout", ["NUMBA_CACHE_DIR", "beside the source", "of user"])
+def test_every_folder_of_the_cache_sees_changes_in_other_files(tmp_path, layout):
+    home = {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "user")}
+    if os.name == "nt" and layout == "of user":
+        pytest.skip("Windows keeps it elsewhere")
+    shared = tmp_path / "shared"
+    if layout == "NUMBA_CACHE_DIR":
+        home["NUMBA_CACHE_DIR"] = str(shared)
+    source = written(tmp_path / "source")
+    if layout == "of user":  # as if the package's folder could not be written
+        (source / "__pycache__").write_text("")
+    script = COMPUTE.format(path=str(source))
+    assert run_script(script, **home).split() == [str(FIRST), "1", "0", "0"]
+    written(source, CALLEES.replace("FACTOR = 2.0", "FACTOR = 4.0"))
+    changed = str(FIRST + 203.0)
+    assert run_script(script, **home).split() == [changed, "1", "0", "0"]
+    assert run_script(script, **home).split() == [changed, "0", "0", "0"]
+    stored = {
+        "NUMBA_CACHE_DIR": shared,
+        "beside the source": source / "__pycache__",
+        "of user": tmp_path / "user",
+    }[layout]
+    assert len(list(stored.rglob("*.nbc"))) == 3
+    assert len(list(tmp_path.rglob("*.nbc"))) == 3
+
+
+@pytest.mark.parametrize("layout", ["NUMBA_CACHE_DIR", "read-only", "zip"])
+def test_without_a_folder_to_write_kernels_work_with_one_warning(tmp_path, layout):
+    """The warning comes when a kernel is compiled, not at import."""
+    obstacle = tmp_path / "file"
+    obstacle.write_text("")
+    home = {"HOME": str(obstacle), "XDG_CACHE_HOME": str(obstacle / "user")}
+    source = written(tmp_path / "source")
+    if layout == "NUMBA_CACHE_DIR":
+        home["NUMBA_CACHE_DIR"] = str(obstacle / "cache")
+    if layout == "zip":
+        source = shutil.make_archive(str(tmp_path / "zipped"), "zip", source)
+    else:
+        (source / "__pycache__").write_text("")
+    printed = run_script(COMPUTE.format(path=str(source)), **home)
+    first, message = printed.splitlines()
+    assert first.split() == [str(FIRST), "1", "0", "1"]
+    assert "NUMBA_CACHE_DIR" in message
+
+
+def test_the_package_works_from_a_zip_file(tmp_path):
+    """With the cache of a package in a folder: what counts is the content."""
+    package = Path(sklearn_ltr.__file__).parent
+    ignore = shutil.ignore_patterns("__pycache__", "*.nbc", "*.nbi")
+    shutil.copytree(package, tmp_path / "copy" / "sklearn_ltr", ignore=ignore)
+    zipped = shutil.make_archive(str(tmp_path / "zipped"), "zip", tmp_path / "copy")
+    script = """
+    import sys
+    sys.path.insert(0, {path!r})
+    import sklearn_ltr, numpy as np
+    from sklearn_ltr._compile import ThreadTeam, uint64
+    from sklearn_ltr.metrics import get_metric
+    assert sklearn_ltr.__file__.startswith({path!r}), sklearn_ltr.__file__
+    metric = get_metric("precision@1")
+    print(metric([1, 0], [0.0, 1.0], groups=[0, 0]))
+    """
+    for path in (str(tmp_path / "copy"), zipped):
+        source = textwrap.dedent(script).format(path=path)
+        assert run_script(source, NUMBA_CACHE_DIR=str(tmp_path / "cache")) == "0.0\n"
+        if path != zipped:
+            before = sorted(tmp_path.rglob("*.nbc"))
+    assert sorted(tmp_path.rglob("*.nbc")) == before != []
+
+
+def test_importing_the_package_touches_no_cache(tmp_path):
+    run_script("import sklearn_ltr", NUMBA_CACHE_DIR=str(tmp_path / "cache"))
+    assert list(tmp_path.iterdir()) == []
+
+
+# --- files that cannot be read or written -------------------------------------------
+
+
+def damaged(content: bytes, how: str) -> bytes:
+    if how == "empty":
+        return b""
+    if how == "truncated":
+        return content[:-100]
+    if how == "one bit":
+        return content[:5000] + bytes([content[5000] ^ 1]) + content[5001:]
+    payload = {
+        "not a pickle": b"not a pickle",
+        "another object": pickle.dumps(("not", "machine", "code")),
+        "a class that has gone": b"cno_such_module\nGone\n.",
+    }[how]
+    return hashlib.sha256(payload).digest() + payload
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        "empty",
+        "truncated",
+        "one bit",
+        "not a pickle",
+        "another object",
+        "a class that has gone",
+    ],
+)
+def test_a_damaged_file_is_replaced_with_a_warning(folder, how):
+    computed(folder)
+    (file,) = files(folder)
+    content = file.read_bytes()
+    file.write_bytes(damaged(content, how))
+    with pytest.warns(UserWarning, match="cannot be used") as caught:
+        assert computed(folder) == (FIRST, True)
+    assert str(file) in str(caught[0].message)
+    assert len(caught) == 1
+    assert files(folder) == [file]
+    assert computed(folder) == (FIRST, False)
+
+
+@pytest.fixture
+def refuse_writes(monkeypatch):
+    """Let every attempt to write a file of the cache fail half-way."""
+
+    def refuse(number):
+        def replace(source, target):
+            raise OSError(number, os.strerror(number))
+
+        monkeypatch.setattr(cache.os, "replace", replace)
+
+    return refuse
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EACCES])
+def test_a_file_that_cannot_be_written_is_passed_over_with_one_warning(
+    folder, refuse_writes, number
+):
+    refuse_writes(number)
+    with pytest.warns(UserWarning, match="NUMBA_CACHE_DIR") as caught:
+        assert computed(folder) == (FIRST, True)
+        assert computed(folder) == (FIRST, True)
+    assert len(caught) == 1
+    assert list((folder.parent / "cache").rglob("*.*")) == []
+
+
+def test_a_full_cache_that_cannot_be_written_is_used(folder, refuse_writes):
+    computed(folder)
+    refuse_writes(errno.EROFS)
+    assert computed(folder) == (FIRST, False)
+
+
+def test_a_cache_beside_the_source_is_used_though_only_the_users_can_be_written(
+    folder, monkeypatch, tmp_path
+):
+    monkeypatch.setattr(numba.config, "CACHE_DIR", "")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "user"))
+    monkeypatch.setenv("LOCALAPPDATA", str(tmp_path / "user"))
+    monkeypatch.setenv("HOME", str(tmp_path / "user"))
+    assert computed(folder) == (FIRST, True)
+    write = cache._write
+
+    def write_elsewhere(path, content):
+        if Path(path).is_relative_to(folder):
+            raise PermissionError
+        write(path, content)
+
+    monkeypatch.setattr(cache, "_write", write_elsewhere)
+    assert computed(folder) == (FIRST, False)
+    written(folder, CALLEES.replace("FACTOR = 2.0", "FACTOR = 4.0"))
+    assert computed(folder) == (FIRST + 203.0, True)
+    assert computed(folder) == (FIRST + 203.0, False)
+    assert len(list((folder / "__pycache__").glob("*.nbc"))) == 1
+    assert len(list((tmp_path / "user").rglob("*.nbc"))) == 1
+
+
+# --- sub-kernels --------------------------------------------------------------------
+
+
+@subkernel
+def double(x):
+    """Return twice a number."""
+    return 2 * x
+
+
+@kernel
+def quadruple(x):
+    return double(double(x))
+
+
+@subkernel
+def sum_squares(x):
+    total = 0.0
+    for i in range(uint64(len(x))):
+        total += x[i] * x[i]
+    return total
+
+
+def test_a_sub_kernel_called_from_python_raises_instead_of_crashing():
+    for arguments in ((), (1.0,), (1, 2)):
+        with pytest.raises(TypeError, match="double is compiled for kernels only"):
+            double(*arguments)
+    with pytest.raises(TypeError, match="sum_squares is compiled for kernels only"):
+        sum_squares(x=np.ones(3))
+
+
+def test_a_kernel_calls_a_sub_kernel():
+    assert quadruple(3.0) == 12.0
+    assert quadruple(3) == 12
+
+
+def test_a_sub_kernel_passes_for_its_python_function():
+    assert double.py_func(4) == 8
+    assert double.__name__ == "double"
+    assert double.__doc__ == "Return twice a number."
+    assert double.__module__ == __name__
+    assert inspect.unwrap(double) is double.py_func
+    assert list(inspect.signature(double).parameters) == ["x"]
+
+
+def test_sub_kernels_are_functions_when_nothing_is_compiled():
+    script = (
+        "from sklearn_ltr._compile import kernel, subkernel, subkernel_strict\n"
+        "f = lambda x: x + 1\n"
+        "print([d(f) is f for d in (kernel, subkernel, subkernel_strict)])\n"
+    )
+    assert run_script(script, NUMBA_DISABLE_JIT="1") == "[True, True, True]\n"
+
+
+def test_no_warning_in_normal_use(folder):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        computed(folder)
+        computed(folder)
