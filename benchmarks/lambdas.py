@@ -1,12 +1,12 @@
-"""The cost of a query's lambdas: against its length, and against divisions alone.
+"""The time of a query's lambdas against its length, and against divisions alone.
 
     python benchmarks/lambdas.py
 
 For a metric at 10 only pairs with a document in the top 10 count: the slope of log time
 over log length should be near 1.  Without a cutoff all pairs do: near 2.
 
-A pair takes one division, whatever else it takes.  The floor is a loop that does
-nothing but divide, once for every pair that counts: of two grades, one in the top k.
+Each pair takes at least one division.  The lower bound is a loop of divisions only, one
+for every pair that counts: of different grades, one document in the top k.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from measuring import slope, take_turns
 
 import peers
 from sklearn_ltr._compile import ThreadTeam, kernel, uint64
-from sklearn_ltr.lambdas import LambdaGradient
+from sklearn_ltr._queries import TrainingData
+from sklearn_ltr.lambdas._objective import LambdaObjective, PairOptions
 from sklearn_ltr.metrics import get_metric
 
 LENGTHS = {
@@ -33,13 +34,13 @@ DOCUMENTS = 30_000  # as many queries as fill this
 
 
 @kernel
-def divide(odds: np.ndarray, n_pairs: int) -> float:
-    """Add up so many quotients."""
-    total, n = 0.0, len(odds)
+def divide(exp_scores: np.ndarray, n_pairs: int) -> float:
+    """Add up n_pairs quotients."""
+    total, n = 0.0, len(exp_scores)
     for start in range(0, n_pairs, n):
-        odd = odds[start % 7]
+        exp_score = exp_scores[start % 7]
         for i in range(uint64(min(n, n_pairs - start))):
-            total += 1.0 / (odd + odds[i])
+            total += 1.0 / (exp_score + exp_scores[i])
     return total
 
 
@@ -49,32 +50,33 @@ def pairs_that_count(scores: np.ndarray, grades: np.ndarray, k: int) -> int:
 
 
 def seconds_per_query(n: int, metric: str, repetitions: int) -> dict[str, list[float]]:
-    """Of the lambdas, as a fit computes them, and of the divisions alone, in turn."""
+    """Time the lambdas, as a fit computes them, and the divisions alone, in turn."""
     n_queries = max(1, DOCUMENTS // n)
     rng = np.random.default_rng(0)
     scores = rng.normal(size=n * n_queries)
     grades = rng.choice(5, size=len(scores), p=(0.52, 0.32, 0.13, 0.02, 0.01))
     grades = grades.astype(np.float64)
     offsets = n * np.arange(n_queries + 1)
-    lambdas = LambdaGradient(
-        grades,
-        offsets,
-        get_metric(metric),
-        1.0,
-        query_weight=None,
-        distance_normalization=False,
-        query_normalization=False,
-        team=ThreadTeam(1),
+    data = TrainingData(
+        X=None,
+        rows=np.arange(len(grades)),
+        y=grades,
+        offsets=offsets,
+        weights=np.ones(n_queries),
+        labels=None,
     )
-    k = min(lambdas.k, n)
+    objective = LambdaObjective(
+        data, get_metric(metric), PairOptions(sigma=1.0), ThreadTeam(1)
+    )
+    k = min(objective.k, n)
     n_pairs = sum(
         pairs_that_count(scores[lo : lo + n], grades[lo : lo + n], k)
         for lo in offsets[:-1]
     )
-    odds = np.exp(scores[:1_000])
+    exp_scores = np.exp(scores[:1_000])
     calls = {
-        "lambdas": partial(lambdas, scores),
-        "divisions": partial(divide, odds, n_pairs),
+        "lambdas": partial(objective, scores),
+        "divisions": partial(divide, exp_scores, n_pairs),
     }
     take_turns(calls, 1)  # compiles
     seconds = take_turns(calls, repetitions)

@@ -310,11 +310,10 @@ def test_every_method_adds_the_trees_to_the_init_score_it_is_given(method):
     np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_a_wrong_init_score_of_any_method_is_named(method):
+def test_a_wrong_init_score_of_predict_is_named():
     on_scores = small().fit(*DATA, **GROUPS, init_score=SCORES)
     with pytest.raises(ValueError, match="init_score must be one number for each"):
-        METHODS[method](on_scores, init_score=SCORES[1:])
+        on_scores.predict(DATA.X, init_score=SCORES[1:])
 
 
 def test_validation_data_needs_init_score_val_exactly_if_fit_is_given_init_score():

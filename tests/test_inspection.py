@@ -471,16 +471,13 @@ def test_an_invalid_argument_is_named(linear, options, error, message):
     ("options", "message"),
     [
         ({"weights": [4]}, "holds 4, but the 4 weights have the indices 0 to 3"),
-        ({"weights": [-1]}, "holds -1"),
         ({"weights": ["x0", "bm25"]}, "holds 'bm25', .* names x0, x1, x2"),
         ({"weights": [True]}, "holds True"),
         ({"weights": []}, "weights is empty"),
         ({"weights": "x0"}, "must be a list"),
-        ({"weights": 0}, "must be a list"),
         ({"moves": []}, "at least one"),
         ({"moves": [0, np.inf]}, "finite"),
         ({"moves": ["far"]}, "moves must be numbers"),
-        ({"moves": 1}, "list of finite numbers"),
         ({"moves": [1e39]}, "take smaller steps"),
     ],
 )

@@ -266,7 +266,7 @@ def features_of_trees(**options) -> list[list[int]]:
 
 
 @pytest.mark.parametrize(
-    ("colsample_bytree", "n_drawn"), [(1, 1), (2, 2), (0.5, 2), (0.01, 1), (0.99, 3)]
+    ("colsample_bytree", "n_drawn"), [(1, 1), (0.5, 2), (0.01, 1), (0.99, 3)]
 )
 def test_a_tree_splits_only_on_the_features_drawn_for_it(colsample_bytree, n_drawn):
     used = [set(t) for t in features_of_trees(colsample_bytree=colsample_bytree)]
@@ -274,7 +274,7 @@ def test_a_tree_splits_only_on_the_features_drawn_for_it(colsample_bytree, n_dra
     assert set.union(*used) == {0, 1, 2, 3}
 
 
-@pytest.mark.parametrize("max_features", [1, 0.25, 0.01])
+@pytest.mark.parametrize("max_features", [1, 0.01])
 def test_one_feature_is_drawn_for_each_split_independently(max_features):
     trees = features_of_trees(max_features=max_features)
     # the first feature, on which the grades depend, would win every root
@@ -993,14 +993,11 @@ ROW, QUERY = 5, int(DATA.groups[5])
     [
         ({"y": DATA.y[:-1]}, rf"^y .*{len(DATA.y)} rows.*{len(DATA.y) - 1}"),
         ({"y": None}, r"^y "),
-        ({"y": ["a"] * len(DATA.y)}, r"^y .*numeric"),
         ({"y": changed(DATA.y, ROW, -1)}, rf"^y .*row {ROW} \(query {QUERY}\).*-1"),
         ({"y": changed(DATA.y, ROW, 2000)}, rf"gain.*query {QUERY} has grade 2000"),
         ({"y": np.ones(len(DATA.y))}, r"^y .*two different grades"),
         ({"groups": DATA.groups[:-1]}, rf"^groups .*{len(DATA.y)} rows"),
-        ({"groups": changed(DATA.groups, ROW, NAN)}, rf"^groups .*row {ROW}"),
         ({"groups": np.arange(len(DATA.y))}, r"^y .*two different grades.*groups"),
-        ({"sample_weight": [1.0]}, rf"^sample_weight .*{len(DATA.y)} rows"),
         (
             {"sample_weight": changed(np.ones(len(DATA.y)), ROW, 2)},
             rf"^sample_weight .*constant within a query.*query {QUERY}\b",
@@ -1008,10 +1005,7 @@ ROW, QUERY = 5, int(DATA.groups[5])
         ({"sample_weight": np.zeros(len(DATA.y))}, r"^sample_weight .*zero"),
         ({"X": changed(DATA.X, (ROW, 2), INF)}, rf"\bX\b.*inf.*row {ROW}.*column 2"),
         ({"X": DATA.X[:0], "y": [], "groups": []}, r"\bX\b"),
-        ({"X": DATA.X[:, :0]}, r"\bX\b"),
         ({"X": DATA.X[:, 0]}, r"\bX\b"),
-        ({"X": DATA.X.astype(str).astype(object) + "x"}, r"\bX\b"),
-        ({"X": DATA.X + 1j}, r"[Cc]omplex"),
         ({"X": (DATA.X[:, :1] * 100).astype("datetime64[D]")}, r"\bX\b.*dates"),
         (
             {"X": pd.DataFrame(DATA.X, columns=[*"abcd"]).assign(b="text")},
@@ -1052,40 +1046,33 @@ def test_a_wrong_validation_argument_of_fit_is_named(changes, message):
         fit_with(**(arguments | changes))
 
 
-# for each parameter the values just outside its range, and for each kind of parameter
-# (real, integer, optional, flag) the values of a wrong type
+# the values just outside the range of each parameter; values of a wrong type for one
+# real, one integer, one flag, and the parameters that are a fraction or a number
 BAD_VALUES = [
     ("sigma", 0),
     ("sigma", INF),
     ("sigma", NAN),
     ("sigma", "1"),
-    ("sigma", None),
     ("truncation_level", 0),
-    ("truncation_level", 2.5),
     ("distance_normalization", "no"),
     ("query_normalization", "no"),
     ("n_estimators", 0),
     ("n_estimators", 2.5),
-    ("n_estimators", "1"),
     ("n_estimators", None),
     ("learning_rate", 0),
     ("max_leaf_nodes", 1),
     ("max_depth", 0),
     ("min_samples_leaf", 0),
     ("l2_regularization", -0.1),
-    ("l2_regularization", INF),
     ("max_bins", 1),
     ("max_bins", 256),
     *((name, value) for name in ("max_features", "colsample_bytree")
-      for value in (0, 0.0, 1.5, -1, NAN, "1", None)),
+      for value in (0, 0.0, 1.5, NAN, "1")),
     ("subsample", 0.0),
     ("subsample", 1.1),
     ("split_gain", "newton"),
-    ("split_gain", ["second_order"]),
     ("split_noise", -0.1),
     ("early_stopping", "yes"),
-    ("early_stopping", 0.5),
-    ("early_stopping", None),
     ("validation_fraction", 0.0),
     ("validation_fraction", 1.0),
     ("n_iter_no_change", 0),
@@ -1122,8 +1109,6 @@ def test_a_validation_fraction_that_holds_out_every_query_raises_an_error():
         (lambda r: r.predict(changed(DATA.X, (1, 1), INF)), r"\bX\b.*row 1, column 1"),
         (lambda r: r.predict(DATA.X[:0]), r"\bX\b|0 sample"),
         (lambda r: r.rank(DATA.X, groups=[1]), "groups"),
-        (lambda r: r.score(DATA.X, DATA.y[:-1], groups=DATA.groups), "^y "),
-        (lambda r: r.score(DATA.X, DATA.y, groups=DATA.groups[1:]), "^groups "),
         (lambda r: r.score(DATA.X, -DATA.y, groups=DATA.groups), "^y .*query"),
         (
             lambda r: r.score(*DATA, groups=DATA.groups, sample_weight=DATA.y + 1),

@@ -162,10 +162,9 @@ def test_a_metric_of_the_user_trains_like_its_closed_form():
 
 @pytest.mark.parametrize(
     "metric",
-    ["ndcg@3", "dcg@5", "cg@3", "map", "mrr@10", "err", "precision@2", "recall@2",
-     "hit_rate@2", NDCGOfAUser(5), None],
+    ["cg@3", "err", "precision@2", NDCGOfAUser(5), None],
     ids=str,
-)  # fmt: skip
+)
 def test_every_metric_trains(metric):
     ranker = fitted(LambdaRankRanker, metric=metric, max_iter=15)
     assert ranker.n_iter_ == len(curve(ranker)) == 15

@@ -1,4 +1,4 @@
-"""The measures against definitions written out, brute-force swaps and known numbers."""
+"""The metrics against definitions written out, brute-force swaps and known numbers."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ from sklearn_ltr.metrics import (
     Precision,
     Recall,
     get_metric,
-    rank_documents,
     rank_scores,
 )
+from sklearn_ltr.metrics._kernel_arrays import SwapFactors
+from sklearn_ltr.metrics._ranked_list import rank_documents
 from tests.oracles import metrics as oracle
 from tests.strategies import Ranking, rankings
 
@@ -58,8 +59,11 @@ CASES = {
     "recall": (Recall, oracle.recall),
     "err": (lambda k, **rules: ERR(k, max_grade=3.0, **rules), err_of_scale_3),
 }
-every_measure = pytest.mark.parametrize("case", CASES)
-every_cutoff = pytest.mark.parametrize("k", [None, 1, 2, 3, 9])
+every_metric = pytest.mark.parametrize("case", CASES)
+# One for each kernel of values.
+every_kernel = pytest.mark.parametrize("case", ["ndcg", "map", "mrr", "err"])
+# No cutoff; one inside of most lists; one beyond the longest of SMALL_LISTS.
+every_cutoff = pytest.mark.parametrize("k", [None, 2, 9])
 
 SMALL_LISTS = [
     list(ranked) for n in range(1, 5) for ranked in product([0.0, 1.0, 2.5], repeat=n)
@@ -67,7 +71,7 @@ SMALL_LISTS = [
 
 
 class ShareOfPerfectStart(Metric):
-    """A user's measure that no closed form knows: leading documents in best order."""
+    """A user's metric without a closed form: leading documents in best order."""
 
     def value(self, ranked_grades):
         best = np.sort(ranked_grades)[::-1]
@@ -86,27 +90,20 @@ def as_one_data_set(lists):
 # --- values -----------------------------------------------------------------------
 
 
-@every_measure
+@every_metric
 @every_cutoff
-def test_the_value_of_a_list_is_its_definition(case, k):
+def test_value_and_kernel_agree_with_the_definition_on_every_small_list(case, k):
     make, definition = CASES[case]
-    for ranked in SMALL_LISTS:
-        expected = definition(ranked, k)
-        assert make(k).value(np.array(ranked)) == pytest.approx(expected, abs=1e-14)
-
-
-@every_measure
-@every_cutoff
-def test_the_kernel_agrees_with_the_definition_on_every_small_list(case, k):
-    make, definition = CASES[case]
+    expected = [definition(ranked, k) for ranked in SMALL_LISTS]
+    values = [make(k).value(np.array(ranked)) for ranked in SMALL_LISTS]
+    np.testing.assert_allclose(values, expected, rtol=0, atol=1e-13)
     lists = [(-np.arange(len(ranked)), ranked) for ranked in SMALL_LISTS]
     y, scores, groups = as_one_data_set(lists)
-    expected = [definition(ranked, k) for ranked in SMALL_LISTS]
     actual = make(k).per_query(y, scores, groups=groups)
     np.testing.assert_allclose(actual, expected, **SUM)
 
 
-@every_measure
+@every_metric
 @every_cutoff
 def test_averaged_ties_are_the_mean_over_all_orders(case, k):
     make, definition = CASES[case]
@@ -125,9 +122,8 @@ def test_averaged_ties_are_the_mean_over_all_orders(case, k):
     np.testing.assert_allclose(actual, expected, **SUM)
 
 
-@pytest.mark.parametrize("case", ["ndcg", "map", "mrr", "err"])
-@pytest.mark.parametrize("k", [2, 6])
-def test_averaged_ties_hold_for_a_run_of_seven(case, k):
+@every_kernel
+def test_averaged_ties_hold_for_a_run_of_seven_across_the_cutoff(case, k=6):
     make, definition = CASES[case]
     scores, grades = [1.0] + [0.0] * 7, [1.0, 0.0, 2.5, 0.0, 1.0, 3.0, 0.0, 0.0]
     expected = oracle.mean_over_orders_of_ties(
@@ -137,7 +133,7 @@ def test_averaged_ties_hold_for_a_run_of_seven(case, k):
     assert actual == pytest.approx(expected, rel=1e-12)
 
 
-@every_measure
+@every_metric
 @settings(deadline=None, max_examples=40)
 @given(data=rankings(), k=st.sampled_from([None, 1, 3, 5]))
 def test_ties_go_against_the_model_or_stay_in_row_order(case, data, k):
@@ -156,8 +152,8 @@ def test_ties_go_against_the_model_or_stay_in_row_order(case, data, k):
     np.testing.assert_allclose(actual, stable, **SUM)
 
 
-@every_measure
-def test_a_constant_model_earns_its_worst_case(case):
+@every_kernel
+def test_a_constant_model_gets_its_worst_value(case):
     make, definition = CASES[case]
     y = [2.0, 0.0, 1.0, 0.0]
     constant = make(2)(y, np.zeros(4), groups=[0] * 4)
@@ -197,8 +193,16 @@ def test_err_takes_its_scale_from_all_the_data_at_hand():
 # --- properties -------------------------------------------------------------------
 
 
-@every_measure
-@pytest.mark.parametrize("ties", ["pessimistic", "average"])
+@pytest.mark.parametrize(
+    ("case", "ties"),
+    [
+        ("ndcg", "pessimistic"),
+        ("ndcg", "average"),
+        ("map", "average"),
+        ("mrr", "average"),
+        ("err", "average"),
+    ],
+)
 @settings(deadline=None, max_examples=40)
 @given(data=rankings(), k=st.sampled_from([None, 1, 3]), random=st.randoms())
 def test_the_order_of_the_rows_changes_nothing(case, ties, data, k, random):
@@ -214,14 +218,13 @@ def test_the_order_of_the_rows_changes_nothing(case, ties, data, k, random):
     )
 
 
-@every_measure
 @settings(deadline=None, max_examples=40)
 @given(
     data=rankings(scores=st.integers(-3, 3).map(float)),
     shift=st.integers(-100, 100),
 )
-def test_only_the_order_of_the_scores_counts(case, data, shift):
-    metric = CASES[case][0](3)
+def test_only_the_order_of_the_scores_counts(data, shift):
+    metric = NDCG(3)
     y = np.minimum(data.y, 3.0)
     values = metric.per_query(y, data.scores, groups=data.groups)
     for same_order in (data.scores + shift, np.exp(data.scores) - 1, 7 * data.scores):
@@ -229,10 +232,10 @@ def test_only_the_order_of_the_scores_counts(case, data, shift):
         np.testing.assert_array_equal(values, moved)
 
 
-@every_measure
+@every_kernel
 @settings(deadline=None, max_examples=40)
 @given(data=rankings())
-def test_queries_do_not_see_each_other(case, data):
+def test_queries_do_not_affect_each_other(case, data):
     metric = CASES[case][0](3)
     y = np.minimum(data.y, 3.0)
     together = metric.per_query(y, data.scores, groups=data.groups)
@@ -248,12 +251,13 @@ def test_queries_do_not_see_each_other(case, data):
 # --- the order of documents -------------------------------------------------------
 
 
-@pytest.mark.parametrize("n", [1, 2, 7, 65, 100, 127, 128, 129, 256, 257, 385, 1000])
-@pytest.mark.parametrize("k", [1, 10, 64, 128, 129, 200, 2000])
-@pytest.mark.parametrize("stable", [False, True])
-def test_the_first_k_positions_are_in_order(n, k, stable):
+# Lists of up to one block of 128, one more, several; cutoffs for which documents are
+# inserted, blocks are merged down to the cutoff, or completely.
+@pytest.mark.parametrize("n", [1, 7, 128, 129, 257, 1000])
+@pytest.mark.parametrize("k", [1, 10, 64, 129, 2000])
+def test_the_first_k_positions_are_in_order(n, k):
     rng = np.random.default_rng(n + k)
-    for n_scores in (1, 5, 10 * n):
+    for n_scores, stable in product((1, 5, 10 * n), (False, True)):
         scores = rng.integers(0, n_scores, n).astype(float)
         grades = rng.integers(0, 3, n).astype(float)
         order = np.empty(n, dtype=np.int64)
@@ -267,17 +271,16 @@ def test_the_first_k_positions_are_in_order(n, k, stable):
         assert sorted(order.tolist()) == list(range(n))
 
 
-@pytest.mark.parametrize("n", [5, 100, 300])
 @pytest.mark.parametrize("k", [3, 300])
 @pytest.mark.parametrize(("around", "step"), [(1.0, 1e-12), (1e300, 1e290), (0.0, 0.0)])
-def test_scores_that_single_precision_cannot_tell_apart_are(around, step, n, k):
+def test_scores_that_are_equal_in_single_precision_are_ranked(around, step, k, n=300):
     rng = np.random.default_rng(n)
     scores = rng.choice([-1.0, 1.0], n) * around + rng.integers(-n, n, n) * step
     with np.errstate(over="ignore"):
         assert len(np.unique(scores.astype(np.float32))) <= 2
     grades = rng.integers(0, 3, n).astype(float)
     order = np.empty(n, dtype=np.int64)
-    rank_documents(scores, grades, np.array([0, n]), 0, 1, k, order)
+    rank_documents(scores, grades, np.array([0, n]), 0, 1, k, order, False)
     assert order[:k].tolist() == oracle.ranked_against_the_model(scores, grades)[:k]
 
 
@@ -285,23 +288,23 @@ def test_sorted_lists_are_ranked_too():
     n = 300
     offsets, order = np.array([0, n]), np.empty(n, dtype=np.int64)
     rising = np.arange(n, dtype=float)
-    rank_documents(rising, rising, offsets, 0, 1, n, order)
+    rank_documents(rising, rising, offsets, 0, 1, n, order, False)
     assert order.tolist() == list(range(n))[::-1]
-    rank_documents(-rising, rising, offsets, 0, 1, n, order)
+    rank_documents(-rising, rising, offsets, 0, 1, n, order, False)
     assert order.tolist() == list(range(n))
 
 
-def test_only_the_queries_asked_for_are_ranked():
+def test_only_the_given_range_of_queries_is_ranked():
     order = np.full(6, -1)
     scores, offsets = np.arange(6, dtype=float), np.array([0, 2, 4, 6])
-    rank_documents(scores, np.zeros(6), offsets, 1, 2, 2, order)
+    rank_documents(scores, np.zeros(6), offsets, 1, 2, 2, order, False)
     assert order.tolist() == [-1, -1, 3, 2, -1, -1]
 
 
 # --- swap deltas ------------------------------------------------------------------
 
 
-@every_measure
+@every_metric
 @every_cutoff
 def test_a_swap_delta_is_the_change_of_the_value_by_the_swap(case, k):
     make, definition = CASES[case]
@@ -315,19 +318,26 @@ def test_a_swap_delta_is_the_change_of_the_value_by_the_swap(case, k):
             assert delta[p, q] == pytest.approx(abs(change), abs=1e-14)
 
 
-@every_measure
-@every_cutoff
-def test_a_pair_below_the_cutoff_changes_exactly_nothing(case, k):
+@every_metric
+def test_a_pair_below_the_cutoff_changes_exactly_nothing(case):
     ranked = np.array([0.0, 1.0, 0.0, 2.5, 1.0, 0.0, 2.5])
-    below = CASES[case][0](k).swap_delta(ranked)[k or 7 :, k or 7 :]
-    np.testing.assert_array_equal(below, 0.0)
+    delta = CASES[case][0](3).swap_delta(ranked)
+    np.testing.assert_array_equal(delta[3:, 3:], 0.0)
 
 
-@every_measure
-@pytest.mark.parametrize("k", [None, 1, 2, 5])
-@settings(deadline=None, max_examples=40)
-@given(data=rankings(max_documents=9))
-def test_the_terms_give_the_delta_of_every_pair_that_training_needs(case, k, data):
+def swap_factors_of(metric, ranked) -> tuple:
+    """Bound metric and swap factors of one list."""
+    n = len(ranked)
+    bound = metric.bind(np.array(ranked), np.array([0, n]))
+    factors = SwapFactors(*np.empty((3, n)))
+    bound.fill_swap_factors(np.arange(n), 0, 1, factors)
+    return bound, factors
+
+
+@every_metric
+@settings(deadline=None, max_examples=60)
+@given(data=rankings(max_documents=9), k=st.sampled_from([None, 1, 2, 5]))
+def test_the_factors_give_the_delta_of_every_pair_that_training_needs(case, k, data):
     """Whole data set at once, ties included, lists in order down to the cutoff only."""
     make, definition = CASES[case]
     rows = np.argsort(data.groups, kind="stable")
@@ -336,54 +346,51 @@ def test_the_terms_give_the_delta_of_every_pair_that_training_needs(case, k, dat
     bound = make(k).bind(y, offsets)
     order = np.empty(len(y), dtype=np.int64)
     n_queries = len(offsets) - 1
-    rank_documents(scores, y, offsets, 0, n_queries, bound.k, order)
-    weight, upper, lower = np.empty((3, len(y)))
+    rank_documents(scores, y, offsets, 0, n_queries, bound.k, order, False)
+    factors = SwapFactors(*np.empty((3, len(y))))
     for query in range(n_queries):  # as threads do, a part of the queries at a time
-        bound.swap_terms(order, query, query + 1, weight, upper, lower)
+        bound.fill_swap_factors(order, query, query + 1, factors)
     for query in range(n_queries):
         lo, hi = offsets[query : query + 2]
-        ranked = y[order[lo:hi]].tolist()
+        ranked, gain = y[order[lo:hi]].tolist(), bound.gain[order[lo:hi]]
+        multiplier, above, below = (factor[lo:hi] for factor in factors)
         for p, q in combinations(range(hi - lo), 2):
             if p >= bound.k:
                 continue
-            delta = abs(bound.worth[order[lo + p]] - bound.worth[order[lo + q]])
-            delta *= weight[lo + p] * abs(upper[lo + p] - lower[lo + q])
+            delta = abs(gain[p] - gain[q]) * abs(above[p] - below[q])
+            delta *= multiplier[p] * bound.scale[query]
             change = oracle.change_by_swap(lambda r: definition(r, k), ranked, p, q)
-            assert delta * bound.scale[query] == pytest.approx(abs(change), abs=1e-13)
+            assert delta == pytest.approx(abs(change), abs=1e-13)
 
 
-@every_measure
-@pytest.mark.parametrize("k", [None, 1, 2, 5])
-def test_terms_that_are_told_beforehand_are_those_of_any_order(case, k):
+@every_metric
+def test_constant_factors_are_those_of_any_order(case):
     rng = np.random.default_rng(0)
     offsets = np.array([0, 3, 4, 9])
     y = rng.integers(0, 3, 9).astype(np.float64)
     y[offsets[:-1]] = 1.0
-    bound = CASES[case][0](k).bind(y, offsets)
-    fixed = bound.fixed_terms()
-    assert (fixed is None) == (case in ("map", "mrr", "hit rate", "err"))
-    if fixed is None:
+    bound = CASES[case][0](2).bind(y, offsets)
+    constant = bound.constant_swap_factors()
+    assert (constant is None) == (case in ("map", "mrr", "hit rate", "err"))
+    if constant is None:
         return
     for _ in range(5):
         lists = [lo + rng.permutation(hi - lo) for lo, hi in pairwise(offsets)]
-        terms = np.empty((3, 9))
-        bound.swap_terms(np.concatenate(lists), 0, 3, *terms)
+        factors = SwapFactors(*np.empty((3, 9)))
+        bound.fill_swap_factors(np.concatenate(lists), 0, 3, factors)
         for lo, hi in pairwise(offsets):
-            np.testing.assert_array_equal(terms[:, lo:hi], fixed[:, : hi - lo])
+            for values, expected in zip(factors, constant, strict=True):
+                np.testing.assert_array_equal(values[lo:hi], expected[: hi - lo])
 
 
-@every_measure
-@pytest.mark.parametrize("k", [None, 1, 2, 3])
-def test_upper_is_never_below_lower_where_a_swap_counts(case, k):
-    for ranked in SMALL_LISTS:
-        n = len(ranked)
-        bound = CASES[case][0](k).bind(np.array(ranked), np.array([0, n]))
-        weight, upper, lower = np.empty((3, n))
-        bound.swap_terms(np.arange(n), 0, 1, weight, upper, lower)
-        for p, q in combinations(range(n), 2):
-            if bound.worth[p] != bound.worth[q]:
-                assert upper[p] >= lower[q] - 1e-15
-        assert (weight > 0).all()
+@every_metric
+def test_the_discount_above_is_never_less_than_below_where_a_swap_counts(case):
+    for ranked, k in product(SMALL_LISTS, (None, 2)):
+        bound, factors = swap_factors_of(CASES[case][0](k), ranked)
+        for p, q in combinations(range(len(ranked)), 2):
+            if bound.gain[p] != bound.gain[q]:
+                assert factors.discount_above[p] >= factors.discount_below[q] - 1e-15
+        assert (factors.multiplier > 0).all()
 
 
 def test_the_change_of_err_is_that_of_the_report_and_never_negative():
@@ -408,14 +415,12 @@ def test_the_change_of_err_is_that_of_the_report_and_never_negative():
     ranked=st.lists(st.floats(0, 10), min_size=2, max_size=30),
     k=st.sampled_from([None, 1, 5]),
 )
-def test_the_terms_of_err_never_cross(ranked, k):
-    n = len(ranked)
-    bound = ERR(k, max_grade=10).bind(np.array(ranked), np.array([0, n]))
-    weight, upper, lower = np.empty((3, n))
-    bound.swap_terms(np.arange(n), 0, 1, weight, upper, lower)
-    for p, q in combinations(range(n), 2):
-        # both are of size pi_p, the chance to get past p
-        assert upper[p] - lower[q] >= -1e-15 * max(abs(upper[p]), abs(lower[q]))
+def test_the_discount_above_of_err_is_never_less_than_below(ranked, k):
+    _, factors = swap_factors_of(ERR(k, max_grade=10), ranked)
+    for p, q in combinations(range(len(ranked)), 2):
+        above, below = factors.discount_above[p], factors.discount_below[q]
+        # both are of size pi_p, the probability to read on below p
+        assert above - below >= -1e-15 * max(abs(above), abs(below))
 
 
 def test_the_change_of_err_keeps_its_digits_behind_almost_certain_satisfaction():
@@ -433,7 +438,7 @@ def test_the_change_of_err_keeps_its_digits_behind_almost_certain_satisfaction()
     assert delta == pytest.approx(before - after, rel=1e-12)
 
 
-def test_a_users_metric_gets_its_swaps_tried_out():
+def test_the_swap_deltas_of_a_users_metric_are_differences_of_its_value():
     metric = ShareOfPerfectStart()
     delta = metric.swap_delta(np.array([2.0, 0.0, 1.0]))
     np.testing.assert_allclose(
@@ -466,25 +471,24 @@ def test_a_users_metric_has_no_expected_value_over_ties():
         ShareOfPerfectStart(ties="average")
 
 
-def test_a_users_metric_has_no_swap_terms():
-    bound = ShareOfPerfectStart().bind(np.ones(2), np.array([0, 2]))
-    assert not bound.metric.closed_form
+def test_a_users_metric_has_no_swap_factors():
+    assert not ShareOfPerfectStart().closed_form
     with pytest.raises(NotImplementedError, match="swap_delta"):
-        bound.swap_terms(np.arange(2), 0, 1, *np.empty((3, 2)))
+        swap_factors_of(ShareOfPerfectStart(), np.ones(2))
 
 
-# --- queries with nothing relevant, weights, the mean -----------------------------
+# --- queries with no relevant document, weights, the mean -----------------------------
 
 Y, SCORES, GROUPS = [1, 0, 0, 0, 0, 2], [1, 2, 1, 2, 1, 2], list("aabbcc")
 
 
-@every_measure
-@pytest.mark.parametrize(("rule", "nothing"), [("zero", 0.0), ("one", 1.0)])
-def test_a_query_with_nothing_relevant_counts_what_it_is_told_to(case, rule, nothing):
-    metric = CASES[case][0](no_relevant=rule, k=2)
-    values = metric.per_query(Y, SCORES, groups=GROUPS)
-    assert values[1] == nothing
-    assert metric(Y, SCORES, groups=GROUPS) == pytest.approx(values.mean())
+@every_metric
+def test_a_query_with_no_relevant_document_has_the_value_of_no_relevant(case):
+    for rule, value in (("zero", 0.0), ("one", 1.0)):
+        metric = CASES[case][0](no_relevant=rule, k=2)
+        values = metric.per_query(Y, SCORES, groups=GROUPS)
+        assert values[1] == value
+        assert metric(Y, SCORES, groups=GROUPS) == pytest.approx(values.mean())
 
 
 def test_a_skipped_query_does_not_count():
@@ -498,7 +502,7 @@ def test_a_skipped_query_does_not_count():
         metric([0, 0], [1, 2], groups=[1, 1])
 
 
-def test_a_query_with_nothing_relevant_can_be_refused():
+def test_a_query_with_no_relevant_document_can_be_refused():
     with pytest.raises(ValueError, match="query 'b' has no relevant document"):
         MRR(no_relevant="error")(Y, SCORES, groups=GROUPS)
     assert MRR(no_relevant="error")([1], [0], groups=["a"]) == 1.0
@@ -522,7 +526,7 @@ def test_the_threshold_of_relevance_can_be_raised():
 
 
 def test_a_bound_metric_works_on_canonical_arrays_without_names():
-    """What training asks: no labels, no weights."""
+    """As in training, without labels and weights."""
     y, scores, offsets = np.array([1.0, 0, 0, 2]), np.arange(4.0), np.array([0, 2, 4])
     assert MRR().bind(y, offsets).mean(scores) == 0.75
     with pytest.raises(ValueError, match="query number 1 has grade 2"):
@@ -558,7 +562,7 @@ def test_a_gain_that_does_not_fit_the_grades_is_refused(gain, y, message):
 
 
 @pytest.mark.parametrize("gain", ["exp", [], [2, 1], [-1, 1], [[0, 1]], 3, [0, np.inf]])
-def test_a_gain_that_is_none_is_refused(gain):
+def test_a_gain_that_is_not_valid_for_any_grades_is_refused(gain):
     with pytest.raises(ValueError, match="gain must"):
         NDCG(gain=gain)
 
@@ -613,13 +617,13 @@ def test_groups_must_be_given():
         metrics.ndcg_score([1, 0], [0, 1], groups=[2])
 
 
-@pytest.mark.parametrize("k", [0, -1, np.int64(0)])
+@pytest.mark.parametrize("k", [0, np.int64(-1)])
 def test_a_cutoff_below_one_is_refused(k):
     with pytest.raises(ValueError, match="k must be an integer >= 1"):
         NDCG(k)
 
 
-@pytest.mark.parametrize("k", [10.0, "10", True])
+@pytest.mark.parametrize("k", [10.0, True])
 def test_a_cutoff_that_is_no_integer_is_refused(k):
     with pytest.raises(TypeError, match="k must be an integer >= 1"):
         NDCG(k)
@@ -682,9 +686,7 @@ def test_a_string_names_a_metric(name, metric):
         ("auc", "unknown metric 'auc'. The names are ndcg, dcg, cg, map"),
         ("ndcg@0", "k, the part after '@'"),
         ("ndcg@", "k, the part after '@'"),
-        ("ndcg@ten", "k, the part after '@'"),
         ("ndcg@1.5", "k, the part after '@'"),
-        ("ndcg@-3", "k, the part after '@'"),
     ],
 )
 def test_a_string_that_names_none_is_explained(name, message):
@@ -697,7 +699,7 @@ def test_what_is_neither_name_nor_metric_is_refused():
         get_metric(10)
 
 
-@every_measure
+@every_kernel
 def test_a_metric_compares_hashes_and_pickles(case):
     make = CASES[case][0]
     metric = make(5, ties="average")
@@ -761,8 +763,9 @@ def test_a_built_in_metric_with_another_value_is_refused():
                 return float(ranked_grades[0] == 0)
 
 
-@given(rankings(max_documents=80))
-def test_a_rank_counts_who_stands_above(drawn: Ranking):
+@settings(deadline=None, max_examples=40)
+@given(rankings(max_documents=30))
+def test_a_rank_is_one_more_than_the_number_of_documents_above(drawn: Ranking):
     ranks = rank_scores(drawn.scores, groups=drawn.groups)
     assert ranks.dtype == np.int64
     for row, rank in enumerate(ranks):
@@ -783,6 +786,6 @@ def test_a_rank_counts_who_stands_above(drawn: Ranking):
         ([], [], "at least one|empty"),
     ],
 )
-def test_ranks_of_what_is_no_list_are_refused(scores, groups, message):
+def test_ranks_of_bad_input_are_refused(scores, groups, message):
     with pytest.raises(ValueError, match=message):
         rank_scores(scores, groups=groups)

@@ -28,14 +28,11 @@ SCORES = np.array([2.9, 3.0, 2.0, 1.0, 0.0, -1.0])
 MOVED, PASSED, OTHER = 0, 1, 2  # documents of the loop; 0 is 0.1 below 1
 STEP, OTHER_STEP = 0.1, 0.3
 
-METRICS = ["ndcg", "ndcg@3", "dcg", "map", "mrr", "err"]
-every_metric = pytest.mark.parametrize("metric", METRICS)
 #: RankNet too; sigma does not interact with the metric
 with_ranknet = pytest.mark.parametrize(
     ("metric", "sigma"),
-    [("ndcg", 0.5), ("ndcg@3", 1.0), ("dcg", 3.0), ("map", 0.5), ("mrr", 1.0),
-     ("err", 3.0), (None, 0.5), (None, 3.0)],
-)  # fmt: skip
+    [("ndcg@3", 0.5), ("map", 3.0), ("err", 1.0), (None, 3.0)],
+)
 a_few = pytest.mark.parametrize("metric", ["ndcg@3", "err", None])
 
 
@@ -123,7 +120,7 @@ def test_a_loop_within_one_order_integrates_to_zero(metric):
     assert abs(line_integral(BELOW, LOOP, metric)) < 1e-13 * most
 
 
-@every_metric
+@pytest.mark.parametrize("metric", ["ndcg@3", "map", "err"])
 def test_a_loop_through_two_orders_does_not_integrate_to_zero(metric):
     """So no cost exists of which the lambdas are the gradient everywhere.
 

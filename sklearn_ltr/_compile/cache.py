@@ -86,20 +86,26 @@ class KernelCache(NullCache):
             _warn_not_stored(repr(error))
 
     def _file_name(self, signature: Any, codegen: Any) -> str | None:
-        function = self._dispatcher.py_func
-        try:
-            key = self._key
-        except UnknownContentError as error:
-            _warn_not_stored(f"{function.__qualname__} refers to {error}")
+        if self._key is None:
             return None
+        function = self._dispatcher.py_func
         arguments, _ = sigutils.normalize_signature(signature)
         module = function.__module__.rpartition(".")[2]
         name = f"{module}.{function.__qualname__}".replace("<", "").replace(">", "")
-        return f"{name}-{key}-{signature_key(arguments, codegen)}.nbc"
+        return f"{name}-{self._key}-{signature_key(arguments, codegen)}.nbc"
 
     @functools.cached_property
-    def _key(self) -> str:
-        return kernel_key(self._dispatcher)
+    def _key(self) -> str | None:
+        try:
+            return kernel_key(self._dispatcher)
+        except UnknownContentError as error:
+            name = self._dispatcher.py_func.__qualname__
+            warnings.warn(
+                f"The kernel {name} is not stored on disk, since its cache key does not "
+                f"cover what it refers to: {error}.",
+                stacklevel=1,
+            )
+            return None
 
     @functools.cached_property
     def _folders(self) -> list[str]:

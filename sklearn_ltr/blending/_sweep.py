@@ -243,7 +243,7 @@ def _order_above_zero(
     position = np.empty(n_documents)
     rank_documents(scores_1, bound.grades, bound.offsets, 0, n_queries, longest, order)
     position[order] = np.arange(n_documents)
-    # in the place of grades, of which the lower one is ranked first in a tie
+    # passed as grades, of which the lower one is ranked first in a tie
     rank_documents(scores_2, position, bound.offsets, 0, n_queries, longest, order)
     return order
 

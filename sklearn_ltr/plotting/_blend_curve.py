@@ -210,9 +210,9 @@ class BlendCurveDisplay:
         self.line_ = ax.stairs(self.values, edges, **options)
         self.best_line_ = self.legend_ = None
         if self.alpha is not None:
-            options = {"label": f"alpha = {self.alpha:.3g}", "color": "0.4"}
-            options |= {"linestyle": ":"} | read_style(best_kwargs, Line2D)
-            self.best_line_ = ax.axvline(self.alpha, **options)
+            line_options = {"label": f"alpha = {self.alpha:.3g}", "color": "0.4"}
+            line_options |= {"linestyle": ":"} | read_style(best_kwargs, Line2D)
+            self.best_line_ = ax.axvline(self.alpha, **line_options)
             self.legend_ = draw_legend(ax)
         name_1, name_0 = map(escape_label, self.names)
         ax.set(

@@ -27,7 +27,7 @@ def softplus(x: float) -> float:
 
 
 def pairs(grades: Sequence[float]) -> Iterator[tuple[int, int]]:
-    """Every (i, j) of which i is the better document: the report's set I."""
+    """Every (i, j) of which i has the higher grade: the report's set I."""
     for i in range(len(grades)):
         for j in range(len(grades)):
             if grades[i] > grades[j]:
@@ -43,19 +43,19 @@ def cost(scores, grades, delta, sigma) -> float:
 
 
 def add_up(scores, grades, delta, sigma):
-    """Gradient, hessian, and the sum of |lambda_ij| / sigma over the pairs."""
+    """Return gradient, hessian, and the sum of |lambda_ij| / sigma over the pairs."""
     gradient, hessian = np.zeros(len(scores)), np.zeros(len(scores))
-    strength = 0.0
+    abs_lambda_sum = 0.0
     for i, j in pairs(grades):
-        apart = sigma * (scores[i] - scores[j])
-        rho, rest = falling_sigmoid(apart), falling_sigmoid(-apart)
+        x = sigma * (scores[i] - scores[j])
+        rho, one_minus_rho = falling_sigmoid(x), falling_sigmoid(-x)
         lambda_ij = -sigma * delta[i][j] * rho
         gradient[i] += lambda_ij
         gradient[j] -= lambda_ij
-        hessian[i] += sigma**2 * delta[i][j] * rho * rest
-        hessian[j] += sigma**2 * delta[i][j] * rho * rest
-        strength += delta[i][j] * rho
-    return gradient, hessian, strength
+        hessian[i] += sigma**2 * delta[i][j] * rho * one_minus_rho
+        hessian[j] += sigma**2 * delta[i][j] * rho * one_minus_rho
+        abs_lambda_sum += delta[i][j] * rho
+    return gradient, hessian, abs_lambda_sum
 
 
 def ranknet_gradient(scores, grades, sigma):
@@ -73,7 +73,7 @@ def ranknet_gradient(scores, grades, sigma):
 def deltas(metric: Metric | None, grades, order, *, brute_force: bool = True):
     """Swap deltas by document, for a ranked list given as an order of documents.
 
-    By brute force every pair is swapped and the metric's value taken anew.
+    With `brute_force` every pair is swapped and the metric's value computed again.
     """
     n = len(order)
     if metric is None:
@@ -105,21 +105,21 @@ def normalise(delta, scores, sigma):
     return delta / (0.01 + sigma * np.abs(s[:, None] - s))
 
 
-def query_factor(strength: float) -> float:
-    """log2(1 + S) / S with S = 2 * strength, each lambda having two ends."""
-    twice = 2.0 * strength
+def query_factor(abs_lambda_sum: float) -> float:
+    """log2(1 + S) / S with S = 2 * abs_lambda_sum, each lambda having two ends."""
+    twice = 2.0 * abs_lambda_sum
     return log1p(twice) / log(2.0) / twice if twice > 0 else 1.0
 
 
 def lambdas_in_order(
     scores, grades, order, metric, sigma, distance=False, query=False, brute_force=True
 ):
-    """Gradient and hessian if equals stood in this very order."""
+    """Gradient and hessian for one order of equal documents."""
     delta = deltas(metric, grades, order, brute_force=brute_force)
     if distance:
         delta = normalise(delta, scores, sigma)
-    gradient, hessian, strength = add_up(scores, grades, delta, sigma)
-    factor = query_factor(strength) if query else 1.0
+    gradient, hessian, abs_lambda_sum = add_up(scores, grades, delta, sigma)
+    factor = query_factor(abs_lambda_sum) if query else 1.0
     return gradient * factor, hessian * factor
 
 
@@ -139,9 +139,9 @@ def lambdas(
 def lambdas_by_symmetry(
     scores, grades, metric, sigma, distance=False, query=False, brute_force=False
 ):
-    """Do the same from one order, for long lists: equals trade places with each other.
+    """Do the same from one order, for long lists, by averaging over equal documents.
 
-    Over all orders each of them stands at each of their places equally often.
+    Over all orders each of them is at each of their positions equally often.
     """
     order = ranked_against_the_model(scores, grades)
     both = lambdas_in_order(

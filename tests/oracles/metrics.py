@@ -1,4 +1,4 @@
-"""Measures of one list, written from their definitions: slow, obvious, no numba.
+"""Metrics of one list, written from their definitions: slow, obvious, no numba.
 
 Each takes the grades of one list from first to last, and the cutoff.
 """
@@ -84,15 +84,15 @@ def err(ranked, k=None, max_grade=None):
     satisfies = [(2.0**grade - 1.0) / 2.0**max_grade for grade in ranked]
     total = 0.0
     for r in range(1, min(len(ranked), len(ranked) if k is None else k) + 1):
-        chance = satisfies[r - 1]
+        probability = satisfies[r - 1]
         for i in range(1, r):
-            chance *= 1.0 - satisfies[i - 1]
-        total += chance / r
+            probability *= 1.0 - satisfies[i - 1]
+        total += probability / r
     return total
 
 
 def err_change_of_the_report(ranked, i, j, max_grade):
-    """The four steps of section 3 for ranks i < j: what ERR loses by the swap."""
+    """The four steps of section 3 for ranks i < j: ERR before minus after the swap."""
     n = len(ranked)
     R = [None] + [(2.0**grade - 1.0) / 2.0**max_grade for grade in ranked]
     T = [None] + [1.0 - R[m] for m in range(1, n + 1)]
@@ -111,7 +111,7 @@ def err_change_of_the_report(ranked, i, j, max_grade):
 
 
 def letor4_ndcg(ranked, k):
-    """The LETOR 4.0 evaluation script: a list shorter than k counts nothing."""
+    """The LETOR 4.0 evaluation script: 0 for a list shorter than k."""
     if len(ranked) < k or not any(grade > 0 for grade in ranked):
         return 0.0
     return ndcg(ranked, k, exponential, discount_letor)

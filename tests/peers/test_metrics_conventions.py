@@ -1,4 +1,4 @@
-"""Which arguments reproduce whose number.
+"""The arguments with which our metrics reproduce the values of other tools.
 
 =====================================  ==============================================
 their evaluation                       ours
@@ -39,7 +39,7 @@ SIZES = np.unique(SYNTHETIC.groups, return_counts=True)[1]
 def lightgbm_prints(name: str, **options) -> float:
     lightgbm = pytest.importorskip("lightgbm")
     quiet = {"verbose": -1, "feature_pre_filter": False}
-    # nothing to split on: the predictions stay what init_score says
+    # a constant feature allows no split: the predictions stay at init_score
     data = lightgbm.Dataset(
         np.zeros((len(SYNTHETIC.y), 1)),
         SYNTHETIC.y,
@@ -97,7 +97,7 @@ TABLE = [
 @pytest.mark.parametrize(("prints", "name", "metric"), TABLE)
 def test_these_arguments_reproduce_what_boosters_print(prints, name, metric):
     ours = metric(SYNTHETIC.y, SYNTHETIC.scores, groups=SYNTHETIC.groups)
-    # XGBoost keeps discounts in float64 but sums over queries in another order
+    # the same sums over queries, in another order
     assert ours == pytest.approx(prints(name), rel=1e-9)
 
 
@@ -129,7 +129,7 @@ class MeanNDCG(Metric):
 
 
 def lists_of(y, scores, groups) -> list[list[float]]:
-    """Grades of each query by falling score, ties as they came."""
+    """Grades of each query by decreasing score, ties in row order."""
     ranked = []
     for group in np.unique(groups):
         rows = np.flatnonzero(groups == group)
@@ -160,7 +160,7 @@ def test_these_arguments_reproduce_the_letor_script():
 def mq2008_fold_1():
     """Grades, features and queries of the test part of MQ2008's first fold."""
     if not REAL.exists():
-        pytest.skip("MQ2008 is not at hand")
+        pytest.skip("MQ2008 is not available")
     with np.load(REAL) as data:
         part = data["s"] == 5
         return data["y"][part].astype(float), data["X"][part], data["qid"][part]

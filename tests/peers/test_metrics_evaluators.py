@@ -1,4 +1,4 @@
-"""Our values beside those of trec_eval, ranx and scikit-learn."""
+"""Our values compared with those of trec_eval, ranx and scikit-learn."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.strategies import ranking_without_ties
 DATA = ranking_without_ties()
 
 
-def as_trec_eval_has_it() -> tuple[dict, dict]:
+def as_trec_eval_reads_it() -> tuple[dict, dict]:
     """Judgements and run: query -> document -> grade, or score."""
     grades: dict = {}
     scores: dict = {}
@@ -56,11 +56,11 @@ TREC_EVAL = {
 @pytest.mark.parametrize("theirs", TREC_EVAL)
 def test_values_are_those_of_trec_eval(theirs):
     pytrec_eval = pytest.importorskip("pytrec_eval")
-    grades, scores = as_trec_eval_has_it()
+    grades, scores = as_trec_eval_reads_it()
     name, _, cutoff = theirs.rpartition("_")
-    asked = f"{name}.{cutoff}" if cutoff.isdigit() else theirs
-    answer = pytrec_eval.RelevanceEvaluator(grades, {asked}).evaluate(scores)
-    expected = [answer[query][theirs] for query in grades]
+    measure = f"{name}.{cutoff}" if cutoff.isdigit() else theirs
+    values = pytrec_eval.RelevanceEvaluator(grades, {measure}).evaluate(scores)
+    expected = [values[query][theirs] for query in grades]
     # the same sums of doubles, in another order
     np.testing.assert_allclose(ours(TREC_EVAL[theirs]), expected, rtol=1e-12)
 
@@ -72,8 +72,8 @@ RANX = {
     "mrr@5": MRR(5),
 }
 
-# In a process of its own: ranx launches numba's thread pool, which a fork of this
-# process would not survive, and compiles with warnings.
+# In a process of its own: ranx starts numba's thread pool, with which a fork of this
+# process would crash, and compiles with warnings.
 RUN_RANX = """
 import json, sys
 from ranx import Qrels, Run, evaluate
@@ -88,7 +88,7 @@ def test_values_are_those_of_ranx():
     environment = {k: v for k, v in os.environ.items() if k != "NUMBA_DISABLE_JIT"}
     answer = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", RUN_RANX],
-        input=json.dumps([*as_trec_eval_has_it(), list(RANX)]),
+        input=json.dumps([*as_trec_eval_reads_it(), list(RANX)]),
         env=environment,
         check=True,
         capture_output=True,

@@ -256,7 +256,6 @@ class TestErrors:
         [
             ({"values_a": []}, r"values_a must hold one number for each query, got"),
             ({"values_b": [1]}, r"values_b .* each query, 2 in all, got shape \(1,\)"),
-            ({"weights": [1, -1]}, r"weights must be >= 0"),
             ({"weights": [0, 0]}, r"weights must be >= 0, and at least one > 0"),
             ({"queries": ["a"]}, r"queries has 1 names for 2 queries"),
         ],

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,8 @@ from scipy.sparse import issparse
 from sklearn_ltr._compile import ROW_BLOCK, ThreadTeam, int64, kernel
 from sklearn_ltr.learners._tables import Table, dense_rows
 from sklearn_ltr.learners._trees.binning import MISSING_BIN, BinMapper, BinnedData
-from sklearn_ltr.learners._trees.bit_sliced import Scorer, Trees
+from sklearn_ltr.learners._trees.bit_sliced import BitSlicedEvaluator
+from sklearn_ltr.learners._trees.tree_walk import TreeNodes, walk_budget, walk_trees
 from sklearn_ltr.learners._trees.workspace import GrownTree
 
 PORTION = 8  # blocks of rows, at most, that a thread scores before it takes more
@@ -161,7 +162,12 @@ class TreeEnsemble:
         """
         if len(self) == 0:
             return
-        n_rows, scorer = X.shape[0], self._scorer
+        n_rows = X.shape[0]
+        add_rows: Callable[[NDArray[np.float64], NDArray[np.floating]], None]
+        if walk_budget.spend(n_rows * len(self)):
+            add_rows = partial(walk_trees, self._nodes)
+        else:
+            add_rows = self._evaluator.add_to
         n_blocks = n_rows // (4 * team.n_threads * ROW_BLOCK)
         portion = ROW_BLOCK * (1 if issparse(X) else min(max(1, n_blocks), PORTION))
         starts = iter(range(0, n_rows, portion))
@@ -169,7 +175,7 @@ class TreeEnsemble:
         def work(thread: int) -> None:
             for start in starts:
                 own = slice(start, start + portion)
-                scorer.add_to(scores[own], dense_rows(X, own))
+                add_rows(scores[own], dense_rows(X, own))
 
         if n_rows > portion:
             team.run(work)
@@ -177,18 +183,20 @@ class TreeEnsemble:
             work(0)
 
     @cached_property
-    def _scorer(self) -> Scorer:
-        return Scorer(
-            Trees(
-                np.append(self.first_node, len(self.feature)),
-                self.feature,
-                self.threshold,
-                self.missing_left,
-                self.left,
-                self.right,
-                self.value,
-            )
+    def _nodes(self) -> TreeNodes:
+        return TreeNodes(
+            np.append(self.first_node, len(self.feature)),
+            self.feature,
+            self.threshold,
+            self.missing_left,
+            self.left,
+            self.right,
+            self.value,
         )
+
+    @cached_property
+    def _evaluator(self) -> BitSlicedEvaluator:
+        return BitSlicedEvaluator(self._nodes)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the arrays: what was prepared from them is left behind."""

@@ -1,18 +1,19 @@
-"""Trees as circuits: every bit of a leaf's number, computed by choices between bits.
+"""Trees as circuits of select gates, which compute the bits of a row's leaf code.
 
-A row answers each question of a tree by one bit, 0: left, 1: right.  Give the leaves
-of a tree numbers, and let bit k of the number be c(k, leaf).  The bit of the leaf that
-a row reaches is found from the bottom of the tree to its top:
+Let bit k of the code of a leaf be c(k, leaf), and let a node's condition bit be 1 where
+a row goes right.  Bit k of the code of the leaf that a row reaches is found from the
+leaves up to the root:
 
     bit(k, leaf) = c(k, leaf)
-    bit(k, node) = bit(k, right) if answer(node) else bit(k, left)
+    bit(k, node) = bit(k, right) if condition(node) else bit(k, left)
 
-A choice costs nothing where both sides are the same constant, nor where they are the
-constants 0 and 1: it is the answer itself; nor where one side is of no concern, because
-higher bits tell it from the other.  In a perfect tree of n leaves n - 1 - log2 n
-choices are left, if the numbers are dealt out well (numbering.py).
+"One if condition else zero" is a select gate (a multiplexer of two inputs).  No gate is
+needed where both inputs are the same; where they are the constants 0 and 1, since the
+output is then the condition bit itself; and where one side does not care, because
+higher bits tell it from the other.  With well chosen codes (leaf_codes.py) a perfect
+tree of n leaves takes n - 1 - log2(n) gates.
 
-The bits of many rows are computed together, a word of bits by one instruction:
+Each gate works on bit vectors, which hold the bits of many rows, in one instruction:
 Biham, A Fast New DES Implementation in Software, FSE 1997 ("bit-slicing").
 """
 
@@ -24,169 +25,230 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._compile import VECTOR_LANES, int64, kernel, subkernel
-from sklearn_ltr.learners._trees.bit_sliced.conditions import Questions, Trees
-from sklearn_ltr.learners._trees.bit_sliced.leaf_codes import (
-    ANY,
-    BITS,
-    FIRST_ANSWER,
-    NOTHING,
+from sklearn_ltr.learners._trees.bit_sliced.conditions import (
+    FIRST_CONDITION,
     ONE,
     ZERO,
-    Plan,
-    deal_all,
-    plan_of,
 )
+from sklearn_ltr.learners._trees.bit_sliced.leaf_codes import (
+    CODE_BITS,
+    DONT_CARE,
+    assign_leaf_codes,
+)
+from sklearn_ltr.learners._trees.bit_sliced.subtrees import (
+    Subtrees,
+    divide_into_subtrees,
+)
+from sklearn_ltr.learners._trees.tree_walk import TreeNodes
 
 
 class Circuits(NamedTuple):
-    """The pieces of all trees."""
+    """The gates of all subtrees, and what the codes mean.
 
-    choice: NDArray[np.uint32]  # (n_choices, 3): words of an answer, of 0 and of 1
-    first_choice: NDArray[np.int64]  # (n_pieces + 1,): those of a piece
-    first_result: NDArray[np.int64]  # (n_pieces,): the words that they make
-    bit: NDArray[np.uint32]  # (n_pieces, 8): the words of the leaves' numbers
-    value: NDArray[np.float64]  # (n_pieces, 2 ** n_bits), of a leaf, by its number
-
-
-def circuits_of(trees: Trees, questions: Questions) -> tuple[Circuits, int]:
-    """Return the trees as circuits, and how many words they need."""
-    plan = plan_of(trees, questions)
-    n_pieces = len(plan.top)
-    # a bit more than the numbers need: with room to spare fewer choices are left
-    n_bits = min(BITS, int(plan.size.max() - 1).bit_length() + 1)
-    circuits = Circuits(
-        choice=np.empty((2 * BITS * len(trees.feature), 3), dtype=np.uint32),
-        first_choice=np.zeros(n_pieces + 1, dtype=np.int64),
-        first_result=np.empty(n_pieces, dtype=np.int64),
-        bit=np.full((n_pieces, BITS), ZERO, dtype=np.uint32),
-        value=np.full((n_pieces, 1 << n_bits), NOTHING),
-    )
-    deal_all(plan, n_bits, circuits.value)
-    first_result = FIRST_ANSWER + len(questions.threshold)
-    wire(trees.first_node, n_bits, first_result, plan, circuits)
-    circuits = by_level(circuits, first_result)
-    n_words = np.max(circuits.first_result + np.diff(circuits.first_choice))
-    by_lane = circuits._replace(
-        choice=VECTOR_LANES * circuits.choice,
-        first_result=VECTOR_LANES * circuits.first_result,
-        bit=VECTOR_LANES * circuits.bit,
-    )
-    return by_lane, int(n_words)
-
-
-@subkernel
-def choose(
-    answer: int, zero: int, one: int, new: int, choice: NDArray[np.uint32], n: int
-) -> tuple[int, int]:
-    """Return the word of ``one if answer else zero``, and the number of choices.
-
-    Where it takes a choice, that is number `n`, and makes the word `new`.
+    A bit vector is given by its offset: VECTOR_LANES times its number.
     """
-    if one == ANY or zero == one:
-        return zero, n
-    if zero == ANY:
-        return one, n
-    if zero == ZERO and one == ONE:
-        return answer, n
-    choice[n, 0], choice[n, 1], choice[n, 2] = answer, zero, one
-    return new, n + 1
+
+    gate: NDArray[np.uint32]  # (n_gates, 3): vectors of condition, zero and one
+    # (n_subtrees + 1,): where a subtree's gates begin; those of the nodes of a tree are
+    # all counted among the gates of its first subtree
+    first_gate: NDArray[np.int64]
+    first_output: NDArray[np.int64]  # (n_subtrees,): vector that its first gate writes
+    code_bit: NDArray[np.uint32]  # (n_subtrees, 8): the vectors of the code's bits
+    value: NDArray[np.float64]  # (n_subtrees, n_codes): the leaf value of each code
+
+
+class GateList(NamedTuple):
+    """Gates while they are built, with bit vectors by number."""
+
+    gate: NDArray[np.uint32]  # (capacity, 3): as in Circuits
+    next: NDArray[np.int64]  # (2,): number of the next gate, and the vector it writes
+
+
+class NodeVectors(NamedTuple):
+    """Numbers of the bit vectors that belong to nodes."""
+
+    condition: NDArray[np.int64]  # (n_nodes,): the rows that go right
+    # (n_nodes,): the rows that reach a subtree's root; DONT_CARE: not known (yet)
+    reached: NDArray[np.int64]
+    code_bit: NDArray[np.int64]  # (n_total, 8): bits of the leaf reached below a node
+
+
+class SubtreeVectors(NamedTuple):
+    """Fields of Circuits, with bit vectors by number."""
+
+    first_gate: NDArray[np.int64]
+    first_output: NDArray[np.int64]
+    code_bit: NDArray[np.uint32]
+
+
+def build_circuits(
+    nodes: TreeNodes, condition_of_node: NDArray[np.int64], n_conditions: int
+) -> tuple[Circuits, int]:
+    """Return the circuits of all trees, and how many bit vectors they need."""
+    subtrees = divide_into_subtrees(nodes)
+    n_nodes, n_subtrees = len(nodes.feature), len(subtrees.root)
+    # one bit more than needed, if possible: with unused codes there are fewer gates
+    n_bits = min(CODE_BITS, int(subtrees.n_leaves.max() - 1).bit_length() + 1)
+    codes = assign_leaf_codes(subtrees, nodes.value, n_bits)
+    reached = np.full(n_nodes, DONT_CARE)
+    reached[nodes.first_node[:-1]] = ONE
+    of_nodes = NodeVectors(
+        condition=FIRST_CONDITION + condition_of_node,
+        reached=reached,
+        code_bit=codes.bit,  # a constant bit is also the number of its vector
+    )
+    of_subtrees = SubtreeVectors(
+        first_gate=np.zeros(n_subtrees + 1, dtype=np.int64),
+        first_output=np.zeros(n_subtrees, dtype=np.int64),
+        code_bit=np.full((n_subtrees, CODE_BITS), ZERO, dtype=np.uint32),
+    )
+    gates = GateList(
+        gate=np.empty((2 * CODE_BITS * n_nodes, 3), dtype=np.uint32),
+        next=np.array([0, FIRST_CONDITION + n_conditions]),
+    )
+    build_gates(nodes.first_node, subtrees, of_nodes, of_subtrees, gates, n_bits)
+    gate = gates.gate[: of_subtrees.first_gate[-1]]
+    circuits = sort_by_level(Circuits(gate, *of_subtrees, codes.value))
+    n_vectors = np.max(circuits.first_output + np.diff(circuits.first_gate))
+    by_offset = circuits._replace(
+        gate=VECTOR_LANES * circuits.gate,
+        first_output=VECTOR_LANES * circuits.first_output,
+        code_bit=VECTOR_LANES * circuits.code_bit,
+    )
+    return by_offset, int(n_vectors)
 
 
 @subkernel
-def name_bits(
-    first: int,
-    end: int,
-    n_bits: int,
-    plan: Plan,
-    shift: int,
-    choice: NDArray[np.uint32],
-    n: int,
-) -> int:
-    """Find the words of the leaf's number for nodes that ask, children first."""
-    left, right, answer, word = plan.left, plan.right, plan.answer, plan.word
-    for node in range(end - 1, first - 1, -1):
-        if left[node] >= 0:
-            for k in range(n_bits):
-                zero, one = word[left[node], k], word[right[node], k]
-                word[node, k], n = choose(answer[node], zero, one, n + shift, choice, n)
-    return n
+def select(gates: GateList, condition: int, zero: int, one: int) -> int:
+    """Return the vector of ``one if condition else zero``, adding a gate if needed."""
+    if one == DONT_CARE or zero == one:
+        return zero
+    if zero == DONT_CARE:
+        return one
+    if zero == ZERO and one == ONE:
+        return condition
+    number, output = gates.next[0], gates.next[1]
+    gates.gate[number, 0] = condition
+    gates.gate[number, 1] = zero
+    gates.gate[number, 2] = one
+    gates.next[0] = number + 1
+    gates.next[1] = output + 1
+    return output
+
+
+@subkernel
+def find_reached(
+    root: int, subtrees: Subtrees, of_nodes: NodeVectors, gates: GateList
+) -> None:
+    """Build the gates that find the rows which reach the root of a subtree.
+
+    A row does if it goes the right way at every node above.  Each "and" is a select
+    gate.  This ends at the root of the subtree above, whose rows are known.
+    """
+    node, reached = root, int64(ONE)
+    while of_nodes.reached[node] == DONT_CARE:
+        parent = subtrees.parent[node]
+        condition = of_nodes.condition[parent]
+        if subtrees.left[parent] == subtrees.alias[node]:
+            reached = select(gates, condition, reached, int64(ZERO))
+        else:
+            reached = select(gates, condition, int64(ZERO), reached)
+        node = parent
+    if node != root:
+        known = of_nodes.reached[node]
+        of_nodes.reached[root] = select(gates, known, int64(ZERO), reached)
 
 
 @kernel
-def wire(
+def build_gates(
     first_node: NDArray[np.int64],
+    subtrees: Subtrees,
+    of_nodes: NodeVectors,
+    of_subtrees: SubtreeVectors,
+    gates: GateList,
     n_bits: int,
-    first_result: int,
-    plan: Plan,
-    circuits: Circuits,
 ) -> None:
-    """Write down the choices, tree by tree: from the leaves up, then piece by piece."""
-    choice, reached = circuits.choice, plan.reached
-    n_nodes, n_pieces = len(plan.parent), len(plan.top)
-    n, piece = int64(0), int64(0)
-    for tree in range(len(first_node) - 1):
-        shift = first_result - n  # nothing that was made is needed any more
-        root, end = first_node[tree], first_node[tree + 1]
-        n = name_bits(root, end, n_bits, plan, shift, choice, n)
-        while piece < n_pieces and plan.top[piece] < end:
-            circuits.first_result[piece] = circuits.first_choice[piece] + shift
-            top, outside = plan.top[piece], n_nodes + n_pieces + piece
-            # rows get to a top that is no root by all the answers above: a & b & ...
-            node, word = top, int64(ONE)
-            while reached[node] == ANY:
-                parent, zero, one = plan.parent[node], int64(ZERO), word
-                if plan.left[parent] == plan.stands_for[node]:
-                    zero, one = one, zero
-                word, n = choose(plan.answer[parent], zero, one, n + shift, choice, n)
-                node = parent
-            if node != top:
-                zero, one = int64(ZERO), word
-                word, n = choose(reached[node], zero, one, n + shift, choice, n)
-                reached[top] = word
-            for k in range(n_bits):
-                zero, one = plan.word[outside, k], plan.word[top, k]
-                bit, n = choose(reached[top], zero, one, n + shift, choice, n)
-                circuits.bit[piece, k] = max(bit, int64(ZERO))
-            piece += 1
-            circuits.first_choice[piece] = n
+    """Build the gates tree by tree: those of its nodes, then those of its subtrees.
 
-
-def by_level(circuits: Circuits, first_result: int) -> Circuits:
-    """Put a piece's choices in an order in which none waits for those just before it.
-
-    In the order in which they were wired they take a tenth longer.
+    Parameters
+    ----------
+    first_node : ndarray of shape (n_trees + 1,), int64
+    subtrees : Subtrees
+    of_nodes : NodeVectors
+        `code_bit` of leaves and `reached` of the trees' roots are given; those of inner
+        nodes and of the other subtrees' roots are filled in.
+    of_subtrees : SubtreeVectors
+        Filled in; `first_gate` begins with 0.
+    gates : GateList
+        Filled; `next` is gate 0 and the vector after those of the conditions.
+    n_bits : int
+        Bits of a leaf code.
     """
-    first_choice, bit = circuits.first_choice, circuits.bit
-    choice = circuits.choice[: first_choice[-1]]
-    piece = np.repeat(np.arange(len(bit)), np.diff(first_choice))
-    shift = circuits.first_result - first_choice[:-1]  # choice n makes word n + shift
-    shift_of_choice = shift[piece]
-    level = np.zeros(len(choice), dtype=np.int64)
-    find_levels(choice, first_result, shift_of_choice, level)
-    order = np.lexsort((level, piece))
-    number = np.empty_like(order)
-    number[order] = np.arange(len(order))
+    left, right, code_bit = subtrees.left, subtrees.right, of_nodes.code_bit
+    n_subtrees, subtree = len(subtrees.root), int64(0)
+    first_outside, first_output = len(left) - n_subtrees, gates.next[1]
+    for tree in range(len(first_node) - 1):
+        gates.next[1] = first_output  # overwrite the outputs of the tree before
+        first, end = first_node[tree], first_node[tree + 1]
+        for node in range(end - 1, first - 1, -1):  # children before their parents
+            if left[node] >= 0:
+                condition = of_nodes.condition[node]
+                for k in range(n_bits):
+                    zero, one = code_bit[left[node], k], code_bit[right[node], k]
+                    code_bit[node, k] = select(gates, condition, zero, one)
+        first_vector = first_output
+        while subtree < n_subtrees and subtrees.root[subtree] < end:
+            of_subtrees.first_output[subtree] = first_vector
+            root, outside = subtrees.root[subtree], first_outside + subtree
+            find_reached(root, subtrees, of_nodes, gates)
+            for k in range(n_bits):
+                zero, one = code_bit[outside, k], code_bit[root, k]
+                bit = select(gates, of_nodes.reached[root], zero, one)
+                of_subtrees.code_bit[subtree, k] = ZERO if bit == DONT_CARE else bit
+            subtree += 1
+            of_subtrees.first_gate[subtree] = gates.next[0]
+            first_vector = gates.next[1]
 
-    def renamed(words: NDArray[np.uint32], shift: NDArray[np.int64]) -> NDArray[Any]:
-        made, new = words >= first_result, words.copy()
-        shift = np.broadcast_to(shift[:, np.newaxis], words.shape)[made]
-        new[made] = number[words[made] - shift] + shift
+
+def sort_by_level(circuits: Circuits) -> Circuits:
+    """Sort each subtree's gates by level: the longest chain of gates that they end.
+
+    So a gate seldom waits for the gate before it.  In the order in which they are
+    built, gates take a tenth longer.
+    """
+    first_gate, code_bit = circuits.first_gate, circuits.code_bit
+    gate = circuits.gate
+    subtree = np.repeat(np.arange(len(code_bit)), np.diff(first_gate))
+    shift = circuits.first_output - first_gate[:-1]  # gate g writes vector g + shift
+    shift_of_gate = shift[subtree]
+    first_output = int(circuits.first_output[0])  # of any gate: the first tree's
+    level = np.zeros(len(gate), dtype=np.int64)
+    find_levels(gate, first_output, shift_of_gate, level)
+    order = np.lexsort((level, subtree))
+    new_number = np.empty_like(order)
+    new_number[order] = np.arange(len(order))
+
+    def renumbered(vectors: NDArray[np.uint32], shift: NDArray[np.int64]) -> Any:
+        is_output, new = vectors >= first_output, vectors.copy()
+        shift = np.broadcast_to(shift[:, np.newaxis], vectors.shape)[is_output]
+        new[is_output] = new_number[vectors[is_output] - shift] + shift
         return new
 
     return circuits._replace(
-        choice=renamed(choice, shift_of_choice)[order], bit=renamed(bit, shift)
+        gate=renumbered(gate, shift_of_gate)[order],
+        code_bit=renumbered(code_bit, shift),
     )
 
 
 @kernel
 def find_levels(
-    choice: NDArray[np.uint32],
-    first_result: int,
+    gate: NDArray[np.uint32],
+    first_output: int,
     shift: NDArray[np.int64],
     level: NDArray[np.int64],
 ) -> None:
-    """Find how many choices wait for each other in a row before a choice is made."""
-    for n in range(len(choice)):
-        for word in choice[n]:
-            if word >= first_result:
-                level[n] = max(level[n], level[word - shift[n]] + 1)
+    """Find each gate's level: 0 if it reads no gate, else 1 more than the highest."""
+    for g in range(len(gate)):
+        for vector in gate[g]:
+            if vector >= first_output:
+                level[g] = max(level[g], level[vector - shift[g]] + 1)

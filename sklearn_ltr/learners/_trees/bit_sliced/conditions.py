@@ -1,4 +1,8 @@
-"""What the nodes of all trees ask of a row, each question once."""
+"""The distinct conditions ``x <= threshold`` of an ensemble.
+
+Many nodes test the same feature against the same threshold.  Each distinct test, a
+condition, is evaluated once for a row, and all nodes share the result.
+"""
 
 from __future__ import annotations
 
@@ -7,51 +11,56 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_ltr.learners._trees.tree_walk import TreeNodes
 
-class Trees(NamedTuple):
-    """Arrays over the nodes of all trees, as in a :class:`TreeEnsemble`."""
-
-    first_node: NDArray[np.int64]  # (n_trees + 1,): the last one's end, too
-    feature: NDArray[np.int32]
-    threshold: NDArray[np.float64]
-    missing_left: NDArray[np.bool_]
-    left: NDArray[np.int32]
-    right: NDArray[np.int32]
-    value: NDArray[np.float64]
+# Bit vectors are numbered: first these three, then one for each condition, which has a
+# 1 for each row that goes right, then the outputs of gates (circuits.py).
+ZERO, ONE = 0, 1  # 512 zeros, 512 ones
+MISSING = 2  # the rows in which the feature in question is missing
+FIRST_CONDITION = 3
 
 
-class Questions(NamedTuple):
-    """What is asked by all trees, each once: sorted by column, threshold, and NaN."""
+class Conditions(NamedTuple):
+    """Distinct conditions, sorted by feature; within it NaN left, right; threshold."""
 
-    feature: NDArray[np.int64]  # (n_columns,): the columns that are asked about
-    first: NDArray[np.int64]  # (n_columns + 1,): the questions about a column;
-    middle: NDArray[np.int64]  # (n_columns,): from here on, NaN goes right
-    threshold: NDArray[np.float64]  # (n_questions,): x <= threshold goes left
-    of_node: NDArray[np.int64]  # (n_nodes,)
+    feature: NDArray[np.int64]  # (n_tested,): the features that nodes test, ascending
+    first: NDArray[np.int64]  # (n_tested + 1,): where a feature's conditions begin
+    first_missing_right: NDArray[np.int64]  # (n_tested,): from here NaN goes right
+    # (n_conditions,), float64, or float32 for rows of float32: x <= threshold goes left
+    threshold: NDArray[np.floating]
 
 
-def questions_of(trees: Trees) -> Questions:
-    """Find what the nodes ask, each question once."""
-    nodes = np.flatnonzero(trees.feature >= 0)
-    feature, threshold = trees.feature[nodes], trees.threshold[nodes]
-    to_right = ~trees.missing_left[nodes]
-    order = np.lexsort((threshold, to_right, feature))
-    nodes, feature, threshold = nodes[order], feature[order], threshold[order]
-    to_right = to_right[order]
-    is_new = np.ones(len(nodes), dtype=np.bool_)
+def collect_conditions(nodes: TreeNodes) -> tuple[Conditions, NDArray[np.int64]]:
+    """Return the distinct conditions, and the number of each node's; 0 in a leaf."""
+    inner = np.flatnonzero(nodes.feature >= 0)
+    feature, threshold = nodes.feature[inner], nodes.threshold[inner]
+    missing_right = ~nodes.missing_left[inner]
+    order = np.lexsort((threshold, missing_right, feature))
+    inner, feature, threshold = inner[order], feature[order], threshold[order]
+    missing_right = missing_right[order]
+    is_new = np.ones(len(inner), dtype=np.bool_)
     is_new[1:] = (
         (feature[1:] != feature[:-1])
-        | (to_right[1:] != to_right[:-1])
+        | (missing_right[1:] != missing_right[:-1])
         | (threshold[1:] != threshold[:-1])
     )
-    of_node = np.zeros(len(trees.feature), dtype=np.int64)
-    of_node[nodes] = np.cumsum(is_new) - 1
-    keys = 2 * feature[is_new].astype(np.int64) + to_right[is_new]
-    columns = np.unique(keys >> 1)
-    return Questions(
-        feature=columns,
-        first=np.append(np.searchsorted(keys, 2 * columns), len(keys)),
-        middle=np.searchsorted(keys, 2 * columns + 1),
-        threshold=threshold[is_new] + 0.0,  # -0.0 - 0.0 would have a sign
-        of_node=of_node,
+    condition_of_node = np.zeros(len(nodes.feature), dtype=np.int64)
+    condition_of_node[inner] = np.cumsum(is_new) - 1
+    keys = 2 * feature[is_new].astype(np.int64) + missing_right[is_new]
+    tested = np.unique(keys >> 1)
+    conditions = Conditions(
+        feature=tested,
+        first=np.append(np.searchsorted(keys, 2 * tested), len(keys)),
+        first_missing_right=np.searchsorted(keys, 2 * tested + 1),
+        # 0.0 for -0.0, whose difference from a value of 0.0 would be negative
+        threshold=threshold[is_new] + 0.0,
     )
+    return conditions, condition_of_node
+
+
+def round_down_to_float32(threshold: NDArray[np.float64]) -> NDArray[np.float32]:
+    """Return the largest float32 t' <= t: a float32 x is <= t' just if it is <= t."""
+    with np.errstate(over="ignore"):
+        nearest = threshold.astype(np.float32)
+        below = np.nextafter(nearest, np.float32(-np.inf))
+    return np.where(nearest > threshold, below, nearest)
