@@ -13,9 +13,9 @@ kept. The output ends like this:
 
     Share of directions that ascend, and fits where none of 459 does
     step / |w*|            LambdaRank               RankNet
-            10%        5.5%   0 of 5        17.6%   0 of 5
-            30%        0.0%   5 of 5         1.4%   1 of 5
-            50%        0.0%   5 of 5         0.1%   3 of 5
+            10%        5.4%   0 of 5       17.6%   0 of 5
+            30%        0.0%   5 of 5        1.4%   1 of 5
+            50%        0.0%   5 of 5        0.1%   3 of 5
 
 The result depends on the length of the step, because NDCG is a step function of the
 weights. With steps of 30% of the length of the weight vector LambdaRank passes the

@@ -89,15 +89,18 @@ class TreeParameters(BaseModel):
         n_tree_features = count_of(
             self.colsample_bytree, n_features, "colsample_bytree"
         )
+        if isinstance(self.max_features, Integral):
+            n_split_features = count_of(self.max_features, n_features, "max_features")
+        else:  # a fraction of the features of the tree
+            n_split_features = count_of(
+                self.max_features, n_tree_features, "max_features"
+            )
         return TreeSampler(
             offsets=offsets,
             subsample=self.subsample,
             n_features=n_features,
             n_tree_features=n_tree_features,
-            n_split_features=min(
-                count_of(self.max_features, n_features, "max_features"),
-                n_tree_features,
-            ),
+            n_split_features=min(n_split_features, n_tree_features),
             split_noise=float(self.split_noise),
             n_nodes=2 * self.max_leaf_nodes - 1,
             seed=self._seed,

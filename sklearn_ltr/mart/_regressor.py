@@ -53,10 +53,9 @@ class MARTRegressor(RegressorMixin, BaseMART):
     max_bins : int in [2, 255], default=255
         Maximum number of quantile bins of a feature; missing values have one more.
     max_features : float in (0, 1] or int >= 1, default=1.0
-        Features drawn for each split (node): a fraction or a number of them.
+        Features drawn for each split, among those of the tree: a fraction or a number.
     colsample_bytree : float in (0, 1] or int >= 1, default=1.0
-        Features drawn for each tree: a fraction or a number of them.  `max_features`
-        draws among these.
+        Features drawn for each tree: a fraction or a number.
     subsample : float in (0, 1], default=1.0
         Fraction of the rows drawn for each tree, without replacement.
     split_gain : {"second_order", "least_squares"}, default="second_order"

@@ -1,11 +1,11 @@
-"""Trees that ask at random, of any shape, and rows that lie where they ask."""
+"""Random trees of any shape, and rows with values at and around their thresholds."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from sklearn_ltr.learners._trees.bit_sliced import Trees
 from sklearn_ltr.learners._trees.ensemble import TreeEnsemble
+from sklearn_ltr.learners._trees.tree_walk import TreeNodes
 from tests.oracles import trees as oracle
 
 NAN, INF = float("nan"), float("inf")
@@ -15,7 +15,7 @@ SHAPES = ["any", "left", "right"]
 
 
 def grow(n_leaves, shape, rng) -> TreeEnsemble:
-    """One tree that asks at random: bushy, or a chain to one side."""
+    """Return one tree of random conditions: bushy, or a chain to one side."""
     size = 2 * n_leaves - 1
     left, right = np.full((2, size), -1, dtype=np.int32)
     leaves = [0]
@@ -43,7 +43,7 @@ def grow(n_leaves, shape, rng) -> TreeEnsemble:
 
 
 def table(n_rows, dtype, rng) -> np.ndarray:
-    """Values that lie on thresholds, beside them, and nowhere."""
+    """Return rows with values on thresholds, beside them, and missing."""
     values = [x for x in VALUES if np.isfinite(x)] + [NAN]
     X = np.where(
         rng.uniform(size=(n_rows, N_FEATURES)) < 0.5,
@@ -54,6 +54,7 @@ def table(n_rows, dtype, rng) -> np.ndarray:
 
 
 def by_walking(ensemble, X) -> np.ndarray:
+    """Return the scores of rows by the oracle, in plain Python."""
     scores = np.zeros(len(X))
     X = X.astype(np.float64)  # numpy would round a Python float to single precision
     for tree in range(len(ensemble)):
@@ -63,6 +64,6 @@ def by_walking(ensemble, X) -> np.ndarray:
     return scores
 
 
-def nodes_of(ensemble) -> Trees:
+def nodes_of(ensemble) -> TreeNodes:
     ends = np.append(ensemble.first_node, len(ensemble.feature))
-    return Trees(ends, *(getattr(ensemble, name) for name in Trees._fields[1:]))
+    return TreeNodes(ends, *(getattr(ensemble, name) for name in TreeNodes._fields[1:]))

@@ -163,6 +163,7 @@ class TreeEnsemble:
         if len(self) == 0:
             return
         n_rows = X.shape[0]
+        # two ways to the same scores, bit for bit; WalkBudget tells why
         add_rows: Callable[[NDArray[np.float64], NDArray[np.floating]], None]
         if walk_budget.spend(n_rows * len(self)):
             add_rows = partial(walk_trees, self._nodes)

@@ -127,7 +127,8 @@ def select(gates: GateList, condition: int, zero: int, one: int) -> int:
         return one
     if zero == ZERO and one == ONE:
         return condition
-    number, output = gates.next[0], gates.next[1]
+    number = gates.next[0]
+    output: int = gates.next[1]
     gates.gate[number, 0] = condition
     gates.gate[number, 1] = zero
     gates.gate[number, 2] = one

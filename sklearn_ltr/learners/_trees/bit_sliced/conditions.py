@@ -58,7 +58,7 @@ def collect_conditions(nodes: TreeNodes) -> tuple[Conditions, NDArray[np.int64]]
     return conditions, condition_of_node
 
 
-def round_down_to_float32(threshold: NDArray[np.float64]) -> NDArray[np.float32]:
+def round_down_to_float32(threshold: NDArray[np.floating]) -> NDArray[np.float32]:
     """Return the largest float32 t' <= t: a float32 x is <= t' just if it is <= t."""
     with np.errstate(over="ignore"):
         nearest = threshold.astype(np.float32)
