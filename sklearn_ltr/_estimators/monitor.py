@@ -70,7 +70,7 @@ class Monitor:
     _waiting_since: int = 0
 
     def record(self, step: int) -> bool:
-        """Measure the model after a step; return whether early stopping ends the fit."""
+        """Measure the model after a step; return whether to stop early."""
         printed = []
         for kind, evaluation, values in (
             ("train", self.train, self.train_values),

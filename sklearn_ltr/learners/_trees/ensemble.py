@@ -160,12 +160,12 @@ class TreeEnsemble:
 
         A row with an infinite value has no score: it becomes NaN.
         """
-        if len(self) == 0:
+        n_rows, n_trees = X.shape[0], len(self)
+        if n_trees == 0:
             return
-        n_rows = X.shape[0]
         # two ways to the same scores, bit for bit; WalkBudget tells why
         add_rows: Callable[[NDArray[np.float64], NDArray[np.floating]], None]
-        if walk_budget.spend(n_rows * len(self)):
+        if walk_budget.spend(n_rows * n_trees):
             add_rows = partial(walk_trees, self._nodes)
         else:
             add_rows = self._evaluator.add_to

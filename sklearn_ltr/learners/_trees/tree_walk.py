@@ -30,8 +30,8 @@ def walk_trees(
 ) -> None:
     """Add the values of the leaves that a row reaches to its score, in tree order.
 
-    The score of a row with an infinite value becomes NaN.  All rows take one step in
-    all trees at a time, until every one stands in a leaf.
+    The score of a row with an infinite value becomes NaN.  All walks, one for each tree
+    and row, take a step at a time, until all have come to a leaf.
 
     Parameters
     ----------
@@ -41,40 +41,47 @@ def walk_trees(
     X : ndarray of shape (n_rows, n_features), float32 or float64
     """
     roots, X = nodes.first_node[:-1], X.astype(np.float64)  # exact
-    node = np.repeat(roots[:, np.newaxis], len(X), axis=1)  # (n_trees, n_rows)
-    tree, row = np.nonzero(nodes.feature[node] >= 0)
+    reached = np.repeat(roots[:, np.newaxis], len(X), axis=1)  # (n_trees, n_rows) nodes
+    tree, row = np.nonzero(nodes.feature[reached] >= 0)  # walks that are not at a leaf
     while len(row) > 0:
-        at = node[tree, row]
-        x = X[row, nodes.feature[at]]
+        node = reached[tree, row]
+        x = X[row, nodes.feature[node]]
         with np.errstate(invalid="ignore"):
-            is_below = x <= nodes.threshold[at]
-        goes_left = np.where(np.isnan(x), nodes.missing_left[at], is_below)
-        at = roots[tree] + np.where(goes_left, nodes.left[at], nodes.right[at])
-        node[tree, row] = at
-        is_inner = nodes.feature[at] >= 0
+            is_below = x <= nodes.threshold[node]
+        goes_left = np.where(np.isnan(x), nodes.missing_left[node], is_below)
+        child = roots[tree] + np.where(goes_left, nodes.left[node], nodes.right[node])
+        reached[tree, row] = child
+        is_inner = nodes.feature[child] >= 0
         tree, row = tree[is_inner], row[is_inner]
-    for leaf_of_row in node:
+    for leaf_of_row in reached:  # one tree after another
         scores += nodes.value[leaf_of_row]
     scores[np.isinf(X).any(axis=1)] = np.nan
 
 
 class WalkBudget:
-    """Chooses how to evaluate an ensemble: by walking, as long as a budget lasts.
+    """Chooses how to make a prediction: by walks, as long as a budget lasts.
 
     A walk is one row through one tree.  The first predictions of a process are made by
-    walking, as long as they do not exceed the budget together; the first one that does
-    ends it, and from then on everything is evaluated bit-sliced.  So the choice depends
-    on the sizes of the predictions alone, and the scores do not depend on the choice.
+    walks, as long as together they do not exceed the budget.  The first one that would
+    exceed it ends it: that one and all later ones are bit-sliced.  The choice depends
+    on the sizes of predictions alone, and scores do not depend on the choice.
     """
 
     def __init__(self, n_walks: int) -> None:
         self._n_left = n_walks
 
     def spend(self, n_walks: int) -> bool:
-        """Return whether a prediction is to be made by walking, and deduct it."""
-        n_left = self._n_left - n_walks
-        self._n_left = max(n_left, 0)
-        return n_left >= 0
+        """Return whether to make a prediction by walks, and deduct them if so."""
+        if n_walks > self._n_left:
+            self._n_left = 0
+            return False
+        self._n_left -= n_walks
+        return True
 
 
+# Measured: 100 rows and 100 trees of 31 leaves take 2.5 ms by walks and 0.025 ms
+# bit-sliced.  But bit-sliced evaluation must first load its kernels (0.05 s in a
+# process that has fitted; 4 s if they must be compiled) and prepare the ensemble
+# (2 ms).  100,000 walks take 0.03 to 0.08 s, about as long as loading.  So predictions
+# that need no more never pay for the kernels, and others pay about twice.
 walk_budget = WalkBudget(100_000)

@@ -143,8 +143,8 @@ def find_reached(
 ) -> None:
     """Build the gates that find the rows which reach the root of a subtree.
 
-    A row does if it goes the right way at every node above.  Each "and" is a select
-    gate.  This ends at the root of the subtree above, whose rows are known.
+    The rows that reach the root of the subtree above are known.  Those of them that go
+    towards `root` at every node in between reach it.  Each "and" is a select gate.
     """
     node, reached = root, int64(ONE)
     while of_nodes.reached[node] == DONT_CARE:

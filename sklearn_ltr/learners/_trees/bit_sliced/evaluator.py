@@ -1,13 +1,12 @@
 """Scores of blocks of 512 rows: each instruction works on one bit of every row.
 
-This is the entry point, :class:`BitSlicedEvaluator`; the package's docstring explains
-the method, with an example.
+:class:`BitSlicedEvaluator` is the entry point.  The package's docstring explains the
+method, with an example.
 
-Between rows and bits stand two transpositions.  The values of a tested feature are
-copied in the order of their bits in a bit vector.  And 8 bit vectors, which hold one
-bit each of the leaf codes of all rows, become bytes, which hold all bits of one code
-each, by swapping blocks of 1, 2 and 4 bits: Warren, Hacker's Delight, 2nd ed.,
-section 7-3.
+Two transpositions convert rows to bits and back.  The values of each tested feature are
+copied in the order of their rows' bits in a bit vector.  And the 8 bit vectors of a
+leaf code become a byte for each row, by swapping blocks of 1, 2 and 4 bits: Warren,
+Hacker's Delight, 2nd ed., section 7-3.
 """
 
 from __future__ import annotations
@@ -111,8 +110,8 @@ class BitSlicedEvaluator:
 def as_kernel_argument(X: NDArray[np.floating]) -> NDArray[np.floating]:
     """Return X as a C-contiguous, aligned, read-only array, copied only if needed.
 
-    The kernel is compiled for each type of array that it meets.  So all arrays of a
-    dtype, whatever their layout and flags, get the same type here.
+    Numba compiles a kernel anew for each type of array, to which the layout and the
+    flags belong.  Here all arrays of one dtype get the same type.
     """
     rows = np.ascontiguousarray(X).view()
     if not rows.flags.aligned:

@@ -1,13 +1,14 @@
-"""Trees divided into subtrees of at most 256 leaves, which codes of 8 bits can tell.
+"""Trees divided into subtrees of at most 256 leaves, since a leaf code has 8 bits.
 
-Most trees have fewer leaves and are one subtree each.  From a larger tree subtrees are
-cut off, from the bottom up.  Each subtree is then evaluated as if it were a tree:
+Most trees have no more leaves: they are one subtree each.  From a larger tree, subtrees
+are cut off, from the bottom up.  Each subtree is then evaluated as if it were a tree,
+with additional leaves that add nothing to a score:
 
-- In the subtree above, an "alias leaf" stands for the one cut off.  It adds nothing.
-- In the subtree cut off, an "outside leaf" stands for everything outside.  It is the
-  leaf of the rows that do not reach the subtree's root, and adds nothing.
+- The subtree above has an "alias leaf" in place of the subtree that was cut off.
+- The subtree that was cut off has an "outside leaf", which is reached by the rows that
+  do not reach the subtree's root.
 
-So of all subtrees of a tree exactly one adds a leaf value to a row's score.
+So for each row, exactly one subtree of a tree adds a leaf value.
 """
 
 from __future__ import annotations
