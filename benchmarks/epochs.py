@@ -23,7 +23,6 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from importlib import metadata
 from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple
@@ -195,9 +194,9 @@ def _measure(library: str, run: Run) -> Result:
 
 def compare(data: Data, arguments: argparse.Namespace) -> None:
     """Print a table for each ranker."""
-    print(f"torch {metadata.version('torch')}, {THREADS} threads")
     rows, columns = data.train.X.shape
-    print(f"{rows:,} x {columns}, {len(np.unique(data.train.groups)):,} queries")
+    n_queries = len(np.unique(data.train.groups))
+    print(f"{rows:,} x {columns}, {n_queries:,} queries, {THREADS} threads")
     print(f"network {HIDDEN}, Adam {LEARNING_RATE}, {arguments.epochs + 1} epochs")
     with contextlib.ExitStack() as stack:
         workers = {

@@ -164,7 +164,7 @@ def main() -> None:
     epochs.add_arguments(parser)
     arguments = parser.parse_args()
 
-    print(peers.machine())
+    print(peers.machine(more=("torch",)))
     if arguments.preset == "networks":
         compare_networks(arguments)
     else:

@@ -1,11 +1,11 @@
-"""Where the time of scoring goes: how many steps of a kind, and what one of them takes.
+"""Cost of each part of `predict`: number of steps, and CPU cycles of one step.
 
     python benchmarks/scoring_floor.py --preset 63
 
-A block of 512 rows is scored again and again by one thread, one part of the work at a
-time and the same forest as in `predict.py`; what the parts read and write is in the
-caches, as far as it fits.  A clock cycle is what each of a chain of dependent additions
-takes.  The quickest of repetitions in turn are shown.
+One block of 512 rows is evaluated repeatedly in one thread, one part of the work at a
+time, with the same ensemble as in `predict.py`; input and output of the parts are in
+the caches, as far as they fit. A clock cycle is the time of one of a chain of dependent
+additions. Printed are the fastest of interleaved repetitions.
 """
 
 from __future__ import annotations
@@ -14,91 +14,96 @@ import argparse
 from functools import partial
 
 import numpy as np
-from floor import quickest_of
-from predict import FORESTS, new_rows, trained
+from floor import fastest_of
+from predict import ENSEMBLES, new_rows, trained
 
 import peers
 from peers import OURS
-from sklearn_ltr._compile import ROWS, kernel, transpose_bits
+from sklearn_ltr._compile import ROW_BLOCK, kernel, transpose_bits
 from sklearn_ltr.learners._trees.bit_sliced.evaluator import (
-    GROUP,
-    add_values,
-    ask,
-    make_choices,
-    mark_infinite,
-    turn,
+    SUBTREE_GROUP,
+    add_leaf_values,
+    as_kernel_argument,
+    evaluate_conditions,
+    evaluate_gates,
+    mark_infinite_rows,
+    transpose_features,
 )
 
-AGAIN = 20  # times that a part is done before the clock is read
+LOOPS = 20  # repetitions of a part within one measurement
 
 
 @kernel
-def read_rows(X, questions, memory) -> None:
-    for _ in range(AGAIN):
-        mark_infinite(X, memory.scores)
-        turn(X, questions.feature, memory.columns)
+def loop_rows(X, conditions, workspace) -> None:
+    for _ in range(LOOPS):
+        mark_infinite_rows(X, workspace.scores)
+        transpose_features(X, conditions.feature, workspace.features)
 
 
 @kernel
-def ask_questions(questions, threshold, memory) -> None:
-    for _ in range(AGAIN):
-        ask(questions, threshold, memory.columns, ROWS, memory.words)
+def loop_conditions(conditions, workspace) -> None:
+    for _ in range(LOOPS):
+        evaluate_conditions(conditions, workspace, ROW_BLOCK)
 
 
 @kernel
-def choose_words(circuits, memory) -> None:
-    for _ in range(AGAIN):
-        for piece in range(len(circuits.bit)):
-            make_choices(circuits, piece, memory.words)
+def loop_gates(circuits, workspace) -> None:
+    for _ in range(LOOPS):
+        for subtree in range(len(circuits.code_bit)):
+            evaluate_gates(circuits, subtree, workspace.vectors)
 
 
 @kernel
-def join_numbers(circuits, memory) -> None:
-    for _ in range(AGAIN):
-        for piece in range(len(circuits.bit)):
-            leaves = memory.leaves[piece % GROUP]
-            transpose_bits(memory.words, circuits.bit[piece], leaves)
+def loop_leaf_codes(circuits, workspace) -> None:
+    for _ in range(LOOPS):
+        for subtree in range(len(circuits.code_bit)):
+            leaf_codes = workspace.leaf_codes[subtree % SUBTREE_GROUP]
+            transpose_bits(workspace.vectors, circuits.code_bit[subtree], leaf_codes)
 
 
 @kernel
-def add_leaves(circuits, memory) -> None:
-    for _ in range(AGAIN):
-        for piece in range(0, len(circuits.bit), GROUP):
-            value = circuits.value[piece : piece + GROUP]
-            add_values(value, memory.leaves, ROWS, memory.scores)
+def loop_leaf_values(circuits, workspace) -> None:
+    for _ in range(LOOPS):
+        for first in range(0, len(circuits.code_bit), SUBTREE_GROUP):
+            value = circuits.value[first : first + SUBTREE_GROUP]
+            add_leaf_values(value, workspace.leaf_codes, ROW_BLOCK, workspace.scores)
 
 
 def measure(ranker, X: np.ndarray, repetitions: int) -> dict:
-    """Steps of each kind for a block of rows, and seconds of all of them together."""
-    scorer = ranker.ensemble_._scorer
-    questions, circuits = scorer._questions, scorer._circuits
-    memory, threshold = scorer._memory(X.dtype), scorer._threshold[X.dtype]
-    n_pieces = len(circuits.bit)
+    """Return, for each part, steps and seconds for one block of rows."""
+    evaluator = ranker.ensemble_._evaluator
+    circuits, workspace = evaluator._circuits, evaluator._new_workspace(X.dtype)
+    conditions, _ = evaluator._by_dtype[X.dtype]
+    rows = as_kernel_argument(X)
+    n_subtrees = len(circuits.code_bit)
     parts = {
-        "values read": (X.size, partial(read_rows, X, questions, memory)),
-        "questions": (
-            len(questions.threshold),
-            partial(ask_questions, questions, threshold, memory),
+        "values read": (X.size, partial(loop_rows, rows, conditions, workspace)),
+        "conditions": (
+            len(conditions.threshold),
+            partial(loop_conditions, conditions, workspace),
         ),
-        "choices": (len(circuits.choice), partial(choose_words, circuits, memory)),
-        "numbers joined": (n_pieces, partial(join_numbers, circuits, memory)),
-        "values added": (n_pieces * ROWS, partial(add_leaves, circuits, memory)),
+        "gates": (len(circuits.gate), partial(loop_gates, circuits, workspace)),
+        "leaf codes": (n_subtrees, partial(loop_leaf_codes, circuits, workspace)),
+        "leaf values": (
+            n_subtrees * ROW_BLOCK,
+            partial(loop_leaf_values, circuits, workspace),
+        ),
     }
     calls = {name: call for name, (_, call) in parts.items()}
-    quickest, cycle = quickest_of(calls, repetitions)
+    fastest, cycle = fastest_of(calls, repetitions)
     return {
         "cycle_s": cycle,
         "parts": {
-            name: {"steps": parts[name][0], "seconds": seconds / AGAIN}
-            for name, seconds in quickest.items()
+            name: {"steps": parts[name][0], "seconds": seconds / LOOPS}
+            for name, seconds in fastest.items()
         },
     }
 
 
-def print_table(found: dict) -> None:
-    cycle, parts = found["cycle_s"], found["parts"]
+def print_table(costs: dict) -> None:
+    cycle, parts = costs["cycle_s"], costs["parts"]
     total = sum(part["seconds"] for part in parts.values())
-    print(f"{1e-9 / cycle:.2f} GHz; {1e9 * total / ROWS:.1f} ns a row, all parts")
+    print(f"{1e-9 / cycle:.2f} GHz; {1e9 * total / ROW_BLOCK:.1f} ns a row, all parts")
     print(f"{'of 512 rows':16}{'steps':>12}{'cycles of one':>16}{'share':>8}")
     for name, part in parts.items():
         each = part["seconds"] / part["steps"] / cycle
@@ -108,18 +113,17 @@ def print_table(found: dict) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--preset", choices=FORESTS, default="31")
+    parser.add_argument("--preset", choices=ENSEMBLES, default="31")
     parser.add_argument("--repetitions", type=int, default=5)
     peers.add_json_argument(parser)
     arguments = parser.parse_args()
     print(peers.machine())
-    settings = FORESTS[arguments.preset]
+    settings = ENSEMBLES[arguments.preset]
     ((_, ranker),) = trained([OURS], settings)
     print(f"\n{settings}")
-    found = measure(ranker, new_rows(ROWS), arguments.repetitions)
-    print_table(found)
-    about = {"benchmark": "scoring_floor", "preset": arguments.preset}
-    peers.append_json(arguments.json, [about | found])
+    costs = measure(ranker, new_rows(ROW_BLOCK), arguments.repetitions)
+    print_table(costs)
+    peers.append_json(arguments.json, [{"preset": arguments.preset} | costs])
 
 
 if __name__ == "__main__":

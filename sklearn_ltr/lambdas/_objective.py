@@ -131,7 +131,7 @@ class LambdaObjective:
         self._cost_before = np.concatenate(([0.0], np.cumsum(cost)))
         self._arrays = ObjectiveArrays(
             self._gain,
-            self._factors,
+            *self._factors,
             self._first_factor,
             self._scale,
             self.query_weights,

@@ -1,4 +1,8 @@
-"""The lambdas of whole queries: pack a list, add its pairs, average equal documents."""
+"""The lambdas of whole queries.
+
+For each query: pack what the pair loop reads into one array by position; add the
+pairs; average over equal documents, and write the result in canonical order.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,6 @@ from sklearn_ltr._compile import (
     REGISTER_LANES,
     allocate_aligned,
     kernel,
-    subkernel,
     uint64,
 )
 from sklearn_ltr.lambdas._exponential import exponential
@@ -32,7 +35,7 @@ from sklearn_ltr.lambdas._pair_loop import (
     add_pairs_of_lanes,
     average_over_equal_documents,
 )
-from sklearn_ltr.metrics._kernel_arrays import RankedLists, SwapFactors
+from sklearn_ltr.metrics._kernel_arrays import RankedLists
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -51,11 +54,17 @@ class PairOptions(NamedTuple):
 
 
 class ObjectiveArrays(NamedTuple):
-    """What the objective computes from grades and weights, before there are scores."""
+    """Factors of the swap deltas and lambdas, see :mod:`sklearn_ltr.metrics`.
+
+    The arrays of `SwapFactors` are fields of their own, because numba takes half a
+    microsecond per call for each named tuple.
+    """
 
     gain: FloatArray  # (n_documents,) in canonical order
-    factors: SwapFactors  # of the swap deltas, see `sklearn_ltr.metrics`
-    first_factor: IntArray  # (n_queries,) index in `factors` of a query's position 0
+    multiplier: FloatArray  # of all lists, or one for all; so are both discounts
+    discount_above: FloatArray
+    discount_below: FloatArray
+    first_factor: IntArray  # (n_queries,) index of a query's position 0 in these three
     scale: FloatArray  # (n_queries,) factor of a query's swap deltas
     query_weights: FloatArray  # (n_queries,) factor of a query's lambdas
     k: int  # cutoff: pairs with both documents below it have no swap delta
@@ -75,51 +84,6 @@ class Derivatives(NamedTuple):
     hessian: FloatArray  # (n_documents,) d2C/ds2
 
 
-@subkernel
-def pack_list(
-    query: int,
-    lists: RankedLists,
-    arrays: ObjectiveArrays,
-    options: PairOptions,
-    workspace: Workspace,
-) -> tuple[bool, bool]:
-    """Fill `workspace` with what the pair loop reads of a query.
-
-    Returns whether not all scores are equal, and whether they are so far apart that
-    exponentials underflow.
-    """
-    documents, position = workspace.documents, workspace.position
-    start = uint64(lists.offsets[query])
-    length = uint64(lists.offsets[query + 1] - lists.offsets[query])
-    first_factor, scale = uint64(arrays.first_factor[query]), arrays.scale[query]
-    gap_scale = options.sigma if options.distance_normalization else 0.0
-    for p in range(length):
-        position[lists.order[start + p] - lists.offsets[query]] = p
-    for i in range(length):  # reads in the order of memory, writes by position
-        p = uint64(position[i])
-        documents[SCORE, p] = lists.scores[start + i]
-        documents[GRADE, p] = lists.grades[start + i]
-        documents[GAIN, p] = arrays.gain[start + i]
-    for p in range(min(uint64(arrays.k), length)):
-        factor = first_factor + p
-        documents[MULTIPLIER, p] = arrays.factors.multiplier[factor] * scale
-        documents[DISCOUNT_ABOVE, p] = arrays.factors.discount_above[factor]
-    top, n_lower, n_underflows = documents[SCORE, 0], 0, 0
-    for p in range(length):
-        below_top = top - documents[SCORE, p]
-        exp_score = exponential(-options.sigma * below_top)
-        n_lower += below_top > 0
-        n_underflows += exp_score < MIN_EXP_SCORE
-        documents[EXP_SCORE, p] = exp_score
-        documents[SCORE_GAP, p] = gap_scale * below_top
-        documents[DISCOUNT_BELOW, p] = arrays.factors.discount_below[first_factor + p]
-        documents[GRADIENT, p], documents[HESSIAN, p] = 0.0, 0.0
-    for row in range(N_ROWS):
-        for p in range(length, length + uint64(DOCUMENT_BLOCK)):
-            documents[row, p] = PADDING_GAP if row == SCORE_GAP else 0.0
-    return n_lower > 0, n_underflows > 0
-
-
 @kernel
 def compute_query_lambdas(
     first: int,
@@ -133,35 +97,72 @@ def compute_query_lambdas(
 ) -> None:
     """Write gradient and hessian of the documents of queries first to last - 1.
 
-    The lists must be in order down to position ``arrays.k``.
+    The lists must be in order down to position ``arrays.k``.  `table` is None if the
+    swap deltas follow from gains and factors; an (n, n) array of swap deltas by
+    position (then for a single query); or an empty (0, 0) array: all of them are 1.
+
+    Packing is not a function of its own: a call that passes all these arrays costs a
+    tenth of the time of a short list.
     """
-    documents, k, sigma = workspace.documents, arrays.k, options.sigma
+    documents, position = workspace.documents, workspace.position
+    k, sigma = arrays.k, options.sigma
     gap_scale = sigma if options.distance_normalization else 0.0
     for query in range(first, last):
         n = lists.offsets[query + 1] - lists.offsets[query]
-        scores_differ, underflows = pack_list(query, lists, arrays, options, workspace)
+        start, length = uint64(lists.offsets[query]), uint64(n)
+
+        # 1. Pack the list, by position.
+        for p in range(length):
+            position[lists.order[start + p] - lists.offsets[query]] = p
+        for i in range(length):  # reads are sequential, writes are by position
+            p = uint64(position[i])
+            documents[SCORE, p] = lists.scores[start + i]
+            documents[GRADE, p] = lists.grades[start + i]
+            documents[GAIN, p] = arrays.gain[start + i]
+        first_factor, scale = uint64(arrays.first_factor[query]), arrays.scale[query]
+        for p in range(uint64(min(k, n))):
+            index = first_factor + p
+            documents[MULTIPLIER, p] = arrays.multiplier[index] * scale
+            documents[DISCOUNT_ABOVE, p] = arrays.discount_above[index]
+        top, n_lower, n_underflows = documents[SCORE, 0], 0, 0
+        for p in range(length):
+            below_top = top - documents[SCORE, p]
+            exp_score = exponential(-sigma * below_top)
+            n_lower += below_top > 0
+            n_underflows += exp_score < MIN_EXP_SCORE
+            documents[EXP_SCORE, p] = exp_score
+            documents[SCORE_GAP, p] = gap_scale * below_top
+            index = first_factor + p
+            documents[DISCOUNT_BELOW, p] = arrays.discount_below[index]
+            documents[GRADIENT, p], documents[HESSIAN, p] = 0.0, 0.0
+        for row in range(N_ROWS):
+            for p in range(length, length + uint64(DOCUMENT_BLOCK)):
+                documents[row, p] = PADDING_GAP if row == SCORE_GAP else 0.0
+
+        # 2. Add the pairs.
         min_distance = 1.0
-        if options.distance_normalization and scores_differ:
+        if options.distance_normalization and n_lower > 0:
             min_distance = MIN_SCORE_DISTANCE
         abs_lambda_sum = 0.0
-        if underflows:
+        if n_underflows > 0:
             abs_lambda_sum = add_pairs_by_exponentials(
                 n, k, documents, sigma, min_distance, gap_scale, table
             )
         else:
-            for start in range(0, n, REGISTER_LANES):
+            for first_lane in range(0, n, REGISTER_LANES):
                 abs_lambda_sum += add_pairs_of_lanes(
-                    start, n, k, documents, min_distance, table
+                    first_lane, n, k, documents, min_distance, table
                 )
+
+        # 3. Average over equal documents, and write the result in canonical order.
         average_over_equal_documents(n, k, documents)
         factor = arrays.query_weights[query] * sigma
         if options.query_normalization and abs_lambda_sum > 0:
             factor *= np.log1p(2.0 * abs_lambda_sum) / (
                 2.0 * abs_lambda_sum * np.log(2.0)
             )
-        start = uint64(lists.offsets[query])
-        for i in range(uint64(n)):
-            p = uint64(workspace.position[i])
+        for i in range(length):
+            p = uint64(position[i])
             result.gradient[start + i] = documents[GRADIENT, p] * factor
             result.hessian[start + i] = documents[HESSIAN, p] * factor * sigma
 

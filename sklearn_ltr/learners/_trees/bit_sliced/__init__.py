@@ -60,7 +60,7 @@ array([[0, 0, 0],
 
 2. *Leaf codes* (``subtrees.py``, ``leaf_codes.py``).  A leaf may have several codes,
 which differ in bits that do not matter.  Here there are 8 codes, one bit more than four
-leaves need: with codes to spare, less regular trees take fewer gates.  The upper half
+leaves need: with more codes, less regular trees take fewer gates.  The upper half
 of the codes goes to the leaves on the right of the root; the upper half of each half to
 the right one of two leaves.  Each leaf keeps two codes, and bit 0 does not matter:
 

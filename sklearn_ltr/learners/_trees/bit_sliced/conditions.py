@@ -16,7 +16,7 @@ from sklearn_ltr.learners._trees.tree_walk import TreeNodes
 # Bit vectors are numbered: first these three, then one for each condition, which has a
 # 1 for each row that goes right, then the outputs of gates (circuits.py).
 ZERO, ONE = 0, 1  # 512 zeros, 512 ones
-MISSING = 2  # the rows in which the feature in question is missing
+MISSING = 2  # the rows where the feature being evaluated is missing
 FIRST_CONDITION = 3
 
 

@@ -1,0 +1,148 @@
+"""Compile all kernels ahead of time: ``python -m sklearn_ltr.compile``.
+
+Kernels are compiled by numba when they are first called, and cached on disk for the CPU
+they run on.  For a container image, or an installation that cannot be written later,
+fill the cache while it can: run this module once, on the kind of CPU that will be used,
+with ``NUMBA_CACHE_DIR`` set as it will be set later (or not at all).
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_matrix
+from sklearn.utils import Bunch
+
+from sklearn_ltr import metrics
+from sklearn_ltr.blending import best_blend
+from sklearn_ltr.datasets import make_ranking
+from sklearn_ltr.mart import MARTRegressor
+from sklearn_ltr.rankers import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
+
+__all__ = ["compile_kernels"]
+
+# Enough rows times trees for a prediction that is worth compiling (`WalkBudget`)
+N_QUERIES, N_TREES = 300, 30
+
+
+def compile_kernels(*, verbose: bool = False) -> None:
+    """Compile every kernel of the package, and store the machine code on disk.
+
+    It fits and evaluates small models of all kinds, float64 and float32.  What is in
+    the cache already is not compiled again.
+
+    Parameters
+    ----------
+    verbose : bool, default=False
+        Print each step and the seconds it took.
+
+    Examples
+    --------
+    >>> from sklearn_ltr.compile import compile_kernels
+    >>> compile_kernels()
+    """
+    data = make_ranking(N_QUERIES, n_features=4, n_informative=2, random_state=0)
+    for name, step in _steps(data):
+        start = time.perf_counter()
+        step(data)
+        if verbose:
+            print(f"{name:<24}{time.perf_counter() - start:6.1f} s", flush=True)
+
+
+def _steps(data: Bunch) -> Iterator[tuple[str, Callable[[Bunch], Any]]]:
+    """Yield the names and functions that together call every kernel."""
+    yield "LambdaMART, float64", lambda data: _fit_trees(data.data, data)
+    single = data.data.astype(np.float32)
+    yield "LambdaMART, float32", lambda data: _fit_trees(single, data)
+    yield "LambdaMART, sparse X", lambda data: _fit_trees(csr_matrix(data.data), data)
+    yield "objectives", _compute_objectives
+    yield "MART", lambda data: MARTRegressor(n_estimators=2).fit(data.data, data.target)
+    yield "networks", _fit_networks
+    yield "metrics", _evaluate_metrics
+    yield "blends", _blend
+
+
+class _FirstGrade(metrics.Metric):
+    """A metric without a closed form, as users write it."""
+
+    def value(self, ranked_grades: Any) -> float:
+        return float(ranked_grades[0])
+
+
+class _LinearNetwork:
+    """A network in float64, as users write it."""
+
+    def __init__(self, n_features: int) -> None:
+        self.parameters = [np.zeros(n_features)]
+
+    def forward(self, X: Any) -> Any:
+        self._X = X
+        return X @ self.parameters[0]
+
+    def backward(self, score_gradient: Any) -> Any:
+        return [self._X.T @ score_gradient]
+
+
+def _fit_trees(X: Any, data: Bunch) -> None:
+    y, groups = data.target, data.groups
+    ranker = LambdaMARTRanker(n_estimators=N_TREES, subsample=0.5, random_state=0)
+    ranker.set_params(early_stopping=True).fit(X, y, groups=groups)
+    ranker.set_params(early_stopping=False).fit(X, y, groups=groups).predict(X)
+
+
+def _compute_objectives(data: Bunch) -> None:
+    for metric in ("map", "mrr", "err", None, _FirstGrade()):
+        ranker = LambdaMARTRanker(metric, n_estimators=2, random_state=0)
+        ranker.fit(data.data, data.target, groups=data.groups)
+
+
+def _fit_networks(data: Bunch) -> None:
+    X, y, groups = data.data, data.target, data.groups
+    for ranker in (
+        LambdaRankRanker(),
+        RankNetRanker(solver="sgd", tied_pairs=True),
+        LambdaRankRanker(network=_LinearNetwork(X.shape[1])),
+        LambdaRankRanker(network=_LinearNetwork(X.shape[1]), solver="sgd"),
+    ):
+        ranker.set_params(max_iter=1, learning_rate_init=1e-6, random_state=0)
+        ranker.fit(X, y, groups=groups).predict(X)
+    RankNetRanker(max_iter=1, random_state=0).fit(X, pairs=[[0, 1], [2, 3]])
+
+
+def _evaluate_metrics(data: Bunch) -> None:
+    scores = data.data[:, 0]
+    for name in (
+        "ndcg@3",
+        "map",
+        "mrr",
+        "err",
+        "precision@3",
+        "recall@3",
+        "hit_rate@3",
+    ):
+        metrics.get_metric(name)(data.target, scores, groups=data.groups)
+    metrics.rank_scores(scores, groups=data.groups)
+
+
+def _blend(data: Bunch) -> None:
+    one, other = data.data[:, 0], data.data[:, 1]
+    for metric in ("ndcg@3", "map", _FirstGrade()):
+        best_blend(one, other, data.target, groups=data.groups, metric=metric)
+
+
+def main() -> None:
+    """Run :func:`compile_kernels` from the command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m sklearn_ltr.compile",
+        description="Compile all kernels of sklearn_ltr and store them on disk.",
+    )
+    parser.parse_args()
+    compile_kernels(verbose=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,87 @@
+"""Compiling ahead of time: afterwards no new process compiles anything."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from sklearn_ltr._compile import INTERPRETED
+from sklearn_ltr.compile import compile_kernels
+
+# What users do, in ways that `compile_kernels` does not: other sizes, layouts, options
+USE_EVERYTHING = """
+import numpy as np
+from scipy.sparse import csr_matrix
+from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker, metrics
+from sklearn_ltr.blending import BlendedRanker, best_blend
+from sklearn_ltr.datasets import make_ranking
+from sklearn_ltr.inspection import local_optimality
+from sklearn_ltr.lambdas import compute_lambdas
+from sklearn_ltr.mart import MARTClassifier, MARTRegressor
+
+d = make_ranking(400, n_features=7, n_informative=3, missing=0.1, random_state=1)
+X, y, g = d.data, d.target, d.groups
+Z = np.nan_to_num(X)
+
+class Median(metrics.Metric):
+    def value(self, ranked_grades):
+        return float(ranked_grades[len(ranked_grades) // 2] > 0)
+
+for metric in ("ndcg", "dcg@5", "map@5", "mrr", "err@3", "precision@5", None, Median()):
+    r = LambdaMARTRanker(metric, n_estimators=3, early_stopping=True, random_state=0)
+    r.fit(X, y, groups=g).score(X, y, groups=g)
+options = {"split_gain": "least_squares", "colsample_bytree": 3, "max_features": 2}
+for table in (X, np.asfortranarray(X), X.astype(np.float32), X[::-1], csr_matrix(Z)):
+    r = LambdaMARTRanker(n_estimators=40, max_leaf_nodes=300, min_samples_leaf=2)
+    r.set_params(random_state=0, **options).fit(table, y, groups=g)
+    r.predict(table), r.predict(table[:50]), r.rank(table, groups=g)
+LambdaMARTRanker(n_estimators=3, n_jobs=2).fit(X, y, groups=g, init_score=Z[:, 0])
+MARTRegressor(n_estimators=3).fit(X, y).predict(X)
+MARTClassifier(n_estimators=3, subsample=0.5).fit(X, y > 0).predict_proba(X)
+for activation in ("relu", "tanh", "logistic", "identity"):
+    LambdaRankRanker(activation=activation, max_iter=1).fit(Z, y, groups=g).predict(Z)
+n = RankNetRanker(max_iter=1, solver="sgd", learning_rate_init=1e-6, tied_pairs=True)
+n.fit(Z, y, groups=g).partial_fit(Z, y, groups=g)
+RankNetRanker(max_iter=1).fit(Z, pairs=[[0, 1], [5, 2]], pair_probabilities=[1, 0.5])
+for name in ("ndcg@5", "map", "mrr@3", "err", "recall@5", "hit_rate@2", "cg"):
+    for ties in ("average", "stable"):
+        metric = type(metrics.get_metric(name))(4, ties=ties)
+        metric(y, Z[:, 0], groups=g), metric.per_query(y, Z[:, 0], groups=g)
+metrics.rank_scores(Z[:, 0], groups=g)
+compute_lambdas(Z[:, 0], y, "map", groups=g), compute_lambdas(Z[:, 0], y, None, groups=g)
+best_blend(Z[:, 0], Z[:, 1], y, groups=g)
+best_blend(Z[:, 0], Z[:, 1], y, groups=g, metric=Median())
+BlendedRanker([r, r], cv="prefit", method="lambdarank").fit(Z, y, groups=g)
+local_optimality(n, Z, y, groups=g, n_directions=2)
+"""
+
+
+def new_process(*command: str, cache) -> str:
+    """Run Python with this kernel cache; return what it prints."""
+    answer = subprocess.run(
+        [sys.executable, "-W", "ignore", *command],
+        env=os.environ | {"NUMBA_CACHE_DIR": str(cache)},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return answer.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
+def test_after_compiling_ahead_of_time_no_kernel_is_compiled(tmp_path):
+    printed = new_process("-m", "sklearn_ltr.compile", cache=tmp_path)
+    assert printed.startswith("LambdaMART, float64")
+    stored = {path.name for path in tmp_path.rglob("*.nbc")}
+    assert len(stored) > 20
+    new_process("-c", USE_EVERYTHING, cache=tmp_path)
+    assert {path.name for path in tmp_path.rglob("*.nbc")} == stored
+
+
+def test_the_function_prints_only_if_asked_to(capsys):
+    compile_kernels()
+    assert capsys.readouterr().out == ""
