@@ -101,8 +101,8 @@ class KernelCache(NullCache):
         except UnknownContentError as error:
             name = self._dispatcher.py_func.__qualname__
             warnings.warn(
-                f"The kernel {name} is not stored on disk, since its cache key does not "
-                f"cover what it refers to: {error}.",
+                f"The kernel {name} is not stored on disk, since its cache key cannot "
+                f"cover all that it refers to: {error}.",
                 stacklevel=1,
             )
             return None

@@ -8,8 +8,10 @@ from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
+from numba.core.compiler import Compiler
 
 from sklearn_ltr._compile.cache import KernelCache
+from sklearn_ltr._compile.compiler import SubKernelCompiler, shorten_compilation
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -87,4 +89,6 @@ def _dispatcher(
         no_cpython_wrapper=for_kernels_only,
         no_cfunc_wrapper=True,
     )
-    return decorate(function)
+    dispatcher = decorate(function)
+    shorten_compilation(dispatcher, SubKernelCompiler if for_kernels_only else Compiler)
+    return dispatcher

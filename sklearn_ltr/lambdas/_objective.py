@@ -21,7 +21,7 @@ from sklearn_ltr.lambdas._query_loop import (
 from sklearn_ltr.lambdas._ranknet_cost import add_tied_pairs
 from sklearn_ltr.metrics import Metric
 from sklearn_ltr.metrics._bound import BoundMetric
-from sklearn_ltr.metrics._kernel_arrays import RankedLists, SwapFactors
+from sklearn_ltr.metrics._kernel_arrays import SwapFactors
 from sklearn_ltr.metrics._ranked_list import rank_documents
 
 __all__ = ["LambdaObjective", "PairOptions"]
@@ -91,9 +91,11 @@ class LambdaObjective:
     ) -> None:
         n_documents, n_queries = len(data.y), len(data.offsets) - 1
         self.metric, self.team = metric, team
-        # exact types: numba compiles the kernels once more for others
+        # Exact types: numba would compile the kernels once more for others.
         self.options = PairOptions(
-            float(options[0]), bool(options[1]), bool(options[2])
+            float(options.sigma),
+            bool(options.distance_normalization),
+            bool(options.query_normalization),
         )
         self.grades, self.offsets = data.y, data.offsets
         self.query_weights = data.weights
@@ -117,27 +119,28 @@ class LambdaObjective:
         n_documents, sizes = len(self.grades), np.diff(self.offsets)
         longest = int(sizes.max())
         self._workspaces = [
-            allocate_workspace(longest) for _ in range(self.team.n_threads)
+            tuple(allocate_workspace(longest)) for _ in range(self.team.n_threads)
         ]
         self._order = np.empty(n_documents, dtype=np.int64)
         self.gradient, self.hessian = np.empty((2, n_documents))
         if self._constant_factors is None:
             self._factors = SwapFactors(*np.empty((3, n_documents)))
-            self._first_factor = self.offsets[:-1]
+            first_factor = self.offsets[:-1]
         else:
             self._factors = self._constant_factors
-            self._first_factor = np.zeros_like(sizes)
+            first_factor = np.zeros_like(sizes)
         cost = sizes * (np.minimum(sizes, self.k) + COST_PER_DOCUMENT)
         self._cost_before = np.concatenate(([0.0], np.cumsum(cost)))
-        self._arrays = ObjectiveArrays(
+        arrays = ObjectiveArrays(
             self._gain,
             *self._factors,
-            self._first_factor,
+            first_factor,
             self._scale,
             self.query_weights,
             self.k,
         )
-        self._result = Derivatives(self.gradient, self.hessian)
+        self._arrays, self._options = tuple(arrays), tuple(self.options)
+        self._result = tuple(Derivatives(self.gradient, self.hessian))
 
     def reordered(self, queries: IntArray) -> LambdaObjective:
         """Return the objective of some or all queries, in the given order.
@@ -262,10 +265,10 @@ class LambdaObjective:
         compute_query_lambdas(
             first,
             last,
-            RankedLists(scores, self.grades, self._order, self.offsets),
+            (scores, self.grades, self._order, self.offsets),  # RankedLists
             self._arrays,
             table,
-            self.options,
+            self._options,
             self._workspaces[thread],
             self._result,
         )

@@ -6,7 +6,7 @@ pairs; average over equal documents, and write the result in canonical order.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,17 +54,15 @@ class PairOptions(NamedTuple):
 
 
 class ObjectiveArrays(NamedTuple):
-    """Factors of the swap deltas and lambdas, see :mod:`sklearn_ltr.metrics`.
-
-    The arrays of `SwapFactors` are fields of their own, because numba takes half a
-    microsecond per call for each named tuple.
-    """
+    """Factors of the swap deltas and lambdas, see :mod:`sklearn_ltr.metrics`."""
 
     gain: FloatArray  # (n_documents,) in canonical order
-    multiplier: FloatArray  # of all lists, or one for all; so are both discounts
-    discount_above: FloatArray
-    discount_below: FloatArray
-    first_factor: IntArray  # (n_queries,) index of a query's position 0 in these three
+    multiplier: FloatArray  # these three are a SwapFactors: of all lists,
+    discount_above: FloatArray  # (n_documents,), or the same for every list,
+    discount_below: FloatArray  # (longest list,)
+    first_factor: (
+        IntArray  # (n_queries,) index of a query's position 0 in a SwapFactors
+    )
     scale: FloatArray  # (n_queries,) factor of a query's swap deltas
     query_weights: FloatArray  # (n_queries,) factor of a query's lambdas
     k: int  # cutoff: pairs with both documents below it have no swap delta
@@ -88,22 +86,36 @@ class Derivatives(NamedTuple):
 def compute_query_lambdas(
     first: int,
     last: int,
-    lists: RankedLists,
-    arrays: ObjectiveArrays,
+    lists: tuple[Any, ...],
+    arrays: tuple[Any, ...],
     table: FloatArray | None,
-    options: PairOptions,
-    workspace: Workspace,
-    result: Derivatives,
+    options: tuple[Any, ...],
+    workspace: tuple[Any, ...],
+    result: tuple[Any, ...],
 ) -> None:
     """Write gradient and hessian of the documents of queries first to last - 1.
 
-    The lists must be in order down to position ``arrays.k``.  `table` is None if the
-    swap deltas follow from gains and factors; an (n, n) array of swap deltas by
-    position (then for a single query); or an empty (0, 0) array: all of them are 1.
+    Networks call this once per query, so two details serve short lists.  The tuples
+    are passed as plain ones and are named inside, because numba takes half a
+    microsecond to recognise each named tuple.  And packing is not a function of its
+    own, because the call would pass all arrays once more.
 
-    Packing is not a function of its own: a call that passes all these arrays costs a
-    tenth of the time of a short list.
+    Parameters
+    ----------
+    first, last : int
+    lists : RankedLists, as a plain tuple
+        In order down to position ``arrays.k``.
+    arrays : ObjectiveArrays, as a plain tuple
+    table : ndarray or None
+        None: swap deltas follow from gains and factors.  (n, n): swap deltas by
+        position, of a single query.  (0, 0): all swap deltas are 1.
+    options : PairOptions, as a plain tuple
+    workspace : Workspace, as a plain tuple
+    result : Derivatives, as a plain tuple, OUT
     """
+    lists, arrays = RankedLists(*lists), ObjectiveArrays(*arrays)
+    options, workspace = PairOptions(*options), Workspace(*workspace)
+    result = Derivatives(*result)
     documents, position = workspace.documents, workspace.position
     k, sigma = arrays.k, options.sigma
     gap_scale = sigma if options.distance_normalization else 0.0

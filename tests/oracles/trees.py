@@ -1,4 +1,4 @@
-"""Trees by their definitions, on raw values: slow, obvious, no numba, no bins."""
+"""Trees by their definitions, on raw values: slow and obvious, no numba, no bins."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 
-class Cut(NamedTuple):
+class Split(NamedTuple):
     """``x <= threshold`` goes left; NaN goes where `missing_left` says."""
 
     feature: int
@@ -22,64 +22,64 @@ class Leaf(NamedTuple):
     depth: int
 
 
-def goes_left(x: float, cut: Cut) -> bool:
-    return cut.missing_left if isnan(x) else bool(x <= cut.threshold)
+def goes_left(x: float, split: Split) -> bool:
+    return split.missing_left if isnan(x) else bool(x <= split.threshold)
 
 
-def divide(X, rows, cut: Cut) -> tuple[list[int], list[int]]:
-    left = [row for row in rows if goes_left(X[row, cut.feature], cut)]
+def partition(X, rows, split: Split) -> tuple[list[int], list[int]]:
+    left = [row for row in rows if goes_left(X[row, split.feature], split)]
     return left, [row for row in rows if row not in set(left)]
 
 
-def every_cut(X, rows, features=None) -> Iterator[Cut]:
-    """All ways to cut `rows` in two by one column."""
+def every_split(X, rows, features=None) -> Iterator[Split]:
+    """All ways to split `rows` by one feature."""
     for feature in range(X.shape[1]) if features is None else features:
-        column = [X[row, feature] for row in rows]
-        present = sorted({x for x in column if not isnan(x)})
-        some_missing = any(isnan(x) for x in column)
+        values = [X[row, feature] for row in rows]
+        present = sorted({x for x in values if not isnan(x)})
+        some_missing = any(isnan(x) for x in values)
         for threshold in present[:-1]:
-            yield Cut(feature, threshold, False)
+            yield Split(feature, threshold, False)
             if some_missing:
-                yield Cut(feature, threshold, True)
+                yield Split(feature, threshold, True)
         if some_missing and present:
-            yield Cut(feature, inf, False)
+            yield Split(feature, inf, False)
 
 
-def side_score(rows, gradient, weight, l2) -> float:
+def child_score(rows, gradient, weight, l2) -> float:
     total = sum(weight[row] for row in rows) + l2
     return sum(gradient[row] for row in rows) ** 2 / total if total > 0 else 0.0
 
 
-def gain(X, rows, cut, gradient, weight, l2) -> float:
+def gain(X, rows, split, gradient, weight, l2) -> float:
     """G_L^2 / (W_L + l2) + G_R^2 / (W_R + l2) - G^2 / (W + l2)."""
-    left, right = divide(X, rows, cut)
+    left, right = partition(X, rows, split)
     return (
-        side_score(left, gradient, weight, l2)
-        + side_score(right, gradient, weight, l2)
-        - side_score(rows, gradient, weight, l2)
+        child_score(left, gradient, weight, l2)
+        + child_score(right, gradient, weight, l2)
+        - child_score(rows, gradient, weight, l2)
     )
 
 
-def fall_of_squared_error(X, rows, cut, gradient) -> float:
-    """Equation 11 of the report: the squared error before the cut less that after."""
+def decrease_of_squared_error(X, rows, split, gradient) -> float:
+    """Equation 11 of the report: the squared error before the split less that after."""
 
     def squared_error(part) -> float:
         values = np.array([gradient[row] for row in part])
         return float(((values - values.mean()) ** 2).sum())
 
-    left, right = divide(X, rows, cut)
+    left, right = partition(X, rows, split)
     return squared_error(rows) - squared_error(left) - squared_error(right)
 
 
-def best_cut(X, rows, gradient, weight, l2=0.0, min_samples_leaf=1, features=None):
-    """(gain, cut) of the admissible cut that gains most; (0, None) if there is none."""
+def best_split(X, rows, gradient, weight, l2=0.0, min_samples_leaf=1, features=None):
+    """(gain, split) of the allowed split with the highest gain; (0, None) if none."""
     best = (0.0, None)
-    for cut in every_cut(X, rows, features):
-        sides = divide(X, rows, cut)
-        if min(map(len, sides)) >= min_samples_leaf:
-            gained = gain(X, rows, cut, gradient, weight, l2)
-            if gained > best[0]:
-                best = (gained, cut)
+    for split in every_split(X, rows, features):
+        children = partition(X, rows, split)
+        if min(map(len, children)) >= min_samples_leaf:
+            split_gain = gain(X, rows, split, gradient, weight, l2)
+            if split_gain > best[0]:
+                best = (split_gain, split)
     return best
 
 
@@ -108,8 +108,8 @@ def grow(
     leaves = [Leaf(frozenset(range(len(X)) if rows is None else rows), 0)]
     gains = []
     while len(leaves) < max_leaf_nodes:
-        cuts = [
-            best_cut(
+        splits = [
+            best_split(
                 X,
                 sorted(leaf.rows),
                 gradient,
@@ -122,26 +122,26 @@ def grow(
             else (0.0, None)
             for leaf in leaves
         ]
-        best = max(range(len(leaves)), key=lambda i: cuts[i][0])
-        gained, cut = cuts[best]
-        if cut is None:
+        best = max(range(len(leaves)), key=lambda i: splits[i][0])
+        split_gain, split = splits[best]
+        if split is None:
             break
-        gains.append(gained)
+        gains.append(split_gain)
         leaf = leaves.pop(best)
-        for part in divide(X, sorted(leaf.rows), cut):
-            leaves.append(Leaf(frozenset(part), leaf.depth + 1))
+        for rows_of_child in partition(X, sorted(leaf.rows), split):
+            leaves.append(Leaf(frozenset(rows_of_child), leaf.depth + 1))
     return gains, leaves
 
 
 def route(X, row, tree) -> int:
-    """Leaf of a row in a tree of bins, `X` holding the bins (NaN: missing)."""
+    """Leaf that a row reaches; `X` holds bins if the thresholds are bins."""
     node = 0
     while tree.feature[node] >= 0:
-        cut = Cut(
+        split = Split(
             int(tree.feature[node]),
             float(tree.threshold[node]),
             bool(tree.missing_left[node]),
         )
-        left = goes_left(X[row, cut.feature], cut)
+        left = goes_left(X[row, split.feature], split)
         node = int(tree.left[node] if left else tree.right[node])
     return node

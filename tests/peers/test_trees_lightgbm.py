@@ -1,4 +1,4 @@
-"""One tree of ours beside one of LightGBM's, on the same gradients and hessians."""
+"""One tree against one of LightGBM's on the same gradients and hessians."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 
 from sklearn_ltr._compile import INTERPRETED
-from sklearn_ltr._queries import QueryGroups
 from sklearn_ltr.lambdas import compute_lambdas
 from tests.trees import Grown, grow_on
 
 lightgbm = pytest.importorskip("lightgbm")
 
 
-def theirs(X, gradient, hessian, **options) -> np.ndarray:
+def lightgbm_scores(X, gradient, hessian, **options) -> np.ndarray:
     """Predictions of LightGBM's tree on the training rows."""
     parameters = {
         "objective": lambda scores, data: (gradient, hessian),
@@ -30,7 +29,7 @@ def theirs(X, gradient, hessian, **options) -> np.ndarray:
 
 
 def draw(missing: float, n: int, seed: int = 0):
-    """Columns of few values, and gradients that follow them."""
+    """Features of few values, and gradients that depend on them."""
     rng = np.random.default_rng(seed)
     X = rng.integers(-9, 10, (n, 5)).astype(np.float64)
     X[rng.uniform(size=X.shape) < missing] = np.nan
@@ -38,9 +37,9 @@ def draw(missing: float, n: int, seed: int = 0):
     return X, rng.normal(size=n) + signal, rng.uniform(0.5, 1.0, n)
 
 
-def assert_the_same_tree(ours: Grown, predictions: np.ndarray) -> None:
+def assert_same_tree(ours: Grown, predictions: np.ndarray) -> None:
     # LightGBM keeps gradients in float32
-    np.testing.assert_allclose(ours.fitted, predictions, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(ours.scores, predictions, rtol=1e-5, atol=1e-6)
     assert len(np.unique(predictions)) == len(ours.leaves)
 
 
@@ -49,8 +48,8 @@ def assert_the_same_tree(ours: Grown, predictions: np.ndarray) -> None:
 @pytest.mark.parametrize(
     ("max_leaf_nodes", "max_depth"), [(2, None), (8, None), (31, 3), (12, 4)]
 )
-def test_second_order_trees_are_alike(max_leaf_nodes, max_depth, l2, missing):
-    # leaves stay large: LightGBM estimates counts, and shuns leaves of few rows
+def test_second_order_trees_are_the_same(max_leaf_nodes, max_depth, l2, missing):
+    # leaves are large: LightGBM estimates the counts, and avoids leaves of few rows
     X, gradient, hessian = draw(missing, n=1000 if INTERPRETED else 4000)
     ours = grow_on(
         X,
@@ -60,7 +59,7 @@ def test_second_order_trees_are_alike(max_leaf_nodes, max_depth, l2, missing):
         max_depth=2**31 if max_depth is None else max_depth,
         l2=l2,
     )
-    predictions = theirs(
+    predictions = lightgbm_scores(
         X,
         gradient,
         hessian,
@@ -68,35 +67,34 @@ def test_second_order_trees_are_alike(max_leaf_nodes, max_depth, l2, missing):
         max_depth=max_depth or -1,
         lambda_l2=l2,
     )
-    assert_the_same_tree(ours, predictions)
+    assert_same_tree(ours, predictions)
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.2])
 @pytest.mark.parametrize("min_samples_leaf", [4, 25])
-def test_least_squares_trees_are_alike(min_samples_leaf, missing):
+def test_least_squares_trees_are_the_same(min_samples_leaf, missing):
     """Hessians of 1 make their gain least squares, and leaves the mean gradient."""
     X, gradient, _ = draw(missing, n=300, seed=1)
     hessian = np.ones(len(X))
-    limits = {"max_leaf_nodes": 12, "min_samples_leaf": min_samples_leaf}
-    ours = grow_on(X, gradient, hessian, second_order=False, **limits)
-    predictions = theirs(
+    size = {"max_leaf_nodes": 12, "min_samples_leaf": min_samples_leaf}
+    ours = grow_on(X, gradient, hessian, second_order=False, **size)
+    predictions = lightgbm_scores(
         X, gradient, hessian, num_leaves=12, min_data_in_leaf=min_samples_leaf
     )
-    assert_the_same_tree(ours, predictions)
+    assert_same_tree(ours, predictions)
 
 
 @pytest.mark.parametrize("metric", ["ndcg@10", None])
-def test_trees_on_lambdas_are_alike(metric):
+def test_trees_on_lambdas_are_the_same(metric):
     rng = np.random.default_rng(2)
     groups = np.repeat(np.arange(40), 12)
     X = rng.integers(0, 20, (480, 6)).astype(np.float64)
     y = np.clip(X[:, 0] / 5 + rng.normal(size=480), 0, 4).round()
     scores = rng.normal(size=480)
-    queries = QueryGroups.from_groups(groups, 480)
-    gradient, hessian = compute_lambdas(scores, y, queries, metric)
-    # documents without a pair have neither, and LightGBM's sums no weight at all
+    gradient, hessian = compute_lambdas(scores, y, metric, groups=groups)
+    # without a pair both are 0, and LightGBM does not split leaves of weight 0
     used = hessian > 0
     X, gradient, hessian = X[used], gradient[used], hessian[used]
     ours = grow_on(X, gradient, hessian, max_leaf_nodes=10)
-    predictions = theirs(X, gradient, hessian, num_leaves=10)
-    assert_the_same_tree(ours, predictions)
+    predictions = lightgbm_scores(X, gradient, hessian, num_leaves=10)
+    assert_same_tree(ours, predictions)

@@ -1,4 +1,4 @@
-"""Tests of the trees, and the few lines that grow one from raw values."""
+"""Tests of the trees, and functions that grow one tree on raw values."""
 
 from __future__ import annotations
 
@@ -11,19 +11,23 @@ from sklearn_ltr._compile import ThreadTeam
 from sklearn_ltr.learners._trees.binning import BinMapper, BinnedData
 from sklearn_ltr.learners._trees.ensemble import TreeEnsemble
 from sklearn_ltr.learners._trees.growing import TreeGrower
-from sklearn_ltr.learners._trees.workspace import GrownTree, Limits
+from sklearn_ltr.learners._trees.workspace import (
+    GrownTree,
+    GrowthParameters,
+    TreeSample,
+)
 
-ALONE = ThreadTeam(1)
+ONE_THREAD = ThreadTeam(1)
 
 
 @dataclass
 class Grown:
-    """A tree, the bins it was grown on, and the value it gave each training row."""
+    """A tree, the binned data it was grown on, and the scores of the training rows."""
 
     tree: GrownTree
     mapper: BinMapper
-    table: BinnedData
-    fitted: NDArray[np.float64]
+    binned: BinnedData
+    scores: NDArray[np.float64]
 
     @property
     def ensemble(self) -> TreeEnsemble:
@@ -31,7 +35,7 @@ class Grown:
 
     @property
     def gains(self) -> list[float]:
-        """Gains in the order of the splits: each made the next two nodes."""
+        """Gains in the order of the splits: each split made the next two nodes."""
         splits = np.flatnonzero(self.tree.feature >= 0)
         return self.tree.gain[splits[np.argsort(self.tree.left[splits])]].tolist()
 
@@ -40,18 +44,18 @@ class Grown:
         return np.flatnonzero(self.tree.feature < 0)
 
 
-def bins(
-    X, max_bins=255, rows=None, seed=0, team=ALONE
+def bin_table(
+    X, max_bins=255, rows=None, seed=0, team=ONE_THREAD
 ) -> tuple[BinMapper, BinnedData]:
-    """Learn bins from some rows (all) and apply them to all."""
-    every = np.arange(len(X), dtype=np.intp)
-    mapper = BinMapper.fit(X, every if rows is None else rows, max_bins, seed, team)
-    return mapper, mapper.transform(X, every, team)
+    """Fit bins on some rows (default: all) and bin all rows."""
+    all_rows = np.arange(len(X), dtype=np.intp)
+    mapper = BinMapper.fit(X, all_rows if rows is None else rows, max_bins, seed, team)
+    return mapper, mapper.transform(X, all_rows, team)
 
 
-def columns(table: BinnedData) -> NDArray[np.uint8]:
-    """Codes as a plain table (n_rows, n_features)."""
-    return table.codes[table.block, :, table.place].T
+def binned_values(binned: BinnedData) -> NDArray[np.uint8]:
+    """Return the binned values as a plain table (n_rows, n_features)."""
+    return binned.values[binned.block, :, binned.slot].T
 
 
 def grow_on(
@@ -68,28 +72,32 @@ def grow_on(
     max_bins=255,
     rows=None,
     features=None,
-    shift=0,
-    noise=None,
+    tree_index=0,
+    gain_factors=None,
     n_threads=1,
 ) -> Grown:
-    """Grow one tree on raw values."""
+    """Grow one tree on raw values; rows outside the sample have a score of NaN."""
     n_rows, n_features = X.shape
-    mapper, table = bins(X, max_bins)
+    mapper, binned = bin_table(X, max_bins)
     rows = np.asarray(np.arange(n_rows) if rows is None else rows, dtype=np.int32)
-    fitted = np.full(n_rows, np.nan)
-    fitted[rows] = 0.0
-    limits = Limits(
-        max_leaf_nodes, max_depth, min_samples_leaf, float(l2), learning_rate
+    features = np.asarray(np.arange(n_features) if features is None else features)
+    if gain_factors is None:
+        gain_factors = np.ones((2 * max_leaf_nodes - 1, n_features))
+    scores = np.full(n_rows, np.nan)
+    scores[rows] = 0.0
+    parameters = GrowthParameters(
+        max_leaf_nodes,
+        max_depth,
+        min_samples_leaf,
+        float(l2),
+        learning_rate,
+        second_order,
     )
     with ThreadTeam(n_threads) as team:
-        grower = TreeGrower(table, limits, second_order=second_order, team=team)
-        tree = grower.grow(
+        tree = TreeGrower(binned, parameters, team).grow(
             np.asarray(gradient, dtype=np.float64),
             np.asarray(hessian, dtype=np.float64),
-            rows,
-            np.asarray(np.arange(n_features) if features is None else features),
-            shift,
-            np.ones((2 * max_leaf_nodes - 1, n_features)) if noise is None else noise,
-            fitted,
+            TreeSample(tree_index, rows, features, gain_factors),
+            scores,
         )
-    return Grown(tree, mapper, table, fitted)
+    return Grown(tree, mapper, binned, scores)

@@ -1,4 +1,4 @@
-"""Bins: between which values the edges lie, and which bin a value falls into."""
+"""Bins: where their thresholds lie, and which bin a value falls into."""
 
 from __future__ import annotations
 
@@ -7,61 +7,65 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from scipy.sparse import csr_matrix, issparse
 
 from sklearn_ltr._compile import INTERPRETED, ThreadTeam
 from sklearn_ltr.learners._trees.binning import (
-    MISSING,
+    MISSING_BIN,
     BinMapper,
-    column_edges,
-    empty_table,
+    allocate_binned_data,
+    bin_rows,
+    find_bin_thresholds,
+    restrict_features,
 )
-from tests.trees import bins, columns
+from tests.trees import ONE_THREAD, bin_table, binned_values
 
 NAN = float("nan")
 FLOATS = st.floats(allow_nan=True, allow_infinity=False, width=64)
 COLUMNS = hnp.arrays(np.float64, st.integers(1, 40), elements=FLOATS)
 
 
-def codes_by_counting(values, edges) -> list[int]:
-    """The number of edges below a value; 255 for NaN."""
+def bins_by_counting(values, thresholds) -> list[int]:
+    """The number of thresholds below a value; 255 for NaN."""
     return [
-        MISSING if np.isnan(x) else sum(float(x) > edge for edge in edges)
+        MISSING_BIN if np.isnan(x) else sum(float(x) > t for t in thresholds)
         for x in values
     ]
 
 
-def table_of(values) -> np.ndarray:
+def one_feature(values) -> np.ndarray:
     return np.asarray(values)[:, None]
 
 
-# --- edges ------------------------------------------------------------------------
+# --- thresholds -------------------------------------------------------------------
 
 
 @given(values=COLUMNS)
 def test_few_distinct_values_have_a_bin_each(values):
-    edges = column_edges(values, 255)
+    thresholds = find_bin_thresholds(values, 255)
     distinct = np.unique(values[~np.isnan(values)])  # -0.0 equals 0.0
-    assert len(edges) == max(len(distinct) - 1, 0)
-    for below, edge, above in zip(distinct[:-1], edges, distinct[1:], strict=True):
-        assert below <= edge < above
+    assert len(thresholds) == max(len(distinct) - 1, 0)
+    neighbours = zip(distinct[:-1], thresholds, distinct[1:], strict=True)
+    for below, threshold, above in neighbours:
+        assert below <= threshold < above
 
 
 @given(values=COLUMNS, max_bins=st.integers(2, 6))
 def test_no_bin_is_empty_and_there_are_not_too_many(values, max_bins):
-    edges = column_edges(values, max_bins)
+    thresholds = find_bin_thresholds(values, max_bins)
     present = values[~np.isnan(values)]
     n_distinct = len(np.unique(present))
-    assert len(edges) + 1 <= max_bins
-    assert np.isfinite(edges).all()
-    assert (np.diff(edges) > 0).all()
+    assert len(thresholds) + 1 <= max_bins
+    assert np.isfinite(thresholds).all()
+    assert (np.diff(thresholds) > 0).all()
     if n_distinct > 0:
-        codes = np.searchsorted(edges, present)
-        assert set(codes) == set(range(len(edges) + 1))
+        filled = np.searchsorted(thresholds, present)
+        assert set(filled) == set(range(len(thresholds) + 1))
     if n_distinct <= max_bins:
-        assert len(edges) == max(n_distinct - 1, 0)
+        assert len(thresholds) == max(n_distinct - 1, 0)
 
 
-def edges_by_walking(values, max_bins) -> list[float]:
+def thresholds_by_scanning(values, max_bins) -> list[float]:
     """Midpoints before each new value, or before the first at or after a quantile."""
     values = sorted(float(x) for x in values if not np.isnan(x))
     starts = [i for i in range(1, len(values)) if values[i] != values[i - 1]]
@@ -80,26 +84,30 @@ def edges_by_walking(values, max_bins) -> list[float]:
     ),
     max_bins=st.integers(2, 12),
 )
-def test_edges_lie_before_the_first_new_value_at_or_after_a_quantile(values, max_bins):
-    assert column_edges(values, max_bins).tolist() == edges_by_walking(values, max_bins)
+def test_thresholds_lie_before_the_first_new_value_at_or_after_a_quantile(
+    values, max_bins
+):
+    assert find_bin_thresholds(values, max_bins).tolist() == thresholds_by_scanning(
+        values, max_bins
+    )
 
 
 @pytest.mark.parametrize("max_bins", [2, 3, 16, 254, 255])
 def test_exactly_max_bins_distinct_values_have_a_bin_each(max_bins):
     values = np.repeat(np.arange(max_bins, dtype=np.float64), 3)
     np.testing.assert_array_equal(
-        column_edges(values, max_bins), np.arange(max_bins - 1) + 0.5
+        find_bin_thresholds(values, max_bins), np.arange(max_bins - 1) + 0.5
     )
     one_more = np.append(values, max_bins)
-    assert len(column_edges(one_more, max_bins)) <= max_bins - 1
+    assert len(find_bin_thresholds(one_more, max_bins)) <= max_bins - 1
 
 
 @pytest.mark.parametrize("max_bins", [2, 10, 255])
 def test_many_distinct_values_fill_the_bins_equally(max_bins):
     values = np.random.default_rng(0).lognormal(size=5000)
-    edges = column_edges(values, max_bins)
-    assert len(edges) == max_bins - 1
-    counts = np.bincount(np.searchsorted(edges, values))
+    thresholds = find_bin_thresholds(values, max_bins)
+    assert len(thresholds) == max_bins - 1
+    counts = np.bincount(np.searchsorted(thresholds, values))
     # a quantile falls between two rows
     assert counts.min() >= 5000 // max_bins - 1
     assert counts.max() <= 5000 // max_bins + 2
@@ -109,16 +117,18 @@ def test_a_value_that_many_rows_share_does_not_starve_the_others():
     # 90% zeros: the rest still gets a tenth of the bins, and zero its own
     rng = np.random.default_rng(1)
     values = np.where(rng.uniform(size=10_000) < 0.9, 0.0, rng.uniform(size=10_000))
-    edges = column_edges(values, 255)
-    assert len(edges) >= 20
-    assert np.count_nonzero(np.searchsorted(edges, values) == 0) == np.sum(values == 0)
+    thresholds = find_bin_thresholds(values, 255)
+    assert len(thresholds) >= 20
+    assert np.count_nonzero(np.searchsorted(thresholds, values) == 0) == np.sum(
+        values == 0
+    )
 
 
 @pytest.mark.parametrize(
     "values", [[3.0, 3, 3], [np.nan, np.nan], [np.nan, 1.0], [7.0], [0.0, -0.0]]
 )
-def test_a_column_of_one_value_has_no_edge(values):
-    assert len(column_edges(np.array(values), 255)) == 0
+def test_a_feature_of_one_value_has_no_threshold(values):
+    assert len(find_bin_thresholds(np.array(values), 255)) == 0
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -127,21 +137,21 @@ def test_neighbouring_values_are_kept_apart(dtype, x):
     below = dtype(x)
     above = np.nextafter(below, dtype(np.inf))
     values = np.array([above, below, above], dtype=dtype)
-    (edge,) = column_edges(values, 255)
-    assert below <= edge < above
-    _, table = bins(table_of(values))
-    assert columns(table)[:, 0].tolist() == [1, 0, 1]
+    (threshold,) = find_bin_thresholds(values, 255)
+    assert below <= threshold < above
+    _, binned = bin_table(one_feature(values))
+    assert binned_values(binned)[:, 0].tolist() == [1, 0, 1]
 
 
-def test_the_largest_values_have_finite_edges():
+def test_the_largest_values_have_finite_thresholds():
     largest = np.finfo(np.float64).max
     values = np.array([-largest, largest, NAN, -largest])
-    edges = column_edges(values, 255)
-    assert np.isfinite(edges).all()
-    assert codes_by_counting(values, edges) == [0, 1, MISSING, 0]
+    thresholds = find_bin_thresholds(values, 255)
+    assert np.isfinite(thresholds).all()
+    assert bins_by_counting(values, thresholds) == [0, 1, MISSING_BIN, 0]
 
 
-# --- codes ------------------------------------------------------------------------
+# --- binned values ----------------------------------------------------------------
 
 
 @given(
@@ -152,84 +162,128 @@ def test_the_largest_values_have_finite_edges():
     ),
     max_bins=st.sampled_from([2, 3, 5, 17, 255]),
 )
-def test_codes_count_the_edges_below_a_value(X, max_bins):
-    mapper, table = bins(X, max_bins)
-    for column, edges in enumerate(mapper.edges):
-        expected = codes_by_counting(X[:, column], edges)
-        assert columns(table)[:, column].tolist() == expected
+def test_a_bin_is_the_number_of_thresholds_below_a_value(X, max_bins):
+    mapper, binned = bin_table(X, max_bins)
+    for j, thresholds in enumerate(mapper.bin_thresholds):
+        expected = bins_by_counting(X[:, j], thresholds)
+        assert binned_values(binned)[:, j].tolist() == expected
 
 
-@pytest.mark.parametrize("n_edges", [0, 1, 2, 3, 7, 8, 9, 127, 128, 129, 253, 254])
-def test_every_number_of_edges_is_searched_to_both_ends(n_edges):
-    edges = np.arange(n_edges, dtype=np.float64)
-    mapper = BinMapper([edges])
-    values = np.concatenate([edges - 0.5, edges, edges + 0.5, [-1e300, 1e300, np.nan]])
-    table = mapper.transform(table_of(values), np.arange(len(values)), ThreadTeam(1))
-    expected = np.searchsorted(edges, values[:-1], side="left").tolist() + [MISSING]
-    assert columns(table)[:, 0].tolist() == expected
+@pytest.mark.parametrize("n_thresholds", [0, 1, 2, 3, 7, 8, 9, 127, 128, 129, 253, 254])
+def test_every_number_of_thresholds_is_searched_to_both_ends(n_thresholds):
+    thresholds = np.arange(n_thresholds, dtype=np.float64)
+    mapper = BinMapper([thresholds])
+    values = np.concatenate(
+        [thresholds - 0.5, thresholds, thresholds + 0.5, [-1e300, 1e300, np.nan]]
+    )
+    binned = mapper.transform(one_feature(values), np.arange(len(values)), ONE_THREAD)
+    expected = np.searchsorted(thresholds, values[:-1], side="left").tolist() + [
+        MISSING_BIN
+    ]
+    assert binned_values(binned)[:, 0].tolist() == expected
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 3])
 @pytest.mark.parametrize("n_features", [1, 2, 15, 16, 17, 33, 46, 136])
-def test_columns_stand_in_blocks_of_the_same_work_for_each_thread(
-    n_features, n_threads
-):
+def test_blocks_of_features_are_equal_work_for_each_thread(n_features, n_threads):
     n_bins = np.random.default_rng(2).integers(1, 256, n_features)
-    table = empty_table(3, n_bins, n_threads)
-    assert table.codes.shape == (len(table.column), 3, 16)
-    assert table.codes.dtype == np.uint8
+    binned = allocate_binned_data(3, n_bins, n_threads)
+    assert binned.values.shape == (len(binned.feature), 3, 16)
+    assert binned.values.dtype == np.uint8
     np.testing.assert_array_equal(
-        table.column[table.block, table.place], np.arange(n_features)
+        binned.feature[binned.block, binned.slot], np.arange(n_features)
     )
-    assert np.count_nonzero(table.column >= 0) == n_features
-    np.testing.assert_array_equal((table.column >= 0).sum(axis=1), table.n_columns)
-    for columns_of, most in zip(table.column, table.n_bins, strict=True):
-        assert n_bins[columns_of[columns_of >= 0]].max() == most
-    assert (np.diff(table.n_bins) <= 0).all()
-    shares = [table.n_columns[thread::n_threads].sum() for thread in range(n_threads)]
-    assert max(shares) - min(shares) <= 1
+    used = binned.feature >= 0
+    assert np.count_nonzero(used) == n_features
+    np.testing.assert_array_equal(used.sum(axis=1), binned.n_used_slots)
+    for features, most_bins in zip(binned.feature, binned.n_bins, strict=True):
+        assert n_bins[features[features >= 0]].max() == most_bins
+    assert (np.diff(binned.n_bins) <= 0).all()
+    n_features_of = [binned.n_used_slots[t::n_threads].sum() for t in range(n_threads)]
+    assert max(n_features_of) - min(n_features_of) <= 1
+
+
+def test_restricted_features_keep_their_slots_and_empty_blocks_are_skipped():
+    binned = allocate_binned_data(3, np.arange(50, 10, -1), 1)  # in order of bins
+    few = restrict_features(binned, np.array([0, 15, 39]))
+    assert few.n_used_slots.tolist() == [16, 0, 8]
+    assert few.feature[0].tolist() == [0, *[-1] * 14, 15]
+    assert (few.feature[1] == -1).all()
+    assert few.feature[2].tolist() == [*[-1] * 7, 39, *[-1] * 8]
+    assert few.values is binned.values
+
+
+LAYOUTS = {
+    "C": lambda X: X.copy(),
+    "Fortran": np.asfortranarray,
+    "every other row": lambda X: np.repeat(X, 2, axis=0)[::2],
+    "half of the columns": lambda X: np.hstack([X, X])[:, : X.shape[1]],
+    "rows backwards": lambda X: X[::-1].copy()[::-1],
+    "big-endian": lambda X: X.astype(X.dtype.newbyteorder(">")),
+    "CSR": csr_matrix,
+}
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("n_features", [1, 15, 16, 17, 33])
-def test_every_table_of_the_same_values_has_the_same_codes(dtype, n_features):
+def test_every_layout_of_a_table_has_the_same_bins(dtype, n_features):
     rng = np.random.default_rng(2)
     X = rng.normal(size=(40, n_features)).round(1).astype(dtype)
     X[rng.uniform(size=X.shape) < 0.1] = np.nan
-    for values in (
-        X,
-        np.asfortranarray(X),
-        np.repeat(X, 2, axis=0)[::2],
-        np.hstack([X, X])[:, :n_features],
-    ):
-        mapper, table = bins(values)
-        for column, codes in enumerate(columns(table).T):
-            expected = codes_by_counting(X[:, column], mapper.edges[column])
-            np.testing.assert_array_equal(codes, expected)
+    rows = rng.permutation(40)[:30]
+    for change_layout in LAYOUTS.values():
+        table = change_layout(X)
+        mapper = BinMapper.fit(table, np.arange(40), 255, 0, ONE_THREAD)
+        binned = mapper.transform(table, rows, ONE_THREAD)
+        for j, bins in enumerate(binned_values(binned).T):
+            expected = bins_by_counting(X[rows, j], mapper.bin_thresholds[j])
+            np.testing.assert_array_equal(bins, expected)
 
 
-def test_read_only_tables_are_read():
-    X = np.arange(6.0).reshape(3, 2)
-    X.flags.writeable = False
-    _, table = bins(X)
-    assert columns(table).tolist() == [[0, 0], [1, 1], [2, 2]]
+def test_read_only_tables_are_accepted_and_others_stay_writeable():
+    X, rows = np.arange(6.0).reshape(3, 2), np.arange(3)
+    mapper, _ = bin_table(X)
+    mapper.transform(X, rows, ONE_THREAD)
+    assert X.flags.writeable and rows.flags.writeable
+    X.flags.writeable = rows.flags.writeable = False
+    for table in (X, np.asfortranarray(X)):
+        binned = mapper.transform(table, rows, ONE_THREAD)
+        assert binned_values(binned).tolist() == [[0, 0], [1, 1], [2, 2]]
+
+
+@pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
+def test_binning_is_compiled_once_for_each_dtype():
+    X = np.random.default_rng(0).normal(size=(30, 4))
+    for dtype in (np.float32, np.float64):
+        for change_layout in LAYOUTS.values():
+            for writeable in (True, False):
+                table, rows = change_layout(X.astype(dtype)), np.arange(30)
+                rows.flags.writeable = writeable
+                if not issparse(table):
+                    table.flags.writeable = writeable
+                mapper = BinMapper.fit(table, rows, 255, 0, ONE_THREAD)
+                mapper.transform(table, rows, ONE_THREAD)
+                mapper.transform(table, rows[::2], ONE_THREAD)
+    assert len(bin_rows.signatures) <= 2
 
 
 def test_only_the_rows_asked_for_count_and_in_the_order_asked_for():
-    X = table_of([5.0, 1.0, 3.0, 1e9, np.nan, 2.0])
+    X = one_feature([5.0, 1.0, 3.0, 1e9, np.nan, 2.0])
     rows = np.array([5, 0, 2], dtype=np.intp)
-    mapper = BinMapper.fit(X, rows, 255, 0, ThreadTeam(1))
-    np.testing.assert_array_equal(mapper.edges[0], [2.5, 4.0])
-    table = mapper.transform(X, np.array([4, 3, 0, 0, 1], dtype=np.intp), ThreadTeam(1))
-    assert columns(table)[:, 0].tolist() == [MISSING, 2, 2, 2, 0]
+    mapper = BinMapper.fit(X, rows, 255, 0, ONE_THREAD)
+    np.testing.assert_array_equal(mapper.bin_thresholds[0], [2.5, 4.0])
+    rows = np.array([4, 3, 0, 0, 1], dtype=np.intp)
+    binned = mapper.transform(X, rows, ONE_THREAD)
+    assert binned_values(binned)[:, 0].tolist() == [MISSING_BIN, 2, 2, 2, 0]
 
 
-def test_missing_values_take_no_part_in_the_edges():
+def test_missing_values_do_not_change_the_thresholds():
     present = np.random.default_rng(3).normal(size=100)
     with_missing = np.insert(present, [0, 50, 100], np.nan)
     for max_bins in (7, 255):
         np.testing.assert_array_equal(
-            column_edges(with_missing, max_bins), column_edges(present, max_bins)
+            find_bin_thresholds(with_missing, max_bins),
+            find_bin_thresholds(present, max_bins),
         )
 
 
@@ -237,21 +291,22 @@ def test_missing_values_take_no_part_in_the_edges():
 def test_the_number_of_threads_does_not_matter(n_threads):
     rng = np.random.default_rng(4)
     X = rng.normal(size=(300 if INTERPRETED else 20_000, 20))
-    one, table = bins(X)
+    one, binned = bin_table(X)
     with ThreadTeam(n_threads) as team:
-        many, same = bins(X, team=team)
-    np.testing.assert_array_equal(columns(table), columns(same))
-    for edges, others in zip(one.edges, many.edges, strict=True):
-        np.testing.assert_array_equal(edges, others)
+        many, same = bin_table(X, team=team)
+    np.testing.assert_array_equal(binned_values(binned), binned_values(same))
+    for thresholds, others in zip(one.bin_thresholds, many.bin_thresholds, strict=True):
+        np.testing.assert_array_equal(thresholds, others)
 
 
-def test_a_sample_of_a_long_table_is_drawn_by_the_seed():
+def test_the_seed_decides_which_sample_of_a_long_table_is_drawn():
     X = np.random.default_rng(5).normal(size=(300_000, 1))
     every = np.arange(len(X), dtype=np.intp)
-    edges = [
-        BinMapper.fit(X, every, 9, seed, ThreadTeam(1)).edges[0] for seed in (1, 1, 2)
+    thresholds = [
+        BinMapper.fit(X, every, 9, seed, ONE_THREAD).bin_thresholds[0]
+        for seed in (1, 1, 2)
     ]
-    np.testing.assert_array_equal(edges[0], edges[1])
-    assert (edges[0] != edges[2]).any()
+    np.testing.assert_array_equal(thresholds[0], thresholds[1])
+    assert (thresholds[0] != thresholds[2]).any()
     # the standard error of a quantile of 200,000 is about 0.003
-    np.testing.assert_allclose(edges[2], edges[0], atol=0.02)
+    np.testing.assert_allclose(thresholds[2], thresholds[0], atol=0.02)

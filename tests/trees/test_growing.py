@@ -1,4 +1,4 @@
-"""Whole trees against a best-first loop over raw values, and their limits."""
+"""Whole trees against best-first growth on raw values, and the growth parameters."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sklearn_ltr._compile import INTERPRETED
+from sklearn_ltr._compile import INTERPRETED, ThreadTeam
+from sklearn_ltr.learners._trees.growing import TreeGrower, grow_tree
+from sklearn_ltr.learners._trees.workspace import GrowthParameters, TreeSample
 from tests.oracles import trees as oracle
-from tests.trees import Grown, columns, grow_on
+from tests.trees import Grown, bin_table, binned_values, grow_on
 
 NAN = float("nan")
 both_gains = pytest.mark.parametrize("second_order", [False, True])
@@ -32,11 +34,11 @@ def depths(tree) -> np.ndarray:
 
 def rows_of_leaves(grown: Grown) -> dict[int, list[int]]:
     """Rows that reach each leaf by its bins."""
-    table = columns(grown.table).astype(float)
-    table[table == 255] = NAN
+    bins = binned_values(grown.binned).astype(float)
+    bins[bins == 255] = NAN
     rows: dict[int, list[int]] = {int(leaf): [] for leaf in grown.leaves}
-    for row in range(len(table)):
-        rows[oracle.route(table, row, grown.tree)].append(row)
+    for row in range(len(bins)):
+        rows[oracle.route(bins, row, grown.tree)].append(row)
     return rows
 
 
@@ -46,7 +48,7 @@ def rows_of_leaves(grown: Grown) -> dict[int, list[int]]:
 @both_gains
 @pytest.mark.parametrize("l2", [0.0, 2.0])
 @pytest.mark.parametrize(
-    "limits",
+    "size",
     [
         {"max_leaf_nodes": 8},
         {"max_leaf_nodes": 20, "max_depth": 3},
@@ -54,19 +56,19 @@ def rows_of_leaves(grown: Grown) -> dict[int, list[int]]:
         {"max_leaf_nodes": 31, "max_depth": 4, "min_samples_leaf": 4},
     ],
 )
-def test_a_tree_is_grown_best_first(limits, l2, second_order):
+def test_a_tree_is_grown_best_first(size, l2, second_order):
     X, gradient, hessian = draw()
-    options = {**limits, "l2": l2, "second_order": second_order}
+    options = {**size, "l2": l2, "second_order": second_order}
     gains, leaves = oracle.grow(X, gradient, hessian, **options)
     grown = grow_on(X, gradient, hessian, **options)
-    # 60 rows leave 27 bits to hessians, and a light leaf magnifies what they lose
+    # of 60 rows, hessians have 27 bits; a light leaf magnifies their rounding errors
     assert grown.gains == pytest.approx(gains, rel=1e-5)
     found = {frozenset(rows) for rows in rows_of_leaves(grown).values()}
     assert found == {leaf.rows for leaf in leaves}
     for leaf in leaves:
         rows = sorted(leaf.rows)
         value = oracle.leaf_value(rows, gradient, hessian, l2)
-        np.testing.assert_allclose(grown.fitted[rows], value, rtol=1e-11)
+        np.testing.assert_allclose(grown.scores[rows], value, rtol=1e-11)
 
 
 @both_gains
@@ -75,15 +77,14 @@ def test_each_split_is_the_best_there_was(second_order):
     tree = grow_on(
         X, gradient, hessian, max_leaf_nodes=15, second_order=second_order
     ).tree
-    # node numbers tell when a node came to be, and when it was split
+    # nodes are numbered in the order in which they were made
     splits = np.flatnonzero(tree.feature >= 0)
     order = splits[np.argsort(tree.left[splits])]
     assert order[0] == 0
     for step, node in enumerate(order):
-        waiting = [
-            other for other in order[step:] if other < 1 + 2 * step
-        ]  # was there already, and is split later
-        assert tree.gain[node] == max(tree.gain[other] for other in waiting)
+        # leaves at that time that are split then or later
+        candidates = [other for other in order[step:] if other < 1 + 2 * step]
+        assert tree.gain[node] == max(tree.gain[other] for other in candidates)
 
 
 # --- sums -------------------------------------------------------------------------
@@ -101,7 +102,7 @@ def test_each_split_is_the_best_there_was(second_order):
     min_samples_leaf=st.integers(1, 20),
     l2=st.sampled_from([0.0, 1.0]),
 )
-def test_leaves_part_the_rows_and_keep_to_the_limits(
+def test_leaves_partition_the_rows_and_respect_the_parameters(
     second_order,
     seed,
     n,
@@ -132,7 +133,7 @@ def test_leaves_part_the_rows_and_keep_to_the_limits(
     for leaf, rows in leaves.items():
         assert tree.n_rows[leaf] == len(rows)
         assert len(leaves) == 1 or len(rows) >= min_samples_leaf
-        assert (grown.fitted[rows] == tree.value[leaf]).all()
+        assert (grown.scores[rows] == tree.value[leaf]).all()
         value = oracle.leaf_value(rows, gradient, hessian, l2)
         # 62-bit sums of up to 80 rows, of which gradients may cancel
         assert tree.value[leaf] == pytest.approx(value, rel=1e-10, abs=1e-14)
@@ -140,12 +141,12 @@ def test_leaves_part_the_rows_and_keep_to_the_limits(
     assert (tree.gain[tree.feature < 0] == 0).all()
 
 
-# --- limits -----------------------------------------------------------------------
+# --- growth parameters ------------------------------------------------------------
 
 
 @both_gains
 @pytest.mark.parametrize("max_leaf_nodes", [2, 3, 17])
-def test_a_tree_has_all_the_leaves_it_may_have(max_leaf_nodes, second_order):
+def test_a_tree_has_max_leaf_nodes_leaves_if_it_can(max_leaf_nodes, second_order):
     X, gradient, hessian = draw()
     grown = grow_on(
         X, gradient, hessian, max_leaf_nodes=max_leaf_nodes, second_order=second_order
@@ -155,7 +156,7 @@ def test_a_tree_has_all_the_leaves_it_may_have(max_leaf_nodes, second_order):
 
 @both_gains
 @pytest.mark.parametrize("max_depth", [1, 2, 3])
-def test_a_tree_is_as_deep_as_it_may_be_and_no_deeper(max_depth, second_order):
+def test_a_tree_is_max_depth_deep_if_it_can(max_depth, second_order):
     X, gradient, hessian = draw(missing=0.0)
     grown = grow_on(
         X, gradient, hessian, max_depth=max_depth, second_order=second_order
@@ -186,26 +187,26 @@ def test_too_few_rows_make_a_single_leaf(n, second_order):
     grown = grow_on(X, gradient, hessian, min_samples_leaf=5, second_order=second_order)
     assert len(grown.tree.feature) == 1
     value = oracle.leaf_value(range(n), gradient, hessian, 0.0)
-    np.testing.assert_allclose(grown.fitted, value, rtol=1e-12)
+    np.testing.assert_allclose(grown.scores, value, rtol=1e-12)
 
 
 @both_gains
 @pytest.mark.parametrize("n", [36, 360, 45_000])
-def test_growing_stops_when_nothing_gains(n, second_order):
-    # three steps need three leaves; how gradients are rounded is no reason for more
+def test_growth_stops_when_no_split_has_a_gain(n, second_order):
+    # three steps need three leaves; rounding errors of gradients must not add more
     if INTERPRETED and n > 1000:
         pytest.skip("loops over many rows")
     step = np.repeat([0, 1, 2], n // 3)
-    noise = np.random.default_rng(0).integers(0, 50, (n, 2))
-    X = np.column_stack([np.arange(n) // (n // 9), noise]).astype(np.float64)
+    irrelevant = np.random.default_rng(0).integers(0, 50, (n, 2))
+    X = np.column_stack([np.arange(n) // (n // 9), irrelevant]).astype(np.float64)
     gradient, hessian = np.array([[-1.0, 2.0, 0.5], [1.0, 0.3, 0.7]])[:, step]
     grown = grow_on(X, gradient, hessian, second_order=second_order)
-    np.testing.assert_allclose(grown.fitted, -gradient / hessian, rtol=1e-12)
+    np.testing.assert_allclose(grown.scores, -gradient / hessian, rtol=1e-12)
     assert grown.tree.n_rows[grown.leaves].tolist() == [n // 3] * 3
 
 
 @both_gains
-def test_a_faint_but_real_gain_is_taken(second_order):
+def test_a_small_but_significant_gain_is_used(second_order):
     if INTERPRETED:
         pytest.skip("loops over many rows")
     # 8 standard errors, a thousandth of the squared gradients
@@ -216,30 +217,30 @@ def test_a_faint_but_real_gain_is_taken(second_order):
     grown = grow_on(X, gradient, np.ones(n), second_order=second_order)
     assert len(grown.leaves) == 2
     assert grown.tree.gain[0] == pytest.approx(
-        oracle_gain_of_two_means(gradient, X[:, 0]), rel=1e-3
+        gain_of_two_means(gradient, X[:, 0]), rel=1e-3
     )
 
 
-def oracle_gain_of_two_means(gradient, side) -> float:
-    """Fall of the squared error when two sides get a mean each."""
-    between = gradient[side == 0].mean() - gradient[side == 1].mean()
-    return between**2 * (side == 0).sum() * (side == 1).sum() / len(side)
+def gain_of_two_means(gradient, side) -> float:
+    """Decrease of the squared error when each side has its own mean."""
+    difference = gradient[side == 0].mean() - gradient[side == 1].mean()
+    return difference**2 * (side == 0).sum() * (side == 1).sum() / len(side)
 
 
 @both_gains
 @pytest.mark.parametrize("n_features", [1, 7, 8, 9, 15, 16, 17, 24, 25, 32, 33])
-def test_the_last_column_of_any_number_is_seen(n_features, second_order):
+def test_the_last_feature_is_searched_whatever_their_number(n_features, second_order):
     X = np.zeros((40, n_features))
     X[:, -1] = np.arange(40) % 4
     X[::9, -1] = NAN
     gradient = np.nan_to_num(X[:, -1], nan=7.0) - 2
     grown = grow_on(X, gradient, np.ones(40), second_order=second_order)
-    np.testing.assert_allclose(grown.fitted, -gradient, rtol=1e-12)
+    np.testing.assert_allclose(grown.scores, -gradient, rtol=1e-12)
     assert set(grown.tree.feature) == {-1, n_features - 1}
 
 
 @both_gains
-def test_rows_without_a_gradient_are_not_cut_from_each_other(second_order):
+def test_rows_without_a_gradient_are_not_split_from_each_other(second_order):
     X = np.arange(40.0)[:, None]
     gradient = np.where(X[:, 0] < 8, 1.0, 0.0)
     grown = grow_on(
@@ -249,7 +250,7 @@ def test_rows_without_a_gradient_are_not_cut_from_each_other(second_order):
 
 
 @both_gains
-def test_columns_that_say_nothing_are_not_cut(second_order):
+def test_constant_features_are_not_split(second_order):
     X = np.column_stack([np.zeros(40), np.full(40, NAN), np.arange(40.0)])
     gradient = np.where(X[:, 2] < 20, 1.0, -1.0)
     grown = grow_on(
@@ -260,33 +261,33 @@ def test_columns_that_say_nothing_are_not_cut(second_order):
     assert only.tree.feature.tolist() == [-1]
 
 
-def test_l2_shrinks_leaves_and_can_forbid_a_split():
+def test_l2_shrinks_leaves_and_can_prevent_a_split():
     X = np.arange(10.0)[:, None]
     gradient = np.where(X[:, 0] < 5, 1.1, 0.9)
-    free = grow_on(X, gradient, np.ones(10), max_leaf_nodes=2)
-    assert len(free.leaves) == 2
-    tight = grow_on(X, gradient, np.ones(10), max_leaf_nodes=2, l2=5.0)
-    assert len(tight.leaves) == 1
-    np.testing.assert_allclose(tight.fitted, -10.0 / (10.0 + 5.0), rtol=1e-14)
+    plain = grow_on(X, gradient, np.ones(10), max_leaf_nodes=2)
+    assert len(plain.leaves) == 2
+    regularized = grow_on(X, gradient, np.ones(10), max_leaf_nodes=2, l2=5.0)
+    assert len(regularized.leaves) == 1
+    np.testing.assert_allclose(regularized.scores, -10.0 / (10.0 + 5.0), rtol=1e-14)
 
 
-def test_leaves_are_shrunk_by_the_learning_rate_and_nothing_else_changes():
+def test_the_learning_rate_shrinks_leaf_values_and_changes_nothing_else():
     X, gradient, hessian = draw()
     full = grow_on(X, gradient, hessian, max_leaf_nodes=5)
     shrunk = grow_on(X, gradient, hessian, max_leaf_nodes=5, learning_rate=0.3)
     np.testing.assert_array_equal(shrunk.tree.value, 0.3 * full.tree.value)
-    np.testing.assert_array_equal(shrunk.fitted, 0.3 * full.fitted)
-    assert (full.fitted != 0).all()
+    np.testing.assert_array_equal(shrunk.scores, 0.3 * full.scores)
+    assert (full.scores != 0).all()
     for one, other in zip(full.tree[:-1], shrunk.tree[:-1], strict=True):
         np.testing.assert_array_equal(one, other)
 
 
-# --- some of the rows, some of the columns ----------------------------------------
+# --- sampled rows and features ----------------------------------------------------
 
 
 @both_gains
 @pytest.mark.parametrize("n_features", [3, 20, 40])
-def test_only_the_columns_asked_for_are_cut(n_features, second_order):
+def test_only_sampled_features_are_split(n_features, second_order):
     X, gradient, hessian = draw(n_features=n_features)
     chosen = np.arange(1, n_features, 2)
     grown = grow_on(
@@ -305,11 +306,11 @@ def test_only_the_columns_asked_for_are_cut(n_features, second_order):
     np.testing.assert_array_equal(
         grown.tree.feature[splits], chosen[alone.tree.feature[splits]]
     )
-    np.testing.assert_array_equal(grown.fitted, alone.fitted)
+    np.testing.assert_array_equal(grown.scores, alone.scores)
 
 
 @both_gains
-def test_only_the_rows_asked_for_count(second_order):
+def test_only_sampled_rows_count(second_order):
     X, gradient, hessian = draw(n=80)
     X = np.nan_to_num(X).round()  # few values, so that the bins are the same
     rows = np.flatnonzero(np.random.default_rng(1).uniform(size=80) < 0.5)
@@ -317,33 +318,71 @@ def test_only_the_rows_asked_for_count(second_order):
     grown = grow_on(X, gradient, hessian, rows=rows, **options)
     gains, leaves = oracle.grow(X, gradient, hessian, rows=rows.tolist(), **options)
     assert grown.gains == pytest.approx(gains, rel=1e-5)
-    assert np.isnan(np.delete(grown.fitted, rows)).all()
+    assert np.isnan(np.delete(grown.scores, rows)).all()
     for leaf in leaves:
         members = sorted(leaf.rows)
         value = oracle.leaf_value(members, gradient, hessian, 0.0)
-        np.testing.assert_allclose(grown.fitted[members], value, rtol=1e-11)
+        np.testing.assert_allclose(grown.scores[members], value, rtol=1e-11)
 
 
-def test_noise_decides_between_columns_but_not_between_cuts_or_leaves():
+def test_gain_factors_decide_between_features_but_not_thresholds_or_leaves():
     X, gradient, hessian = draw(missing=0.0)
     plain = grow_on(X, gradient, hessian, max_leaf_nodes=2)
-    n_nodes = 2 * 31 - 1
+    shape = 3, 3
     same = grow_on(
-        X, gradient, hessian, max_leaf_nodes=2, noise=np.full((n_nodes, 3), 7.0)
+        X, gradient, hessian, max_leaf_nodes=2, gain_factors=np.full(shape, 7.0)
     )
     assert same.tree.feature[0] == plain.tree.feature[0] == 0
-    np.testing.assert_array_equal(same.fitted, plain.fitted)
+    np.testing.assert_array_equal(same.scores, plain.scores)
     np.testing.assert_array_equal(same.tree.gain, plain.tree.gain)
-    noise = np.ones((n_nodes, 3))
-    noise[0] = [1e-6, 1.0, 1e-6]
-    turned = grow_on(X, gradient, hessian, max_leaf_nodes=2, noise=noise)
+    factors = np.ones(shape)
+    factors[0] = [1e-6, 1.0, 1e-6]
+    other = grow_on(X, gradient, hessian, max_leaf_nodes=2, gain_factors=factors)
     alone = grow_on(X, gradient, hessian, max_leaf_nodes=2, features=[1])
-    assert turned.tree.feature[0] == 1
-    np.testing.assert_array_equal(turned.tree.gain, alone.tree.gain)
-    np.testing.assert_array_equal(turned.fitted, alone.fitted)
+    assert other.tree.feature[0] == 1
+    np.testing.assert_array_equal(other.tree.gain, alone.tree.gain)
+    np.testing.assert_array_equal(other.scores, alone.scores)
 
 
-# --- threads, and the order of rows -----------------------------------------------
+@both_gains
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_a_gain_factor_of_zero_excludes_a_feature_from_a_node(n_threads, second_order):
+    n_features, max_leaf_nodes = 40, 20
+    X, gradient, hessian = draw(n=300, n_features=n_features, seed=4)
+    allowed = np.random.default_rng(5).uniform(size=(39, n_features)) < 0.2
+    allowed[5] = False  # a node without a feature stays a leaf
+    tree = grow_on(
+        X,
+        gradient,
+        hessian,
+        max_leaf_nodes=max_leaf_nodes,
+        min_samples_leaf=5,
+        second_order=second_order,
+        gain_factors=allowed.astype(np.float64),
+        n_threads=1 if INTERPRETED else n_threads,
+    ).tree
+    splits = np.flatnonzero(tree.feature >= 0)
+    assert len(splits) > 10
+    assert 5 not in splits
+    assert allowed[splits, tree.feature[splits]].all()
+    nothing = grow_on(X, gradient, hessian, gain_factors=np.zeros((61, n_features)))
+    assert nothing.tree.feature.tolist() == [-1]
+
+
+@both_gains
+def test_gain_factors_of_zero_are_as_if_other_features_were_not_there(second_order):
+    X, gradient, hessian = draw(n_features=20)
+    chosen = np.array([1, 7, 18])
+    factors = np.zeros((61, 20))
+    factors[:, chosen] = 1.0
+    options = {"second_order": second_order, "min_samples_leaf": 3}
+    by_factors = grow_on(X, gradient, hessian, gain_factors=factors, **options)
+    by_sample = grow_on(X, gradient, hessian, features=chosen, **options)
+    for one, other in zip(by_factors.tree, by_sample.tree, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+# --- threads, and trees after each other ------------------------------------------
 
 
 @both_gains
@@ -365,13 +404,13 @@ def test_the_number_of_threads_does_not_matter(n_threads, second_order):
     ]
     for one, other in zip(trees[0].tree, trees[1].tree, strict=True):
         assert one.tobytes() == other.tobytes()
-    assert trees[0].fitted.tobytes() == trees[1].fitted.tobytes()
+    assert trees[0].scores.tobytes() == trees[1].scores.tobytes()
 
 
 @both_gains
-def test_two_equal_columns_are_not_told_apart(second_order):
-    # the first of equals, whatever thread looks at it: of two threads, the second
-    # looks at columns 16 to 31, the first at those before and behind
+def test_the_first_of_equal_features_is_used(second_order):
+    # whichever thread searches it: with two threads, equal features are in different
+    # blocks
     X, gradient, hessian = draw(n_features=2)
     X = np.hstack([np.zeros((60, 20)), X, np.zeros((60, 20)), X])
     for n_threads in (1,) if INTERPRETED else (1, 2, 3):
@@ -381,23 +420,39 @@ def test_two_equal_columns_are_not_told_apart(second_order):
         assert set(grown.tree.feature) == {-1, 20, 21}
 
 
-def test_a_grower_forgets_the_tree_before():
-    from sklearn_ltr.learners._trees.growing import TreeGrower
-    from sklearn_ltr.learners._trees.workspace import Limits
-    from tests.trees import ALONE, bins
-
+@pytest.mark.parametrize("n_threads", [1] if INTERPRETED else [1, 3])
+def test_a_tree_does_not_depend_on_the_tree_before(n_threads):
     X, gradient, hessian = draw(n=100, n_features=18)
-    _, table = bins(X)
-    limits = Limits(9, 2**31, 2, 0.0, 1.0)
-    grower = TreeGrower(table, limits, second_order=True, team=ALONE)
     rows, features = np.arange(100, dtype=np.int32), np.arange(18)
-    noise, fitted = np.ones((17, 18)), np.zeros(100)
-    grower.grow(
-        gradient[::-1].copy(), hessian, rows[:50], features[3:5], 0, noise, fitted
-    )
-    fitted[:] = 0.0
-    second = grower.grow(gradient, hessian, rows, features, 0, noise, fitted)
-    fresh = grow_on(X, gradient, hessian, max_leaf_nodes=9, min_samples_leaf=2)
-    for one, other in zip(second, fresh.tree, strict=True):
+    factors, scores = np.ones((17, 18)), np.zeros(100)
+    with ThreadTeam(n_threads) as team:
+        _, binned = bin_table(X, team=team)
+        parameters = GrowthParameters(9, 2**31, 2, 0.0, 1.0, True)
+        grower = TreeGrower(binned, parameters, team)
+        some = TreeSample(0, rows[:50], features[3:5], factors)
+        grower.grow(gradient[::-1].copy(), hessian, some, scores)
+        scores[:] = 0.0
+        every = TreeSample(0, rows, features, factors)
+        second = grower.grow(gradient, hessian, every, scores)
+    first = grow_on(X, gradient, hessian, max_leaf_nodes=9, min_samples_leaf=2)
+    for one, other in zip(second, first.tree, strict=True):
         np.testing.assert_array_equal(one, other)
-    np.testing.assert_array_equal(fitted, fresh.fitted)
+    np.testing.assert_array_equal(scores, first.scores)
+
+
+@pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
+def test_growing_is_compiled_once():
+    X, gradient, hessian = draw(n_features=20)
+    grow_on(X, gradient, hessian)
+    n_signatures = len(grow_tree.signatures)
+    for second_order in (False, True):
+        for options in ({}, {"rows": [1, 2, 5]}, {"features": [0]}, {"n_threads": 2}):
+            for dtype in (np.float32, np.float64):
+                grow_on(
+                    X.astype(dtype),
+                    gradient,
+                    hessian,
+                    second_order=second_order,
+                    **options,
+                )
+    assert len(grow_tree.signatures) == n_signatures

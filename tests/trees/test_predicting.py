@@ -1,4 +1,4 @@
-"""Scores from raw values are the scores from bins, bit for bit."""
+"""Predictions from raw values equal predictions from bins, bit for bit."""
 
 from __future__ import annotations
 
@@ -14,19 +14,20 @@ from hypothesis.extra import numpy as hnp
 from sklearn_ltr._compile import INTERPRETED, ThreadTeam
 from sklearn_ltr.learners._trees.ensemble import TreeEnsemble, add_binned
 from tests.oracles import trees as oracle
-from tests.trees import ALONE, Grown, grow_on
+from tests.trees import ONE_THREAD, Grown, grow_on
 
 NAN = float("nan")
 
 
 def by_bins(grown: Grown) -> np.ndarray:
-    scores = np.zeros(grown.table.codes.shape[1])
-    add_binned(grown.table, np.arange(len(scores), dtype=np.int32), grown.tree, scores)
+    scores = np.zeros(grown.binned.values.shape[1])
+    rows = np.arange(len(scores), dtype=np.int32)
+    add_binned(grown.binned, rows, grown.tree, scores)
     return scores
 
 
 def forest(n=60, n_features=20, n_trees=5, dtype=np.float64, seed=0):
-    """A table with missing values, and some trees on it that share its bins."""
+    """A table with missing values, and some trees grown on it, all on the same bins."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, n_features)).astype(dtype)
     X[rng.uniform(size=X.shape) < 0.2] = NAN
@@ -43,7 +44,7 @@ def joined(grown: list[Grown]) -> TreeEnsemble:
     return TreeEnsemble.from_grown([g.tree for g in grown], grown[0].mapper)
 
 
-# --- raw and binned ---------------------------------------------------------------
+# --- raw values and bins ----------------------------------------------------------
 
 
 @settings(max_examples=60)
@@ -72,9 +73,9 @@ def test_a_training_row_reaches_the_same_leaf_by_value_as_by_bin(X, seed, max_bi
         max_leaf_nodes=8,
         max_bins=max_bins,
     )
-    raw = grown.ensemble.predict(X, ALONE)
-    np.testing.assert_array_equal(raw, grown.fitted)
-    np.testing.assert_array_equal(by_bins(grown), grown.fitted)
+    raw = grown.ensemble.predict(X, ONE_THREAD)
+    np.testing.assert_array_equal(raw, grown.scores)
+    np.testing.assert_array_equal(by_bins(grown), grown.scores)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -84,12 +85,13 @@ def test_a_new_row_reaches_the_same_leaf_by_value_as_by_bin(dtype):
     new = rng.normal(scale=2, size=(500, 20)).astype(dtype)
     new[rng.uniform(size=new.shape) < 0.3] = NAN
     mapper = grown[0].mapper
-    new[:20] = [[edges[len(edges) // 2] for edges in mapper.edges]]  # on an edge
-    table = mapper.transform(new, np.arange(500), ALONE)
+    # some values equal a threshold
+    new[:20] = [[some[len(some) // 2] for some in mapper.bin_thresholds]]
+    binned = mapper.transform(new, np.arange(500), ONE_THREAD)
     for one in grown:
-        binned = np.zeros(500)
-        add_binned(table, np.arange(500, dtype=np.int32), one.tree, binned)
-        np.testing.assert_array_equal(one.ensemble.predict(new, ALONE), binned)
+        scores = np.zeros(500)
+        add_binned(binned, np.arange(500, dtype=np.int32), one.tree, scores)
+        np.testing.assert_array_equal(one.ensemble.predict(new, ONE_THREAD), scores)
 
 
 @pytest.mark.parametrize(
@@ -105,31 +107,33 @@ def test_a_new_row_reaches_the_same_leaf_by_value_as_by_bin(dtype):
 def test_the_layout_of_the_table_does_not_matter(layout, dtype):
     X, grown = forest(dtype=dtype)
     ensemble = joined(grown)
-    expected = ensemble.predict(np.ascontiguousarray(X), ALONE)
-    np.testing.assert_array_equal(ensemble.predict(layout(X), ALONE), expected)
+    expected = ensemble.predict(np.ascontiguousarray(X), ONE_THREAD)
+    np.testing.assert_array_equal(ensemble.predict(layout(X), ONE_THREAD), expected)
 
 
-def test_a_read_only_table_is_read():
+def test_a_read_only_table_is_accepted():
     X, grown = forest()
-    expected = joined(grown).predict(X, ALONE)
+    expected = joined(grown).predict(X, ONE_THREAD)
     X.flags.writeable = False
-    np.testing.assert_array_equal(joined(grown).predict(X, ALONE), expected)
+    np.testing.assert_array_equal(joined(grown).predict(X, ONE_THREAD), expected)
 
 
-def test_all_present_left_all_missing_right():
+def test_a_split_can_send_all_present_values_left_and_missing_ones_right():
     X = np.array([[0.0], [1.0], [2.0], [NAN], [NAN]])
     grown = grow_on(X, [1.0, 1, 1, -1, -1], np.ones(5), max_leaf_nodes=2)
     ensemble = grown.ensemble
     new = np.array([[1e308], [-1e308], [NAN]])
-    np.testing.assert_allclose(ensemble.predict(new, ALONE), [-1, -1, 1], rtol=1e-12)
+    np.testing.assert_allclose(
+        ensemble.predict(new, ONE_THREAD), [-1, -1, 1], rtol=1e-12
+    )
 
 
-def test_a_value_never_missing_in_training_goes_with_the_majority():
+def test_missing_values_unseen_in_training_go_to_the_larger_child():
     X = np.arange(10.0)[:, None]
     for smaller in (3, 7):
         gradient = np.where(X[:, 0] < smaller, 1.0, -1.0)
         grown = grow_on(X, gradient, np.ones(10), max_leaf_nodes=2)
-        scores = grown.ensemble.predict(np.array([[NAN], [0.0], [9.0]]), ALONE)
+        scores = grown.ensemble.predict(np.array([[NAN], [0.0], [9.0]]), ONE_THREAD)
         assert scores[0] == scores[1 if smaller == 7 else 2]
         assert scores[1] != scores[2]
 
@@ -148,13 +152,13 @@ def test_an_ensemble_is_the_sum_of_its_trees_in_order():
     scores = np.zeros(len(X))
     for one in grown:
         scores += by_bins(one)
-    np.testing.assert_array_equal(joined(grown).predict(X, ALONE), scores)
+    np.testing.assert_array_equal(joined(grown).predict(X, ONE_THREAD), scores)
 
 
-def test_every_node_of_an_ensemble_is_a_cut_that_a_reader_can_follow():
+def test_the_arrays_of_an_ensemble_route_rows_as_documented():
     X, grown = forest(n_trees=3)
     ensemble = joined(grown)
-    scores = ensemble.predict(X, ALONE)
+    scores = ensemble.predict(X, ONE_THREAD)
     for row in range(len(X)):
         total = 0.0
         for tree in range(len(ensemble)):
@@ -163,21 +167,36 @@ def test_every_node_of_an_ensemble_is_a_cut_that_a_reader_can_follow():
         assert total == scores[row]
 
 
+def test_predictions_start_from_the_base_score():
+    X, grown = forest()
+    ensemble, base_score = joined(grown), np.arange(len(X), dtype=np.float64)
+    before = base_score.copy()
+    scores = ensemble.predict(X, ONE_THREAD, base_score)
+    (*_, last) = ensemble.staged_predict(X, base_score)
+    np.testing.assert_array_equal(base_score, before)
+    np.testing.assert_array_equal(last, scores)
+    for one in grown:
+        before += by_bins(one)
+    np.testing.assert_array_equal(scores, before)
+
+
 def test_stages_are_sums_of_the_first_trees():
     X, grown = forest()
     ensemble = joined(grown)
     stages = list(ensemble.staged_predict(X))
     assert len(stages) == len(ensemble) == len(grown)
     for n_trees, stage in enumerate(stages, 1):
-        np.testing.assert_array_equal(stage, joined(grown[:n_trees]).predict(X, ALONE))
+        np.testing.assert_array_equal(
+            stage, joined(grown[:n_trees]).predict(X, ONE_THREAD)
+        )
     assert len({id(stage) for stage in stages}) == len(stages)
 
 
-def test_parts_put_together_are_the_whole():
+def test_concatenated_parts_equal_the_whole():
     X, grown = forest()
     whole = joined(grown)
-    for cut in range(len(whole) + 1):
-        again = whole.part(0, cut) + whole.part(cut, len(whole))
+    for middle in range(len(whole) + 1):
+        again = whole.part(0, middle) + whole.part(middle, len(whole))
         for field in fields(whole):
             np.testing.assert_array_equal(
                 getattr(again, field.name), getattr(whole, field.name)
@@ -185,14 +204,14 @@ def test_parts_put_together_are_the_whole():
             assert getattr(again, field.name).dtype == getattr(whole, field.name).dtype
 
 
-def test_no_tree_scores_zero():
+def test_an_empty_ensemble_predicts_zero():
     none = TreeEnsemble.empty()
     assert len(none) == 0
-    assert none.predict(np.ones((3, 2)), ALONE).tolist() == [0, 0, 0]
+    assert none.predict(np.ones((3, 2)), ONE_THREAD).tolist() == [0, 0, 0]
     assert none.gain_by_feature(2).tolist() == [0, 0]
 
 
-def test_gains_are_summed_by_column():
+def test_gains_are_summed_by_feature():
     _, grown = forest()
     expected = np.zeros(20)
     for one in grown:
@@ -202,23 +221,28 @@ def test_gains_are_summed_by_column():
 
 
 @pytest.mark.parametrize("n", [1, 511, 512, 513, 1500, 4097, 9000, 40_000])
-def test_the_number_of_threads_and_the_tiles_do_not_matter(n):
+def test_the_number_of_threads_and_the_blocks_of_rows_do_not_matter(n):
     if INTERPRETED and n > 1500:
         pytest.skip("loops over many rows")
     _, grown = forest()
     ensemble = joined(grown)
     X = np.random.default_rng(2).normal(size=(n, 20))
-    one_by_one = [ensemble.predict(X[i : i + 1], ALONE)[0] for i in range(0, n, 97)]
+    one_by_one = [
+        ensemble.predict(X[i : i + 1], ONE_THREAD)[0] for i in range(0, n, 97)
+    ]
     for n_threads in (1,) if INTERPRETED else (1, 2, 4):
         with ThreadTeam(n_threads) as team:
             scores = ensemble.predict(X, team)
         np.testing.assert_array_equal(scores[::97], one_by_one)
     for other in (np.asfortranarray(X), np.repeat(X, 2, axis=0)[::2]):
-        np.testing.assert_array_equal(ensemble.predict(other, ALONE), scores)
+        np.testing.assert_array_equal(ensemble.predict(other, ONE_THREAD), scores)
 
 
-def test_an_ensemble_survives_a_pickle():
+def test_an_ensemble_can_be_pickled():
     X, grown = forest()
     ensemble = joined(grown)
     again = pickle.loads(pickle.dumps(ensemble))
-    assert again.predict(X, ALONE).tobytes() == ensemble.predict(X, ALONE).tobytes()
+    assert (
+        again.predict(X, ONE_THREAD).tobytes()
+        == ensemble.predict(X, ONE_THREAD).tobytes()
+    )

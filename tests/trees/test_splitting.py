@@ -1,4 +1,4 @@
-"""The best cut of a column against trying every one."""
+"""The best split of a feature against trying every one."""
 
 from __future__ import annotations
 
@@ -7,104 +7,104 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sklearn_ltr.learners._trees import histogram, splitting
-from sklearn_ltr.learners._trees.binning import MISSING
-from sklearn_ltr.learners._trees.histogram import choose_fields
+from sklearn_ltr.learners._trees import quantization as quantization_kernels
+from sklearn_ltr.learners._trees import splitting
+from sklearn_ltr.learners._trees.binning import MISSING_BIN
+from sklearn_ltr.learners._trees.quantization import (
+    Derivatives,
+    Magnitudes,
+    choose_bit_layout,
+)
 from sklearn_ltr.learners._trees.splitting import SplitRule
+from sklearn_ltr.learners._trees.workspace import allocate_block_splits
 from tests import from_python
 from tests.oracles import trees as oracle
 from tests.trees import grow_on
 
-choose_packing, pack_rows, side_score, best_cuts, new_cuts = map(
+choose_quantization, pack_gradients, child_score, find_block_splits = map(
     from_python,
     (
-        histogram.choose_packing,
-        histogram.pack_rows,
-        splitting.side_score,
-        splitting.best_cuts,
-        splitting.new_cuts,
+        quantization_kernels.choose_quantization,
+        quantization_kernels.pack_gradients,
+        splitting.child_score,
+        splitting.find_block_splits,
     ),
 )
 NAN = float("nan")
 both_gains = pytest.mark.parametrize("second_order", [False, True])
 
 
-def search(column, gradient, hessian, *, second_order, l2=0.0, min_samples_leaf=1):
-    """Gain, in the gradients' units, and best cut of a column of bins, NaN missing."""
-    codes = np.where(np.isnan(column), MISSING, column).astype(np.int64)
-    rows = np.arange(len(column), dtype=np.int32)
-    packing = choose_packing(
-        choose_fields(len(rows), second_order=second_order),
-        np.abs(gradient).sum(),
-        hessian.sum(),
+def search(bins, gradient, hessian, *, second_order, l2=0.0, min_samples_leaf=1):
+    """Gain, in units of the cost, and best split of a feature's bins; NaN: missing."""
+    n = len(bins)
+    bins = np.where(np.isnan(bins), MISSING_BIN, bins).astype(np.int64)
+    quantization = choose_quantization(
+        choose_bit_layout(n, second_order=second_order),
+        Magnitudes(np.abs(gradient).sum(), hessian.sum()),
     )
-    words = np.empty(len(rows), dtype=np.int64)
-    pack_rows(gradient, hessian, 0, packing, 0, words)
-    total = words.sum()
-    place = int(rows[-1]) % 16
-    histogram = np.random.default_rng(0).integers(-9, 9, (256, 16))  # of other columns
-    histogram[:, place] = 0
-    for code, word in zip(codes, words, strict=True):
-        histogram[code, place] += word
-    scale = packing.hessian_scale if second_order else 1.0
+    packed = np.empty(n, dtype=np.int64)
+    pack_gradients(Derivatives(gradient, hessian), 0, n, quantization, 0, packed)
+    total = packed.sum()
+    slot = (n - 1) % 16
+    # other slots hold other features
+    histogram = np.random.default_rng(0).integers(-9, 9, (256, 16))
+    histogram[:, slot] = 0
+    np.add.at(histogram[:, slot], bins, packed)
+    scale = quantization.hessian_scale if second_order else 1.0
     rule = SplitRule(second_order, l2 * scale, min_samples_leaf)
-    present = codes[codes != MISSING]
-    cuts = new_cuts()
-    best_cuts(
-        histogram.ravel(),
-        # as wide as the widest column of the block
-        int(present.max()) + 1 + place % 3 if len(present) else 1,
-        np.int64(total),
-        packing,
-        rule,
-        cuts,
+    present = bins[bins != MISSING_BIN]
+    # the block's widest feature may have more bins
+    n_bins = int(present.max()) + 1 + slot % 3 if len(present) else 1
+    splits = allocate_block_splits()
+    find_block_splits(
+        histogram.ravel(), n_bins, np.int64(total), quantization, rule, splits
     )
-    if cuts.score[place] == 0:
+    if splits.score[slot] == 0:
         return 0.0, None
-    missing_left = cuts.missing_left[place]
-    threshold = cuts.threshold[place]
-    parent, count = side_score(np.int64(total), packing, second_order, rule.l2)
-    assert count == len(rows)
-    unit = scale / packing.gradient_scale**2
-    cut = oracle.Cut(0, float(threshold), bool(missing_left))
-    return (cuts.score[place] - parent) * unit, cut
-
-
-def compare(column, gradient, hessian, *, second_order, l2, min_samples_leaf):
-    column, gradient, hessian = (
-        np.asarray(values, dtype=np.float64) for values in (column, gradient, hessian)
+    parent_score = child_score(np.int64(total), quantization, rule)
+    assert total & quantization.count_mask == n
+    unit = scale / quantization.gradient_scale**2
+    split = oracle.Split(
+        0, float(splits.threshold[slot] % 256), bool(splits.threshold[slot] >= 256)
     )
-    X, rows = column[:, None], range(len(column))
-    weight = hessian if second_order else np.ones(len(column))
+    return (splits.score[slot] - parent_score) * unit, split
+
+
+def compare(bins, gradient, hessian, *, second_order, l2, min_samples_leaf):
+    bins, gradient, hessian = (
+        np.asarray(values, dtype=np.float64) for values in (bins, gradient, hessian)
+    )
+    X, rows = bins[:, None], range(len(bins))
+    weight = hessian if second_order else np.ones(len(bins))
     l2 = l2 if second_order else 0.0
-    expected, best = oracle.best_cut(X, rows, gradient, weight, l2, min_samples_leaf)
-    found, cut = search(
-        column,
+    expected, best = oracle.best_split(X, rows, gradient, weight, l2, min_samples_leaf)
+    found, split = search(
+        bins,
         gradient,
         hessian,
         second_order=second_order,
         l2=l2,
         min_samples_leaf=min_samples_leaf,
     )
-    # with n <= 12, sums of |g| and of h hold 30 and 28 bits, and n rows are off by one
-    # unit each; the square of a sum over its weight magnifies that of a light side
+    # with n <= 12, sums of |g| and of h have 30 and 28 bits, and n rows are off by one
+    # unit each; the square of a sum over its weight magnifies that of a light child
     lightest = min(hessian) + l2 if second_order else 1.0
     total = np.abs(gradient).sum()
     off = 12 * 2.0**-26 * total**2 * hessian.sum() / lightest**2
     off = off if second_order else 12 * 2.0**-26 * total**2
-    if cut is None or found <= 0:  # with l2 the best cut may lose
+    if split is None or found <= 0:  # with l2 the best split may have a negative gain
         assert expected <= off
         return
-    left, right = oracle.divide(X, rows, cut)
+    left, right = oracle.partition(X, rows, split)
     assert min(len(left), len(right)) >= min_samples_leaf
-    chosen = oracle.gain(X, rows, cut, gradient, weight, l2)
+    chosen = oracle.gain(X, rows, split, gradient, weight, l2)
     assert found == pytest.approx(expected, abs=off)
     assert chosen == pytest.approx(expected, abs=off)
 
 
 @settings(max_examples=300)
 @given(data=st.data(), second_order=st.booleans())
-def test_no_cut_gains_more_than_the_one_found(data, second_order):
+def test_no_split_has_a_higher_gain_than_the_one_found(data, second_order):
     n = data.draw(st.integers(2, 12))
     bins = st.sampled_from([0.0, 1.0, 2.0, 3.0, 4.0, NAN])
     draw = lambda values: data.draw(st.lists(values, min_size=n, max_size=n))  # noqa: E731
@@ -122,7 +122,7 @@ def test_no_cut_gains_more_than_the_one_found(data, second_order):
 @pytest.mark.parametrize("l2", [0.0, 1.0])
 @pytest.mark.parametrize("min_samples_leaf", [1, 3])
 @pytest.mark.parametrize("missing", [0.0, 0.3])
-def test_the_best_of_several_columns_is_cut(
+def test_the_best_split_of_several_features_is_used(
     missing, min_samples_leaf, l2, second_order
 ):
     rng = np.random.default_rng(0)
@@ -131,7 +131,7 @@ def test_the_best_of_several_columns_is_cut(
         X[rng.uniform(size=X.shape) < missing] = NAN
         gradient, hessian = rng.normal(size=12), rng.uniform(0.2, 1, 12)
         weight = hessian if second_order else np.ones(12)
-        gained, cut = oracle.best_cut(
+        gain, split = oracle.best_split(
             X,
             range(12),
             gradient,
@@ -149,36 +149,36 @@ def test_the_best_of_several_columns_is_cut(
             min_samples_leaf=min_samples_leaf,
         )
         # 30 bits of gradient, 28 of hessian
-        assert grown.tree.gain[0] == pytest.approx(gained, rel=1e-6)
-        assert grown.tree.feature[0] == cut.feature
-        for side, rows in enumerate(oracle.divide(X, range(12), cut)):
+        assert grown.tree.gain[0] == pytest.approx(gain, rel=1e-6)
+        assert grown.tree.feature[0] == split.feature
+        for side, rows in enumerate(oracle.partition(X, range(12), split)):
             leaf = (grown.tree.left, grown.tree.right)[side][0]
             value = oracle.leaf_value(rows, gradient, hessian, l2)
             # 62-bit sums
             assert grown.tree.value[leaf] == pytest.approx(value, rel=1e-12)
-            assert (grown.fitted[rows] == grown.tree.value[leaf]).all()
+            assert (grown.scores[rows] == grown.tree.value[leaf]).all()
             assert grown.tree.n_rows[leaf] == len(rows)
 
 
-def test_least_squares_gain_is_the_fall_of_the_squared_error():
+def test_least_squares_gain_is_the_decrease_of_the_squared_error():
     rng = np.random.default_rng(1)
     X, gradient = rng.normal(size=(30, 2)), rng.normal(size=30)
     grown = grow_on(
         X, gradient, rng.uniform(size=30), max_leaf_nodes=2, second_order=False
     )
-    cut = oracle.Cut(
+    split = oracle.Split(
         int(grown.tree.feature[0]), grown.ensemble.threshold[0], missing_left=False
     )
-    fall = oracle.fall_of_squared_error(X, range(30), cut, gradient)
-    assert grown.tree.gain[0] == pytest.approx(fall, rel=1e-9)
+    decrease = oracle.decrease_of_squared_error(X, range(30), split, gradient)
+    assert grown.tree.gain[0] == pytest.approx(decrease, rel=1e-9)
     best = max(
-        oracle.fall_of_squared_error(X, range(30), other, gradient)
-        for other in oracle.every_cut(X, range(30))
+        oracle.decrease_of_squared_error(X, range(30), other, gradient)
+        for other in oracle.every_split(X, range(30))
     )
-    assert fall == pytest.approx(best, rel=1e-12)
+    assert decrease == pytest.approx(best, rel=1e-12)
 
 
-def test_least_squares_splits_look_at_no_hessian():
+def test_least_squares_splits_do_not_depend_on_hessians():
     rng = np.random.default_rng(2)
     X, gradient = rng.normal(size=(50, 3)), rng.normal(size=50)
     trees = [
@@ -195,56 +195,54 @@ def test_least_squares_splits_look_at_no_hessian():
 @both_gains
 @pytest.mark.parametrize("better", ["left", "right"])
 def test_missing_values_go_to_the_better_side(better, second_order):
-    column = np.array([0.0, 0, 0, 1, 1, 1, NAN, NAN])
+    bins = np.array([0.0, 0, 0, 1, 1, 1, NAN, NAN])
     gradient = np.array([1.0, 1, 1, -1, -1, -1, 0, 0])
     gradient[6:] = 1 if better == "left" else -1
-    _, cut = search(column, gradient, np.ones(8), second_order=second_order)
-    assert cut == oracle.Cut(0, 0.0, better == "left")
+    _, split = search(bins, gradient, np.ones(8), second_order=second_order)
+    assert split == oracle.Split(0, 0.0, better == "left")
 
 
 @both_gains
 @pytest.mark.parametrize("n_bins", [1, 3])
-def test_missing_values_may_stand_alone(n_bins, second_order):
-    column = np.array([*np.arange(6) % n_bins, NAN, NAN])
+def test_missing_values_may_be_split_from_all_others(n_bins, second_order):
+    bins = np.array([*np.arange(6) % n_bins, NAN, NAN])
     gradient = np.array([1.0, 1, 1, 1, 1, 1, -1, -1])
-    gained, cut = search(column, gradient, np.ones(8), second_order=second_order)
-    assert cut == oracle.Cut(0, n_bins - 1.0, False)
-    assert gained == pytest.approx(6 + 2 - 4**2 / 8, rel=1e-6)
+    gain, split = search(bins, gradient, np.ones(8), second_order=second_order)
+    assert split == oracle.Split(0, n_bins - 1.0, False)
+    assert gain == pytest.approx(6 + 2 - 4**2 / 8, rel=1e-6)
 
 
 @both_gains
 @pytest.mark.parametrize("larger", ["left", "right"])
-def test_without_missing_values_they_will_go_with_the_majority(larger, second_order):
-    column = np.array([0.0, 0, 0, 0, 1, 1])
+def test_without_missing_values_they_will_go_to_the_larger_child(larger, second_order):
+    x = np.array([0.0, 0, 0, 0, 1, 1])
     if larger == "right":
-        column = 1 - column
-    gradient = np.where(column == 0, 1.0, -1.0)
-    tree = grow_on(
-        column[:, None], gradient, np.ones(6), second_order=second_order
-    ).tree
+        x = 1 - x
+    gradient = np.where(x == 0, 1.0, -1.0)
+    tree = grow_on(x[:, None], gradient, np.ones(6), second_order=second_order).tree
     assert tree.feature[0] == 0
     assert tree.missing_left[0] == (larger == "left")
 
 
-# --- no cut -----------------------------------------------------------------------
+# --- no split ---------------------------------------------------------------------
 
 
 @both_gains
 @pytest.mark.parametrize(
-    "column", [[0.0] * 6, [NAN] * 6, [0.0, 0, 0, 0, 1, 1], [0.0, 0, 0, 0, NAN, NAN]]
+    "bins", [[0.0] * 6, [NAN] * 6, [0.0, 0, 0, 0, 1, 1], [0.0, 0, 0, 0, NAN, NAN]]
 )
-def test_a_column_without_an_admissible_cut_has_none(column, second_order):
-    column, gradient = np.array(column), np.array([5.0, -1, 2, -2, 1, -1])
+def test_a_feature_without_an_allowed_split_has_none(bins, second_order):
+    bins, gradient = np.array(bins), np.array([5.0, -1, 2, -2, 1, -1])
     found = search(
-        column, gradient, np.ones(6), second_order=second_order, min_samples_leaf=3
+        bins, gradient, np.ones(6), second_order=second_order, min_samples_leaf=3
     )
     assert found == (0.0, None)
 
 
 @both_gains
-def test_the_first_of_equal_cuts_is_taken(second_order):
-    # by symmetry, cutting after bin 0 gains as much as after bin 2
-    column = np.array([0.0, 1, 2, 3])
+def test_the_first_of_equal_splits_is_used(second_order):
+    # by symmetry, bins 0 and 2 are equally good thresholds
+    bins = np.array([0.0, 1, 2, 3])
     gradient = np.array([1.0, -1, -1, 1])
-    _, cut = search(column, gradient, np.ones(4), second_order=second_order)
-    assert cut.threshold == 0.0
+    _, split = search(bins, gradient, np.ones(4), second_order=second_order)
+    assert split.threshold == 0.0

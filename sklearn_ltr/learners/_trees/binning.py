@@ -5,8 +5,8 @@ A feature has at most 255 bins of about equal population.  Bin ``b`` holds the v
 
 Binned values are bytes, in blocks of 16 features: ``values[block, row, slot]``.  The
 histogram of a block, 256 bins x 16 features of int64, is 32 KiB, so it stays in the
-first-level cache.  Features are sorted by their number of bins, most first: then those
-of a block have about as many, and a scan over its bins is long for few of them.
+first-level cache.  A block takes the time of its feature with the most bins; therefore
+features are sorted by their number of bins before they are divided into blocks.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class BinnedData(NamedTuple):
 
     values: NDArray[np.uint8]  # (n_blocks, n_rows, 16)
     feature: NDArray[np.int64]  # (n_blocks, 16): feature in a slot; -1: not used
-    n_used_slots: NDArray[np.int64]  # (n_blocks,): slots before it are used; 0: skip
+    n_used_slots: NDArray[np.int64]  # (n_blocks,): slots from it on are not used
     n_bins: NDArray[np.int64]  # (n_blocks,): largest number of bins of its features
     block: NDArray[np.int64]  # (n_features,): feature j has the binned values
     slot: NDArray[np.int64]  # (n_features,): values[block[j], :, slot[j]]
@@ -70,7 +70,7 @@ def allocate_binned_data(
 
 
 def restrict_features(binned: BinnedData, features: NDArray[np.int64]) -> BinnedData:
-    """Return the same binned values with no other features in use than `features`."""
+    """Return the same binned values, of which only `features` are used in splits."""
     feature = np.where(np.isin(binned.feature, features), binned.feature, -1)
     n_used_slots = np.where((feature >= 0).any(axis=1), binned.n_used_slots, 0)
     return binned._replace(feature=feature, n_used_slots=n_used_slots)

@@ -1,4 +1,8 @@
-"""Predictions of trees: from bins while an ensemble grows, from raw values later."""
+"""Ensembles of grown trees, and their predictions.
+
+For binned data, trees are added one by one while the ensemble grows; for raw values,
+all trees are evaluated together by :mod:`bit_sliced`.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,7 @@ from sklearn_ltr.learners._trees.bit_sliced import BitSlicedEvaluator
 from sklearn_ltr.learners._trees.tree_walk import TreeNodes, walk_budget, walk_trees
 from sklearn_ltr.learners._trees.workspace import GrownTree
 
-PORTION = 8  # blocks of rows, at most, that a thread scores before it takes more
+MAX_BLOCKS = 8  # blocks of ROW_BLOCK rows that a thread evaluates before it takes more
 
 
 @kernel
@@ -43,24 +47,25 @@ def add_binned(
 
 @dataclass(frozen=True)
 class TreeEnsemble:
-    """A sum of regression trees, as plain arrays over the nodes of all of them.
+    """A sum of regression trees, as arrays over the nodes of all trees.
 
     Attributes
     ----------
     first_node : ndarray of shape (n_trees,), int64
-        Where each tree's nodes start; the first is its root.
+        Index of each tree's root; its other nodes follow.
     feature : ndarray of shape (n_nodes,), int32
-        The column a node asks about; -1 in a leaf.
+        Feature that a node splits; -1 in a leaf.
     threshold : ndarray of shape (n_nodes,), float64
-        ``x <= threshold`` goes left.
+        Rows with ``x <= threshold`` go left.
     missing_left : ndarray of shape (n_nodes,), bool
         Whether NaN goes left.
     left, right : ndarrays of shape (n_nodes,), int32
-        Children, counted from the tree's first node; -1 in a leaf.
+        Children, counted from the tree's root; -1 in a leaf.
     value : ndarray of shape (n_nodes,), float64
         What a leaf adds to the score, learning rate included.
     gain : ndarray of shape (n_nodes,), float64
-        By how much a split lowered the expansion of the cost, times two.
+        Gain of a split: with second order, twice the decrease of the cost's
+        second-order expansion; with least squares, the decrease of the squared error.
     n_rows : ndarray of shape (n_nodes,), int64
         Training rows in a leaf.
     """
@@ -77,7 +82,7 @@ class TreeEnsemble:
 
     @classmethod
     def empty(cls) -> TreeEnsemble:
-        """Return a sum of no trees: 0 everywhere."""
+        """Return an ensemble without trees, which predicts 0."""
         return cls(
             first_node=np.empty(0, dtype=np.int64),
             feature=np.empty(0, dtype=np.int32),
@@ -92,14 +97,14 @@ class TreeEnsemble:
 
     @classmethod
     def from_grown(cls, trees: list[GrownTree], mapper: BinMapper) -> TreeEnsemble:
-        """Translate bins to thresholds."""
+        """Join trees, and translate bins to thresholds in units of X."""
         sizes = [len(tree.feature) for tree in trees]
-        feature, cut = _joined(trees, "feature"), _joined(trees, "threshold")
+        feature, last_bin = _joined(trees, "feature"), _joined(trees, "threshold")
         threshold = np.zeros(len(feature))
         for node in np.flatnonzero(feature >= 0):
-            edges = mapper.bin_thresholds[feature[node]]
-            # behind the last edge stand only missing values
-            threshold[node] = edges[cut[node]] if cut[node] < len(edges) else np.inf
+            thresholds, b = mapper.bin_thresholds[feature[node]], last_bin[node]
+            # above the last threshold there are only missing values
+            threshold[node] = thresholds[b] if b < len(thresholds) else np.inf
         return cls(
             first_node=np.cumsum([0, *sizes], dtype=np.int64)[:-1],
             feature=feature,
@@ -117,7 +122,7 @@ class TreeEnsemble:
         return len(self.first_node)
 
     def __add__(self, other: TreeEnsemble) -> TreeEnsemble:
-        """Return the trees of both, in order."""
+        """Return the trees of both ensembles, in order."""
         joined = {
             field.name: np.concatenate(
                 [getattr(self, field.name), getattr(other, field.name)]
@@ -131,17 +136,20 @@ class TreeEnsemble:
         """Return the trees ``first..last - 1``."""
         bounds = np.append(self.first_node, len(self.feature))
         nodes = slice(bounds[first], bounds[last])
-        cut = {
+        arrays = {
             field.name: getattr(self, field.name)[nodes]
             for field in fields(self)
             if field.name != "first_node"
         }
-        return TreeEnsemble(self.first_node[first:last] - nodes.start, **cut)
+        return TreeEnsemble(self.first_node[first:last] - nodes.start, **arrays)
 
     def predict(
-        self, X: Table, team: ThreadTeam, base_score: NDArray[np.float64] | None = None
+        self,
+        X: Table,
+        team: ThreadTeam,
+        base_score: NDArray[np.float64] | None = None,
     ) -> NDArray[np.float64]:
-        """Sum the trees for each row of X, starting from `base`, or from 0."""
+        """Return `base_score` (default: 0) plus the sum of the trees for each row."""
         scores = np.zeros(X.shape[0]) if base_score is None else base_score.copy()
         self.add_to(scores, X, team)
         return scores
@@ -149,7 +157,7 @@ class TreeEnsemble:
     def staged_predict(
         self, X: Table, base_score: NDArray[np.float64] | None = None
     ) -> Iterator[NDArray[np.float64]]:
-        """Yield the sum of the first 1, 2, ... trees for each row of X."""
+        """Yield predictions of the first 1, 2, ... trees for each row of X."""
         scores = np.zeros(X.shape[0]) if base_score is None else base_score.copy()
         for tree in range(len(self)):
             self.part(tree, tree + 1).add_to(scores, X, ThreadTeam(1))
@@ -158,7 +166,7 @@ class TreeEnsemble:
     def add_to(self, scores: NDArray[np.float64], X: Table, team: ThreadTeam) -> None:
         """Add the trees, one after another, to the score of each row of X.
 
-        A row with an infinite value has no score: it becomes NaN.
+        The score of a row with an infinite value becomes NaN.
         """
         n_rows, n_trees = X.shape[0], len(self)
         if n_trees == 0:
@@ -169,19 +177,20 @@ class TreeEnsemble:
             add_rows = partial(walk_trees, self._nodes)
         else:
             add_rows = self._evaluator.add_to
-        n_blocks = n_rows // (4 * team.n_threads * ROW_BLOCK)
-        portion = ROW_BLOCK * (1 if issparse(X) else min(max(1, n_blocks), PORTION))
-        starts = iter(range(0, n_rows, portion))
+        # about four parts per thread; a sparse part is made dense, so it is one block
+        n_blocks = min(n_rows // (4 * team.n_threads * ROW_BLOCK), MAX_BLOCKS)
+        step = ROW_BLOCK * (1 if issparse(X) else max(1, n_blocks))
+        firsts = iter(range(0, n_rows, step))  # shared: a thread takes the next part
 
-        def work(thread: int) -> None:
-            for start in starts:
-                own = slice(start, start + portion)
-                add_rows(scores[own], dense_rows(X, own))
+        def evaluate(thread: int) -> None:
+            for first in firsts:
+                part = slice(first, first + step)
+                add_rows(scores[part], dense_rows(X, part))
 
-        if n_rows > portion:
-            team.run(work)
+        if n_rows > step:
+            team.run(evaluate)
         else:
-            work(0)
+            evaluate(0)
 
     @cached_property
     def _nodes(self) -> TreeNodes:
@@ -200,11 +209,11 @@ class TreeEnsemble:
         return BitSlicedEvaluator(self._nodes)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the arrays: what was prepared from them is left behind."""
+        """Return the arrays, without what is made from them."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def gain_by_feature(self, n_features: int) -> NDArray[np.float64]:
-        """Sum the gains of the splits on each column: (n_features,) float64."""
+        """Sum the gains of the splits of each feature: (n_features,) float64."""
         splits = self.feature >= 0
         sums = np.zeros(n_features)
         np.add.at(sums, self.feature[splits], self.gain[splits])

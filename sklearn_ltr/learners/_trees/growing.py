@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from sklearn_ltr._compile import (
     ThreadTeam,
+    fetch_add,
     int64,
     kernel,
     subkernel,
@@ -27,18 +28,15 @@ from sklearn_ltr._compile import (
     wait_at_barrier,
 )
 from sklearn_ltr.learners._trees.binning import BinnedData, restrict_features
-from sklearn_ltr.learners._trees.leaf_values import write_leaf_values
-from sklearn_ltr.learners._trees.partition import partition
+from sklearn_ltr.learners._trees.leaf_values import add_leaf_value, exact_scales
+from sklearn_ltr.learners._trees.partition import SplitCondition, partition
 from sklearn_ltr.learners._trees.quantization import (
     BitLayout,
     Derivatives,
-    Magnitudes,
-    Quantization,
     choose_bit_layout,
     choose_quantization,
-    count_of,
-    pack_gradients,
-    sum_magnitudes,
+    quantize,
+    sum_all_magnitudes,
 )
 from sklearn_ltr.learners._trees.split_search import (
     find_best_splits,
@@ -47,18 +45,19 @@ from sklearn_ltr.learners._trees.split_search import (
 )
 from sklearn_ltr.learners._trees.splitting import SplitRule
 from sklearn_ltr.learners._trees.workspace import (
-    N_CHUNKS,
     GrownTree,
     GrowthParameters,
+    Record,
+    Records,
+    RowBuffers,
+    Team,
     TreeSample,
     Workspace,
-    allocate_tree,
+    allocate_nodes,
     allocate_workspaces,
     best_leaf,
     chunk_bounds,
     is_splittable,
-    left_is_smaller,
-    make_root,
     split_leaf,
 )
 
@@ -105,7 +104,7 @@ class TreeGrower:
         binned, parameters = self.binned, self.parameters
         if len(sample.features) < len(binned.slot):
             binned = restrict_features(binned, sample.features)
-        tree = allocate_tree(parameters.max_leaf_nodes)
+        nodes = allocate_nodes(parameters.max_leaf_nodes)
         layout = choose_bit_layout(
             len(sample.rows), second_order=parameters.second_order
         )
@@ -115,12 +114,14 @@ class TreeGrower:
         def grow_in(thread: int) -> None:
             work = self._workspaces[thread]
             grow_tree(
-                binned, derivatives, sample, layout, parameters, work, tree, scores
+                binned, derivatives, sample, layout, parameters, work, nodes, scores
             )
 
         self.team.run(grow_in)
-        n_nodes = 2 * np.count_nonzero(tree.feature >= 0) + 1
-        return GrownTree._make(field[:n_nodes] for field in tree)
+        n_nodes = 2 * np.count_nonzero(nodes["feature"] >= 0) + 1
+        return GrownTree(
+            **{name: nodes[name][:n_nodes].copy() for name in GrownTree._fields}
+        )
 
 
 @kernel
@@ -131,27 +132,39 @@ def grow_tree(
     layout: BitLayout,
     parameters: GrowthParameters,
     work: Workspace,
-    tree: GrownTree,
+    nodes: Records,
     scores: NDArray[np.float64],
 ) -> None:
-    """Grow a tree; each thread calls this with its workspace, else the same arguments.
+    """Grow a tree; all threads call this at once, each with its own workspace.
 
-    The tree and the scores are written.
+    Parameters
+    ----------
+    binned : BinnedData
+    derivatives : Derivatives
+    sample : TreeSample
+    layout : BitLayout
+    parameters : GrowthParameters
+    work : Workspace
+    nodes : ndarray of shape (2 * max_leaf_nodes - 1,), TREE_NODE
+        Receives the nodes.
+    scores : ndarray of shape (n_rows,), float64
+        The leaf values are added.
     """
-    totals = sum_all_magnitudes(derivatives, work)
-    quantization = quantize(
-        derivatives, sample.tree_index, choose_quantization(layout, totals), work
-    )
-    leaves = work.leaves
-    make_root(leaves, len(sample.rows), fill_root(sample.rows, work))
+    team, leaves, buffers = work.team, work.leaves, work.buffers
+    totals = sum_all_magnitudes(derivatives, work.chunk_sums, team)
+    packed, quantization = buffers.packed_gradients, choose_quantization(layout, totals)
+    quantization = quantize(derivatives, sample.tree_index, quantization, packed, team)
+    fill_root(sample.rows, leaves[0], buffers, team)
+    count_mask, gradient_scale = quantization.count_mask, quantization.gradient_scale
     l2, gain_unit = 0.0, 1.0
     if parameters.second_order:
         l2 = parameters.l2_regularization * quantization.hessian_scale
         gain_unit = quantization.hessian_scale
-    if quantization.gradient_scale > 0:
-        gain_unit = gain_unit / quantization.gradient_scale / quantization.gradient_scale
+    if gradient_scale > 0:
+        gain_unit = gain_unit / gradient_scale / gradient_scale
     rule = SplitRule(parameters.second_order, l2, parameters.min_samples_leaf)
-    # int64(): numba would compile callees once more for a literal
+    # Leaves are numbered; `smaller` and `larger` are the last split's children.
+    # int64(): numba would compile callees once more for a literal.
     n_leaves, smaller, larger = int64(1), int64(0), int64(-1)
     while n_leaves < parameters.max_leaf_nodes:
         split_smaller = is_splittable(leaves, smaller, parameters)
@@ -160,117 +173,76 @@ def grow_tree(
             find_best_splits(
                 smaller, larger, binned, quantization, rule, sample.gain_factors, work
             )
-            wait_at_barrier(work.barrier, work.n_threads)
-            if work.thread == 0:
+            wait_at_barrier(team.barrier, team.n_threads)
+            if team.thread == 0:
                 work.next_block[0] = 0
             for k in range(2):
-                leaf = smaller if k == 0 else larger
-                if is_splittable(leaves, leaf, parameters):
-                    select_best_split(leaf, k, quantization, rule, work)
-        leaf = best_leaf(leaves, n_leaves)
-        if leaves[leaf].gain <= 0.0:
+                number = smaller if k == 0 else larger
+                if is_splittable(leaves, number, parameters):
+                    leaf = leaves[number]
+                    select_best_split(leaf, work.candidates, k, quantization, rule)
+        number = best_leaf(leaves, n_leaves)
+        leaf = leaves[number]
+        if leaf.gain <= 0.0:
             break
-        left_total = sum_left(binned, leaf, quantization, work)
-        n_left = count_of(left_total, quantization)
-        partition(binned, leaf, n_left, work)
+        block, slot = binned.block[leaf.feature], binned.slot[leaf.feature]
+        histogram = work.histograms[leaf.histogram, block]
+        left_total = sum_left(leaf, histogram, slot, count_mask)
+        n_left = left_total & count_mask
+        left_is_smaller = 2 * n_left <= leaf.stop - leaf.start
+        condition = SplitCondition(
+            binned.values[block], slot, leaf.threshold, leaf.missing_left
+        )
+        partition(condition, leaf, n_left, left_is_smaller, team, buffers)
         n_nodes = 2 * n_leaves - 1
-        if work.thread == 0:
-            record_split(tree, leaf, n_nodes, gain_unit, work)
-        smaller, larger = leaf, n_leaves
-        if not left_is_smaller(n_left, leaves[leaf].stop - leaves[leaf].start):
-            smaller, larger = n_leaves, leaf
-        split_leaf(leaves, leaf, n_leaves, n_nodes, left_total, n_left)
+        if team.thread == 0:
+            record_split(nodes, leaf, n_nodes, gain_unit)
+        split_leaf(
+            leaves, number, n_leaves, n_nodes, left_total, n_left, left_is_smaller
+        )
+        smaller = number if left_is_smaller else n_leaves
+        larger = n_leaves if left_is_smaller else number
         n_leaves += 1
-        wait_at_barrier(work.barrier, work.n_threads)
-    write_leaf_values(derivatives, totals, parameters, n_leaves, work, tree, scores)
+        wait_at_barrier(team.barrier, team.n_threads)
+    scales = exact_scales(totals)
+    number = fetch_add(work.next_leaf)
+    while number < n_leaves:
+        leaf = leaves[number]
+        node, rows = nodes[leaf.node], buffers.rows[leaf.side]
+        add_leaf_value(leaf, node, derivatives, rows, scales, parameters, scores)
+        number = fetch_add(work.next_leaf)
 
 
 @subkernel
-def sum_all_magnitudes(derivatives: Derivatives, work: Workspace) -> Magnitudes:
-    """Sum |gradient| and hessian over all rows, each thread some chunks.
-
-    Chunks are summed in the same order for any number of threads.
-    """
-    sums = work.chunk_sums
-    n_rows = len(derivatives.gradient)
-    for chunk in range(work.thread, N_CHUNKS, work.n_threads):
-        first, last = chunk_bounds(chunk, N_CHUNKS, int64(0), n_rows)
-        sums[chunk, 0] = sum_magnitudes(derivatives.gradient, first, last)
-        sums[chunk, 1] = sum_magnitudes(derivatives.hessian, first, last)
-    wait_at_barrier(work.barrier, work.n_threads)
-    total_gradient, total_hessian = 0.0, 0.0
-    for chunk in range(N_CHUNKS):
-        total_gradient += sums[chunk, 0]
-        total_hessian += sums[chunk, 1]
-    return Magnitudes(total_gradient, total_hessian)
-
-
-@subkernel
-def quantize(
-    derivatives: Derivatives,
-    tree_index: int,
-    quantization: Quantization,
-    work: Workspace,
-) -> Quantization:
-    """Pack the gradients of all rows, each thread a chunk; return the scales used.
-
-    If a sum does not fit its bits, since rounding has added too much, both scales are
-    halved.
-    """
-    own = work.thread_sums[work.thread]
-    n_rows = len(derivatives.gradient)
-    first, last = chunk_bounds(work.thread, work.n_threads, int64(0), n_rows)
-    hessian_capacity = 1 << quantization.hessian_bits
-    gradient_capacity = 1 << (63 - quantization.hessian_bits - quantization.count_bits)
-    while True:
-        own.gradient, own.hessian = pack_gradients(
-            derivatives, first, last, quantization, tree_index, work.packed_gradients
-        )
-        wait_at_barrier(work.barrier, work.n_threads)
-        gradient_sum, hessian_sum = int64(0), int64(0)
-        for thread in range(work.n_threads):
-            gradient_sum += work.thread_sums[thread].gradient
-            hessian_sum += work.thread_sums[thread].hessian
-        wait_at_barrier(work.barrier, work.n_threads)
-        if gradient_sum < gradient_capacity and hessian_sum < hessian_capacity:
-            return quantization
-        quantization = Quantization(
-            quantization.gradient_scale / 2,
-            quantization.hessian_scale / 2,
-            quantization.hessian_bits,
-            quantization.count_bits,
-        )
-
-
-@subkernel
-def fill_root(rows: NDArray[np.int32], work: Workspace) -> int:
-    """Write the rows and packed gradients of the root; return its packed sum."""
-    first, last = chunk_bounds(work.thread, work.n_threads, int64(0), len(rows))
+def fill_root(
+    rows: NDArray[np.int32], root: Record, buffers: RowBuffers, team: Team
+) -> None:
+    """Make a leaf the root, with the sampled rows and their packed gradients."""
+    first, last = chunk_bounds(team.thread, team.n_threads, int64(0), len(rows))
     total = int64(0)
     for i in range(uint64(first), uint64(last)):
         row = rows[i]
-        packed = work.packed_gradients[uint64(row)]
-        work.rows[0, i] = row
-        work.leaf_gradients[i] = packed
+        packed = buffers.packed_gradients[uint64(row)]
+        buffers.rows[0, i] = row
+        buffers.leaf_gradients[i] = packed
         total += packed
-    work.thread_sums[work.thread].packed = total
-    wait_at_barrier(work.barrier, work.n_threads)
-    total = int64(0)
-    for thread in range(work.n_threads):
-        total += work.thread_sums[thread].packed
-    return total
+    team.sums[team.thread].packed = total
+    wait_at_barrier(team.barrier, team.n_threads)
+    root.side = root.start = root.histogram = root.depth = root.node = 0
+    root.stop = len(rows)
+    root.gain = 0.0
+    root.total = 0
+    for thread in range(team.n_threads):
+        root.total += team.sums[thread].packed
 
 
 @subkernel
-def record_split(
-    tree: GrownTree, leaf: int, n_nodes: int, gain_unit: float, work: Workspace
-) -> None:
-    """Write the best split of a leaf into the tree; its children are new nodes."""
-    split = work.leaves[leaf]
-    node = split.node
-    tree.feature[node] = split.feature
-    tree.threshold[node] = split.threshold
-    tree.missing_left[node] = split.missing_left
-    tree.left[node] = n_nodes
-    tree.right[node] = n_nodes + 1
-    tree.gain[node] = split.gain * gain_unit
+def record_split(nodes: Records, leaf: Record, n_nodes: int, gain_unit: float) -> None:
+    """Write the best split of a leaf into its node; its children are new nodes."""
+    node = nodes[leaf.node]
+    node.feature = leaf.feature
+    node.threshold = leaf.threshold
+    node.missing_left = leaf.missing_left
+    node.left = n_nodes
+    node.right = n_nodes + 1
+    node.gain = leaf.gain * gain_unit

@@ -1,6 +1,7 @@
 """Histograms of packed gradients, one block of features at a time.
 
-A histogram has shape (256 * 16,): the sum of bin b in slot s is ``16 * b + s``.
+A histogram has shape (256 * 16,); ``histogram[16 * b + s]`` is the sum of bin b of the
+feature in slot s.
 """
 
 from __future__ import annotations
@@ -33,11 +34,11 @@ def add_rows_to_histogram(
         Packed gradients of these rows.
     histogram : ndarray of shape (256 * 16,), int64
     n_used_slots : int in [1, 16]
-        Slots up to the next of 4, 8 and 16 are added up.
+        Rounded up to 4, 8 or 16.
     """
     # Loops of constant length are unrolled, and unsigned row numbers are not checked
-    # for negative values.  What is left is one store per slot, which takes a cycle; two
-    # stores to the same cache line are merged, so sparse features take less.
+    # for negative values.  What remains is one store per slot, which takes a cycle, or
+    # less where consecutive stores are to the same cache line, as for sparse features.
     n_rows = len(rows)
     for i in range(n_rows):
         prefetch_row(values, int64(rows[min(i + PREFETCH_DISTANCE, n_rows - 1)]))

@@ -2,9 +2,9 @@
 
     value = -learning_rate * sum(gradient) / (sum(hessian) + l2)
 
-This is section 7 of the report, with l2 added.  Here gradients and hessians are
-rounded to integers of 61 bits, so that the sums depend neither on the order of the rows
-nor on the number of threads.
+This is the Newton step of section 7 of the report, with l2 added.  For these sums,
+gradients and hessians are rounded to integers of up to 61 bits, so that they depend
+neither on the order of the rows nor on the number of threads.
 """
 
 from __future__ import annotations
@@ -14,24 +14,28 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._compile import fetch_add, int64, subkernel, uint64
+from sklearn_ltr._compile import int64, subkernel, uint64
 from sklearn_ltr.learners._trees.quantization import (
     Derivatives,
     Magnitudes,
     scale_to_fit,
 )
-from sklearn_ltr.learners._trees.workspace import (
-    GrownTree,
-    GrowthParameters,
-    Workspace,
-)
+from sklearn_ltr.learners._trees.workspace import GrowthParameters, Record
 
 
 class ExactScales(NamedTuple):
-    """Factors that turn gradients and hessians into integers whose sums fit 62 bits."""
+    """Factors that turn gradients and hessians into integers of 61 bits."""
 
     gradient: float
     hessian: float
+
+
+@subkernel
+def exact_scales(totals: Magnitudes) -> ExactScales:
+    """Choose the scales so that no sum over rows overflows 62 bits."""
+    return ExactScales(
+        scale_to_fit(2.0**61, totals.gradient), scale_to_fit(2.0**61, totals.hessian)
+    )
 
 
 @subkernel
@@ -56,32 +60,23 @@ def newton_step(
 
 
 @subkernel
-def write_leaf_values(
+def add_leaf_value(
+    leaf: Record,
+    node: Record,
     derivatives: Derivatives,
-    totals: Magnitudes,
+    rows: NDArray[np.int32],
+    scales: ExactScales,
     parameters: GrowthParameters,
-    n_leaves: int,
-    work: Workspace,
-    tree: GrownTree,
     scores: NDArray[np.float64],
 ) -> None:
-    """Write the values of the leaves and add them to the scores of their rows.
+    """Write the value of a leaf to its node, and add it to the scores of its rows.
 
-    Each thread takes one leaf after another.
+    These are ``rows[leaf.start : leaf.stop]``.
     """
-    scales = ExactScales(
-        scale_to_fit(2.0**61, totals.gradient), scale_to_fit(2.0**61, totals.hessian)
-    )
-    number = fetch_add(work.next_leaf)
-    while number < n_leaves:
-        leaf = work.leaves[number]
-        start, stop, rows = leaf.start, leaf.stop, work.rows[leaf.side]
-        step = newton_step(
-            derivatives, rows, start, stop, scales, parameters.l2_regularization
-        )
-        value = parameters.learning_rate * step
-        tree.value[leaf.node] = value
-        tree.n_rows[leaf.node] = stop - start
-        for i in range(uint64(start), uint64(stop)):
-            scores[uint64(rows[i])] += value
-        number = fetch_add(work.next_leaf)
+    start, stop, l2 = leaf.start, leaf.stop, parameters.l2_regularization
+    step = newton_step(derivatives, rows, start, stop, scales, l2)
+    value = parameters.learning_rate * step
+    node.value = value
+    node.n_rows = stop - start
+    for i in range(uint64(start), uint64(stop)):
+        scores[uint64(rows[i])] += value

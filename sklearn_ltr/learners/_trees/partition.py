@@ -12,12 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._compile import int64, prefetch_row, subkernel, uint64, wait_at_barrier
-from sklearn_ltr.learners._trees.binning import MISSING_BIN, BinnedData
-from sklearn_ltr.learners._trees.workspace import (
-    Workspace,
-    chunk_bounds,
-    left_is_smaller,
-)
+from sklearn_ltr.learners._trees.binning import MISSING_BIN
+from sklearn_ltr.learners._trees.workspace import Record, RowBuffers, Team, chunk_bounds
 
 MIN_ROWS_FOR_THREADS = 512  # fewer rows are moved faster by one thread
 PREFETCH_DISTANCE = 128  # rows between a prefetch and its use; a row takes about 1 ns
@@ -49,7 +45,9 @@ def count_left(
     for i in range(first, last):
         prefetch_row(values, int64(rows[uint64(min(i + PREFETCH_DISTANCE, last - 1))]))
         b = values[uint64(rows[uint64(i)]), condition.slot]
-        n_left += condition.missing_left if b == MISSING_BIN else b <= condition.threshold
+        n_left += (
+            condition.missing_left if b == MISSING_BIN else b <= condition.threshold
+        )
     return n_left
 
 
@@ -86,7 +84,14 @@ def move_rows(
 
 
 @subkernel
-def partition(binned: BinnedData, leaf: int, n_left: int, work: Workspace) -> None:
+def partition(
+    condition: SplitCondition,
+    leaf: Record,
+    n_left: int,
+    left_is_smaller: bool,
+    team: Team,
+    buffers: RowBuffers,
+) -> None:
     """Move the rows of a leaf that go left before those that go right.
 
     Each thread moves a chunk of the rows.  Of two threads, one fills both children from
@@ -94,39 +99,34 @@ def partition(binned: BinnedData, leaf: int, n_left: int, work: Workspace) -> No
     chunk that go left.  The packed gradients of the smaller child are gathered, since
     its histogram is the next to be made from rows.
     """
-    parent, thread = work.leaves[leaf], work.thread
-    start, stop = parent.start, parent.stop
+    thread, start, stop = team.thread, leaf.start, leaf.stop
     first, last = start, stop
     together = stop - start > MIN_ROWS_FOR_THREADS
     if together:
-        first, last = chunk_bounds(thread, work.n_threads, start, stop)
+        first, last = chunk_bounds(thread, team.n_threads, start, stop)
     elif thread > 0:
         return
-    condition = SplitCondition(
-        binned.values[binned.block[parent.feature]],
-        binned.slot[parent.feature],
-        parent.threshold,
-        parent.missing_left,
-    )
-    rows, to_rows = work.rows[parent.side], work.rows[1 - parent.side]
+    rows, to_rows = buffers.rows[leaf.side], buffers.rows[1 - leaf.side]
     middle = start + n_left
     left, right, step = start, middle, int64(1)
-    if together and work.n_threads > 2:
-        work.thread_sums[thread].n_left = count_left(condition, rows, first, last)
-        wait_at_barrier(work.barrier, work.n_threads)
+    if together and team.n_threads > 2:
+        team.sums[thread].n_left = count_left(condition, rows, first, last)
+        wait_at_barrier(team.barrier, team.n_threads)
         for earlier in range(thread):
-            left += work.thread_sums[earlier].n_left
+            left += team.sums[earlier].n_left
         right = middle + (first - left)
     elif thread > 0:
         left, right, step = middle - 1, stop - 1, int64(-1)
     to = Destination(left, right, step)
-    n_own = move_rows(condition, rows, first, last, to, to_rows)
-    child, own = start, left
-    if not left_is_smaller(n_left, stop - start):
-        child, own, n_own = middle, right, (last - first) - n_own
-    # this thread has filled n_own positions of the smaller child, from `own` on
-    first_own = own if step > 0 else own + 1 - n_own
-    source, target = uint64(first_own), uint64(first_own - child)
-    for i in range(uint64(n_own)):
-        row = to_rows[source + uint64(i)]
-        work.leaf_gradients[target + uint64(i)] = work.packed_gradients[uint64(row)]
+    n_moved = move_rows(condition, rows, first, last, to, to_rows)
+    child_start, filled = start, left
+    if not left_is_smaller:
+        child_start, filled = middle, right
+        n_moved = (last - first) - n_moved
+    # this thread has filled n_moved positions of the smaller child
+    if step < 0:
+        filled += 1 - n_moved
+    source, target = uint64(filled), uint64(filled - child_start)
+    for i in range(uint64(n_moved)):
+        row = uint64(to_rows[source + uint64(i)])
+        buffers.leaf_gradients[target + uint64(i)] = buffers.packed_gradients[row]

@@ -21,7 +21,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._compile import int64, subkernel, uint64
+from sklearn_ltr._compile import int64, subkernel, uint64, wait_at_barrier
+from sklearn_ltr.learners._trees.workspace import N_CHUNKS, Team, chunk_bounds
 
 GOLDEN = 2654435769  # 2**32 divided by the golden ratio
 SMALLEST_TOTAL = 1e-270  # the scale for a smaller total might overflow
@@ -50,12 +51,18 @@ class BitLayout(NamedTuple):
 
 
 class Quantization(NamedTuple):
-    """How the gradients of one tree are quantized: g = gradient * gradient_scale."""
+    """How the gradients of a tree are quantized and where they are in a packed sum.
 
-    gradient_scale: float
+    ``count = packed & count_mask``; with ``pair = packed >> count_bits``,
+    ``h = pair & hessian_mask`` and ``g = pair >> hessian_bits``.
+    """
+
+    gradient_scale: float  # g is gradient * gradient_scale, rounded
     hessian_scale: float
     hessian_bits: int
+    hessian_mask: int
     count_bits: int
+    count_mask: int
 
 
 def choose_bit_layout(n_rows: int, *, second_order: bool) -> BitLayout:
@@ -76,12 +83,29 @@ def choose_quantization(layout: BitLayout, totals: Magnitudes) -> Quantization:
 
     A tenth is left for rounding, which usually suffices.
     """
-    hessian_scale = scale_to_fit(0.9 * 2.0**layout.hessian_bits, totals.hessian)
+    gradient_capacity = 0.9 * float(1 << layout.gradient_bits)
+    hessian_capacity = 0.9 * float(1 << layout.hessian_bits)
+    hessian_scale = scale_to_fit(hessian_capacity, totals.hessian)
     return Quantization(
-        scale_to_fit(0.9 * 2.0**layout.gradient_bits, totals.gradient),
+        scale_to_fit(gradient_capacity, totals.gradient),
         hessian_scale if layout.hessian_bits > 0 else 0.0,
         layout.hessian_bits,
+        (1 << layout.hessian_bits) - 1,
         layout.count_bits,
+        (1 << layout.count_bits) - 1,
+    )
+
+
+@subkernel
+def halve_scales(quantization: Quantization) -> Quantization:
+    """Return the quantization with both scales halved."""
+    return Quantization(
+        quantization.gradient_scale / 2,
+        quantization.hessian_scale / 2,
+        quantization.hessian_bits,
+        quantization.hessian_mask,
+        quantization.count_bits,
+        quantization.count_mask,
     )
 
 
@@ -89,12 +113,6 @@ def choose_quantization(layout: BitLayout, totals: Magnitudes) -> Quantization:
 def scale_to_fit(capacity: float, total: float) -> float:
     """Return the factor that scales `total` to `capacity`; 0 for a total of 0."""
     return capacity / max(total, SMALLEST_TOTAL) if total > 0 else 0.0
-
-
-@subkernel
-def count_of(packed_sum: int, quantization: Quantization) -> int:
-    """Return the number of rows in a packed sum."""
-    return packed_sum & ((1 << quantization.count_bits) - 1)
 
 
 @subkernel
@@ -133,3 +151,57 @@ def pack_gradients(
         gradient_sum += abs(g)
         hessian_sum += h
     return gradient_sum, hessian_sum
+
+
+@subkernel
+def sum_all_magnitudes(
+    derivatives: Derivatives, sums: NDArray[np.float64], team: Team
+) -> Magnitudes:
+    """Sum |gradient| and hessian over all rows.
+
+    Each thread sums some of the chunks.  The chunks and their order are the same for
+    any number of threads, and so is the result.  `sums` is ``Workspace.chunk_sums``.
+    """
+    n_rows = len(derivatives.gradient)
+    for chunk in range(team.thread, N_CHUNKS, team.n_threads):
+        first, last = chunk_bounds(chunk, int64(N_CHUNKS), int64(0), n_rows)
+        sums[chunk, 0] = sum_magnitudes(derivatives.gradient, first, last)
+        sums[chunk, 1] = sum_magnitudes(derivatives.hessian, first, last)
+    wait_at_barrier(team.barrier, team.n_threads)
+    total_gradient, total_hessian = 0.0, 0.0
+    for chunk in range(N_CHUNKS):
+        total_gradient += sums[chunk, 0]
+        total_hessian += sums[chunk, 1]
+    return Magnitudes(total_gradient, total_hessian)
+
+
+@subkernel
+def quantize(
+    derivatives: Derivatives,
+    tree_index: int,
+    quantization: Quantization,
+    packed: NDArray[np.int64],
+    team: Team,
+) -> Quantization:
+    """Quantize and pack the gradients of all rows, each thread a chunk of them.
+
+    If rounding has made a sum too large for its bits, both scales are halved.  Returns
+    the quantization that was used.
+    """
+    own, n_rows = team.sums[team.thread], len(packed)
+    first, last = chunk_bounds(team.thread, team.n_threads, int64(0), n_rows)
+    hessian_capacity = 1 << quantization.hessian_bits
+    gradient_capacity = 1 << (63 - quantization.hessian_bits - quantization.count_bits)
+    while True:
+        own.gradient, own.hessian = pack_gradients(
+            derivatives, first, last, quantization, tree_index, packed
+        )
+        wait_at_barrier(team.barrier, team.n_threads)
+        gradient_sum, hessian_sum = int64(0), int64(0)
+        for thread in range(team.n_threads):
+            gradient_sum += team.sums[thread].gradient
+            hessian_sum += team.sums[thread].hessian
+        wait_at_barrier(team.barrier, team.n_threads)
+        if gradient_sum < gradient_capacity and hessian_sum < hessian_capacity:
+            return quantization
+        quantization = halve_scales(quantization)

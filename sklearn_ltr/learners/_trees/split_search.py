@@ -11,21 +11,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._compile import fetch_add, subkernel
-from sklearn_ltr.learners._trees.binning import FEATURE_BLOCK, MISSING_BIN, BinnedData
+from sklearn_ltr.learners._trees.binning import (
+    FEATURE_BLOCK,
+    HISTOGRAM_BINS,
+    MISSING_BIN,
+    BinnedData,
+)
 from sklearn_ltr.learners._trees.histogram import (
     add_rows_to_histogram,
     clear_histogram,
     prefetch_first_rows,
     subtract_histogram,
 )
-from sklearn_ltr.learners._trees.quantization import Quantization, count_of
+from sklearn_ltr.learners._trees.quantization import Quantization
 from sklearn_ltr.learners._trees.splitting import (
     SplitRule,
     child_score,
     find_block_splits,
     rounding_gain,
 )
-from sklearn_ltr.learners._trees.workspace import Workspace
+from sklearn_ltr.learners._trees.workspace import (
+    BlockSplits,
+    Record,
+    Records,
+    Workspace,
+)
 
 
 @subkernel
@@ -47,123 +57,132 @@ def find_best_splits(
     and searches both for splits while they are in the cache.
     """
     for k in range(2):
-        candidate = work.candidates[work.thread, k]
+        candidate = work.candidates[work.team.thread, k]
         candidate.perturbed_gain = candidate.gain = 0.0
-    leaves, first = work.leaves, work.leaves[smaller]
-    rows = work.rows[first.side, first.start : first.stop]
+    leaf, splits = work.leaves[smaller], work.splits
+    rows = work.buffers.rows[leaf.side, leaf.start : leaf.stop]
     n_blocks = len(binned.n_bins)
-    block = next_used_block(binned, work.next_block)
+    block = next_used_block(binned.n_used_slots, work.next_block)
     prefetch_first_rows(binned.values, block, rows)
     while block < n_blocks:
-        n_bins = binned.n_bins[block]
-        histogram = work.histograms[first.histogram, block]
+        leaf = work.leaves[smaller]
+        n_bins, n_used_slots = binned.n_bins[block], binned.n_used_slots[block]
+        histogram = work.histograms[leaf.histogram, block]
         clear_histogram(histogram, n_bins)
         add_rows_to_histogram(
             binned.values[block],
             rows,
-            work.leaf_gradients,
+            work.buffers.leaf_gradients,
             histogram,
-            binned.n_used_slots[block],
+            n_used_slots,
         )
-        next_block = next_used_block(binned, work.next_block)
+        next_block = next_used_block(binned.n_used_slots, work.next_block)
         # these rows arrive in the cache while splits are searched
         prefetch_first_rows(binned.values, next_block, rows)
         for k in range(1 if larger < 0 else 2):
-            leaf = smaller if k == 0 else larger
             if k == 1:
-                parent = work.histograms[leaves[larger].histogram, block]
+                leaf = work.leaves[larger]
+                parent = work.histograms[leaf.histogram, block]
                 subtract_histogram(parent, histogram, n_bins)
                 histogram = parent
-            total = leaves[leaf].total
-            find_block_splits(
-                histogram, n_bins, total, quantization, rule, work.splits
+            find_block_splits(histogram, n_bins, leaf.total, quantization, rule, splits)
+            propose_splits(
+                splits,
+                child_score(leaf.total, quantization, rule),
+                binned.feature[block],
+                gain_factors[leaf.node],
+                work.candidates[work.team.thread, k],
             )
-            parent_score = child_score(total, quantization, rule)
-            propose_splits(binned, block, leaf, k, parent_score, gain_factors, work)
         block = next_block
 
 
 @subkernel
-def next_used_block(binned: BinnedData, counter: NDArray[np.int64]) -> int:
+def next_used_block(n_used_slots: NDArray[np.int64], counter: NDArray[np.int64]) -> int:
     """Return the next block with features in use, or a number past the last block."""
     block = fetch_add(counter)
-    while block < len(binned.n_bins) and binned.n_used_slots[block] == 0:
+    while block < len(n_used_slots) and n_used_slots[block] == 0:
         block = fetch_add(counter)
     return block
 
 
 @subkernel
 def propose_splits(
-    binned: BinnedData,
-    block: int,
-    leaf: int,
-    k: int,
+    splits: BlockSplits,
     parent_score: float,
+    features: NDArray[np.int64],
     gain_factors: NDArray[np.float64],
-    work: Workspace,
+    best: Record,
 ) -> None:
-    """Compare the splits of a block with the thread's candidate k; keep the best.
+    """Compare the splits of a block with the best candidate so far; keep the best.
 
-    Features are compared by their gain times their gain factor at the leaf's node.  A
-    factor of 0 thus never wins, since a candidate needs a positive product.
+    Features are compared by gain times gain factor, which must be positive: a feature
+    of factor 0 is never the best.
+
+    Parameters
+    ----------
+    splits : BlockSplits
+    parent_score : float
+        ``G^2 / (W + l2)`` of the leaf.
+    features : ndarray of shape (16,), int64
+        Feature in each slot; -1: not used.
+    gain_factors : ndarray of shape (n_features,), float64
+    best : CANDIDATE_SPLIT record
+        Updated in place.
     """
-    splits, best = work.splits, work.candidates[work.thread, k]
-    node = work.leaves[leaf].node
     for slot in range(FEATURE_BLOCK):
-        feature = binned.feature[block, slot]
+        feature = features[slot]
         if feature < 0:
             continue
         gain = splits.score[slot] - parent_score
-        perturbed_gain = gain * gain_factors[node, feature]
+        perturbed_gain = gain * gain_factors[feature]
         difference = perturbed_gain - best.perturbed_gain
         is_first = feature < best.feature
         if difference > 0 or (difference == 0 and perturbed_gain > 0 and is_first):
             best.perturbed_gain = perturbed_gain
             best.gain = gain
             best.feature = feature
-            best.threshold = splits.threshold[slot]
-            best.missing_left = splits.missing_left[slot]
+            best.threshold = splits.threshold[slot] % HISTOGRAM_BINS
+            best.missing_left = splits.threshold[slot] >= HISTOGRAM_BINS
 
 
 @subkernel
 def select_best_split(
-    leaf: int, k: int, quantization: Quantization, rule: SplitRule, work: Workspace
+    leaf: Record,
+    candidates: Records,
+    k: int,
+    quantization: Quantization,
+    rule: SplitRule,
 ) -> None:
     """Select the best of the threads' candidates k as the split of a leaf.
 
     The leaf is not split if rounding errors alone may give such a gain.
     """
-    best = work.candidates[0, k]
-    for thread in range(1, work.n_threads):
-        other = work.candidates[thread, k]
+    best = candidates[0, k]
+    for thread in range(1, len(candidates)):
+        other = candidates[thread, k]
         difference = other.perturbed_gain - best.perturbed_gain
         if difference > 0 or (difference == 0 and other.feature < best.feature):
             best = other
-    split = work.leaves[leaf]
-    min_gain = rounding_gain(split.total, quantization, rule)
-    split.gain = best.gain if best.gain > min_gain else 0.0
-    split.feature = best.feature
-    split.threshold = best.threshold
-    split.missing_left = best.missing_left
+    min_gain = rounding_gain(leaf.total, quantization, rule)
+    leaf.gain = best.gain if best.gain > min_gain else 0.0
+    leaf.feature = best.feature
+    leaf.threshold = best.threshold
+    leaf.missing_left = best.missing_left
 
 
 @subkernel
 def sum_left(
-    binned: BinnedData, leaf: int, quantization: Quantization, work: Workspace
+    leaf: Record, histogram: NDArray[np.int64], slot: int, count_mask: int
 ) -> int:
     """Return the packed sum of the rows that the split of a leaf sends left.
 
     If the leaf has no missing values in the feature, its `missing_left` becomes the
     side with more rows: that is where missing values will go in prediction.
     """
-    split = work.leaves[leaf]
-    block, slot = binned.block[split.feature], binned.slot[split.feature]
-    histogram = work.histograms[split.histogram, block]
     missing = histogram[MISSING_BIN * FEATURE_BLOCK + slot]
-    total = missing if split.missing_left else 0
-    for b in range(split.threshold + 1):
+    total = missing if leaf.missing_left else 0
+    for b in range(leaf.threshold + 1):
         total += histogram[b * FEATURE_BLOCK + slot]
     if missing == 0:
-        n_rows = split.stop - split.start
-        split.missing_left = 2 * count_of(total, quantization) > n_rows
+        leaf.missing_left = 2 * (total & count_mask) > leaf.stop - leaf.start
     return total

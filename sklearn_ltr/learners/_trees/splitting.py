@@ -6,11 +6,12 @@ With G the sum of gradients and W the sum of weights of a node's rows,
 
 ``split_gain="second_order"`` uses the hessians as weights: the gain is twice the
 decrease of the cost's second-order expansion when both children make a Newton step.
-``split_gain="least_squares"`` uses weights of 1: the gain is the decrease of the squared
-error of equation (11) of the report, where the tree is fitted to the gradients.
+``split_gain="least_squares"`` uses weights of 1: the gain is the decrease of the
+squared error of equation (11) of the report, where the tree is fitted to the gradients.
 
-G and W are sums of quantized gradients, so that gains are in units of
-``hessian_scale / gradient_scale**2``, without second order of ``1 / gradient_scale**2``.
+G and W are sums of quantized gradients, so gains are in units of
+``hessian_scale / gradient_scale**2``, or of ``1 / gradient_scale**2`` where weights
+are 1.
 """
 
 from __future__ import annotations
@@ -20,15 +21,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._compile import allocate_aligned, int64, subkernel
+from sklearn_ltr._compile import int64, subkernel
 from sklearn_ltr.learners._trees.binning import (
     FEATURE_BLOCK,
     HISTOGRAM_BINS,
     MISSING_BIN,
 )
-from sklearn_ltr.learners._trees.quantization import Quantization, count_of
+from sklearn_ltr.learners._trees.quantization import Quantization
+from sklearn_ltr.learners._trees.workspace import BlockSplits
 
-ROUNDING_FACTOR = 8.0  # largest gains of rounding errors, over their expected value
+ROUNDING_FACTOR = 8.0  # see rounding_gain: larger gains are not rounding errors
 
 
 class SplitRule(NamedTuple):
@@ -42,11 +44,11 @@ class SplitRule(NamedTuple):
 @subkernel
 def child_score(packed_sum: int, quantization: Quantization, rule: SplitRule) -> float:
     """Return ``G^2 / (W + l2)`` of a packed sum."""
-    count = count_of(packed_sum, quantization)
     pair = packed_sum >> quantization.count_bits
     g = float(pair >> quantization.hessian_bits)
-    h = pair & ((1 << quantization.hessian_bits) - 1)
-    weight = h if rule.second_order else count
+    weight = packed_sum & quantization.count_mask
+    if rule.second_order:
+        weight = pair & quantization.hessian_mask
     return g * g / (max(float(weight), 1.0) + rule.l2)
 
 
@@ -57,37 +59,20 @@ def rounding_gain(
     """Return the gain that rounding alone may give in a leaf of equal gradients.
 
     The sums of n rounded numbers have errors of about sqrt(n / 12), which give a split
-    a gain of about ``n / W (1 + (G / W)^2) / 6``; the best of many splits has more.
-    The other term bounds the error of the gain in float64, since it is a small
-    difference of large scores.
+    a gain of about ``n / W (1 + (G / W)^2) / 6``.  The best of many splits has more,
+    hence the factor.  The other term bounds the error of a gain in float64, which is a
+    small difference of large scores.
     """
-    count = count_of(packed_sum, quantization)
-    pair = packed_sum >> quantization.count_bits
-    g = float(pair >> quantization.hessian_bits)
-    h = max(float(pair & ((1 << quantization.hessian_bits) - 1)), 1.0)
-    of_sums = float(count) / h * (1.0 + (g / h) ** 2) if rule.second_order else 1.0
+    of_sums = 1.0
+    if rule.second_order:
+        count = packed_sum & quantization.count_mask
+        pair = packed_sum >> quantization.count_bits
+        g = float(pair >> quantization.hessian_bits)
+        h = max(float(pair & quantization.hessian_mask), 1.0)
+        step = g / h
+        of_sums = float(count) / h * (1.0 + step * step)
     score = child_score(packed_sum, quantization, rule)
     return ROUNDING_FACTOR * of_sums + 2.0**-44 * score
-
-
-class BlockSplits(NamedTuple):
-    """The best split of each feature of a block."""
-
-    score: NDArray[np.float64]  # (16,): G_L^2 / (W_L + l2) + G_R^2 / (W_R + l2); 0: none
-    threshold: NDArray[np.int64]  # (16,): bins up to and including this one go left
-    missing_left: NDArray[np.bool_]  # (16,)
-    left: NDArray[np.int64]  # (16,): packed sum on the left during the scan
-
-
-def allocate_block_splits() -> BlockSplits:
-    """Return memory for the splits of a block, in cache lines of its own."""
-    numbers = allocate_aligned((2, FEATURE_BLOCK), np.int64)
-    return BlockSplits(
-        score=allocate_aligned((1, FEATURE_BLOCK), np.float64)[0],
-        threshold=numbers[0],
-        missing_left=allocate_aligned((1, 64), np.bool_)[0, :FEATURE_BLOCK],
-        left=numbers[1],
-    )
 
 
 @subkernel
@@ -119,19 +104,15 @@ def find_block_splits(
     for slot in range(FEATURE_BLOCK):
         splits.score[slot] = 0.0
         splits.threshold[slot] = 0
-        splits.left[slot] = 0
+        splits.left_sum[slot] = 0
         any_missing |= histogram[MISSING_BIN * FEATURE_BLOCK + slot]
-    # With missing values, a second scan begins with them on the left.  The thresholds
-    # it finds are stored with 256 added.
+    # with missing values, a second scan has them on the left
     end = 2 * HISTOGRAM_BINS if any_missing else HISTOGRAM_BINS
     for offset in range(0, end, HISTOGRAM_BINS):
         if offset > 0:
             for slot in range(FEATURE_BLOCK):
-                splits.left[slot] = histogram[MISSING_BIN * FEATURE_BLOCK + slot]
+                splits.left_sum[slot] = histogram[MISSING_BIN * FEATURE_BLOCK + slot]
         scan_thresholds(histogram, n_bins, total, quantization, rule, offset, splits)
-    for slot in range(FEATURE_BLOCK):
-        splits.missing_left[slot] = splits.threshold[slot] >= HISTOGRAM_BINS
-        splits.threshold[slot] %= HISTOGRAM_BINS
 
 
 @subkernel
@@ -146,22 +127,20 @@ def scan_thresholds(
 ) -> None:
     """Find the first threshold of each feature whose score exceeds the best so far.
 
-    Rows in ``splits.left`` go left whatever the threshold.  `offset` is added to the
-    thresholds.  The features of a block are the lanes of vectors: they take each step
-    together.
+    What is in ``splits.left_sum`` already goes left whatever the threshold.  `offset`
+    is added to the thresholds.  The inner loop, over the features of the block, is
+    vectorised.
     """
-    score, threshold, left = splits.score, splits.threshold, splits.left
+    score, threshold, left_sum = splits.score, splits.threshold, splits.left_sum
+    mask, min_samples_leaf = quantization.count_mask, rule.min_samples_leaf
     for b in range(n_bins):
         for slot in range(FEATURE_BLOCK):
-            left[slot] += histogram[b * FEATURE_BLOCK + slot]
-            right = total - left[slot]
-            both = child_score(left[slot], quantization, rule) + child_score(
-                right, quantization, rule
-            )
-            n_smaller = min(
-                count_of(left[slot], quantization), count_of(right, quantization)
-            )
+            left_sum[slot] += histogram[b * FEATURE_BLOCK + slot]
+            left = left_sum[slot]
+            right = total - left
+            left_score = child_score(left, quantization, rule)
+            both = left_score + child_score(right, quantization, rule)
             better = both > score[slot]
-            better &= n_smaller >= rule.min_samples_leaf
+            better &= min(left & mask, right & mask) >= min_samples_leaf
             score[slot] = both if better else score[slot]
             threshold[slot] = b + offset if better else threshold[slot]

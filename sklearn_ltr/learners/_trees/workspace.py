@@ -1,8 +1,8 @@
-"""What goes into a tree, what comes out, and the memory in between, with its sizes.
+"""Inputs and outputs of tree growth, and its working memory with all sizes.
 
 All threads of a team grow a tree together.  They share the rows, the histograms and
-the candidate splits.  The table of leaves is small and each thread has its own: every
-thread makes the same updates to it, which needs no synchronisation.
+the candidate splits.  The table of leaves is small, so each thread has its own: all
+threads make the same updates to it, and need not wait for each other to read it.
 """
 
 from __future__ import annotations
@@ -12,9 +12,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._compile import new_barrier, subkernel
+from sklearn_ltr._compile import allocate_aligned, new_barrier, subkernel
 from sklearn_ltr.learners._trees.binning import FEATURE_BLOCK, HISTOGRAM_BINS
-from sklearn_ltr.learners._trees.splitting import BlockSplits, allocate_block_splits
 
 N_CHUNKS = 64  # of the rows; a fixed number, for a sum that no thread count changes
 
@@ -27,13 +26,13 @@ class GrowthParameters(NamedTuple):
     min_samples_leaf: int
     l2_regularization: float  # added to the hessian sum of a leaf
     learning_rate: float  # leaf values are multiplied by it
-    second_order: bool  # whether splits weight rows by their hessians, or by 1
+    second_order: bool  # whether split gains weight rows by hessians, else by 1
 
 
 class TreeSample(NamedTuple):
     """What one tree is grown on."""
 
-    tree_index: int  # start of the rounding sequence
+    tree_index: int  # number of the tree; rounding of gradients depends on it
     rows: NDArray[np.int32]  # (n_used_rows,), ascending
     features: NDArray[np.int64]  # (n_used_features,), ascending
     # (2 * max_leaf_nodes - 1, n_features): a feature's best gain at a node is
@@ -42,9 +41,9 @@ class TreeSample(NamedTuple):
 
 
 class GrownTree(NamedTuple):
-    """A tree whose thresholds are bins, as arrays over its nodes; node 0 is the root.
+    """A tree whose thresholds are bins: arrays of shape (n_nodes,); node 0 is the root.
 
-    Arrays have shape (n_nodes,), or (2 * max_leaf_nodes - 1,) while the tree grows.
+    Both children of a node come after it, the right one directly after the left one.
     """
 
     feature: NDArray[np.int32]  # -1: a leaf
@@ -57,40 +56,39 @@ class GrownTree(NamedTuple):
     value: NDArray[np.float64]  # of a leaf, learning rate included
 
 
-def allocate_tree(max_leaf_nodes: int) -> GrownTree:
-    """Return a tree of the largest size, all of whose nodes are leaves."""
-    size = 2 * max_leaf_nodes - 1
-    return GrownTree(
-        feature=np.full(size, -1, dtype=np.int32),
-        threshold=np.zeros(size, dtype=np.uint8),
-        missing_left=np.zeros(size, dtype=np.bool_),
-        left=np.full(size, -1, dtype=np.int32),
-        right=np.full(size, -1, dtype=np.int32),
-        gain=np.zeros(size),
-        n_rows=np.zeros(size, dtype=np.int64),
-        value=np.zeros(size),
-    )
+# Small tables are arrays of records instead of one array per field: the fewer arrays
+# kernels have, the faster numba compiles them.  ``leaf = leaves[i]`` refers to the
+# array's memory, so that ``leaf.gain = 0.0`` changes the array.
+
+Record: TypeAlias = Any
+Records: TypeAlias = NDArray[Any]
 
 
-# Small tables are arrays of records, one array instead of one per field: numba compiles
-# kernels faster the fewer arrays they are given.  ``leaf = leaves[i]`` refers to a
-# record in the array, so that ``leaf.gain = 0.0`` changes the array.
-
-
-def _record(**fields: type) -> np.dtype[np.record]:
+def _record(**fields: type) -> np.dtype[Any]:
     return np.dtype((np.record, list(fields.items())), align=True)
 
 
+TREE_NODE = _record(  # fields as in GrownTree
+    feature=np.int32,
+    threshold=np.uint8,
+    missing_left=np.bool_,
+    left=np.int32,
+    right=np.int32,
+    gain=np.float64,
+    n_rows=np.int64,
+    value=np.float64,
+)
+
 LEAF = _record(
-    side=np.int64,  # the leaf's rows are Workspace.rows[side, start:stop]
+    side=np.int64,  # the leaf's rows are RowBuffers.rows[side, start:stop]
     start=np.int64,
     stop=np.int64,
-    histogram=np.int64,  # the leaf's histograms are Workspace.histograms[histogram]
+    histogram=np.int64,  # its histograms are Workspace.histograms[histogram]
     depth=np.int64,
-    node=np.int64,  # its number in the tree
-    total=np.int64,  # packed sum of its rows
-    gain=np.float64,  # of its best split, quantized; 0: no split
-    feature=np.int64,  # its best split
+    node=np.int64,  # its node in the tree
+    total=np.int64,  # sum of the packed gradients of its rows
+    gain=np.float64,  # of its best split, of quantized gradients; 0: no split
+    feature=np.int64,  # its best split, as in GrownTree
     threshold=np.int64,
     missing_left=np.bool_,
 )
@@ -104,65 +102,103 @@ CANDIDATE_SPLIT = _record(
 )
 
 THREAD_SUMS = _record(
-    gradient=np.int64,  # sums of quantized |gradient| and hessian of the thread's rows
-    hessian=np.int64,
-    packed=np.int64,  # sum of the packed gradients of its rows of the root
-    n_left=np.int64,  # how many of its rows of a leaf go left
+    gradient=np.int64,  # of quantized |gradient| over the thread's chunk of all rows
+    hessian=np.int64,  # of quantized hessians
+    packed=np.int64,  # of packed gradients over its chunk of the root's rows
+    n_left=np.int64,  # rows of its chunk of a leaf that go left
 )
 
-Records: TypeAlias = NDArray[Any]
+
+class Team(NamedTuple):
+    """The team of threads, as one of them sees it."""
+
+    thread: int  # 0 to n_threads - 1
+    n_threads: int
+    barrier: NDArray[np.int64]
+    sums: Records  # (n_threads,) THREAD_SUMS: each thread writes its own, and reads all
+
+
+class RowBuffers(NamedTuple):
+    """The rows of all leaves, and their packed gradients."""
+
+    # (2, n_rows): a leaf's rows are contiguous on one side, its children's on the other
+    rows: NDArray[np.int32]
+    packed_gradients: NDArray[np.int64]  # (n_rows,): of every row
+    # (n_rows,): the first ones are of the rows of the leaf whose histogram is next
+    leaf_gradients: NDArray[np.int64]
+
+
+class BlockSplits(NamedTuple):
+    """The best split of each feature of a block: arrays of shape (16,)."""
+
+    score: NDArray[np.float64]  # G_L^2 / (W_L + l2) + G_R^2 / (W_R + l2); 0: no split
+    # bins up to and including ``threshold % 256`` go left; missing values go left if
+    # the threshold is 256 or more
+    threshold: NDArray[np.int64]
+    left_sum: NDArray[np.int64]  # packed sum of the left child, during a scan
 
 
 class Workspace(NamedTuple):
     """Memory for growing trees, as one thread sees it; reused from tree to tree."""
 
-    thread: int
-    n_threads: int
+    team: Team
     # shared by all threads
-    rows: NDArray[np.int32]  # (2, n_rows): a leaf's rows are on one of two sides
-    packed_gradients: NDArray[np.int64]  # (n_rows,): of every row
-    leaf_gradients: NDArray[np.int64]  # (n_rows,): of the next histogram's rows
+    buffers: RowBuffers
+    chunk_sums: NDArray[np.float64]  # (N_CHUNKS, 2): of |gradient| and of hessian
     histograms: NDArray[np.int64]  # (max_leaf_nodes, n_blocks, 256 * 16)
+    next_block: NDArray[np.int64]  # (1,): atomic counter of feature blocks
     # (n_threads, 2) CANDIDATE_SPLIT: the best split each thread has found for each of
     # two sibling leaves: [thread, 0] of the smaller one, [thread, 1] of the larger one
     candidates: Records
-    thread_sums: Records  # (n_threads,) THREAD_SUMS
-    chunk_sums: NDArray[np.float64]  # (N_CHUNKS, 2): of |gradient| and of hessian
-    barrier: NDArray[np.int64]
-    next_block: NDArray[np.int64]  # (1,): atomic counter of feature blocks
     next_leaf: NDArray[np.int64]  # (1,): atomic counter of leaves
     # this thread's own
-    leaves: Records  # (max_leaf_nodes,) LEAF
     splits: BlockSplits
+    leaves: Records  # (max_leaf_nodes,) LEAF
+
+
+def allocate_nodes(max_leaf_nodes: int) -> Records:
+    """Return the nodes of a tree of the largest size; all of them are leaves."""
+    nodes = np.zeros(2 * max_leaf_nodes - 1, dtype=TREE_NODE)
+    nodes["feature"] = nodes["left"] = nodes["right"] = -1
+    return nodes
+
+
+def allocate_block_splits() -> BlockSplits:
+    """Return memory for the splits of a block, in cache lines of its own."""
+    numbers = allocate_aligned((2, FEATURE_BLOCK), np.int64)
+    return BlockSplits(
+        score=allocate_aligned((1, FEATURE_BLOCK), np.float64)[0],
+        threshold=numbers[0],
+        left_sum=numbers[1],
+    )
 
 
 def allocate_workspaces(
     n_threads: int, n_rows: int, n_blocks: int, max_leaf_nodes: int
 ) -> list[Workspace]:
     """Return the workspace of each thread."""
-    shared = Workspace(
-        thread=0,
-        n_threads=n_threads,
+    team = Team(0, n_threads, new_barrier(), np.zeros(n_threads, dtype=THREAD_SUMS))
+    buffers = RowBuffers(
         rows=np.empty((2, n_rows), dtype=np.int32),
         packed_gradients=np.empty(n_rows, dtype=np.int64),
         leaf_gradients=np.empty(n_rows, dtype=np.int64),
-        histograms=np.empty(
-            (max_leaf_nodes, n_blocks, HISTOGRAM_BINS * FEATURE_BLOCK), dtype=np.int64
-        ),
-        candidates=np.zeros((n_threads, 2), dtype=CANDIDATE_SPLIT),
-        thread_sums=np.zeros(n_threads, dtype=THREAD_SUMS),
-        chunk_sums=np.zeros((N_CHUNKS, 2)),
-        barrier=new_barrier(),
-        next_block=np.zeros(1, dtype=np.int64),
-        next_leaf=np.zeros(1, dtype=np.int64),
-        leaves=np.zeros(max_leaf_nodes, dtype=LEAF),
-        splits=allocate_block_splits(),
     )
+    histogram_size = HISTOGRAM_BINS * FEATURE_BLOCK
+    histograms = np.empty((max_leaf_nodes, n_blocks, histogram_size), dtype=np.int64)
+    chunk_sums = np.zeros((N_CHUNKS, 2))
+    next_block, next_leaf = np.zeros((2, 1), dtype=np.int64)
+    candidates = np.zeros((n_threads, 2), dtype=CANDIDATE_SPLIT)
     return [
-        shared._replace(
-            thread=thread,
-            leaves=np.zeros(max_leaf_nodes, dtype=LEAF),
+        Workspace(
+            team=team._replace(thread=thread),
+            buffers=buffers,
+            chunk_sums=chunk_sums,
+            histograms=histograms,
+            next_block=next_block,
+            candidates=candidates,
+            next_leaf=next_leaf,
             splits=allocate_block_splits(),
+            leaves=np.zeros(max_leaf_nodes, dtype=LEAF),
         )
         for thread in range(n_threads)
     ]
@@ -176,35 +212,25 @@ def chunk_bounds(chunk: int, n_chunks: int, start: int, stop: int) -> tuple[int,
 
 
 @subkernel
-def make_root(leaves: Records, n_rows: int, total: int) -> None:
-    """Make leaf 0 the root of a new tree."""
-    root = leaves[0]
-    root.side = root.start = root.histogram = root.depth = root.node = 0
-    root.stop = n_rows
-    root.total = total
-    root.gain = 0.0
-
-
-@subkernel
-def left_is_smaller(n_left: int, n_rows: int) -> bool:
-    """Return whether the left child is the one whose histogram is made from rows."""
-    return 2 * n_left <= n_rows
-
-
-@subkernel
 def split_leaf(
-    leaves: Records, leaf: int, new: int, n_nodes: int, left_total: int, n_left: int
+    leaves: Records,
+    leaf: int,
+    new: int,
+    n_nodes: int,
+    left_total: int,
+    n_left: int,
+    left_is_smaller: bool,
 ) -> None:
-    """Turn `leaf` into its left child and `new` into its right child.
+    """Turn `leaf` into its left child, and `new` into its right child.
 
-    They become nodes `n_nodes` and ``n_nodes + 1``.  The parent's histogram will be
-    turned into that of the larger child.
+    They become nodes `n_nodes` and ``n_nodes + 1``.  The larger child gets the memory
+    of the parent's histogram, from which its own will be computed in place.
     """
     left, right = leaves[leaf], leaves[new]
-    parent_histogram = left.histogram
-    left_smaller = left_is_smaller(n_left, left.stop - left.start)
-    left.histogram = new if left_smaller else parent_histogram
-    right.histogram = parent_histogram if left_smaller else new
+    right.histogram = new
+    if left_is_smaller:
+        right.histogram = left.histogram
+        left.histogram = new
     right.stop = left.stop
     left.stop = right.start = left.start + n_left
     left.side = right.side = 1 - left.side
@@ -218,12 +244,12 @@ def split_leaf(
 
 @subkernel
 def is_splittable(leaves: Records, leaf: int, parameters: GrowthParameters) -> bool:
-    """Return whether a leaf is large and shallow enough; -1 is no leaf."""
+    """Return whether a leaf is large and shallow enough; leaf -1 does not exist."""
     if leaf < 0:
         return False
-    n_rows = leaves[leaf].stop - leaves[leaf].start
-    is_large = n_rows >= 2 * parameters.min_samples_leaf
-    return is_large and leaves[leaf].depth < parameters.max_depth
+    n_rows: int = leaves[leaf].stop - leaves[leaf].start
+    depth: int = leaves[leaf].depth
+    return n_rows >= 2 * parameters.min_samples_leaf and depth < parameters.max_depth
 
 
 @subkernel
