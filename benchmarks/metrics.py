@@ -3,9 +3,9 @@
     python benchmarks/metrics.py
 
 All documents of all queries are scored once, every query with 100 documents, so that
-scikit-learn's dense function can take part.  The others than ours know the linear gain
-only; the scores have no ties, so all must print the same value.  The calls take turns;
-medians are printed.
+scikit-learn's function on dense arrays can be compared.  The other tools have only the
+linear gain; the scores have no ties, so all must print the same value.  The calls
+alternate; medians are printed.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def random_lists(n_queries: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def calls_of_dicts(grades: np.ndarray, scores: np.ndarray) -> dict[str, Call]:
-    """ranx and trec_eval, which want their own objects; say how long those take."""
+    """ranx and trec_eval; prints the time to build the objects that they read."""
     start = time.perf_counter()
     judged, run = as_dicts(grades), as_dicts(scores)
     seconds_dicts = time.perf_counter() - start
@@ -61,8 +61,8 @@ def calls_of_dicts(grades: np.ndarray, scores: np.ndarray) -> dict[str, Call]:
     trec_eval = pytrec_eval.RelevanceEvaluator(judged, {"ndcg_cut.10"})
 
     def trec() -> float:
-        answers = trec_eval.evaluate(run).values()
-        return float(np.mean([answer["ndcg_cut_10"] for answer in answers]))
+        queries = trec_eval.evaluate(run).values()
+        return float(np.mean([measures["ndcg_cut_10"] for measures in queries]))
 
     return {
         "ranx": lambda: ranx.evaluate(qrels, ranx_run, "ndcg@10"),
@@ -87,7 +87,7 @@ def calls_of_arrays(grades: np.ndarray, scores: np.ndarray) -> dict[str, Call]:
 
 
 def measure(calls: dict[str, Call], repetitions: int) -> list[dict]:
-    """The calls in turn, after one of each that may compile."""
+    """Time the calls alternately, after one call of each that may compile."""
     values = {name: call() for name, call in calls.items()}
     seconds = take_turns(calls, repetitions)
     return [

@@ -51,7 +51,8 @@ for name in ("ndcg@5", "map", "mrr@3", "err", "recall@5", "hit_rate@2", "cg"):
         metric = type(metrics.get_metric(name))(4, ties=ties)
         metric(y, Z[:, 0], groups=g), metric.per_query(y, Z[:, 0], groups=g)
 metrics.rank_scores(Z[:, 0], groups=g)
-compute_lambdas(Z[:, 0], y, "map", groups=g), compute_lambdas(Z[:, 0], y, None, groups=g)
+for metric in ("map", None):
+    compute_lambdas(Z[:, 0], y, metric, groups=g)
 best_blend(Z[:, 0], Z[:, 1], y, groups=g)
 best_blend(Z[:, 0], Z[:, 1], y, groups=g, metric=Median())
 BlendedRanker([r, r], cv="prefit", method="lambdarank").fit(Z, y, groups=g)

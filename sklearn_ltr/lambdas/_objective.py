@@ -186,7 +186,7 @@ class LambdaObjective:
         if len(chunks) == 1:
             self._compute_chunk(scores, first, last)
         else:
-            remaining = iter(chunks)
+            remaining = iter(chunks)  # each thread computes the next one that remains
 
             def work(thread: int) -> None:
                 for start, stop in remaining:

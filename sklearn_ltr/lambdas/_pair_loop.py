@@ -18,8 +18,9 @@ With position p above position q, the swap delta in the form
     Delta_pq = (gain_p - gain_q) * (discount_above_p - discount_below_q) * multiplier_p
 
 (:mod:`sklearn_ltr.metrics`; discount_above_p >= discount_below_q) is positive if p is
-the better document and negative if q is; and so is lambda_pq here, the amount by which
-dC/ds_p decreases and dC/ds_q increases.
+the better document and negative if q is.  So is lambda_pq = Delta_pq * rho, with rho
+the probability that the worse document beats the better one; it decreases dC/ds_p and
+increases dC/ds_q.
 
 All that the loops read and write is in one array `documents` of shape (N_ROWS, width):
 its rows are listed below, its columns are positions.  After the last position it is
@@ -66,9 +67,9 @@ def add_pairs_of_lanes(
     """Add the pairs of REGISTER_LANES documents with all documents above them.
 
     The documents, one per lane, are those at positions `first` to
-    ``first + REGISTER_LANES - 1``.  A pair's swap delta is divided by `min_distance`
-    plus the difference of the score gaps.  Takes one division per pair and has no
-    branches.  Returns the sum of |lambda_pq|.
+    ``first + REGISTER_LANES - 1``.  A pair's swap delta is divided by its distance,
+    `min_distance` plus the difference of the score gaps.  The loop takes one division
+    per pair and has no branches.  Returns the sum of |lambda_pq|.
 
     The sums of the lanes are on the stack: LLVM vectorizes a loop that writes nowhere
     else without checks for aliasing.  Counters are unsigned because numba checks
@@ -88,7 +89,7 @@ def add_pairs_of_lanes(
         block = first_below // uint64(DOCUMENT_BLOCK) * uint64(DOCUMENT_BLOCK)
         if table is not None:
             compare_grades(p, start + block, start + size, documents, table)
-        distance_to_top = min_distance - documents[SCORE_GAP, p]
+        base_distance = min_distance - documents[SCORE_GAP, p]
         exp_score = documents[EXP_SCORE, p]
         gain, multiplier = documents[GAIN, p], documents[MULTIPLIER, p]
         discount_above = documents[DISCOUNT_ABOVE, p]
@@ -98,7 +99,7 @@ def add_pairs_of_lanes(
             p_is_better = gain > documents[GAIN, q]
             exp_better = exp_score if p_is_better else documents[EXP_SCORE, q]
             exp_worse = documents[EXP_SCORE, q] if p_is_better else exp_score
-            distance = distance_to_top + documents[SCORE_GAP, q]
+            distance = base_distance + documents[SCORE_GAP, q]
             inverse = 1.0 / ((exp_score + documents[EXP_SCORE, q]) * distance)
             delta = (gain - documents[GAIN, q]) * (
                 discount_above - documents[DISCOUNT_BELOW, q]
@@ -165,8 +166,9 @@ def compare_grades(
     """Set the gains relative to p: 0 for p, and for q -1, 0 or 1 by grade.
 
     Used where documents have no gain of their own: for RankNet, whose swaps all count
-    1 (`table` is empty), and for metrics whose swap deltas come as a `table` (n, n).
-    Sets positions `first` to ``stop - 1``.
+    1 (`table` is empty), and for metrics whose swap deltas come as a `table` (n, n),
+    for which DISCOUNT_ABOVE is 0 and DISCOUNT_BELOW becomes the negative delta.  Sets
+    positions `first` to ``stop - 1``.
     """
     grade = documents[GRADE, p]
     for q in range(first, stop):

@@ -40,8 +40,10 @@ from sklearn_ltr.metrics._kernel_arrays import RankedLists
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-MIN_EXP_SCORE = 1e-260  # sums and products of smaller exponentials would underflow
-PADDING_GAP = 600.0  # above every sigma (s_top - s) whose exponential is in range
+MIN_EXP_SCORE = 1e-260  # with smaller ones, products of two could underflow
+# SCORE_GAP of the padding.  It exceeds all gaps with an exponential of at least
+# MIN_EXP_SCORE, so that distances to the padding are positive.
+PADDING_GAP = 600.0
 MIN_SCORE_DISTANCE = 0.01  # keeps distance normalisation from dividing by zero
 
 

@@ -138,9 +138,7 @@ class TreeSampler:
         if self.n_tree_features == self.n_features:
             return np.arange(self.n_features)
         rng = self._rng(tree_index, TREE_FEATURES)
-        return np.sort(
-            rng.choice(self.n_features, self.n_tree_features, replace=False)
-        )
+        return np.sort(rng.choice(self.n_features, self.n_tree_features, replace=False))
 
     def _gain_factors(self, tree_index: int, features: IntArray) -> FloatArray:
         """Return the factor of each feature's best gain at each node.

@@ -107,7 +107,7 @@ class BoundMetric:
             query = int(np.argmin(self.has_relevant))
             raise ValueError(
                 f"query {describe_query(self.labels, query)} has no relevant document, "
-                f'and {self.metric.name} was asked to refuse that (no_relevant="error")'
+                f'an error for {self.metric.name} with no_relevant="error"'
             )
         values[~self.has_relevant] = NO_RELEVANT_VALUE[self.metric.no_relevant]
         return values

@@ -1,6 +1,6 @@
-"""What the built-in measures share: gain, discount, scale and two kernels.
+"""What the built-in metrics share: gain, discount, scale and two kernels.
 
-A measure defines the gain of a document, the discount of a position, the scale of a
+A metric defines the gain of a document, the discount of a position, the scale of a
 query, and two kernels over them: one computes the values of ranked lists, the other the
 factors of the swap delta (see :mod:`sklearn_ltr.metrics`).  A discounted sum of gains
 has no kernel of swap factors: they are its discounts, whatever the order.
@@ -17,7 +17,7 @@ recurrence
 
     c_0 = 1,    c_{p+1} = c_p + gain_p * (u + v * c_p),
 
-in which u and v are the ``cascade_coefficients`` of the measure.  An adjacent swap
+in which u and v are the ``cascade_coefficients`` of the metric.  An adjacent swap
 changes a single c, c_{p+1}.
 """
 
@@ -42,7 +42,7 @@ IntArray = NDArray[np.int64]
 
 
 class ClosedFormMetric(Metric):
-    """A built-in measure: gain, discount, scale, and kernels over them."""
+    """A built-in metric: gain, discount, scale, and kernels over them."""
 
     closed_form: ClassVar[bool] = True
     #: u and v of the recurrence at the head of this file
@@ -55,7 +55,7 @@ class ClosedFormMetric(Metric):
     def __init_subclass__(cls, **options: Any) -> None:
         """Refuse a user's subclass that redefines `value`.
 
-        Training would go on using the kernels of the built-in measure.
+        Training would go on using the kernels of the built-in metric.
         """
         super().__init_subclass__(**options)
         if "value" in vars(cls) and not cls.__module__.startswith("sklearn_ltr."):
@@ -77,7 +77,7 @@ class ClosedFormMetric(Metric):
     def scales(
         self, gain: FloatArray, discount: FloatArray, offsets: IntArray, k: int
     ) -> FloatArray:
-        """Factor of each query: 1, unless a measure normalises."""
+        """Factor of each query: 1, unless a metric normalises."""
         return np.ones(len(offsets) - 1)
 
     def bind(
@@ -101,7 +101,7 @@ class ClosedFormMetric(Metric):
         )
 
     def at_deeper_cutoff(self, level: int | None) -> Metric:
-        """Return this measure with a cutoff of at least `level`, see `Metric`."""
+        """Return this metric with a cutoff of at least `level`, see `Metric`."""
         if level is None or self.k is None or np.ptp(self.discounts(4, 4)) == 0:
             return self
         return replace(self, k=max(self.k, level))
@@ -122,7 +122,7 @@ class ClosedFormMetric(Metric):
 
 @dataclass(frozen=True, repr=False)
 class BinaryMetric(ClosedFormMetric):
-    """A measure that distinguishes only relevant and not relevant.
+    """A metric that distinguishes only relevant and not relevant.
 
     Parameters
     ----------

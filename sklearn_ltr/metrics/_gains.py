@@ -63,7 +63,7 @@ def gain_per_document(
         if bad.any():
             raise ValueError(
                 f"gain is a table of {len(gain)} values for the grades 0 to "
-                f"{len(gain) - 1}, but {_where(bad, grades, offsets, labels)}"
+                f"{len(gain) - 1}, but {_describe_first(bad, grades, offsets, labels)}"
             )
     values = gain_of(gain, grades)
     if values.shape != grades.shape:
@@ -71,18 +71,19 @@ def gain_per_document(
             f"gain must return one value per grade: shape {grades.shape}, "
             f"got {values.shape}"
         )
-    most = np.finfo(np.float64).max / np.diff(offsets).max()
-    bad = ~((values >= 0) & (values <= most))
+    largest = np.finfo(np.float64).max / np.diff(offsets).max()
+    bad = ~((values >= 0) & (values <= largest))
     if bad.any():
-        worst = values[int(np.argmax(bad))]
+        first_bad = values[int(np.argmax(bad))]
         raise ValueError(
-            f"gain {gain!r} must be >= 0 and leave room in float64 for the sum over a "
-            f"list, but it is {worst} where {_where(bad, grades, offsets, labels)}"
+            f"gain {gain!r} must be >= 0 and have a finite float64 sum over any list, "
+            f"but it is {first_bad} where "
+            f"{_describe_first(bad, grades, offsets, labels)}"
         )
     return values
 
 
-def _where(
+def _describe_first(
     bad: NDArray[np.bool_],
     grades: FloatArray,
     offsets: IntArray,

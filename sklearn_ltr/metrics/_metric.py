@@ -74,12 +74,11 @@ class Metric(ABC):
     def __post_init__(self) -> None:
         object.__setattr__(self, "k", check_k(self.k))
         check_option("ties", self.ties, ("pessimistic", "average", "stable"))
-        rules = (*NO_RELEVANT_VALUE, "error")
-        check_option("no_relevant", self.no_relevant, rules)
+        check_option("no_relevant", self.no_relevant, (*NO_RELEVANT_VALUE, "error"))
         if self.ties == "average" and not self.closed_form:
             raise ValueError(
                 'ties="average" needs a closed form of the expected value, which '
-                f'{type(self).__name__} has not; use "pessimistic" or "stable"'
+                f'{type(self).__name__} does not have; use "pessimistic" or "stable"'
             )
 
     def __repr__(self) -> str:

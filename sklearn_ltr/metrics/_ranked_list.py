@@ -2,7 +2,7 @@
 
 Equal scores are ordered *against* the model: the lower grade first, then canonical
 order.  So a list does not depend on the order of the rows (except among documents equal
-in score and grade, which no measure distinguishes), data sorted by grade does not leak
+in score and grade, which no metric distinguishes), data sorted by grade does not leak
 into the result, and a constant model gets its worst value.  With ``stable`` ties are
 broken by canonical order alone, as stable sorts do.
 
