@@ -34,59 +34,59 @@ LOOPS = 20  # repetitions of a part within one measurement
 
 
 @kernel
-def loop_rows(X, conditions, workspace) -> None:
+def loop_rows(X, conditions, buffers) -> None:
     for _ in range(LOOPS):
-        mark_infinite_rows(X, workspace.scores)
-        transpose_features(X, conditions.feature, workspace.features)
+        mark_infinite_rows(X, buffers.scores)
+        transpose_features(X, conditions.feature, buffers.features)
 
 
 @kernel
-def loop_conditions(conditions, workspace) -> None:
+def loop_conditions(conditions, buffers) -> None:
     for _ in range(LOOPS):
-        evaluate_conditions(conditions, workspace, ROW_BLOCK)
+        evaluate_conditions(conditions, buffers, ROW_BLOCK)
 
 
 @kernel
-def loop_gates(circuits, workspace) -> None:
-    for _ in range(LOOPS):
-        for subtree in range(len(circuits.code_bit)):
-            evaluate_gates(circuits, subtree, workspace.vectors)
-
-
-@kernel
-def loop_leaf_codes(circuits, workspace) -> None:
+def loop_gates(circuits, buffers) -> None:
     for _ in range(LOOPS):
         for subtree in range(len(circuits.code_bit)):
-            leaf_codes = workspace.leaf_codes[subtree % SUBTREE_GROUP]
-            transpose_bits(workspace.vectors, circuits.code_bit[subtree], leaf_codes)
+            evaluate_gates(circuits, subtree, buffers.vectors)
 
 
 @kernel
-def loop_leaf_values(circuits, workspace) -> None:
+def loop_leaf_codes(circuits, buffers) -> None:
+    for _ in range(LOOPS):
+        for subtree in range(len(circuits.code_bit)):
+            leaf_codes = buffers.leaf_codes[subtree % SUBTREE_GROUP]
+            transpose_bits(buffers.vectors, circuits.code_bit[subtree], leaf_codes)
+
+
+@kernel
+def loop_leaf_values(circuits, buffers) -> None:
     for _ in range(LOOPS):
         for first in range(0, len(circuits.code_bit), SUBTREE_GROUP):
             value = circuits.value[first : first + SUBTREE_GROUP]
-            add_leaf_values(value, workspace.leaf_codes, ROW_BLOCK, workspace.scores)
+            add_leaf_values(value, buffers.leaf_codes, ROW_BLOCK, buffers.scores)
 
 
 def measure(ranker, X: np.ndarray, repetitions: int) -> dict:
     """Return, for each part, steps and seconds for one block of rows."""
     evaluator = ranker.ensemble_._evaluator
-    circuits, workspace = evaluator._circuits, evaluator._new_workspace(X.dtype)
+    circuits, buffers = evaluator._circuits, evaluator._new_buffers(X.dtype)
     conditions, _ = evaluator._by_dtype[X.dtype]
     rows = as_kernel_argument(X)
     n_subtrees = len(circuits.code_bit)
     parts = {
-        "values read": (X.size, partial(loop_rows, rows, conditions, workspace)),
+        "values read": (X.size, partial(loop_rows, rows, conditions, buffers)),
         "conditions": (
             len(conditions.threshold),
-            partial(loop_conditions, conditions, workspace),
+            partial(loop_conditions, conditions, buffers),
         ),
-        "gates": (len(circuits.gate), partial(loop_gates, circuits, workspace)),
-        "leaf codes": (n_subtrees, partial(loop_leaf_codes, circuits, workspace)),
+        "gates": (len(circuits.gate), partial(loop_gates, circuits, buffers)),
+        "leaf codes": (n_subtrees, partial(loop_leaf_codes, circuits, buffers)),
         "leaf values": (
             n_subtrees * ROW_BLOCK,
-            partial(loop_leaf_values, circuits, workspace),
+            partial(loop_leaf_values, circuits, buffers),
         ),
     }
     calls = {name: call for name, (_, call) in parts.items()}

@@ -7,6 +7,8 @@ to a particular CPU: LLVM splits a vector of 16 lanes into registers of the CPU'
 A kernel keeps all its bit vectors in one flat uint32 array, `vectors`, and names a
 vector by the offset of its first lane.  A transposed feature is an array of 512 values,
 one of each row, in the order of :func:`bit_of_row`.
+
+The operations are documented at their plain Python forms, at the end of this file.
 """
 
 from __future__ import annotations
@@ -159,19 +161,19 @@ def _evaluate_condition(
         feature, n_parts, threshold, vectors = args[:4]
         threshold = _broadcast(builder, threshold)
 
-        def gap(builder: Any, values: Any) -> Any:
+        def threshold_minus_x(builder: Any, values: Any) -> Any:
             # The sign of this difference is the bit we need.  A comparison would give
             # a mask register instead, and moving that to a vector takes longer.
-            gap = builder.fsub(threshold, values)
-            if gap.type.element == ir.DoubleType():
+            difference = builder.fsub(threshold, values)
+            if difference.type.element == ir.DoubleType():
                 halves = ir.VectorType(ir.IntType(32), 2 * VECTOR_LANES)
                 upper = ir.Constant(_VECTOR, list(range(1, 2 * VECTOR_LANES, 2)))
-                gap = builder.bitcast(gap, halves)
-                return builder.shuffle_vector(gap, gap, upper)
-            return builder.bitcast(gap, _VECTOR)
+                difference = builder.bitcast(difference, halves)
+                return builder.shuffle_vector(difference, difference, upper)
+            return builder.bitcast(difference, _VECTOR)
 
         above = _collect_signs(
-            context, builder, signature.args[0], feature, n_parts, gap
+            context, builder, signature.args[0], feature, n_parts, threshold_minus_x
         )
         missing, side, target = (
             _lanes(context, builder, signature.args[3], vectors, first)

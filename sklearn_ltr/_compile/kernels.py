@@ -30,7 +30,9 @@ def kernel(function: F) -> F:
     Machine code is made when the function is first called with arguments of some
     types, and stored on disk.  It runs without the interpreter lock.  Division follows
     IEEE 754 (no exception at zero).  Sums may be reassociated, which lets them
-    vectorise; their order is fixed at compile time and never depends on threads.
+    vectorise; their order is fixed at compile time and never depends on threads.  Signs
+    of zero may be lost, and ``a * b + c`` may be fused: use `subkernel_strict` where
+    that matters.
     """
     if INTERPRETED:
         return function
@@ -51,7 +53,10 @@ def subkernel(function: F) -> F:
 
 
 def subkernel_strict(function: F) -> F:
-    """Compile a sub-kernel whose sums keep the order in which they are written."""
+    """Compile a sub-kernel whose arithmetic is done as it is written.
+
+    Sums are not reassociated, products and sums not fused, signs of zero kept.
+    """
     if INTERPRETED:
         return function
     dispatcher = _dispatcher(function, for_kernels_only=True, strict=True)

@@ -59,7 +59,7 @@ def boost(
     scores : ndarray of shape (n_rows,), float64
         F_{m-1} of each training row; updated in place.
     tree_indices : iterable of int
-        m of each tree, from 0.
+        Index of each tree, from 0; it seeds the random numbers of the tree.
     team : ThreadTeam
 
     Yields
@@ -76,6 +76,7 @@ def boost(
         sample = drawing.result()
         tree = grower.grow(gradient, hessian, sample, scores)
         if len(sample.rows) < len(scores):
+            # `grow` has updated the scores of the sample only
             add_binned(binned, np.delete(all_rows, sample.rows), tree, scores)
         yield tree
 

@@ -23,8 +23,8 @@ SIZES = [1, 2, 100] if INTERPRETED else [1, 2, 100, FEW, FEW + 1, 3 * FEW]
 @pytest.mark.parametrize("n_threads", N_THREADS)
 @pytest.mark.parametrize("n", SIZES)
 @pytest.mark.parametrize("missing_left", [False, True])
-@pytest.mark.parametrize("side", [0, 1])
-def test_rows_move_as_a_list_would_be_split(n_threads, n, missing_left, side):
+@pytest.mark.parametrize("buffer", [0, 1])
+def test_rows_move_as_a_list_would_be_split(n_threads, n, missing_left, buffer):
     rng = np.random.default_rng(n)
     n_rows, threshold, slot, leaf = 2 * n, 3, 2, 1
     values = rng.integers(0, 6, (n_rows, 16)).astype(np.uint8)
@@ -37,10 +37,10 @@ def test_rows_move_as_a_list_would_be_split(n_threads, n, missing_left, side):
     )
     rows = np.sort(rng.choice(n_rows, n, replace=False))
     own = slice(N_BEFORE, N_BEFORE + n)
-    buffers.rows[side, own] = rows
+    buffers.rows[buffer, own] = rows
     for work in workspaces:
         parent = work.leaves[leaf]
-        parent.side, parent.start, parent.stop = side, own.start, own.stop
+        parent.buffer, parent.start, parent.stop = buffer, own.start, own.stop
     condition = SplitCondition(values, slot, threshold, missing_left)
 
     goes_left = {True: [], False: []}
@@ -59,7 +59,7 @@ def test_rows_move_as_a_list_would_be_split(n_threads, n, missing_left, side):
     with ThreadTeam(n_threads) as team:
         team.run(move)
 
-    moved = buffers.rows[1 - side]
+    moved = buffers.rows[1 - buffer]
     assert moved[own].tolist() == goes_left[True] + goes_left[False]
     smaller = min(goes_left[True], goes_left[False], key=len)
     np.testing.assert_array_equal(

@@ -1,11 +1,13 @@
 """Binning: features become small integers, stored in blocks for the histograms.
 
-A feature has at most 255 bins of about equal population.  Bin ``b`` holds the values
+A feature has one bin per distinct value if there are few, otherwise at most 255 bins of
+about equal population.  Bin ``b`` holds the values
 ``x`` with ``bin_thresholds[b - 1] < x <= bin_thresholds[b]``; NaN is in bin 255.
 
 Binned values are bytes, in blocks of 16 features: ``values[block, row, slot]``.  The
 histogram of a block, 256 bins x 16 features of int64, is 32 KiB, so it stays in the
-first-level cache.  A block takes the time of its feature with the most bins; therefore
+first-level cache.  Clearing, subtracting and scanning a block take as long as its
+feature with the most bins needs (adding rows takes the same for all); therefore
 features are sorted by their number of bins before they are divided into blocks.
 """
 
@@ -35,10 +37,12 @@ class BinnedData(NamedTuple):
 
     values: NDArray[np.uint8]  # (n_blocks, n_rows, 16)
     feature: NDArray[np.int64]  # (n_blocks, 16): feature in a slot; -1: not used
-    n_used_slots: NDArray[np.int64]  # (n_blocks,): slots from it on are not used
+    # (n_blocks,): slots from it on hold no feature; 0: skip the block.  (A slot below
+    # it may be unused, too: see restrict_features.)
+    n_used_slots: NDArray[np.int64]
     n_bins: NDArray[np.int64]  # (n_blocks,): largest number of bins of its features
-    block: NDArray[np.int64]  # (n_features,): feature j has the binned values
-    slot: NDArray[np.int64]  # (n_features,): values[block[j], :, slot[j]]
+    block: NDArray[np.int64]  # (n_features,): block of feature j
+    slot: NDArray[np.int64]  # (n_features,): its slot: values[block[j], :, slot[j]]
 
 
 def allocate_binned_data(
@@ -46,8 +50,9 @@ def allocate_binned_data(
 ) -> BinnedData:
     """Distribute features over blocks that are equal work for each thread.
 
-    Each thread gets the same number of full blocks.  Features that are left over are
-    split evenly into one more block per thread, which is not full.
+    The number of full blocks is a multiple of the number of threads.  Features left
+    over are split evenly into at most one block per thread.  (Threads take blocks from
+    a counter.)  So the layout depends on `n_threads`; trees do not.
     """
     order = np.argsort(-n_bins, kind="stable")
     n_full = len(order) // (FEATURE_BLOCK * n_threads) * n_threads
@@ -143,7 +148,9 @@ def bin_rows(
     thresholds : ndarray of shape (n_features, 255), float64
         Bin thresholds, padded with inf: then bisection needs no bounds checks.
     n_thresholds : ndarray of shape (n_features,), int64
+        Thresholds of each feature, padding not counted.
     first_row : int
+        Row of `binned` that ``rows[0]`` is stored as.
     buffers : TileBuffers
     binned : BinnedData
         Receives the bins.

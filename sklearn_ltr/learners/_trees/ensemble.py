@@ -1,7 +1,8 @@
 """Ensembles of grown trees, and their predictions.
 
-For binned data, trees are added one by one while the ensemble grows; for raw values,
-all trees are evaluated together by :mod:`bit_sliced`.
+For binned data, trees are added one by one while the ensemble grows.  Predictions for
+raw values are made by :mod:`tree_walk` while a small budget lasts, then by
+:mod:`bit_sliced`; both give the same scores.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from sklearn_ltr.learners._trees.bit_sliced import BitSlicedEvaluator
 from sklearn_ltr.learners._trees.tree_walk import TreeNodes, walk_budget, walk_trees
 from sklearn_ltr.learners._trees.workspace import GrownTree
 
-MAX_BLOCKS = 8  # blocks of ROW_BLOCK rows that a thread evaluates before it takes more
+MAX_ROW_BLOCKS = 8  # of ROW_BLOCK rows, which a thread evaluates in one call
 
 
 @kernel
@@ -64,8 +65,9 @@ class TreeEnsemble:
     value : ndarray of shape (n_nodes,), float64
         What a leaf adds to the score, learning rate included.
     gain : ndarray of shape (n_nodes,), float64
-        Gain of a split: with second order, twice the decrease of the cost's
-        second-order expansion; with least squares, the decrease of the squared error.
+        Gain of a split, without its gain factor: with second order, twice the decrease
+        of the cost's second-order expansion; with least squares, the decrease of the
+        squared error.  0 in a leaf.
     n_rows : ndarray of shape (n_nodes,), int64
         Training rows in a leaf.
     """
@@ -103,7 +105,7 @@ class TreeEnsemble:
         threshold = np.zeros(len(feature))
         for node in np.flatnonzero(feature >= 0):
             thresholds, b = mapper.bin_thresholds[feature[node]], last_bin[node]
-            # above the last threshold there are only missing values
+            # a split at the last bin separates missing values (right) from all others
             threshold[node] = thresholds[b] if b < len(thresholds) else np.inf
         return cls(
             first_node=np.cumsum([0, *sizes], dtype=np.int64)[:-1],
@@ -166,20 +168,23 @@ class TreeEnsemble:
     def add_to(self, scores: NDArray[np.float64], X: Table, team: ThreadTeam) -> None:
         """Add the trees, one after another, to the score of each row of X.
 
-        The score of a row with an infinite value becomes NaN.
+        The score of a row with an infinite value, in any feature, becomes NaN, whether
+        a tree tests the feature or not.  Infinite values are not allowed, and NaN tells
+        the caller (`_add_trees` in ``boosted_trees.py`` raises) without another pass
+        over X.
         """
         n_rows, n_trees = X.shape[0], len(self)
         if n_trees == 0:
             return
-        # two ways to the same scores, bit for bit; WalkBudget tells why
+        # two ways to the same scores, bit for bit; see `walk_budget`
         add_rows: Callable[[NDArray[np.float64], NDArray[np.floating]], None]
         if walk_budget.spend(n_rows * n_trees):
             add_rows = partial(walk_trees, self._nodes)
         else:
             add_rows = self._evaluator.add_to
         # about four parts per thread; a sparse part is made dense, so it is one block
-        n_blocks = min(n_rows // (4 * team.n_threads * ROW_BLOCK), MAX_BLOCKS)
-        step = ROW_BLOCK * (1 if issparse(X) else max(1, n_blocks))
+        n_row_blocks = min(n_rows // (4 * team.n_threads * ROW_BLOCK), MAX_ROW_BLOCKS)
+        step = ROW_BLOCK * (1 if issparse(X) else max(1, n_row_blocks))
         firsts = iter(range(0, n_rows, step))  # shared: a thread takes the next part
 
         def evaluate(thread: int) -> None:

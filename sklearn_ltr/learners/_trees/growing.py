@@ -1,16 +1,18 @@
 """Best-first growth of one regression tree by a team of threads.
 
-A tree of L leaves is grown by L - 1 splits.  Each of them
+All threads run :func:`grow_tree`.  Before its loop, gradients are quantized and the
+root is filled, with barriers in these functions.  A tree of L leaves takes L - 1 passes
+of the loop.  Each begins with the leaves made last: the root, later two siblings.
 
-1. selects the leaf whose best split has the highest gain,
-2. partitions its rows into those of its two children, keeping their order,
-3. makes the histogram of the smaller child from its rows, and that of the larger one as
-   the parent's minus the smaller child's,
-4. finds the best splits of both children; threads share the blocks of features.
+1. Block by block, the histogram of the smaller leaf is made from its rows, and that of
+   the larger one as the parent's minus the smaller one's; both are searched for their
+   best splits.  Threads share the blocks.  Barrier.
+2. Every thread selects the best split of each of these leaves.
+3. The leaf whose split has the highest gain is chosen.
+4. Its rows are partitioned into those of its children, in their old order.  Barrier.
 
-All threads run :func:`grow_tree` and wait for each other after steps 2 and 4.  All sums
-that decide about splits are of integers, so that the tree does not depend on the number
-of threads.
+After the loop, leaf values are computed.  All sums that decide about splits are of
+integers, so that the tree does not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -150,6 +152,8 @@ def grow_tree(
     scores : ndarray of shape (n_rows,), float64
         The leaf values are added.
     """
+    # `leaves` is this thread's own.  The tree and the scores are shared: thread 0
+    # writes the nodes of splits, whichever thread takes a leaf its value.
     team, leaves, buffers = work.team, work.leaves, work.buffers
     totals = sum_all_magnitudes(derivatives, work.chunk_sums, team)
     packed, quantization = buffers.packed_gradients, choose_quantization(layout, totals)
@@ -178,6 +182,7 @@ def grow_tree(
                 work.next_block[0] = 0
             for k in range(2):
                 number = smaller if k == 0 else larger
+                # find_best_splits also searches a sibling that cannot be split
                 if is_splittable(leaves, number, parameters):
                     leaf = leaves[number]
                     select_best_split(leaf, work.candidates, k, quantization, rule)
@@ -186,7 +191,7 @@ def grow_tree(
         if leaf.gain <= 0.0:
             break
         block, slot = binned.block[leaf.feature], binned.slot[leaf.feature]
-        histogram = work.histograms[leaf.histogram, block]
+        histogram = work.histograms[leaf.histogram_index, block]
         left_total = sum_left(leaf, histogram, slot, count_mask)
         n_left = left_total & count_mask
         left_is_smaller = 2 * n_left <= leaf.stop - leaf.start
@@ -208,7 +213,7 @@ def grow_tree(
     number = fetch_add(work.next_leaf)
     while number < n_leaves:
         leaf = leaves[number]
-        node, rows = nodes[leaf.node], buffers.rows[leaf.side]
+        node, rows = nodes[leaf.node], buffers.rows[leaf.buffer]
         add_leaf_value(leaf, node, derivatives, rows, scales, parameters, scores)
         number = fetch_add(work.next_leaf)
 
@@ -228,7 +233,7 @@ def fill_root(
         total += packed
     team.sums[team.thread].packed = total
     wait_at_barrier(team.barrier, team.n_threads)
-    root.side = root.start = root.histogram = root.depth = root.node = 0
+    root.buffer = root.start = root.histogram_index = root.depth = root.node = 0
     root.stop = len(rows)
     root.gain = 0.0
     root.total = 0

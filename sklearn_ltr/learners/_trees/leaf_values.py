@@ -2,7 +2,8 @@
 
     value = -learning_rate * sum(gradient) / (sum(hessian) + l2)
 
-This is the Newton step of section 7 of the report, with l2 added.  For these sums,
+This is the Newton step of section 7 of the report (C. Burges, MSR-TR-2010-82), with l2
+added; it is 0 if either sum is 0.  For these sums,
 gradients and hessians are rounded to integers of up to 61 bits, so that they depend
 neither on the order of the rows nor on the number of threads.
 """
@@ -32,7 +33,11 @@ class ExactScales(NamedTuple):
 
 @subkernel
 def exact_scales(totals: Magnitudes) -> ExactScales:
-    """Choose the scales so that no sum over rows overflows 62 bits."""
+    """Choose the scales so that no sum over rows overflows.
+
+    The sum of ``|values|`` is scaled to 2^61.  Rounding adds at most half per row, so
+    sums stay below 2^62.
+    """
     return ExactScales(
         scale_to_fit(2.0**61, totals.gradient), scale_to_fit(2.0**61, totals.hessian)
     )
@@ -47,7 +52,10 @@ def newton_step(
     scales: ExactScales,
     l2: float,
 ) -> float:
-    """Return ``-sum(gradient) / (sum(hessian) + l2)`` over ``rows[first:last]``."""
+    """Return ``-sum(gradient) / (sum(hessian) + l2)`` over ``rows[first:last]``.
+
+    0 if either sum is 0.
+    """
     gradient, hessian = derivatives.gradient, derivatives.hessian
     g, h = int64(0), int64(0)
     for i in range(uint64(first), uint64(last)):

@@ -37,7 +37,7 @@ class Destination(NamedTuple):
 
 
 @subkernel
-def count_left(
+def count_rows_left(
     condition: SplitCondition, rows: NDArray[np.int32], first: int, last: int
 ) -> int:
     """Return how many of ``rows[first:last]`` go left."""
@@ -92,8 +92,9 @@ def partition(
     team: Team,
     buffers: RowBuffers,
 ) -> None:
-    """Move the rows of a leaf that go left before those that go right.
+    """Write the rows of a leaf to the other buffer, partitioned.
 
+    First those that go left, then those that go right, each in their old order.
     Each thread moves a chunk of the rows.  Of two threads, one fills both children from
     the front and the other from the back; more threads first count the rows of each
     chunk that go left.  The packed gradients of the smaller child are gathered, since
@@ -106,11 +107,11 @@ def partition(
         first, last = chunk_bounds(thread, team.n_threads, start, stop)
     elif thread > 0:
         return
-    rows, to_rows = buffers.rows[leaf.side], buffers.rows[1 - leaf.side]
+    rows, to_rows = buffers.rows[leaf.buffer], buffers.rows[1 - leaf.buffer]
     middle = start + n_left
     left, right, step = start, middle, int64(1)
     if together and team.n_threads > 2:
-        team.sums[thread].n_left = count_left(condition, rows, first, last)
+        team.sums[thread].n_left = count_rows_left(condition, rows, first, last)
         wait_at_barrier(team.barrier, team.n_threads)
         for earlier in range(thread):
             left += team.sums[earlier].n_left
@@ -124,7 +125,7 @@ def partition(
         child_start, filled = middle, right
         n_moved = (last - first) - n_moved
     # this thread has filled n_moved positions of the smaller child
-    if step < 0:
+    if step < 0:  # from the back: `filled` is the last of them; make it the first
         filled += 1 - n_moved
     source, target = uint64(filled), uint64(filled - child_start)
     for i in range(uint64(n_moved)):

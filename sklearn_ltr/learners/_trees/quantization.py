@@ -1,6 +1,6 @@
 """Quantized gradients: one 64-bit addition adds a gradient, a hessian and a count.
 
-Once per tree, the gradient g and the hessian h of each row are scaled and rounded to
+Once per tree, the gradient g and the hessian h of every row are scaled and rounded to
 integers and packed, with a count of 1, into one int64::
 
     packed = (g << (hessian_bits + count_bits)) + (h << count_bits) + 1
@@ -8,10 +8,14 @@ integers and packed, with a count of 1, into one int64::
 A sum of packed gradients holds all three sums.  The scales are chosen so that the sums
 of |g| and of h over all rows fit their bits.  Then no subset of the rows overflows, and
 every sum is exact: it depends neither on the order of the rows nor on the number of
-threads, and a parent's histogram minus one child's is the other child's.
+threads, and a parent's histogram minus one child's is the other child's.  All rows are
+packed, but the bits of the count need only suffice for the sampled rows.
 
-Rounding is unbiased: x becomes ``floor(x + u)`` with u in [0, 1) from a golden-ratio
-sequence over rows and trees, which is spread evenly; the mean over u is x.
+Rounding is unbiased: x becomes ``floor(x + u)``, whose mean for u uniform in [0, 1) is
+x.  (With a million rows and second order, an average ``|g|`` is only a few units:
+rounding to the nearest would be biased.)  ``u = frac((row + tree_index) / golden
+ratio)``, the same for g and h of a row, is deterministic, spread evenly over
+consecutive rows, and another for each tree.
 """
 
 from __future__ import annotations
@@ -68,9 +72,10 @@ class Quantization(NamedTuple):
 def choose_bit_layout(n_rows: int, *, second_order: bool) -> BitLayout:
     """Divide 64 bits between the three sums over `n_rows` rows.
 
-    The count gets what it needs.  The gradient gets four bits more than the hessian:
-    one for its sign, and three since positive and negative gradients of a leaf cancel.
-    Without second-order splits the hessian is not needed and gets none.
+    The count gets what it needs.  The gradient gets more bits than the hessian: one for
+    its sign, and three (four if the number of bits left is odd) for precision.  For the
+    sum of ``|g|`` must fit, but gradients cancel, so that the sum over a leaf is much
+    smaller and needs finer steps.  Without second-order splits the hessian gets none.
     """
     count_bits = n_rows.bit_length()
     hessian_bits = (64 - count_bits) // 2 - 2 if second_order else 0
@@ -81,7 +86,8 @@ def choose_bit_layout(n_rows: int, *, second_order: bool) -> BitLayout:
 def choose_quantization(layout: BitLayout, totals: Magnitudes) -> Quantization:
     """Choose the scales so that the sums over all rows fit their bits.
 
-    A tenth is left for rounding, which usually suffices.
+    A tenth is left for rounding, which usually suffices; otherwise `quantize` halves
+    the scales.
     """
     gradient_capacity = 0.9 * float(1 << layout.gradient_bits)
     hessian_capacity = 0.9 * float(1 << layout.hessian_bits)

@@ -1,8 +1,9 @@
 """Find the best splits of two sibling leaves; threads share the feature blocks.
 
 Each thread keeps the best split among its own blocks as a candidate.  When all threads
-are done, the best candidate is selected.  Ties go to the first feature, so that the
-result does not depend on which thread searched which block.
+are done, each thread selects the best of all candidates for itself.  Ties go to the
+feature with the lowest index, so that the result does not depend on which thread
+searched which block.
 """
 
 from __future__ import annotations
@@ -54,20 +55,21 @@ def find_best_splits(
 
     For one block of features after another, the thread makes the histogram of the
     smaller leaf from its rows and that of the larger one from its parent's, in place,
-    and searches both for splits while they are in the cache.
+    and searches both for splits while they are in the cache.  It also searches a
+    sibling that cannot be split; the caller ignores its candidate.
     """
     for k in range(2):
         candidate = work.candidates[work.team.thread, k]
         candidate.perturbed_gain = candidate.gain = 0.0
     leaf, splits = work.leaves[smaller], work.splits
-    rows = work.buffers.rows[leaf.side, leaf.start : leaf.stop]
+    rows = work.buffers.rows[leaf.buffer, leaf.start : leaf.stop]
     n_blocks = len(binned.n_bins)
     block = next_used_block(binned.n_used_slots, work.next_block)
     prefetch_first_rows(binned.values, block, rows)
     while block < n_blocks:
         leaf = work.leaves[smaller]
         n_bins, n_used_slots = binned.n_bins[block], binned.n_used_slots[block]
-        histogram = work.histograms[leaf.histogram, block]
+        histogram = work.histograms[leaf.histogram_index, block]
         clear_histogram(histogram, n_bins)
         add_rows_to_histogram(
             binned.values[block],
@@ -82,7 +84,7 @@ def find_best_splits(
         for k in range(1 if larger < 0 else 2):
             if k == 1:
                 leaf = work.leaves[larger]
-                parent = work.histograms[leaf.histogram, block]
+                parent = work.histograms[leaf.histogram_index, block]
                 subtract_histogram(parent, histogram, n_bins)
                 histogram = parent
             find_block_splits(histogram, n_bins, leaf.total, quantization, rule, splits)
@@ -116,7 +118,8 @@ def propose_splits(
     """Compare the splits of a block with the best candidate so far; keep the best.
 
     Features are compared by gain times gain factor, which must be positive: a feature
-    of factor 0 is never the best.
+    of factor 0 is never the best.  The gain is kept without its factor, which decides
+    between features at this node only.
 
     Parameters
     ----------
@@ -176,8 +179,9 @@ def sum_left(
 ) -> int:
     """Return the packed sum of the rows that the split of a leaf sends left.
 
-    If the leaf has no missing values in the feature, its `missing_left` becomes the
-    side with more rows: that is where missing values will go in prediction.
+    This also changes `leaf.missing_left` if the leaf has no missing values in the
+    feature: to the side with more rows (if equal, right), which is where missing values
+    will go in prediction.
     """
     missing = histogram[MISSING_BIN * FEATURE_BLOCK + slot]
     total = missing if leaf.missing_left else 0

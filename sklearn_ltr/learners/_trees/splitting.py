@@ -1,17 +1,19 @@
 """Split gain, and the best split of each feature of a histogram.
 
-With G the sum of gradients and W the sum of weights of a node's rows,
+With G the sum of gradients of a node's rows, and W the sum of hessians, or the number
+of rows,
 
     gain = G_L^2 / (W_L + l2) + G_R^2 / (W_R + l2) - G^2 / (W + l2).
 
-``split_gain="second_order"`` uses the hessians as weights: the gain is twice the
-decrease of the cost's second-order expansion when both children make a Newton step.
-``split_gain="least_squares"`` uses weights of 1: the gain is the decrease of the
-squared error of equation (11) of the report, where the tree is fitted to the gradients.
+With ``split_gain="second_order"`` (`SplitRule.second_order`), W is the sum of hessians:
+the gain is twice the decrease of the cost's second-order expansion when both children
+make a Newton step.  With ``split_gain="least_squares"``, W is the number of rows, and
+l2 is 0: the gain is the decrease of the squared error of equation (11) of the report
+(C. Burges, MSR-TR-2010-82), where the tree is fitted to the gradients.
 
-G and W are sums of quantized gradients, so gains are in units of
-``hessian_scale / gradient_scale**2``, or of ``1 / gradient_scale**2`` where weights
-are 1.
+G and W are sums of quantized numbers.  A gain must be multiplied by
+``hessian_scale / gradient_scale**2``, or by ``1 / gradient_scale**2`` where W is the
+number of rows, to be in units of the objective (`gain_unit` in ``growing.py``).
 """
 
 from __future__ import annotations
@@ -37,19 +39,24 @@ class SplitRule(NamedTuple):
     """How splits are compared, and which are allowed."""
 
     second_order: bool
-    l2: float  # in units of the quantized weights
+    # second order: l2_regularization * hessian_scale; least squares: 0, since there
+    # only leaf values are regularised
+    l2: float
     min_samples_leaf: int
 
 
 @subkernel
 def child_score(packed_sum: int, quantization: Quantization, rule: SplitRule) -> float:
-    """Return ``G^2 / (W + l2)`` of a packed sum."""
+    """Return ``G^2 / (W + l2)`` of a packed sum.
+
+    W is at least 1 unit, since a sum of small hessians may be rounded to 0.
+    """
     pair = packed_sum >> quantization.count_bits
     g = float(pair >> quantization.hessian_bits)
-    weight = packed_sum & quantization.count_mask
+    w = packed_sum & quantization.count_mask
     if rule.second_order:
-        weight = pair & quantization.hessian_mask
-    return g * g / (max(float(weight), 1.0) + rule.l2)
+        w = pair & quantization.hessian_mask
+    return g * g / (max(float(w), 1.0) + rule.l2)
 
 
 @subkernel
@@ -58,10 +65,15 @@ def rounding_gain(
 ) -> float:
     """Return the gain that rounding alone may give in a leaf of equal gradients.
 
-    The sums of n rounded numbers have errors of about sqrt(n / 12), which give a split
-    a gain of about ``n / W (1 + (G / W)^2) / 6``.  The best of many splits has more,
-    hence the factor.  The other term bounds the error of a gain in float64, which is a
-    small difference of large scores.
+    ``floor(x + u)`` has a variance of f (1 - f), where f is the fraction of x: 1/6 on
+    average, at most 1/4.  So a sum of n rounded numbers has an error of about
+    sqrt(n / 6), which gives a split a gain of about ``(n / W) (1 + (G / W)^2) / 6``.
+    With least squares W = n, which has no error: the gain is about 1/6.  The best of
+    many splits has more: a gain of ROUNDING_FACTOR times this without the 1/6 is
+    required, 48 times the mean.
+
+    The second term bounds the float64 error of a gain, a small difference of large
+    scores.
     """
     of_sums = 1.0
     if rule.second_order:
@@ -98,7 +110,8 @@ def find_block_splits(
     rule : SplitRule
     splits : BlockSplits
         Receives the splits.  Missing values go right, unless a split that sends them
-        left has a higher gain.
+        left has a higher gain: if any feature of the block has missing values in the
+        leaf, all are scanned again with missing values on the left.
     """
     any_missing = int64(0)
     for slot in range(FEATURE_BLOCK):
@@ -106,7 +119,6 @@ def find_block_splits(
         splits.threshold[slot] = 0
         splits.left_sum[slot] = 0
         any_missing |= histogram[MISSING_BIN * FEATURE_BLOCK + slot]
-    # with missing values, a second scan has them on the left
     end = 2 * HISTOGRAM_BINS if any_missing else HISTOGRAM_BINS
     for offset in range(0, end, HISTOGRAM_BINS):
         if offset > 0:
@@ -125,7 +137,10 @@ def scan_thresholds(
     offset: int,
     splits: BlockSplits,
 ) -> None:
-    """Find the first threshold of each feature whose score exceeds the best so far.
+    """For each feature, find the threshold with the highest score.
+
+    It is the first of equal ones, and is stored if its score exceeds the one already
+    in `splits`.
 
     What is in ``splits.left_sum`` already goes left whatever the threshold.  `offset`
     is added to the thresholds.  The inner loop, over the features of the block, is

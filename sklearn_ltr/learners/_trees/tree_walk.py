@@ -14,7 +14,10 @@ from numpy.typing import NDArray
 
 
 class TreeNodes(NamedTuple):
-    """Arrays over the nodes of all trees, as in a :class:`TreeEnsemble`."""
+    """Arrays over the nodes of all trees, as in a :class:`TreeEnsemble`.
+
+    But `first_node` has the number of nodes as an additional last element.
+    """
 
     first_node: NDArray[np.int64]  # (n_trees + 1,): the root of each tree, and n_nodes
     feature: NDArray[np.int32]  # (n_nodes,): -1 in a leaf
@@ -30,8 +33,9 @@ def walk_trees(
 ) -> None:
     """Add the values of the leaves that a row reaches to its score, in tree order.
 
-    The score of a row with an infinite value becomes NaN.  All walks, one for each tree
-    and row, take a step at a time, until all have come to a leaf.
+    All walks, one for each tree and row, take a step at a time, until all have come to
+    a leaf.  The score of a row with an infinite value, in any feature, becomes NaN
+    (see `TreeEnsemble.add_to`).
 
     Parameters
     ----------

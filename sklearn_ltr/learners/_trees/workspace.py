@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 from sklearn_ltr._compile import allocate_aligned, new_barrier, subkernel
 from sklearn_ltr.learners._trees.binning import FEATURE_BLOCK, HISTOGRAM_BINS
 
-N_CHUNKS = 64  # of the rows; a fixed number, for a sum that no thread count changes
+# Chunks of rows that are summed one by one, whatever the number of threads: a sum of
+# floats depends on how its terms are grouped.
+N_CHUNKS = 64
 
 
 class GrowthParameters(NamedTuple):
@@ -24,9 +26,10 @@ class GrowthParameters(NamedTuple):
     max_leaf_nodes: int  # >= 2
     max_depth: int  # of a leaf; the root has depth 0
     min_samples_leaf: int
-    l2_regularization: float  # added to the hessian sum of a leaf
+    # added to the sum of hessians: in leaf values, and in second-order gains
+    l2_regularization: float
     learning_rate: float  # leaf values are multiplied by it
-    second_order: bool  # whether split gains weight rows by hessians, else by 1
+    second_order: bool  # in gains, W is the sum of hessians, else the number of rows
 
 
 class TreeSample(NamedTuple):
@@ -36,7 +39,8 @@ class TreeSample(NamedTuple):
     rows: NDArray[np.int32]  # (n_used_rows,), ascending
     features: NDArray[np.int64]  # (n_used_features,), ascending
     # (2 * max_leaf_nodes - 1, n_features): a feature's best gain at a node is
-    # multiplied by its factor before features are compared; 0 excludes the feature
+    # multiplied by its factor before features are compared; 0 excludes the feature.
+    # Factors decide between features only: the gain is stored without its factor.
     gain_factors: NDArray[np.float64]
 
 
@@ -51,7 +55,7 @@ class GrownTree(NamedTuple):
     missing_left: NDArray[np.bool_]
     left: NDArray[np.int32]  # children; -1 in a leaf
     right: NDArray[np.int32]
-    gain: NDArray[np.float64]  # of the split, in units of the cost; 0 in a leaf
+    gain: NDArray[np.float64]  # of the split, see TreeEnsemble.gain; 0 in a leaf
     n_rows: NDArray[np.int64]  # of a leaf
     value: NDArray[np.float64]  # of a leaf, learning rate included
 
@@ -80,10 +84,10 @@ TREE_NODE = _record(  # fields as in GrownTree
 )
 
 LEAF = _record(
-    side=np.int64,  # the leaf's rows are RowBuffers.rows[side, start:stop]
+    buffer=np.int64,  # its rows are RowBuffers.rows[buffer, start:stop]
     start=np.int64,
     stop=np.int64,
-    histogram=np.int64,  # its histograms are Workspace.histograms[histogram]
+    histogram_index=np.int64,  # its histograms: Workspace.histograms[histogram_index]
     depth=np.int64,
     node=np.int64,  # its node in the tree
     total=np.int64,  # sum of the packed gradients of its rows
@@ -121,10 +125,12 @@ class Team(NamedTuple):
 class RowBuffers(NamedTuple):
     """The rows of all leaves, and their packed gradients."""
 
-    # (2, n_rows): a leaf's rows are contiguous on one side, its children's on the other
+    # (2, n_rows): a leaf's rows are contiguous in one of the two buffers, those of its
+    # children in the other
     rows: NDArray[np.int32]
     packed_gradients: NDArray[np.int64]  # (n_rows,): of every row
-    # (n_rows,): the first ones are of the rows of the leaf whose histogram is next
+    # (n_rows,): at its front, packed gradients of the leaf whose histogram is made
+    # next, in the order of its rows
     leaf_gradients: NDArray[np.int64]
 
 
@@ -227,13 +233,13 @@ def split_leaf(
     of the parent's histogram, from which its own will be computed in place.
     """
     left, right = leaves[leaf], leaves[new]
-    right.histogram = new
+    right.histogram_index = new
     if left_is_smaller:
-        right.histogram = left.histogram
-        left.histogram = new
+        right.histogram_index = left.histogram_index
+        left.histogram_index = new
     right.stop = left.stop
     left.stop = right.start = left.start + n_left
-    left.side = right.side = 1 - left.side
+    left.buffer = right.buffer = 1 - left.buffer
     left.depth = right.depth = left.depth + 1
     left.node = n_nodes
     right.node = n_nodes + 1

@@ -131,13 +131,14 @@ gate is one or two instructions; with narrower ones it is a few more.  For each 
 The files, in the order of reading
 ----------------------------------
 - ``../tree_walk.py``: the plain walk, which is the specification.
-- ``evaluator.py``: the entry point, `BitSlicedEvaluator`, and the loops over rows.
 - ``conditions.py``: the distinct conditions.
 - ``subtrees.py``: how trees of more than 256 leaves are divided, since a code has 8
-  bits.
+  bits; skip it at first.
 - ``leaf_codes.py``: which leaf gets which codes.
 - ``circuits.py``: the gates.
-- ``sklearn_ltr/_compile/bit_vectors.py``: instructions on bit vectors.
+- ``sklearn_ltr/_compile/bit_vectors.py``: instructions on bit vectors.  Each is
+  documented at its plain Python form, at the end of that file.
+- ``evaluator.py``: the entry point, `BitSlicedEvaluator`, and the loops over rows.
 """
 
 from sklearn_ltr.learners._trees.bit_sliced.evaluator import BitSlicedEvaluator

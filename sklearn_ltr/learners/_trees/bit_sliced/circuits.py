@@ -7,11 +7,12 @@ leaves up to the root:
     bit(k, leaf) = c(k, leaf)
     bit(k, node) = bit(k, right) if condition(node) else bit(k, left)
 
-"One if condition else zero" is a select gate (a multiplexer of two inputs).  No gate is
-needed where both inputs are the same; where they are the constants 0 and 1, since the
-output is then the condition bit itself; and where one side does not care, because
-higher bits tell it from the other.  With well chosen codes (leaf_codes.py) a perfect
-tree of n leaves takes n - 1 - log2(n) gates.
+``one if condition else zero``, for two vectors called zero and one, is a select gate (a
+multiplexer of two inputs).  No gate is needed where both inputs are the same; where
+zero and one are the constants 0 and 1, since the output is then the condition bit
+itself (inputs 1 and 0 take a gate); and where one side does not care about this bit,
+because its leaf is already determined by higher bits.  With well chosen codes
+(leaf_codes.py) a perfect tree of n leaves takes n - 1 - log2(n) gates.
 
 Each gate works on bit vectors, which hold the bits of many rows, in one instruction:
 Biham, A Fast New DES Implementation in Software, FSE 1997 ("bit-slicing").
@@ -41,6 +42,8 @@ from sklearn_ltr.learners._trees.bit_sliced.subtrees import (
 )
 from sklearn_ltr.learners._trees.tree_walk import TreeNodes
 
+NOT_KNOWN = -1  # instead of the number of a bit vector
+
 
 class Circuits(NamedTuple):
     """The gates of all subtrees, and what the codes mean.
@@ -49,10 +52,12 @@ class Circuits(NamedTuple):
     """
 
     gate: NDArray[np.uint32]  # (n_gates, 3): vectors of condition, zero and one
-    # (n_subtrees + 1,): where a subtree's gates begin; those of the nodes of a tree are
-    # all counted among the gates of its first subtree
+    # (n_subtrees + 1,): where a subtree's gates begin.  The gates for the nodes of all
+    # subtrees of a tree are evaluated with its first subtree.
     first_gate: NDArray[np.int64]
-    first_output: NDArray[np.int64]  # (n_subtrees,): vector that its first gate writes
+    # (n_subtrees,): gate g of subtree s writes vector number first_output[s] +
+    # (g - first_gate[s]).  Each tree overwrites the outputs of the tree before.
+    first_output: NDArray[np.int64]
     code_bit: NDArray[np.uint32]  # (n_subtrees, 8): the vectors of the code's bits
     value: NDArray[np.float64]  # (n_subtrees, n_codes): the leaf value of each code
 
@@ -68,7 +73,7 @@ class NodeVectors(NamedTuple):
     """Numbers of the bit vectors that belong to nodes."""
 
     condition: NDArray[np.int64]  # (n_nodes,): the rows that go right
-    # (n_nodes,): the rows that reach a subtree's root; DONT_CARE: not known (yet)
+    # (n_nodes,): the rows that reach a subtree's root; NOT_KNOWN: not built (yet)
     reached: NDArray[np.int64]
     code_bit: NDArray[np.int64]  # (n_total, 8): bits of the leaf reached below a node
 
@@ -87,10 +92,11 @@ def build_circuits(
     """Return the circuits of all trees, and how many bit vectors they need."""
     subtrees = divide_into_subtrees(nodes)
     n_nodes, n_subtrees = len(nodes.feature), len(subtrees.root)
-    # one bit more than needed, if possible: with unused codes there are fewer gates
+    # One bit more than the largest subtree of the ensemble needs, but never more than
+    # 8: with unused codes there are fewer gates.
     n_bits = min(CODE_BITS, int(subtrees.n_leaves.max() - 1).bit_length() + 1)
     codes = assign_leaf_codes(subtrees, nodes.value, n_bits)
-    reached = np.full(n_nodes, DONT_CARE)
+    reached = np.full(n_nodes, NOT_KNOWN)
     reached[nodes.first_node[:-1]] = ONE
     of_nodes = NodeVectors(
         condition=FIRST_CONDITION + condition_of_node,
@@ -120,7 +126,10 @@ def build_circuits(
 
 @subkernel
 def select(gates: GateList, condition: int, zero: int, one: int) -> int:
-    """Return the vector of ``one if condition else zero``, adding a gate if needed."""
+    """Return the vector of ``one if condition else zero``, adding a gate if needed.
+
+    DONT_CARE if neither input matters; if one does not, the other.
+    """
     if one == DONT_CARE or zero == one:
         return zero
     if zero == DONT_CARE:
@@ -147,7 +156,7 @@ def find_reached(
     towards `root` at every node in between reach it.  Each "and" is a select gate.
     """
     node, reached = root, int64(ONE)
-    while of_nodes.reached[node] == DONT_CARE:
+    while of_nodes.reached[node] == NOT_KNOWN:
         parent = subtrees.parent[node]
         condition = of_nodes.condition[parent]
         if subtrees.left[parent] == subtrees.alias[node]:
@@ -212,10 +221,11 @@ def build_gates(
 
 
 def sort_by_level(circuits: Circuits) -> Circuits:
-    """Sort each subtree's gates by level: the longest chain of gates that they end.
+    """Sort each subtree's gates by level.
 
-    So a gate seldom waits for the gate before it.  In the order in which they are
-    built, gates take a tenth longer.
+    The level of a gate is the length of the longest chain of gates that ends with it.
+    Gates of a level do not read each other, so a gate seldom waits for the one before
+    it.  In the order in which they are built, gates take a tenth longer.
     """
     first_gate, code_bit = circuits.first_gate, circuits.code_bit
     gate = circuits.gate

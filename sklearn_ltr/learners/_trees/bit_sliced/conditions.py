@@ -21,7 +21,11 @@ FIRST_CONDITION = 3
 
 
 class Conditions(NamedTuple):
-    """Distinct conditions, sorted by feature; within it NaN left, right; threshold."""
+    """Distinct conditions, sorted by feature.
+
+    Within a feature, first those that send NaN left, then those that send it right;
+    within these, sorted by threshold.
+    """
 
     feature: NDArray[np.int64]  # (n_tested,): the features that nodes test, ascending
     first: NDArray[np.int64]  # (n_tested + 1,): where a feature's conditions begin
@@ -52,14 +56,14 @@ def collect_conditions(nodes: TreeNodes) -> tuple[Conditions, NDArray[np.int64]]
         feature=tested,
         first=np.append(np.searchsorted(keys, 2 * tested), len(keys)),
         first_missing_right=np.searchsorted(keys, 2 * tested + 1),
-        # 0.0 for -0.0, whose difference from a value of 0.0 would be negative
+        # 0.0 for -0.0: the sign bit of -0.0 - 0.0 would be set
         threshold=threshold[is_new] + 0.0,
     )
     return conditions, condition_of_node
 
 
 def round_down_to_float32(threshold: NDArray[np.floating]) -> NDArray[np.float32]:
-    """Return the largest float32 t' <= t: a float32 x is <= t' just if it is <= t."""
+    """Return the largest float32 t' <= t: a float32 x <= t' if and only if x <= t."""
     with np.errstate(over="ignore"):
         nearest = threshold.astype(np.float32)
         below = np.nextafter(nearest, np.float32(-np.inf))

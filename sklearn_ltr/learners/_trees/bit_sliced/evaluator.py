@@ -41,15 +41,23 @@ from sklearn_ltr.learners._trees.bit_sliced.conditions import (
 from sklearn_ltr.learners._trees.tree_walk import TreeNodes
 
 ALL_ONES = np.uint32(2**32 - 1)
-SUBTREE_GROUP = 32  # subtrees whose leaf codes are computed before values are added
+# Subtrees whose leaf codes are computed before values are added: then scores stay in
+# registers over many trees, while the codes (16 KiB) stay in the cache.
+SUBTREE_GROUP = 32
 
 
-class Workspace(NamedTuple):
-    """Scratch memory of one thread."""
+class EvaluationBuffers(NamedTuple):
+    """Scratch memory of one thread.
 
-    features: NDArray[np.floating]  # (n_tested, 512): tested features, transposed
+    Rows past the last one of a block that is not full have arbitrary but valid codes;
+    their scores are dropped.
+    """
+
+    # (n_tested, 512): tested features, each in the order of `bit_of_row`
+    features: NDArray[np.floating]
     vectors: NDArray[np.uint32]  # (n_vectors * 16,): the bit vectors
-    leaf_codes: NDArray[np.int64]  # (SUBTREE_GROUP, 64): a byte for each row
+    # (SUBTREE_GROUP, 64): 8 codes in each int64, in row order (little-endian)
+    leaf_codes: NDArray[np.int64]
     scores: NDArray[np.float64]  # (512,)
 
 
@@ -68,8 +76,8 @@ class BitSlicedEvaluator:
             nodes, condition_of_node, len(conditions.threshold)
         )
         rounded_down = round_down_to_float32(conditions.threshold)
-        # for each dtype: the conditions, and the workspaces that no thread is using
-        self._by_dtype: dict[Any, tuple[Conditions, list[Workspace]]] = {
+        # for each dtype: the conditions, and the buffers that no thread is using
+        self._by_dtype: dict[Any, tuple[Conditions, list[EvaluationBuffers]]] = {
             np.dtype(np.float64): (conditions, []),
             np.dtype(np.float32): (conditions._replace(threshold=rounded_down), []),
         }
@@ -77,8 +85,9 @@ class BitSlicedEvaluator:
     def add_to(self, scores: NDArray[np.float64], X: NDArray[np.floating]) -> None:
         """Add the values of the leaves that a row reaches to its score, in tree order.
 
-        The score of a row with an infinite value becomes NaN.  Several threads may call
-        this at the same time, for different scores.
+        The score of a row with an infinite value, in any feature, becomes NaN (see
+        `TreeEnsemble.add_to`).  Several threads may call this at the same time, for
+        different scores.
 
         Parameters
         ----------
@@ -86,20 +95,20 @@ class BitSlicedEvaluator:
             Changed in place.
         X : ndarray of shape (n_rows, n_features), float32 or float64
         """
-        conditions, free_workspaces = self._by_dtype[X.dtype]
+        conditions, free_buffers = self._by_dtype[X.dtype]
         try:
-            workspace = free_workspaces.pop()
+            buffers = free_buffers.pop()
         except IndexError:
-            workspace = self._new_workspace(X.dtype)
+            buffers = self._new_buffers(X.dtype)
         rows = as_kernel_argument(X)
-        evaluate_ensemble(rows, conditions, self._circuits, workspace, scores)
-        free_workspaces.append(workspace)
+        evaluate_ensemble(rows, conditions, self._circuits, buffers, scores)
+        free_buffers.append(buffers)
 
-    def _new_workspace(self, dtype: Any) -> Workspace:
+    def _new_buffers(self, dtype: Any) -> EvaluationBuffers:
         n_tested = len(self._by_dtype[dtype][0].feature)
         vectors = allocate_aligned((self._n_vectors, VECTOR_LANES), np.uint32)
         vectors[ZERO], vectors[ONE] = 0, ALL_ONES
-        return Workspace(
+        return EvaluationBuffers(
             features=allocate_aligned((n_tested, ROW_BLOCK), dtype),
             vectors=vectors.ravel(),
             leaf_codes=allocate_aligned((SUBTREE_GROUP, ROW_BLOCK // 8), np.int64),
@@ -125,7 +134,7 @@ def evaluate_ensemble(
     X: NDArray[np.floating],
     conditions: Conditions,
     circuits: Circuits,
-    workspace: Workspace,
+    buffers: EvaluationBuffers,
     scores: NDArray[np.float64],
 ) -> None:
     """Add the values of the leaves that a row reaches to its score, in tree order.
@@ -137,25 +146,25 @@ def evaluate_ensemble(
     conditions : Conditions
         Their thresholds are of X's dtype.
     circuits : Circuits
-    workspace : Workspace
+    buffers : EvaluationBuffers
     scores : ndarray of shape (n_rows,), float64
         Changed in place.
     """
     for start in range(0, len(X), ROW_BLOCK):
         rows, own = X[start : start + ROW_BLOCK], scores[start : start + ROW_BLOCK]
         mark_infinite_rows(rows, own)
-        transpose_features(rows, conditions.feature, workspace.features)
-        evaluate_conditions(conditions, workspace, len(rows))
+        transpose_features(rows, conditions.feature, buffers.features)
+        evaluate_conditions(conditions, buffers, len(rows))
         for i in range(len(rows)):  # as slices, these copies take 3 s to compile
-            workspace.scores[i] = own[i]
-        evaluate_circuits(circuits, workspace, len(rows))
+            buffers.scores[i] = own[i]
+        evaluate_circuits(circuits, buffers, len(rows))
         for i in range(len(rows)):
-            own[i] = workspace.scores[i]
+            own[i] = buffers.scores[i]
 
 
 @subkernel
 def mark_infinite_rows(rows: NDArray[np.floating], scores: NDArray[np.float64]) -> None:
-    """Set the scores of rows with an infinite value to NaN.
+    """Set the scores of rows with an infinite value to NaN; NaN plus values stays NaN.
 
     This reads X in the order of memory, so that it is in the cache for what follows.
     """
@@ -190,16 +199,16 @@ def transpose_features(
 
 @subkernel_strict
 def evaluate_conditions(
-    conditions: Conditions, workspace: Workspace, n_rows: int
+    conditions: Conditions, buffers: EvaluationBuffers, n_rows: int
 ) -> None:
     """Write the bit vector of each condition: 1 where a row goes right.
 
     (Strict, because the sign of ``threshold - x`` is used, also where that is 0.0.)
     """
-    vectors, threshold = workspace.vectors, conditions.threshold
+    vectors, threshold = buffers.vectors, conditions.threshold
     n_parts, missing = (n_rows + 63) // 64, VECTOR_LANES * MISSING
     for number in range(len(conditions.feature)):
-        values = workspace.features[number]
+        values = buffers.features[number]
         missing_bits(values, n_parts, vectors, missing)
         middle = conditions.first_missing_right[number]
         for c in range(conditions.first[number], conditions.first[number + 1]):
@@ -211,16 +220,18 @@ def evaluate_conditions(
 
 
 @subkernel
-def evaluate_circuits(circuits: Circuits, workspace: Workspace, n_rows: int) -> None:
+def evaluate_circuits(
+    circuits: Circuits, buffers: EvaluationBuffers, n_rows: int
+) -> None:
     """Add the values of the leaves that the condition bits lead to."""
-    vectors, leaf_codes = workspace.vectors, workspace.leaf_codes
+    vectors, leaf_codes = buffers.vectors, buffers.leaf_codes
     code_bit, value = circuits.code_bit, circuits.value
     for first in range(0, len(code_bit), SUBTREE_GROUP):
         last = min(first + SUBTREE_GROUP, len(code_bit))
         for subtree in range(first, last):
             evaluate_gates(circuits, subtree, vectors)
             transpose_bits(vectors, code_bit[subtree], leaf_codes[subtree - first])
-        add_leaf_values(value[first:last], leaf_codes, n_rows, workspace.scores)
+        add_leaf_values(value[first:last], leaf_codes, n_rows, buffers.scores)
 
 
 @subkernel

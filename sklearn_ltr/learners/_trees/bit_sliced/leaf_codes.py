@@ -2,10 +2,10 @@
 
 Codes are assigned from the top down, a range of 2**b codes to a set of nodes at a time.
 The nodes are divided into two groups, and their leaves get the lower and the upper half
-of the codes: all leaves under a node then agree in the highest bit.  If no division
-fits, the node with the most leaves is replaced by its two children.  A leaf that has a
-range to itself has all codes of the range: the lower bits may be 0 or 1, which saves
-gates (circuits.py).
+of the codes: all leaves under one of these nodes then have the same highest bit, so no
+gate is needed below these nodes for it.  If this does not fit, the node with the most
+leaves is replaced by its two children.  A leaf that has a range to itself has all codes
+of the range: the lower bits may be 0 or 1, which saves gates (circuits.py).
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ ADDS_NOTHING = -0.0  # x + -0.0 is x, also for x = -0.0
 class LeafCodes(NamedTuple):
     """The codes of all leaves, and the leaf value that belongs to each code."""
 
-    bit: NDArray[np.int64]  # (n_total, 8): of a leaf: 0, 1 or DONT_CARE
+    # (n_total, 8): bits of a leaf; DONT_CARE in inner nodes and leaves not in use
+    bit: NDArray[np.int64]
     value: NDArray[np.float64]  # (n_subtrees, 2 ** n_bits)
 
 
@@ -39,7 +40,9 @@ class CodeRanges(NamedTuple):
 
     # (n_ranges, 3): first and end of the nodes in `items`, and the number of codes
     stack: NDArray[np.int64]
-    items: NDArray[np.int64]  # nodes, the largest last; each range has space for leaves
+    # nodes of each range, sorted by number of leaves; a range's part of the array has a
+    # place for each of its leaves, since nodes are replaced by their children
+    items: NDArray[np.int64]
     first_code: NDArray[np.int64]  # (n_total,): the smallest that leaves under it have
     n_codes: NDArray[np.int64]  # (n_total,): how many codes a leaf has
     is_upper: NDArray[np.int64]  # (n_total,): whether a node goes to the upper half
@@ -115,7 +118,10 @@ def insert_by_size(
 def divide_in_halves(
     ranges: CodeRanges, first: int, end: int, n_leaves: NDArray[np.int64], half: int
 ) -> bool:
-    """Put the largest nodes first, in the half with more space; return if all fit."""
+    """Divide the nodes greedily; return whether both halves fit.
+
+    The largest first, each to the half with fewer leaves so far that still has space.
+    """
     n_lower, n_upper = int64(0), int64(0)
     for i in range(end - 1, first - 1, -1):
         item = ranges.items[i]
@@ -173,7 +179,8 @@ def assign_by_halving(
             insert_by_size(right, items, first, end, n_leaves)
             end += 1
         # Let the right child of the node replaced last have a 1: so the code bit of the
-        # leaves under this node is its condition bit, and takes no gate.
+        # leaves under this node is its condition bit, and takes no gate.  With no node
+        # replaced, left = right = 0 and nothing is swapped.
         swapped = 1 if is_upper[left] > is_upper[right] else 0
         n_lower, n_upper, n_leaves_lower = 0, 0, 0
         for i in range(first, end):

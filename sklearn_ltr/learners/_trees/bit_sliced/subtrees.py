@@ -2,7 +2,7 @@
 
 Most trees have no more leaves: they are one subtree each.  From a larger tree, subtrees
 are cut off, from the bottom up.  Each subtree is then evaluated as if it were a tree,
-with additional leaves that add nothing to a score:
+with additional leaves that add -0.0, which changes no score:
 
 - The subtree above has an "alias leaf" in place of the subtree that was cut off.
 - The subtree that was cut off has an "outside leaf", which is reached by the rows that
@@ -37,7 +37,9 @@ class Subtrees(NamedTuple):
     right: NDArray[np.int64]  # (n_total,)
     parent: NDArray[np.int64]  # (n_nodes,): -1 for the roots of trees
     alias: NDArray[np.int64]  # (n_nodes,): a subtree root's alias leaf; else the node
-    n_leaves: NDArray[np.int64]  # (n_total,): under a node, within its subtree
+    # (n_total,): leaves under a node within its subtree, alias leaves counted as one
+    # each, the outside leaf not
+    n_leaves: NDArray[np.int64]
 
 
 def divide_into_subtrees(nodes: TreeNodes) -> Subtrees:
