@@ -697,6 +697,14 @@ def test_verbose_prints_every_so_many_trees(capsys):
     assert capsys.readouterr().out == ""
 
 
+def test_verbose_counts_the_trees_that_a_warm_start_keeps(capsys):
+    ranker = fitted(n_estimators=2, warm_start=True, verbose=1)
+    capsys.readouterr()
+    ranker.set_params(n_estimators=4).fit(DATA.X, DATA.y, groups=DATA.groups)
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.partition(":")[0] for line in lines] == ["step 2", "step 3", "step 4"]
+
+
 # --- warm start -------------------------------------------------------------------
 
 
