@@ -789,3 +789,26 @@ def test_a_rank_is_one_more_than_the_number_of_documents_above(drawn: Ranking):
 def test_ranks_of_bad_input_are_refused(scores, groups, message):
     with pytest.raises(ValueError, match=message):
         rank_scores(scores, groups=groups)
+
+
+@pytest.mark.parametrize("metric", [CG(5), Precision(5), Recall(5), HitRate(5)])
+def test_a_metric_without_a_discount_is_not_trained_at_a_deeper_cutoff(metric):
+    assert metric.at_deeper_cutoff(30) == metric
+
+
+@pytest.mark.parametrize("metric", [DCG, NDCG, MAP, MRR, ERR])
+def test_a_metric_with_a_discount_is_trained_at_the_deeper_cutoff(metric):
+    assert metric(5).at_deeper_cutoff(30) == metric(30)
+    assert metric(5).at_deeper_cutoff(3) == metric(5)
+    assert metric(5).at_deeper_cutoff(None) == metric(5)
+    assert metric().at_deeper_cutoff(30) == metric()
+
+
+def test_a_query_of_zero_grades_has_nothing_relevant_for_a_metric_of_ones_own():
+    class FirstGrade(Metric):
+        def value(self, ranked_grades):
+            return float(ranked_grades[0])
+
+    y, scores, groups = [0, 0, 3, 1], [2, 1, 2, 1], ["a", "a", "b", "b"]
+    values = FirstGrade(no_relevant="one").per_query(y, scores, groups=groups)
+    assert values.tolist() == [1.0, 3.0]
