@@ -65,10 +65,8 @@ def imported_modules(node: ast.AST) -> Iterator[str]:
 
 
 def nodes_run_at_import(tree: ast.AST) -> Iterator[ast.AST]:
-    """Every node outside functions and outside ``if TYPE_CHECKING`` blocks."""
+    """Every node outside functions."""
     for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
-            continue
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield node
             yield from nodes_run_at_import(node)

@@ -29,7 +29,7 @@ from sklearn_ltr._queries import (
 )
 from sklearn_ltr.blending._crossings import changes_of_list, crossings
 from sklearn_ltr.metrics import Metric, get_metric
-from sklearn_ltr.metrics._bound import BoundMetric
+from sklearn_ltr.metrics._bound import BindableMetric, BoundMetric
 from sklearn_ltr.metrics._closed_form import ClosedFormMetric
 from sklearn_ltr.metrics._ranked_list import rank_documents
 
@@ -286,7 +286,7 @@ def _changes(
 
 
 def _changes_by_evaluation(
-    metric: Metric, grades: FloatArray, positions: IntArray
+    metric: BindableMetric, grades: FloatArray, positions: IntArray
 ) -> FloatArray:
     """Return the change by each swap of a metric without a closed form."""
     values = [metric.value(grades.copy())]

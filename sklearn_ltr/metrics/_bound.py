@@ -8,25 +8,40 @@ mini-batch, so neither they nor the kernels check their arguments.  Users call
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
-from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._queries import Labels, describe_query
-from sklearn_ltr.metrics._kernel_arrays import MetricArrays, RankedLists, SwapFactors
+from sklearn_ltr.metrics._kernel_arrays import SwapFactors
 from sklearn_ltr.metrics._ranked_list import rank_documents
-
-if TYPE_CHECKING:
-    from sklearn_ltr.metrics._closed_form import ClosedFormMetric
-    from sklearn_ltr.metrics._metric import Metric
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 NO_RELEVANT_VALUE = {"zero": 0.0, "one": 1.0, "skip": np.nan}
+
+
+class BindableMetric(Protocol):
+    """The part of :class:`~sklearn_ltr.metrics.Metric` that a bound metric uses."""
+
+    closed_form: ClassVar[bool]
+
+    @property
+    def name(self) -> str:
+        """Name with cutoff."""
+
+    @property
+    def ties(self) -> str:
+        """How equal scores are ordered."""
+
+    @property
+    def no_relevant(self) -> str:
+        """What a query without a relevant document counts."""
+
+    def value(self, ranked_grades: FloatArray) -> float:
+        """Return the value of one list."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +73,7 @@ class BoundMetric:
         Cutoff; the length of the longest list where the metric has none.
     """
 
-    metric: Metric
+    metric: BindableMetric
     grades: FloatArray
     offsets: IntArray
     labels: Labels | None
@@ -174,44 +189,3 @@ class BoundMetric:
             scores, self.grades, self.offsets, 0, n_queries, k, order, self.stable
         )
         return order
-
-
-@dataclass(frozen=True, eq=False)
-class BoundClosedForm(BoundMetric):
-    """A bound built-in metric: its kernels compute values and swap factors."""
-
-    metric: ClosedFormMetric
-
-    def fill_swap_factors(
-        self, order: IntArray, first: int, last: int, factors: SwapFactors
-    ) -> None:
-        """Compute the swap factors of queries ``first`` to ``last - 1``."""
-        constant = self.constant_swap_factors()
-        if constant is not None:
-            for start, stop in pairwise(self.offsets[first : last + 1]):
-                for values, constant_values in zip(factors, constant, strict=True):
-                    values[start:stop] = constant_values[: stop - start]
-        elif self.metric.swap_factors_kernel is not None:
-            self.metric.swap_factors_kernel(
-                order, self.offsets, self._arrays, first, last, factors
-            )
-
-    def constant_swap_factors(self) -> SwapFactors | None:
-        """Return the factors of a discounted sum: 1, and the discount twice."""
-        if self.metric.swap_factors_kernel is not None:
-            return None
-        return SwapFactors(np.ones_like(self.discount), self.discount, self.discount)
-
-    @cached_property
-    def _arrays(self) -> MetricArrays:
-        return MetricArrays(self.gain, self.discount, self.scale, self.k)
-
-    def _list_values(self, scores: FloatArray) -> FloatArray:
-        average = self.metric.ties == "average"
-        # The mean over a run of equal scores needs the whole run, which may extend
-        # below the cutoff.
-        order = self._rank(scores, len(self.discount) if average else self.k)
-        values = np.empty(len(self.offsets) - 1)
-        lists = RankedLists(scores, self.grades, order, self.offsets)
-        self.metric.values_kernel(lists, self._arrays, average, values)
-        return values

@@ -26,6 +26,8 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import pairwise
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -33,8 +35,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._queries import Labels
-from sklearn_ltr.metrics._bound import BoundClosedForm, BoundMetric
-from sklearn_ltr.metrics._kernel_arrays import SwapFactors
+from sklearn_ltr.metrics._bound import BoundMetric
+from sklearn_ltr.metrics._kernel_arrays import MetricArrays, RankedLists, SwapFactors
 from sklearn_ltr.metrics._metric import Metric, any_in_query, longest_list
 
 FloatArray = NDArray[np.float64]
@@ -118,6 +120,47 @@ class ClosedFormMetric(Metric):
         delta = delta * factors.multiplier[:, None] * np.abs(above - below)
         upper_triangle: FloatArray = np.triu(delta * bound.scale[0], 1)
         return upper_triangle + upper_triangle.T
+
+
+@dataclass(frozen=True, eq=False)
+class BoundClosedForm(BoundMetric):
+    """A bound built-in metric: its kernels compute values and swap factors."""
+
+    metric: ClosedFormMetric
+
+    def fill_swap_factors(
+        self, order: IntArray, first: int, last: int, factors: SwapFactors
+    ) -> None:
+        """Compute the swap factors of queries ``first`` to ``last - 1``."""
+        constant = self.constant_swap_factors()
+        if constant is not None:
+            for start, stop in pairwise(self.offsets[first : last + 1]):
+                for values, constant_values in zip(factors, constant, strict=True):
+                    values[start:stop] = constant_values[: stop - start]
+        elif self.metric.swap_factors_kernel is not None:
+            self.metric.swap_factors_kernel(
+                order, self.offsets, self._arrays, first, last, factors
+            )
+
+    def constant_swap_factors(self) -> SwapFactors | None:
+        """Return the factors of a discounted sum: 1, and the discount twice."""
+        if self.metric.swap_factors_kernel is not None:
+            return None
+        return SwapFactors(np.ones_like(self.discount), self.discount, self.discount)
+
+    @cached_property
+    def _arrays(self) -> MetricArrays:
+        return MetricArrays(self.gain, self.discount, self.scale, self.k)
+
+    def _list_values(self, scores: FloatArray) -> FloatArray:
+        average = self.metric.ties == "average"
+        # The mean over a run of equal scores needs the whole run, which may extend
+        # below the cutoff.
+        order = self._rank(scores, len(self.discount) if average else self.k)
+        values = np.empty(len(self.offsets) - 1)
+        lists = RankedLists(scores, self.grades, order, self.offsets)
+        self.metric.values_kernel(lists, self._arrays, average, values)
+        return values
 
 
 @dataclass(frozen=True, repr=False)
