@@ -25,7 +25,10 @@ import sklearn_ltr
 from sklearn_ltr._compile import INTERPRETED, cache, kernel, subkernel, uint64
 from sklearn_ltr._compile.cache_key import UnknownContentError, kernel_key
 
-pytestmark = pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
+pytestmark = [
+    pytest.mark.skipif(INTERPRETED, reason="nothing is compiled"),
+    pytest.mark.slow,  # every case starts processes that compile
+]
 
 CALLEES = '''
 """What the kernel calls."""
