@@ -16,8 +16,9 @@ pytestmark = pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
 
 
 @pytest.fixture
-def new_kernel():
+def new_kernel(tmp_path, monkeypatch):
     """A kernel that has not been compiled, with a sub-kernel."""
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
 
     @subkernel
     def half(x):

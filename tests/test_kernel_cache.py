@@ -25,10 +25,7 @@ import sklearn_ltr
 from sklearn_ltr._compile import INTERPRETED, cache, kernel, subkernel, uint64
 from sklearn_ltr._compile.cache_key import UnknownContentError, kernel_key
 
-pytestmark = [
-    pytest.mark.skipif(INTERPRETED, reason="nothing is compiled"),
-    pytest.mark.slow,  # every case starts processes that compile
-]
+pytestmark = pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
 
 CALLEES = '''
 """What the kernel calls."""
@@ -288,6 +285,7 @@ def kernels_of_the_package() -> dict[str, numba.core.dispatcher.Dispatcher]:
     return found
 
 
+@pytest.mark.slow
 def test_every_kernel_of_the_package_has_a_key_that_is_the_same_in_every_process():
     script = (
         "from tests.test_kernel_cache import *\n"
@@ -365,6 +363,7 @@ print(*(warning.message for warning in at_call))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", ["NUMBA_CACHE_DIR", "beside the source", "of user"])
 def test_every_folder_of_the_cache_sees_changes_in_other_files(tmp_path, layout):
     home = {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "user")}
@@ -391,6 +390,7 @@ def test_every_folder_of_the_cache_sees_changes_in_other_files(tmp_path, layout)
     assert len(list(tmp_path.rglob("*.nbc"))) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", ["NUMBA_CACHE_DIR", "read-only", "zip"])
 def test_without_a_folder_to_write_kernels_work_with_one_warning(tmp_path, layout):
     """The warning comes when a kernel is compiled, not at import."""
@@ -410,6 +410,7 @@ def test_without_a_folder_to_write_kernels_work_with_one_warning(tmp_path, layou
     assert "NUMBA_CACHE_DIR" in message
 
 
+@pytest.mark.slow
 def test_the_package_works_from_a_zip_file(tmp_path):
     """With the cache of a package in a folder: what counts is the content."""
     package = Path(sklearn_ltr.__file__).parent
@@ -504,6 +505,21 @@ def test_a_file_that_cannot_be_written_is_passed_over_with_one_warning(
         assert computed(folder) == (FIRST, True)
     assert len(caught) == 1
     assert list((folder.parent / "cache").rglob("*.*")) == []
+
+
+def test_a_file_that_another_process_has_stored_meanwhile_needs_no_warning(
+    folder, monkeypatch
+):
+    """On Windows, a file that another process reads cannot be replaced."""
+
+    def replace(source, target):
+        shutil.copy(source, target)
+        raise PermissionError(errno.EACCES, "in use")
+
+    monkeypatch.setattr(cache.os, "replace", replace)
+    assert computed(folder) == (FIRST, True)
+    assert computed(folder) == (FIRST, False)
+    assert len(files(folder)) == 1
 
 
 def test_a_full_cache_that_cannot_be_written_is_used(folder, refuse_writes):

@@ -83,7 +83,9 @@ class KernelCache(NullCache):
                     return
             _write(os.path.join(self._folders[-1], name), content)
         except Exception as error:  # OSError, or what pickle raises
-            _warn_not_stored(repr(error))
+            paths = (os.path.join(folder, name) for folder in self._folders)
+            if not any(map(os.path.exists, paths)):  # by another process, as on Windows
+                _warn_not_stored(repr(error))
 
     def _file_name(self, signature: Any, codegen: Any) -> str | None:
         if self._key is None:
