@@ -92,12 +92,6 @@ def model_of_child(context: str, mode: str) -> bytes:
         child.join()
 
 
-@pytest.fixture
-def four_cores(monkeypatch):
-    """Let n_jobs ask for four threads, whatever this machine has."""
-    monkeypatch.setattr(joblib, "cpu_count", lambda: 4)
-
-
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.usefixtures("four_cores")
 def test_the_number_of_threads_does_not_matter(mode):

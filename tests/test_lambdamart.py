@@ -320,6 +320,7 @@ def test_more_features_than_columns_raise_an_error(name):
         fitted(**{name: 5})
 
 
+@pytest.mark.usefixtures("four_cores")
 def test_what_is_drawn_does_not_depend_on_threads_or_the_order_of_queries():
     data = draw(300, n_features=40, seed=2)
     options = ALL_DRAWN | {"colsample_bytree": 0.5, "max_features": 0.3}

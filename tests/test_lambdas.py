@@ -341,6 +341,7 @@ def test_equal_grades_and_single_documents_have_no_lambdas(name):
 
 @pytest.mark.parametrize("name", ["none", "ndcg", "err"])
 @pytest.mark.parametrize("in_one_list", [0.0, 0.9])
+@pytest.mark.usefixtures("four_cores")
 def test_the_number_of_threads_does_not_matter(name, in_one_list, monkeypatch):
     """However few pairs there are, and if one list has more than all others."""
     monkeypatch.setattr(_objective, "THREADING_MIN_PAIRS", 0)

@@ -318,6 +318,7 @@ def test_shared_parameters_have_the_names_of_mlp_regressor(ranker):
         (RankNetRanker, {"batch_size": FULL_BATCH, "max_iter": 2}),
     ],
 )
+@pytest.mark.usefixtures("four_cores")
 def test_the_number_of_threads_does_not_matter(ranker, options):
     data = large()
     models, scores = set(), set()
@@ -397,6 +398,7 @@ def test_the_values_that_name_the_queries_do_not_matter(ranker):
     assert model(fitted(ranker, Lists(DATA.X, DATA.y, names))) == model(fitted(ranker))
 
 
+@pytest.mark.usefixtures("four_cores")
 def test_a_score_does_not_depend_on_the_other_rows_or_the_threads():
     data, one = large(), fitted(RankNetRanker, hidden_layer_sizes=(32, 16))
     data.X = data.X[:, :4]

@@ -85,8 +85,8 @@ class MARTRegressor(RegressorMixin, BaseMART):
     verbose : int >= 0, default=0
         Print the scores of every `verbose`-th tree.
     n_jobs : int or None, default=None
-        Number of threads.  None: as many as the data are worth and this process may
-        use.  The model is the same, bit for bit, for any number.
+        Number of threads, at most the cores this process may use.  None: as many of
+        these as the data are worth.  The model is the same, bit for bit, for any.
 
     Attributes
     ----------
