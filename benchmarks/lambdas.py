@@ -104,7 +104,7 @@ def main() -> None:
             times = f"{1e6 * ours:10.2f} / {1e6 * floor:9.2f}"
             print(f"    n={n:<8,} {times} = {ours / floor:.1f}")
         records = [
-            {"benchmark": "lambdas", "metric": metric, "documents": n, **seconds}
+            {"metric": metric, "documents": n, **seconds}
             for n, seconds in found.items()
         ]
         peers.append_json(arguments.json, records)

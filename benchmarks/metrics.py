@@ -123,7 +123,7 @@ def main() -> None:
     calls = calls_of_arrays(grades, scores) | calls_of_dicts(grades, scores)
     records = measure(calls, arguments.repetitions)
     print_table(records)
-    about = {"benchmark": "metrics", "queries": arguments.queries}
+    about = {"queries": arguments.queries}
     peers.append_json(arguments.json, [about | record for record in records])
 
 

@@ -19,11 +19,15 @@ from predict import ENSEMBLES, new_rows, trained
 
 import peers
 from peers import OURS
-from sklearn_ltr._compile import ROW_BLOCK, kernel, transpose_bits
+from sklearn_ltr._compile import (
+    ROW_BLOCK,
+    as_kernel_argument,
+    kernel,
+    transpose_bits,
+)
 from sklearn_ltr.learners._trees.bit_sliced.evaluator import (
     SUBTREE_GROUP,
     add_leaf_values,
-    as_kernel_argument,
     evaluate_conditions,
     evaluate_gates,
     mark_infinite_rows,

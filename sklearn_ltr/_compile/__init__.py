@@ -37,7 +37,7 @@ from sklearn_ltr._compile.kernels import (
     uint32,
     uint64,
 )
-from sklearn_ltr._compile.memory import allocate_aligned
+from sklearn_ltr._compile.memory import allocate_aligned, as_kernel_argument
 from sklearn_ltr._compile.threads import ThreadTeam, effective_n_threads
 
 __all__ = [
@@ -47,6 +47,7 @@ __all__ = [
     "VECTOR_LANES",
     "ThreadTeam",
     "allocate_aligned",
+    "as_kernel_argument",
     "bit_of_row",
     "effective_n_threads",
     "evaluate_condition",

@@ -22,13 +22,10 @@ def check_grades(y: Any, queries: QueryGroups, name: str = "y") -> FloatArray:
         the message gives the row and its query.
     """
     grades = _one_number_per_row(y, queries, name)
-    bad = ~((grades >= 0) & (grades < np.inf))
-    if bad.any():
-        row = int(np.argmax(bad))
-        raise ValueError(
-            f"{name} must hold finite relevance grades >= 0, but "
-            f"{queries.describe_row(row)} has {grades[row]}"
-        )
+    valid = (grades >= 0) & (grades < np.inf)
+    _check_rows(
+        valid, grades, queries, f"{name} must hold finite relevance grades >= 0"
+    )
     return queries.sort(grades)
 
 
@@ -43,12 +40,8 @@ def check_scores(
         If ``y_score`` is not one number per row, or a score is not finite.
     """
     scores = _one_number_per_row(y_score, queries, name)
-    if not np.isfinite(scores).all():
-        row = int(np.argmin(np.isfinite(scores)))
-        raise ValueError(
-            f"{name} must be finite to be ranked, but {queries.describe_row(row)} "
-            f"has {scores[row]}"
-        )
+    valid = np.isfinite(scores)
+    _check_rows(valid, scores, queries, f"{name} must be finite to be ranked")
     return queries.sort(scores)
 
 
@@ -68,13 +61,8 @@ def check_sample_weight(
     if sample_weight is None:
         return np.ones(queries.n_queries)
     rows = _one_number_per_row(sample_weight, queries, name)
-    bad = ~((rows >= 0) & (rows < np.inf))
-    if bad.any():
-        row = int(np.argmax(bad))
-        raise ValueError(
-            f"{name} must be finite and >= 0, but {queries.describe_row(row)} "
-            f"has {rows[row]}"
-        )
+    valid = (rows >= 0) & (rows < np.inf)
+    _check_rows(valid, rows, queries, f"{name} must be finite and >= 0")
     canonical = queries.sort(rows)
     weights = canonical[queries.offsets[:-1]]
     differs = canonical != np.repeat(weights, queries.sizes)
@@ -89,6 +77,17 @@ def check_sample_weight(
     if not weights.any():
         raise ValueError(f"{name} is zero for every query: nothing would count")
     return weights
+
+
+def _check_rows(
+    valid: NDArray[np.bool_], rows: FloatArray, queries: QueryGroups, requirement: str
+) -> None:
+    """Raise a ValueError that names the first row that is not valid, and its query."""
+    if not valid.all():
+        row = int(np.argmin(valid))
+        raise ValueError(
+            f"{requirement}, but {queries.describe_row(row)} has {rows[row]}"
+        )
 
 
 def _one_number_per_row(values: Any, queries: QueryGroups, name: str) -> FloatArray:

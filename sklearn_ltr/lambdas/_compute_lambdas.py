@@ -105,7 +105,7 @@ def compute_lambdas(
         labels=queries.labels,
     )
     canonical_scores = check_scores(scores, queries, "scores")
-    options = PairOptions(float(sigma), distance_normalization, query_normalization)
+    options = PairOptions(sigma, distance_normalization, query_normalization)
     with ThreadTeam(effective_n_threads(n_jobs, 32 * queries.n_documents)) as team:
         objective = LambdaObjective(
             data, None if metric is None else get_metric(metric), options, team

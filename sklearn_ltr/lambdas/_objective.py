@@ -100,13 +100,15 @@ class LambdaObjective:
         self.grades, self.offsets = data.y, data.offsets
         self.query_weights = data.weights
         self.documents = np.arange(n_documents)
-        self._bound: BoundMetric | None = None
+        self._bound: BoundMetric | None = None  # where factors depend on the order
         self._constant_factors: SwapFactors | None
         if metric is not None and metric.closed_form:
-            self._bound = metric.bind(data.y, data.offsets, data.labels)
-            self.k = self._bound.k
-            self._gain, self._scale = self._bound.gain, self._bound.scale
-            self._constant_factors = self._bound.constant_swap_factors()
+            bound = metric.bind(data.y, data.offsets, data.labels)
+            self.k = bound.k
+            self._gain, self._scale = bound.gain, bound.scale
+            self._constant_factors = bound.constant_swap_factors()
+            if self._constant_factors is None:
+                self._bound = bound
         else:
             self.k = int(data.sizes.max())
             self._gain, self._scale = np.zeros(n_documents), np.ones(n_queries)
@@ -245,7 +247,7 @@ class LambdaObjective:
         self, scores: FloatArray, first: int, last: int, thread: int = 0
     ) -> None:
         self._rank(scores, first, last)
-        if self._bound is not None and self._constant_factors is None:
+        if self._bound is not None:
             self._bound.fill_swap_factors(self._order, first, last, self._factors)
         self._compute(scores, first, last, self._table, thread)
 

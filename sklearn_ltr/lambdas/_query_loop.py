@@ -62,9 +62,8 @@ class ObjectiveArrays(NamedTuple):
     multiplier: FloatArray  # these three are a SwapFactors: of all lists,
     discount_above: FloatArray  # (n_documents,), or the same for every list,
     discount_below: FloatArray  # (longest list,)
-    first_factor: (
-        IntArray  # (n_queries,) index of a query's position 0 in a SwapFactors
-    )
+    # (n_queries,) index of a query's position 0 in these three
+    first_factor: IntArray
     scale: FloatArray  # (n_queries,) factor of a query's swap deltas
     query_weights: FloatArray  # (n_queries,) factor of a query's lambdas
     k: int  # cutoff: pairs with both documents below it have no swap delta

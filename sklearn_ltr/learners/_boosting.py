@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,7 +69,6 @@ def boost(
         After it has been added to `scores`.
     """
     grower = TreeGrower(binned, growth, team)
-    all_rows = np.arange(len(scores), dtype=np.int32)
     for tree_index in tree_indices:
         # random numbers are drawn in one thread while the others compute the gradient
         drawing = team.start(sampler.sample, tree_index)
@@ -77,7 +77,7 @@ def boost(
         tree = grower.grow(gradient, hessian, sample, scores)
         if len(sample.rows) < len(scores):
             # `grow` has updated the scores of the sample only
-            add_binned(binned, np.delete(all_rows, sample.rows), tree, scores)
+            add_binned(binned, np.delete(sampler.all_rows, sample.rows), tree, scores)
         yield tree
 
 
@@ -120,19 +120,23 @@ class TreeSampler:
             self._gain_factors(tree_index, features),
         )
 
+    @cached_property
+    def all_rows(self) -> NDArray[np.int32]:
+        """Return the numbers of all rows, ascending."""
+        return np.arange(self.offsets[-1], dtype=np.int32)
+
     def _rng(self, tree_index: int, purpose: int) -> np.random.Generator:
         return np.random.default_rng([self.seed, tree_index, purpose])
 
     def _rows(self, tree_index: int) -> NDArray[np.int32]:
         """Return the rows of the drawn queries, ascending."""
-        rows = np.arange(self.offsets[-1], dtype=np.int32)
         n_queries = len(self.offsets) - 1
         n_drawn = max(1, round(self.subsample * n_queries))
         if n_drawn == n_queries:
-            return rows
+            return self.all_rows
         drawn = np.zeros(n_queries, dtype=np.bool_)
         drawn[self._rng(tree_index, ROWS).permutation(n_queries)[:n_drawn]] = True
-        return rows[np.repeat(drawn, np.diff(self.offsets))]
+        return self.all_rows[np.repeat(drawn, np.diff(self.offsets))]
 
     def _features(self, tree_index: int) -> IntArray:
         """Return the features of the tree, ascending."""

@@ -186,9 +186,7 @@ class NetworkRanker(NetworkParameters):
         learned = data.subset(self._has_pairs(data))
         metric = self._trained_metric(self._truncation_level)
         with ThreadTeam(effective_n_threads(self.n_jobs, data.X.size)) as team:
-            objective = LambdaObjective(
-                learned, metric, PairOptions(float(self.sigma)), team
-            )
+            objective = LambdaObjective(learned, metric, PairOptions(self.sigma), team)
             # the reverse of the best order has a gradient unless every order has none
             if not (plan.continues or self._uses_tied_pairs) and not (
                 objective(-learned.y)[0].any()

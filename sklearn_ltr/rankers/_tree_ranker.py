@@ -197,7 +197,7 @@ class TreeRanker(BoostedTrees, BaseRanker):
     def _objective(self, data: TrainingData, team: ThreadTeam) -> Objective:
         """Return the lambdas and hessians of scores; an error if all are zero."""
         options = PairOptions(
-            float(self.sigma), self.distance_normalization, self.query_normalization
+            self.sigma, self.distance_normalization, self.query_normalization
         )
         metric = self._trained_metric(self.truncation_level)
         lambdas = LambdaObjective(data, metric, options, team)

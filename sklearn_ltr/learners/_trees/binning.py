@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from sklearn_ltr._compile import ThreadTeam, kernel, uint64
+from sklearn_ltr._compile import ThreadTeam, as_kernel_argument, kernel, uint64
 from sklearn_ltr.learners._tables import Table, columns_reader, dense_rows
 
 FEATURE_BLOCK = 16  # features of a block
@@ -186,21 +186,15 @@ def bin_rows(
 def contiguous_rows(
     X: Table, rows: NDArray[np.intp]
 ) -> tuple[NDArray[np.floating], NDArray[np.intp]]:
-    """Return (table, rows of it) with the values of some rows of X.
+    """Return (table, rows of it), kernel arguments with the values of some rows of X.
 
-    Kernels are compiled once for each type of their arguments, and another memory
-    layout is another type.  The table is C-contiguous, of native byte order and
-    read-only whatever X is: X itself if it has this layout, otherwise a copy of the
-    rows.
+    The table is X itself if it need not be copied, otherwise a copy of the rows only.
     """
-    native = X.dtype.newbyteorder("=")
-    if not issparse(X) and X.flags.c_contiguous and X.dtype == native:
-        table, rows = X.view(), np.ascontiguousarray(rows, dtype=np.intp).view()
-    else:
-        table = np.ascontiguousarray(dense_rows(X, rows), dtype=native)
-        rows = np.arange(len(rows), dtype=np.intp)
-    table.flags.writeable = rows.flags.writeable = False
-    return table, rows
+    if issparse(X) or not (
+        X.flags.c_contiguous and X.flags.aligned and X.dtype.isnative
+    ):
+        X, rows = dense_rows(X, rows), np.arange(len(rows), dtype=np.intp)
+    return as_kernel_argument(X), as_kernel_argument(rows)
 
 
 @dataclass(frozen=True)

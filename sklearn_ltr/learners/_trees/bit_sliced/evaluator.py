@@ -20,6 +20,7 @@ from sklearn_ltr._compile import (
     ROW_BLOCK,
     VECTOR_LANES,
     allocate_aligned,
+    as_kernel_argument,
     evaluate_condition,
     kernel,
     missing_bits,
@@ -114,19 +115,6 @@ class BitSlicedEvaluator:
             leaf_codes=allocate_aligned((SUBTREE_GROUP, ROW_BLOCK // 8), np.int64),
             scores=np.zeros(ROW_BLOCK),
         )
-
-
-def as_kernel_argument(X: NDArray[np.floating]) -> NDArray[np.floating]:
-    """Return X as a C-contiguous, aligned, read-only array, copied only if needed.
-
-    Numba compiles a kernel anew for each type of array, to which the layout and the
-    flags belong.  Here all arrays of one dtype get the same type.
-    """
-    rows = np.ascontiguousarray(X).view()
-    if not rows.flags.aligned:
-        rows = rows.copy()
-    rows.flags.writeable = False
-    return rows
 
 
 @kernel
