@@ -20,12 +20,24 @@ from sklearn_ltr._compile.bit_vectors import (
     transpose_bits,
 )
 from sklearn_ltr._compile.blas import one_blas_thread
+from sklearn_ltr._compile.elementary import (
+    EXPONENT_BIAS,
+    LOG2_E,
+    MANTISSA_BITS,
+    exp,
+    exp2_of,
+    log,
+    log1p,
+    log2_of,
+)
 from sklearn_ltr._compile.intrinsics import (
     REGISTER_LANES,
-    exp2_integer,
     float32_lanes,
+    float64_bits,
     float64_lanes,
+    float64_of_bits,
     prefetch_row,
+    sum_of_lanes,
     uint32_lanes,
 )
 from sklearn_ltr._compile.kernels import (
@@ -33,7 +45,6 @@ from sklearn_ltr._compile.kernels import (
     int64,
     kernel,
     subkernel,
-    subkernel_strict,
     uint32,
     uint64,
 )
@@ -41,7 +52,10 @@ from sklearn_ltr._compile.memory import allocate_aligned, as_kernel_argument
 from sklearn_ltr._compile.threads import ThreadTeam, effective_n_threads
 
 __all__ = [
+    "EXPONENT_BIAS",
     "INTERPRETED",
+    "LOG2_E",
+    "MANTISSA_BITS",
     "REGISTER_LANES",
     "ROW_BLOCK",
     "VECTOR_LANES",
@@ -51,19 +65,25 @@ __all__ = [
     "bit_of_row",
     "effective_n_threads",
     "evaluate_condition",
-    "exp2_integer",
+    "exp",
+    "exp2_of",
     "fetch_add",
     "float32_lanes",
+    "float64_bits",
     "float64_lanes",
+    "float64_of_bits",
     "int64",
     "kernel",
+    "log",
+    "log1p",
+    "log2_of",
     "missing_bits",
     "new_barrier",
     "one_blas_thread",
     "prefetch_row",
     "select_bits",
     "subkernel",
-    "subkernel_strict",
+    "sum_of_lanes",
     "transpose_bits",
     "uint32",
     "uint32_lanes",

@@ -28,11 +28,10 @@ def kernel(function: F) -> F:
     """Compile a module-level function, which Python and other kernels may call.
 
     Machine code is made when the function is first called with arguments of some
-    types, and stored on disk.  It runs without the interpreter lock.  Division follows
-    IEEE 754 (no exception at zero).  Sums may be reassociated, which lets them
-    vectorise; their order is fixed at compile time and never depends on threads.  Signs
-    of zero may be lost, and ``a * b + c`` may be fused: use `subkernel_strict` where
-    that matters.
+    types, and stored on disk.  It runs without the interpreter lock.  Arithmetic is
+    that of IEEE 754, as it is written, so that results are the same on every CPU: no
+    sum is reassociated, and no product fused with a sum.  (Long sums vectorise by hand,
+    see `sum_of_lanes`; exponentials and logarithms are those of `elementary`.)
     """
     if INTERPRETED:
         return function
@@ -50,17 +49,6 @@ def subkernel(function: F) -> F:
     if INTERPRETED:
         return function
     return cast(F, SubKernel(_dispatcher(function, for_kernels_only=True)))
-
-
-def subkernel_strict(function: F) -> F:
-    """Compile a sub-kernel whose arithmetic is done as it is written.
-
-    Sums are not reassociated, products and sums not fused, signs of zero kept.
-    """
-    if INTERPRETED:
-        return function
-    dispatcher = _dispatcher(function, for_kernels_only=True, strict=True)
-    return cast(F, SubKernel(dispatcher))
 
 
 class SubKernel:
@@ -84,13 +72,10 @@ class SubKernel:
         )
 
 
-def _dispatcher(
-    function: Callable[..., Any], *, for_kernels_only: bool, strict: bool = False
-) -> Any:
+def _dispatcher(function: Callable[..., Any], *, for_kernels_only: bool) -> Any:
     decorate = numba.njit(
         nogil=True,
         error_model="numpy",
-        fastmath=set() if strict else {"reassoc", "contract", "nsz"},
         no_cpython_wrapper=for_kernels_only,
         no_cfunc_wrapper=True,
     )

@@ -25,11 +25,17 @@ from sklearn_ltr._estimators.monitor import (
     ScoredEvaluationSet,
     earlier_values,
 )
+from sklearn_ltr._estimators.row_order import order_by_bins, order_by_values
 from sklearn_ltr._estimators.tree_parameters import TreeParameters
 from sklearn_ltr._queries import TrainingData
 from sklearn_ltr.learners._boosting import Objective, boost
 from sklearn_ltr.learners._tables import Table
-from sklearn_ltr.learners._trees.binning import BinMapper
+from sklearn_ltr.learners._trees.binning import (
+    MAX_SAMPLE_ROWS,
+    BinMapper,
+    BinnedData,
+    reorder_rows,
+)
 from sklearn_ltr.learners._trees.ensemble import TreeEnsemble, add_binned
 from sklearn_ltr.learners._trees.workspace import GrownTree
 
@@ -41,7 +47,8 @@ class BoostedData(NamedTuple):
 
     data: TrainingData
     base_score: FloatArray  # (n_rows,): F_0 of each row of the data
-    evaluation: ScoredEvaluationSet | None  # what measures their scores, if anything
+    binned: BinnedData  # its rows
+    evaluation: ScoredEvaluationSet | None = None  # measures their scores
 
 
 class BoostedTrees(TreeParameters):
@@ -94,6 +101,37 @@ class BoostedTrees(TreeParameters):
             self._draw_seed()
         return continues
 
+    def _bin_training(
+        self,
+        data: TrainingData,
+        base_score: FloatArray,
+        team: ThreadTeam,
+        *,
+        continues: bool,
+    ) -> BoostedData:
+        """Learn the bins, unless the fit continues another, and bin the rows.
+
+        The rows come out in the order of what trees see of them, to which the initial
+        scores belong, (n_rows,).
+        """
+        X, rows = data.X, data.rows
+        if not continues:
+            sampled = rows
+            if data.n_rows > MAX_SAMPLE_ROWS:
+                sampled = rows[order_by_values(data, team)]
+            self._mapper = BinMapper.fit(X, sampled, self.max_bins, self._seed, team)
+        binned = self._mapper.transform(X, rows, team)
+        order = order_by_bins(data, binned, base_score, team)
+        reorder_rows(binned, order, team)
+        return BoostedData(data.reordered(order), base_score[order], binned)
+
+    def _bin_validation(
+        self, data: TrainingData, base_score: FloatArray, team: ThreadTeam
+    ) -> BoostedData:
+        """Bin the rows by the bins of the training data."""
+        binned = self._mapper.transform(data.X, data.rows, team)
+        return BoostedData(data, base_score, binned)
+
     def _boost(
         self,
         train: BoostedData,
@@ -105,23 +143,19 @@ class BoostedTrees(TreeParameters):
         continues: bool,
     ) -> None:
         """Grow trees until there are `n_estimators`, or early stopping ends the fit."""
-        data = train.data
         if not continues:
-            self._mapper = BinMapper.fit(
-                data.X, data.rows, self.max_bins, self._seed, team
-            )
             self.ensemble_ = TreeEnsemble.empty()
             self.train_score_ = self.validation_score_ = np.empty(0)
         n_kept = len(self.ensemble_)
         scores = self._scores_so_far(train)
-        evaluate = self._evaluator(train, validation, scores, team)
+        evaluate = self._evaluator(train, validation, scores)
         monitor = self._monitor(train, validation)
         trees: list[GrownTree] = []
         monitor.record(n_kept)
         for tree in boost(
-            self._mapper.transform(data.X, data.rows, team),
+            train.binned,
             objective,
-            self._tree_sampler(data.offsets, self.n_features_in_),
+            self._tree_sampler(train.data.offsets, self.n_features_in_),
             self._growth_parameters(),
             scores,
             range(n_kept, self.n_estimators),
@@ -146,15 +180,13 @@ class BoostedTrees(TreeParameters):
         train: BoostedData,
         validation: BoostedData | None,
         scores: FloatArray,
-        team: ThreadTeam,
     ) -> Callable[[GrownTree], None]:
         """Update the evaluation sets; return a function that does so after a tree."""
         if train.evaluation is not None:
             train.evaluation.update(scores)
         if validation is not None and validation.evaluation is not None:
-            data = validation.data
-            binned = self._mapper.transform(data.X, data.rows, team)
-            rows = np.arange(data.n_rows, dtype=np.int32)
+            binned = validation.binned
+            rows = np.arange(validation.data.n_rows, dtype=np.int32)
             validation_scores = self._scores_so_far(validation)
             validation.evaluation.update(validation_scores)
 

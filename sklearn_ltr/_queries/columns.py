@@ -137,14 +137,14 @@ def canonical_order(
         order = np.arange(len(keys), dtype=np.intp)
         ordered = keys
     else:
-        order = np.argsort(_as_uint16(keys), kind="stable")
+        order = np.argsort(as_uint16(keys), kind="stable")
         ordered = keys[order]
     starts = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
     offsets = np.concatenate(([0], starts, [len(keys)])).astype(np.int64)
     return order, offsets, in_order
 
 
-def _as_uint16(keys: NDArray[Any]) -> NDArray[Any]:
+def as_uint16(keys: NDArray[Any]) -> NDArray[Any]:
     """Return integers in a range below 2^16 as uint16, which numpy radix-sorts."""
     if keys.dtype.kind in "iu" and keys.dtype.itemsize > 2:
         low = keys.min()

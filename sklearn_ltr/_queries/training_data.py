@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_ltr._queries.columns import as_uint16
 from sklearn_ltr._queries.groups import Labels
 
 FloatArray = NDArray[np.float64]
@@ -17,6 +18,9 @@ IntArray = NDArray[np.int64]
 @dataclass(frozen=True, eq=False)
 class TrainingData:
     """Rows of X with their targets, weights and queries, in canonical order.
+
+    The queries are sorted by their labels.  The rows of a query are in the order in
+    which they were given until `reordered` by content.
 
     The same object holds what is trained on and what is evaluated.  Where rows belong
     to no query (MART), each row is a query of its own.
@@ -34,7 +38,7 @@ class TrainingData:
     weights : ndarray of shape (n_queries,), float64
         Weight of each query.
     labels : sequence of length n_queries, or None
-        Group value of each query, for error messages.
+        Group value of each query; None: each row is a query of its own.
     """
 
     X: Any
@@ -65,6 +69,22 @@ class TrainingData:
         starts = self.offsets[:-1]
         highest = np.maximum.reduceat(self.y, starts)
         return highest > np.minimum.reduceat(self.y, starts)
+
+    def content_order(self, hashes: NDArray[np.uint64]) -> NDArray[np.intp]:
+        """Return the order of the entries by the hashes of their content, (n_rows,).
+
+        The rows of a query stay together; where each row is a query, all are sorted.
+        """
+        order = np.argsort(hashes)
+        if self.labels is None:
+            return order
+        query = np.repeat(np.arange(self.n_queries), self.sizes)
+        return order[np.argsort(as_uint16(query[order]), kind="stable")]
+
+    def reordered(self, order: NDArray[np.intp]) -> Self:
+        """Return the data with entry ``order[i]`` as entry i, see `content_order`."""
+        weights = self.weights if self.labels is not None else self.weights[order]
+        return replace(self, rows=self.rows[order], y=self.y[order], weights=weights)
 
     def subset(self, selected: NDArray[np.bool_]) -> Self:
         """Return the selected queries, given as a mask of shape (n_queries,)."""

@@ -33,7 +33,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._compile import REGISTER_LANES, float64_lanes, subkernel, uint64
+from sklearn_ltr._compile import (
+    REGISTER_LANES,
+    exp,
+    float64_lanes,
+    subkernel,
+    sum_of_lanes,
+    uint64,
+)
 
 FloatArray = NDArray[np.float64]
 
@@ -76,14 +83,15 @@ def add_pairs_of_lanes(
     whether a signed index is negative, which cannot be vectorized.
     """
     gradient, hessian = float64_lanes(), float64_lanes()
+    lambdas, hessians = float64_lanes(), float64_lanes()  # of the pairs of one document
+    abs_lambdas = float64_lanes()
     stop = min(first + REGISTER_LANES, n)
     size = uint64(
         (stop - first + DOCUMENT_BLOCK - 1) // DOCUMENT_BLOCK * DOCUMENT_BLOCK
     )
     start = uint64(first)
     for lane in range(size):
-        gradient[lane], hessian[lane] = 0.0, 0.0
-    abs_lambda_sum = 0.0
+        gradient[lane], hessian[lane], abs_lambdas[lane] = 0.0, 0.0, 0.0
     for p in range(min(k, stop)):
         first_below = uint64(max(p + 1 - first, 0))  # lane of the first position > p
         block = first_below // uint64(DOCUMENT_BLOCK) * uint64(DOCUMENT_BLOCK)
@@ -93,7 +101,6 @@ def add_pairs_of_lanes(
         exp_score = documents[EXP_SCORE, p]
         gain, multiplier = documents[GAIN, p], documents[MULTIPLIER, p]
         discount_above = documents[DISCOUNT_ABOVE, p]
-        lambda_sum, hessian_sum = 0.0, 0.0
         for lane in range(block, size):
             q = start + lane
             p_is_better = gain > documents[GAIN, q]
@@ -109,17 +116,16 @@ def add_pairs_of_lanes(
             )
             abs_lambda = abs(lambda_pq)
             hessian_pq = abs_lambda * (exp_better * distance * inverse)
+            lambdas[lane], hessians[lane] = lambda_pq, hessian_pq
             gradient[lane] += lambda_pq
             hessian[lane] += hessian_pq
-            lambda_sum += lambda_pq
-            hessian_sum += hessian_pq
-            abs_lambda_sum += abs_lambda
-        documents[GRADIENT, p] -= lambda_sum
-        documents[HESSIAN, p] += hessian_sum
+            abs_lambdas[lane] += abs_lambda
+        documents[GRADIENT, p] -= sum_of_lanes(lambdas, block, size)
+        documents[HESSIAN, p] += sum_of_lanes(hessians, block, size)
     for lane in range(size):
         documents[GRADIENT, start + lane] += gradient[lane]
         documents[HESSIAN, start + lane] += hessian[lane]
-    return abs_lambda_sum
+    return sum_of_lanes(abs_lambdas, uint64(0), size)
 
 
 @subkernel
@@ -147,7 +153,7 @@ def add_pairs_by_exponentials(
             if delta == 0.0:
                 continue
             score_difference = documents[SCORE, p] - documents[SCORE, q]
-            small = np.exp(-sigma * score_difference)
+            small = exp(-sigma * score_difference)
             high, low = 1.0 / (1.0 + small), small / (1.0 + small)
             rho, one_minus_rho = (low, high) if delta > 0 else (high, low)
             lambda_pq = delta * rho / (min_distance + gap_scale * score_difference)

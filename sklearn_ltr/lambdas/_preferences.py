@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._compile import kernel
+from sklearn_ltr._compile import exp, kernel, log1p
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -35,7 +35,7 @@ def add_preference_lambdas(
     for p in range(len(pairs)):
         i, j = pairs[p, 0], pairs[p, 1]
         x = sigma * (scores[i] - scores[j])
-        small = np.exp(-abs(x))
+        small = exp(-abs(x))
         j_beats_i = (small if x > 0 else 1.0) / (1.0 + small)
         lambda_ij = weights[p] * sigma * (1.0 - probabilities[p] - j_beats_i)
         gradient[i] += lambda_ij
@@ -54,6 +54,6 @@ def preference_cost(
     total = 0.0
     for p in range(len(pairs)):
         x = sigma * (scores[pairs[p, 0]] - scores[pairs[p, 1]])
-        softplus = max(-x, 0.0) + np.log1p(np.exp(-abs(x)))
+        softplus = max(-x, 0.0) + log1p(exp(-abs(x)))
         total += weights[p] * ((1.0 - probabilities[p]) * x + softplus)
     return total

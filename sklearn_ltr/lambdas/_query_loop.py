@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 from sklearn_ltr._compile import (
     REGISTER_LANES,
     allocate_aligned,
+    exp,
     kernel,
+    log1p,
     uint64,
 )
-from sklearn_ltr.lambdas._exponential import exponential
 from sklearn_ltr.lambdas._pair_loop import (
     DISCOUNT_ABOVE,
     DISCOUNT_BELOW,
@@ -44,6 +45,7 @@ MIN_EXP_SCORE = 1e-260  # with smaller ones, products of two could underflow
 # SCORE_GAP of the padding.  It exceeds all gaps with an exponential of at least
 # MIN_EXP_SCORE, so that distances to the padding are positive.
 PADDING_GAP = 600.0
+LN_2 = 0.6931471805599453
 MIN_SCORE_DISTANCE = 0.01  # keeps distance normalisation from dividing by zero
 
 
@@ -140,7 +142,7 @@ def compute_query_lambdas(
         top, n_lower, n_underflows = documents[SCORE, 0], 0, 0
         for p in range(length):
             below_top = top - documents[SCORE, p]
-            exp_score = exponential(-sigma * below_top)
+            exp_score = exp(-sigma * below_top)
             n_lower += below_top > 0
             n_underflows += exp_score < MIN_EXP_SCORE
             documents[EXP_SCORE, p] = exp_score
@@ -171,9 +173,7 @@ def compute_query_lambdas(
         average_over_equal_documents(n, k, documents)
         factor = arrays.query_weights[query] * sigma
         if options.query_normalization and abs_lambda_sum > 0:
-            factor *= np.log1p(2.0 * abs_lambda_sum) / (
-                2.0 * abs_lambda_sum * np.log(2.0)
-            )
+            factor *= log1p(2.0 * abs_lambda_sum) / (2.0 * abs_lambda_sum * LN_2)
         for i in range(length):
             p = uint64(position[i])
             result.gradient[start + i] = documents[GRADIENT, p] * factor

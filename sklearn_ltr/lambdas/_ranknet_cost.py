@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._compile import kernel, subkernel, uint64
+from sklearn_ltr._compile import exp, kernel, log, log1p, subkernel, uint64
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -30,7 +30,7 @@ def cost_of_document(
     total = 0.0
     for j in range(first, last):
         x = sigma * (scores[j] - scores[i])
-        total += max(x, 0.0) + np.log1p(np.exp(-abs(x)))
+        total += max(x, 0.0) + log1p(exp(-abs(x)))
     return total
 
 
@@ -44,7 +44,7 @@ def cost_of_document_by_products(
         product = 1.0
         for j in range(uint64(start), uint64(min(start + FACTORS_PER_LOG, last))):
             product *= 1.0 + exp_scores[j] * inverse
-        total += np.log(product)
+        total += log(product)
     return total
 
 
@@ -67,7 +67,9 @@ def pair_costs(
         g = grades[offsets[query] : offsets[query + 1]]
         n, top = len(s), s.max()
         by_products = sigma * (top - s.min()) < MAX_SPREAD
-        exp_scores = np.exp(sigma * (s - top))
+        exp_scores = np.empty(n)
+        for i in range(n):
+            exp_scores[i] = exp(sigma * (s[i] - top))
         total, start, stop = 0.0, 0, 0
         for i in range(n):
             if i == stop:  # documents start to stop - 1 have the grade of i
@@ -103,13 +105,15 @@ def add_tied_pairs(
     """Add the lambdas of pairs of equal grade, for queries first to last - 1.
 
     Equation 3 of the report for S = 0: lambda_ij = sigma (1/2 - 1 / (1 + exp(x)))
-    = sigma/2 tanh(x / 2), x = sigma (s_i - s_j).
+    = sigma/2 (1 - e^-x) / (1 + e^-x), x = sigma (s_i - s_j).
     """
     for query in range(first, last):
         for i in range(offsets[query], offsets[query + 1]):
             for j in range(offsets[query], i):
                 if grades[i] == grades[j]:
-                    half = 0.5 * sigma * (scores[i] - scores[j])
-                    lambda_ij = 0.5 * sigma * query_weights[query] * np.tanh(half)
+                    x = sigma * (scores[i] - scores[j])
+                    small = exp(-abs(x))
+                    force = 0.5 * sigma * (1.0 - small) / (1.0 + small)
+                    lambda_ij = query_weights[query] * (force if x > 0 else -force)
                     gradient[i] += lambda_ij
                     gradient[j] -= lambda_ij

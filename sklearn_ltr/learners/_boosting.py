@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._compile import ThreadTeam
+from sklearn_ltr._compile import LOG2_E, ThreadTeam, exp2_of
 from sklearn_ltr.learners._trees.binning import BinnedData
 from sklearn_ltr.learners._trees.ensemble import add_binned
 from sklearn_ltr.learners._trees.growing import TreeGrower
@@ -156,8 +156,7 @@ class TreeSampler:
             factors = np.ones(shape)
         else:
             factors = self._rng(tree_index, SPLIT_NOISE).standard_normal(shape)
-            factors *= self.split_noise
-            np.exp(factors, out=factors)
+            factors = exp2_of(factors * (self.split_noise * LOG2_E))
         n_left_out = len(features) - self.n_split_features
         if n_left_out > 0:
             rng = self._rng(tree_index, SPLIT_FEATURES)

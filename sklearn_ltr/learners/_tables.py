@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from sklearn_ltr._compile import as_kernel_argument
+
 # An ndarray of shape (n_rows, n_features), or a CSR matrix of that shape without
 # duplicate entries.  (Any, since scipy has no types.)
 Table: TypeAlias = Any
@@ -22,6 +24,20 @@ def dense_rows(X: Table, rows: Any) -> NDArray[np.floating]:
     """Return some rows as an ndarray; `rows` is a slice or an array of row numbers."""
     part: NDArray[np.floating] = X[rows].toarray() if issparse(X) else X[rows]
     return part
+
+
+def contiguous_rows(
+    X: Table, rows: NDArray[np.intp]
+) -> tuple[NDArray[np.floating], NDArray[np.intp]]:
+    """Return (table, rows of it), kernel arguments with the values of some rows of X.
+
+    The table is X itself if it need not be copied, otherwise a copy of the rows only.
+    """
+    if issparse(X) or not (
+        X.flags.c_contiguous and X.flags.aligned and X.dtype.isnative
+    ):
+        X, rows = dense_rows(X, rows), np.arange(len(rows), dtype=np.intp)
+    return as_kernel_argument(X), as_kernel_argument(rows)
 
 
 def columns_reader(X: Table, rows: NDArray[np.intp]) -> Any:

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_ltr._compile import ThreadTeam, effective_n_threads
 from sklearn_ltr._estimators.boosted_trees import BoostedData, BoostedTrees
 from sklearn_ltr._estimators.callbacks import with_callbacks
+from sklearn_ltr._estimators.row_order import order_by_values
 from sklearn_ltr._estimators.state import unchanged_on_failure
 from sklearn_ltr._queries import TrainingData
 from sklearn_ltr.mart._objectives import PointwiseObjective
@@ -84,16 +85,19 @@ class BaseMART(BoostedTrees):
             data = self._read_data(X, y, sample_weight, reset=not continues)
             validation = self._read_validation_data(X_val, y_val, sample_weight_val)
             data, validation = self._hold_out(data, validation)
-            objective = self._objective(data)
-            if not continues:
-                self.base_score_ = objective.initial_score()
             measured = validation is not None or self.verbose > 0
             with ThreadTeam(effective_n_threads(self.n_jobs, data.X.size)) as team:
+                if not continues:
+                    self.base_score_ = self._objective(data).initial_score()
+                train = self._bin_training(
+                    data, self._base_score(data), team, continues=continues
+                )
+                objective = self._objective(train.data)
+                if measured:
+                    train = train._replace(evaluation=objective)
                 self._boost(
-                    self._boosted(data, objective if measured else None),
-                    None
-                    if validation is None
-                    else self._boosted(validation, self._objective(validation)),
+                    train,
+                    self._validation_set(validation, team),
                     objective,
                     team,
                     tasks,
@@ -102,16 +106,26 @@ class BaseMART(BoostedTrees):
         tasks.end()
         return self
 
-    def _boosted(
-        self, data: TrainingData, evaluation: PointwiseObjective | None
-    ) -> BoostedData:
-        base_score = np.full(data.n_rows, self.base_score_)
-        return BoostedData(data, base_score, evaluation)
+    def _base_score(self, data: TrainingData) -> FloatArray:
+        """Return F_0 of each row."""
+        return np.full(data.n_rows, self.base_score_)
+
+    def _validation_set(
+        self, data: TrainingData | None, team: ThreadTeam
+    ) -> BoostedData | None:
+        """Return what early stopping follows."""
+        if data is None:
+            return None
+        validation = self._bin_validation(data, self._base_score(data), team)
+        return validation._replace(evaluation=self._objective(data))
 
     def _read_data(
         self, X: Any, y: Any, sample_weight: Any, suffix: str = "", *, reset: bool
     ) -> TrainingData:
-        """Check the arguments of `fit`; rows of weight 0 are left out."""
+        """Check the arguments of `fit`, and sort the rows by their values.
+
+        Rows of weight 0 are left out.
+        """
         table = self._read_features(X, reset=reset, name=f"X{suffix}")
         if y is None:
             raise ValueError(
@@ -122,7 +136,7 @@ class BaseMART(BoostedTrees):
         check_consistent_length(table, y)
         given = read_weights(sample_weight, table.shape[0], f"sample_weight{suffix}")
         rows = np.flatnonzero(given > 0)
-        return TrainingData(
+        data = TrainingData(
             table,
             rows,
             self._targets(y[rows], f"y{suffix}", reset=reset),
@@ -130,6 +144,8 @@ class BaseMART(BoostedTrees):
             self._weights(y[rows], given[rows]),
             labels=None,
         )
+        with ThreadTeam(effective_n_threads(self.n_jobs, table.size)) as team:
+            return data.reordered(order_by_values(data, team))
 
     def _read_validation_data(
         self, X_val: Any, y_val: Any, sample_weight_val: Any

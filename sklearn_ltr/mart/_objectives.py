@@ -19,11 +19,38 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
+from sklearn_ltr._compile import LOG2_E, exp, kernel, log1p, log2_of
 from sklearn_ltr._queries import TrainingData
 
 FloatArray = NDArray[np.float64]
+
+
+@kernel
+def derivatives_of_cross_entropy(
+    scores: FloatArray,
+    y: FloatArray,
+    weights: FloatArray,
+    sigma: float,
+    gradient: FloatArray,
+    hessian: FloatArray,
+) -> None:
+    """Write -w y_bar and w |y_bar| (2 sigma - |y_bar|) of each row, (n_rows,)."""
+    for i in range(len(scores)):
+        # probability of the other class, |y_bar| / (2 sigma)
+        p_wrong = 1.0 / (1.0 + exp(2.0 * sigma * y[i] * scores[i]))
+        gradient[i] = -2.0 * sigma * weights[i] * y[i] * p_wrong
+        hessian[i] = 4.0 * sigma * sigma * weights[i] * p_wrong * (1.0 - p_wrong)
+
+
+@kernel
+def costs_of_cross_entropy(
+    scores: FloatArray, y: FloatArray, sigma: float, costs: FloatArray
+) -> None:
+    """Write log(1 + exp(-2 y sigma F)) of each row, (n_rows,)."""
+    for i in range(len(scores)):
+        x = 2.0 * sigma * y[i] * scores[i]
+        costs[i] = max(-x, 0.0) + log1p(exp(-abs(x)))
 
 
 class PointwiseObjective(ABC):
@@ -83,18 +110,21 @@ class CrossEntropy(PointwiseObjective):
         """Return half the logarithm of the odds (equation 13), divided by sigma."""
         positive = self.y > 0
         n_plus, n_minus = self.weights[positive].sum(), self.weights[~positive].sum()
-        return 0.5 * float(np.log(n_plus / n_minus)) / self.sigma
+        log_odds = (log2_of(n_plus) - log2_of(n_minus)) / LOG2_E
+        return 0.5 * float(log_odds) / self.sigma
 
     def __call__(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return minus the pseudo-responses, and |y_bar| (2 sigma - |y_bar|)."""
-        # probability of the other class, |y_bar| / (2 sigma)
-        p_wrong = expit(-2.0 * self.sigma * self.y * scores)
-        gradient = -2.0 * self.sigma * self.weights * self.y * p_wrong
-        return gradient, 4.0 * self.sigma**2 * self.weights * p_wrong * (1.0 - p_wrong)
+        gradient, hessian = np.empty((2, len(scores)))
+        derivatives_of_cross_entropy(
+            scores, self.y, self.weights, self.sigma, gradient, hessian
+        )
+        return gradient, hessian
 
     def costs(self, scores: FloatArray) -> FloatArray:
         """Return equation 14 of each row."""
-        costs: FloatArray = np.logaddexp(0.0, -2.0 * self.sigma * self.y * scores)
+        costs = np.empty(len(scores))
+        costs_of_cross_entropy(scores, self.y, self.sigma, costs)
         return costs
 
 

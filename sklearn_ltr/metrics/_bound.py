@@ -143,7 +143,7 @@ class BoundMetric:
                 f'{self.metric.name} has no query to average: no_relevant="skip" left '
                 "out all that have a weight above zero"
             )
-        return float(values @ weights / total)
+        return float((values * weights).sum() / total)
 
     def fill_swap_factors(
         self, order: IntArray, first: int, last: int, factors: SwapFactors

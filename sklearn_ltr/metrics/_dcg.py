@@ -94,7 +94,7 @@ class CG(ClosedFormMetric):
         """Sum over positions p < k of gain_p * discount_p."""
         n = len(ranked_grades)
         gains = gain_of(self.gain, np.asarray(ranked_grades, dtype=np.float64))
-        return float(gains @ self.discounts(n, self.cutoff(n)))
+        return float((gains * self.discounts(n, self.cutoff(n))).sum())
 
     def gains(
         self, grades: FloatArray, offsets: IntArray, labels: Labels | None
@@ -180,7 +180,7 @@ class NDCG(DCG):
         if self.short_lists == "zero" and self.k is not None and n < self.k:
             return 0.0
         gains = gain_of(self.gain, np.asarray(ranked_grades, dtype=np.float64))
-        best = np.sort(gains)[::-1] @ self.discounts(n, self.cutoff(n))
+        best = (np.sort(gains)[::-1] * self.discounts(n, self.cutoff(n))).sum()
         return float(super().value(ranked_grades) / best) if best > 0 else 0.0
 
     def scales(

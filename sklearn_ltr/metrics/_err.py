@@ -37,7 +37,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._compile import kernel, subkernel
+from sklearn_ltr._compile import exp2_of, kernel, subkernel
 from sklearn_ltr._queries import Labels, describe_query
 from sklearn_ltr.metrics._closed_form import ClosedFormMetric
 from sklearn_ltr.metrics._gains import reciprocal_ranks
@@ -156,7 +156,7 @@ class ERR(ClosedFormMetric):
     def satisfaction(self, grades: FloatArray) -> FloatArray:
         """Probability to satisfy, R = (2^grade - 1) / 2^max_grade, without overflow."""
         most = float(grades.max()) if self.max_grade is None else self.max_grade
-        satisfies: FloatArray = np.exp2(grades - most) - np.exp2(-most)
+        satisfies: FloatArray = exp2_of(grades - most) - exp2_of(-most)
         return satisfies
 
     def value(self, ranked_grades: FloatArray) -> float:

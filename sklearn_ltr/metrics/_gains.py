@@ -8,6 +8,7 @@ from typing import Any, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_ltr._compile import exp2_of, log2_of
 from sklearn_ltr._queries import Labels, describe_query
 
 FloatArray = NDArray[np.float64]
@@ -41,7 +42,7 @@ def gain_of(gain: Gain, grades: FloatArray) -> FloatArray:
         if gain == "linear":
             return grades
         with np.errstate(over="ignore"):
-            return np.exp2(grades) - 1.0
+            return exp2_of(grades) - 1.0
     if callable(gain):
         return np.asarray(gain(grades), dtype=np.float64)
     return np.asarray(gain)[grades.astype(np.int64)]
@@ -103,7 +104,7 @@ def discount_per_position(discount: Discount, n: int, k: int) -> FloatArray:
     """
     ranks = np.arange(1, n + 1, dtype=np.float64)
     shifted = 1.0 + ranks if discount == "log2" else np.maximum(ranks, 2.0)
-    return cut_at(k, 1.0 / np.log2(shifted))
+    return cut_at(k, 1.0 / log2_of(shifted))
 
 
 def reciprocal_ranks(n: int, k: int) -> FloatArray:

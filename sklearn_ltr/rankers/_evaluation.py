@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -37,11 +39,23 @@ class AllQueriesEvaluation(MetricEvaluation):
     """The mean over all queries while only those with pairs are trained on.
 
     The documents of the other queries keep the score 0: they are all of one grade.
+
+    Parameters
+    ----------
+    data : TrainingData
+    learned : TrainingData
+        Its queries with pairs, their rows in any order.
+    metric : Metric
     """
 
-    def __init__(self, data: TrainingData, metric: Metric) -> None:
-        super().__init__(data, metric)
-        self._trained_on = np.repeat(data.has_pairs, data.sizes)
+    def __init__(
+        self, data: TrainingData, learned: TrainingData, metric: Metric
+    ) -> None:
+        trained_on = np.repeat(data.has_pairs, data.sizes)
+        y = data.y.copy()
+        y[trained_on] = learned.y
+        super().__init__(replace(data, y=y), metric)
+        self._trained_on = trained_on
 
     def update(self, scores: FloatArray) -> None:
         """Measure these scores of the documents that are trained on."""
@@ -69,7 +83,7 @@ class PairCostEvaluation:
         self._grades = data.y[self._by_grade]
         self._costs = np.empty(data.n_queries)
         n_pairs = count_pairs(data.offsets, query, self._grades, tied_pairs)
-        self._n_pairs = float(n_pairs @ data.weights)
+        self._n_pairs = float((n_pairs * data.weights).sum())
         self._scores = np.zeros(data.n_rows)
 
     def update(self, scores: FloatArray) -> None:
@@ -86,7 +100,7 @@ class PairCostEvaluation:
             self._tied_pairs,
             self._costs,
         )
-        return float(self._costs @ self._data.weights) / self._n_pairs
+        return float((self._costs * self._data.weights).sum()) / self._n_pairs
 
 
 def count_pairs(

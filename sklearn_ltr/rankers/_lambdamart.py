@@ -280,11 +280,13 @@ default=None
             data, validation = self._hold_out(data, validation)
             check_learnable(data)
             measured = validation is not None or self.verbose > 0
-            train_set = self._train_set(data, base_score, measured=measured)
             with ThreadTeam(effective_n_threads(self.n_jobs, data.X.size)) as team:
+                train_set = self._train_set(
+                    data, base_score, team, continues=continues, measured=measured
+                )
                 self._boost(
                     train_set,
-                    self._validation_set(validation, base_score_val),
+                    self._validation_set(validation, base_score_val, team),
                     self._objective(train_set.data, team),
                     team,
                     tasks,

@@ -14,6 +14,7 @@ from sklearn_ltr._compile import ThreadTeam, effective_n_threads
 from sklearn_ltr._estimators.callbacks import FitTasks
 from sklearn_ltr._estimators.feature_table import check_finite
 from sklearn_ltr._estimators.monitor import EvaluationSet, Monitor
+from sklearn_ltr._estimators.row_order import order_by_values
 from sklearn_ltr._queries import TrainingData
 from sklearn_ltr.lambdas._objective import LambdaObjective, PairOptions
 from sklearn_ltr.learners._network import (
@@ -186,6 +187,7 @@ class NetworkRanker(NetworkParameters):
         learned = data.subset(self._has_pairs(data))
         metric = self._trained_metric(self._truncation_level)
         with ThreadTeam(effective_n_threads(self.n_jobs, data.X.size)) as team:
+            learned = learned.reordered(order_by_values(learned, team))
             objective = LambdaObjective(learned, metric, PairOptions(self.sigma), team)
             # the reverse of the best order has a gradient unless every order has none
             if not (plan.continues or self._uses_tied_pairs) and not (

@@ -214,27 +214,38 @@ class TreeRanker(BoostedTrees, BaseRanker):
         return objective
 
     def _train_set(
-        self, data: TrainingData, base_score: FloatArray, *, measured: bool
+        self,
+        data: TrainingData,
+        base_score: FloatArray,
+        team: ThreadTeam,
+        *,
+        continues: bool,
+        measured: bool,
     ) -> BoostedData:
         """Return the queries that have pairs, F_0, and what measures them.
 
         Queries without pairs have no gradient; they count in the metric only.
         """
         learned = data.subset(data.has_pairs)
+        train = self._bin_training(
+            learned, base_score[learned.rows], team, continues=continues
+        )
         evaluation: ScoredEvaluationSet | None = None
         if self.metric is None:
             evaluation = PairCostEvaluation(
-                learned, float(self.sigma), tied_pairs=False
+                train.data, float(self.sigma), tied_pairs=False
             )
         elif measured:
-            evaluation = AllQueriesEvaluation(data, self._stopping_metric())
-        return BoostedData(learned, base_score[learned.rows], evaluation)
+            metric = self._stopping_metric()
+            evaluation = AllQueriesEvaluation(data, train.data, metric)
+        return train._replace(evaluation=evaluation)
 
     def _validation_set(
-        self, data: TrainingData | None, base_score: FloatArray
+        self, data: TrainingData | None, base_score: FloatArray, team: ThreadTeam
     ) -> BoostedData | None:
         """Return what early stopping follows."""
         if data is None:
             return None
+        validation = self._bin_validation(data, base_score[data.rows], team)
         evaluation = MetricEvaluation(data, self._stopping_metric())
-        return BoostedData(data, base_score[data.rows], evaluation)
+        return validation._replace(evaluation=evaluation)

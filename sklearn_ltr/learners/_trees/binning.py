@@ -18,10 +18,9 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
 
-from sklearn_ltr._compile import ThreadTeam, as_kernel_argument, kernel, uint64
-from sklearn_ltr.learners._tables import Table, columns_reader, dense_rows
+from sklearn_ltr._compile import ThreadTeam, kernel, uint64
+from sklearn_ltr.learners._tables import Table, columns_reader, contiguous_rows
 
 FEATURE_BLOCK = 16  # features of a block
 MISSING_BIN = 255  # the bin of NaN
@@ -79,6 +78,17 @@ def restrict_features(binned: BinnedData, features: NDArray[np.int64]) -> Binned
     feature = np.where(np.isin(binned.feature, features), binned.feature, -1)
     n_used_slots = np.where((feature >= 0).any(axis=1), binned.n_used_slots, 0)
     return binned._replace(feature=feature, n_used_slots=n_used_slots)
+
+
+def reorder_rows(binned: BinnedData, order: NDArray[np.intp], team: ThreadTeam) -> None:
+    """Move row ``order[i]`` to row i, in place."""
+    blocks = iter(binned.values)  # shared by the threads
+
+    def reorder_blocks(thread: int) -> None:
+        for block in blocks:
+            block[...] = block[order]
+
+    team.run(reorder_blocks)
 
 
 def find_bin_thresholds(
@@ -181,20 +191,6 @@ def bin_rows(
                 binned.values[block, stored_first + uint64(i), slot] = (
                     MISSING_BIN if missing else bins[i]
                 )
-
-
-def contiguous_rows(
-    X: Table, rows: NDArray[np.intp]
-) -> tuple[NDArray[np.floating], NDArray[np.intp]]:
-    """Return (table, rows of it), kernel arguments with the values of some rows of X.
-
-    The table is X itself if it need not be copied, otherwise a copy of the rows only.
-    """
-    if issparse(X) or not (
-        X.flags.c_contiguous and X.flags.aligned and X.dtype.isnative
-    ):
-        X, rows = dense_rows(X, rows), np.arange(len(rows), dtype=np.intp)
-    return as_kernel_argument(X), as_kernel_argument(rows)
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ from sklearn_ltr.learners._trees.quantization import (
     choose_bit_layout,
     choose_quantization,
     quantize,
-    sum_all_magnitudes,
+    sum_magnitudes,
 )
 from sklearn_ltr.learners._trees.split_search import (
     find_best_splits,
@@ -155,7 +155,7 @@ def grow_tree(
     # `leaves` is this thread's own.  The tree and the scores are shared: thread 0
     # writes the nodes of splits, whichever thread takes a leaf its value.
     team, leaves, buffers = work.team, work.leaves, work.buffers
-    totals = sum_all_magnitudes(derivatives, work.chunk_sums, team)
+    totals = sum_magnitudes(derivatives, team)
     packed, quantization = buffers.packed_gradients, choose_quantization(layout, totals)
     quantization = quantize(derivatives, sample.tree_index, quantization, packed, team)
     fill_root(sample.rows, leaves[0], buffers, team)

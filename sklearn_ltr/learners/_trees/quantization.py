@@ -25,10 +25,20 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._compile import int64, subkernel, uint64, wait_at_barrier
-from sklearn_ltr.learners._trees.workspace import N_CHUNKS, Team, chunk_bounds
+from sklearn_ltr._compile import (
+    EXPONENT_BIAS,
+    MANTISSA_BITS,
+    float64_bits,
+    float64_of_bits,
+    int64,
+    subkernel,
+    uint64,
+    wait_at_barrier,
+)
+from sklearn_ltr.learners._trees.workspace import Team, chunk_bounds
 
 GOLDEN = 2654435769  # 2**32 divided by the golden ratio
+MAGNITUDE_MASK = (1 << 63) - 1  # all bits of a float64 but its sign
 SMALLEST_TOTAL = 1e-270  # the scale for a smaller total might overflow
 
 
@@ -122,15 +132,6 @@ def scale_to_fit(capacity: float, total: float) -> float:
 
 
 @subkernel
-def sum_magnitudes(values: NDArray[np.float64], first: int, last: int) -> float:
-    """Return the sum of ``|values[first:last]|``."""
-    total = 0.0
-    for i in range(uint64(first), uint64(last)):
-        total += abs(values[i])
-    return total
-
-
-@subkernel
 def pack_gradients(
     derivatives: Derivatives,
     first: int,
@@ -160,25 +161,70 @@ def pack_gradients(
 
 
 @subkernel
-def sum_all_magnitudes(
-    derivatives: Derivatives, sums: NDArray[np.float64], team: Team
-) -> Magnitudes:
-    """Sum |gradient| and hessian over all rows.
+def sum_magnitudes(derivatives: Derivatives, team: Team) -> Magnitudes:
+    """Sum |gradient| and hessian over all rows, each thread a chunk of them.
 
-    Each thread sums some of the chunks.  The chunks and their order are the same for
-    any number of threads, and so is the result.  `sums` is ``Workspace.chunk_sums``.
+    The terms are added as integers, multiples of a power of two, so that the result
+    depends neither on the order of the rows nor on how they are divided.
     """
-    n_rows = len(derivatives.gradient)
-    for chunk in range(team.thread, N_CHUNKS, team.n_threads):
-        first, last = chunk_bounds(chunk, int64(N_CHUNKS), int64(0), n_rows)
-        sums[chunk, 0] = sum_magnitudes(derivatives.gradient, first, last)
-        sums[chunk, 1] = sum_magnitudes(derivatives.hessian, first, last)
+    gradient, hessian = derivatives.gradient, derivatives.hessian
+    own, n_rows = team.sums[team.thread], len(gradient)
+    first, last = chunk_bounds(team.thread, team.n_threads, int64(0), n_rows)
+    own.largest_gradient = largest_magnitude(gradient, first, last)
+    own.largest_hessian = largest_magnitude(hessian, first, last)
     wait_at_barrier(team.barrier, team.n_threads)
-    total_gradient, total_hessian = 0.0, 0.0
-    for chunk in range(N_CHUNKS):
-        total_gradient += sums[chunk, 0]
-        total_hessian += sums[chunk, 1]
-    return Magnitudes(total_gradient, total_hessian)
+    largest_gradient, largest_hessian = int64(0), int64(0)
+    for thread in range(team.n_threads):
+        largest_gradient = max(largest_gradient, team.sums[thread].largest_gradient)
+        largest_hessian = max(largest_hessian, team.sums[thread].largest_hessian)
+    gradient_unit = fixed_point_unit(largest_gradient, n_rows)
+    hessian_unit = fixed_point_unit(largest_hessian, n_rows)
+    own.total_gradient = sum_fixed_point(gradient, first, last, gradient_unit)
+    own.total_hessian = sum_fixed_point(hessian, first, last, hessian_unit)
+    wait_at_barrier(team.barrier, team.n_threads)
+    total_gradient, total_hessian = int64(0), int64(0)
+    for thread in range(team.n_threads):
+        total_gradient += team.sums[thread].total_gradient
+        total_hessian += team.sums[thread].total_hessian
+    return Magnitudes(total_gradient / gradient_unit, total_hessian / hessian_unit)
+
+
+@subkernel
+def largest_magnitude(values: NDArray[np.float64], first: int, last: int) -> int:
+    """Return the bits of the largest ``|values[first:last]|``.
+
+    The bits of positive floats are in the order of the floats, and a loop that compares
+    integers vectorizes.
+    """
+    largest = int64(0)
+    for i in range(uint64(first), uint64(last)):
+        largest = max(largest, float64_bits(values[i]) & MAGNITUDE_MASK)
+    return largest
+
+
+@subkernel
+def fixed_point_unit(largest: int, n_rows: int) -> float:
+    """Return the power of two with which `n_rows` values sum up to less than 2^62.
+
+    `largest` is the bits of the largest magnitude among them.
+    """
+    exponent = 62 - ((largest >> MANTISSA_BITS) - EXPONENT_BIAS + 1)
+    while n_rows > 0:
+        exponent -= 1
+        n_rows >>= 1
+    exponent = max(min(exponent, 1000), -1000)  # of a normal number
+    return float64_of_bits((exponent + EXPONENT_BIAS) << MANTISSA_BITS)
+
+
+@subkernel
+def sum_fixed_point(
+    values: NDArray[np.float64], first: int, last: int, unit: float
+) -> int:
+    """Return the sum of ``|values[first:last]| * unit``, rounded to integers."""
+    total = int64(0)
+    for i in range(uint64(first), uint64(last)):
+        total += int64(np.rint(abs(values[i]) * unit))
+    return total
 
 
 @subkernel

@@ -15,10 +15,6 @@ from numpy.typing import NDArray
 from sklearn_ltr._compile import allocate_aligned, new_barrier, subkernel
 from sklearn_ltr.learners._trees.binning import FEATURE_BLOCK, HISTOGRAM_BINS
 
-# Chunks of rows that are summed one by one, whatever the number of threads: a sum of
-# floats depends on how its terms are grouped.
-N_CHUNKS = 64
-
 
 class GrowthParameters(NamedTuple):
     """Size of the trees and values of their leaves."""
@@ -106,6 +102,10 @@ CANDIDATE_SPLIT = _record(
 )
 
 THREAD_SUMS = _record(
+    largest_gradient=np.int64,  # bits of the largest |gradient| of its chunk
+    largest_hessian=np.int64,
+    total_gradient=np.int64,  # sum of |gradient|, in a unit that all threads agree on
+    total_hessian=np.int64,
     gradient=np.int64,  # of quantized |gradient| over the thread's chunk of all rows
     hessian=np.int64,  # of quantized hessians
     packed=np.int64,  # of packed gradients over its chunk of the root's rows
@@ -150,7 +150,6 @@ class Workspace(NamedTuple):
     team: Team
     # shared by all threads
     buffers: RowBuffers
-    chunk_sums: NDArray[np.float64]  # (N_CHUNKS, 2): of |gradient| and of hessian
     histograms: NDArray[np.int64]  # (max_leaf_nodes, n_blocks, 256 * 16)
     next_block: NDArray[np.int64]  # (1,): atomic counter of feature blocks
     # (n_threads, 2) CANDIDATE_SPLIT: the best split each thread has found for each of
@@ -191,14 +190,12 @@ def allocate_workspaces(
     )
     histogram_size = HISTOGRAM_BINS * FEATURE_BLOCK
     histograms = np.empty((max_leaf_nodes, n_blocks, histogram_size), dtype=np.int64)
-    chunk_sums = np.zeros((N_CHUNKS, 2))
     next_block, next_leaf = np.zeros((2, 1), dtype=np.int64)
     candidates = np.zeros((n_threads, 2), dtype=CANDIDATE_SPLIT)
     return [
         Workspace(
             team=team._replace(thread=thread),
             buffers=buffers,
-            chunk_sums=chunk_sums,
             histograms=histograms,
             next_block=next_block,
             candidates=candidates,

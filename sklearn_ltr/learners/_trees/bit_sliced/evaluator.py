@@ -26,7 +26,6 @@ from sklearn_ltr._compile import (
     missing_bits,
     select_bits,
     subkernel,
-    subkernel_strict,
     transpose_bits,
 )
 from sklearn_ltr.learners._trees.bit_sliced.circuits import Circuits, build_circuits
@@ -185,7 +184,7 @@ def transpose_features(
                     values[8 * VECTOR_LANES * (i % 4) + i // 4] = part[i, j]
 
 
-@subkernel_strict
+@subkernel
 def evaluate_conditions(
     conditions: Conditions, buffers: EvaluationBuffers, n_rows: int
 ) -> None:
@@ -234,7 +233,7 @@ def evaluate_gates(
         output += VECTOR_LANES
 
 
-@subkernel_strict
+@subkernel
 def add_leaf_values(
     value: NDArray[np.float64],
     leaf_codes: NDArray[np.int64],
