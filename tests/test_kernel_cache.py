@@ -35,7 +35,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_ltr._compile import subkernel, subkernel_strict
+from sklearn_ltr._compile import subkernel
 
 FACTOR = 2.0
 TABLE = np.array([100.0, 300.0])
@@ -155,7 +155,6 @@ CHANGES = {
     "a sub-kernel": ("FACTOR * shift(x) +", "FACTOR * shift(x) -", FIRST - 4.0),
     "a sub-kernel's sub-kernel": ("return x + by", "return x - by", FIRST - 2.0),
     "a default": ("by=0.5", "by=1.5", FIRST + 2.0),
-    "an option": ("@subkernel\ndef shift", "@subkernel_strict\ndef shift", FIRST),
     "the order of fields": (
         "    x: float\n    y: float",
         "    y: float\n    x: float",
@@ -598,11 +597,11 @@ def test_a_sub_kernel_passes_for_its_python_function():
 
 def test_sub_kernels_are_functions_when_nothing_is_compiled():
     script = (
-        "from sklearn_ltr._compile import kernel, subkernel, subkernel_strict\n"
+        "from sklearn_ltr._compile import kernel, subkernel\n"
         "f = lambda x: x + 1\n"
-        "print([d(f) is f for d in (kernel, subkernel, subkernel_strict)])\n"
+        "print([d(f) is f for d in (kernel, subkernel)])\n"
     )
-    assert run_script(script, NUMBA_DISABLE_JIT="1") == "[True, True, True]\n"
+    assert run_script(script, NUMBA_DISABLE_JIT="1") == "[True, True]\n"
 
 
 def test_no_warning_in_normal_use(folder):

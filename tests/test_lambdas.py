@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from decimal import Decimal, localcontext
 from math import exp, log
 
 import numpy as np
@@ -12,11 +11,9 @@ from hypothesis import strategies as st
 
 from sklearn_ltr._compile import INTERPRETED, ThreadTeam
 from sklearn_ltr._queries import TrainingData
-from sklearn_ltr.lambdas import _exponential, _objective, compute_lambdas
+from sklearn_ltr.lambdas import _objective, compute_lambdas
 from sklearn_ltr.lambdas._objective import LambdaObjective, PairOptions
-from sklearn_ltr.lambdas._query_loop import MIN_EXP_SCORE
 from sklearn_ltr.metrics import ERR, MAP, MRR, NDCG, Metric, Precision
-from tests import from_python
 from tests.oracles import lambdas as oracle
 from tests.strategies import Ranking, rankings
 
@@ -191,22 +188,6 @@ def test_the_largest_grade_of_err_is_that_of_the_whole_data():
     for rows in queries:
         expected = oracle.lambdas(scores[rows], y[rows], ERR(max_grade=4), 1.0)
         assert_alike(gradient[rows], hessian[rows], *expected, 1.0)
-
-
-def test_the_exponential_is_exact_within_an_ulp():
-    exponential = from_python(_exponential.exponential)
-    rng = np.random.default_rng(0)
-    wide, near = rng.uniform(0, 700, 400), rng.uniform(0, 2, 400)
-    # where the rounding of x / ln 2 changes
-    halves = log(2) * np.arange(0.5, 1000, 7.5)
-    with localcontext() as context:
-        context.prec = 40
-        for x in -np.concatenate([wide, near, 0.1**wide, halves, [0.0]]):
-            exact = Decimal(float(x)).exp()
-            error = abs(Decimal(float(exponential(x))) - exact)
-            assert error <= Decimal(float(np.spacing(float(exact))))
-    lowest = exponential(_exponential.LOWEST)
-    assert 0 < exponential(-np.inf) == lowest < MIN_EXP_SCORE
 
 
 # --- the cost behind the lambdas --------------------------------------------------

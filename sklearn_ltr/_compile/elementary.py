@@ -13,12 +13,16 @@ s^21 / 21, with a truncation error below 1e-18.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sklearn_ltr._compile.intrinsics import float64_bits, float64_of_bits
 from sklearn_ltr._compile.kernels import int64, kernel, subkernel
 from sklearn_ltr._compile.memory import as_kernel_argument
+
+FloatArray = NDArray[np.float64]
 
 LN_2 = 0.6931471805599453
 LOG2_E = 1.4426950408889634
@@ -121,29 +125,49 @@ def log1p(x: float) -> float:
     return x if added == 0.0 else log(rounded) * (x / added)
 
 
-@kernel
-def _exp2_of(x: NDArray[np.float64], powers: NDArray[np.float64]) -> None:
-    for i in range(len(x)):
-        powers[i] = exp2(x[i])
+@subkernel
+def expit(x: float) -> float:
+    """Return 1 / (1 + e^-x) within 2.5 ulp."""
+    return 1.0 / (1.0 + exp(-x))
 
 
 @kernel
-def _log2_of(x: NDArray[np.float64], logarithms: NDArray[np.float64]) -> None:
+def _exp2_of(x: FloatArray, result: FloatArray) -> None:
     for i in range(len(x)):
-        logarithms[i] = log2(x[i])
+        result[i] = exp2(x[i])
 
 
-def exp2_of(x: ArrayLike) -> NDArray[np.float64]:
+@kernel
+def _log2_of(x: FloatArray, result: FloatArray) -> None:
+    for i in range(len(x)):
+        result[i] = log2(x[i])
+
+
+@kernel
+def _expit_of(x: FloatArray, result: FloatArray) -> None:
+    for i in range(len(x)):
+        result[i] = expit(x[i])
+
+
+def exp2_of(x: ArrayLike) -> FloatArray:
     """Return 2^x of each element, float64; see `exp2`."""
-    x = np.asarray(x, dtype=np.float64)
-    powers = np.empty(x.shape)
-    _exp2_of(as_kernel_argument(np.ravel(x)), powers.reshape(-1))
-    return powers
+    return _of_each(_exp2_of, x)
 
 
-def log2_of(x: ArrayLike) -> NDArray[np.float64]:
+def log2_of(x: ArrayLike) -> FloatArray:
     """Return log2 x of each element, float64; see `log2`."""
-    x = np.asarray(x, dtype=np.float64)
-    logarithms = np.empty(x.shape)
-    _log2_of(as_kernel_argument(np.ravel(x)), logarithms.reshape(-1))
-    return logarithms
+    return _of_each(_log2_of, x)
+
+
+def expit_of(x: ArrayLike) -> FloatArray:
+    """Return 1 / (1 + e^-x) of each element, float64; see `expit`."""
+    return _of_each(_expit_of, x)
+
+
+def _of_each(
+    function: Callable[[FloatArray, FloatArray], None], x: ArrayLike
+) -> FloatArray:
+    values = np.asarray(x, dtype=np.float64)
+    result = np.empty(values.shape)
+    function(as_kernel_argument(values.ravel()), result.reshape(-1))
+    return result

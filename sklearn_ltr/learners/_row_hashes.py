@@ -89,9 +89,11 @@ def hash_values(
     firsts = iter(range(0, len(rows), ROWS_PER_TASK))  # shared by the threads
 
     def hash_part(thread: int) -> None:
-        for first in firsts:
-            part = slice(first, first + ROWS_PER_TASK)
-            add_value_hashes(*contiguous_rows(X, rows[part]), column_keys, hashes[part])
+        with np.errstate(over="ignore"):  # numpy warns where nothing is compiled
+            for first in firsts:
+                part = slice(first, first + ROWS_PER_TASK)
+                table, table_rows = contiguous_rows(X, rows[part])
+                add_value_hashes(table, table_rows, column_keys, hashes[part])
 
     team.run(hash_part)
     return hashes
@@ -105,10 +107,11 @@ def hash_bins(binned: BinnedData, team: ThreadTeam) -> HashArray:
     firsts = iter(range(0, n_rows, ROWS_PER_TASK))  # shared by the threads
 
     def hash_part(thread: int) -> None:
-        for first in firsts:
-            last = min(first + ROWS_PER_TASK, n_rows)
-            for values, slot_keys in zip(binned.values, keys, strict=True):
-                add_bin_hashes(values, slot_keys, first, last, hashes)
+        with np.errstate(over="ignore"):
+            for first in firsts:
+                last = min(first + ROWS_PER_TASK, n_rows)
+                for values, slot_keys in zip(binned.values, keys, strict=True):
+                    add_bin_hashes(values, slot_keys, first, last, hashes)
 
     team.run(hash_part)
     return hashes

@@ -20,7 +20,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._compile import LOG2_E, exp, kernel, log1p, log2_of
+from sklearn_ltr._compile import LOG2_E, exp, expit, kernel, log1p, log2_of
 from sklearn_ltr._queries import TrainingData
 
 FloatArray = NDArray[np.float64]
@@ -38,7 +38,7 @@ def derivatives_of_cross_entropy(
     """Write -w y_bar and w |y_bar| (2 sigma - |y_bar|) of each row, (n_rows,)."""
     for i in range(len(scores)):
         # probability of the other class, |y_bar| / (2 sigma)
-        p_wrong = 1.0 / (1.0 + exp(2.0 * sigma * y[i] * scores[i]))
+        p_wrong = expit(-2.0 * sigma * y[i] * scores[i])
         gradient[i] = -2.0 * sigma * weights[i] * y[i] * p_wrong
         hessian[i] = 4.0 * sigma * sigma * weights[i] * p_wrong * (1.0 - p_wrong)
 

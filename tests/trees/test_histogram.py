@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
@@ -29,15 +30,20 @@ add_rows_to_histogram, clear_histogram, subtract_histogram = map(
         histogram_kernels.subtract_histogram,
     ),
 )
-choose_quantization, sum_magnitudes, scale_to_fit, pack_gradients = map(
+choose_quantization, scale_to_fit, pack_gradients = map(
     from_python,
     (
         kernels.choose_quantization,
-        kernels.sum_magnitudes,
         kernels.scale_to_fit,
         kernels.pack_gradients,
     ),
 )
+
+largest_magnitude, fixed_point_unit, sum_fixed_point = map(
+    from_python,
+    (kernels.largest_magnitude, kernels.fixed_point_unit, kernels.sum_fixed_point),
+)
+EXTREMES = {"zero": 0.0, "smallest": 1e-270, "largest": -1e305}
 
 both_gains = pytest.mark.parametrize("second_order", [False, True])
 
@@ -56,7 +62,7 @@ def pack(gradient, hessian, *, second_order=True, tree_index=0):
     derivatives = Derivatives(gradient, hessian)
     quantization = choose_quantization(
         choose_bit_layout(n, second_order=second_order),
-        Magnitudes(sum_magnitudes(gradient, 0, n), sum_magnitudes(hessian, 0, n)),
+        Magnitudes(np.abs(gradient).sum(), hessian.sum()),
     )
     packed, in_parts = np.empty((2, n), dtype=np.int64)
     sums = pack_gradients(derivatives, 0, n, quantization, tree_index, packed)
@@ -95,6 +101,23 @@ KINDS = ["normal", "one huge", "all equal", "all but equal", "tiny", "large"]
 
 
 # --- packed gradients -------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "zero", "smallest", "largest"])
+@pytest.mark.parametrize("n", [1, 2, 1000])
+def test_magnitudes_are_summed_exactly_enough_in_any_order(kind, n):
+    values = draw(kind, n)[0] if kind in KINDS else np.full(n, EXTREMES[kind])
+    unit = fixed_point_unit(largest_magnitude(values, 0, n), n)
+    total = sum_fixed_point(values, 0, n, unit)
+    assert 0 <= total < 2**62
+    exact = sum(Fraction(abs(value)) for value in values.tolist())
+    assert abs(Fraction(total) / Fraction(unit) - exact) <= exact * Fraction(2, 2**40)
+    shuffled = np.random.default_rng(0).permutation(values)
+    first, rest = n // 3, n - n // 3
+    assert total == (
+        sum_fixed_point(shuffled, 0, first, unit)
+        + sum_fixed_point(shuffled, first, first + rest, unit)
+    )
 
 
 @both_gains
