@@ -22,6 +22,7 @@ COMMANDS = {
     "lambdas.py": ["--longest", "300", "--repetitions", "1"],
     "growth.py": ["--rows", "1000", "--repetitions", "1"],
     "metrics.py": ["--queries", "10", "--repetitions", "1"],
+    "soak.py": ["--fits", "12", "--predictions", "100", "--interrupts", "2"],
     "two_versions.py": [
         *(ROOT, ROOT, "--what", "fit-small", "predict-query"),
         *("--scale", "0.002", "--repetitions", "1"),

@@ -1,0 +1,237 @@
+"""What must hold for any fit, on data that hypothesis draws."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
+from sklearn_ltr.mart import MARTClassifier, MARTRegressor
+
+TREES = {
+    "n_estimators": 4,
+    "max_leaf_nodes": 6,
+    "min_samples_leaf": 2,
+    "learning_rate": 0.5,
+    "random_state": 0,
+}
+NETWORK = {"hidden_layer_sizes": (4,), "max_iter": 2, "random_state": 0}
+EXACT = TREES | {"split_noise": 0.0}  # no draws that depend on a feature's number
+
+
+class Data:
+    """Queries with all kinds of features, NaN among them, and repeated documents."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = rng = np.random.default_rng(seed)
+        sizes = rng.integers(1, 12, rng.integers(3, 12))
+        sizes[:2] = 5
+        self.groups = np.repeat(rng.permutation(100)[: len(sizes)], sizes)
+        n = len(self.groups)
+        self.y = rng.integers(0, 4, n).astype(float)
+        self.y[:10] = np.tile([0, 1, 2, 3, 0], 2)
+        self.X = np.column_stack(
+            (
+                rng.normal(size=(n, 2)),
+                rng.integers(-2, 3, (n, 1)),
+                np.exp(3 * rng.normal(size=(n, 1))) - 1,
+            )
+        )
+        self.X[rng.uniform(size=self.X.shape) < rng.choice([0, 0.2])] = np.nan
+        repeated = rng.integers(0, n, 3)
+        self.select(np.concatenate((np.arange(n), repeated)))
+        self.weights = rng.uniform(0.5, 2, 100)[self.groups]
+        self.init_score = rng.normal(size=len(self.y))
+
+    @property
+    def trained_on(self):
+        """Rows of the queries with pairs.
+
+        Others may fall between a threshold and its transform, or to different sides of
+        two splits that divide the training rows alike.
+        """
+        return [np.ptp(self.y[self.groups == group]) > 0 for group in self.groups]
+
+    def select(self, rows) -> None:
+        self.X, self.y, self.groups = self.X[rows], self.y[rows], self.groups[rows]
+
+
+data = st.builds(Data, st.integers(0, 10**6))
+
+
+def no_nan(X):
+    return np.clip(np.nan_to_num(X), -1, 1)
+
+
+def fit_ranker(kind, options, X, y, groups, weights):
+    if kind is not LambdaMARTRanker:
+        X = no_nan(X)
+    ranker = kind(**options).fit(X, y, groups=groups, sample_weight=weights)
+    return ranker.predict(X)
+
+
+def fit_mart(kind, options, X, y, groups, weights):
+    y = y > 1 if kind is MARTClassifier else y
+    model = kind(**options).fit(X, y, sample_weight=weights)
+    return model.predict_proba(X)[:, 1] if kind is MARTClassifier else model.predict(X)
+
+
+STOPPED = {"early_stopping": True, "validation_fraction": 0.3}
+MODELS = {
+    "LambdaMART": (fit_ranker, LambdaMARTRanker, TREES),
+    "LambdaMART, all drawn": (
+        fit_ranker,
+        LambdaMARTRanker,
+        TREES | {"subsample": 0.7, "max_features": 0.5, "metric": "map"},
+    ),
+    "LambdaMART, cost": (fit_ranker, LambdaMARTRanker, TREES | {"metric": None}),
+    "LambdaRank": (fit_ranker, LambdaRankRanker, NETWORK),
+    "RankNet": (fit_ranker, RankNetRanker, NETWORK | {"tied_pairs": True}),
+    "MARTClassifier": (fit_mart, MARTClassifier, TREES | STOPPED),
+    "MARTRegressor": (fit_mart, MARTRegressor, TREES | STOPPED | {"subsample": 0.7}),
+}
+of_every_model = pytest.mark.parametrize("model", MODELS)
+some_examples = settings(max_examples=20)
+
+
+def scores(model, d, X=None, y=None, groups=None, weights=None):
+    """Fit on the data, some of them replaced, and score the training rows."""
+    fit, kind, options = MODELS[model]
+    given_or = lambda value, default: default if value is None else value  # noqa: E731
+    return fit(
+        kind,
+        options,
+        given_or(X, d.X),
+        given_or(y, d.y),
+        given_or(groups, d.groups),
+        given_or(weights, d.weights),
+    )
+
+
+@of_every_model
+@some_examples
+@given(data)
+def test_the_order_of_all_rows_changes_no_bit(model, d):
+    order = d.rng.permutation(len(d.y))
+    shuffled = scores(
+        model, d, d.X[order], d.y[order], d.groups[order], d.weights[order]
+    )
+    np.testing.assert_array_equal(shuffled, scores(model, d)[order])
+
+
+@of_every_model
+@some_examples
+@given(data)
+def test_other_names_of_the_queries_change_no_bit(model, d):
+    names = np.array([f"query {group:03d}" for group in d.groups])
+    np.testing.assert_array_equal(scores(model, d, groups=names), scores(model, d))
+
+
+@pytest.mark.parametrize("model", ["LambdaMART", "LambdaMART, all drawn"])
+@some_examples
+@given(data)
+def test_a_monotone_transform_of_a_feature_changes_no_bit(model, d):
+    X = d.X.copy()
+    X[:, 0] = np.exp(X[:, 0])
+    X[:, 2] = 7 * X[:, 2] - 3
+    X[:, 3] = np.cbrt(X[:, 3])
+    trained_on = d.trained_on
+    np.testing.assert_array_equal(
+        scores(model, d, X)[trained_on], scores(model, d)[trained_on]
+    )
+
+
+@of_every_model
+@some_examples
+@given(data)
+def test_single_precision_that_is_exact_changes_no_bit(model, d):
+    single = d.X.astype(np.float32)
+    np.testing.assert_array_equal(
+        scores(model, d, single), scores(model, d, single.astype(np.float64))
+    )
+
+
+def trees_of(d, X, copies=1, **options):
+    """Fit exact trees on top of random scores, and score the rows of X.
+
+    Without these scores documents of a query would have equal gradients, and splits
+    equal gains, between which the rounding of the gradients decides.
+    """
+    scores = d.init_score
+    repeated = [np.tile(a, copies) for a in (d.y, d.weights / copies, scores)]
+    groups = np.concatenate([d.groups + 1000 * copy for copy in range(copies)])
+    ranker = LambdaMARTRanker(**(EXACT | options))
+    ranker.fit(
+        np.tile(X, (copies, 1)),
+        repeated[0],
+        groups=groups,
+        sample_weight=repeated[1],
+        init_score=repeated[2],
+    )
+    return ranker.predict(X, init_score=scores)[d.trained_on]
+
+
+@some_examples
+@given(data)
+def test_the_order_of_the_features_changes_no_score(d):
+    order = d.rng.permutation(d.X.shape[1])
+    expected = trees_of(d, d.X)
+    np.testing.assert_allclose(trees_of(d, d.X[:, order]), expected, rtol=1e-9)
+
+
+@some_examples
+@given(data, st.sampled_from([0.0, 3.5, np.nan]), st.integers(0, 4))
+def test_a_constant_feature_changes_no_score(d, constant, position):
+    X = np.insert(d.X, position, constant, axis=1)
+    np.testing.assert_allclose(trees_of(d, X), trees_of(d, d.X), rtol=1e-9)
+
+
+@some_examples
+@given(data)
+def test_every_query_twice_with_half_its_weight_changes_no_score(d):
+    twice = trees_of(d, d.X, copies=2, min_samples_leaf=2 * EXACT["min_samples_leaf"])
+    np.testing.assert_allclose(twice, trees_of(d, d.X), rtol=1e-9)
+
+
+@of_every_model
+@some_examples
+@given(data)
+@pytest.mark.usefixtures("four_cores")
+def test_the_number_of_threads_changes_no_bit(model, d):
+    fit, kind, options = MODELS[model]
+    arguments = d.X, d.y, d.groups, d.weights
+    expected = fit(kind, options | {"n_jobs": 1}, *arguments)
+    found = fit(kind, options | {"n_jobs": 3}, *arguments)
+    np.testing.assert_array_equal(found, expected)
+
+
+@some_examples
+@given(data)
+def test_a_pickled_model_predicts_the_same_and_so_does_a_plain_walk(d):
+    ranker = LambdaMARTRanker(**TREES).fit(d.X, d.y, groups=d.groups)
+    expected = ranker.predict(d.X)
+    loaded = pickle.loads(pickle.dumps(ranker))
+    np.testing.assert_array_equal(loaded.predict(d.X), expected)
+    np.testing.assert_array_equal(
+        [walk(ranker.ensemble_, row) for row in d.X], expected
+    )
+
+
+def walk(ensemble, x) -> float:
+    """Sum of the values of the leaves that x falls into, tree after tree."""
+    score = 0.0
+    for root in ensemble.first_node:
+        node = root
+        while ensemble.feature[node] >= 0:
+            value = x[ensemble.feature[node]]
+            goes_left = value <= ensemble.threshold[node]
+            if np.isnan(value):
+                goes_left = ensemble.missing_left[node]
+            children = ensemble.left if goes_left else ensemble.right
+            node = root + children[node]
+        score += ensemble.value[node]
+    return score
