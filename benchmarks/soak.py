@@ -18,9 +18,9 @@ import time
 from collections.abc import Callable
 
 import numpy as np
+from measuring import memory
 
 import peers
-from measuring import memory
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor

@@ -236,9 +236,9 @@ class Constant(BaseEstimator):
 
 N = len(DATA.y)
 BAD_SCORES = [
-    (np.zeros(N - 1), "init_score must be one number for each"),
-    (np.zeros((N, 1)), "init_score must be one number for each"),
-    (np.full(N, "0"), "init_score must be one number.*dtype <U1"),
+    (np.zeros(N - 1), "init_score must hold one number for each"),
+    (np.zeros((N, 2)), "init_score must hold one number for each"),
+    (np.full(N, "0"), "init_score must be numeric, got dtype <U1"),
     (np.where(np.arange(N) == 5, np.inf, 0.0), "init_score must be finite.*row 5"),
 ]
 
@@ -257,7 +257,7 @@ def test_init_scores_that_are_not_one_finite_number_each_are_named(scores, messa
         ("ndcg", TypeError, "init must be a ranker, a regressor or None, got str"),
         (StandardScaler(), TypeError, "init must be a ranker"),
         (Constant([np.nan]), ValueError, "what init predicts must be finite"),
-        (Constant(["a"]), ValueError, "what init predicts must be one number"),
+        (Constant(["a"]), ValueError, "what init predicts must be numeric, got dtype"),
     ],
 )
 def test_an_invalid_base_model_raises_an_error(init, error, message):
@@ -312,7 +312,7 @@ def test_every_method_adds_the_trees_to_the_init_score_it_is_given(method):
 
 def test_a_wrong_init_score_of_predict_is_named():
     on_scores = small().fit(*DATA, **GROUPS, init_score=SCORES)
-    with pytest.raises(ValueError, match="init_score must be one number for each"):
+    with pytest.raises(ValueError, match="init_score must hold one number for each"):
         on_scores.predict(DATA.X, init_score=SCORES[1:])
 
 

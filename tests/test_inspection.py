@@ -452,12 +452,16 @@ def test_random_state_determines_the_directions(linear):
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"n_directions": 0}, ValueError, "n_directions == 0"),
+        (
+            {"n_directions": 0},
+            ValueError,
+            "an integer >= 1 or None, got 0",
+        ),
         ({"n_directions": 1.5}, TypeError, "n_directions must be"),
-        ({"delta": 0.0}, ValueError, "delta == 0"),
-        ({"p0": 1.0}, ValueError, "p0 == 1"),
+        ({"delta": 0.0}, ValueError, r"delta must be a number in \(0, 1\), got 0.0"),
+        ({"p0": 1.0}, ValueError, r"p0 must be a number in \(0, 1\), got 1.0"),
         ({"p0": "few"}, TypeError, "p0 must be"),
-        ({"step_size": 0.0}, ValueError, "step_size == 0"),
+        ({"step_size": 0.0}, ValueError, "step_size must be a number in .*got 0.0"),
         ({"step_size": 1e39}, ValueError, "take smaller steps"),
         ({"groups": None}, ValueError, "groups is None"),
     ],
@@ -477,7 +481,7 @@ def test_an_invalid_argument_is_named(linear, options, error, message):
         ({"weights": "x0"}, "must be a list"),
         ({"moves": []}, "at least one"),
         ({"moves": [0, np.inf]}, "finite"),
-        ({"moves": ["far"]}, "moves must be numbers"),
+        ({"moves": ["far"]}, "moves must be numeric"),
         ({"moves": [1e39]}, "take smaller steps"),
     ],
 )

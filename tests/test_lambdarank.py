@@ -102,7 +102,7 @@ def test_the_truncation_level_deepens_the_cutoff_of_the_swap_deltas():
     assert bytes_of("ndcg@3", 7) == bytes_of("ndcg@7", None) != bytes_of("ndcg@3", None)
     assert bytes_of("ndcg@7", 3) == bytes_of("ndcg@7", None)  # it only deepens
     assert bytes_of("hit_rate@3", 7) == bytes_of("hit_rate@3", None)
-    with pytest.raises(ValueError, match="truncation_level == 0, must be >= 1"):
+    with pytest.raises(ValueError, match="truncation_level must be an integer >= 1"):
         fitted(LambdaRankRanker, truncation_level=0)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
+from fractions import Fraction
 from itertools import combinations, pairwise, product
 
 import numpy as np
@@ -12,6 +14,7 @@ from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, clone
 
 from sklearn_ltr import metrics
+from sklearn_ltr._queries import QueryGroups, check_scores
 from sklearn_ltr.metrics import (
     CG,
     DCG,
@@ -533,6 +536,34 @@ def test_a_bound_metric_works_on_canonical_arrays_without_names():
         NDCG(gain=[0, 1]).bind(y, offsets)
 
 
+def test_offsets_that_would_crash_the_kernels_are_refused():
+    grades = np.array([2.0, 1.0, 0.0])
+    for offsets in ([0, 10**12], [0, -(10**12), 3], [1, 3], [0, 2], [0, 0, 3]):
+        with pytest.raises(ValueError, match="offsets must be"):
+            NDCG(3).bind(grades, np.array(offsets))
+    bound = NDCG(3).bind(grades, np.array([0, 3]))
+    with pytest.raises(ValueError, match=r"scores must be .* shape \(3,\)"):
+        bound.values(np.zeros(2))
+
+
+def test_no_kernel_is_public():
+    for case in CASES:
+        public = [name for name in dir(CASES[case][0](3)) if not name.startswith("_")]
+        assert [name for name in public if "kernel" in name or name == "scales"] == []
+
+
+def test_precision_divides_by_k_as_its_documentation_says():
+    """As trec_eval's P_10 of three documents."""
+    y, scores, groups = [1, 1, 0], [3, 2, 1], ["a", "a", "a"]
+    assert Precision(10)(y, scores, groups=groups) == 2 / 10
+    assert Precision(10).value(np.array([1.0, 1.0, 0.0])) == 2 / 10
+    assert Precision()(y, scores, groups=groups) == 2 / 3
+    assert Recall(10)(y, scores, groups=groups) == 1.0
+    for documentation in (metrics.__doc__, Metric.__doc__):
+        assert "divide" in documentation and "by k" in documentation
+    assert "divided by k" in Precision.__doc__
+
+
 # --- gain and discount ------------------------------------------------------------
 
 
@@ -597,7 +628,8 @@ def test_a_list_shorter_than_k_may_count_nothing():
         ([1, np.nan], [0, 0], r"y_true must hold.*row 1 \(query 'b'\) has nan"),
         ([np.inf, 0], [0, 0], r"y_true must hold.*row 0 \(query 'a'\) has inf"),
         (["1", "0"], [0, 0], "y_true must be numeric"),
-        ([[1], [0]], [0, 0], r"y_true must hold one number.*shape \(2, 1\)"),
+        ([[1, 0]], [0, 0], r"groups has 2 values for 1 rows"),
+        ([[1, 2], [0, 2]], [0, 0], r"y_true must hold one number.*shape \(2, 2\)"),
         ([1, 0], [0, np.nan], r"y_score must be finite.*row 1 \(query 'b'\) has nan"),
         ([1, 0], [np.inf, 0], r"y_score must be finite.*row 0 \(query 'a'\) has inf"),
         ([1, 0], [0, 0, 0], r"y_score must hold one number.*2 rows.*shape \(3,\)"),
@@ -649,9 +681,58 @@ def test_err_refuses_grades_beyond_its_scale():
         ERR(max_grade=2)([1, 3], [0, 0], groups=["a", "b"])
     with pytest.raises(ValueError, match="max_grade=53, but query 'a' has grade 60"):
         ERR()([60, 3], [0, 0], groups=["a", "b"])
-    for bad in (-1, 54, "4"):
-        with pytest.raises(ValueError, match="max_grade must lie between 0 and 53"):
+    for bad, error in ((-1, ValueError), (54, ValueError), ("4", TypeError)):
+        with pytest.raises(error, match=r"max_grade must be a number in \[0, 53\]"):
             ERR(max_grade=bad)
+
+
+# --- numbers that float64 cannot tell apart ---------------------------------------
+
+
+def draw_small_integers(seed=0):
+    """Grades, scores from 0 to 30 and groups of 40 queries."""
+    rng = np.random.default_rng(seed)
+    groups = np.repeat(np.arange(40), 8)
+    y = np.maximum(rng.integers(-12, 4, len(groups)), 0)
+    return y, rng.integers(0, 31, len(groups)), groups
+
+
+LARGE_NUMBERS = {
+    "int64": lambda scores: scores + 2**53,
+    "negative int64": lambda scores: scores - 2**62,
+    "uint64": lambda scores: scores.astype(np.uint64) + np.uint64(2**63),
+    "Python's": lambda scores: [2**100 + score for score in scores.tolist()],
+    "fractions": lambda scores: [
+        1 + Fraction(score, 2**80) for score in scores.tolist()
+    ],
+    "longdouble": lambda scores: 1 + scores * np.finfo(np.longdouble).eps,
+}
+
+
+@every_metric
+@pytest.mark.parametrize("ties", ["pessimistic", "average", "stable"])
+def test_numbers_that_float64_merges_are_compared_as_given(case, ties):
+    y, scores, groups = draw_small_integers()
+    metric = replace(CASES[case][0](5), ties=ties)
+    expected = metric.per_query(y, scores, groups=groups)
+    merged = metric.per_query(y, scores + 2.0**60, groups=groups)
+    assert (expected != merged).any()
+    for large in LARGE_NUMBERS.values():
+        found = metric.per_query(y, large(scores), groups=groups)
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_numbers_that_float64_merges_are_ranked_as_given():
+    _, scores, groups = draw_small_integers()
+    expected = metrics.rank_scores(scores, groups=groups)
+    for large in LARGE_NUMBERS.values():
+        ranks = metrics.rank_scores(large(scores), groups=groups)
+        np.testing.assert_array_equal(ranks, expected)
+
+
+def test_float64_scores_are_not_copied_to_be_checked():
+    scores = np.arange(4.0)
+    assert check_scores(scores, QueryGroups.single(4), only_order=True) is scores
 
 
 # --- objects, names, functions ----------------------------------------------------

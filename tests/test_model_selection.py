@@ -140,7 +140,7 @@ def test_the_queries_drawn_do_not_depend_on_the_type_of_groups():
         [f"query {g:02}" for g in GROUPS],
         pd.Series(GROUPS, index=np.arange(N)[::-1]),
         pd.Series(GROUPS).astype("category"),
-        (int(g) for g in GROUPS),
+        pd.DataFrame({"query": GROUPS}),
     ):
         y_train, y_test, *_ = group_train_test_split(Y, groups=groups, random_state=5)
         np.testing.assert_array_equal(y_train, Y[train])

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
+from decimal import Decimal
+from enum import Enum
 from fractions import Fraction
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -61,7 +64,7 @@ COLUMNS = {
 @pytest.mark.parametrize("columns", COLUMNS.values(), ids=COLUMNS)
 def test_queries_may_be_named_by_python(columns):
     for values in columns:
-        for container in (values, tuple(values), iter(values)):
+        for container in (values, tuple(values), dict(enumerate(values)).values()):
             queries = QueryGroups.from_groups(container, len(values))
             assert grouped(queries) == grouped_slowly(values)
             assert list(queries.labels) == sorted(set(values))
@@ -104,10 +107,10 @@ def test_queries_may_be_named_by_dates_of_numpy():
         assert queries.describe(0).startswith("2024-05-01")
 
 
-def test_values_that_do_not_compare_are_sorted_by_type_and_repr():
+def test_values_that_do_not_compare_are_sorted_by_kind_and_value():
     queries = QueryGroups.from_groups([2, "b", (1,), "a", 10, 2], 6)
-    assert queries.labels == [10, 2, "a", "b", (1,)]
-    assert queries.offsets.tolist() == [0, 1, 3, 4, 5, 6]
+    assert queries.labels == [2, 10, "a", "b", (1,)]
+    assert queries.offsets.tolist() == [0, 2, 3, 4, 5, 6]
     assert grouped(QueryGroups.from_groups(["1", 1, "1"], 3)) == {1: [1], "1": [0, 2]}
 
 
@@ -242,7 +245,7 @@ NO_GROUPS = {
         10,
         r"groups has 2 values for 10 rows.*not the sizes",
     ),
-    "a table": (np.zeros((2, 1)), 2, r"one dimension, got shape \(2, 1\)"),
+    "a table": (np.zeros((2, 2)), 2, r"one dimension, got shape \(2, 2\)"),
     "a number in an array": (np.array(3), 1, r"one dimension, got shape \(\)"),
     "a string": ("query", 5, "one value per row, got 'query'"),
     "a number": (3, 1, "one value per row, got 3"),
@@ -256,15 +259,194 @@ def test_groups_are_refused_if(groups, n, message):
         QueryGroups.from_groups(groups, n)
 
 
-def test_a_frame_is_refused():
+def test_a_frame_of_two_columns_is_refused():
     pd = pytest.importorskip("pandas")
-    with pytest.raises(ValueError, match=r"one dimension, got shape \(2, 1\)"):
-        QueryGroups.from_groups(pd.DataFrame({"query": [1, 2]}), 2)
+    frame = pd.DataFrame({"query": [1, 2], "other": [1, 2]})
+    with pytest.raises(ValueError, match=r"one dimension, got shape \(2, 2\)"):
+        QueryGroups.from_groups(frame, 2)
 
 
 def test_values_that_are_not_hashable_are_refused_with_their_row():
     with pytest.raises(TypeError, match="hashable values, but row 1 holds a list"):
         QueryGroups.from_groups(["a", [1], [2]], 3)
+
+
+def test_what_is_missing_in_a_tuple_is_found_however_deep():
+    pd = pytest.importorskip("pandas")
+    for missing in (None, NAN, pd.NA, pd.NaT, Decimal("NaN"), np.datetime64("NaT")):
+        for value in (
+            (1, missing),
+            (1, (2, (missing,))),
+            frozenset([1, missing]),
+            (frozenset([(missing,)]), 1),
+        ):
+            with pytest.raises(ValueError, match="groups has a missing value at row 1"):
+                QueryGroups.from_groups([(1, 2), value], 2)
+
+
+def test_a_missing_level_of_a_multi_index_is_refused():
+    pd = pytest.importorskip("pandas")
+    index = pd.MultiIndex.from_arrays([[1, 1, 2], [NAN, NAN, 3]])
+    with pytest.raises(ValueError, match=r"missing value at row 0 \(\(1, nan\)\)"):
+        QueryGroups.from_groups(index, 3)
+
+
+# --- the order of queries that are named by objects -------------------------------
+
+
+class Named:
+    """A group value of the user that shows its value, but has no order."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def __eq__(self, other):
+        return isinstance(other, Named) and self.name == other.name
+
+    def __hash__(self):
+        return hash(self.name)
+
+    def __repr__(self):
+        return f"Named({self.name!r})"
+
+
+class Color(Enum):
+    RED, GREEN, BLUE = range(3)
+
+
+UTC = dt.UTC
+ROME = dt.timezone(dt.timedelta(hours=2))
+OBJECTS = {
+    "frozensets": [frozenset(s) for s in ({1, 2}, {3}, {2}, {1, 2, 3}, {2, 3}, set())],
+    "tuples of frozensets": [
+        (1, frozenset([2])),
+        (1, frozenset([1])),
+        (0, frozenset()),
+    ],
+    "equal numbers of several types": [1, 1.0, True, Fraction(1), 0.5, "a", 2, 2.0],
+    "numbers of all types": [1j, 1 + 0j, 1, Decimal("0.3"), 0.3, np.float32(0.1), "a"],
+    "large numbers and floats": [
+        2**53 + 1,
+        2.0**53,
+        2**53,
+        2**53 + 2,
+        np.float64(7),
+        "",
+    ],
+    "times of several zones": [
+        dt.datetime(2024, 1, 1, 12, tzinfo=UTC),
+        dt.datetime(2024, 1, 1, 14, tzinfo=ROME),  # the same time
+        dt.datetime(2024, 1, 1, 13, tzinfo=ROME),
+        "today",
+    ],
+    "members of an Enum": list(Color),
+    "objects that show their value": [Named("b"), Named("a"), Named("b"), Named("c")],
+    "everything": [
+        (1, "a"),
+        "a",
+        b"a",
+        1,
+        frozenset("ab"),
+        Color.RED,
+        Named("a"),
+        DAY_1,
+    ],
+}
+
+
+@pytest.mark.parametrize("values", OBJECTS.values(), ids=OBJECTS)
+def test_the_order_of_queries_does_not_depend_on_the_order_of_rows(values):
+    rows = list(enumerate(values))
+    orders = [rows, rows[::-1], *permutations(rows)]
+    rng = np.random.default_rng(0)
+    for order in [orders[0], orders[1], *rng.choice(len(orders), 30)]:
+        shuffled = order if isinstance(order, list) else list(orders[order])
+        queries = QueryGroups.from_groups([value for _, value in shuffled], len(rows))
+        lists = np.split([shuffled[row][0] for row in queries.order], queries.offsets)
+        found = [sorted(of_query.tolist()) for of_query in lists[1:-1]]
+        if order is rows:
+            expected = found
+        assert found == expected
+    assert sorted(sum(expected, [])) == list(range(len(values)))
+
+
+def test_frozensets_are_ordered_by_their_elements():
+    values = [frozenset("b"), frozenset("ac"), frozenset("ab"), frozenset("a")]
+    assert QueryGroups.from_groups(values, 4).labels == [
+        frozenset("a"), frozenset("ab"), frozenset("ac"), frozenset("b"),
+    ]  # fmt: skip
+
+
+class WithoutOrder:
+    """Is shown by its address."""
+
+
+class Alike:
+    """All are shown alike."""
+
+    def __repr__(self):
+        return "Alike()"
+
+
+class Partial:
+    """Neither before nor after another one."""
+
+    def __lt__(self, other):
+        return False
+
+
+NO_ORDER = {
+    "are shown by their addresses": [WithoutOrder(), WithoutOrder()],
+    "hold one that is": [(1, WithoutOrder()), (1, WithoutOrder())],
+    "are sets of such": [frozenset([WithoutOrder()]), frozenset([WithoutOrder()])],
+    "look alike": [Alike(), Alike()],
+    "have a partial order": [Partial(), Partial()],
+    "are functions": [lambda: 1, lambda: 2],
+    "are times with and without a zone": [NOON, NOON.replace(tzinfo=UTC)],
+}
+
+
+@pytest.mark.parametrize("values", NO_ORDER.values(), ids=NO_ORDER)
+def test_group_values_are_refused_if_they(values):
+    for order in (values, values[::-1]):
+        with pytest.raises(TypeError, match="groups must hold values that can be sort"):
+            QueryGroups.from_groups(order, 2)
+
+
+def test_values_without_order_may_name_queries_that_their_company_orders():
+    values = [(2, WithoutOrder()), (1, WithoutOrder())]
+    assert QueryGroups.from_groups(values, 2).labels == values[::-1]
+
+
+# --- one column -------------------------------------------------------------------
+
+
+def one_column_tables(values):
+    pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    pa = pytest.importorskip("pyarrow")
+    yield pd.DataFrame({"q": values}, index=range(len(values), 0, -1))
+    yield pl.DataFrame({"q": values})
+    yield pa.table({"q": values})
+    yield np.array(values)[:, None]
+
+
+def test_a_table_with_one_column_is_that_column():
+    for values in (["b", "a", "b"], [7, 3, 7], [0.5, -1.0, 0.5]):
+        for table in one_column_tables(values):
+            queries = QueryGroups.from_groups(table, 3)
+            assert grouped(queries) == grouped_slowly(values)
+    for table in one_column_tables([2, 1, 0]):
+        assert check_grades(table, QUERIES).tolist() == [1.0, 2.0, 0.0]
+        assert check_scores(table, QUERIES).tolist() == [1.0, 2.0, 0.0]
+    for table in one_column_tables([2, 5, 2]):
+        assert check_sample_weight(table, QUERIES).tolist() == [5.0, 2.0]
+
+
+def test_the_column_of_groups_can_be_read_again():
+    for groups in ([3, 1, 3], ["b", "a", "b"], [(1, 2), (0, 1), (1, 2)]):
+        queries = QueryGroups.from_groups(groups, 3)
+        assert list(queries.column) == groups
+        assert grouped(QueryGroups.from_groups(queries.column, 3)) == grouped(queries)
 
 
 # --- order, sorting and back ------------------------------------------------------
@@ -338,19 +520,22 @@ BAD_GRADES = {
     "negative": ([0, -1, 0], r"y must hold.*row 1 \(query 'a'\) has -1.0"),
     "NaN": ([0, 0, NAN], r"y must hold.*row 2 \(query 'b'\) has nan"),
     "infinite": ([np.inf, 0, 0], r"y must hold.*row 0 \(query 'b'\) has inf"),
-    "None": ([1, 2, None], r"row 2 \(query 'b'\) has nan"),
+    "None": ([1, 2, None], r"row 2 \(query 'b'\) has None, of type NoneType"),
     "too few": (
         [0, 0],
         r"y must hold one number for each of the 3 rows, got shape \(2,\)",
     ),
-    "a table": (np.zeros((3, 1)), r"y must hold one number.*shape \(3, 1\)"),
+    "a table": (np.zeros((3, 2)), r"y must hold one number.*shape \(3, 2\)"),
     "strings": (["0", "1", "2"], "y must be numeric, got dtype <U1"),
     "a string among objects": (
         np.array(["0", 1, 2], dtype=object),
-        "y must be numeric, got dtype object",
+        r"y must be numeric, but row 0 \(query 'b'\) has '0', of type str",
     ),
     "complex": ([1, 2, 1j], "y must be numeric, got dtype complex128"),
-    "objects": ([1, 2, object()], "y must be numeric: .*object"),
+    "objects": (
+        [1, 2, object()],
+        r"numeric, but row 2 \(query 'b'\) has <object",
+    ),
     "dates": (np.array(["2024"] * 3, dtype="M8[Y]"), "y must be numeric"),
 }
 
@@ -365,6 +550,38 @@ def test_a_missing_grade_of_pandas_is_refused():
     pd = pytest.importorskip("pandas")
     with pytest.raises(ValueError, match="y"):
         check_grades(pd.Series([1, 2, None], dtype="Int64"), QUERIES)
+
+
+MERGED = {
+    "integers": np.array([2**53 + 1, 0, 2**53]),
+    "unsigned integers": np.array([2**63 + 1, 0, 2**63], dtype=np.uint64),
+    "a list": [2**53 + 1, 0.5, 2**53],
+    "a list of both signs": [2**63 + 1, -1, 2**63],
+    "decimals": [Decimal("0.30000000000000000001"), 0, Decimal("0.3")],
+}
+
+
+@pytest.mark.parametrize("numbers", MERGED.values(), ids=MERGED)
+def test_numbers_that_float64_merges_are_refused_or_ranked(numbers):
+    with pytest.raises(ValueError, match=r"equal in float64: row 2 .* and row 0 "):
+        check_scores(numbers, QUERIES)
+    ranks = check_scores(numbers, QUERIES, only_order=True)
+    assert ranks.tolist() == [0.0, 2.0, 1.0]
+
+
+def test_large_numbers_that_float64_tells_apart_are_taken():
+    for numbers in ([2**60, 2**61, 0], [2.0**60, 1e300, -1e300], [2**53 + 2, 2**53, 1]):
+        rows = check_scores(numbers, QUERIES)
+        assert rows.tolist() == [float(numbers[i]) for i in (1, 0, 2)]
+
+
+def test_masked_values_are_refused():
+    masked = np.ma.array([1, 2, 1], mask=[False, True, False])
+    for read in (check_grades, check_scores, check_sample_weight):
+        with pytest.raises(ValueError, match="is a masked array with masked values"):
+            read(masked, QUERIES)
+    with pytest.raises(ValueError, match="groups is a masked array"):
+        QueryGroups.from_groups(masked, 3)
 
 
 def test_errors_name_the_argument_as_the_caller_does():

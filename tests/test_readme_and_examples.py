@@ -80,6 +80,17 @@ def test_the_table_of_systems_names_what_exists():
         assert f"\ndef {test}" in source
 
 
+def test_every_promise_names_a_test():
+    page = (ROOT / "docs" / "promises.md").read_text(encoding="utf-8")
+    tests = re.findall(r"`(tests/\S+)::(\S+)`", page)
+    assert len(tests) > 25
+    rows = [row for row in page.splitlines() if row.startswith("| ")]
+    assert sum("::" in row for row in rows) == len(rows) - 2  # two headers
+    for path, test in tests:
+        source = (ROOT / path).read_text(encoding="utf-8")
+        assert f"\ndef {test}(" in source
+
+
 def import_all(package: str) -> ModuleType:
     """Import a package and the modules directly in it."""
     module = importlib.import_module(package)

@@ -18,9 +18,9 @@ X[RNG.uniform(size=X.shape) < 0.1] = np.nan
 ALL = np.arange(N_ROWS)
 
 
-def hashes_of(X, rows=ALL, n_threads=1, first_column=0):
+def hashes_of(X, rows=ALL, n_threads=1):
     with ThreadTeam(n_threads) as team:
-        return hash_values(X, rows, team, first_column)
+        return hash_values(X, rows, team)
 
 
 def bin_hashes(X, n_threads=1, max_bins=255):
@@ -53,7 +53,6 @@ def test_values_that_compare_equal_have_equal_hashes():
 
 def test_hashes_depend_on_the_columns_of_the_values_and_not_on_threads():
     assert (hashes_of(X) == hashes_of(X[:, ::-1])).mean() < 0.1  # palindromes
-    assert not (hashes_of(X) == hashes_of(X, first_column=1)).any()
     np.testing.assert_array_equal(hashes_of(X, n_threads=3), hashes_of(X))
     np.testing.assert_array_equal(bin_hashes(X, 3), bin_hashes(X, 1))
     np.testing.assert_array_equal(hashes_of(X, ALL[::-1]), hashes_of(X)[::-1])

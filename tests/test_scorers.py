@@ -349,7 +349,7 @@ def test_with_routing_off_several_metrics_raise_an_error():
 
 
 def test_an_exception_of_a_scorer_ends_a_search_with_its_first_candidate():
-    """Why MissingGroupsError is no Exception."""
+    """Why MissingGroupsError is no Exception inside of a search."""
 
     def scorer(estimator, X, y):
         raise ValueError("no groups")
@@ -383,12 +383,88 @@ def test_a_direct_call_without_groups_is_an_error():
             make_ranking_scorer()(MODEL, X, Y, **missing)
 
 
-def test_except_exception_does_not_catch_the_error():
-    assert issubclass(MissingGroupsError, BaseException)
-    assert not issubclass(MissingGroupsError, Exception)
-    again = pickle.loads(pickle.dumps(MissingGroupsError("why")))
-    assert isinstance(again, MissingGroupsError)
-    assert again.args == ("why",)
+def error_of(call) -> BaseException:
+    with pytest.raises(MissingGroupsError) as raised:
+        call()
+    return raised.value
+
+
+def fitted_search(**options) -> GridSearchCV:
+    search = GridSearchCV(
+        Ridge(), {"alpha": [1, 2]}, scoring=make_ranking_scorer(), cv=GroupKFold(2),
+        **options,
+    )  # fmt: skip
+    return search.fit(X, Y, groups=GROUPS)
+
+
+@pytest.mark.parametrize(
+    ("tool", "error_score"),
+    [(tool, score) for tool in TOOLS for score in (np.nan, 0.0)],
+)
+def test_where_it_would_become_a_score_except_exception_does_not_catch_it(
+    tool, error_score
+):
+    error = error_of(
+        lambda: TOOLS[tool](make_ranking_scorer(), error_score=error_score)
+    )
+    assert not isinstance(error, Exception)
+
+
+def test_anywhere_else_it_is_a_value_error(routing):
+    scorer, search = make_ranking_scorer(), fitted_search()
+    calls = (
+        lambda: scorer(MODEL, X, Y),
+        lambda: partial(scorer, groups=None)(MODEL, X, Y),
+        lambda: search.score(X, Y),
+        lambda: permutation_importance(MODEL, X, Y, scoring=scorer),
+        lambda: cross_val_score(
+            Ridge(), X, Y, scoring=scorer, cv=KFold(2), error_score="raise"
+        ),
+    )
+    assert [isinstance(error_of(call), ValueError) for call in calls] == [True] * 5
+
+
+def test_a_function_that_wraps_a_scorer_stops_a_search_too():
+    def scorer(estimator, X, y):
+        return make_ranking_scorer()(estimator, X, y)
+
+    assert not isinstance(error_of(lambda: TOOLS["grid search"](scorer)), Exception)
+
+
+class Autologged(BaseEstimator):
+    """A search whose `fit` scores afterwards, in the way of mlflow's autologging."""
+
+    def fit(self, X, y, groups=None):
+        self.search_ = fitted_search()
+        try:
+            self.search_.score(X, y)
+        except Exception as error:
+            self.logged_ = str(error)
+        return self
+
+    def predict(self, X):
+        return self.search_.predict(X)
+
+
+def test_a_tool_that_scores_after_a_search_may_catch_it(routing):
+    assert "got no groups" in Autologged().fit(X, Y).logged_
+    found = cross_validate(
+        Autologged().set_fit_request(groups=True), X, Y, params={"groups": GROUPS},
+        cv=GroupKFold(2), scoring=make_ranking_scorer(), return_estimator=True,
+    )  # fmt: skip
+    assert ["got no groups" in model.logged_ for model in found["estimator"]] == [
+        True,
+        True,
+    ]
+    assert np.isfinite(found["test_score"]).all()
+
+
+def test_both_kinds_of_the_error_survive_a_pickle():
+    outside = error_of(lambda: make_ranking_scorer()(MODEL, X, Y))
+    for error in (MissingGroupsError("why"), outside):
+        again = pickle.loads(pickle.dumps(error))
+        assert type(again) is type(error)
+        assert again.args == error.args
 
 
 def test_a_partial_scorer_holds_the_groups_for_functions_that_pass_none_on():
@@ -450,6 +526,8 @@ class Broken(FirstColumn):
         ({"sample_weight": np.arange(72.0)}, r"^sample_weight .*constant"),
         ({"estimator": Broken(np.full(72, np.nan))}, r"^Broken.predict\(X\) .*finite"),
         ({"estimator": Broken(X)}, r"^Broken.predict\(X\) .*shape \(72, 3\)"),
+        ({"estimator": Broken(None)}, r"^Broken.predict\(X\) is None"),
+        ({"estimator": Broken(3.0)}, r"^Broken.predict\(X\) must hold one number"),
     ],
 )
 def test_a_wrong_argument_is_named(arguments, message):

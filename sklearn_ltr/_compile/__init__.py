@@ -51,7 +51,11 @@ from sklearn_ltr._compile.kernels import (
     uint64,
 )
 from sklearn_ltr._compile.memory import allocate_aligned, as_kernel_argument
-from sklearn_ltr._compile.threads import ThreadTeam, effective_n_threads
+from sklearn_ltr._compile.threads import (
+    ThreadTeam,
+    check_n_jobs,
+    effective_n_threads,
+)
 
 __all__ = [
     "EXPONENT_BIAS",
@@ -65,6 +69,7 @@ __all__ = [
     "allocate_aligned",
     "as_kernel_argument",
     "bit_of_row",
+    "check_n_jobs",
     "effective_n_threads",
     "evaluate_condition",
     "exp",

@@ -11,12 +11,14 @@ import functools
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from numbers import Integral
 from queue import SimpleQueue
 from types import TracebackType
 from typing import Any, TypeVar
 
 import joblib
 import numba
+import numpy as np
 
 from sklearn_ltr._compile.kernels import INTERPRETED
 
@@ -38,7 +40,13 @@ def effective_n_threads(n_jobs: int | None, work: int) -> int:
         oversubscribed), but for no more than one thread per million steps of `work`.
     work : int
         Estimated number of steps, such as the number of values of X.
+
+    Raises
+    ------
+    ValueError
+        If `n_jobs` is neither None nor an integer other than 0.
     """
+    check_n_jobs(n_jobs)
     if INTERPRETED or n_jobs == 1:
         return 1
     if n_jobs is not None and n_jobs > 0:
@@ -50,6 +58,15 @@ def effective_n_threads(n_jobs: int | None, work: int) -> int:
     if n_jobs is None:
         granted = min(granted, work // STEPS_PER_THREAD)
     return max(1, granted)
+
+
+def check_n_jobs(n_jobs: Any) -> None:
+    """Raise a ValueError unless it is None or an integer other than 0."""
+    is_count = isinstance(n_jobs, Integral) and not isinstance(
+        n_jobs, bool | np.timedelta64
+    )
+    if n_jobs is not None and not (is_count and n_jobs != 0):
+        raise ValueError(f"n_jobs must be None or an integer but 0, got {n_jobs!r}")
 
 
 _Inbox = SimpleQueue[Callable[[], None] | None]  # jobs of a thread, None ends it

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr._compile import ThreadTeam, effective_n_threads
 from sklearn_ltr._estimators.callbacks import FitTasks
@@ -26,7 +25,9 @@ from sklearn_ltr._estimators.monitor import (
     earlier_values,
 )
 from sklearn_ltr._estimators.row_order import order_by_bins, order_by_values
+from sklearn_ltr._estimators.state import require
 from sklearn_ltr._estimators.tree_parameters import TreeParameters
+from sklearn_ltr._parameters import LARGEST_SCORE
 from sklearn_ltr._queries import TrainingData
 from sklearn_ltr.learners._boosting import Objective, boost
 from sklearn_ltr.learners._tables import Table
@@ -37,6 +38,7 @@ from sklearn_ltr.learners._trees.binning import (
     reorder_rows,
 )
 from sklearn_ltr.learners._trees.ensemble import TreeEnsemble, add_binned
+from sklearn_ltr.learners._trees.tree_check import check_bin_thresholds
 from sklearn_ltr.learners._trees.workspace import GrownTree
 
 FloatArray = NDArray[np.float64]
@@ -60,6 +62,25 @@ class BoostedTrees(TreeParameters):
     validation_score_: FloatArray
     _mapper: BinMapper
 
+    _fitted_state: ClassVar[tuple[str, ...]] = (
+        "ensemble_",
+        "n_features_in_",
+        "n_iter_",
+        "validation_score_",
+        "_mapper",
+        "_seed",
+    )
+
+    def _check_state(self) -> None:
+        """Raise an error if the fitted attributes do not fit together."""
+        super()._check_state()
+        self.ensemble_.check(self.n_features_in_)
+        require(
+            self.n_iter_ == len(self.ensemble_),
+            f"n_iter_ is {self.n_iter_!r} for {len(self.ensemble_)} trees",
+        )
+        check_bin_thresholds(self._mapper.bin_thresholds, self.n_features_in_)
+
     def __sklearn_tags__(self) -> Tags:
         """Return the tags: NaN is allowed."""
         tags = super().__sklearn_tags__()
@@ -74,8 +95,8 @@ class BoostedTrees(TreeParameters):
     @property
     def feature_importances_(self) -> FloatArray:
         """Share of each feature in the gain of all splits, (n_features,) float64."""
-        check_is_fitted(self)
-        gains = self.ensemble_.gain_by_feature(self.n_features_in_)
+        model = self._fitted()
+        gains = model.ensemble_.gain_by_feature(model.n_features_in_)
         total = gains.sum()
         return gains / total if total > 0 else gains
 
@@ -85,9 +106,10 @@ class BoostedTrees(TreeParameters):
         kept = self.warm_start and hasattr(self, "ensemble_")
         return len(self.ensemble_) if kept else 0
 
-    def _fit_tasks(self, X: Any, y: Any, **metadata: Any) -> FitTasks:
-        n_trees = self.n_estimators - self._n_kept_trees
-        return FitTasks(self, "tree", n_trees, X, y, **metadata)
+    @property
+    def _n_new_trees(self) -> int:
+        """Largest number of trees that a fit grows."""
+        return self.n_estimators - self._n_kept_trees
 
     def _begin(self) -> bool:
         """Return whether this fit continues an earlier one; else draw a new seed."""
@@ -150,18 +172,20 @@ class BoostedTrees(TreeParameters):
         scores = self._scores_so_far(train)
         evaluate = self._evaluator(train, validation, scores)
         monitor = self._monitor(train, validation)
+        growth = self._growth_parameters(train.data.n_rows)
         trees: list[GrownTree] = []
         monitor.record(n_kept)
         for tree in boost(
             train.binned,
             objective,
-            self._tree_sampler(train.data.offsets, self.n_features_in_),
-            self._growth_parameters(),
+            self._tree_sampler(train.data.offsets, growth.max_leaf_nodes),
+            growth,
             scores,
             range(n_kept, self.n_estimators),
             team,
         ):
             trees.append(tree)
+            self._check_step(tree)
             evaluate(tree)
             stops = monitor.record(n_kept + len(trees))
             if tasks.end_step(partial(self._fitted_with, trees), last=stops):
@@ -174,6 +198,16 @@ class BoostedTrees(TreeParameters):
         base_score = np.zeros(data.X.shape[0])
         base_score[data.rows] = boosted.base_score
         return self._add_trees(data.X, base_score)[data.rows]
+
+    def _check_step(self, tree: GrownTree) -> None:
+        """Raise a ValueError if a tree leads to scores too large to compute with."""
+        largest = np.abs(tree.value).max()
+        if not largest <= LARGEST_SCORE:
+            raise ValueError(
+                f"the scores diverge: a tree adds {largest:.3g} to them; lower "
+                f"learning_rate={self.learning_rate:g}, or raise "
+                f"l2_regularization={self.l2_regularization:g}"
+            )
 
     def _evaluator(
         self,

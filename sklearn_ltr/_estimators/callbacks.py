@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
+from sklearn_ltr._estimators.state import fitted_attributes
+
 try:
     from sklearn.callback import CallbackSupportMixin
     from sklearn.callback import with_callbacks as decorate
@@ -33,13 +35,12 @@ def with_callbacks(method: F) -> F:
 class FitTasks:
     """The task of a fit, and the subtask of its present step.
 
-    It must be made before the block that restores the estimator after a failure
-    (:func:`~sklearn_ltr._estimators.state.unchanged_on_failure`): the decorator
-    :func:`with_callbacks` tears down what is set here.
-
     Parameters
     ----------
     estimator : estimator
+        As the callbacks know it.
+    model : estimator
+        Its copy, which is fitted (:func:`~sklearn_ltr._estimators.state.refit`).
     step : str
         Name of a step: "tree", "epoch".
     n_steps : int
@@ -51,9 +52,17 @@ class FitTasks:
     """
 
     def __init__(
-        self, estimator: Any, step: str, n_steps: int, X: Any, y: Any, **metadata: Any
+        self,
+        estimator: Any,
+        model: Any,
+        step: str,
+        n_steps: int,
+        X: Any,
+        y: Any,
+        **metadata: Any,
     ) -> None:
         given = {name: value for name, value in metadata.items() if value is not None}
+        self._model = model
         self._arguments = {"estimator": estimator, "X": X, "y": y, "metadata": given}
         self._step, self._n_left = step, n_steps
         self._fit: Any = None
@@ -70,13 +79,18 @@ class FitTasks:
     def end_step(self, fitted: FittedAttributes, *, last: bool) -> bool:
         """Report the end of a step; return whether the fit ends here.
 
-        It does if `last` says so, or a callback.
+        It does if `last` says so, or a callback.  `fitted` returns attributes that
+        the model has not yet.
         """
         if self._fit is None:
             return last
         self._n_left -= 1
+        estimator = self._arguments["estimator"]
         stopped = self._task.call_on_fit_task_end(
-            **self._arguments, reconstruction_attributes=fitted
+            **self._arguments,
+            reconstruction_attributes=lambda: (
+                fitted_attributes(self._model, estimator) | fitted()
+            ),
         )
         if not (last or stopped) and self._n_left > 0:
             self._begin_step()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import date, time, timedelta
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
@@ -12,6 +14,7 @@ from sklearn.utils.validation import validate_data
 from sklearn_ltr.learners._tables import Table
 
 CHUNK_SIZE = 2**18  # values checked at a time: 2 MiB, which stay in the cache
+DATES = (date, time, timedelta, np.datetime64, np.timedelta64)
 
 
 def read_feature_table(
@@ -34,7 +37,7 @@ def read_feature_table(
         if check_values:
             check_finite(X, name, allow_nan=allow_nan)
         return X
-    _refuse_dates(X, name)
+    X = _as_numbers(X, name)
     try:
         table = validate_data(
             estimator,
@@ -44,14 +47,10 @@ def read_feature_table(
             dtype=[np.float64, np.float32],
             ensure_all_finite=False,
         )
+    except OverflowError as error:
+        raise ValueError(f"{name} holds a number beyond float64: {error}") from None
     except (TypeError, ValueError) as error:
-        features = _non_numeric_features(X)
-        if not features:
-            raise type(error)(f"{name}: {error}") from error
-        raise ValueError(
-            f"{name} must be numeric, but {features} are not; encode them first, with "
-            f"OrdinalEncoder or OneHotEncoder in a Pipeline, say ({error})"
-        ) from error
+        raise type(error)(f"{name}: {error}") from error
     if issparse(table) and not table.has_canonical_format:
         table = table.copy()
         table.sum_duplicates()
@@ -73,8 +72,8 @@ def check_finite(table: Table, name: str, *, allow_nan: bool) -> None:
         row, column = _first_marked(table, is_bad(values))
         found = "NaN" if np.isnan(table[row, column]) else "infinity (inf)"
         raise ValueError(
-            f"{name} contains {found} at row {row}, column {column}; replace it before "
-            "ranking, by a large finite value or an imputer in a Pipeline, say"
+            f"{name} contains {found} at row {row}, column {column}; replace it first, "
+            "by a large finite value or an imputer in a Pipeline, say"
         )
 
 
@@ -104,29 +103,68 @@ def _first_marked(table: Table, marked: Any) -> tuple[int, int]:
     return int(row), int(column)
 
 
-def _refuse_dates(X: Any, name: str) -> None:
-    """Raise a ValueError for dates, which numpy would silently convert to numbers."""
+def _as_numbers(X: Any, name: str) -> Any:
+    """Return X, lists as an array; an error if it holds what numpy would only guess.
+
+    numpy turns dates into numbers of a unit of its own, and text into the numbers that
+    it spells, and drops masks.  scipy reads and writes where indices point to.
+    """
+    if issparse(X):
+        _check_indices(X, name)
+        return X
     if hasattr(X, "columns") and hasattr(X, "dtypes"):
-        dtypes = dict(zip(X.columns, X.dtypes, strict=True))
-    else:
-        dtypes = {"": getattr(X, "dtype", None)}
-    for column, dtype in dtypes.items():
-        if any(kind in str(dtype).lower() for kind in ("date", "time", "duration")):
-            in_column = f" in column {column!r}" if column else ""
-            raise ValueError(
-                f"{name} holds dates or times ({dtype}){in_column}; turn them into "
-                "numbers that mean something first, an age in days, say"
-            )
+        for number, (column, dtype) in enumerate(zip(X.columns, X.dtypes, strict=True)):
+            if not any(k in str(dtype).lower() for k in ("int", "float", "bool")):
+                values = X.iloc[:, number] if hasattr(X, "iloc") else X[:, number]
+                check_numbers(np.asarray(values), f"{name} in column {column!r}")
+        return X
+    if isinstance(X, list | tuple):
+        try:
+            X = np.asarray(X)
+        except ValueError as error:  # rows of different lengths
+            raise ValueError(f"{name}: {error}") from None
+    if isinstance(X, np.ndarray):
+        check_numbers(X, name)
+    return X
 
 
-def _non_numeric_features(X: Any) -> str:
-    """Name up to five columns of a data frame that do not hold numbers."""
-    dtypes = getattr(X, "dtypes", None)
-    if dtypes is None or not hasattr(X, "columns"):
-        return ""
-    names = [
-        f"{name!r} ({dtype})"
-        for name, dtype in zip(X.columns, dtypes, strict=True)
-        if not any(kind in str(dtype).lower() for kind in ("int", "float", "bool"))
-    ]
-    return f"the columns {', '.join(names[:5])}" if names else ""
+def check_numbers(values: NDArray[Any], name: str) -> None:
+    """Raise a ValueError if an array holds dates or text, or has masked values."""
+    if np.ma.is_masked(values):
+        raise ValueError(
+            f"{name} is a masked array, and the values under its mask would be used; "
+            "give filled(np.nan), or only the other rows"
+        )
+    kind = values.dtype.kind
+    types = set(map(type, values.flat)) if kind == "O" else {values.dtype.type}
+    found = next((t for t in types if issubclass(t, DATES)), None)
+    if found is not None:
+        raise ValueError(
+            f"{name} holds dates or times ({found.__name__}); turn them into numbers "
+            "that mean something first, an age in days, say"
+        )
+    if any(issubclass(t, str | bytes) for t in types) or kind == "T":
+        raise ValueError(
+            f"{name} must be numeric, but holds text; turn it into numbers first, with "
+            "OrdinalEncoder or OneHotEncoder in a Pipeline, say"
+        )
+
+
+def _check_indices(X: Any, name: str) -> None:
+    """Raise a ValueError if a CSR or CSC matrix refers to entries outside of it."""
+    if X.format not in ("csr", "csc"):
+        return
+    n_major, n_minor = X.shape if X.format == "csr" else X.shape[::-1]
+    starts, indices = X.indptr, X.indices
+    if not (
+        len(starts) == n_major + 1
+        and starts[0] == 0
+        and (starts[1:] >= starts[:-1]).all()
+        and starts[-1] <= min(len(indices), len(X.data))
+        and indices.min(initial=0) >= 0
+        and indices.max(initial=-1) < n_minor
+    ):
+        raise ValueError(
+            f"{name} is a damaged sparse matrix: its indptr or indices point outside "
+            f"of its shape {X.shape}"
+        )

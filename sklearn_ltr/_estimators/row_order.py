@@ -13,8 +13,7 @@ from sklearn_ltr.learners._trees.binning import BinnedData
 
 def order_by_values(data: TrainingData, team: ThreadTeam) -> NDArray[np.intp]:
     """Return the order of the entries by their values of X, targets and weights."""
-    hashes = hash_values(data.X, data.rows, team)
-    return data.content_order(hashes + _hash_others(data, [], team))
+    return data.content_order(hash_values(data.X, data.rows, team))
 
 
 def order_by_bins(
@@ -27,14 +26,4 @@ def order_by_bins(
 
     Another scale of a feature, which leaves its bins as they are, leaves the order.
     """
-    hashes = hash_bins(binned, team)
-    return data.content_order(hashes + _hash_others(data, [base_score], team))
-
-
-def _hash_others(
-    data: TrainingData, columns: list[NDArray[np.float64]], team: ThreadTeam
-) -> NDArray[np.uint64]:
-    """Return the hashes of targets, weights and other columns than those of X."""
-    weights = np.repeat(data.weights, data.sizes)
-    table = np.column_stack((data.y, weights, *columns))
-    return hash_values(table, np.arange(data.n_rows), team, data.X.shape[1])
+    return data.content_order(hash_bins(binned, team), base_score)

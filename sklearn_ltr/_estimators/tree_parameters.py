@@ -5,13 +5,14 @@ from __future__ import annotations
 from numbers import Integral, Real
 from typing import Any, Literal
 
+from sklearn_ltr._compile import check_n_jobs
 from sklearn_ltr._estimators.base import BaseModel
-from sklearn_ltr._estimators.parameters import (
+from sklearn_ltr._parameters import (
+    LARGEST,
     Range,
     at_least,
     check_choice,
     check_fraction_or_count,
-    check_n_jobs,
     check_ranges,
     count_of,
     not_negative,
@@ -20,22 +21,22 @@ from sklearn_ltr._estimators.parameters import (
 from sklearn_ltr.learners._boosting import TreeSampler
 from sklearn_ltr.learners._trees.workspace import GrowthParameters
 
+LARGEST_NOISE = 100.0  # exp(100 z) is finite for any z that is ever drawn from N(0, 1)
 RANGES = (
     at_least("n_estimators", 1),
     positive("learning_rate"),
     at_least("max_leaf_nodes", 2),
     at_least("max_depth", 1, optional=True),
     at_least("min_samples_leaf", 1),
-    not_negative("l2_regularization"),
+    Range("l2_regularization", Real, 0, LARGEST, "both"),
     Range("max_bins", Integral, 2, 255, "both"),
     Range("subsample", Real, 0, 1, "right"),
-    not_negative("split_noise"),
+    Range("split_noise", Real, 0, LARGEST_NOISE, "both"),
     Range("validation_fraction", Real, 0, 1, "neither"),
     at_least("n_iter_no_change", 1),
     not_negative("tol"),
     at_least("verbose", 0),
 )
-NO_MAX_DEPTH = 2**31
 
 
 class TreeParameters(BaseModel):
@@ -64,9 +65,10 @@ class TreeParameters(BaseModel):
     random_state: Any
     verbose: int
     n_jobs: int | None
+    n_features_in_: int
 
     def _check_parameters(self) -> None:
-        """Raise an error that names the parameter if one is out of its range."""
+        """Make the parameters plain values; an error names one out of its range."""
         check_ranges(self, RANGES)
         check_fraction_or_count(self, "max_features")
         check_fraction_or_count(self, "colsample_bytree")
@@ -75,17 +77,26 @@ class TreeParameters(BaseModel):
         check_choice(self, "warm_start", (True, False))
         check_n_jobs(self.n_jobs)
 
-    def _growth_parameters(self) -> GrowthParameters:
+    def _growth_parameters(self, n_rows: int) -> GrowthParameters:
+        """Return the parameters of trees grown on so many rows.
+
+        Limits that such trees cannot reach are lowered: memory is allocated for
+        `max_leaf_nodes`, and kernels take numbers of 64 bits.
+        """
+        min_samples_leaf = min(self.min_samples_leaf, n_rows)
+        max_leaf_nodes = min(self.max_leaf_nodes, max(2, n_rows // min_samples_leaf))
+        max_depth = min(self.max_depth or max_leaf_nodes, max_leaf_nodes)
         return GrowthParameters(
-            max_leaf_nodes=self.max_leaf_nodes,
-            max_depth=NO_MAX_DEPTH if self.max_depth is None else self.max_depth,
-            min_samples_leaf=self.min_samples_leaf,
-            l2_regularization=float(self.l2_regularization),
-            learning_rate=float(self.learning_rate),
+            max_leaf_nodes=min(max_leaf_nodes, 2 ** min(max_depth, 62)),
+            max_depth=max_depth,
+            min_samples_leaf=min_samples_leaf,
+            l2_regularization=self.l2_regularization,
+            learning_rate=self.learning_rate,
             second_order=self.split_gain == "second_order",
         )
 
-    def _tree_sampler(self, offsets: Any, n_features: int) -> TreeSampler:
+    def _tree_sampler(self, offsets: Any, max_leaf_nodes: int) -> TreeSampler:
+        n_features = self.n_features_in_
         n_tree_features = count_of(
             self.colsample_bytree, n_features, "colsample_bytree"
         )
@@ -101,7 +112,7 @@ class TreeParameters(BaseModel):
             n_features=n_features,
             n_tree_features=n_tree_features,
             n_split_features=min(n_split_features, n_tree_features),
-            split_noise=float(self.split_noise),
-            n_nodes=2 * self.max_leaf_nodes - 1,
+            split_noise=self.split_noise,
+            n_nodes=2 * max_leaf_nodes - 1,
             seed=self._seed,
         )

@@ -5,18 +5,38 @@ shuffled folds).  A stable sort by ``groups`` gives the *canonical order*: queri
 sorted group value, and within a query the rows in their given order.  The rest of the
 package works on arrays in canonical order, in which ``offsets`` delimit the queries.
 So results depend neither on the order of the queries nor on their interleaving.
+
+There is one reader for each kind of argument: groups
+(:meth:`~sklearn_ltr._queries.groups.QueryGroups.from_groups`), grades, scores, weights
+of queries, and other numbers of rows (`read_numbers`).
 """
 
-from sklearn_ltr._queries.checks import check_grades, check_sample_weight, check_scores
+from sklearn_ltr._queries.checks import (
+    check_canonical,
+    check_grades,
+    check_sample_weight,
+    check_scores,
+)
 from sklearn_ltr._queries.groups import Labels, QueryGroups, describe_query
+from sklearn_ltr._queries.numbers import (
+    check_holds_rows,
+    count_rows,
+    one_column_of,
+    read_numbers,
+)
 from sklearn_ltr._queries.training_data import TrainingData
 
 __all__ = [
     "Labels",
     "QueryGroups",
     "TrainingData",
+    "check_canonical",
     "check_grades",
+    "check_holds_rows",
     "check_sample_weight",
     "check_scores",
+    "count_rows",
     "describe_query",
+    "one_column_of",
+    "read_numbers",
 ]

@@ -8,8 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._queries.groups import QueryGroups
+from sklearn_ltr._queries.numbers import read_numbers
 
 FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
 
 
 def check_grades(y: Any, queries: QueryGroups, name: str = "y") -> FloatArray:
@@ -18,10 +20,11 @@ def check_grades(y: Any, queries: QueryGroups, name: str = "y") -> FloatArray:
     Raises
     ------
     ValueError
-        If ``y`` is not one number per row, or a grade is negative, infinite or NaN;
-        the message gives the row and its query.
+        If ``y`` is not one number per row, a grade is negative, infinite or NaN, or
+        two different grades are equal in float64; the message gives the row and its
+        query.
     """
-    grades = _one_number_per_row(y, queries, name)
+    grades = _read_rows(y, queries, name)
     valid = (grades >= 0) & (grades < np.inf)
     _check_rows(
         valid, grades, queries, f"{name} must hold finite relevance grades >= 0"
@@ -30,16 +33,24 @@ def check_grades(y: Any, queries: QueryGroups, name: str = "y") -> FloatArray:
 
 
 def check_scores(
-    y_score: Any, queries: QueryGroups, name: str = "y_score"
+    y_score: Any,
+    queries: QueryGroups,
+    name: str = "y_score",
+    *,
+    only_order: bool = False,
 ) -> FloatArray:
     """Return scores in canonical order, (n_documents,) float64.
+
+    With `only_order` they are only ranked: scores that float64 cannot tell apart are
+    replaced by their ranks.
 
     Raises
     ------
     ValueError
-        If ``y_score`` is not one number per row, or a score is not finite.
+        If ``y_score`` is not one number per row, a score is not finite, or (without
+        `only_order`) two different scores are equal in float64.
     """
-    scores = _one_number_per_row(y_score, queries, name)
+    scores = _read_rows(y_score, queries, name, only_order=only_order)
     valid = np.isfinite(scores)
     _check_rows(valid, scores, queries, f"{name} must be finite to be ranked")
     return queries.sort(scores)
@@ -60,7 +71,7 @@ def check_sample_weight(
     """
     if sample_weight is None:
         return np.ones(queries.n_queries)
-    rows = _one_number_per_row(sample_weight, queries, name)
+    rows = _read_rows(sample_weight, queries, name)
     valid = (rows >= 0) & (rows < np.inf)
     _check_rows(valid, rows, queries, f"{name} must be finite and >= 0")
     canonical = queries.sort(rows)
@@ -79,6 +90,18 @@ def check_sample_weight(
     return weights
 
 
+def _read_rows(
+    values: Any, queries: QueryGroups, name: str, *, only_order: bool = False
+) -> FloatArray:
+    return read_numbers(
+        values,
+        queries.n_documents,
+        name,
+        describe=queries.describe_row,
+        only_order=only_order,
+    )
+
+
 def _check_rows(
     valid: NDArray[np.bool_], rows: FloatArray, queries: QueryGroups, requirement: str
 ) -> None:
@@ -90,23 +113,28 @@ def _check_rows(
         )
 
 
-def _one_number_per_row(values: Any, queries: QueryGroups, name: str) -> FloatArray:
-    """Return the values as an array of shape (n_documents,), float64, in row order.
+def check_canonical(grades: Any, offsets: Any) -> None:
+    """Raise a ValueError unless kernels can take these grades and offsets.
 
-    The array is C-contiguous and writeable: numba would compile kernels once more for
-    strided or read-only arrays.
+    Grades must be valid, and offsets divide them into lists of at least one document.
     """
-    rows = np.asarray(values)
-    if rows.shape != (queries.n_documents,):
+    if not (
+        isinstance(grades, np.ndarray)
+        and grades.dtype == np.float64
+        and grades.ndim == 1
+        and ((grades >= 0) & (grades < np.inf)).all()
+    ):
+        raise ValueError("grades must be a 1-D float64 array of finite numbers >= 0")
+    if not (
+        isinstance(offsets, np.ndarray)
+        and offsets.dtype == np.int64
+        and offsets.ndim == 1
+        and len(offsets) > 1
+        and offsets[0] == 0
+        and offsets[-1] == len(grades)
+        and (offsets[1:] > offsets[:-1]).all()
+    ):
         raise ValueError(
-            f"{name} must hold one number for each of the {queries.n_documents} rows, "
-            f"got shape {rows.shape}"
+            f"offsets must be a 1-D int64 array that rises from 0 to {len(grades)}, "
+            f"the number of grades, got {offsets!r}"
         )
-    # numpy would silently parse the strings of an object array as numbers
-    text = rows.dtype.kind == "O" and any(isinstance(v, str | bytes) for v in rows)
-    if rows.dtype.kind not in "biufO" or text:
-        raise ValueError(f"{name} must be numeric, got dtype {rows.dtype}")
-    try:
-        return np.require(rows, np.float64, ["C", "W"])
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must be numeric: {error}") from None

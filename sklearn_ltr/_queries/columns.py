@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import fields, is_dataclass
 from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
+
+from sklearn_ltr._queries.label_order import NoOrderError, sort_distinct
+from sklearn_ltr._queries.numbers import check_holds_rows, only_column
 
 IntArray = NDArray[np.int64]
 
@@ -22,14 +26,14 @@ def one_column(groups: Any, name: str) -> NDArray[Any] | list[Hashable]:
             f"meta-estimator, {name} only arrives after "
             "sklearn.set_config(enable_metadata_routing=True)"
         )
-    if isinstance(groups, str | bytes) or not hasattr(groups, "__iter__"):
-        raise ValueError(f"{name} must hold one value per row, got {groups!r}")
+    check_holds_rows(groups, name, "value")
     if hasattr(groups, "__array__"):
         column = np.asarray(groups)
     elif hasattr(groups, "to_numpy"):
         column = np.asarray(groups.to_numpy())
     else:
         return _from_python(list(groups))
+    column = only_column(column)
     if column.ndim != 1:
         raise ValueError(
             f"{name} must have one dimension, got shape {column.shape}; give one "
@@ -73,16 +77,23 @@ def _raise_missing(row: int, value: object, name: str) -> NoReturn:
     )
 
 
-def _is_missing(value: Hashable) -> bool:
-    """Whether a value is None, NaN or NaT (unequal to themselves), or pandas' NA.
+def _is_missing(value: Any) -> bool:
+    """Whether a value is None, NaN, NaT or pandas' NA, or holds one of them.
 
-    ``bool(pandas.NA != pandas.NA)`` raises a TypeError.
+    Containers are searched: they compare their elements by identity first, so a tuple
+    with a NaN equals itself, but not another tuple with a NaN.
     """
+    if isinstance(value, str | int):
+        return False
     if value is None:
         return True
+    if isinstance(value, tuple | frozenset):
+        return any(map(_is_missing, value))
+    if is_dataclass(value):
+        return any(_is_missing(getattr(value, field.name)) for field in fields(value))
     try:
-        return bool(value != value)
-    except TypeError:
+        return bool(value != value)  # NaN and NaT
+    except TypeError:  # pandas.NA has no truth value
         return True
 
 
@@ -103,9 +114,14 @@ def encode_labels(values: list[Hashable], name: str) -> tuple[list[Hashable], In
         row = next(row for row, value in enumerate(values) if _is_missing(value))
         _raise_missing(row, values[row], name)
     try:
-        labels = sorted(distinct)  # type: ignore[type-var]
-    except TypeError:
-        labels = sorted(distinct, key=lambda label: (type(label).__name__, repr(label)))
+        labels = sort_distinct(distinct)
+    except NoOrderError as error:
+        row = values.index(error.value)
+        raise TypeError(
+            f"{name} must hold values that can be sorted, so that results do not "
+            f"depend on the order of the rows, but row {row} holds {error}; give "
+            "numbers, strings or tuples of them"
+        ) from None
     index_of = {label: index for index, label in enumerate(labels)}
     return labels, np.fromiter(map(index_of.__getitem__, values), np.int64, len(values))
 

@@ -51,9 +51,10 @@ class QueryGroups:
         Parameters
         ----------
         groups : sequence of length n_documents
-            Any hashable values, in any row order: numbers, strings, dates, tuples, a
-            numpy array, a pandas, polars or pyarrow column.  Values that cannot be
-            compared with each other are sorted by the name of their type, then repr.
+            Any hashable values that can be sorted, in any row order: numbers, strings,
+            dates, tuples, a numpy array, a pandas, polars or pyarrow column, or a
+            table with one column.  Values that cannot be compared with each other are
+            sorted as :mod:`sklearn_ltr._queries.label_order` says.
         n_documents : int
             Expected number of rows.
         name : str, default="groups"
@@ -62,10 +63,11 @@ class QueryGroups:
         Raises
         ------
         ValueError
-            If ``groups`` is None, empty, of another length, not one-dimensional, or has
-            a missing value (None, NaN, NaT, NA).
+            If ``groups`` is None, a dict, set or iterator, empty, of another length,
+            not one column, or has a missing value (None, NaN, NaT, NA), also inside of
+            tuples.
         TypeError
-            If a value is not hashable.
+            If a value is not hashable, or has no order that its value determines.
         """
         column = one_column(groups, name)
         if len(column) != n_documents:
@@ -107,6 +109,13 @@ class QueryGroups:
     def query_of_row(self) -> NDArray[np.intp]:
         """Index of each row's query, (n_documents,)."""
         return self.unsort(np.repeat(np.arange(self.n_queries), self.sizes))
+
+    @property
+    def column(self) -> Labels:
+        """The group value of each row, of length n_documents."""
+        if isinstance(self.labels, np.ndarray):
+            return self.labels[self.query_of_row]
+        return [self.labels[query] for query in self.query_of_row.tolist()]
 
     def sort(self, rows: NDArray[Any]) -> NDArray[Any]:
         """Return an array of rows in canonical order; itself if `in_order`."""

@@ -70,12 +70,22 @@ class TrainingData:
         highest = np.maximum.reduceat(self.y, starts)
         return highest > np.minimum.reduceat(self.y, starts)
 
-    def content_order(self, hashes: NDArray[np.uint64]) -> NDArray[np.intp]:
-        """Return the order of the entries by the hashes of their content, (n_rows,).
+    def content_order(
+        self, hashes: NDArray[np.uint64], *others: FloatArray
+    ) -> NDArray[np.intp]:
+        """Return the order of the entries by their content, (n_rows,).
 
+        The content are hashes of the features, and where these are equal the targets,
+        the weights and other numbers, (n_rows,) each, of which only the order counts.
         The rows of a query stay together; where each row is a query, all are sorted.
         """
         order = np.argsort(hashes)
+        is_equal = hashes[order[1:]] == hashes[order[:-1]]
+        tied = np.append(is_equal, False) | np.append(False, is_equal)
+        rows = order[tied]
+        weights = np.repeat(self.weights, self.sizes)
+        keys = (*others, weights, self.y, hashes)
+        order[tied] = rows[np.lexsort([key[rows] for key in keys])]
         if self.labels is None:
             return order
         query = np.repeat(np.arange(self.n_queries), self.sizes)

@@ -11,11 +11,19 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_ltr._queries import check_grades, check_sample_weight, check_scores
+from sklearn_ltr._compile import check_n_jobs
+from sklearn_ltr._queries import (
+    check_grades,
+    check_sample_weight,
+    check_scores,
+    count_rows,
+    one_column_of,
+)
 from sklearn_ltr.blending._held_out import (
     PREFIT,
     fit_and_score_held_out,
     make_splits,
+    predict_scores,
     score_prefit,
 )
 from sklearn_ltr.blending._sweep import check_ties
@@ -26,7 +34,7 @@ from sklearn_ltr.blending._weights import (
 )
 from sklearn_ltr.metrics import Metric, get_metric
 from sklearn_ltr.rankers._base import BaseRanker
-from sklearn_ltr.rankers._reading import read_queries
+from sklearn_ltr.rankers._reading import check_y_given, read_queries
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -173,12 +181,11 @@ class BlendedRanker(BaseRanker):
         y : array-like of shape (n_documents,)
             Relevance grades, finite and >= 0.
         groups : array-like of shape (n_documents,), default=None
-            The query of each document: any hashable values, in any row order.  None:
+            The query of each document: any sortable values, in any row order.  None:
             all belong to one query, with a :class:`MissingGroupsWarning`.
         sample_weight : array-like of shape (n_documents,), default=None
             Weight of a query in the metric, constant within it.  Rankers of this
-            package are fitted with it; Pipelines and other estimators, if they request
-            it (metadata routing).
+            package are fitted with it; others if they request it (metadata routing).
 
         Returns
         -------
@@ -187,30 +194,25 @@ class BlendedRanker(BaseRanker):
         Raises
         ------
         ValueError, TypeError
-            For fewer than two rankers, an unknown `method` or `metric`, more folds than
-            queries, invalid grades or weights, or whatever a ranker refuses.  The
-            estimator is then unchanged.
+            For an invalid parameter, more folds than queries, invalid grades or
+            weights, or whatever a ranker refuses.  The estimator is then unchanged.
         NotFittedError
             If a ranker is not fitted and ``cv="prefit"``.
         """
         metric = self._check_parameters()
-        if y is None:
-            raise ValueError(
-                "a ranker requires y to be passed, but the target y is None; give one "
-                "relevance grade per row"
-            )
-        queries = read_queries(groups, len(np.asarray(y)))
+        check_y_given(y)
+        queries = read_queries(groups, count_rows(y, "y"))
         grades = check_grades(y, queries)
         weights = check_sample_weight(sample_weight, queries)
         if isinstance(self.cv, str):
             rankers, scores = score_prefit(self.rankers, X)
         else:
-            metadata = {"groups": queries.query_of_row if groups is None else groups}
+            metadata, targets = {"groups": queries.column}, one_column_of(y)
             if sample_weight is not None:
-                metadata["sample_weight"] = sample_weight
-            splits = make_splits(self.cv, X, y, queries)
+                metadata["sample_weight"] = one_column_of(sample_weight)
+            splits = make_splits(self.cv, X, targets, queries)
             rankers, scores = fit_and_score_held_out(
-                self.rankers, X, y, splits, metadata, self.n_jobs
+                self.rankers, X, targets, splits, metadata, self.n_jobs
             )
         self._choose_weights(
             [
@@ -243,12 +245,10 @@ class BlendedRanker(BaseRanker):
         NotFittedError
             Before `fit`.
         ValueError
-            For what a ranker refuses.
+            For what a ranker refuses, or scores that are not finite.
         """
         check_is_fitted(self)
-        return weighted_sum(
-            self.weights_, [ranker.predict(X) for ranker in self.rankers_]
-        )
+        return weighted_sum(self.weights_, predict_scores(self.rankers_, X))
 
     def _choose_weights(
         self,
@@ -293,6 +293,7 @@ class BlendedRanker(BaseRanker):
                 f'cv must be a number of folds, a splitter, splits or "{PREFIT}", got '
                 f"{self.cv!r}"
             )
+        check_n_jobs(self.n_jobs)
         metric = get_metric(self.metric)
         if self.method == "sweep":
             check_ties(metric)

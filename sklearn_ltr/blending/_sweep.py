@@ -26,10 +26,11 @@ from sklearn_ltr._queries import (
     check_grades,
     check_sample_weight,
     check_scores,
+    count_rows,
 )
 from sklearn_ltr.blending._crossings import changes_of_list, crossings
 from sklearn_ltr.metrics import Metric, get_metric
-from sklearn_ltr.metrics._bound import BindableMetric, BoundMetric
+from sklearn_ltr.metrics._bound import BindableMetric, BoundMetric, value_of_list
 from sklearn_ltr.metrics._closed_form import ClosedFormMetric
 from sklearn_ltr.metrics._ranked_list import rank_documents
 
@@ -93,7 +94,7 @@ def best_blend(
     y : array-like of shape (n_documents,)
         Relevance grades, finite and >= 0.
     groups : array-like of shape (n_documents,)
-        The query of each document: any hashable values, in any row order.
+        The query of each document: any sortable values, in any row order.
     metric : str or Metric, default="ndcg@10"
         A name, a metric object, or an object of a class of your own derived from
         :class:`sklearn_ltr.metrics.Metric`, with ``ties="pessimistic"``.  A metric of
@@ -110,8 +111,9 @@ def best_blend(
     Raises
     ------
     ValueError
-        If the metric does not break ties pessimistically, and for whatever the metric
-        refuses; the message names the argument, and the row and query if there is one.
+        If the metric does not break ties pessimistically, if different scores are equal
+        in float64, and for whatever the metric refuses; the message names the argument,
+        and the row and query if there is one.
     TypeError
         If `metric` is neither a name nor a metric object.
 
@@ -143,7 +145,7 @@ def best_blend(
     """
     metric = get_metric(metric)
     check_ties(metric)
-    queries = QueryGroups.from_groups(groups, len(y))
+    queries = QueryGroups.from_groups(groups, count_rows(y, "y"))
     bound = metric.bind(check_grades(y, queries), queries.offsets, queries.labels)
     first = check_scores(scores_1, queries, "scores_1")
     second = check_scores(scores_2, queries, "scores_2")
@@ -289,8 +291,8 @@ def _changes_by_evaluation(
     metric: BindableMetric, grades: FloatArray, positions: IntArray
 ) -> FloatArray:
     """Return the change by each swap of a metric without a closed form."""
-    values = [metric.value(grades.copy())]
+    values = [value_of_list(metric, grades.copy())]
     for p in positions:
         grades[p], grades[p + 1] = grades[p + 1], grades[p]
-        values.append(metric.value(grades.copy()))
+        values.append(value_of_list(metric, grades.copy()))
     return np.diff(values)

@@ -10,6 +10,9 @@ from numpy.typing import DTypeLike, NDArray
 from sklearn.datasets import load_svmlight_file
 from sklearn.utils import Bunch
 
+from sklearn_ltr._parameters import at_least
+from sklearn_ltr.datasets._dtype import check_floating
+
 
 def load_letor(
     path: str | os.PathLike[str],
@@ -44,7 +47,9 @@ def load_letor(
     ------
     ValueError
         If the file is empty, a line has no ``qid``, a feature's number is 0 or above
-        `n_features`, or a value is not a number.
+        `n_features`, a value is not a number, or `dtype` is not a floating type.
+    TypeError
+        If `path`, `n_features` or `dtype` is of another type.
 
     Examples
     --------
@@ -62,10 +67,12 @@ def load_letor(
     >>> letor.target, letor.groups
     (array([2., 0.]), array([7, 7]))
     """
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(f"path must be a string or a path-like object, got {path!r}")
     data, target, groups = load_svmlight_file(
         os.fspath(path),
-        n_features=n_features,
-        dtype=dtype,
+        n_features=at_least("n_features", 1, optional=True).read(n_features),
+        dtype=check_floating(dtype),
         query_id=True,
         zero_based=False,
     )

@@ -20,12 +20,16 @@ makes queries differ in their share of good documents.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Integral, Real
+from numbers import Real
 
 import numpy as np
 from numpy.random import Generator, RandomState
 from numpy.typing import DTypeLike, NDArray
-from sklearn.utils import Bunch, check_random_state, check_scalar
+from sklearn.utils import Bunch, check_random_state
+
+from sklearn_ltr._parameters import Range, at_least, not_negative
+from sklearn_ltr._queries import count_rows, read_numbers
+from sklearn_ltr.datasets._dtype import check_floating
 
 Latents = NDArray[np.float32]
 
@@ -159,6 +163,7 @@ def make_ranking(
     >>> ranking.data.shape, ranking.utility.shape, set(ranking.groups.tolist())
     ((12, 20), (12,), {0, 1, 2})
     """
+    dtype = check_floating(dtype)
     _check(n_queries, n_documents, n_features, n_informative, n_query_features)
     _check_shares(heavy_tails, integers, zeros, missing, grade_shares, noise)
     rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
@@ -217,11 +222,11 @@ def _check(
     n_informative: int,
     n_query_features: int,
 ) -> None:
-    check_scalar(n_queries, "n_queries", Integral, min_val=1)
-    check_scalar(n_documents, "n_documents", Real, min_val=1)
-    check_scalar(n_features, "n_features", Integral, min_val=1)
-    check_scalar(n_informative, "n_informative", Integral, min_val=1)
-    check_scalar(n_query_features, "n_query_features", Integral, min_val=0)
+    at_least("n_queries", 1).read(n_queries)
+    Range("n_documents", Real, 1, np.inf, "left").read(n_documents)
+    at_least("n_features", 1).read(n_features)
+    at_least("n_informative", 1).read(n_informative)
+    at_least("n_query_features", 0).read(n_query_features)
     if n_informative + n_query_features > n_features:
         raise ValueError(
             f"n_features={n_features} is fewer than n_informative + n_query_features "
@@ -237,13 +242,14 @@ def _check_shares(
     grade_shares: Sequence[float],
     noise: float,
 ) -> None:
-    check_scalar(heavy_tails, "heavy_tails", Real, min_val=0, max_val=1)
-    check_scalar(integers, "integers", Real, min_val=0, max_val=1)
-    check_scalar(zeros, "zeros", Real, min_val=0, max_val=1)
-    check_scalar(missing, "missing", Real, min_val=0, max_val=1)
-    check_scalar(noise, "noise", Real, min_val=0)
-    shares = np.asarray(grade_shares, dtype=np.float64)
-    if shares.ndim != 1 or not np.all(shares >= 0) or abs(shares.sum() - 1) > 1e-6:
+    Range("heavy_tails", Real, 0, 1, "both").read(heavy_tails)
+    Range("integers", Real, 0, 1, "both").read(integers)
+    Range("zeros", Real, 0, 1, "both").read(zeros)
+    Range("missing", Real, 0, 1, "both").read(missing)
+    not_negative("noise").read(noise)
+    n_grades = count_rows(grade_shares, "grade_shares")
+    shares = read_numbers(grade_shares, n_grades, "grade_shares", "grade")
+    if not np.all(shares >= 0) or not abs(shares.sum() - 1) <= 1e-6:
         raise ValueError(
             f"grade_shares={grade_shares!r} must be numbers >= 0 that sum to 1."
         )

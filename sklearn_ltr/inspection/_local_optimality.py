@@ -16,14 +16,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import ceil, log, log1p
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import beta, binom
-from sklearn.utils import check_random_state, check_scalar
+from sklearn.utils import check_random_state
 
+from sklearn_ltr._parameters import Range, at_least, positive
 from sklearn_ltr.inspection._mean_metric import MeanMetric
 from sklearn_ltr.metrics import Metric
 
@@ -151,7 +152,7 @@ def local_optimality(
     y : array-like of shape (n_documents,)
         Grades, finite and >= 0.
     groups : array-like of shape (n_documents,)
-        The query of each document: any hashable values, in any row order.
+        The query of each document: any sortable values, in any row order.
     metric : str, Metric or None, default=None
         A name or a metric object.  None: the metric of the ranker's `score`.
     n_directions : int >= 1 or None, default=None
@@ -217,12 +218,10 @@ def local_optimality(
     >>> result.n_directions, result.value == ranker.score(X, y, groups=groups)
     (459, True)
     """
-    if n_directions is not None:
-        check_scalar(n_directions, "n_directions", Integral, min_val=1)
-    for name, probability in {"delta": delta, "p0": p0}.items():
-        limits: dict[str, Any] = {"min_val": 0, "max_val": 1}
-        check_scalar(probability, name, Real, include_boundaries="neither", **limits)
-    check_scalar(step_size, "step_size", Real, min_val=0, include_boundaries="neither")
+    at_least("n_directions", 1, optional=True).read(n_directions)
+    Range("delta", Real, 0, 1, "neither").read(delta)
+    Range("p0", Real, 0, 1, "neither").read(p0)
+    positive("step_size").read(step_size)
     mean = MeanMetric(ranker, X, y, groups, metric, sample_weight)
     step = step_size * mean.norm
     n = directions_needed(delta, p0) if n_directions is None else int(n_directions)

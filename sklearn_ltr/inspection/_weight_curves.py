@@ -9,7 +9,7 @@ saddle point; ``_local_optimality`` tests for that.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_ltr._queries import count_rows, read_numbers
 from sklearn_ltr.inspection._mean_metric import MeanMetric
 from sklearn_ltr.metrics import Metric
 
@@ -93,7 +94,7 @@ def weight_curves(
     y : array-like of shape (n_documents,)
         Grades, finite and >= 0.
     groups : array-like of shape (n_documents,)
-        The query of each document: any hashable values, in any row order.
+        The query of each document: any sortable values, in any row order.
     metric : str, Metric or None, default=None
         A name or a metric object.  None: the metric of the ranker's `score`.
     weights : array-like of int or str, default=None
@@ -175,9 +176,9 @@ def change_one_weight(
 def read_weights(weights: Any, names: list[str]) -> IntArray:
     """Return the indices of weights that are given by index or by name."""
     index_of_name = {name: i for i, name in enumerate(names)}
-    given = weights.tolist() if isinstance(weights, np.ndarray) else weights
-    if isinstance(given, str) or not hasattr(given, "__iter__"):
+    if isinstance(weights, str | Mapping | Set) or not hasattr(weights, "__iter__"):
         raise ValueError(f"weights must be a list of indices or names, got {weights!r}")
+    given = weights.tolist() if isinstance(weights, np.ndarray) else list(weights)
     indices = [index_of_name.get(w, -1) if isinstance(w, str) else w for w in given]
     for w, i in zip(given, indices, strict=True):
         is_integer = isinstance(i, Integral) and not isinstance(i, bool)
@@ -195,11 +196,8 @@ def read_moves(moves: Any) -> FloatArray:
     """Return the changes of a weight in units of the root mean square, (n_points,)."""
     if moves is None:
         return DEFAULT_MOVES
-    try:
-        read = np.asarray(moves, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"moves must be numbers: {error}") from None
-    if read.ndim != 1 or not len(read) or not np.isfinite(read).all():
+    read = read_numbers(moves, count_rows(moves, "moves"), "moves", "point")
+    if not len(read) or not np.isfinite(read).all():
         raise ValueError(
             f"moves must be a list of finite numbers, at least one, got {moves!r}"
         )

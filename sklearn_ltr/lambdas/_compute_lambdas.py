@@ -8,11 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._compile import ThreadTeam, effective_n_threads
+from sklearn_ltr._parameters import positive
 from sklearn_ltr._queries import (
     QueryGroups,
     TrainingData,
     check_grades,
     check_scores,
+    count_rows,
 )
 from sklearn_ltr.lambdas._objective import LambdaObjective, PairOptions
 from sklearn_ltr.metrics import Metric, get_metric
@@ -56,10 +58,10 @@ def compute_lambdas(
         Metric whose change by a swap, :math:`|\Delta Z_{ij}|`, multiplies the force.
         None: 1 for every pair, which gives the derivatives of RankNet's cost (section
         2, equation 4).
-    sigma : float > 0, default=1.0
+    sigma : float in [1e-50, 1e50], default=1.0
         Steepness of the sigmoid.
     groups : array-like of shape (n_documents,)
-        Query of each document: any hashable values, in any row order.
+        Query of each document: any sortable values, in any row order.
     distance_normalization : bool, default=False
         Divide a pair's swap delta by ``0.01 + sigma |s_i - s_j|`` in queries whose
         scores are not all equal.  Not in the report.
@@ -78,9 +80,11 @@ def compute_lambdas(
     Raises
     ------
     ValueError
-        For scores or grades that are not one finite number per row, a negative grade,
-        groups of another length or with missing values, an unknown metric, or
-        sigma <= 0.
+        For scores or grades that are not one finite number per row, different scores
+        that are equal in float64, a negative grade, groups of another length or with
+        missing values, an unknown metric, or a parameter out of its range.
+    TypeError
+        If `groups` cannot be sorted, or `sigma` is no number.
 
     Examples
     --------
@@ -93,9 +97,15 @@ def compute_lambdas(
     >>> hessian
     array([0.25, 0.25])
     """
-    if not (np.isfinite(sigma) and sigma > 0):
-        raise ValueError(f"sigma must be a finite number > 0, got {sigma!r}")
-    queries = QueryGroups.from_groups(groups, len(scores))
+    sigma = positive("sigma").read(sigma)
+    flags = {
+        "distance_normalization": distance_normalization,
+        "query_normalization": query_normalization,
+    }
+    for name, flag in flags.items():
+        if not isinstance(flag, bool | np.bool_):
+            raise ValueError(f"{name} must be True or False, got {flag!r}")
+    queries = QueryGroups.from_groups(groups, count_rows(scores, "scores"))
     data = TrainingData(
         X=None,
         rows=queries.order,

@@ -77,14 +77,9 @@ def add_bin_hashes(
         hashes[row] += total
 
 
-def hash_values(
-    X: Table, rows: NDArray[np.intp], team: ThreadTeam, first_column: int = 0
-) -> HashArray:
-    """Return the hashes of some rows of a table, (n_rows,).
-
-    `first_column` is the number of its first column.
-    """
-    column_keys = keys_of_columns(np.arange(first_column, first_column + X.shape[1]))
+def hash_values(X: Table, rows: NDArray[np.intp], team: ThreadTeam) -> HashArray:
+    """Return the hashes of some rows of a table, (n_rows,)."""
+    column_keys = keys_of_columns(np.arange(X.shape[1]))
     hashes = np.zeros(len(rows), dtype=np.uint64)
     firsts = iter(range(0, len(rows), ROWS_PER_TASK))  # shared by the threads
 

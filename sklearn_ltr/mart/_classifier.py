@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 from sklearn.base import ClassifierMixin
-from sklearn.utils import Tags, compute_sample_weight
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils import Tags
 
-from sklearn_ltr._estimators.parameters import check_ranges, positive
+from sklearn_ltr._estimators.state import require
+from sklearn_ltr._parameters import check_ranges, positive
 from sklearn_ltr._queries import TrainingData
 from sklearn_ltr.mart._base import BaseMART
+from sklearn_ltr.mart._classes import (
+    at_most_two_classes,
+    check_labels,
+    check_rows_of_both,
+    probabilities,
+    weight_of_rows,
+)
 from sklearn_ltr.mart._objectives import CrossEntropy
 
 FloatArray = NDArray[np.float64]
@@ -48,7 +54,7 @@ class MARTClassifier(ClassifierMixin, BaseMART):
 
     Parameters
     ----------
-    sigma : float > 0, default=1.0
+    sigma : float in [1e-50, 1e50], default=1.0
         Steepness of the sigmoid.  With ``l2_regularization=0`` it makes no difference
         to probabilities and decisions: F scales with 1 / sigma.
     class_weight : dict, "balanced" or None, default=None
@@ -66,7 +72,7 @@ class MARTClassifier(ClassifierMixin, BaseMART):
         which is not the step of weighted pseudo-responses.
     n_estimators : int >= 1, default=100
         Maximum number of trees.
-    learning_rate : float > 0, default=0.1
+    learning_rate : float in [1e-50, 1e50], default=0.1
         The report's eta: factor of each tree's step.
     max_leaf_nodes : int >= 2, default=31
         Maximum number of leaves of a tree; the report's L.  The leaf whose best split
@@ -75,7 +81,7 @@ class MARTClassifier(ClassifierMixin, BaseMART):
         Maximum number of splits between the root and a leaf; None: no limit.
     min_samples_leaf : int >= 1, default=20
         Minimum number of rows of a leaf, exactly counted.
-    l2_regularization : float >= 0, default=0.0
+    l2_regularization : float in [0, 1e50], default=0.0
         Added to the sum of hessians of a leaf, in its value and, with second-order
         splits, in the gain.
     max_bins : int in [2, 255], default=255
@@ -90,7 +96,7 @@ class MARTClassifier(ClassifierMixin, BaseMART):
         A split's gain is the decrease of the cost's second-order expansion; or, as in
         the report (equation 11), of the squared error of a tree that models the
         gradients.
-    split_noise : float >= 0, default=0.0
+    split_noise : float in [0, 100], default=0.0
         Standard deviation of the logarithm of a random factor that multiplies a
         feature's best gain before the features are compared at a node.  It
         regularises: weaker features are chosen now and then.  0: no noise.
@@ -105,7 +111,7 @@ class MARTClassifier(ClassifierMixin, BaseMART):
     tol : float >= 0, default=0.0
         Smallest increase of the validation score that counts as an improvement.
     warm_start : bool, default=False
-        Keep the trees of the last `fit` and add to them, up to `n_estimators`.
+        Keep the trees of the last `fit`, its bins, seed and `sigma`, and add to them.
     random_state : int, RandomState instance or None, default=None
         Seed of the noise of the splits, the features and rows of each tree, the
         held-out rows, and the rows that bins are computed from (above 200,000).
@@ -156,7 +162,9 @@ class MARTClassifier(ClassifierMixin, BaseMART):
     (1, 2)
     """
 
-    _stratified: ClassVar[bool] = True
+    classes_: NDArray[Any]
+    _fitted_state = (*BaseMART._fitted_state, "classes_", "_sigma")
+    _sigma: float  # of the last fit
 
     def __init__(
         self,
@@ -219,32 +227,44 @@ class MARTClassifier(ClassifierMixin, BaseMART):
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probabilities of the classes, (n_samples, 2) float64."""
-        return self._probabilities(self._scores(X))
+        model = self._fitted()
+        return probabilities(model._scores(X), model._sigma)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the more probable class of each row, (n_samples,)."""
-        scores = self._scores(X)
-        return self.classes_[(scores > 0).astype(np.intp)]
+        model = self._fitted()
+        return model.classes_[(model._scores(X) > 0).astype(np.intp)]
 
     def staged_predict_proba(self, X: Any) -> Iterator[FloatArray]:
         """Yield the probabilities of the classes after each tree, (n_samples, 2)."""
-        for scores in self._staged_scores(X):
-            yield self._probabilities(scores)
+        model = self._fitted()
+        for scores in model._staged_scores(X):
+            yield probabilities(scores, model._sigma)
 
-    def _probabilities(self, scores: FloatArray) -> FloatArray:
-        doubled = 2.0 * self.sigma * scores
-        return np.column_stack([expit(-doubled), expit(doubled)])
-
-    def _targets(self, y: Any, name: str, *, reset: bool) -> FloatArray:
-        """Return -1 for the first class and 1 for the second."""
-        check_classification_targets(y)
-        classes = np.unique(y)
-        if len(classes) > 2:
-            kind = type_of_target(y, input_name=name)
+    def _begin(self) -> bool:
+        """Return whether this fit continues an earlier one, with the same sigma."""
+        continues = super()._begin()
+        if continues and self.sigma != self._sigma:
             raise ValueError(
-                "Only binary classification is supported. The type of the target is "
-                f"{kind}: {name} has {len(classes)} classes"
+                f"sigma={self.sigma} has changed since the trees that warm_start keeps "
+                f"were grown, with sigma={self._sigma}, which scales their values; fit "
+                "with warm_start=False"
             )
+        self._sigma = self.sigma
+        return continues
+
+    def _check_state(self) -> None:
+        """Raise an error if the fitted attributes do not fit together."""
+        super()._check_state()
+        require(0 < self._sigma < np.inf, f"its sigma was {self._sigma!r}")
+        require(np.shape(self.classes_) == (2,), f"classes_ is {self.classes_!r}")
+
+    def _check_targets(self, y: NDArray[Any], name: str) -> NDArray[Any]:
+        return check_labels(y, name)
+
+    def _targets(self, y: NDArray[Any], name: str, *, reset: bool) -> FloatArray:
+        """Return -1 for the first class and 1 for the second."""
+        classes = at_most_two_classes(y, name)
         if reset:
             if len(classes) < 2:
                 raise ValueError(
@@ -259,16 +279,20 @@ class MARTClassifier(ClassifierMixin, BaseMART):
             )
         return np.where(y == self.classes_[1], 1.0, -1.0)
 
-    def _weights(self, y: Any, sample_weight: FloatArray) -> FloatArray:
-        weights: FloatArray = compute_sample_weight(self.class_weight, y)
-        if not (weights > 0).all():
-            raise ValueError(
-                f"class_weight must be above 0 for both classes: {self.class_weight!r}"
-            )
-        return sample_weight * weights
+    def _weights(
+        self, y: NDArray[Any], sample_weight: FloatArray, name: str
+    ) -> FloatArray:
+        weights = sample_weight * weight_of_rows(self.class_weight, y)
+        product = name if self.class_weight is None else f"{name} times class_weight"
+        return super()._weights(y, weights, product)
+
+    def _strata(self, data: TrainingData) -> FloatArray:
+        """Return the class of each row."""
+        check_rows_of_both(data, self.classes_)
+        return data.y
 
     def _objective(self, data: TrainingData) -> CrossEntropy:
-        return CrossEntropy(data, float(self.sigma))
+        return CrossEntropy(data, self.sigma)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -110,7 +110,7 @@ class CrossEntropy(PointwiseObjective):
         """Return half the logarithm of the odds (equation 13), divided by sigma."""
         positive = self.y > 0
         n_plus, n_minus = self.weights[positive].sum(), self.weights[~positive].sum()
-        log_odds = (log2_of(n_plus) - log2_of(n_minus)) / LOG2_E
+        log_odds = log2_of(n_plus / n_minus) / LOG2_E
         return 0.5 * float(log_odds) / self.sigma
 
     def __call__(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:

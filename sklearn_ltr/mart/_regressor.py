@@ -8,9 +8,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
-from sklearn.utils import check_array
 
-from sklearn_ltr._queries import TrainingData
+from sklearn_ltr._parameters import LARGEST_SCORE
+from sklearn_ltr._queries import TrainingData, read_numbers
 from sklearn_ltr.mart._base import BaseMART
 from sklearn_ltr.mart._objectives import HalfSquaredError
 
@@ -38,7 +38,7 @@ class MARTRegressor(RegressorMixin, BaseMART):
     ----------
     n_estimators : int >= 1, default=100
         Maximum number of trees.
-    learning_rate : float > 0, default=0.1
+    learning_rate : float in [1e-50, 1e50], default=0.1
         The report's eta: factor of each tree's step.
     max_leaf_nodes : int >= 2, default=31
         Maximum number of leaves of a tree; the report's L.  The leaf whose best split
@@ -47,7 +47,7 @@ class MARTRegressor(RegressorMixin, BaseMART):
         Maximum number of splits between the root and a leaf; None: no limit.
     min_samples_leaf : int >= 1, default=20
         Minimum number of rows of a leaf, exactly counted.
-    l2_regularization : float >= 0, default=0.0
+    l2_regularization : float in [0, 1e50], default=0.0
         Added to the sum of hessians of a leaf, in its value and, with second-order
         splits, in the gain.
     max_bins : int in [2, 255], default=255
@@ -62,7 +62,7 @@ class MARTRegressor(RegressorMixin, BaseMART):
         A split's gain is the decrease of the cost's second-order expansion; or, as in
         the report (equation 11), of the squared error of a tree that models the
         gradients.
-    split_noise : float >= 0, default=0.0
+    split_noise : float in [0, 100], default=0.0
         Standard deviation of the logarithm of a random factor that multiplies a
         feature's best gain before the features are compared at a node.  It
         regularises: weaker features are chosen now and then.  0: no noise.
@@ -77,7 +77,8 @@ class MARTRegressor(RegressorMixin, BaseMART):
     tol : float >= 0, default=0.0
         Smallest increase of the validation score that counts as an improvement.
     warm_start : bool, default=False
-        Keep the trees of the last `fit` and add to them, up to `n_estimators`.
+        Keep the trees of the last `fit` and add to them, up to `n_estimators`.  Its
+        bins and seed are kept, too.
     random_state : int, RandomState instance or None, default=None
         Seed of the noise of the splits, the features and rows of each tree, the
         held-out rows, and the rows that bins are computed from (above 200,000).
@@ -175,11 +176,25 @@ class MARTRegressor(RegressorMixin, BaseMART):
         """Yield F after each tree, (n_samples,) float64."""
         yield from self._staged_scores(X)
 
-    def _targets(self, y: Any, name: str, *, reset: bool) -> FloatArray:
-        targets: FloatArray = check_array(
-            y, ensure_2d=False, dtype=np.float64, input_name=name
-        )
+    def _check_targets(self, y: NDArray[Any], name: str) -> FloatArray:
+        targets = read_numbers(y, len(y), name)
+        valid = np.abs(targets) <= LARGEST_SCORE
+        if not valid.all():
+            row = int(np.argmin(valid))
+            raise ValueError(
+                f"{name} must be finite, and at most {LARGEST_SCORE:g} in size, but "
+                f"row {row} has {targets[row]}"
+            )
+        largest = np.abs(targets).max()
+        if 0 < largest < 1 / LARGEST_SCORE:
+            raise ValueError(
+                f"{name} holds no number larger than {largest:.3g}, and squares of "
+                "such differences are zero: divide all by it"
+            )
         return targets
+
+    def _targets(self, y: FloatArray, name: str, *, reset: bool) -> FloatArray:
+        return y
 
     def _objective(self, data: TrainingData) -> HalfSquaredError:
         return HalfSquaredError(data)

@@ -12,9 +12,11 @@ Rules of a ranked list
 ----------------------
 - Order: by decreasing score; among equal scores the lower grade first, so that ties do
   not help the model.  ``ties="average"`` gives the expected value over random orders of
-  equal scores, ``ties="stable"`` keeps the order of rows.
+  equal scores, ``ties="stable"`` keeps the order of rows.  Scores are compared as
+  given: large integers that would be equal in float64 are not.
 - Cutoff ``k``: documents below rank k do not count; a k longer than the list means the
-  whole list.
+  whole list.  Precision divides by k even then, as trec_eval does, and NDCG has the
+  option ``short_lists``.
 - A query with no relevant document counts 0; ``no_relevant`` may be "one", "skip" or
   "error" instead.
 - The mean is over queries, each with weight 1 or its own.

@@ -120,8 +120,8 @@ class MAP(BinaryMetric):
 
     short_name: ClassVar[str] = "map"
     cascade_coefficients: ClassVar[tuple[float, float]] = (1.0, 0.0)
-    values_kernel = staticmethod(average_precision_values)
-    swap_factors_kernel = staticmethod(average_precision_swap_factors)
+    _values_kernel = staticmethod(average_precision_values)
+    _swap_factors_kernel = staticmethod(average_precision_swap_factors)
 
     def value(self, ranked_grades: FloatArray) -> float:
         """Mean over all relevant documents of the precision at their ranks up to k."""
@@ -134,7 +134,7 @@ class MAP(BinaryMetric):
         """1 / rank, zero from position k on."""
         return reciprocal_ranks(n, k)
 
-    def scales(
+    def _scales(
         self, gain: FloatArray, discount: FloatArray, offsets: IntArray, k: int
     ) -> FloatArray:
         """1 / number of relevant documents."""

@@ -33,7 +33,7 @@ def map_score(
     ----------
     y_true, y_score, groups : array-likes of shape (n_documents,)
         Grade (finite, >= 0), score (finite, higher is ranked first) and query (any
-        hashable value, in any row order) of each document.
+        sortable value, in any row order) of each document.
     k, relevant_from, ties, no_relevant
         Parameters of :class:`MAP`.
     sample_weight : array-like of shape (n_documents,), default=None
@@ -74,7 +74,7 @@ def mrr_score(
     ----------
     y_true, y_score, groups : array-likes of shape (n_documents,)
         Grade (finite, >= 0), score (finite, higher is ranked first) and query (any
-        hashable value, in any row order) of each document.
+        sortable value, in any row order) of each document.
     k, relevant_from, ties, no_relevant
         Parameters of :class:`MRR`.
     sample_weight : array-like of shape (n_documents,), default=None
@@ -115,7 +115,7 @@ def precision_score(
     ----------
     y_true, y_score, groups : array-likes of shape (n_documents,)
         Grade (finite, >= 0), score (finite, higher is ranked first) and query (any
-        hashable value, in any row order) of each document.
+        sortable value, in any row order) of each document.
     k, relevant_from, ties, no_relevant
         Parameters of :class:`Precision`.
     sample_weight : array-like of shape (n_documents,), default=None
@@ -158,7 +158,7 @@ def recall_score(
     ----------
     y_true, y_score, groups : array-likes of shape (n_documents,)
         Grade (finite, >= 0), score (finite, higher is ranked first) and query (any
-        hashable value, in any row order) of each document.
+        sortable value, in any row order) of each document.
     k, relevant_from, ties, no_relevant
         Parameters of :class:`Recall`.
     sample_weight : array-like of shape (n_documents,), default=None
@@ -196,7 +196,7 @@ def hit_rate_score(
     ----------
     y_true, y_score, groups : array-likes of shape (n_documents,)
         Grade (finite, >= 0), score (finite, higher is ranked first) and query (any
-        hashable value, in any row order) of each document.
+        sortable value, in any row order) of each document.
     k, relevant_from, ties, no_relevant
         Parameters of :class:`HitRate`.
     sample_weight : array-like of shape (n_documents,), default=None

@@ -1,14 +1,14 @@
 """A metric prepared for the grades of one data set.
 
 This is internal: its methods are called in every boosting iteration and for every
-mini-batch, so neither they nor the kernels check their arguments.  Users call
-:meth:`Metric.per_query` and the metric itself, which validate.
+mini-batch, so they check no more than the type and shape of their arguments.  Users
+call :meth:`Metric.per_query` and the metric itself, which validate.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,8 +49,7 @@ class BoundMetric:
     """The part of a metric that does not depend on scores; turns scores into values.
 
     All arrays are in canonical order (:mod:`sklearn_ltr._queries`).  Created by
-    :meth:`Metric.bind`.  Nothing is validated here: offsets that do not cover the
-    documents, or too few scores, give a crash or meaningless numbers.
+    :meth:`Metric.bind`, which checks them.
 
     Attributes
     ----------
@@ -114,7 +113,15 @@ class BoundMetric:
         )
 
     def values(self, scores: FloatArray) -> FloatArray:
-        """Return the value of each query, (n_queries,), for (n_documents,) scores."""
+        """Return the value of each query, (n_queries,), for (n_documents,) scores.
+
+        Raises
+        ------
+        ValueError
+            If there is not one float64 score for each document, or a query has no
+            relevant document and ``no_relevant="error"``.
+        """
+        _check_array(scores, "scores", len(self.grades))
         values = self._list_values(scores)
         if self.has_relevant.all():
             return values
@@ -135,6 +142,7 @@ class BoundMetric:
         values = self.values(scores)
         if weights is None:
             weights = np.ones(len(values))
+        _check_array(weights, "weights", len(values))
         if self.metric.no_relevant == "skip":
             values, weights = values[self.has_relevant], weights[self.has_relevant]
         total = weights.sum()
@@ -179,7 +187,7 @@ class BoundMetric:
         values = np.empty(len(self.offsets) - 1)
         for query in np.flatnonzero(self.has_relevant):
             ranked = order[self.offsets[query] : self.offsets[query + 1]]
-            values[query] = self.metric.value(self.grades[ranked])
+            values[query] = value_of_list(self.metric, self.grades[ranked])
         return values
 
     def _rank(self, scores: FloatArray, k: int) -> IntArray:
@@ -189,3 +197,27 @@ class BoundMetric:
             scores, self.grades, self.offsets, 0, n_queries, k, order, self.stable
         )
         return order
+
+
+def value_of_list(metric: BindableMetric, ranked_grades: FloatArray) -> float:
+    """Return what `value` of a user's metric returns; ValueError if no finite number.
+
+    `value` may keep or change the array.
+    """
+    value = np.asarray(metric.value(ranked_grades))
+    if value.shape != () or value.dtype.kind not in "biuf" or not np.isfinite(value):
+        raise ValueError(
+            f"{type(metric).__name__}.value must return a finite number, got {value} "
+            f"for a list of {len(ranked_grades)} documents"
+        )
+    return float(value)
+
+
+def _check_array(array: Any, name: str, n: int) -> None:
+    """Raise a ValueError unless an array is float64 and of length n."""
+    is_float = isinstance(array, np.ndarray) and array.dtype == np.float64
+    if not is_float or array.shape != (n,):
+        raise ValueError(
+            f"{name} must be a float64 array of shape ({n},), got "
+            f"{type(array).__name__} of shape {np.shape(array)}"
+        )

@@ -34,10 +34,16 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._queries import Labels
+from sklearn_ltr._parameters import Range
+from sklearn_ltr._queries import Labels, check_canonical
 from sklearn_ltr.metrics._bound import BoundMetric
 from sklearn_ltr.metrics._kernel_arrays import MetricArrays, RankedLists, SwapFactors
-from sklearn_ltr.metrics._metric import Metric, any_in_query, longest_list
+from sklearn_ltr.metrics._metric import (
+    Metric,
+    any_in_query,
+    longest_list,
+    read_ranked_grades,
+)
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -50,9 +56,9 @@ class ClosedFormMetric(Metric):
     #: u and v of the recurrence at the head of this file
     cascade_coefficients: ClassVar[tuple[float, float]] = (0.0, 0.0)
     #: kernel(lists, arrays, average, values)
-    values_kernel: ClassVar[Callable[..., None]]
+    _values_kernel: ClassVar[Callable[..., None]]
     #: kernel(order, offsets, arrays, first, last, factors); None: a discounted sum
-    swap_factors_kernel: ClassVar[Callable[..., None] | None] = None
+    _swap_factors_kernel: ClassVar[Callable[..., None] | None] = None
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Refuse a user's subclass that redefines `value`.
@@ -76,7 +82,7 @@ class ClosedFormMetric(Metric):
     def discounts(self, n: int, k: int) -> FloatArray:
         """Discount of positions 0 to n - 1, zero from k on."""
 
-    def scales(
+    def _scales(
         self, gain: FloatArray, discount: FloatArray, offsets: IntArray, k: int
     ) -> FloatArray:
         """Factor of each query: 1, unless a metric normalises."""
@@ -86,6 +92,7 @@ class ClosedFormMetric(Metric):
         self, grades: FloatArray, offsets: IntArray, labels: Labels | None = None
     ) -> BoundMetric:
         """Prepare all that does not depend on scores (internal, see `Metric.bind`)."""
+        check_canonical(grades, offsets)
         gain = self.gains(grades, offsets, labels)
         longest = longest_list(offsets)
         k = self.cutoff(longest)
@@ -97,7 +104,7 @@ class ClosedFormMetric(Metric):
             labels=labels,
             gain=gain,
             discount=discount,
-            scale=self.scales(gain, discount, offsets, k),
+            scale=self._scales(gain, discount, offsets, k),
             has_relevant=any_in_query(gain > 0, offsets),
             k=k,
         )
@@ -110,7 +117,7 @@ class ClosedFormMetric(Metric):
 
     def swap_delta(self, ranked_grades: FloatArray) -> FloatArray:
         """|change of the value| if two documents swap places, (n, n) by position."""
-        grades = np.asarray(ranked_grades, dtype=np.float64)
+        grades = read_ranked_grades(ranked_grades)
         n = len(grades)
         bound = self.bind(grades, np.array([0, n], dtype=np.int64))
         factors = SwapFactors(*np.empty((3, n)))
@@ -137,14 +144,14 @@ class BoundClosedForm(BoundMetric):
             for start, stop in pairwise(self.offsets[first : last + 1]):
                 for values, constant_values in zip(factors, constant, strict=True):
                     values[start:stop] = constant_values[: stop - start]
-        elif self.metric.swap_factors_kernel is not None:
-            self.metric.swap_factors_kernel(
+        elif self.metric._swap_factors_kernel is not None:
+            self.metric._swap_factors_kernel(
                 order, self.offsets, self._arrays, first, last, factors
             )
 
     def constant_swap_factors(self) -> SwapFactors | None:
         """Return the factors of a discounted sum: 1, and the discount twice."""
-        if self.metric.swap_factors_kernel is not None:
+        if self.metric._swap_factors_kernel is not None:
             return None
         return SwapFactors(np.ones_like(self.discount), self.discount, self.discount)
 
@@ -159,7 +166,7 @@ class BoundClosedForm(BoundMetric):
         order = self._rank(scores, len(self.discount) if average else self.k)
         values = np.empty(len(self.offsets) - 1)
         lists = RankedLists(scores, self.grades, order, self.offsets)
-        self.metric.values_kernel(lists, self._arrays, average, values)
+        self.metric._values_kernel(lists, self._arrays, average, values)
         return values
 
 
@@ -177,11 +184,9 @@ class BinaryMetric(ClosedFormMetric):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        lowest = self.relevant_from
-        if lowest is not None and not (isinstance(lowest, Real) and lowest > 0):
-            raise ValueError(
-                f"relevant_from must be a number > 0 or None, got {lowest!r}"
-            )
+        Range("relevant_from", Real, 0, np.inf, "neither", optional=True).read(
+            self.relevant_from
+        )
 
     def relevance(self, grades: Any) -> FloatArray:
         """1.0 for relevant documents, 0.0 for the others."""

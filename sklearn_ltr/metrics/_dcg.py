@@ -83,7 +83,7 @@ class CG(ClosedFormMetric):
     gain: Gain = field(default="exponential", kw_only=True)
 
     short_name: ClassVar[str] = "cg"
-    values_kernel = staticmethod(sum_values)
+    _values_kernel = staticmethod(sum_values)
 
     def __post_init__(self) -> None:
         """Validate the parameters."""
@@ -183,7 +183,7 @@ class NDCG(DCG):
         best = (np.sort(gains)[::-1] * self.discounts(n, self.cutoff(n))).sum()
         return float(super().value(ranked_grades) / best) if best > 0 else 0.0
 
-    def scales(
+    def _scales(
         self, gain: FloatArray, discount: FloatArray, offsets: IntArray, k: int
     ) -> FloatArray:
         """1 / (DCG@k of the best order), 0 where that is 0."""

@@ -38,6 +38,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._compile import exp2_of, kernel, subkernel
+from sklearn_ltr._parameters import Range
 from sklearn_ltr._queries import Labels, describe_query
 from sklearn_ltr.metrics._closed_form import ClosedFormMetric
 from sklearn_ltr.metrics._gains import reciprocal_ranks
@@ -139,19 +140,15 @@ class ERR(ClosedFormMetric):
 
     short_name: ClassVar[str] = "err"
     cascade_coefficients: ClassVar[tuple[float, float]] = (0.0, -1.0)
-    values_kernel = staticmethod(err_values)
-    swap_factors_kernel = staticmethod(err_swap_factors)
+    _values_kernel = staticmethod(err_values)
+    _swap_factors_kernel = staticmethod(err_swap_factors)
 
     def __post_init__(self) -> None:
         """Validate the parameters."""
         super().__post_init__()
-        grade = self.max_grade
-        if grade is None:
-            return
-        if not (isinstance(grade, Real) and 0 <= grade <= LARGEST_GRADE):
-            raise ValueError(
-                f"max_grade must lie between 0 and {LARGEST_GRADE:g}, got {grade!r}"
-            )
+        Range("max_grade", Real, 0, LARGEST_GRADE, "both", optional=True).read(
+            self.max_grade
+        )
 
     def satisfaction(self, grades: FloatArray) -> FloatArray:
         """Probability to satisfy, R = (2^grade - 1) / 2^max_grade, without overflow."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._compile import exp2_of, log2_of
-from sklearn_ltr._queries import Labels, describe_query
+from sklearn_ltr._queries import Labels, count_rows, describe_query, read_numbers
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -21,19 +21,20 @@ def check_gain(gain: Gain) -> Gain:
     """Validate a gain; an array becomes a tuple, which compares and hashes."""
     if callable(gain) or (isinstance(gain, str) and gain in ("exponential", "linear")):
         return gain
-    if isinstance(gain, str) or np.ndim(cast(Any, gain)) != 1:
+    if isinstance(gain, str) or not hasattr(gain, "__len__"):
         raise ValueError(
             'gain must be "exponential", "linear", one value per integer grade or a '
             f"function of an array of grades, got {gain!r}"
         )
-    values = tuple(float(value) for value in gain)
-    rising = all(a <= b for a, b in zip(values, values[1:], strict=False))
-    if not (values and values[0] >= 0 and np.isfinite(values).all() and rising):
+    n_grades = count_rows(gain, "gain")
+    values = read_numbers(gain, n_grades, "gain", "grade")
+    finite = (values >= 0) & (values < np.inf)
+    if n_grades == 0 or not finite.all() or (values[1:] < values[:-1]).any():
         raise ValueError(
             "gain must hold finite values >= 0 that do not fall from one grade to the "
-            f"next, got {values}"
+            f"next, got {tuple(values.tolist())}"
         )
-    return values
+    return tuple(values.tolist())
 
 
 def gain_of(gain: Gain, grades: FloatArray) -> FloatArray:
@@ -44,7 +45,10 @@ def gain_of(gain: Gain, grades: FloatArray) -> FloatArray:
         with np.errstate(over="ignore"):
             return exp2_of(grades) - 1.0
     if callable(gain):
-        return np.asarray(gain(grades), dtype=np.float64)
+        values = np.asarray(gain(grades))
+        if values.dtype.kind not in "biuf":
+            raise ValueError(f"gain must return numbers, got dtype {values.dtype}")
+        return values.astype(np.float64)
     return np.asarray(gain)[grades.astype(np.int64)]
 
 

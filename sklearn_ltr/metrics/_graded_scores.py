@@ -35,7 +35,7 @@ def ndcg_score(
     ----------
     y_true, y_score, groups : array-likes of shape (n_documents,)
         Grade (finite, >= 0), score (finite, higher is ranked first) and query (any
-        hashable value, in any row order) of each document.
+        sortable value, in any row order) of each document.
     k, gain, discount, short_lists, ties, no_relevant
         Parameters of :class:`NDCG`.
     sample_weight : array-like of shape (n_documents,), default=None
@@ -85,7 +85,7 @@ def dcg_score(
     ----------
     y_true, y_score, groups : array-likes of shape (n_documents,)
         Grade (finite, >= 0), score (finite, higher is ranked first) and query (any
-        hashable value, in any row order) of each document.
+        sortable value, in any row order) of each document.
     k, gain, discount, ties, no_relevant
         Parameters of :class:`DCG`.
     sample_weight : array-like of shape (n_documents,), default=None
@@ -126,7 +126,7 @@ def cg_score(
     ----------
     y_true, y_score, groups : array-likes of shape (n_documents,)
         Grade (finite, >= 0), score (finite, higher is ranked first) and query (any
-        hashable value, in any row order) of each document.
+        sortable value, in any row order) of each document.
     k, gain, ties, no_relevant
         Parameters of :class:`CG`.
     sample_weight : array-like of shape (n_documents,), default=None
@@ -172,7 +172,7 @@ def err_score(
     ----------
     y_true, y_score, groups : array-likes of shape (n_documents,)
         Grade (finite, >= 0), score (finite, higher is ranked first) and query (any
-        hashable value, in any row order) of each document.
+        sortable value, in any row order) of each document.
     k, max_grade, ties, no_relevant
         Parameters of :class:`ERR`.
     sample_weight : array-like of shape (n_documents,), default=None

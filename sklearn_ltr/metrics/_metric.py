@@ -19,9 +19,11 @@ from numpy.typing import NDArray
 from sklearn_ltr._queries import (
     Labels,
     QueryGroups,
+    check_canonical,
     check_grades,
     check_sample_weight,
     check_scores,
+    count_rows,
 )
 from sklearn_ltr.metrics._bound import NO_RELEVANT_VALUE, BoundMetric
 
@@ -29,6 +31,8 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 Ties = Literal["pessimistic", "average", "stable"]
 NoRelevant = Literal["zero", "one", "skip", "error"]
+
+LARGEST_K = 2**63 - 1
 
 
 @dataclass(frozen=True, repr=False)
@@ -44,7 +48,8 @@ class Metric(ABC):
     ----------
     k : int >= 1 or None, default=None
         Cutoff: documents below rank k do not count.  None, or a k longer than the
-        list, means the whole list.
+        list, means the whole list; but Precision then still divides by k, and NDCG has
+        the option ``short_lists``.
     ties : {"pessimistic", "average", "stable"}, default="pessimistic"
         Order of equal scores.  "pessimistic": lower grades first, so that a constant
         model gets its worst value.  "average": the expected value over random orders
@@ -120,8 +125,13 @@ class Metric(ABC):
         -------
         ndarray of shape (n_documents, n_documents), float64
             By position; symmetric.
+
+        Raises
+        ------
+        ValueError
+            If the grades are not finite numbers >= 0, at least one.
         """
-        ranked = np.array(ranked_grades, dtype=np.float64)
+        ranked = read_ranked_grades(ranked_grades).copy()
         before = self.value(ranked)
         delta = np.zeros((len(ranked), len(ranked)))
         for p in range(len(ranked)):
@@ -136,7 +146,7 @@ class Metric(ABC):
     ) -> BoundMetric:
         """Prepare all that does not depend on scores.
 
-        Internal: nothing about the arrays is validated, since `fit` has done so.  Use
+        Internal: what is returned takes arrays in canonical order.  Use
         :meth:`per_query` or the metric itself for rows of your own.
 
         Parameters
@@ -148,7 +158,13 @@ class Metric(ABC):
             least one.
         labels : sequence of length n_queries, default=None
             Group value of each query, for error messages.
+
+        Raises
+        ------
+        ValueError
+            If grades or offsets are not such arrays.
         """
+        check_canonical(grades, offsets)
         longest = longest_list(offsets)
         return BoundMetric(
             metric=self,
@@ -184,9 +200,10 @@ class Metric(ABC):
         y_true : array-like of shape (n_documents,)
             Relevance grade of each document, finite and >= 0.
         y_score : array-like of shape (n_documents,)
-            Score of each document, finite; higher is ranked first.
+            Score of each document, finite; higher is ranked first.  Numbers of any
+            real type, compared as given.
         groups : array-like of shape (n_documents,)
-            Query of each document: any hashable values, in any row order.
+            Query of each document: any sortable values, in any row order.
 
         Returns
         -------
@@ -202,9 +219,9 @@ class Metric(ABC):
             relevant document if ``no_relevant="error"``.  The message names the
             argument, and the row and query where there is one.
         """
-        queries = QueryGroups.from_groups(groups, len(y_true))
+        queries = QueryGroups.from_groups(groups, count_rows(y_true, "y_true"))
         bound = self._bind_raw(y_true, queries)
-        return bound.values(check_scores(y_score, queries))
+        return bound.values(check_scores(y_score, queries, only_order=True))
 
     def __call__(
         self, y_true: Any, y_score: Any, *, groups: Any, sample_weight: Any = None
@@ -228,10 +245,11 @@ class Metric(ABC):
             As :meth:`per_query`; for weights that are negative, not finite, all zero or
             not constant within a query; or if ``no_relevant="skip"`` leaves no query.
         """
-        queries = QueryGroups.from_groups(groups, len(y_true))
+        queries = QueryGroups.from_groups(groups, count_rows(y_true, "y_true"))
         weights = check_sample_weight(sample_weight, queries)
         bound = self._bind_raw(y_true, queries)
-        return bound.mean(check_scores(y_score, queries), weights)
+        scores = check_scores(y_score, queries, only_order=True)
+        return bound.mean(scores, weights)
 
     def _bind_raw(self, y_true: Any, queries: QueryGroups) -> BoundMetric:
         grades = check_grades(y_true, queries, "y_true")
@@ -244,8 +262,8 @@ def check_k(k: object) -> int | None:
         return None
     if isinstance(k, bool) or not isinstance(k, Integral):
         raise TypeError(f"k must be an integer >= 1 or None, got {k!r}")
-    if k < 1:
-        raise ValueError(f"k must be an integer >= 1 or None, got {k!r}")
+    if not 1 <= int(k) <= LARGEST_K:
+        raise ValueError(f"k must be an integer >= 1 (below 2^63) or None, got {k!r}")
     return int(k)
 
 
@@ -253,6 +271,13 @@ def check_option(name: str, value: object, options: tuple[str, ...]) -> None:
     """Raise a ValueError naming the argument unless it is one of its options."""
     if not isinstance(value, str) or value not in options:
         raise ValueError(f"{name} must be one of {options}, got {value!r}")
+
+
+def read_ranked_grades(ranked_grades: Any) -> FloatArray:
+    """Return the grades of one list, (n_documents,) float64, checked."""
+    name = "ranked_grades"
+    query = QueryGroups.single(count_rows(ranked_grades, name))
+    return check_grades(ranked_grades, query, name)
 
 
 def longest_list(offsets: IntArray) -> int:

@@ -16,6 +16,8 @@ METRICS: dict[str, type[Metric]] = {
     for metric in (NDCG, DCG, CG, MAP, MRR, ERR, Precision, Recall, HitRate)
 }
 
+MOST_DIGITS = 18  # of a cutoff; k must fit in int64
+
 
 def get_metric(metric: str | Metric) -> Metric:
     """Return the metric of a name such as ``"ndcg"`` or ``"ndcg@10"``.
@@ -61,7 +63,7 @@ def get_metric(metric: str | Metric) -> Metric:
         )
     if not at:
         return METRICS[name]()
-    if not cutoff.isdecimal() or int(cutoff) < 1:
+    if not cutoff.isdecimal() or len(cutoff) > MOST_DIGITS or int(cutoff) < 1:
         raise ValueError(
             f"metric {metric!r}: k, the part after '@', must be an integer >= 1"
         )

@@ -26,21 +26,26 @@ IntArray = NDArray[np.int64]
 
 @dataclass(frozen=True, repr=False)
 class Precision(BinaryMetric):
-    """Share of relevant documents among the first k.
+    """Number of relevant documents among the first k, divided by k.
+
+    A list of fewer than k documents is divided by k as well, as trec_eval does, so its
+    precision cannot reach 1.
 
     Parameters
     ----------
-    k, ties, no_relevant
+    k : int >= 1 or None, default=None
+        Cutoff, and the divisor.  None: the length of the list, for both.
+    ties, no_relevant
         As in :class:`Metric`.
     relevant_from : float > 0 or None, default=None
         The lowest relevant grade; None: every grade above zero.
     """
 
     short_name: ClassVar[str] = "precision"
-    values_kernel = staticmethod(sum_values)
+    _values_kernel = staticmethod(sum_values)
 
     def value(self, ranked_grades: FloatArray) -> float:
-        """Share of relevant documents among positions p < k; k may exceed the list."""
+        """Return the number of relevant documents at positions p < k, over k."""
         relevant = self.relevance(ranked_grades)
         return float(relevant[: self.k].sum() / (self.k or len(relevant)))
 
@@ -48,12 +53,12 @@ class Precision(BinaryMetric):
         """1 for positions 0 to k - 1, then 0."""
         return cut_at(k, np.ones(n))
 
-    def scales(
+    def _scales(
         self, gain: FloatArray, discount: FloatArray, offsets: IntArray, k: int
     ) -> FloatArray:
         """1 / k; without k, 1 / length of the list."""
         sizes = np.diff(offsets)
-        return 1.0 / (sizes if self.k is None else np.full(len(sizes), self.k))
+        return 1.0 / (sizes if self.k is None else np.full(len(sizes), float(self.k)))
 
 
 @dataclass(frozen=True, repr=False)
@@ -62,7 +67,9 @@ class Recall(Precision):
 
     Parameters
     ----------
-    k, ties, no_relevant, relevant_from
+    k, ties, no_relevant
+        As in :class:`Metric`.
+    relevant_from
         As in :class:`Precision`.
     """
 
@@ -73,7 +80,7 @@ class Recall(Precision):
         relevant = self.relevance(ranked_grades)
         return float(relevant[: self.k].sum() / max(relevant.sum(), 1.0))
 
-    def scales(
+    def _scales(
         self, gain: FloatArray, discount: FloatArray, offsets: IntArray, k: int
     ) -> FloatArray:
         """1 / number of relevant documents."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._queries import QueryGroups, check_scores
+from sklearn_ltr._queries import QueryGroups, check_scores, count_rows
 from sklearn_ltr.metrics._ranked_list import rank_documents
 
 
@@ -17,9 +17,10 @@ def rank_scores(y_score: Any, *, groups: Any) -> NDArray[np.int64]:
     Parameters
     ----------
     y_score : array-like of shape (n_documents,)
-        Score of each document, finite; higher is ranked first.
+        Score of each document, finite; higher is ranked first.  Numbers of any real
+        type, compared as given.
     groups : array-like of shape (n_documents,)
-        Query of each document: any hashable values, in any row order.
+        Query of each document: any sortable values, in any row order.
 
     Returns
     -------
@@ -38,8 +39,8 @@ def rank_scores(y_score: Any, *, groups: Any) -> NDArray[np.int64]:
     >>> rank_scores([0.1, 0.7, 0.9, 0.2], groups=["a", "b", "a", "b"])
     array([2, 1, 1, 2])
     """
-    queries = QueryGroups.from_groups(groups, len(y_score))
-    scores = check_scores(y_score, queries, "y_score")
+    queries = QueryGroups.from_groups(groups, count_rows(y_score, "y_score"))
+    scores = check_scores(y_score, queries, "y_score", only_order=True)
     order = np.empty(queries.n_documents, dtype=np.int64)
     longest = int(queries.sizes.max())
     rank_documents(

@@ -116,8 +116,8 @@ class MRR(BinaryMetric):
 
     short_name: ClassVar[str] = "mrr"
     cascade_coefficients: ClassVar[tuple[float, float]] = (0.0, -1.0)
-    values_kernel = staticmethod(first_relevant_values)
-    swap_factors_kernel = staticmethod(first_relevant_swap_factors)
+    _values_kernel = staticmethod(first_relevant_values)
+    _swap_factors_kernel = staticmethod(first_relevant_swap_factors)
 
     def discounts(self, n: int, k: int) -> FloatArray:
         """1 / rank, zero from position k on."""

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from sklearn.model_selection import BaseCrossValidator
 
-from sklearn_ltr._queries import QueryGroups, describe_query
+from sklearn_ltr._queries import QueryGroups, check_holds_rows, describe_query
 from sklearn_ltr.model_selection._rows import Rows, n_rows
 
 
@@ -75,7 +75,8 @@ class LetorFolds(BaseCrossValidator):
                 f'score_on must be "validation" or "test", got {score_on!r}'
             )
         # here the "queries" of QueryGroups are the parts
-        groups = QueryGroups.from_groups(parts, len(parts), "parts")
+        check_holds_rows(parts, "parts", "value")
+        groups = QueryGroups.from_groups(parts, n_rows(parts), "parts")
         n_parts = groups.n_queries
         if n_parts < 3:
             raise ValueError(

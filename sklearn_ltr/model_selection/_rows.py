@@ -13,9 +13,10 @@ Queries = NDArray[np.intp]
 
 
 def n_rows(array: Any) -> int:
-    """Return the number of rows; 0 for an object without a length, such as None."""
-    if hasattr(array, "shape"):
-        return int(array.shape[0])
+    """Return the number of rows; 0 for what has none, such as None or a number."""
+    shape = getattr(array, "shape", None)
+    if shape is not None:
+        return int(shape[0]) if shape else 0
     return len(array) if hasattr(array, "__len__") else 0
 
 

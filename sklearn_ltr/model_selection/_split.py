@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -36,7 +36,7 @@ def group_train_test_split(
         matrices, lists.  Parts have the type of the array, except that sparse matrices
         become CSR and tuples become lists.
     groups : sequence of length n_documents
-        The query of each row: any hashable values, in any row order.
+        The query of each row: any sortable values, in any row order.
     test_size, train_size : float in (0, 1) or int >= 1, default=None
         Fraction or number of queries, not of rows.  None: the complement of the other;
         if both are None, `test_size` is 0.25.
@@ -79,8 +79,6 @@ def group_train_test_split(
     array([[6, 7],
            [8, 9]])
     """
-    if isinstance(groups, Iterator):
-        groups = list(groups)
     queries = QueryGroups.from_groups(groups, n_rows(groups))
     _check(arrays, queries.n_documents, shuffle, stratify)
     train, test = _split_queries(
@@ -107,6 +105,11 @@ def _check(
 ) -> None:
     """Raise a ValueError for an array of wrong length or for invalid options."""
     for number, array in enumerate(arrays):
+        if isinstance(array, str | bytes | Mapping | Set):
+            raise ValueError(
+                f"array number {number} (from 0) is a {type(array).__name__}, which "
+                "has no rows that can be split"
+            )
         if n_rows(array) != n_documents:
             raise ValueError(
                 f"array number {number} (from 0), a {type(array).__name__}, has "

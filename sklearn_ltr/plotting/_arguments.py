@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._queries import QueryGroups
+from sklearn_ltr._queries import QueryGroups, count_rows
+from sklearn_ltr._queries import read_numbers as read_column
 from sklearn_ltr.metrics import Metric, get_metric
 
 FloatArray = NDArray[np.float64]
@@ -39,7 +40,7 @@ def read_metrics(metrics: Metrics) -> dict[str, OneMetric]:
 
 def read_one_query(y_true: Any, groups: Any = None) -> QueryGroups:
     """Return all rows as one query; raise a ValueError if `groups` names several."""
-    n = len(np.atleast_1d(y_true))
+    n = count_rows(y_true, "y_true")
     if groups is not None:
         queries = QueryGroups.from_groups(groups, n)
         if queries.n_queries > 1:
@@ -53,7 +54,7 @@ def read_one_query(y_true: Any, groups: Any = None) -> QueryGroups:
 
 def read_queries(y_true: Any, groups: Any) -> QueryGroups:
     """Return the queries of the rows of `y_true`."""
-    return QueryGroups.from_groups(groups, len(np.atleast_1d(y_true)))
+    return QueryGroups.from_groups(groups, count_rows(y_true, "y_true"))
 
 
 def read_numbers(
@@ -76,11 +77,8 @@ def read_numbers(
     ValueError
         If `values` are not such numbers.
     """
-    try:
-        numbers = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{argument} must be numeric: {error}") from None
-    if numbers.ndim != 1 or len(numbers) != (n or max(1, len(numbers))):
+    numbers = read_column(values, count_rows(values, argument), argument, item)
+    if len(numbers) != (n or max(1, len(numbers))):
         how_many = "" if n is None else f", {n} in all"
         raise ValueError(
             f"{argument} must hold one number for each {item}{how_many}, got shape "

@@ -53,7 +53,10 @@ def evaluate_cutoffs(
     several = isinstance(y_score, Mapping)
     scores = {
         ranker: check_scores(
-            values, queries, f"y_score[{ranker!r}]" if several else "y_score"
+            values,
+            queries,
+            f"y_score[{ranker!r}]" if several else "y_score",
+            only_order=True,
         )
         for ranker, values in name_each(y_score, name, "y_score").items()
     }

@@ -104,8 +104,10 @@ def evaluate_queries(
     grades = check_grades(y_true, queries, "y_true")
     weights = check_sample_weight(sample_weight, queries)
     bound = metric.bind(grades, queries.offsets, queries.labels)
-    a = bound.values(check_scores(y_score_a, queries, "y_score_a"))
-    b = bound.values(check_scores(y_score_b, queries, "y_score_b"))
+    a, b = (
+        bound.values(check_scores(scores, queries, name, only_order=True))
+        for name, scores in (("y_score_a", y_score_a), ("y_score_b", y_score_b))
+    )
     included = ~np.isnan(a)
     if not weights[included].any():
         raise ValueError(

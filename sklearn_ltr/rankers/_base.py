@@ -10,13 +10,17 @@ from numpy.typing import NDArray
 from sklearn.utils import Tags
 
 from sklearn_ltr._estimators.base import BaseModel
+from sklearn_ltr._estimators.weights import with_weight
 from sklearn_ltr._queries import TrainingData, check_grades, check_sample_weight
 from sklearn_ltr.metrics import NDCG, Metric, get_metric, rank_scores
 from sklearn_ltr.rankers._reading import (
     read_queries,
     read_training_data,
     split_queries,
+    zero_gradient_message,
 )
+
+LONGEST_LIST = 2**31  # rows are numbered by int32
 
 
 class BaseRanker(BaseModel):
@@ -93,18 +97,25 @@ class BaseRanker(BaseModel):
     ) -> float:
         """Return the mean of the reported metric for the scores of documents."""
         queries = read_queries(groups, len(scores))
-        bound = self._reported_metric().bind(
-            check_grades(y, queries), queries.offsets, queries.labels
+        data = TrainingData(
+            None,
+            queries.order,
+            check_grades(y, queries),
+            queries.offsets,
+            check_sample_weight(sample_weight, queries),
+            queries.labels,
         )
-        weights = check_sample_weight(sample_weight, queries)
-        return bound.mean(queries.sort(scores), weights)
+        data = with_weight(data, "sample_weight")
+        bound = self._reported_metric().bind(data.y, data.offsets, data.labels)
+        return bound.mean(scores[data.rows], data.weights)
 
     def _read_training_data(
         self, X: Any, y: Any, groups: Any, sample_weight: Any, *, reset: bool
     ) -> TrainingData:
         """Read the training data that a public method was given."""
         table = self._read_features(X, reset=reset)
-        return read_training_data(table, y, groups, sample_weight)
+        data = read_training_data(table, y, groups, sample_weight)
+        return with_weight(data, "sample_weight")
 
     def _read_validation_data(
         self, X_val: Any, y_val: Any, groups_val: Any, sample_weight_val: Any
@@ -112,9 +123,10 @@ class BaseRanker(BaseModel):
         """Read the data that `fit` was given for early stopping, if any."""
         if X_val is not None:
             table = self._read_features(X_val, name="X_val")
-            return read_training_data(
+            data = read_training_data(
                 table, y_val, groups_val, sample_weight_val, "_val"
             )
+            return with_weight(data, "sample_weight_val")
         if not (y_val is groups_val is sample_weight_val is None):
             raise ValueError(
                 "X_val is None, but y_val, groups_val or sample_weight_val is not: "
@@ -135,8 +147,28 @@ class BaseRanker(BaseModel):
             return self._reported_metric()
         return get_metric(self.scoring)
 
+    def _check_lambdas(
+        self,
+        gradient: NDArray[np.float64],
+        totals: tuple[float, float],
+        metric: Metric | None,
+        data: TrainingData,
+    ) -> None:
+        """Raise a ValueError unless the sum of |lambda| is in a range."""
+        total, (low, high) = np.abs(gradient).sum(), totals
+        if total == 0:
+            raise ValueError(zero_gradient_message(self.metric, metric, data))
+        if not low <= total <= high:
+            raise ValueError(
+                f"the lambdas of metric={self.metric!r} add up to {total:.3g}, out of "
+                f"[{low:g}, {high:g}]: change the scale of its gains, of sigma or of "
+                "sample_weight"
+            )
+
     def _trained_metric(self, truncation_level: int | None) -> Metric | None:
         """Return the metric of the swap deltas, at the truncation level or deeper."""
         if self.metric is None:
             return None
+        if truncation_level is not None:  # cutoffs have 64 bits
+            truncation_level = min(truncation_level, LONGEST_LIST)
         return get_metric(self.metric).at_deeper_cutoff(truncation_level)

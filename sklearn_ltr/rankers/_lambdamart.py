@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Literal, Self
 
-from sklearn_ltr._compile import ThreadTeam, effective_n_threads
-from sklearn_ltr._estimators.callbacks import with_callbacks
-from sklearn_ltr._estimators.state import unchanged_on_failure
+from sklearn_ltr._estimators.callbacks import FitTasks, with_callbacks
+from sklearn_ltr._estimators.state import refit
 from sklearn_ltr.metrics import Metric
-from sklearn_ltr.rankers._reading import check_learnable
 from sklearn_ltr.rankers._tree_ranker import TreeRanker
 
 
@@ -41,7 +39,7 @@ class LambdaMARTRanker(TreeRanker):
         ``"map"``, ``"mrr@10"``, ``"err@20"``, ...), a metric object, or an object of
         your own class derived from :class:`sklearn_ltr.metrics.Metric`.  None:
         pairwise errors alone, RankNet on trees; NDCG@10 is reported then.
-    sigma : float > 0, default=1.0
+    sigma : float in [1e-50, 1e50], default=1.0
         Steepness of the sigmoid.  With ``l2_regularization=0`` it only scales the
         scores by 1 / sigma (section 7 of the report), those of `init` left aside.
     truncation_level : int >= 1 or None, default=30
@@ -62,7 +60,7 @@ class LambdaMARTRanker(TreeRanker):
         F_0 = 0, or the `init_score` given to `fit`.
     n_estimators : int >= 1, default=100
         Maximum number of trees.
-    learning_rate : float > 0, default=0.1
+    learning_rate : float in [1e-50, 1e50], default=0.1
         The report's eta: factor of each tree's step.
     max_leaf_nodes : int >= 2, default=31
         Maximum number of leaves of a tree; the report's L.  The leaf whose best split
@@ -71,7 +69,7 @@ class LambdaMARTRanker(TreeRanker):
         Maximum number of splits between the root and a leaf; None: no limit.
     min_samples_leaf : int >= 1, default=20
         Minimum number of rows of a leaf, exactly counted.
-    l2_regularization : float >= 0, default=0.0
+    l2_regularization : float in [0, 1e50], default=0.0
         Added to the sum of hessians of a leaf, in its value and, with second-order
         splits, in the gain.
     max_bins : int in [2, 255], default=255
@@ -86,7 +84,7 @@ class LambdaMARTRanker(TreeRanker):
         A split's gain is the decrease of the cost's second-order expansion; or, as in
         the report (equation 11), of the squared error of a tree that models the
         gradients.
-    split_noise : float >= 0, default=0.5
+    split_noise : float in [0, 100], default=0.5
         Standard deviation of the logarithm of a random factor that multiplies a
         feature's best gain before the features are compared at a node.  It
         regularises: weaker features are chosen now and then.  0: no noise.
@@ -101,7 +99,8 @@ class LambdaMARTRanker(TreeRanker):
     tol : float >= 0, default=0.0
         Smallest increase of the validation score that counts as an improvement.
     warm_start : bool, default=False
-        Keep the trees of the last `fit` and add to them, up to `n_estimators`.
+        Keep the trees of the last `fit` and add to them, up to `n_estimators`.  Its
+        bins, seed and base model are kept, too.
     random_state : int, RandomState instance or None, default=None
         Seed of the noise of the splits, the features and queries of each tree, the
         held-out queries, and the rows that bins are computed from (above 200,000).
@@ -234,10 +233,10 @@ class LambdaMARTRanker(TreeRanker):
         y : array-like of shape (n_documents,)
             Relevance grades, finite and >= 0, not necessarily integers.
         groups : array-like of shape (n_documents,), default=None
-            The query of each document: any hashable values, in any row order.  Without
+            The query of each document: any sortable values, in any row order.  Without
             it all rows are taken for one query, with a :class:`MissingGroupsWarning`.
         sample_weight : array-like of shape (n_documents,), default=None
-            Weight of a query, constant within it.
+            Weight of a query, constant within it.  0: as if it were not there.
         init_score : array-like of shape (n_documents,), default=None
             F_0 of each document, in place of the model `init`: scores computed
             elsewhere.  `predict`, `rank` and `score` need those of their documents
@@ -259,38 +258,31 @@ default=None
             change within a query, or if no query has two different grades.  The
             estimator is left as it was.
         """
-        self._check_parameters()
         given = {"groups": groups, "sample_weight": sample_weight}
-        tasks = self._fit_tasks(X, y, **given)
-        with unchanged_on_failure(self):
-            continues = self._begin()
-            data = self._read_training_data(
+        with refit(self) as model:
+            model._check_parameters()
+            continues = model._begin()
+            tasks = FitTasks(self, model, "tree", model._n_new_trees, X, y, **given)
+            data = model._read_training_data(
                 X, y, groups, sample_weight, reset=not continues
             )
-            validation = self._read_validation_data(
+            validation = model._read_validation_data(
                 X_val, y_val, groups_val, sample_weight_val
             )
-            if not continues:
-                self._prepare_init(X, y, init_score, **given)
-            base_score = base_score_val = self._base_score(X, data.n_rows, init_score)
+            model._prepare_init(X, y, init_score, continues=continues, **given)
+            n_rows = data.X.shape[0]
+            base_score = base_score_val = model._base_score(X, n_rows, init_score)
             if validation is not None:
-                base_score_val = self._base_score(
-                    X_val, validation.n_rows, init_score_val, "_val"
+                n_rows = validation.X.shape[0]
+                base_score_val = model._base_score(
+                    X_val, n_rows, init_score_val, "_val"
                 )
-            data, validation = self._hold_out(data, validation)
-            check_learnable(data)
-            measured = validation is not None or self.verbose > 0
-            with ThreadTeam(effective_n_threads(self.n_jobs, data.X.size)) as team:
-                train_set = self._train_set(
-                    data, base_score, team, continues=continues, measured=measured
-                )
-                self._boost(
-                    train_set,
-                    self._validation_set(validation, base_score_val, team),
-                    self._objective(train_set.data, team),
-                    team,
-                    tasks,
-                    continues=continues,
-                )
+            data, validation = model._hold_out(data, validation)
+            model._fit_sets(
+                (data, base_score),
+                (validation, base_score_val),
+                tasks,
+                continues=continues,
+            )
         tasks.end()
         return self

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any, Literal, Self
 
 from sklearn_ltr._estimators.callbacks import FitTasks, with_callbacks
-from sklearn_ltr._estimators.parameters import at_least, check_ranges
-from sklearn_ltr._estimators.state import unchanged_on_failure
+from sklearn_ltr._estimators.state import refit
+from sklearn_ltr._parameters import at_least, check_ranges
 from sklearn_ltr.learners._network import Network
 from sklearn_ltr.metrics import Metric
 from sklearn_ltr.rankers._network_ranker import NetworkRanker
@@ -43,7 +43,7 @@ class LambdaRankRanker(NetworkRanker):
     truncation_level : int >= 1 or None, default=30
         Learn from the metric at this cutoff if the metric's own is smaller: a deeper
         list has more pairs to learn from.  None: from the metric as it is.
-    sigma : float > 0, default=1.0
+    sigma : float in [1e-19, 1e19], default=1.0
         Steepness of the sigmoid.
     hidden_layer_sizes : sequence of int >= 1, or int >= 1, default=(100,)
         Units of each hidden layer; ``()``: a linear model.
@@ -58,7 +58,7 @@ class LambdaRankRanker(NetworkRanker):
     solver : {"adam", "sgd"}, default="adam"
         How weights follow their gradient.  ``solver="sgd", momentum=0`` is the report's
         step.
-    alpha : float >= 0, default=1e-4
+    alpha : float in [0, 1e19], default=1e-4
         Strength of the L2 penalty on weights (not on biases), divided by the size of
         the batch.
     batch_size : int >= 1 or "auto", default="auto"
@@ -69,9 +69,9 @@ class LambdaRankRanker(NetworkRanker):
         epoch; or divided by 5 whenever `n_iter_no_change` epochs have not improved the
         validation score, or without early stopping the metric on the training data.
         Training stops when it falls below 1e-6.
-    learning_rate_init : float > 0, default=0.001
+    learning_rate_init : float >= 1.2e-38, default=0.001
         The report's eta: initial step size.
-    power_t : float >= 0, default=0.5
+    power_t : float in [0, 10], default=0.5
         Exponent of "invscaling".
     max_iter : int >= 1, default=200
         Maximum number of epochs: passes over all queries, in an order drawn for each.
@@ -83,7 +83,7 @@ class LambdaRankRanker(NetworkRanker):
         Whether "sgd" uses Nesterov's momentum.
     beta_1, beta_2 : float in [0, 1), default=0.9 and 0.999
         Decay of "adam"'s running means of the gradient and of its square.
-    epsilon : float > 0, default=1e-8
+    epsilon : float in [1.2e-38, 1e19], default=1e-8
         Added to "adam"'s denominator.
     early_stopping : bool or "auto", default="auto"
         Stop when the validation score has not improved for `n_iter_no_change` epochs,
@@ -230,10 +230,10 @@ class LambdaRankRanker(NetworkRanker):
         y : array-like of shape (n_documents,)
             Relevance grades, finite and >= 0, not necessarily integers.
         groups : array-like of shape (n_documents,), default=None
-            The query of each document: any hashable values, in any row order.  Without
+            The query of each document: any sortable values, in any row order.  Without
             it all rows are taken for one query, with a :class:`MissingGroupsWarning`.
         sample_weight : array-like of shape (n_documents,), default=None
-            Weight of a query, constant within it.
+            Weight of a query, constant within it.  0: as if it were not there.
         X_val, y_val, groups_val, sample_weight_val : array-likes, default=None
             The same for the documents that early stopping evaluates.
 
@@ -250,18 +250,18 @@ class LambdaRankRanker(NetworkRanker):
             query, if no query has two different grades, or if the network diverges.
             The estimator is left as it was.
         """
-        self._check_parameters()
         given = {"groups": groups, "sample_weight": sample_weight}
-        tasks = FitTasks(self, "epoch", self.max_iter, X, y, **given)
-        with unchanged_on_failure(self):
-            continues = self._begin(self.warm_start)
-            data = self._read_training_data(
+        with refit(self) as model:
+            model._check_parameters()
+            tasks = FitTasks(self, model, "epoch", model.max_iter, X, y, **given)
+            continues = model._begin(model.warm_start)
+            data = model._read_training_data(
                 X, y, groups, sample_weight, reset=not continues
             )
-            validation = self._read_validation_data(
+            validation = model._read_validation_data(
                 X_val, y_val, groups_val, sample_weight_val
             )
-            self._fit_queries(data, validation, tasks, continues=continues)
+            model._fit_queries(data, validation, tasks, continues=continues)
         tasks.end()
         return self
 
@@ -285,11 +285,11 @@ class LambdaRankRanker(NetworkRanker):
         ValueError, TypeError
             As by `fit`.  The estimator is left as it was.
         """
-        with unchanged_on_failure(self):
-            self._check_parameters()
-            continues = self._begin(keep=True)
-            data = self._read_training_data(
+        with refit(self) as model:
+            model._check_parameters()
+            continues = model._begin(keep=True)
+            data = model._read_training_data(
                 X, y, groups, sample_weight, reset=not continues
             )
-            self._partial_fit_queries(data, continues=continues)
+            model._partial_fit_queries(data, continues=continues)
         return self

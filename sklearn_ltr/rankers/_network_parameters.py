@@ -2,41 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.utils import check_scalar
 
-from sklearn_ltr._estimators.parameters import (
+from sklearn_ltr._compile import check_n_jobs
+from sklearn_ltr._parameters import (
     Range,
     at_least,
     check_choice,
-    check_n_jobs,
     check_ranges,
     not_negative,
-    positive,
 )
 from sklearn_ltr.learners._network import SGD, Adam, Network, Optimizer
 from sklearn_ltr.metrics import Metric, get_metric
 from sklearn_ltr.rankers._base import BaseRanker
 
+# The weights are float32.  A gradient is about sigma times the weight of a query, or
+# alpha times a weight of the network, and Adam squares it.
+GRADIENTS = (1e-19, 1e19)
+LAMBDA_TOTALS = (1e-30, 1e30)  # of all training data
+SMALLEST_SINGLE = float(np.finfo(np.float32).tiny)
+
 RANGES = (
-    positive("sigma"),
-    not_negative("alpha"),
-    positive("learning_rate_init"),
-    not_negative("power_t"),
+    Range("sigma", Real, *GRADIENTS, "both"),
+    Range("alpha", Real, 0, GRADIENTS[1], "both"),
+    Range("learning_rate_init", Real, SMALLEST_SINGLE, np.inf, "left"),
+    Range("power_t", Real, 0, 10, "both"),
     at_least("max_iter", 1),
     not_negative("tol"),
     Range("momentum", Real, 0, 1, "both"),
     Range("beta_1", Real, 0, 1, "left"),
     Range("beta_2", Real, 0, 1, "left"),
-    Range("epsilon", Real, float(np.finfo(np.float32).tiny), None, "left"),
+    Range("epsilon", Real, SMALLEST_SINGLE, GRADIENTS[1], "both"),
     Range("validation_fraction", Real, 0, 1, "neither"),
     at_least("n_iter_no_change", 1),
     at_least("verbose", 0),
 )
+LAYER_SIZE = Range("hidden_layer_sizes", Integral, 1, 2**31 - 1, "both")
 CHOICES: dict[str, tuple[Any, ...]] = {
     "activation": ("identity", "logistic", "tanh", "relu"),
     "solver": ("adam", "sgd"),
@@ -54,7 +58,7 @@ class NetworkParameters(BaseRanker):
     """
 
     sigma: float
-    hidden_layer_sizes: Sequence[int] | int
+    hidden_layer_sizes: Any  # a sequence of int or an int; a list in a fit
     activation: Literal["relu", "tanh", "logistic", "identity"]
     network: Network | None
     solver: Literal["adam", "sgd"]
@@ -84,14 +88,24 @@ class NetworkParameters(BaseRanker):
         """Whether pairs of equal grade are trained on; a parameter of RankNet."""
         return False
 
+    @property
+    def _stops_on_train(self) -> bool:
+        """Whether training stops when its own measure no longer improves.
+
+        A cost does fall steadily; a metric may stand still while scores move towards
+        another order, so it only reduces the rate of "adaptive".
+        """
+        is_adaptive = self.solver == "sgd" and self.learning_rate == "adaptive"
+        return self.metric is None or is_adaptive
+
     def _check_parameters(self) -> None:
-        """Raise an error that names the parameter if one is out of its range."""
+        """Make the parameters plain values; an error names one out of its range."""
         check_ranges(self, RANGES)
         for name, choices in CHOICES.items():
             check_choice(self, name, choices)
         if self.scoring is not None:
             get_metric(self.scoring)
-        if self.batch_size != "auto":
+        if not (isinstance(self.batch_size, str) and self.batch_size == "auto"):
             check_ranges(self, [at_least("batch_size", 1)])
         check_n_jobs(self.n_jobs)
         sizes = np.atleast_1d(np.asarray(self.hidden_layer_sizes, dtype=object))
@@ -100,11 +114,10 @@ class NetworkParameters(BaseRanker):
                 "hidden_layer_sizes must be integers >= 1, one for each hidden layer, "
                 f"got {self.hidden_layer_sizes!r}"
             )
-        for size in sizes:
-            check_scalar(size, "hidden_layer_sizes", Integral, min_val=1)
+        self.hidden_layer_sizes = [LAYER_SIZE.read(size) for size in sizes]
 
     def _new_optimizer(self) -> Optimizer:
-        rate = float(self.learning_rate_init)
+        rate = self.learning_rate_init
         if self.solver == "adam":
             return Adam(rate, self.beta_1, self.beta_2, self.epsilon)
         return SGD(

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
-from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr._compile import ThreadTeam, effective_n_threads
 from sklearn_ltr._estimators.callbacks import FitTasks
 from sklearn_ltr._estimators.feature_table import check_finite
 from sklearn_ltr._estimators.monitor import EvaluationSet, Monitor
 from sklearn_ltr._estimators.row_order import order_by_values
+from sklearn_ltr._estimators.weights import check_weights
 from sklearn_ltr._queries import TrainingData
 from sklearn_ltr.lambdas._objective import LambdaObjective, PairOptions
 from sklearn_ltr.learners._network import (
@@ -27,33 +27,34 @@ from sklearn_ltr.learners._network import (
 from sklearn_ltr.learners._tables import Table, dense_rows
 from sklearn_ltr.rankers._batches import AUTO_QUERIES, QueryBatches
 from sklearn_ltr.rankers._evaluation import MetricEvaluation, PairCostEvaluation
-from sklearn_ltr.rankers._network_parameters import NetworkParameters
+from sklearn_ltr.rankers._network_parameters import (
+    GRADIENTS,
+    LAMBDA_TOTALS,
+    NetworkParameters,
+)
 from sklearn_ltr.rankers._network_training import (
     Batches,
     NetworkEvaluation,
     NetworkTraining,
+    TrainingPlan,
+    continued_optimizer,
 )
 from sklearn_ltr.rankers._network_warnings import warn_if_constant, warn_unless_scaled
-from sklearn_ltr.rankers._reading import check_learnable, zero_gradient_message
-
-
-class TrainingPlan(NamedTuple):
-    """How long a network is trained, and what it continues from."""
-
-    n_epochs: int
-    tasks: FitTasks | None  # where the steps are reported
-    continues: bool  # from the weights of the last fit
-    keeps_optimizer: bool = False  # and from its optimizer's state
+from sklearn_ltr.rankers._reading import check_learnable
+from sklearn_ltr.rankers._saved_network import FITTED_STATE, check_saved_network
 
 
 class NetworkRanker(NetworkParameters):
     """A ranker whose scores are the output of a network."""
 
     network_: Network
+    n_features_in_: int
     _optimizer: Optimizer
+    _sigma: float  # of the last fit
     n_iter_: int
     validation_score_: NDArray[np.float64]
 
+    _fitted_state = FITTED_STATE
     __metadata_request__partial_fit: ClassVar[dict[str, bool]] = {"groups": True}
 
     @property
@@ -66,15 +67,10 @@ class NetworkRanker(NetworkParameters):
         """Smallest cutoff of the swap deltas; a parameter of LambdaRank."""
         return None
 
-    @property
-    def _stops_on_train(self) -> bool:
-        """Whether training stops when its own measure no longer improves.
-
-        A cost does fall steadily; a metric may stand still while scores move towards
-        another order, so it only reduces the rate of "adaptive".
-        """
-        is_adaptive = self.solver == "sgd" and self.learning_rate == "adaptive"
-        return self.metric is None or is_adaptive
+    def _check_state(self) -> None:
+        """Raise an error if the fitted attributes do not fit together."""
+        super()._check_state()
+        check_saved_network(self)
 
     def _begin(self, keep: bool) -> bool:
         """Return whether to continue from the last fit; else draw a new seed."""
@@ -92,7 +88,7 @@ class NetworkRanker(NetworkParameters):
         return continues
 
     def _architecture(self) -> list[Any]:
-        return [self.activation, *np.atleast_1d(self.hidden_layer_sizes).tolist()]
+        return [self.activation, *self.hidden_layer_sizes]
 
     def _read_features(self, X: Any, *, reset: bool = False, name: str = "X") -> Table:
         """Return X as a checked table of float32."""
@@ -125,11 +121,11 @@ class NetworkRanker(NetworkParameters):
             If X has other columns than at `fit`, or a value that is not finite or far
             beyond those that the network has learned from.
         """
-        check_is_fitted(self)
-        table = self._read_features(X)
-        with ThreadTeam(effective_n_threads(self.n_jobs, table.size)) as team:
+        model = self._fitted()
+        table = model._read_features(X)
+        with ThreadTeam(effective_n_threads(model.n_jobs, table.size)) as team:
             try:
-                return predict(self.network_, table, team)
+                return predict(model.network_, table, team)
             except FloatingPointError:
                 raise ValueError(
                     "the scores of X are not finite numbers: X holds values far beyond "
@@ -185,15 +181,15 @@ class NetworkRanker(NetworkParameters):
     ) -> None:
         """Train on the queries that have pairs."""
         learned = data.subset(self._has_pairs(data))
+        check_weights(learned.weights, "sample_weight", GRADIENTS)
         metric = self._trained_metric(self._truncation_level)
         with ThreadTeam(effective_n_threads(self.n_jobs, data.X.size)) as team:
             learned = learned.reordered(order_by_values(learned, team))
             objective = LambdaObjective(learned, metric, PairOptions(self.sigma), team)
             # the reverse of the best order has a gradient unless every order has none
-            if not (plan.continues or self._uses_tied_pairs) and not (
-                objective(-learned.y)[0].any()
-            ):
-                raise ValueError(zero_gradient_message(self.metric))
+            if not (plan.continues or self._uses_tied_pairs):
+                gradient, _ = objective(-learned.y)
+                self._check_lambdas(gradient, LAMBDA_TOTALS, metric, learned)
             batches = QueryBatches(
                 learned,
                 objective,
@@ -201,17 +197,17 @@ class NetworkRanker(NetworkParameters):
                 self._batch_size(AUTO_QUERIES),
             )
             evaluation = self._train_evaluation(batches)
-            self._train(batches, evaluation, data.X, validation, plan, team)
+            self._train(batches, evaluation, data.X, data.rows, validation, plan, team)
 
     def _batch_size(self, auto: int) -> int:
-        return auto if self.batch_size == "auto" else int(self.batch_size)
+        return auto if isinstance(self.batch_size, str) else self.batch_size
 
     def _train_evaluation(self, batches: QueryBatches) -> EvaluationSet:
         """Return what measures the scores of the batches."""
         evaluation: PairCostEvaluation | MetricEvaluation
         if self.metric is None:
             evaluation = PairCostEvaluation(
-                batches.data, float(self.sigma), self._uses_tied_pairs
+                batches.data, self.sigma, self._uses_tied_pairs
             )
         else:
             evaluation = MetricEvaluation(batches.data, self._reported_metric())
@@ -223,20 +219,22 @@ class NetworkRanker(NetworkParameters):
         batches: Batches,
         evaluation: EvaluationSet,
         X: Table,
+        rows: NDArray[np.intp],
         validation: TrainingData | None,
         plan: TrainingPlan,
         team: ThreadTeam,
     ) -> None:
-        """Train the network, and set the fitted attributes."""
+        """Train the network on some rows of X, and set the fitted attributes."""
         continues = plan.continues
-        network = deepcopy(self.network_) if continues else self._new_network(X)
+        network = deepcopy(self.network_) if continues else self._new_network(X, rows)
         if isinstance(network, MultilayerPerceptron):
             network.set_team(team)
+        optimizer = self._new_optimizer()
+        if plan.keeps_optimizer:
+            optimizer = continued_optimizer(self._optimizer, optimizer)
         training = NetworkTraining(
             network,
-            deepcopy(self._optimizer)
-            if plan.keeps_optimizer
-            else self._new_optimizer(),
+            optimizer,
             X,
             batches,
             self.alpha,
@@ -246,12 +244,13 @@ class NetworkRanker(NetworkParameters):
         )
         n_done = self.n_iter_ if continues else 0
         n_iter = training.run(n_done, plan.n_epochs, plan.tasks)
-        scores = training.check_scores(float(self.sigma))
+        scores = training.check_scores(rows, self.sigma)
         if isinstance(batches, QueryBatches) and not self._uses_tied_pairs:
             warn_if_constant(scores)
         if isinstance(network, MultilayerPerceptron):
             network.set_team(None)
         self.network_, self._optimizer = network, training.optimizer
+        self._sigma = self.sigma
         self.n_iter_ = n_iter
         self._set_curves(training.monitor, continues=continues)
 
@@ -281,15 +280,15 @@ class NetworkRanker(NetworkParameters):
                 values = measured[name]
                 setattr(self, name, np.append(before if continues else [], values))
 
-    def _new_network(self, X: Table) -> Network:
+    def _new_network(self, X: Table, rows: NDArray[np.intp]) -> Network:
         if self.network is not None:
             network = deepcopy(self.network)
-            check_network(network, dense_rows(X, [0, -1]))
+            check_network(network, dense_rows(X, rows[[0, -1]]))
             return network
-        warn_unless_scaled(X)
+        warn_unless_scaled(X, rows)
         return MultilayerPerceptron(
             X.shape[1],
-            [int(size) for size in np.atleast_1d(self.hidden_layer_sizes)],
+            self.hidden_layer_sizes,
             self.activation,
             np.random.default_rng([self._seed, 3]),
         )

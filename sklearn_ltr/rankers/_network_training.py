@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +35,15 @@ class Batches(Protocol):
 
     def in_order(self, units: NDArray[np.int64]) -> Iterator[Batch]:
         """Yield the batches of an epoch that visits the units in this order."""
+
+
+class TrainingPlan(NamedTuple):
+    """How long a network is trained, and what it continues from."""
+
+    n_epochs: int
+    tasks: FitTasks | None  # where the steps are reported
+    continues: bool  # from the weights of the last fit
+    keeps_optimizer: bool = False  # and from its optimizer's state
 
 
 class NetworkEvaluation(MetricEvaluation):
@@ -125,11 +135,13 @@ class NetworkTraining:
             raise divergence_error("are no longer finite numbers", rate) from None
         self.optimizer.end_epoch(self.batches.size)
 
-    def check_scores(self, sigma: float) -> NDArray[np.float64]:
-        """Return the scores of some rows; raise a ValueError if training diverged."""
+    def check_scores(self, rows: NDArray[np.intp], sigma: float) -> NDArray[np.float64]:
+        """Return the scores of some of the rows; a ValueError if training diverged."""
         rate = self.optimizer.rate
+        if not all(np.isfinite(array).all() for array in self.optimizer.arrays):
+            raise divergence_error("have gradients beyond single precision", rate)
         try:
-            scores = predict(self.network, self.X[:CHECKED_ROWS], self.team)
+            scores = predict(self.network, self.X[rows[:CHECKED_ROWS]], self.team)
         except FloatingPointError:
             raise divergence_error("are no longer finite numbers", rate) from None
         largest = float(np.abs(scores).max())
@@ -138,10 +150,22 @@ class NetworkTraining:
         return scores
 
 
+def continued_optimizer(old: Optimizer, new: Optimizer) -> Optimizer:
+    """Return a copy of the last fit's; a ValueError if the settings have changed."""
+    if type(old) is not type(new) or old.settings != new.settings:
+        raise ValueError(
+            "solver or a parameter of it has changed since the last fit, whose "
+            f"optimizer partial_fit continues: {old.settings} then, {new.settings} "
+            "now; fit with warm_start=True to begin a new one"
+        )
+    return deepcopy(old)
+
+
 def divergence_error(how: str, rate: float) -> ValueError:
     """Return the error that says how the scores diverged, and what to do."""
     return ValueError(
         f"the network diverged: its scores {how}. Scale the columns of X, with "
         "StandardScaler in a Pipeline, say, or take smaller steps than "
-        f"learning_rate_init={rate:g}"
+        f"learning_rate_init={rate:g}; large values of sigma, alpha, momentum or "
+        "sample_weight make it diverge, too, and small ones of beta_2"
     )

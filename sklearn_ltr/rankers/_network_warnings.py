@@ -19,9 +19,9 @@ class UnscaledFeaturesWarning(UserWarning):
     """Features of X are so large that a network will hardly learn from them."""
 
 
-def warn_unless_scaled(X: Table) -> None:
-    """Warn of features far larger than 1; reads some rows only."""
-    sample = X[:: max(1, X.shape[0] // CHECKED_ROWS)].astype(np.float64)
+def warn_unless_scaled(X: Table, rows: NDArray[np.intp]) -> None:
+    """Warn of features far larger than 1 in these rows; reads some of them only."""
+    sample = X[rows[:: max(1, len(rows) // CHECKED_ROWS)]].astype(np.float64)
     squares = sample.multiply(sample) if issparse(sample) else sample**2
     size = np.sqrt(np.asarray(squares.mean(axis=0)).ravel())
     if size.max() > LARGE_FEATURE:

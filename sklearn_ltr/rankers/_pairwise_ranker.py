@@ -6,15 +6,17 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
-from sklearn_ltr._compile import ThreadTeam, effective_n_threads
+from sklearn_ltr._compile import ThreadTeam, effective_n_threads, expit_of
 from sklearn_ltr._estimators.callbacks import FitTasks, with_callbacks
-from sklearn_ltr._estimators.state import unchanged_on_failure
+from sklearn_ltr._estimators.state import refit
+from sklearn_ltr._estimators.weights import check_weights
 from sklearn_ltr._queries import TrainingData
 from sklearn_ltr.learners._tables import Table
 from sklearn_ltr.rankers._batches import AUTO_PAIRS, AUTO_QUERIES, PreferenceBatches
-from sklearn_ltr.rankers._network_ranker import NetworkRanker, TrainingPlan
+from sklearn_ltr.rankers._network_parameters import GRADIENTS
+from sklearn_ltr.rankers._network_ranker import NetworkRanker
+from sklearn_ltr.rankers._network_training import TrainingPlan
 from sklearn_ltr.rankers._preferences import Preferences
 
 
@@ -53,12 +55,12 @@ class PairwiseRanker(NetworkRanker):
             Relevance grades, finite and >= 0, not necessarily integers.  None: learn
             from `pairs`.
         groups : array-like of shape (n_documents,), default=None
-            The query of each document: any hashable values, in any row order.  With
+            The query of each document: any sortable values, in any row order.  With
             `y` and without it all rows are taken for one query, with a
             :class:`MissingGroupsWarning`.  With `pairs` it is not needed; if given,
             pairs must lie within queries, and those of a query are learned together.
         sample_weight : array-like of shape (n_documents,), default=None
-            Weight of a query, constant within it.
+            Weight of a query, constant within it.  0: as if it were not there.
         pairs : array-like of shape (n_pairs, 2), integers, default=None
             Preferences in place of grades: rows of X, of which the first beats the
             second.  They may be inconsistent.  `batch_size` counts pairs then, unless
@@ -82,12 +84,12 @@ class PairwiseRanker(NetworkRanker):
             different rows of X, probabilities outside [0, 1], or if the network
             diverges.  The estimator is left as it was.
         """
-        self._check_parameters()
         given = {"groups": groups, "sample_weight": sample_weight}
-        tasks = FitTasks(self, "epoch", self.max_iter, X, y, **given)
-        with unchanged_on_failure(self):
-            continues = self._begin(self.warm_start)
-            data = self._read_either(
+        with refit(self) as model:
+            model._check_parameters()
+            tasks = FitTasks(self, model, "epoch", model.max_iter, X, y, **given)
+            continues = model._begin(model.warm_start)
+            data = model._read_either(
                 X,
                 y,
                 groups,
@@ -96,15 +98,15 @@ class PairwiseRanker(NetworkRanker):
                 pair_probabilities,
                 reset=not continues,
             )
-            validation = self._read_validation_data(
+            validation = model._read_validation_data(
                 X_val, y_val, groups_val, sample_weight_val
             )
             if isinstance(data, TrainingData):
-                self._fit_queries(data, validation, tasks, continues=continues)
+                model._fit_queries(data, validation, tasks, continues=continues)
             else:
-                validation = self._validation_of_preferences(validation)
-                plan = TrainingPlan(self.max_iter, tasks, continues)
-                self._train_on_preferences(data, validation, plan)
+                validation = model._validation_of_preferences(validation)
+                plan = TrainingPlan(model.max_iter, tasks, continues)
+                model._train_on_preferences(data, validation, plan)
         tasks.end()
         return self
 
@@ -135,10 +137,10 @@ class PairwiseRanker(NetworkRanker):
         ValueError, TypeError
             As by `fit`.  The estimator is left as it was.
         """
-        with unchanged_on_failure(self):
-            self._check_parameters()
-            continues = self._begin(keep=True)
-            data = self._read_either(
+        with refit(self) as model:
+            model._check_parameters()
+            continues = model._begin(keep=True)
+            data = model._read_either(
                 X,
                 y,
                 groups,
@@ -148,10 +150,10 @@ class PairwiseRanker(NetworkRanker):
                 reset=not continues,
             )
             if isinstance(data, TrainingData):
-                self._partial_fit_queries(data, continues=continues)
+                model._partial_fit_queries(data, continues=continues)
             else:
                 plan = TrainingPlan(1, None, continues, keeps_optimizer=continues)
-                self._train_on_preferences(data, None, plan)
+                model._train_on_preferences(data, None, plan)
         return self
 
     def predict_pair_proba(self, X_i: Any, X_j: Any) -> NDArray[np.float64]:
@@ -171,14 +173,14 @@ class PairwiseRanker(NetworkRanker):
         ValueError
             If X_i and X_j have different numbers of rows.
         """
-        s_i, s_j = self.predict(X_i), self.predict(X_j)
+        model = self._fitted()
+        s_i, s_j = model.predict(X_i), model.predict(X_j)
         if len(s_i) != len(s_j):
             raise ValueError(
                 f"X_i and X_j must have one row for each pair, got {len(s_i)} and "
                 f"{len(s_j)}"
             )
-        probabilities: NDArray[np.float64] = expit(self.sigma * (s_i - s_j))
-        return probabilities
+        return expit_of(model._sigma * (s_i - s_j))
 
     def _read_either(
         self,
@@ -227,9 +229,10 @@ class PairwiseRanker(NetworkRanker):
         plan: TrainingPlan,
     ) -> None:
         """Train on pairs with target probabilities."""
-        auto = AUTO_QUERIES if data.preferences.by_query else AUTO_PAIRS
-        batches = PreferenceBatches(
-            data.preferences, float(self.sigma), self._batch_size(auto)
-        )
+        preferences = data.preferences
+        check_weights(preferences.weights, "sample_weight", GRADIENTS)
+        auto = AUTO_QUERIES if preferences.by_query else AUTO_PAIRS
+        batches = PreferenceBatches(preferences, self.sigma, self._batch_size(auto))
+        rows = np.unique(preferences.pairs)
         with ThreadTeam(effective_n_threads(self.n_jobs, data.X.size)) as team:
-            self._train(batches, batches, data.X, validation, plan, team)
+            self._train(batches, batches, data.X, rows, validation, plan, team)

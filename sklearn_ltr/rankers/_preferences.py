@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._queries import QueryGroups, check_sample_weight
+from sklearn_ltr._queries import QueryGroups, check_sample_weight, read_numbers
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -91,7 +91,10 @@ class Preferences:
 
 def check_pairs(pairs: Any, n_rows: int) -> IntArray:
     """Return (n_pairs, 2) row indices; a ValueError that names the pair if not."""
-    rows = np.asarray(pairs)
+    try:
+        rows = np.asarray(pairs)
+    except ValueError as error:
+        raise ValueError(f"pairs must have shape (n_pairs, 2): {error}") from None
     if rows.ndim != 2 or rows.shape[1:] != (2,) or len(rows) == 0:
         raise ValueError(
             "pairs must have shape (n_pairs, 2) with at least one pair, got "
@@ -120,12 +123,7 @@ def check_probabilities(pair_probabilities: Any, n_pairs: int) -> FloatArray:
     """Return (n_pairs,) float64 in [0, 1]; 1 where None was given."""
     if pair_probabilities is None:
         return np.ones(n_pairs)
-    chances = np.asarray(pair_probabilities)
-    if chances.shape != (n_pairs,) or chances.dtype.kind not in "biuf":
-        raise ValueError(
-            f"pair_probabilities must hold one number for each of the {n_pairs} pairs, "
-            f"got shape {chances.shape} of dtype {chances.dtype}"
-        )
+    chances = read_numbers(pair_probabilities, n_pairs, "pair_probabilities", "pair")
     bad = ~((chances >= 0) & (chances <= 1))
     if bad.any():
         number = int(np.argmax(bad))
@@ -133,7 +131,7 @@ def check_probabilities(pair_probabilities: Any, n_pairs: int) -> FloatArray:
             f"pair_probabilities must lie in [0, 1], but pair {number} has "
             f"{chances[number]}"
         )
-    return chances.astype(np.float64)
+    return chances
 
 
 def check_within_queries(rows: IntArray, queries: QueryGroups) -> IntArray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from sklearn_ltr._estimators.parameters import check_choice
+from sklearn_ltr._parameters import check_choice
 from sklearn_ltr.learners._network import Network
 from sklearn_ltr.metrics import Metric
 from sklearn_ltr.rankers._pairwise_ranker import PairwiseRanker
@@ -44,8 +44,8 @@ class RankNetRanker(PairwiseRanker):
     tied_pairs : bool, default=False
         Whether documents of equal grade are pairs too, with target probability 1/2:
         they pull each other together.
-    sigma : float > 0, default=1.0
-        Steepness of the sigmoid.
+    sigma : float in [1e-19, 1e19], default=1.0
+        Steepness of the sigmoid.  `predict_pair_proba` uses that of the last fit.
     hidden_layer_sizes : sequence of int >= 1, or int >= 1, default=(100,)
         Units of each hidden layer; ``()``: a linear model.
     activation : {"relu", "tanh", "logistic", "identity"}, default="relu"
@@ -59,7 +59,7 @@ class RankNetRanker(PairwiseRanker):
     solver : {"adam", "sgd"}, default="adam"
         How weights follow their gradient.  ``solver="sgd", momentum=0`` is the report's
         step.
-    alpha : float >= 0, default=1e-4
+    alpha : float in [0, 1e19], default=1e-4
         Strength of the L2 penalty on weights (not on biases), divided by the size of
         the batch.
     batch_size : int >= 1 or "auto", default="auto"
@@ -70,9 +70,9 @@ class RankNetRanker(PairwiseRanker):
         epoch; or divided by 5 whenever `n_iter_no_change` epochs have not improved the
         validation score, or without early stopping the cost.
         Training stops when it falls below 1e-6.
-    learning_rate_init : float > 0, default=0.001
+    learning_rate_init : float >= 1.2e-38, default=0.001
         The report's eta: initial step size.
-    power_t : float >= 0, default=0.5
+    power_t : float in [0, 10], default=0.5
         Exponent of "invscaling".
     max_iter : int >= 1, default=200
         Maximum number of epochs: passes over all queries, in an order drawn for each.
@@ -84,7 +84,7 @@ class RankNetRanker(PairwiseRanker):
         Whether "sgd" uses Nesterov's momentum.
     beta_1, beta_2 : float in [0, 1), default=0.9 and 0.999
         Decay of "adam"'s running means of the gradient and of its square.
-    epsilon : float > 0, default=1e-8
+    epsilon : float in [1.2e-38, 1e19], default=1e-8
         Added to "adam"'s denominator.
     early_stopping : bool or "auto", default="auto"
         Stop when the validation score has not improved for `n_iter_no_change` epochs,

@@ -15,6 +15,7 @@ from sklearn_ltr._queries import (
     check_sample_weight,
 )
 from sklearn_ltr.learners._tables import Table
+from sklearn_ltr.metrics import Metric
 
 
 class MissingGroupsWarning(UserWarning):
@@ -26,6 +27,12 @@ MISSING_GROUPS = (
     "forgotten: pass groups=, one value per row. Or a meta-estimator (GridSearchCV, "
     "Pipeline, ...) dropped it, because metadata routing is off: call "
     "sklearn.set_config(enable_metadata_routing=True) once."
+)
+
+NO_FORCE = (
+    "the scores that training starts from are so far apart that all forces between "
+    "documents are 0 in float64, so there is nothing to learn: divide the scores (of "
+    "init or init_score), or give a smaller sigma; sample_weight must not vanish"
 )
 
 
@@ -53,6 +60,15 @@ def read_queries(groups: Any, n_documents: int, suffix: str = "") -> QueryGroups
     return QueryGroups.from_groups(groups, n_documents, f"groups{suffix}")
 
 
+def check_y_given(y: Any, suffix: str = "") -> None:
+    """Raise a ValueError, in words that scikit-learn's checks look for, without y."""
+    if y is None:
+        raise ValueError(
+            f"y{suffix} is None: a ranker requires y to be passed, but the target "
+            "y is None; give one relevance grade per row"
+        )
+
+
 def read_training_data(
     X: Table, y: Any, groups: Any, sample_weight: Any, suffix: str = ""
 ) -> TrainingData:
@@ -60,11 +76,7 @@ def read_training_data(
 
     `suffix` is appended to the names of the arguments in messages ("_val").
     """
-    if y is None:
-        raise ValueError(
-            f"y{suffix} is None: a ranker requires y to be passed, but the target "
-            "y is None; give one relevance grade per row"
-        )
+    check_y_given(y, suffix)
     queries = read_queries(groups, X.shape[0], suffix)
     return TrainingData(
         X,
@@ -77,17 +89,12 @@ def read_training_data(
 
 
 def check_learnable(data: TrainingData) -> None:
-    """Raise a ValueError unless a query of positive weight has different grades."""
-    has_pairs = data.has_pairs
-    if not has_pairs.any():
+    """Raise a ValueError unless a query has different grades."""
+    if not data.has_pairs.any():
         raise ValueError(
-            f"y has no query with two different grades (n_queries={data.n_queries}, "
-            f"n_samples={data.n_rows}): there is no order to learn; check y and groups"
-        )
-    if not data.weights[has_pairs].any():
-        raise ValueError(
-            "sample_weight is zero for every query with two different grades: "
-            "there is nothing to learn"
+            "y has no query with two different grades among those of a sample_weight "
+            f"above zero (n_queries={data.n_queries}, n_samples={data.n_rows}): there "
+            "is no order to learn; check y and groups"
         )
 
 
@@ -104,18 +111,50 @@ def split_queries(
     held_out = np.zeros(data.n_queries, dtype=np.bool_)
     order = np.random.default_rng([seed, 1]).permutation(data.n_queries)
     held_out[order[:n_held_out]] = True
-    if not data.weights[held_out].any():
-        raise ValueError(
-            "sample_weight is zero for all queries that were held out for early "
-            "stopping; give X_val, y_val and groups_val"
-        )
     return data.subset(~held_out), data.subset(held_out)
 
 
-def zero_gradient_message(metric: Any) -> str:
-    """Return the message of the error for training data whose lambdas are all zero."""
-    return (
-        f"no swap of two documents changes metric={metric!r}, so there is nothing to "
-        "learn: without a discount it needs a cutoff shorter than the lists (and "
-        "sample_weight must not vanish)"
-    )
+def zero_gradient_message(
+    metric: Any, trained: Metric | None, data: TrainingData
+) -> str:
+    """Return the message of the error for training data whose lambdas are all zero.
+
+    `metric` is the user's parameter, `trained` the metric that it stands for; each
+    query of the data has two different grades.
+    """
+    if trained is None:
+        return NO_FORCE
+    if not trained.closed_form:
+        return (
+            f"no swap of two documents changes metric={metric!r}, so there is nothing "
+            f"to learn: {type(trained).__name__}.swap_delta returns only zeros"
+        )
+    bound = trained.bind(data.y, data.offsets, data.labels)
+    starts = data.offsets[:-1]
+    highest = np.maximum.reduceat(bound.gain, starts)
+    lowest = np.minimum.reduceat(bound.gain, starts)
+    differs = highest > lowest
+    if not differs.any():
+        if lowest.all():
+            which = "every document is relevant"
+        elif not highest.any():
+            which = "no document is relevant"
+        else:
+            which = "all documents of a query have the same gain"
+        return (
+            f"to metric={metric!r} {which} (the grades are {data.y.min():g} to "
+            f"{data.y.max():g}), so there is nothing to learn: give a metric object "
+            "with another relevant_from or gain"
+        )
+    if not bound.scale[differs].any():
+        return (
+            f"metric={metric!r} is 0 for lists of fewer than k documents, and no list "
+            'has more, so there is nothing to learn: use short_lists="cut"'
+        )
+    flat = np.ptp(bound.discount[: bound.k]) == 0
+    if flat and (data.sizes[differs] <= bound.k).all():
+        return (
+            f"no swap of two documents changes metric={metric!r}, so there is nothing "
+            "to learn: without a discount it needs a cutoff shorter than the lists"
+        )
+    return NO_FORCE

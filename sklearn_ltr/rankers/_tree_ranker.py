@@ -7,12 +7,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
-from sklearn_ltr._compile import ThreadTeam
+from sklearn_ltr._compile import ThreadTeam, effective_n_threads
 from sklearn_ltr._estimators.boosted_trees import BoostedData, BoostedTrees
+from sklearn_ltr._estimators.callbacks import FitTasks
 from sklearn_ltr._estimators.monitor import ScoredEvaluationSet
-from sklearn_ltr._estimators.parameters import (
+from sklearn_ltr._estimators.weights import check_weights
+from sklearn_ltr._parameters import (
     at_least,
     check_choice,
     check_ranges,
@@ -27,10 +28,15 @@ from sklearn_ltr.rankers._evaluation import (
     MetricEvaluation,
     PairCostEvaluation,
 )
-from sklearn_ltr.rankers._initial import check_base_scores, fitted_base_model
-from sklearn_ltr.rankers._reading import zero_gradient_message
+from sklearn_ltr.rankers._initial import (
+    check_base_score_size,
+    check_base_scores,
+    fitted_base_model,
+)
+from sklearn_ltr.rankers._reading import check_learnable
 
 FloatArray = NDArray[np.float64]
+LAMBDA_TOTALS = (1e-150, 1e150)  # whose squares, the gains of splits, are finite
 
 
 class TreeRanker(BoostedTrees, BaseRanker):
@@ -45,6 +51,7 @@ class TreeRanker(BoostedTrees, BaseRanker):
     init_: Any
     loss_curve_: FloatArray
     _uses_init_score: bool
+    _fitted_state = (*BoostedTrees._fitted_state, "init_", "_uses_init_score")
 
     __metadata_request__fit: ClassVar[dict[str, bool]] = {
         "init_score": True,
@@ -58,7 +65,7 @@ class TreeRanker(BoostedTrees, BaseRanker):
         return "loss_curve_" if self.metric is None else super()._train_curve
 
     def _check_parameters(self) -> None:
-        """Raise an error that names the parameter if one is out of its range."""
+        """Make the parameters plain values; an error names one out of its range."""
         super()._check_parameters()
         check_ranges(
             self, [positive("sigma"), at_least("truncation_level", 1, optional=True)]
@@ -90,11 +97,11 @@ class TreeRanker(BoostedTrees, BaseRanker):
             If X has other columns than at `fit`, or an infinite value, or if
             `init_score` was given to one of `fit` and `predict` only.
         """
-        check_is_fitted(self)
+        model = self._fitted()
         # a base model must not be given infinite values before they are refused
-        read = self._read_unchecked if self.init_ is None else self._read_features
+        read = model._read_unchecked if model.init_ is None else model._read_features
         table = read(X)
-        return self._add_trees(table, self._base_score(X, table.shape[0], init_score))
+        return model._add_trees(table, model._base_score(X, table.shape[0], init_score))
 
     def staged_predict(self, X: Any, *, init_score: Any = None) -> Iterator[FloatArray]:
         """Score documents after each tree.
@@ -109,10 +116,10 @@ class TreeRanker(BoostedTrees, BaseRanker):
         scores : ndarray of shape (n_documents,), float64
             F_0 plus the first 1, 2, ..., `n_iter_` trees.
         """
-        check_is_fitted(self)
-        table = self._read_features(X)
-        base_score = self._base_score(X, table.shape[0], init_score)
-        yield from self.ensemble_.staged_predict(table, base_score)
+        model = self._fitted()
+        table = model._read_features(X)
+        base_score = model._base_score(X, table.shape[0], init_score)
+        yield from model.ensemble_.staged_predict(table, base_score)
 
     def rank(
         self, X: Any, *, groups: Any = None, init_score: Any = None
@@ -165,10 +172,23 @@ class TreeRanker(BoostedTrees, BaseRanker):
         scores = self.predict(X, init_score=init_score)
         return self._mean_metric(scores, y, groups, sample_weight)
 
-    def _prepare_init(self, X: Any, y: Any, init_score: Any, **metadata: Any) -> None:
-        """Drop the state of an earlier fit, and fit the base model if there is one."""
+    def _prepare_init(
+        self, X: Any, y: Any, init_score: Any, *, continues: bool, **metadata: Any
+    ) -> None:
+        """Drop the state of an earlier fit, and fit the base model if there is one.
+
+        If the fit continues an earlier one, it keeps the base model of that one.
+        """
         if self.init is not None and init_score is not None:
             raise ValueError("give init, a model, or init_score, its scores, not both")
+        if continues:
+            if (self.init is None) != (self.init_ is None):
+                raise ValueError(
+                    f"init is {'no' if self.init is None else 'a'} model, unlike when "
+                    "the trees that warm_start keeps were grown; fit with "
+                    "warm_start=False"
+                )
+            return
         self._uses_init_score = init_score is not None
         self.__dict__.pop("loss_curve_", None)
         self.init_ = None
@@ -194,8 +214,32 @@ class TreeRanker(BoostedTrees, BaseRanker):
             return check_base_scores(init_score, n_rows, name)
         return np.zeros(n_rows)
 
+    def _fit_sets(
+        self,
+        train: tuple[TrainingData, FloatArray],
+        validation: tuple[TrainingData | None, FloatArray],
+        tasks: FitTasks,
+        *,
+        continues: bool,
+    ) -> None:
+        """Boost on the training data; both come with F_0 of the rows of their X."""
+        data, base_score = train
+        measured = validation[0] is not None or self.verbose > 0
+        with ThreadTeam(effective_n_threads(self.n_jobs, data.X.size)) as team:
+            train_set = self._train_set(
+                data, base_score, team, continues=continues, measured=measured
+            )
+            self._boost(
+                train_set,
+                self._validation_set(*validation, team),
+                self._objective(train_set.data, team),
+                team,
+                tasks,
+                continues=continues,
+            )
+
     def _objective(self, data: TrainingData, team: ThreadTeam) -> Objective:
-        """Return the lambdas and hessians of scores; an error if all are zero."""
+        """Return the lambdas and hessians of scores; an error if they vanish."""
         options = PairOptions(
             self.sigma, self.distance_normalization, self.query_normalization
         )
@@ -206,8 +250,8 @@ class TreeRanker(BoostedTrees, BaseRanker):
         def objective(scores: FloatArray) -> tuple[FloatArray, FloatArray]:
             nonlocal is_first
             gradient, hessian = lambdas(scores)
-            if is_first and not gradient.any():
-                raise ValueError(zero_gradient_message(self.metric))
+            if is_first:
+                self._check_lambdas(gradient, LAMBDA_TOTALS, metric, data)
             is_first = False
             return gradient, hessian
 
@@ -226,15 +270,16 @@ class TreeRanker(BoostedTrees, BaseRanker):
 
         Queries without pairs have no gradient; they count in the metric only.
         """
+        check_learnable(data)
         learned = data.subset(data.has_pairs)
+        check_weights(learned.weights, "sample_weight")
+        check_base_score_size(self.sigma, base_score[learned.rows])
         train = self._bin_training(
             learned, base_score[learned.rows], team, continues=continues
         )
         evaluation: ScoredEvaluationSet | None = None
         if self.metric is None:
-            evaluation = PairCostEvaluation(
-                train.data, float(self.sigma), tied_pairs=False
-            )
+            evaluation = PairCostEvaluation(train.data, self.sigma, tied_pairs=False)
         elif measured:
             metric = self._stopping_metric()
             evaluation = AllQueriesEvaluation(data, train.data, metric)
@@ -246,6 +291,7 @@ class TreeRanker(BoostedTrees, BaseRanker):
         """Return what early stopping follows."""
         if data is None:
             return None
+        check_base_score_size(self.sigma, base_score[data.rows])
         validation = self._bin_validation(data, base_score[data.rows], team)
         evaluation = MetricEvaluation(data, self._stopping_metric())
         return validation._replace(evaluation=evaluation)

@@ -10,6 +10,7 @@ call is needed.  Without ``groups`` they raise an error instead of returning a n
 """
 
 from sklearn_ltr.scorers._make import make_ranking_scorer
-from sklearn_ltr.scorers._ranking_scorer import MissingGroupsError, RankingScorer
+from sklearn_ltr.scorers._missing_groups import MissingGroupsError
+from sklearn_ltr.scorers._ranking_scorer import RankingScorer
 
 __all__ = ["MissingGroupsError", "RankingScorer", "make_ranking_scorer"]

@@ -42,7 +42,8 @@ default="predict"
 
     Notes
     -----
-    Without groups the scorer raises :class:`MissingGroupsError`, also inside searches.
+    Without groups the scorer raises :class:`MissingGroupsError`, also inside searches,
+    whatever their `error_score` is: a search of NaN would report its first candidate.
 
     Queries should stay whole.  Use a splitter that keeps them so (GroupKFold,
     GroupShuffleSplit, ...): scikit-learn's default, KFold, cuts them, and shorter lists

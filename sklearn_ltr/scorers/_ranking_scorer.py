@@ -7,8 +7,6 @@ from copy import deepcopy
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn import get_config
 from sklearn.utils.metadata_routing import UNCHANGED, MetadataRequest
 
 from sklearn_ltr._queries import (
@@ -16,23 +14,17 @@ from sklearn_ltr._queries import (
     check_grades,
     check_sample_weight,
     check_scores,
+    count_rows,
+    read_numbers,
 )
 from sklearn_ltr.metrics import Metric, get_metric
+from sklearn_ltr.scorers._missing_groups import missing_groups_error
 
 ResponseMethod = Literal["predict", "predict_proba", "decision_function"]
 Metrics = str | Metric | Iterable[str | Metric] | Mapping[str, str | Metric]
 Request = bool | str | None
 
 RESPONSE_METHODS = ("predict", "predict_proba", "decision_function")
-
-
-class MissingGroupsError(BaseException):
-    """`groups` did not reach a ranking scorer.
-
-    It derives from :class:`BaseException`, as :class:`asyncio.CancelledError` does: a
-    search turns any :class:`Exception` of a scorer into NaN with a warning, and then
-    reports its first candidate as the best.
-    """
 
 
 class RankingScorer:
@@ -79,7 +71,7 @@ class RankingScorer:
         y : array-like of shape (n_documents,)
             Relevance grades, finite and >= 0.
         groups : array-like of shape (n_documents,)
-            The query of each document: any hashable values, in any row order.
+            The query of each document: any sortable values, in any row order.
         sample_weight : array-like of shape (n_documents,), default=None
             Weight of a query in the mean, constant within it.
         init_score : array-like of shape (n_documents,), default=None
@@ -93,20 +85,21 @@ class RankingScorer:
         Raises
         ------
         MissingGroupsError
-            Without `groups`.
+            Without `groups`.  It is a ValueError, except where scikit-learn would turn
+            that into NaN.
         ValueError
             For any other fault, naming the argument, and the row and query where there
             is one.
         """
         if groups is None:
-            raise self._missing_groups()
+            raise missing_groups_error(self)
         given = {} if init_score is None else {"init_score": init_score}
         scores = _response(estimator, X, self.response_method, **given)
-        queries = QueryGroups.from_groups(groups, len(scores))
+        source = f"{type(estimator).__name__}.{self.response_method}(X)"
+        queries = QueryGroups.from_groups(groups, count_rows(scores, source))
         grades = check_grades(y, queries)
         weights = check_sample_weight(sample_weight, queries)
-        source = f"{type(estimator).__name__}.{self.response_method}(X)"
-        scores = check_scores(scores, queries, source)
+        scores = check_scores(scores, queries, source, only_order=True)
         values = {
             name: metric.bind(grades, queries.offsets, queries.labels).mean(
                 scores, weights
@@ -173,25 +166,6 @@ default=sklearn.utils.metadata_routing.UNCHANGED
         option = "" if method == "predict" else f", response_method={method!r}"
         return f"make_ranking_scorer({self._shown!r}{option})"
 
-    def _missing_groups(self) -> MissingGroupsError:
-        """Return the error with the likely cause of missing groups and the remedy."""
-        if get_config()["enable_metadata_routing"]:
-            cause = (
-                "They were not passed: give groups= to the fit of a search, "
-                'params={"groups": groups} to cross_validate and its siblings.'
-            )
-        else:
-            cause = (
-                "Metadata routing is off, and scikit-learn then hands groups to the "
-                "splitter only: call sklearn.set_config(enable_metadata_routing=True) "
-                "once, before."
-            )
-        return MissingGroupsError(
-            f"{self!r} got no groups. {cause} In a call of your own, give groups=, one "
-            "value per row. To functions that never hand them on, such as "
-            "permutation_importance, give functools.partial(scorer, groups=groups)."
-        )
-
     def _accept_sample_weight(self) -> bool:
         # scikit-learn calls this on scorers in a dict while routing is disabled
         return True
@@ -217,11 +191,18 @@ def _by_name(metric: Metrics) -> dict[str, Metric]:
     return named
 
 
-def _response(
-    estimator: Any, X: Any, method: ResponseMethod, **given: Any
-) -> NDArray[Any]:
+def _response(estimator: Any, X: Any, method: ResponseMethod, **given: Any) -> Any:
     """Return the scores that documents are ranked by."""
-    response = np.asarray(getattr(estimator, method)(X, **given))
-    if method == "predict_proba":
-        return np.asarray(response @ np.asarray(estimator.classes_))
-    return response
+    response = getattr(estimator, method)(X, **given)
+    if method != "predict_proba":
+        return response
+    name, classes = type(estimator).__name__, estimator.classes_
+    source = f"{name}.classes_, the grades,"
+    grades = read_numbers(classes, count_rows(classes, source), source)
+    probabilities = np.asarray(response)
+    if probabilities.ndim != 2 or probabilities.shape[1] != len(grades):
+        raise ValueError(
+            f"{name}.predict_proba(X) must hold one probability for each of the "
+            f"{len(grades)} classes, got shape {probabilities.shape}"
+        )
+    return probabilities @ grades

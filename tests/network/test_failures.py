@@ -341,7 +341,7 @@ DATES = pd.DataFrame({"a": pd.date_range("2020", periods=N)})
 BAD_INPUT = {
     "y is too short": ({"y": DATA.y[:-1]}, rf"^y .*{N} rows.*{N - 1}"),
     "y is missing": ({"y": None}, r"^y "),
-    "y is a table": ({"y": DATA.y[:, None]}, r"^y .*shape"),
+    "y is a table": ({"y": np.c_[DATA.y, DATA.y]}, r"^y .*shape"),
     "y is text": ({"y": ["a"] * N}, r"^y .*numeric"),
     "a grade is negative": (
         {"y": changed(DATA.y, ROW, -1)},

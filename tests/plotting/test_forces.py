@@ -248,7 +248,7 @@ class TestErrors:
             ({"y_true": []}, r"y_true is empty"),
             ({"metrics": {}}, r"metrics is empty"),
             ({"metrics": ["map", "map"]}, r"metrics holds 'map' twice; .* in a dict"),
-            ({"sigma": 0}, r"sigma must be a finite number > 0, got 0"),
+            ({"sigma": 0}, r"sigma must be a number in .*, got 0"),
             ({"groups": [7, 7, 8]}, r"groups names 2 queries \(7, 8, ...\)"),
             ({"arrow_length": 0}, r"arrow_length must be a finite number > 0, got 0"),
         ],

@@ -103,6 +103,16 @@ class Optimizer:
     rate: float
     t_: int = field(default=0, init=False)
 
+    @property
+    def arrays(self) -> list[Array]:
+        """Its state, one array for each of the weights; none before the first step."""
+        raise NotImplementedError
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The parameters that it was made with."""
+        raise NotImplementedError
+
     def step(
         self, weights: Sequence[Array], gradients: Sequence[Array], decay: float
     ) -> None:
@@ -136,6 +146,21 @@ class Adam(Optimizer):
     epsilon: float
     n_steps: int = 0
     moments: list[Array] = field(default_factory=list)
+
+    @property
+    def arrays(self) -> list[Array]:
+        """The moments."""
+        return self.moments
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The parameters that it was made with."""
+        return {
+            "rate": self.rate,
+            "beta_1": self.beta_1,
+            "beta_2": self.beta_2,
+            "epsilon": self.epsilon,
+        }
 
     def step(
         self, weights: Sequence[Array], gradients: Sequence[Array], decay: float
@@ -173,6 +198,22 @@ class SGD(Optimizer):
     power_t: float
     velocities: list[Array] = field(default_factory=list)
     initial_rate: float = field(init=False)
+
+    @property
+    def arrays(self) -> list[Array]:
+        """The velocities."""
+        return self.velocities
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The parameters that it was made with."""
+        return {
+            "rate": self.initial_rate,
+            "momentum": self.momentum,
+            "nesterovs_momentum": self.nesterovs_momentum,
+            "schedule": self.schedule,
+            "power_t": self.power_t,
+        }
 
     def __post_init__(self) -> None:
         """Store the rate that "invscaling" divides."""

@@ -15,6 +15,7 @@ its own, so a score does not depend on the other rows of X either.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from sklearn_ltr._compile import ThreadTeam, one_blas_thread
+from sklearn_ltr.learners._checksum import KEY, check_checksum, checksum
 from sklearn_ltr.learners._network.activations import ACTIVATIONS
 from sklearn_ltr.learners._tables import Table
 
@@ -84,12 +86,37 @@ class MultilayerPerceptron:
             "activation": self.activation,
             "coefs": self.coefs,
             "intercepts": self.intercepts,
+            KEY: checksum(self.parameters),
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Restore the model; it trains in the calling thread."""
-        vars(self).update(state)
+        """Restore the model; it trains in the calling thread.
+
+        Raises
+        ------
+        ValueError
+            If the weights are not those that were saved.
+        """
+        model = dict(state)
+        saved = model.pop(KEY, None)
+        vars(self).update(model)
+        check_checksum(self.parameters, saved)
         self.set_team(None)
+
+    def check(self, n_features: int) -> None:
+        """Raise a ValueError unless the arrays are layers of a network.
+
+        Kernels rely on it: they do not check indices.
+        """
+        if self.activation not in ACTIVATIONS:
+            raise ValueError(f"its activation is {self.activation!r}")
+        sizes = [n_features, *(len(b) for b in self.intercepts), 1]
+        shapes = [*pairwise(sizes), *((n,) for n in sizes[1:-1])]
+        if [w.shape for w in self.parameters] != shapes:
+            raise ValueError("the shapes of its layers do not match")
+        for w in self.parameters:
+            if w.dtype != np.float32 or not np.isfinite(w).all():
+                raise ValueError("its weights are not finite float32 numbers")
 
     @property
     def parameters(self) -> list[Array]:

@@ -21,4 +21,5 @@ tree):
     each new tree is added to the scores of binned data by ``add_binned``.
 11. :mod:`tree_walk`: predictions for X while a small budget lasts, in plain numpy.
 12. :mod:`bit_sliced`: all other predictions for X, by compiled kernels; same scores.
+13. :mod:`tree_check`: whether the arrays of a saved ensemble are trees.
 """

@@ -17,9 +17,11 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from sklearn_ltr._compile import ROW_BLOCK, ThreadTeam, int64, kernel
+from sklearn_ltr.learners._checksum import KEY, check_checksum, checksum
 from sklearn_ltr.learners._tables import Table, dense_rows
 from sklearn_ltr.learners._trees.binning import MISSING_BIN, BinMapper, BinnedData
 from sklearn_ltr.learners._trees.bit_sliced import BitSlicedEvaluator
+from sklearn_ltr.learners._trees.tree_check import check_trees
 from sklearn_ltr.learners._trees.tree_walk import TreeNodes, walk_budget, walk_trees
 from sklearn_ltr.learners._trees.workspace import GrownTree
 
@@ -213,9 +215,24 @@ class TreeEnsemble:
     def _evaluator(self) -> BitSlicedEvaluator:
         return BitSlicedEvaluator(self._nodes)
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Return the arrays, without what is made from them."""
+    def _arrays(self) -> dict[str, NDArray[Any]]:
         return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the arrays, without what is made from them, and their checksum."""
+        arrays = self._arrays()
+        return arrays | {KEY: checksum(arrays.values())}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Restore the arrays; a ValueError if they are not those that were saved."""
+        arrays = dict(state)
+        saved = arrays.pop(KEY, None)
+        vars(self).update(arrays)
+        check_checksum(arrays.values(), saved)
+
+    def check(self, n_features: int) -> None:
+        """Raise a ValueError unless the arrays are trees that test these features."""
+        check_trees(self._arrays(), n_features)
 
     def gain_by_feature(self, n_features: int) -> NDArray[np.float64]:
         """Sum the gains of the splits of each feature: (n_features,) float64."""

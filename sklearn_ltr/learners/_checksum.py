@@ -1,0 +1,32 @@
+"""A checksum of the arrays of a model, stored with them when it is saved."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+KEY = "_checksum"  # in the pickled state of trees and networks
+
+
+def checksum(arrays: Iterable[NDArray[Any]]) -> int:
+    """Return the CRC-32 of the numbers of arrays, the same on every machine."""
+    crc = 0
+    for array in arrays:
+        little_endian = array.astype(array.dtype.newbyteorder("<"), copy=False)
+        crc = zlib.crc32(little_endian.tobytes(), crc)
+    return crc
+
+
+def check_checksum(arrays: Iterable[NDArray[Any]], saved: int | None) -> None:
+    """Raise a ValueError if arrays are not those that were saved, if that is known."""
+    given = list(arrays)
+    is_array = all(isinstance(array, np.ndarray) for array in given)
+    if saved is not None and not (is_array and checksum(given) == saved):
+        raise ValueError(
+            "the saved model is damaged (its numbers are not those that were saved): "
+            "load it from another copy, or fit it again"
+        )

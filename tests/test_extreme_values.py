@@ -1,0 +1,214 @@
+"""Numbers near the ends of float64: an error that names them, or a sensible model."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
+from sklearn_ltr._compile import INTERPRETED
+from sklearn_ltr.datasets import make_ranking
+from sklearn_ltr.lambdas import compute_lambdas
+from sklearn_ltr.learners._trees.growing import grow_tree
+from sklearn_ltr.mart import MARTClassifier, MARTRegressor
+
+DATA = make_ranking(12, n_documents=8, n_features=6, n_informative=3, random_state=0)
+X, Y, GROUPS = np.arctan(DATA.data), DATA.target, DATA.groups
+TREES = {"n_estimators": 3, "random_state": 0, "min_samples_leaf": 5}
+NETWORK = {"max_iter": 3, "hidden_layer_sizes": (4,), "random_state": 0}
+EXTREMES = (1e-320, 1e-300, 1e-150, 1e150, 1e300, 1.7e308)
+ESTIMATORS = (
+    LambdaMARTRanker, LambdaRankRanker, RankNetRanker, MARTClassifier, MARTRegressor,
+)  # fmt: skip
+every_estimator = pytest.mark.parametrize("estimator", ESTIMATORS)
+#: what makes a parameter matter
+NEEDS = {
+    "validation_fraction": {"early_stopping": True},
+    "tol": {"early_stopping": True, "n_iter_no_change": 2},
+    "power_t": {"solver": "sgd", "learning_rate": "invscaling"},
+    "momentum": {"solver": "sgd"},
+    "beta_2": {"activation": "identity"},  # whose units do not die
+}
+MAY_BE_0 = (
+    "l2_regularization",
+    "split_noise",
+    "alpha",
+    "power_t",
+    "momentum",
+    "beta_1",
+)
+
+
+def fit(estimator, weight=None, **options):
+    small = TREES if "n_estimators" in estimator().get_params() else NETWORK
+    model = estimator(**small | options)
+    if estimator is MARTClassifier:
+        return model.fit(X, Y > 1, weight)
+    if estimator is MARTRegressor:
+        return model.fit(X, Y, weight)
+    return model.fit(X, Y, groups=GROUPS, sample_weight=weight)
+
+
+def scores(model, **options):
+    of = getattr(model, "decision_function", model.predict)
+    return of(X, **options)
+
+
+def float_parameters(estimator):
+    defaults = estimator().get_params()
+    return [name for name, value in defaults.items() if isinstance(value, float)]
+
+
+def test_the_float_parameters_of_all_estimators_are_found():
+    n = {estimator: len(float_parameters(estimator)) for estimator in ESTIMATORS}
+    assert list(n.values()) == [9, 10, 10, 9, 8]
+
+
+@every_estimator
+@pytest.mark.parametrize("size", EXTREMES)
+def test_a_parameter_is_refused_by_name_or_gives_a_sensible_model(estimator, size):
+    for name in float_parameters(estimator):
+        options = {name: size} | NEEDS.get(name, {})
+        try:
+            model = fit(estimator, **options)
+        except ValueError as error:
+            assert name in str(error)
+            continue
+        found = scores(model)
+        assert np.isfinite(found).all()
+        one_row = name == "subsample" and estimator.__name__.startswith("MART")
+        assert one_row or np.ptp(found) > 0
+        if size < 1 and name in MAY_BE_0:
+            none = scores(fit(estimator, **options | {name: 0.0}))
+            np.testing.assert_allclose(found, none, rtol=1e-5)
+
+
+@every_estimator
+@pytest.mark.parametrize("size", EXTREMES)
+@pytest.mark.parametrize("of", ["one query", "all queries"])
+def test_a_weight_is_refused_by_name_or_gives_a_sensible_model(estimator, size, of):
+    first = GROUPS == GROUPS[0] if of == "one query" else np.ones(len(Y), dtype=bool)
+    try:
+        found = scores(fit(estimator, np.where(first, size, 1.0)))
+    except ValueError as error:
+        assert str(error).startswith("sample_weight has a largest value of ")
+        assert size > 1 or of == "all queries"
+        return
+    assert of == "one query"
+    assert np.isfinite(found).all()
+    assert np.ptp(found) > 0.1
+
+
+@pytest.mark.parametrize("size", EXTREMES)
+def test_init_scores_are_refused_by_name_or_give_a_sensible_model(size):
+    for start in (np.full(len(Y), size), np.where(np.arange(len(Y)) % 2, size, -size)):
+        model = LambdaMARTRanker(**TREES)
+        try:
+            model.fit(X, Y, groups=GROUPS, init_score=start)
+        except ValueError as error:
+            assert "init_score" in str(error)
+            assert size > 1
+            continue
+        found = scores(model, init_score=start)
+        assert np.isfinite(found).all()
+        assert np.ptp(found) > 0.1
+
+
+@pytest.mark.parametrize("size", EXTREMES)
+def test_targets_are_refused_by_name(size):
+    with pytest.raises(ValueError, match="^y (holds no number|must be finite, and at)"):
+        MARTRegressor(**TREES).fit(X, (Y > 1) * size)
+
+
+@pytest.mark.parametrize("exponent", [-160, -99, 99, 160])
+@pytest.mark.parametrize("estimator", [LambdaMARTRanker, MARTClassifier])
+def test_sigma_only_scales_the_scores_up_to_the_ends_of_its_range(estimator, exponent):
+    sigma = 2.0**exponent  # powers of two change no digit
+    one, other = fit(estimator), fit(estimator, sigma=sigma)
+    np.testing.assert_array_equal(sigma * scores(other), scores(one))
+    np.testing.assert_array_equal(other.feature_importances_, one.feature_importances_)
+
+
+@pytest.mark.parametrize("exponent", [-160, 160])
+@pytest.mark.parametrize("estimator", [LambdaMARTRanker, MARTClassifier, MARTRegressor])
+def test_a_common_factor_of_all_weights_changes_nothing(estimator, exponent):
+    weight = 1.0 + GROUPS % 3
+    one, other = (fit(estimator, w) for w in (weight, weight * 2.0**exponent))
+    assert scores(one).tobytes() == scores(other).tobytes()
+
+
+@pytest.mark.parametrize("exponent", [-290, 290])
+def test_a_common_factor_of_all_targets_scales_the_predictions(exponent):
+    one, other = MARTRegressor(**TREES), MARTRegressor(**TREES)
+    expected = one.fit(X, Y).predict(X) * 2.0**exponent
+    found = other.fit(X, Y * 2.0**exponent).predict(X)
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("sigma", [1e-50, 1e50])
+def test_lambdas_are_finite_at_the_ends_of_the_range_of_sigma(sigma):
+    gradient, hessian = compute_lambdas(X[:, 0], Y, sigma=sigma, groups=GROUPS)
+    assert np.isfinite(gradient).all() and gradient.any()
+    assert np.isfinite(hessian).all()
+
+
+def test_steps_that_diverge_end_the_fit_and_keep_no_model():
+    model = MARTRegressor(**TREES | {"n_estimators": 1000}, learning_rate=50.0)
+    with pytest.raises(ValueError, match="scores diverge: .*learning_rate=50"):
+        model.fit(X, Y)
+    assert not hasattr(model, "ensemble_")
+
+
+# --- sizes of trees -------------------------------------------------------------------
+
+TREE_ESTIMATORS = [LambdaMARTRanker, MARTClassifier, MARTRegressor]
+DRAWN = {"split_noise": 0.5, "max_features": 3, "subsample": 0.7}
+
+
+@pytest.mark.parametrize("estimator", TREE_ESTIMATORS)
+def test_more_leaves_than_the_rows_fill_cost_nothing_and_change_nothing(estimator):
+    options = DRAWN | {"min_samples_leaf": 2, "n_estimators": 3}
+    enough = fit(estimator, max_leaf_nodes=len(Y) // 2, **options)
+    tracemalloc.start()
+    many = fit(estimator, max_leaf_nodes=10**6, **options)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    for name, array in enough.ensemble_.__getstate__().items():
+        assert np.array_equal(array, getattr(many.ensemble_, name, array))
+    assert peak < 100 * 2**20  # of histograms alone it would be 30 GiB
+
+
+@pytest.mark.parametrize("estimator", TREE_ESTIMATORS)
+def test_depth_limits_the_leaves_that_memory_is_allocated_for(estimator):
+    model = fit(estimator, max_leaf_nodes=10**6, max_depth=2, min_samples_leaf=1)
+    assert model._growth_parameters(len(Y)).max_leaf_nodes == 4
+    narrow = fit(estimator, max_leaf_nodes=4, max_depth=2, min_samples_leaf=1)
+    assert scores(model).tobytes() == scores(narrow).tobytes()
+
+
+@pytest.mark.parametrize("n_rows", [1, 2, 3, 19, 20, 39, 40, 41])
+def test_the_limits_of_trees_are_those_that_rows_can_reach(n_rows):
+    model = MARTRegressor(min_samples_leaf=20, max_leaf_nodes=10**9)
+    growth = model._growth_parameters(n_rows)
+    assert growth.max_leaf_nodes == 2
+    assert growth.min_samples_leaf == min(20, n_rows)
+    assert fit(MARTRegressor).set_params(max_leaf_nodes=99).fit(
+        X[:n_rows], Y[:n_rows]
+    ).predict(X[:n_rows]).shape == (n_rows,)
+
+
+@pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
+def test_numbers_of_numpy_compile_no_kernel_again():
+    fit(MARTRegressor)
+    compiled = len(grow_tree.signatures)
+    fit(
+        MARTRegressor,
+        max_leaf_nodes=np.int8(100),
+        max_depth=np.int32(31),
+        min_samples_leaf=np.uint16(5),
+        l2_regularization=np.float32(0.5),
+        learning_rate=np.float16(0.5),
+    )
+    assert len(grow_tree.signatures) == compiled
