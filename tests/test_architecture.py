@@ -25,7 +25,7 @@ ROOMS_A_ROOM_MAY_IMPORT = {
     "_estimators": {"_queries", "learners"},
     "rankers": {"_queries", "metrics", "lambdas", "learners", "_estimators"},
     "mart": {"_queries", "learners", "_estimators"},
-    "blending": {"_queries", "metrics", "learners", "rankers"},
+    "blending": {"_queries", "metrics", "learners", "rankers", "_estimators"},
     "scorers": {"_queries", "metrics"},
     "model_selection": {"_queries"},
     "inspection": {"_queries", "metrics", "learners"},

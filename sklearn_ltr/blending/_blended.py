@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metadata_routing import UNUSED
-from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr._compile import check_n_jobs
+from sklearn_ltr._estimators.state import refit
 from sklearn_ltr._queries import (
     check_grades,
     check_sample_weight,
@@ -214,17 +214,17 @@ class BlendedRanker(BaseRanker):
             rankers, scores = fit_and_score_held_out(
                 self.rankers, X, targets, splits, metadata, self.n_jobs
             )
-        self._choose_weights(
-            [
-                check_scores(scores_m, queries, f"scores of rankers[{m}]")
-                for m, scores_m in enumerate(scores)
-            ],
-            grades,
-            groups=np.repeat(np.arange(queries.n_queries), queries.sizes),
-            sample_weight=np.repeat(weights, queries.sizes),
-            metric=metric,
-        )
-        self.rankers_ = rankers
+        scores = [
+            check_scores(scores_m, queries, f"scores of rankers[{m}]")
+            for m, scores_m in enumerate(scores)
+        ]
+        canonical = {
+            "groups": np.repeat(np.arange(queries.n_queries), queries.sizes),
+            "sample_weight": np.repeat(weights, queries.sizes),
+        }
+        with refit(self) as model:
+            model._choose_weights(scores, grades, metric, canonical)
+            model.rankers_ = rankers
         return self
 
     def predict(self, X: Any) -> FloatArray:
@@ -247,21 +247,18 @@ class BlendedRanker(BaseRanker):
         ValueError
             For what a ranker refuses, or scores that are not finite.
         """
-        check_is_fitted(self)
-        return weighted_sum(self.weights_, predict_scores(self.rankers_, X))
+        model = self._fitted()
+        return weighted_sum(model.weights_, predict_scores(model.rankers_, X))
 
     def _choose_weights(
         self,
         scores: Sequence[FloatArray],
         y: FloatArray,
-        *,
-        groups: IntArray,
-        sample_weight: FloatArray,
         metric: Metric,
+        queries: dict[str, Any],
     ) -> None:
         """Set `weights_`, `blend_score_` and `curve_`."""
         curve = None
-        queries: dict[str, Any] = {"groups": groups, "sample_weight": sample_weight}
         if self.method == "sweep":
             weights, curve = sweep_weights(scores, y, metric=metric, **queries)
         else:
