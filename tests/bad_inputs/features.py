@@ -144,9 +144,6 @@ BAD: dict[str, tuple[Any, type[Exception], str]] = {
     ),
     "numbers as text": (X.astype(str), ValueError, TEXT),
     "numbers as bytes": (X.astype(bytes), ValueError, TEXT),
-    "numbers as text of variable length": (
-        X.astype(np.dtypes.StringDType()), ValueError, TEXT,
-    ),
     "numbers as objects of text": (X.astype(str).astype(object), ValueError, TEXT),
     "a list of text": (X.astype(str).tolist(), ValueError, TEXT),
     "one text": (replaced("2"), ValueError, TEXT),
@@ -197,6 +194,9 @@ BAD: dict[str, tuple[Any, type[Exception], str]] = {
         pd.DataFrame(X, columns=["a", 1]), TypeError, "Feature names are only suppor",
     ),
 }  # fmt: skip
+if hasattr(np.dtypes, "StringDType"):  # numpy 2
+    text_of_any_length = X.astype(np.dtypes.StringDType())
+    BAD["numbers as text of any length"] = (text_of_any_length, ValueError, TEXT)
 OF_NETWORKS: dict[str, tuple[Any, type[Exception], str]] = {
     "NaN": (changed(NAN), ValueError, "contains NaN at row 3, colum"),
     "None": (replaced(None), ValueError, "contains NaN at row 3, column 1"),
