@@ -21,7 +21,7 @@ from sklearn.utils import Bunch
 from sklearn_ltr import metrics
 from sklearn_ltr.blending import best_blend
 from sklearn_ltr.datasets import make_ranking
-from sklearn_ltr.mart import MARTRegressor
+from sklearn_ltr.mart import MARTClassifier, MARTRegressor
 from sklearn_ltr.rankers import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
 
 __all__ = ["compile_kernels"]
@@ -62,7 +62,7 @@ def _steps(data: Bunch) -> dict[str, Callable[[], Any]]:
         "LambdaMART, float32": partial(_fit_trees, X.astype(np.float32), data),
         "LambdaMART, sparse X": partial(_fit_trees, csr_matrix(X), data),
         "objectives": partial(_compute_objectives, data),
-        "MART": partial(MARTRegressor(n_estimators=2).fit, X, data.target),
+        "MART": partial(_fit_mart, data),
         "networks": partial(_fit_networks, data),
         "metrics": partial(_evaluate_metrics, data),
         "blends": partial(_blend, data),
@@ -101,6 +101,13 @@ def _compute_objectives(data: Bunch) -> None:
     for metric in ("map", "mrr", "err", None, _FirstGrade()):
         ranker = LambdaMARTRanker(metric, n_estimators=2, random_state=0)
         ranker.fit(data.data, data.target, groups=data.groups)
+
+
+def _fit_mart(data: Bunch) -> None:
+    options: dict[str, Any] = {"n_estimators": 2, "early_stopping": True}
+    MARTRegressor(**options).fit(data.data, data.target)
+    classifier = MARTClassifier(**options).fit(data.data, data.target > 0)
+    classifier.predict_proba(data.data)
 
 
 def _fit_networks(data: Bunch) -> None:

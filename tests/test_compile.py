@@ -40,11 +40,12 @@ for table in (X, np.asfortranarray(X), X.astype(np.float32), X[::-1], csr_matrix
     r.predict(table), r.predict(table[:50]), r.rank(table, groups=g)
 LambdaMARTRanker(n_estimators=3, n_jobs=2).fit(X, y, groups=g, init_score=Z[:, 0])
 MARTRegressor(n_estimators=3).fit(X, y).predict(X)
-MARTClassifier(n_estimators=3, subsample=0.5).fit(X, y > 0).predict_proba(X)
+c = MARTClassifier(n_estimators=3, subsample=0.5, early_stopping=True).fit(X, y > 0)
+c.predict_proba(X)
 for activation in ("relu", "tanh", "logistic", "identity"):
     LambdaRankRanker(activation=activation, max_iter=1).fit(Z, y, groups=g).predict(Z)
 n = RankNetRanker(max_iter=1, solver="sgd", learning_rate_init=1e-6, tied_pairs=True)
-n.fit(Z, y, groups=g).partial_fit(Z, y, groups=g)
+n.fit(Z, y, groups=g).partial_fit(Z, y, groups=g).predict_pair_proba(Z, Z)
 RankNetRanker(max_iter=1).fit(Z, pairs=[[0, 1], [5, 2]], pair_probabilities=[1, 0.5])
 for name in ("ndcg@5", "map", "mrr@3", "err", "recall@5", "hit_rate@2", "cg"):
     for ties in ("average", "stable"):
