@@ -124,6 +124,7 @@ def main() -> None:
     parser.add_argument("--interrupts", type=int, default=50)
     peers.add_json_argument(parser)
     arguments = parser.parse_args()
+    print(peers.machine())
     rows = run("fit", fit, arguments.fits)
     rows += run("predict", requests(n_features=40), arguments.predictions)
     rows += run("interrupt", interrupted_fits(), arguments.interrupts)

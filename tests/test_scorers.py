@@ -418,7 +418,7 @@ def test_anywhere_else_it_is_a_value_error(routing):
         lambda: search.score(X, Y),
         lambda: permutation_importance(MODEL, X, Y, scoring=scorer),
         lambda: cross_val_score(
-            Ridge(), X, Y, scoring=scorer, cv=KFold(2), error_score="raise"
+            Ridge(), X, Y, scoring=scorer, cv=KFold(2), params={}, error_score="raise"
         ),
     )
     assert [isinstance(error_of(call), ValueError) for call in calls] == [True] * 5

@@ -73,13 +73,16 @@ def numeric_column(values: Any, name: str) -> NDArray[Any]:
 
 
 def one_column_of(values: Any) -> Any:
-    """Return the column of a table that has one, anything else as it is.
+    """Return the column of a table that has one, most other things as they are.
 
-    For estimators that are given y: to many of them a table is several targets.
+    For estimators that are given y: to many of them a table is several targets, and
+    older ones cannot read arrays without a shape, such as those of pyarrow.
     """
     shape = getattr(values, "shape", None)
     is_table = isinstance(shape, tuple) and len(shape) == 2
-    return only_column(np.asarray(values)) if is_table else values
+    if is_table or (shape is None and hasattr(values, "__array__")):
+        return only_column(np.asarray(values))
+    return values
 
 
 def read_numbers(

@@ -47,6 +47,10 @@ def weight_of_rows(class_weight: Any, y: NDArray[Any]) -> FloatArray:
     if isinstance(class_weight, Mapping):
         for label, weight in class_weight.items():
             positive(f"class_weight[{label!r}]").read(weight)
+    elif not (class_weight is None or isinstance(class_weight, str)):
+        raise ValueError(
+            f'class_weight must be a dict, "balanced" or None, got {class_weight!r}'
+        )
     try:
         weights: FloatArray = compute_sample_weight(class_weight, y)
     except (TypeError, ValueError) as error:

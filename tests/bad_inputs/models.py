@@ -202,7 +202,7 @@ CASES += [
 ]
 CASES += [
     Case(f"class_weight={given!r}", partial(fit, MARTClassifier, class_weight=given),
-         ValueError, "class_weight=")
+         ValueError, "class_weight")
     for given in ("other", {"no class": 2.0}, [1.0, 2.0], 3)
 ]  # fmt: skip
 CASES += [
