@@ -48,6 +48,9 @@ VARIANTS = {
     "max_features=0.5": {"max_features": 0.5},
     "colsample_bytree=0.5": {"colsample_bytree": 0.5},
     "subsample=0.6": {"subsample": 0.6},
+    "bagging_temperature=1": {"bagging_temperature": 1.0},
+    "score_noise=0.5": {"score_noise": 0.5},
+    "both": {"bagging_temperature": 1.0, "score_noise": 0.5},
 }
 
 

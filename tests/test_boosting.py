@@ -18,6 +18,8 @@ EVERYTHING_DRAWN = {
     "n_tree_features": 2,
     "n_split_features": 1,
     "split_noise": 1.0,
+    "bagging_temperature": 1.0,
+    "score_noise": 0.1,
 }
 
 
@@ -31,6 +33,8 @@ def sampler_of(X, **options) -> TreeSampler:
         "n_tree_features": options.get("n_tree_features", n_features),
         "n_split_features": options.get("n_tree_features", n_features),
         "split_noise": 0.0,
+        "bagging_temperature": 0.0,
+        "score_noise": 0.0,
         "n_nodes": 2 * MAX_LEAF_NODES - 1,
         "seed": 0,
     }

@@ -34,6 +34,7 @@ for metric in ("ndcg", "dcg@5", "map@5", "mrr", "err@3", "precision@5", None, Me
     r = LambdaMARTRanker(metric, n_estimators=3, early_stopping=True, random_state=0)
     r.fit(X, y, groups=g).score(X, y, groups=g)
 options = {"split_gain": "least_squares", "colsample_bytree": 3, "max_features": 2}
+options |= {"bagging_temperature": 0.5, "score_noise": 0.1}
 for table in (X, np.asfortranarray(X), X.astype(np.float32), X[::-1], csr_matrix(Z)):
     r = LambdaMARTRanker(n_estimators=40, max_leaf_nodes=300, min_samples_leaf=2)
     r.set_params(random_state=0, **options).fit(table, y, groups=g)

@@ -22,6 +22,7 @@ from sklearn_ltr.learners._boosting import TreeSampler
 from sklearn_ltr.learners._trees.workspace import GrowthParameters
 
 LARGEST_NOISE = 100.0  # exp(100 z) is finite for any z that is ever drawn from N(0, 1)
+LARGEST_TEMPERATURE = 10.0  # weights are up to about 15^10
 RANGES = (
     at_least("n_estimators", 1),
     positive("learning_rate"),
@@ -32,6 +33,7 @@ RANGES = (
     Range("max_bins", Integral, 2, 255, "both"),
     Range("subsample", Real, 0, 1, "right"),
     Range("split_noise", Real, 0, LARGEST_NOISE, "both"),
+    Range("bagging_temperature", Real, 0, LARGEST_TEMPERATURE, "both"),
     Range("validation_fraction", Real, 0, 1, "neither"),
     at_least("n_iter_no_change", 1),
     not_negative("tol"),
@@ -57,6 +59,7 @@ class TreeParameters(BaseModel):
     subsample: float
     split_gain: Literal["second_order", "least_squares"]
     split_noise: float
+    bagging_temperature: float
     early_stopping: bool | Literal["auto"]
     validation_fraction: float
     n_iter_no_change: int
@@ -76,6 +79,10 @@ class TreeParameters(BaseModel):
         check_choice(self, "early_stopping", (True, False, "auto"))
         check_choice(self, "warm_start", (True, False))
         check_n_jobs(self.n_jobs)
+
+    def _score_noise(self) -> float:
+        """Return the standard deviation of the noise of scores; for rankers only."""
+        return 0.0
 
     def _growth_parameters(self, n_rows: int) -> GrowthParameters:
         """Return the parameters of trees grown on so many rows.
@@ -113,6 +120,8 @@ class TreeParameters(BaseModel):
             n_tree_features=n_tree_features,
             n_split_features=min(n_split_features, n_tree_features),
             split_noise=self.split_noise,
+            bagging_temperature=self.bagging_temperature,
+            score_noise=self._score_noise(),
             n_nodes=2 * max_leaf_nodes - 1,
             seed=self._seed,
         )

@@ -17,9 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._compile import LOG2_E, ThreadTeam, exp2_of
+from sklearn_ltr.learners._row_draws import bayesian_weights, noisy_scores
 from sklearn_ltr.learners._trees.binning import BinnedData
 from sklearn_ltr.learners._trees.ensemble import add_binned
 from sklearn_ltr.learners._trees.growing import TreeGrower
+from sklearn_ltr.learners._trees.quantization import Derivatives
 from sklearn_ltr.learners._trees.workspace import (
     GrownTree,
     GrowthParameters,
@@ -33,7 +35,7 @@ IntArray = NDArray[np.int64]
 Objective = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 
 # One random stream per tree and purpose: default_rng([seed, tree_index, purpose])
-TREE_FEATURES, ROWS, SPLIT_NOISE, SPLIT_FEATURES = 0, 1, 2, 3
+TREE_FEATURES, ROWS, SPLIT_NOISE, SPLIT_FEATURES, WEIGHTS, SCORE_NOISE = range(6)
 
 
 def boost(
@@ -72,9 +74,10 @@ def boost(
     for tree_index in tree_indices:
         # random numbers are drawn in one thread while the others compute the gradient
         drawing = team.start(sampler.sample, tree_index)
-        gradient, hessian = objective(scores)
+        gradient, hessian = objective(sampler.noisy_scores(scores, tree_index))
         sample = drawing.result()
-        tree = grower.grow(gradient, hessian, sample, scores)
+        weights = sampler.weights(tree_index)
+        tree = grower.grow(Derivatives(gradient, hessian), weights, sample, scores)
         if len(sample.rows) < len(scores):
             # `grow` has updated the scores of the sample only
             add_binned(binned, np.delete(sampler.all_rows, sample.rows), tree, scores)
@@ -96,6 +99,10 @@ class TreeSampler:
         Features drawn for each tree, and for each node among those of the tree.
     split_noise : float >= 0
         Standard deviation of the logarithm of the factors of split gains.
+    bagging_temperature : float >= 0
+        Power of the exponential weights of rows; 0: no weights.
+    score_noise : float >= 0
+        Standard deviation of the noise of scores of which gradients are computed.
     n_nodes : int
         Largest number of nodes of a tree.
     seed : int
@@ -107,6 +114,8 @@ class TreeSampler:
     n_tree_features: int
     n_split_features: int
     split_noise: float
+    bagging_temperature: float
+    score_noise: float
     n_nodes: int
     seed: int
 
@@ -118,6 +127,22 @@ class TreeSampler:
             self._rows(tree_index),
             features,
             self._gain_factors(tree_index, features),
+        )
+
+    def weights(self, tree_index: int) -> FloatArray | None:
+        """Draw the weight of each row of one tree, (n_rows,); None: all are 1."""
+        if self.bagging_temperature == 0.0:
+            return None
+        rng = self._rng(tree_index, WEIGHTS)
+        n_rows = int(self.offsets[-1])
+        return bayesian_weights(rng, n_rows, self.bagging_temperature)
+
+    def noisy_scores(self, scores: FloatArray, tree_index: int) -> FloatArray:
+        """Return the scores whose gradients a tree learns: with noise, if any."""
+        if self.score_noise == 0.0:
+            return scores
+        return noisy_scores(
+            self._rng(tree_index, SCORE_NOISE), scores, self.score_noise
         )
 
     @cached_property

@@ -69,6 +69,16 @@ def check_rows_of_both(data: TrainingData, classes: NDArray[Any]) -> None:
             )
 
 
+def check_same_sigma(sigma: float, fitted: float) -> None:
+    """Raise a ValueError if a warm start would mix the trees of two sigmas."""
+    if sigma != fitted:
+        raise ValueError(
+            f"sigma={sigma} has changed since the trees that warm_start keeps were "
+            f"grown, with sigma={fitted}, which scales their values; fit with "
+            "warm_start=False"
+        )
+
+
 def probabilities(scores: FloatArray, sigma: float) -> FloatArray:
     """Return the probability of each class (equation 13), (n_samples, 2)."""
     doubled = 2.0 * sigma * scores

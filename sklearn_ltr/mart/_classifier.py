@@ -18,6 +18,7 @@ from sklearn_ltr.mart._classes import (
     at_most_two_classes,
     check_labels,
     check_rows_of_both,
+    check_same_sigma,
     probabilities,
     weight_of_rows,
 )
@@ -48,9 +49,8 @@ class MARTClassifier(ClassifierMixin, BaseMART):
 
     F_0 is half the logarithm of the odds, divided by sigma, as in Friedman's paper.
 
-    The report's trees are those of ``split_gain="least_squares"``.  They model the
-    pseudo-responses times the weights of their rows, so that only with second-order
-    splits is a row of weight 2 the same as two rows.
+    The report's trees are those of ``split_gain="least_squares"``.  They model weighted
+    pseudo-responses: only with second order is a row of weight 2 the same as two.
 
     Parameters
     ----------
@@ -59,9 +59,8 @@ class MARTClassifier(ClassifierMixin, BaseMART):
         to probabilities and decisions: F scales with 1 / sigma.
     class_weight : dict, "balanced" or None, default=None
         Weight of each class in the cost.  "balanced" is the balanced loss of section
-        6.1: each row counts one over the number of rows of its class (times half the
-        number of all, which cancels).  The weights multiply the pseudo-responses and
-        the hessians, so that the Newton step is equation 15,
+        6.1: each row counts one over the number of rows of its class.  The weights
+        multiply pseudo-responses and hessians: the Newton step is equation 15,
 
         .. math::
 
@@ -100,6 +99,10 @@ class MARTClassifier(ClassifierMixin, BaseMART):
         Standard deviation of the logarithm of a random factor that multiplies a
         feature's best gain before the features are compared at a node.  It
         regularises: weaker features are chosen now and then.  0: no noise.
+    bagging_temperature : float in [0, 10], default=0.0
+        Bayesian bootstrap: while splits are sought, gradient and hessian of a row
+        are multiplied by a weight (-ln u)^t, u uniform in (0, 1) and new for each tree,
+        t this temperature.  Leaf values do without.  It regularises.  0: no weights.
     early_stopping : bool or "auto", default="auto"
         Stop when the validation score has not improved for `n_iter_no_change` trees,
         and keep the trees up to the best.  "auto": if `X_val` is given to `fit`.
@@ -183,6 +186,7 @@ class MARTClassifier(ClassifierMixin, BaseMART):
         subsample: float = 1.0,
         split_gain: Literal["second_order", "least_squares"] = "second_order",
         split_noise: float = 0.0,
+        bagging_temperature: float = 0.0,
         early_stopping: bool | Literal["auto"] = "auto",
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 20,
@@ -206,6 +210,7 @@ class MARTClassifier(ClassifierMixin, BaseMART):
         self.subsample = subsample
         self.split_gain = split_gain
         self.split_noise = split_noise
+        self.bagging_temperature = bagging_temperature
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
@@ -244,12 +249,8 @@ class MARTClassifier(ClassifierMixin, BaseMART):
     def _begin(self) -> bool:
         """Return whether this fit continues an earlier one, with the same sigma."""
         continues = super()._begin()
-        if continues and self.sigma != self._sigma:
-            raise ValueError(
-                f"sigma={self.sigma} has changed since the trees that warm_start keeps "
-                f"were grown, with sigma={self._sigma}, which scales their values; fit "
-                "with warm_start=False"
-            )
+        if continues:
+            check_same_sigma(self.sigma, self._sigma)
         self._sigma = self.sigma
         return continues
 

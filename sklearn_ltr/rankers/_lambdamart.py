@@ -88,6 +88,14 @@ class LambdaMARTRanker(TreeRanker):
         Standard deviation of the logarithm of a random factor that multiplies a
         feature's best gain before the features are compared at a node.  It
         regularises: weaker features are chosen now and then.  0: no noise.
+    bagging_temperature : float in [0, 10], default=0.0
+        Bayesian bootstrap: while splits are sought, gradient and hessian of a document
+        are multiplied by a weight (-ln u)^t, u uniform in (0, 1) and new for each tree,
+        t this temperature.  Leaf values do without.  It regularises.  0: no weights.
+    score_noise : float in [0, 100], default=0.0
+        Standard deviation, in units of 1 / `sigma`, of logistic noise that is added to
+        the scores of which lambdas are computed, new for each tree: the lambdas of
+        other orders near that of the scores are learned from, too.  0: no noise.
     early_stopping : bool or "auto", default="auto"
         Stop when the validation score has not improved for `n_iter_no_change` trees,
         and keep the trees up to the best.  "auto": if `X_val` is given to `fit`.
@@ -171,6 +179,8 @@ class LambdaMARTRanker(TreeRanker):
         subsample: float = 1.0,
         split_gain: Literal["second_order", "least_squares"] = "second_order",
         split_noise: float = 0.5,
+        bagging_temperature: float = 0.0,
+        score_noise: float = 0.0,
         early_stopping: bool | Literal["auto"] = "auto",
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 20,
@@ -199,6 +209,8 @@ class LambdaMARTRanker(TreeRanker):
         self.subsample = subsample
         self.split_gain = split_gain
         self.split_noise = split_noise
+        self.bagging_temperature = bagging_temperature
+        self.score_noise = score_noise
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change

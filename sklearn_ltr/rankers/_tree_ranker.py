@@ -13,16 +13,9 @@ from sklearn_ltr._estimators.boosted_trees import BoostedData, BoostedTrees
 from sklearn_ltr._estimators.callbacks import FitTasks
 from sklearn_ltr._estimators.monitor import ScoredEvaluationSet
 from sklearn_ltr._estimators.weights import check_weights
-from sklearn_ltr._parameters import (
-    at_least,
-    check_choice,
-    check_ranges,
-    positive,
-)
 from sklearn_ltr._queries import TrainingData
 from sklearn_ltr.lambdas._objective import LambdaObjective, PairOptions
 from sklearn_ltr.learners._boosting import Objective
-from sklearn_ltr.rankers._base import BaseRanker
 from sklearn_ltr.rankers._evaluation import (
     AllQueriesEvaluation,
     MetricEvaluation,
@@ -34,19 +27,14 @@ from sklearn_ltr.rankers._initial import (
     fitted_base_model,
 )
 from sklearn_ltr.rankers._reading import check_learnable
+from sklearn_ltr.rankers._tree_ranker_parameters import TreeRankerParameters
 
 FloatArray = NDArray[np.float64]
 LAMBDA_TOTALS = (1e-150, 1e150)  # whose squares, the gains of splits, are finite
 
 
-class TreeRanker(BoostedTrees, BaseRanker):
+class TreeRanker(TreeRankerParameters):
     """A ranker whose scores are initial scores F_0 plus a sum of trees."""
-
-    sigma: float
-    truncation_level: int | None
-    distance_normalization: bool
-    query_normalization: bool
-    init: Any
 
     init_: Any
     loss_curve_: FloatArray
@@ -63,16 +51,6 @@ class TreeRanker(BoostedTrees, BaseRanker):
     @property
     def _train_curve(self) -> str:
         return "loss_curve_" if self.metric is None else super()._train_curve
-
-    def _check_parameters(self) -> None:
-        """Make the parameters plain values; an error names one out of its range."""
-        super()._check_parameters()
-        check_ranges(
-            self, [positive("sigma"), at_least("truncation_level", 1, optional=True)]
-        )
-        for flag in ("distance_normalization", "query_normalization"):
-            check_choice(self, flag, (True, False))
-        self._stopping_metric()  # raises for an unknown metric or scoring
 
     def predict(self, X: Any, *, init_score: Any = None) -> FloatArray:
         """Score documents; scores are comparable within a query.

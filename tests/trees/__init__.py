@@ -11,6 +11,7 @@ from sklearn_ltr._compile import ThreadTeam
 from sklearn_ltr.learners._trees.binning import BinMapper, BinnedData
 from sklearn_ltr.learners._trees.ensemble import TreeEnsemble
 from sklearn_ltr.learners._trees.growing import TreeGrower
+from sklearn_ltr.learners._trees.quantization import Derivatives
 from sklearn_ltr.learners._trees.workspace import (
     GrownTree,
     GrowthParameters,
@@ -74,6 +75,7 @@ def grow_on(
     features=None,
     tree_index=0,
     gain_factors=None,
+    weights=None,
     n_threads=1,
 ) -> Grown:
     """Grow one tree on raw values; rows outside the sample have a score of NaN."""
@@ -95,8 +97,11 @@ def grow_on(
     )
     with ThreadTeam(n_threads) as team:
         tree = TreeGrower(binned, parameters, team).grow(
-            np.asarray(gradient, dtype=np.float64),
-            np.asarray(hessian, dtype=np.float64),
+            Derivatives(
+                np.asarray(gradient, dtype=np.float64),
+                np.asarray(hessian, dtype=np.float64),
+            ),
+            weights,
             TreeSample(tree_index, rows, features, gain_factors),
             scores,
         )

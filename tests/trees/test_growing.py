@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from sklearn_ltr._compile import INTERPRETED, ThreadTeam
 from sklearn_ltr.learners._trees.growing import TreeGrower, grow_tree
+from sklearn_ltr.learners._trees.quantization import Derivatives
 from sklearn_ltr.learners._trees.workspace import GrowthParameters, TreeSample
 from tests.oracles import trees as oracle
 from tests.trees import Grown, bin_table, binned_values, grow_on
@@ -430,10 +431,10 @@ def test_a_tree_does_not_depend_on_the_tree_before(n_threads):
         parameters = GrowthParameters(9, 2**31, 2, 0.0, 1.0, True)
         grower = TreeGrower(binned, parameters, team)
         some = TreeSample(0, rows[:50], features[3:5], factors)
-        grower.grow(gradient[::-1].copy(), hessian, some, scores)
+        grower.grow(Derivatives(gradient[::-1].copy(), hessian), None, some, scores)
         scores[:] = 0.0
         every = TreeSample(0, rows, features, factors)
-        second = grower.grow(gradient, hessian, every, scores)
+        second = grower.grow(Derivatives(gradient, hessian), None, every, scores)
     first = grow_on(X, gradient, hessian, max_leaf_nodes=9, min_samples_leaf=2)
     for one, other in zip(second, first.tree, strict=True):
         np.testing.assert_array_equal(one, other)

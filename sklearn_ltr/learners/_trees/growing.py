@@ -87,8 +87,8 @@ class TreeGrower:
 
     def grow(
         self,
-        gradient: NDArray[np.float64],
-        hessian: NDArray[np.float64],
+        derivatives: Derivatives,
+        weights: NDArray[np.float64] | None,
         sample: TreeSample,
         scores: NDArray[np.float64],
     ) -> GrownTree:
@@ -96,8 +96,10 @@ class TreeGrower:
 
         Parameters
         ----------
-        gradient, hessian : ndarrays of shape (n_rows,), float64
+        derivatives : Derivatives
             First and second derivative of the cost by each row's score.
+        weights : ndarray of shape (n_rows,), float64, or None
+            Of the rows, while splits are sought; leaf values do without.
         sample : TreeSample
             Rows and features to grow it on, and the factors of split gains.
         scores : ndarray of shape (n_rows,), float64
@@ -110,13 +112,23 @@ class TreeGrower:
         layout = choose_bit_layout(
             len(sample.rows), second_order=parameters.second_order
         )
-        derivatives = Derivatives(gradient, hessian)
+        weighted = derivatives
+        if weights is not None:
+            gradient, hessian = derivatives
+            weighted = Derivatives(gradient * weights, hessian * weights)
         self._workspaces[0].next_leaf[0] = 0
 
         def grow_in(thread: int) -> None:
             work = self._workspaces[thread]
             grow_tree(
-                binned, derivatives, sample, layout, parameters, work, nodes, scores
+                binned,
+                (derivatives, weighted),
+                sample,
+                layout,
+                parameters,
+                work,
+                nodes,
+                scores,
             )
 
         self.team.run(grow_in)
@@ -129,7 +141,7 @@ class TreeGrower:
 @kernel
 def grow_tree(
     binned: BinnedData,
-    derivatives: Derivatives,
+    derivatives: tuple[Derivatives, Derivatives],
     sample: TreeSample,
     layout: BitLayout,
     parameters: GrowthParameters,
@@ -142,7 +154,8 @@ def grow_tree(
     Parameters
     ----------
     binned : BinnedData
-    derivatives : Derivatives
+    derivatives : pair of Derivatives
+        Those of leaf values, and those that splits are sought by.
     sample : TreeSample
     layout : BitLayout
     parameters : GrowthParameters
@@ -155,9 +168,11 @@ def grow_tree(
     # `leaves` is this thread's own.  The tree and the scores are shared: thread 0
     # writes the nodes of splits, whichever thread takes a leaf its value.
     team, leaves, buffers = work.team, work.leaves, work.buffers
-    totals = sum_magnitudes(derivatives, team)
+    of_leaves, of_splits = derivatives
+    scales = exact_scales(sum_magnitudes(of_leaves, team))
+    totals = sum_magnitudes(of_splits, team)
     packed, quantization = buffers.packed_gradients, choose_quantization(layout, totals)
-    quantization = quantize(derivatives, sample.tree_index, quantization, packed, team)
+    quantization = quantize(of_splits, sample.tree_index, quantization, packed, team)
     fill_root(sample.rows, leaves[0], buffers, team)
     count_mask, gradient_scale = quantization.count_mask, quantization.gradient_scale
     l2, gain_unit = 0.0, 1.0
@@ -209,12 +224,11 @@ def grow_tree(
         larger = n_leaves if left_is_smaller else number
         n_leaves += 1
         wait_at_barrier(team.barrier, team.n_threads)
-    scales = exact_scales(totals)
     number = fetch_add(work.next_leaf)
     while number < n_leaves:
         leaf = leaves[number]
         node, rows = nodes[leaf.node], buffers.rows[leaf.buffer]
-        add_leaf_value(leaf, node, derivatives, rows, scales, parameters, scores)
+        add_leaf_value(leaf, node, of_leaves, rows, scales, parameters, scores)
         number = fetch_add(work.next_leaf)
 
 

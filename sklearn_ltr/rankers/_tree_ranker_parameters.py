@@ -1,0 +1,46 @@
+"""The parameters that rankers of boosted trees add to those of boosted trees."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any
+
+from sklearn_ltr._estimators.boosted_trees import BoostedTrees
+from sklearn_ltr._estimators.tree_parameters import LARGEST_NOISE
+from sklearn_ltr._parameters import (
+    Range,
+    at_least,
+    check_choice,
+    check_ranges,
+    positive,
+)
+from sklearn_ltr.rankers._base import BaseRanker
+
+RANGES = (
+    positive("sigma"),
+    at_least("truncation_level", 1, optional=True),
+    Range("score_noise", Real, 0, LARGEST_NOISE, "both"),
+)
+
+
+class TreeRankerParameters(BoostedTrees, BaseRanker):
+    """Parameters of LambdaMART, which documents them."""
+
+    sigma: float
+    truncation_level: int | None
+    distance_normalization: bool
+    query_normalization: bool
+    score_noise: float
+    init: Any
+
+    def _check_parameters(self) -> None:
+        """Make the parameters plain values; an error names one out of its range."""
+        super()._check_parameters()
+        check_ranges(self, RANGES)
+        for flag in ("distance_normalization", "query_normalization"):
+            check_choice(self, flag, (True, False))
+        self._stopping_metric()  # raises for an unknown metric or scoring
+
+    def _score_noise(self) -> float:
+        """Return the standard deviation of the noise of scores."""
+        return self.score_noise / self.sigma
