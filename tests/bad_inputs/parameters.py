@@ -53,6 +53,7 @@ OF_TREES: Ranges = {
     "max_bins": ("an integer in [2, 255]", [1, 256, 10**30, 10**5000]),
     "subsample": ("a number in (0, 1]", NOT_FRACTIONS),
     "split_noise": ("a number in [0, 100]", [-1, 101, INF, NAN]),
+    "bagging_temperature": ("a number in [0, 10]", [-1, 10.1, INF, NAN, 10**400]),
     "validation_fraction": ("a number in (0, 1)", [*NOT_FRACTIONS, 1]),
     "n_iter_no_change": ("an integer >= 1", [0]),
     "tol": ("a number >= 0", [-1e-9, INF, NAN, 10**400]),
@@ -78,8 +79,9 @@ OF_NETWORKS: Ranges = {
     "verbose": ("an integer >= 0", [-1]),
 }
 TRUNCATION: Ranges = {"truncation_level": ("an integer >= 1 or None", [0, -1])}
+SCORE_NOISE: Ranges = {"score_noise": ("a number in [0, 100]", [-1, 101, INF, NAN])}
 RANGES = {
-    LambdaMARTRanker: OF_TREES | SIGMA | TRUNCATION,
+    LambdaMARTRanker: OF_TREES | SIGMA | TRUNCATION | SCORE_NOISE,
     MARTClassifier: OF_TREES | SIGMA,
     MARTRegressor: OF_TREES,
     LambdaRankRanker: OF_NETWORKS | TRUNCATION,
