@@ -79,6 +79,14 @@ def exp2(x: float) -> float:
 
 
 @subkernel
+def split_number(x: float) -> tuple[float, float]:
+    """Return m and f with x = 2^m (1 + f), for a normal number x > 0."""
+    bits = float64_bits(x) + (ONE_BITS - SQRT_HALF_BITS)
+    m = float((bits >> MANTISSA_BITS) - EXPONENT_BIAS)
+    return m, float64_of_bits((bits & MANTISSA_MASK) + SQRT_HALF_BITS) - 1.0
+
+
+@subkernel
 def log_mantissa(f: float) -> float:
     """Return ln(1 + f) for sqrt(1/2) <= 1 + f < sqrt(2)."""
     s = f / (2.0 + f)
@@ -101,19 +109,15 @@ def log_mantissa(f: float) -> float:
 @subkernel
 def log(x: float) -> float:
     """Return ln x within 1.25 ulp, for a normal number x > 0."""
-    bits = float64_bits(x) + (ONE_BITS - SQRT_HALF_BITS)
-    m = float((bits >> MANTISSA_BITS) - EXPONENT_BIAS)
-    mantissa = float64_of_bits((bits & MANTISSA_MASK) + SQRT_HALF_BITS)
-    return m * LN_2_HIGH + (log_mantissa(mantissa - 1.0) + m * LN_2_LOW)
+    m, f = split_number(x)
+    return m * LN_2_HIGH + (log_mantissa(f) + m * LN_2_LOW)
 
 
 @subkernel
 def log2(x: float) -> float:
     """Return log2 x within 1.5 ulp, for a normal number x > 0; exactly for 2^m."""
-    bits = float64_bits(x) + (ONE_BITS - SQRT_HALF_BITS)
-    m = float((bits >> MANTISSA_BITS) - EXPONENT_BIAS)
-    mantissa = float64_of_bits((bits & MANTISSA_MASK) + SQRT_HALF_BITS)
-    return m + log_mantissa(mantissa - 1.0) * LOG2_E
+    m, f = split_number(x)
+    return m + log_mantissa(f) * LOG2_E
 
 
 @subkernel

@@ -73,10 +73,9 @@ def boost(
     grower = TreeGrower(binned, growth, team)
     for tree_index in tree_indices:
         # random numbers are drawn in one thread while the others compute the gradient
-        drawing = team.start(sampler.sample, tree_index)
+        drawing = team.start(sampler.draw, tree_index)
         gradient, hessian = objective(sampler.noisy_scores(scores, tree_index))
-        sample = drawing.result()
-        weights = sampler.weights(tree_index)
+        sample, weights = drawing.result()
         tree = grower.grow(Derivatives(gradient, hessian), weights, sample, scores)
         if len(sample.rows) < len(scores):
             # `grow` has updated the scores of the sample only
@@ -118,6 +117,10 @@ class TreeSampler:
     score_noise: float
     n_nodes: int
     seed: int
+
+    def draw(self, tree_index: int) -> tuple[TreeSample, FloatArray | None]:
+        """Draw all that one tree is grown on."""
+        return self.sample(tree_index), self.weights(tree_index)
 
     def sample(self, tree_index: int) -> TreeSample:
         """Draw rows, features and factors of the split gains of one tree."""

@@ -122,7 +122,7 @@ class TreeGrower:
             work = self._workspaces[thread]
             grow_tree(
                 binned,
-                (derivatives, weighted),
+                (derivatives, weighted, weights is not None),
                 sample,
                 layout,
                 parameters,
@@ -141,7 +141,7 @@ class TreeGrower:
 @kernel
 def grow_tree(
     binned: BinnedData,
-    derivatives: tuple[Derivatives, Derivatives],
+    derivatives: tuple[Derivatives, Derivatives, bool],
     sample: TreeSample,
     layout: BitLayout,
     parameters: GrowthParameters,
@@ -154,8 +154,8 @@ def grow_tree(
     Parameters
     ----------
     binned : BinnedData
-    derivatives : pair of Derivatives
-        Those of leaf values, and those that splits are sought by.
+    derivatives : (Derivatives, Derivatives, bool)
+        Those of leaf values, those that splits are sought by, and whether they differ.
     sample : TreeSample
     layout : BitLayout
     parameters : GrowthParameters
@@ -168,9 +168,11 @@ def grow_tree(
     # `leaves` is this thread's own.  The tree and the scores are shared: thread 0
     # writes the nodes of splits, whichever thread takes a leaf its value.
     team, leaves, buffers = work.team, work.leaves, work.buffers
-    of_leaves, of_splits = derivatives
-    scales = exact_scales(sum_magnitudes(of_leaves, team))
-    totals = sum_magnitudes(of_splits, team)
+    of_leaves, of_splits, differ = derivatives
+    totals = sum_magnitudes(of_leaves, team)
+    scales = exact_scales(totals)
+    if differ:
+        totals = sum_magnitudes(of_splits, team)
     packed, quantization = buffers.packed_gradients, choose_quantization(layout, totals)
     quantization = quantize(of_splits, sample.tree_index, quantization, packed, team)
     fill_root(sample.rows, leaves[0], buffers, team)

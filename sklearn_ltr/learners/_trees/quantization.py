@@ -28,8 +28,8 @@ from numpy.typing import NDArray
 from sklearn_ltr._compile import (
     EXPONENT_BIAS,
     MANTISSA_BITS,
+    exp2_integer,
     float64_bits,
-    float64_of_bits,
     int64,
     subkernel,
     uint64,
@@ -212,8 +212,7 @@ def fixed_point_unit(largest: int, n_rows: int) -> float:
     while n_rows > 0:
         exponent -= 1
         n_rows >>= 1
-    exponent = max(min(exponent, 1000), -1000)  # of a normal number
-    return float64_of_bits((exponent + EXPONENT_BIAS) << MANTISSA_BITS)
+    return exp2_integer(float(max(min(exponent, 1000), -1000)))  # a normal number
 
 
 @subkernel
