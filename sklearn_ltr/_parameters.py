@@ -116,8 +116,10 @@ def check_fraction_or_count(estimator: Any, name: str) -> None:
     check_ranges(estimator, [at_least(name, 1) if is_count else fraction])
 
 
-def count_of(fraction_or_count: float, n: int, name: str) -> int:
-    """Return how many of n features a checked fraction or count means.
+def count_of(
+    fraction_or_count: float, n: int, name: str, things: str = "columns of X"
+) -> int:
+    """Return how many of n things a checked fraction or count means.
 
     Raises
     ------
@@ -127,9 +129,7 @@ def count_of(fraction_or_count: float, n: int, name: str) -> int:
     if isinstance(fraction_or_count, float):
         return max(1, int(fraction_or_count * n))
     if fraction_or_count > n:
-        raise ValueError(
-            f"{name}={fraction_or_count} is more than the {n} columns of X"
-        )
+        raise ValueError(f"{name}={fraction_or_count} is more than the {n} {things}")
     return fraction_or_count
 
 

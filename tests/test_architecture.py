@@ -26,6 +26,7 @@ ROOMS_A_ROOM_MAY_IMPORT = {
     "rankers": {"_queries", "metrics", "lambdas", "learners", "_estimators"},
     "mart": {"_queries", "learners", "_estimators"},
     "blending": {"_queries", "metrics", "learners", "rankers", "_estimators"},
+    "ensemble": {"_queries", "metrics", "rankers", "_estimators"},
     "scorers": {"_queries", "metrics"},
     "model_selection": {"_queries"},
     "inspection": {"_queries", "metrics", "learners"},

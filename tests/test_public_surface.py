@@ -11,6 +11,7 @@ import pytest
 
 import sklearn_ltr
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
+from sklearn_ltr.ensemble import BaggingRanker
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
 
 PUBLIC = {
@@ -25,6 +26,7 @@ PUBLIC = {
     "sklearn_ltr.blending": ["BlendCurve", "BlendedRanker", "best_blend"],
     "sklearn_ltr.compile": ["compile_kernels"],
     "sklearn_ltr.datasets": ["load_letor", "make_ranking"],
+    "sklearn_ltr.ensemble": ["BaggingRanker"],
     "sklearn_ltr.inspection": [
         "LocalOptimality",
         "WeightCurves",
@@ -92,6 +94,7 @@ PATHS_IN_SAVED_MODELS = [
     "sklearn_ltr.mart._regressor.MARTRegressor",
     "sklearn_ltr.blending._blended.BlendedRanker",
     "sklearn_ltr.blending._sweep.BlendCurve",
+    "sklearn_ltr.ensemble._bagging.BaggingRanker",
     "sklearn_ltr.learners._trees.ensemble.TreeEnsemble",
     "sklearn_ltr.learners._trees.binning.BinMapper",
     "sklearn_ltr.learners._network.perceptron.MultilayerPerceptron",
@@ -116,6 +119,7 @@ ESTIMATORS = [
     RankNetRanker,
     MARTClassifier,
     MARTRegressor,
+    BaggingRanker,
 ]
 
 

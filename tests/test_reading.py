@@ -10,6 +10,7 @@ from sklearn.linear_model import Ridge
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
 from sklearn_ltr.blending import BlendedRanker
 from sklearn_ltr.datasets import make_ranking
+from sklearn_ltr.ensemble import BaggingRanker
 from sklearn_ltr.metrics import (
     ERR,
     MAP,
@@ -66,6 +67,7 @@ def test_a_missing_part_of_a_name_is_refused():
         lambda: LambdaMARTRanker(n_estimators=2, init=RANKERS[0](), random_state=0),
         lambda: LambdaMARTRanker(n_estimators=2, init=Ridge(), random_state=0),
         lambda: BlendedRanker([Ridge(), RANKERS[0]()], cv=2),
+        lambda: BaggingRanker(RANKERS[0](), 2, bootstrap=True, random_state=0),
     ],
 )
 def test_frames_of_one_column_are_the_arguments_of_fit_and_score(make):
@@ -86,6 +88,7 @@ def test_groups_that_can_be_read_once_are_refused_before_anything_is_fitted():
     for ranker in (
         LambdaMARTRanker(init=Ridge()),
         BlendedRanker([Ridge(), RANKERS[0]()]),
+        BaggingRanker(RANKERS[0]()),
         RankNetRanker(),
     ):
         with pytest.raises(ValueError, match="groups is a generator, which can be"):

@@ -14,9 +14,8 @@ from sklearn.model_selection import GroupKFold, check_cv, cross_val_predict
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr._queries import QueryGroups, count_rows
-from sklearn_ltr.rankers._base import BaseRanker
 from sklearn_ltr.rankers._initial import check_base_scores
-from sklearn_ltr.rankers._routing import requested_by_fit
+from sklearn_ltr.rankers._routing import request_sample_weight, requested_by_fit
 
 PREFIT = "prefit"
 DEFAULT_N_FOLDS = 5
@@ -42,21 +41,14 @@ def fit_and_score_held_out(
     with sklearn.config_context(enable_metadata_routing=True):
         for ranker in rankers:
             model = clone(ranker)
-            if isinstance(model, BaseRanker) and "sample_weight" in metadata:
-                _request_sample_weight(model)
+            if "sample_weight" in metadata:
+                request_sample_weight(model)
             params = requested_by_fit(model, metadata)
             scores.append(
                 cross_val_predict(model, X, y, cv=splits, n_jobs=n_jobs, params=params)
             )
             models.append(model.fit(X, y, **params))
     return models, scores
-
-
-def _request_sample_weight(ranker: BaseRanker) -> None:
-    """Make a ranker request sample weights, unless the user has set its request."""
-    requests = ranker.get_metadata_routing().fit.requests
-    if requests.get("sample_weight") is None:
-        ranker.set_fit_request(sample_weight=True)
 
 
 def score_prefit(rankers: Sequence[Any], X: Any) -> tuple[Models, Scores]:

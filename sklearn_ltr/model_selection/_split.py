@@ -12,7 +12,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 
 from sklearn_ltr._queries import QueryGroups, check_grades
-from sklearn_ltr.model_selection._rows import Queries, index_rows, n_rows
+from sklearn_ltr._queries.rows import Queries, index_rows, n_rows
 
 
 def group_train_test_split(

@@ -18,6 +18,7 @@ from sklearn.linear_model import Ridge
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
 from sklearn_ltr.blending import BlendedRanker, best_blend
 from sklearn_ltr.datasets import make_ranking
+from sklearn_ltr.ensemble import BaggingRanker
 from sklearn_ltr.inspection import local_optimality, weight_curves
 from sklearn_ltr.lambdas import compute_lambdas
 from sklearn_ltr.metrics import MAP, ndcg_score, rank_scores
@@ -41,6 +42,7 @@ def fitted_trees() -> Any:
 
 
 FITTED_TREES = fitted_trees()
+BAGGING = BaggingRanker(Ridge(), 2).fit(X, Y, groups=GROUPS)
 
 
 def fit(ranker: Any, groups: Any) -> Any:
@@ -65,6 +67,14 @@ WITH_DEFAULT: dict[str, tuple[Callable[[Any], Any], str]] = {
     "RankNet fit": (partial(fit, RankNetRanker(**LINEAR)), "groups"),
     "BlendedRanker fit": (
         partial(fit, BlendedRanker([Ridge(), Ridge(alpha=9)], cv=2)),
+        "groups",
+    ),
+    "BaggingRanker fit": (
+        partial(fit, BaggingRanker(Ridge(), 2, bootstrap=True, random_state=0)),
+        "groups",
+    ),
+    "BaggingRanker predict_std": (
+        lambda groups: BAGGING.predict_std(X, groups=groups),
         "groups",
     ),
     "RankNet fit with pairs": (

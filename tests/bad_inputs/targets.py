@@ -17,6 +17,7 @@ from sklearn.linear_model import Ridge
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
 from sklearn_ltr.blending import BlendedRanker, best_blend
+from sklearn_ltr.ensemble import BaggingRanker
 from sklearn_ltr.inspection import local_optimality, weight_curves
 from sklearn_ltr.lambdas import compute_lambdas
 from sklearn_ltr.metrics import MAP, MRR, ndcg_score
@@ -51,7 +52,10 @@ RANKERS: dict[str, Callable[[], Any]] = {
     "LambdaRank": lambda: LambdaRankRanker(**LINEAR),
     "RankNet": lambda: RankNetRanker(**LINEAR),
     "BlendedRanker": lambda: BlendedRanker([Ridge(), Ridge(alpha=9)], cv=2),
+    "BaggingRanker": lambda: BaggingRanker(Ridge(), 2, bootstrap=True, random_state=0),
 }
+#: The number of rows is that of y itself
+META_RANKERS = ("BlendedRanker fit", "BaggingRanker fit")
 FITS = {
     f"{name} fit": lambda y, weight=None, make=make: make().fit(
         X, y, groups=GROUPS, sample_weight=weight
@@ -90,7 +94,7 @@ def score_by_scorer(y: Any, weight: Any = None) -> Any:
 
 
 GRADES: dict[str, Entry] = {
-    **{name: (fit, "y") for name, fit in FITS.items() if name != "BlendedRanker fit"},
+    **{name: (fit, "y") for name, fit in FITS.items() if name not in META_RANKERS},
     "LambdaMART fit y_val": (partial(validated, "y_val"), "y_val"),
     "score": (lambda y: FITTED.score(X, y, groups=GROUPS), "y"),
     "LambdaMART score": (lambda y: FITTED_TREES.score(X, y, groups=GROUPS), "y"),
@@ -110,7 +114,7 @@ GRADES: dict[str, Entry] = {
 }
 #: The number of rows is that of y itself
 GRADES_OF_ROWS: dict[str, Entry] = {
-    "BlendedRanker fit": (FITS["BlendedRanker fit"], "y"),
+    **{name: (FITS[name], "y") for name in META_RANKERS},
     "ndcg_score": (lambda y: ndcg_score(y, SCORES, groups=GROUPS), "y_true"),
     "per_query": (lambda y: MAP().per_query(y, SCORES, groups=GROUPS), "y_true"),
     "best_blend": (blend, "y"),

@@ -17,6 +17,7 @@ from sklearn.linear_model import Ridge
 from sklearn_ltr import LambdaMARTRanker, RankNetRanker
 from sklearn_ltr.blending import BlendedRanker, best_blend
 from sklearn_ltr.datasets import load_letor, make_ranking
+from sklearn_ltr.ensemble import BaggingRanker
 from sklearn_ltr.inspection import local_optimality, weight_curves
 from sklearn_ltr.lambdas import compute_lambdas
 from sklearn_ltr.metrics import MAP, NDCG
@@ -493,6 +494,87 @@ CASES += table(
         ],
     },
 )
+
+# --- bagging ----------------------------------------------------------------------
+
+
+def bag(**options: Any) -> Any:
+    given = {"estimator": Ridge(), "n_estimators": 2} | options
+    return BaggingRanker(**given).fit(X, Y, groups=GROUPS)
+
+
+FRACTION = "max_samples must be a number in (0, 1]"
+CASES += table(
+    "BaggingRanker",
+    bag,
+    {
+        "estimator": [
+            (Ridge, TypeError, "estimator must be an estimator with fit and predict"),
+            ("ridge", TypeError, "estimator must be an estimator with fit and predict"),
+            (3, TypeError, "estimator must be an estimator with fit and predict"),
+        ],
+        "n_estimators": [
+            (0, ValueError, "n_estimators must be an integer >= 1, got 0"),
+            (2.0, TypeError, "n_estimators must be an integer >= 1, got 2.0"),
+            (None, TypeError, "n_estimators must be an integer >= 1, got None"),
+        ],
+        "max_samples": [
+            (0, ValueError, "max_samples must be an integer >= 1, got 0"),
+            (0.0, ValueError, f"{FRACTION}, got 0.0"),
+            (1.5, ValueError, f"{FRACTION}, got 1.5"),
+            (NAN, ValueError, f"{FRACTION}, got nan"),
+            ("all", TypeError, f"{FRACTION}, got 'all'"),
+            (7, ValueError, "max_samples=7 is more than the 6 queries"),
+        ],
+        "bootstrap": [(None, ValueError, "bootstrap must be one of (True, False)")],
+        "oob_score": [
+            ("yes", ValueError, "oob_score must be one of (True, False)"),
+            (True, ValueError, "oob_score=True needs queries that a member is not"),
+        ],
+        "metric": [
+            ("auc", ValueError, "unknown metric 'auc'"),
+            (None, TypeError, "metric must be a name such as"),
+        ],
+        "random_state": [("a", ValueError, "random_state='a' is no seed")],
+        "verbose": [(-1, ValueError, "verbose must be an integer >= 0, got -1")],
+        "n_jobs": [
+            (0, ValueError, "n_jobs must be None or an integer but 0, got 0"),
+            ("2", ValueError, "n_jobs must be None or an integer but 0, got '2'"),
+        ],
+    },
+)
+CASES += [
+    Case(
+        "X and y of different lengths to bagging",
+        lambda: BaggingRanker(Ridge(), bootstrap=True).fit(X[1:], Y, groups=GROUPS),
+        ValueError,
+        f"X has {N - 1} rows and y {N} values",
+    ),
+    Case(
+        "a regressor to merge",
+        lambda: bag().merge(),
+        TypeError,
+        "estimators_[0] is a Ridge",
+    ),
+    Case(
+        "trees on a base model to merge",
+        lambda: bag(estimator=LambdaMARTRanker(n_estimators=2, init=Ridge())).merge(),
+        ValueError,
+        "estimators_[0] adds trees to a base model (init)",
+    ),
+    Case(
+        "a bagged ranker before fit",
+        lambda: BaggingRanker().predict(X),
+        NotFittedError,
+        "not fitted",
+    ),
+    Case(
+        "NaN as the prediction of a member",
+        lambda: bag(estimator=Broken()).predict(X[:1]),
+        ValueError,
+        "what estimators_[0] predicts must be finite, but is nan at row 0",
+    ),
+]
 CASES += [
     Case(
         "an unfitted ranker to a blend of fitted ones",

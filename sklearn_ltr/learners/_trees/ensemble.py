@@ -8,7 +8,7 @@ raw values are made by :mod:`tree_walk` while a small budget lasts, then by
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -135,6 +135,10 @@ class TreeEnsemble:
         }
         joined["first_node"][len(self) :] += len(self.feature)
         return TreeEnsemble(**joined)
+
+    def scaled(self, factor: float) -> TreeEnsemble:
+        """Return the trees with all leaf values multiplied by a factor."""
+        return replace(self, value=self.value * factor)
 
     def part(self, first: int, last: int) -> TreeEnsemble:
         """Return the trees ``first..last - 1``."""

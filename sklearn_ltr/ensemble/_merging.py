@@ -1,0 +1,44 @@
+"""One ranker whose trees are those of several: its scores are the mean of theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from operator import add
+from typing import Any
+
+import numpy as np
+
+from sklearn_ltr._estimators.state import copy_attributes
+from sklearn_ltr.rankers import LambdaMARTRanker
+
+
+def merge_rankers(members: Sequence[Any]) -> LambdaMARTRanker:
+    """Return the mean of LambdaMART rankers as one ranker.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a member is of another class, or has a base model.
+    """
+    for m, member in enumerate(members):
+        if not isinstance(member, LambdaMARTRanker):
+            raise TypeError(
+                "only members that are LambdaMARTRanker have trees to merge, and "
+                f"estimators_[{m}] is a {type(member).__name__}"
+            )
+        if member.init_ is not None:
+            raise ValueError(
+                f"estimators_[{m}] adds trees to a base model (init), which trees "
+                "cannot hold: merge members without init"
+            )
+    first = members[0]
+    factor = 1.0 / len(members)
+    ensemble = reduce(add, (m.ensemble_.scaled(factor) for m in members))
+    merged: LambdaMARTRanker = copy_attributes(first).set_params(
+        n_estimators=len(ensemble)
+    )
+    merged.ensemble_, merged.n_iter_ = ensemble, len(ensemble)
+    merged.train_score_ = merged.validation_score_ = np.empty(0)
+    merged.__dict__.pop("loss_curve_", None)
+    return merged

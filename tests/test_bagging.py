@@ -1,0 +1,395 @@
+"""A BaggingRanker does what fitting and averaging its members one by one does."""
+
+from __future__ import annotations
+
+import pickle
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from scipy.sparse import csr_array
+from sklearn.base import clone
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import get_tags
+from sklearn.utils.estimator_checks import check_estimator
+
+from sklearn_ltr import LambdaMARTRanker, MissingGroupsWarning, RankNetRanker
+from sklearn_ltr.datasets import make_ranking
+from sklearn_ltr.ensemble import BaggingRanker
+from sklearn_ltr.metrics import MAP, NDCG
+from sklearn_ltr.scorers import make_ranking_scorer
+
+TREES = LambdaMARTRanker(n_estimators=6, max_leaf_nodes=4, min_samples_leaf=2)
+NETWORK = RankNetRanker(hidden_layer_sizes=(3,), max_iter=3)
+PIPELINE = make_pipeline(StandardScaler(), clone(NETWORK))
+RANKING = make_ranking(
+    40,
+    n_documents=8,
+    n_features=5,
+    n_informative=4,
+    n_query_features=1,
+    noise=1.0,
+    random_state=0,
+)
+ROWS = np.random.default_rng(0).permutation(len(RANKING.target))
+X, Y, GROUPS = RANKING.data[ROWS], RANKING.target[ROWS], RANKING.groups[ROWS]
+LABELS = np.unique(GROUPS)
+
+
+def bag(estimator=TREES, n_estimators=3, **options):
+    return BaggingRanker(estimator, n_estimators, random_state=0, **options)
+
+
+def fit_alone(member, drawn, weights=None):
+    """Fit a clone of a member to the queries drawn, one after the other."""
+    rows = [np.flatnonzero(GROUPS == LABELS[query]) for query in drawn]
+    groups = np.repeat(np.arange(len(rows)), [len(each) for each in rows])
+    rows = np.concatenate(rows)
+    given = {} if weights is None else {"sample_weight": weights[rows]}
+    with sklearn.config_context(enable_metadata_routing=True):
+        if isinstance(member, Ridge):
+            return clone(member).fit(X[rows], Y[rows])
+        model = clone(member)
+        if given:
+            model.set_fit_request(sample_weight=True)
+        return model.fit(X[rows], Y[rows], groups=groups, **given)
+
+
+# --- the members ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("estimator", [TREES, NETWORK, PIPELINE, Ridge()])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"max_samples": 0.5}, {"max_samples": 7}, {"bootstrap": True}],
+    ids=str,
+)
+def test_scores_are_the_mean_of_members_fitted_to_the_queries_drawn(estimator, options):
+    ranker = bag(estimator, **options).fit(X, Y, groups=GROUPS)
+    total = np.zeros(len(X))
+    for member, drawn in zip(
+        ranker.estimators_, ranker.estimators_queries_, strict=True
+    ):
+        total += fit_alone(member, drawn).predict(X)
+    np.testing.assert_allclose(ranker.predict(X), total / 3, rtol=1e-10)
+    assert ranker.score(X, Y, groups=GROUPS) == NDCG(10)(Y, total / 3, groups=GROUPS)
+
+
+def test_how_many_queries_are_drawn():
+    def drawn(**options):
+        fitted = bag(**options).fit(X, Y, groups=GROUPS).estimators_queries_
+        assert all((np.diff(queries) >= 0).all() for queries in fitted)
+        return fitted
+
+    assert [queries.tolist() for queries in drawn()] == 3 * [list(range(40))]
+    for options, size in (({"max_samples": 0.33}, 13), ({"max_samples": 7}, 7)):
+        members = drawn(**options)
+        assert all(len(queries) == size for queries in members)
+        assert all(len(np.unique(queries)) == size for queries in members)
+        assert not np.array_equal(*members[:2])
+    for queries in drawn(bootstrap=True):
+        assert len(queries) == 40
+        assert 15 < len(np.unique(queries)) < 36
+    assert len(drawn(bootstrap=True, max_samples=0.5)[0]) == 20
+
+
+def test_members_differ_by_their_seeds_also_within_a_pipeline():
+    for estimator in (TREES, PIPELINE):
+        members = bag(estimator).fit(X, Y, groups=GROUPS).estimators_
+        scores = {member.predict(X).tobytes() for member in members}
+        assert len(scores) == 3
+    seeds = [m.random_state for m in bag().fit(X, Y, groups=GROUPS).estimators_]
+    assert len(set(seeds)) == 3
+    assert TREES.random_state is None
+
+
+def test_more_members_keep_the_first_ones():
+    few = bag(n_estimators=2, bootstrap=True).fit(X, Y, groups=GROUPS)
+    many = bag(n_estimators=4, bootstrap=True).fit(X, Y, groups=GROUPS)
+    for one, other in zip(few.estimators_, many.estimators_[:2], strict=True):
+        assert one.predict(X).tobytes() == other.predict(X).tobytes()
+
+
+def test_without_an_estimator_members_are_default_lambdamarts():
+    ranker = BaggingRanker(n_estimators=1, random_state=0).fit(X, Y, groups=GROUPS)
+    (member,) = ranker.estimators_
+    seed = {"random_state": member.random_state}
+    assert member.get_params() == LambdaMARTRanker(**seed).get_params()
+
+
+def test_weights_go_to_the_members_and_to_the_estimate():
+    weights = np.where(GROUPS % 3, 4.0, 0.5)
+    ranker = bag(bootstrap=True, oob_score=True)
+    ranker.fit(X, Y, groups=GROUPS, sample_weight=weights)
+    drawn = ranker.estimators_queries_[0]
+    expected = fit_alone(ranker.estimators_[0], drawn, weights).predict(X)
+    assert ranker.estimators_[0].predict(X).tobytes() == expected.tobytes()
+    known = ~np.isnan(ranker.oob_per_query_)
+    of_query = np.where(LABELS % 3, 4.0, 0.5)[known]
+    mean = np.average(ranker.oob_per_query_[known], weights=of_query)
+    assert ranker.oob_score_ == pytest.approx(mean, rel=1e-12)
+
+
+def test_members_stop_early_on_the_validation_data():
+    part = GROUPS < 30
+    given = {"X_val": X[~part], "y_val": Y[~part], "groups_val": GROUPS[~part]}
+    trees = clone(TREES).set_params(n_estimators=60, n_iter_no_change=3)
+    ranker = bag(trees).fit(X[part], Y[part], groups=GROUPS[part], **given)
+    for member in ranker.estimators_:
+        assert len(member.validation_score_) < 61
+        alone = clone(member).fit(X[part], Y[part], groups=GROUPS[part], **given)
+        assert alone.predict(X).tobytes() == member.predict(X).tobytes()
+
+
+# --- what does not change the model -----------------------------------------------
+
+
+@pytest.mark.parametrize("estimator", [TREES, PIPELINE])
+def test_the_model_is_the_same_for_any_order_of_queries_and_number_of_jobs(estimator):
+    options = {"bootstrap": True, "oob_score": True}
+    ranker = bag(estimator, **options).fit(X, Y, groups=GROUPS)
+    parallel = bag(estimator, n_jobs=2, **options).fit(X, Y, groups=GROUPS)
+    order = np.argsort(GROUPS[::-1], kind="stable")[::-1]
+    order = len(X) - 1 - order  # the queries in descending order, rows as they were
+    shuffled = bag(estimator, **options)
+    shuffled.fit(X[order], Y[order], groups=GROUPS[order])
+    for other in (parallel, shuffled):
+        assert other.predict(X).tobytes() == ranker.predict(X).tobytes()
+        assert other.oob_score_ == ranker.oob_score_
+    with joblib.parallel_config("loky", n_jobs=2):
+        processes = bag(estimator, **options).fit(X, Y, groups=GROUPS)
+    assert processes.predict(X).tobytes() == ranker.predict(X).tobytes()
+
+
+def test_the_order_of_rows_does_not_change_the_trees():
+    ranker = bag(max_samples=0.7).fit(X, Y, groups=GROUPS)
+    order = np.random.default_rng(1).permutation(len(X))
+    other = bag(max_samples=0.7).fit(X[order], Y[order], groups=GROUPS[order])
+    assert other.predict(X).tobytes() == ranker.predict(X).tobytes()
+
+
+def test_names_of_queries_of_any_type():
+    names = np.array([f"q{group:03}" for group in GROUPS])
+    expected = bag(bootstrap=True).fit(X, Y, groups=GROUPS).predict(X)
+    for groups in (names, [(name, 1) for name in names], pd.Series(names)):
+        ranker = bag(bootstrap=True).fit(X, Y, groups=groups)
+        assert ranker.predict(X).tobytes() == expected.tobytes()
+
+
+def test_tables_of_any_kind():
+    expected = bag(bootstrap=True, oob_score=True).fit(X, Y, groups=GROUPS)
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    for table in (X.tolist(), csr_array(X), frame, np.asfortranarray(X)):
+        ranker = bag(bootstrap=True, oob_score=True).fit(table, Y, groups=GROUPS)
+        assert ranker.predict(table).tobytes() == expected.predict(X).tobytes()
+        assert ranker.oob_score_ == expected.oob_score_
+    by_name = bag().fit(frame, Y, groups=GROUPS)
+    assert by_name.feature_names_in_.tolist() == list("abcde")
+    assert by_name.n_features_in_ == 5
+    assert not hasattr(expected, "feature_names_in_")
+
+
+# --- the out-of-bag estimate ------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", [{"bootstrap": True}, {"max_samples": 0.8}])
+def test_a_query_is_scored_by_the_members_that_were_not_trained_on_it(options):
+    ranker = bag(oob_score=True, metric="map", n_estimators=4, **options)
+    ranker.fit(X, Y, groups=GROUPS)
+    prediction, per_query = np.full(len(X), np.nan), np.full(40, np.nan)
+    for query, label in enumerate(LABELS):
+        rows = GROUPS == label
+        others = [
+            member.predict(X[rows])
+            for member, drawn in zip(
+                ranker.estimators_, ranker.estimators_queries_, strict=True
+            )
+            if query not in drawn
+        ]
+        if others:
+            prediction[rows] = sum(others) / len(others)
+            per_query[query] = MAP()(
+                Y[rows], prediction[rows], groups=np.zeros(rows.sum())
+            )
+    assert np.isnan(per_query).any()
+    np.testing.assert_array_equal(ranker.oob_prediction_, prediction)
+    np.testing.assert_allclose(ranker.oob_per_query_, per_query, rtol=1e-12)
+    assert ranker.oob_score_ == pytest.approx(np.nanmean(per_query), rel=1e-12)
+
+
+def test_the_staged_estimate_is_that_of_members_with_fewer_trees():
+    ranker = bag(oob_score=True, bootstrap=True).fit(X, Y, groups=GROUPS)
+    assert ranker.oob_staged_score_.shape == (6,)
+    assert ranker.oob_staged_score_[-1] == ranker.oob_score_
+    for n_trees in (1, 4):
+        few = clone(TREES).set_params(n_estimators=n_trees)
+        shorter = bag(few, oob_score=True, bootstrap=True).fit(X, Y, groups=GROUPS)
+        assert ranker.oob_staged_score_[n_trees - 1] == shorter.oob_score_
+
+
+def test_members_that_stopped_early_keep_their_scores_in_the_staged_estimate():
+    trees = clone(TREES).set_params(
+        n_estimators=40, early_stopping=True, n_iter_no_change=2
+    )
+    ranker = bag(trees, oob_score=True, bootstrap=True).fit(X, Y, groups=GROUPS)
+    lengths = [member.n_iter_ for member in ranker.estimators_]
+    assert len(set(lengths)) > 1
+    assert len(ranker.oob_staged_score_) == max(lengths)
+    assert ranker.oob_staged_score_[-1] == ranker.oob_score_
+
+
+def test_members_without_trees_have_no_stages():
+    ranker = bag(NETWORK, oob_score=True, bootstrap=True).fit(X, Y, groups=GROUPS)
+    assert ranker.oob_staged_score_ is None
+
+
+def test_the_estimate_is_close_to_the_metric_of_new_queries():
+    data = make_ranking(2400, n_documents=8, n_features=5, n_informative=4,
+                        n_query_features=1, noise=1.0, random_state=1)  # fmt: skip
+    X, y, groups = data.data, data.target, data.groups
+    new = groups >= 400
+    ranker = bag(n_estimators=20, bootstrap=True, oob_score=True)
+    ranker.fit(X[~new], y[~new], groups=groups[~new])
+    tested = ranker.score(X[new], y[new], groups=groups[new])
+    error = ranker.oob_per_query_[~np.isnan(ranker.oob_per_query_)].std() / 20
+    assert abs(ranker.oob_score_ - tested) < 3 * error
+    trained = ranker.score(X[~new], y[~new], groups=groups[~new])
+    assert trained - tested > abs(ranker.oob_score_ - tested)
+
+
+def test_if_no_query_is_left_out_the_error_says_what_to_do():
+    rows = np.isin(GROUPS, LABELS[:2])
+    ranker = BaggingRanker(Ridge(), 1, bootstrap=True, oob_score=True)
+    errors = set()
+    for seed in range(20):
+        try:
+            ranker.set_params(random_state=seed)
+            ranker.fit(X[rows], Y[rows], groups=GROUPS[rows])
+        except ValueError as error:
+            errors.add(str(error))
+    (message,) = errors
+    assert "members was trained on all queries: give more members" in message
+
+
+def test_a_fit_without_the_estimate_drops_that_of_the_last_fit():
+    ranker = bag(bootstrap=True, oob_score=True).fit(X, Y, groups=GROUPS)
+    ranker.set_params(oob_score=False).fit(X, Y, groups=GROUPS)
+    assert not [name for name in vars(ranker) if name.startswith("oob_score_")]
+
+
+# --- scores and their deviations --------------------------------------------------
+
+
+def test_deviations_of_scores_from_their_querys_mean():
+    ranker = bag(PIPELINE, n_estimators=4).fit(X, Y, groups=GROUPS)
+    table = pd.DataFrame([m.predict(X) for m in ranker.estimators_]).T
+    centred = table - table.groupby(GROUPS).transform("mean")
+    expected = centred.std(axis=1, ddof=0)
+    np.testing.assert_allclose(ranker.predict_std(X, groups=GROUPS), expected)
+    np.testing.assert_allclose(
+        ranker.predict_std(X), (table - table.mean()).std(axis=1, ddof=0)
+    )
+    one = bag(n_estimators=1).fit(X, Y, groups=GROUPS)
+    assert not one.predict_std(X, groups=GROUPS).any()
+
+
+def test_the_merged_ranker_has_the_trees_and_the_scores_of_all_members():
+    ranker = bag(n_estimators=5, bootstrap=True).fit(X, Y, groups=GROUPS)
+    merged = ranker.merge()
+    assert isinstance(merged, LambdaMARTRanker)
+    assert merged.n_iter_ == len(merged.ensemble_) == merged.n_estimators == 30
+    np.testing.assert_allclose(merged.predict(X), ranker.predict(X), atol=1e-13)
+    np.testing.assert_array_equal(
+        merged.rank(X, groups=GROUPS), ranker.rank(X, groups=GROUPS)
+    )
+    loaded = pickle.loads(pickle.dumps(merged))
+    assert loaded.predict(X).tobytes() == merged.predict(X).tobytes()
+    assert ranker.estimators_[0].n_iter_ == 6
+    merged.set_params(warm_start=True, n_estimators=32).fit(X, Y, groups=GROUPS)
+    assert merged.n_iter_ == 32
+
+
+def test_importances_are_the_mean_of_the_members():
+    ranker = bag().fit(X, Y, groups=GROUPS)
+    expected = sum(m.feature_importances_ for m in ranker.estimators_) / 3
+    np.testing.assert_allclose(ranker.feature_importances_, expected)
+    assert not hasattr(bag(NETWORK).fit(X, Y, groups=GROUPS), "feature_importances_")
+
+
+# --- as a part of scikit-learn ----------------------------------------------------
+
+
+#: The checks pass no groups, so all rows are one query.
+WEIGHTS = "sample weights are per query, and these checks use one per document"
+EXPECTED_TO_FAIL = {
+    "check_sample_weights_not_overwritten": WEIGHTS,
+    "check_sample_weight_equivalence_on_dense_data": WEIGHTS,
+    "check_sample_weight_equivalence_on_sparse_data": WEIGHTS,
+    "check_complex_data": "y is checked before X, and must not be complex either",
+}
+
+
+@pytest.mark.filterwarnings("ignore")  # missing groups; models that do not converge
+@pytest.mark.parametrize("estimator", [TREES, Ridge()])
+def test_the_checks_of_scikit_learn_pass(estimator):
+    results = check_estimator(
+        bag(estimator, 2), expected_failed_checks=EXPECTED_TO_FAIL, on_skip=None
+    )
+    by_status = {}
+    for result in results:
+        by_status.setdefault(result["status"], set()).add(result["check_name"])
+    assert by_status.pop("skipped", set()) <= {"check_array_api_input"}
+    assert by_status.pop("xfail") == set(EXPECTED_TO_FAIL)
+    assert len(by_status.pop("passed")) > 40
+    assert not by_status
+
+
+def test_searches_and_cross_validation_pass_groups_on():
+    scorer = make_ranking_scorer("ndcg@5")
+    with sklearn.config_context(enable_metadata_routing=True):
+        search = GridSearchCV(
+            bag(), {"estimator__max_leaf_nodes": [2, 4]}, scoring=scorer,
+            cv=GroupKFold(3),
+        ).fit(X, Y, groups=GROUPS)  # fmt: skip
+        scores = cross_validate(
+            bag(PIPELINE), X, Y, scoring=scorer, cv=GroupKFold(3),
+            params={"groups": GROUPS},
+        )["test_score"]  # fmt: skip
+    assert search.best_estimator_.estimator.max_leaf_nodes in (2, 4)
+    train, test = next(GroupKFold(3).split(X, Y, GROUPS))
+    alone = bag(PIPELINE).fit(X[train], Y[train], groups=GROUPS[train])
+    expected = NDCG(5)(Y[test], alone.predict(X[test]), groups=GROUPS[test])
+    assert scores[0] == expected
+
+
+def test_a_saved_ensemble_scores_the_same():
+    ranker = bag(bootstrap=True, oob_score=True).fit(X, Y, groups=GROUPS)
+    loaded = pickle.loads(pickle.dumps(ranker))
+    assert loaded.predict(X).tobytes() == ranker.predict(X).tobytes()
+    assert loaded.oob_score_ == ranker.oob_score_
+
+
+def test_tags_are_those_of_the_estimator():
+    assert get_tags(bag()).input_tags.allow_nan
+    assert not get_tags(bag(NETWORK)).input_tags.allow_nan
+    assert get_tags(bag()).estimator_type == "ranker"
+
+
+def test_a_failed_fit_leaves_the_ensemble_as_it_was():
+    ranker = bag(bootstrap=True).fit(X, Y, groups=GROUPS)
+    before = ranker.predict(X).tobytes()
+    for bad in (np.full(len(Y), np.nan), np.zeros(len(Y))):
+        with pytest.raises(ValueError, match="y "):
+            ranker.fit(X, bad, groups=GROUPS)
+    assert ranker.predict(X).tobytes() == before
+
+
+def test_without_groups_a_warning_names_the_reason():
+    with pytest.warns(MissingGroupsWarning, match="groups was not given"):
+        ranker = bag().fit(X, Y)
+    assert ranker.estimators_queries_[0].tolist() == [0]
