@@ -26,9 +26,11 @@ from pathlib import Path
 import numpy as np
 
 OURS = "sklearn_ltr"
+BAGGED = f"{OURS} bagged"
 PACKAGES = ("scikit-learn", "numba", "lightgbm", "xgboost", "catboost", "ranx")
 BINS = 255
 THREADS = 2
+N_MEMBERS = 5
 
 ScoresAfter = Callable[[np.ndarray, Sequence[int]], list[np.ndarray]]
 Fit = Callable[[np.ndarray, np.ndarray, np.ndarray, "Settings"], ScoresAfter]
@@ -72,6 +74,29 @@ def train_sklearn_ltr(X, y, groups, settings: Settings, **more):
 def fit_sklearn_ltr(X, y, groups, settings: Settings, **more) -> ScoresAfter:
     ranker = train_sklearn_ltr(X, y, groups, settings, **more)
     return lambda X, stops: _at(ranker.staged_predict(X), stops)
+
+
+def fit_sklearn_ltr_bagged(X, y, groups, settings: Settings) -> ScoresAfter:
+    """The mean of N_MEMBERS rankers."""
+    from sklearn_ltr import LambdaMARTRanker
+    from sklearn_ltr.ensemble import BaggingRanker
+
+    trees = LambdaMARTRanker(
+        n_estimators=settings.n_estimators,
+        learning_rate=settings.learning_rate,
+        max_leaf_nodes=settings.max_leaf_nodes,
+        min_samples_leaf=settings.min_samples_leaf,
+        max_bins=BINS,
+        n_jobs=settings.n_threads,
+    )
+    bagging = BaggingRanker(trees, N_MEMBERS, random_state=settings.random_state)
+    members = bagging.fit(X, y, groups=groups).estimators_
+
+    def scores_after(X, stops):
+        of_members = [_at(member.staged_predict(X), stops) for member in members]
+        return list(np.mean(of_members, axis=0))
+
+    return scores_after
 
 
 def fit_hist_gradient_boosting(X, y, groups, settings: Settings) -> ScoresAfter:

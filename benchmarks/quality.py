@@ -1,11 +1,18 @@
-"""Ranking quality on real queries: five folds, settings chosen on the validation part.
+"""Ranking quality on real queries: five folds, several seeds, with paired errors.
 
-    python benchmarks/quality.py --data PATH
+    python benchmarks/quality.py --data PATH [PATH ...]
     python benchmarks/quality.py --data PATH --libraries "RankNet linear" --seeds 5
 
-Every library is fitted with several seeds. One setting is chosen for all seeds by the
-mean validation score, and the metric of a query is its mean over seeds, so that the
-libraries are not compared by the luck of one seed.
+Every library is fitted with the same settings, a small grid, and several seeds. Two
+comparisons are printed, of the same models:
+
+- the mean over all settings: nothing is chosen, so that differences are not those of
+  the luck of small validation parts (trees only);
+- the setting that is best on the validation part, by the mean over seeds.
+
+The metric of a query is its mean over seeds. With several collections, the differences
+are also pooled over all their queries. The time of a library is the CPU time of all its
+fits, in one thread, so that it can be compared while other processes run.
 
 PATH is an .npz file with ``X``, ``y``, ``qid`` and the part, 1 to 5, that each row
 belongs to: ``s`` (LETOR 4.0) or ``testfold`` (LETOR 2.0). The fold whose test part is t
@@ -26,7 +33,7 @@ from typing import NamedTuple
 
 import numpy as np
 import sklearn
-from scipy.stats import sem, ttest_rel
+from scipy.stats import sem, ttest_1samp
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -40,12 +47,14 @@ MEASURES = {"NDCG@1": NDCG(1), "NDCG@5": NDCG(5), "NDCG@10": NDCG(10), "MAP": MA
 LETOR_MEASURES = {
     f"LETOR NDCG@{k}": NDCG(k, discount="letor", short_lists="zero") for k in (1, 5)
 }
+ALL_MEASURES = MEASURES | LETOR_MEASURES
 SELECTION_METRIC = "NDCG@10"
 
 # trees
-LEAVES = (4, 8, 16, 31)
-MIN_SAMPLES_LEAF = (5, 20, 50)
-STRIDE = 10  # trees between two evaluations on the validation part
+LEAVES = (7, 31)
+MIN_SAMPLES_LEAF = (20, 100)
+STOPS = (50, 100, 200, 300)
+TREES = {peers.BAGGED: peers.fit_sklearn_ltr_bagged, **FITS}
 
 # networks
 HIDDEN = {"hidden_layer_sizes": (16,), "activation": "tanh"}
@@ -62,7 +71,12 @@ ALPHAS = (0.01, 0.1, 1.0, 10.0, 100.0)
 STEP_SIZES = (0.001, 0.003)
 EPOCHS, PATIENCE = 100, 20
 
-THREADS = 1  # time is not measured; two collections can run at the same time
+THREADS = 1
+
+TITLES = {
+    "means": "mean over all settings, queries with a relevant document",
+    "chosen": "setting chosen on the validation part, the same queries",
+}
 
 # RankLib 2.1's RankNet on the five folds of MQ2008, in the measures of LETOR 4.0: the
 # evaluation stored in the repository JasonWyse/letor40
@@ -75,6 +89,15 @@ class Part(NamedTuple):
     X: np.ndarray
     y: np.ndarray
     groups: np.ndarray
+
+
+class Values(NamedTuple):
+    """The test queries of one fold, by a library with one seed."""
+
+    means: np.ndarray | None  # (n_measures, n_queries), mean over all settings
+    chosen: np.ndarray  # the same of the chosen setting
+    settings: dict  # the chosen setting
+    seconds: float  # CPU time of all fits
 
 
 def load(path: Path) -> list[Part]:
@@ -103,49 +126,57 @@ def training_part(parts: list[Part], test: int) -> Part:
     )
 
 
-def choose_trees(fits, train: Part, validation: Part, trees: int, seeds: Sequence[int]):
-    """Fit the whole grid and select by the validation part.
-
-    Returns
-    -------
-    float
-        Validation score of the best setting, mean over seeds.
-    list of callables
-        For each seed, ``score(X)`` of its model.
-    dict
-        The setting.
-    """
-    metric = MEASURES[SELECTION_METRIC]
-    stops = range(STRIDE, trees + 1, STRIDE)
-    best = None
+def evaluate_trees(
+    fits, train: Part, validation: Part, test: Part, seeds: Sequence[int]
+) -> list[Values]:
+    """Fit the whole grid; return the values of the test part for each seed."""
+    chosen_by, of_settings, settings_of = [], [], []
+    seconds = 0.0
     for leaves, smallest in itertools.product(LEAVES, MIN_SAMPLES_LEAF):
-        settings = Settings(trees, 0.05, leaves, smallest, n_threads=THREADS)
+        settings = Settings(max(STOPS), 0.05, leaves, smallest, n_threads=THREADS)
+        start = time.process_time()
         models = [
             fit(*train, replace(settings, random_state=seed))
             for fit, seed in zip(fits, seeds, strict=True)
         ]
-        values = [
+        seconds += time.process_time() - start
+        metric = MEASURES[SELECTION_METRIC]
+        validated = [
             [
                 metric(validation.y, scores, groups=validation.groups)
-                for scores in scores_after(validation.X, stops)
+                for scores in scores_after(validation.X, STOPS)
             ]
             for scores_after in models
         ]
-        means = np.mean(values, axis=0)
-        highest = int(np.argmax(means))
-        if best is None or means[highest] > best[0]:
-            stop = stops[highest]
-            score = [
-                partial(score_after, scores_after, stop) for scores_after in models
-            ]
-            chosen = {"trees": stop, "leaves": leaves, "min_samples_leaf": smallest}
-            best = means[highest], score, chosen
-    return best
+        chosen_by.extend(np.mean(validated, axis=0))
+        tested = [
+            [measured(test, scores) for scores in scores_after(test.X, STOPS)]
+            for scores_after in models
+        ]
+        of_settings.extend(zip(*tested, strict=True))
+        for stop in STOPS:
+            chosen = {"leaves": leaves, "min_samples_leaf": smallest, "trees": stop}
+            settings_of.append(chosen)
+    best = int(np.argmax(chosen_by))
+    return [
+        Values(
+            means=np.mean([values[seed] for values in of_settings], axis=0),
+            chosen=of_settings[best][seed],
+            settings=settings_of[best] | {"validation": float(chosen_by[best])},
+            seconds=seconds / len(seeds),
+        )
+        for seed in range(len(seeds))
+    ]
 
 
-def score_after(scores_after, stop: int, X: np.ndarray) -> np.ndarray:
-    (scores,) = scores_after(X, [stop])
-    return scores
+def measured(test: Part, scores: np.ndarray) -> np.ndarray:
+    """Return all measures of the test queries, (n_measures, n_queries)."""
+    return np.array(
+        [
+            metric.per_query(test.y, scores, groups=test.groups)
+            for metric in ALL_MEASURES.values()
+        ]
+    )
 
 
 def fit_network(name: str, settings: dict, train: Part, validation: Part, seed: int):
@@ -169,56 +200,71 @@ def fit_network(name: str, settings: dict, train: Part, validation: Part, seed: 
     )
 
 
+def evaluate_networks(
+    name: str, train: Part, validation: Part, test: Part, seeds: Sequence[int]
+) -> list[Values]:
+    """Select a network by the validation part; nothing is averaged over settings."""
+    start = time.process_time()
+    best, fits, chosen = choose_network(name, train, validation, seeds)
+    seconds = (time.process_time() - start) / len(seeds)
+    return [
+        Values(None, measured(test, fit.predict(test.X)), chosen | best, seconds)
+        for fit in fits
+    ]
+
+
 def choose_network(name: str, train: Part, validation: Part, seeds: Sequence[int]):
-    """Select a network like `choose_trees`; return the fitted pipelines."""
+    """Return the validation score of the best setting, its pipelines, and itself."""
     best = None
     for alpha, step in itertools.product(ALPHAS, STEP_SIZES):
         settings = {"alpha": alpha, "learning_rate_init": step}
         fits = [fit_network(name, settings, train, validation, seed) for seed in seeds]
         scores = [fit[-1].validation_score_ for fit in fits]
-        value = np.mean([max(of_epochs) for of_epochs in scores])
-        if best is None or value > best[0]:
+        value = float(np.mean([max(of_epochs) for of_epochs in scores]))
+        if best is None or value > best[0]["validation"]:
             epochs = [int(np.argmax(of_epochs)) + 1 for of_epochs in scores]
-            best = value, fits, settings | {"epochs": epochs}
+            best = {"validation": value}, fits, settings | {"epochs": epochs}
     return best
 
 
-def choose(name: str, train: Part, validation: Part, trees: int, seeds: Sequence[int]):
-    """Select the best setting of any library, see `choose_trees`."""
+def evaluate_fold(
+    name: str, train: Part, validation: Part, test: Part, seeds: Sequence[int]
+) -> list[Values]:
+    """Return the values of a library for each seed."""
     if name in NETWORKS:
-        value, pipelines, settings = choose_network(name, train, validation, seeds)
-        return value, [pipeline.predict for pipeline in pipelines], settings
+        return evaluate_networks(name, train, validation, test, seeds)
     if name == ON_LAMBDARANK:
         _, bases, _ = choose_network("LambdaRank linear", train, validation, seeds)
         fits = [partial(peers.fit_sklearn_ltr, init=base) for base in bases]
     else:
-        fits = [FITS[name]] * len(seeds)
-    return choose_trees(fits, train, validation, trees, seeds)
+        fits = [TREES[name]] * len(seeds)
+    return evaluate_trees(fits, train, validation, test, seeds)
 
 
-def evaluate(
-    name: str, parts: list[Part], trees: int, seeds: Sequence[int]
-) -> list[dict]:
+def evaluate(name: str, parts: list[Part], seeds: Sequence[int]) -> list[dict]:
     """Return, for each seed, values per query of the five test parts and settings."""
-    measures = MEASURES | LETOR_MEASURES
-    values = [{measure: [] for measure in measures} for _ in seeds]
-    chosen = []
-    start = time.perf_counter()
-    for test, part in enumerate(parts):
-        train, validation = training_part(parts, test), parts[(test + 4) % 5]
-        value, score, settings = choose(name, train, validation, trees, seeds)
-        for of_seed, predict in zip(values, score, strict=True):
-            scores = predict(part.X)
-            for measure, metric in measures.items():
-                of_query = metric.per_query(part.y, scores, groups=part.groups)
-                of_seed[measure].extend(map(float, of_query))
-        chosen.append(settings | {"validation": float(value)})
-    seconds = time.perf_counter() - start
-    shared = {"library": name, "seconds": seconds, "chosen": chosen}
-    return [
-        shared | {"seed": seed, "values": of_seed}
-        for seed, of_seed in zip(seeds, values, strict=True)
+    folds = [
+        evaluate_fold(name, training_part(parts, t), parts[(t + 4) % 5], part, seeds)
+        for t, part in enumerate(parts)
     ]
+    return [
+        {
+            "library": name,
+            "seed": seed,
+            "seconds": sum(values.seconds for values in of_seed),
+            "settings": [values.settings for values in of_seed],
+            "chosen": joined([values.chosen for values in of_seed]),
+            "means": joined([values.means for values in of_seed]),
+        }
+        for seed, of_seed in zip(seeds, zip(*folds, strict=True), strict=True)
+    ]
+
+
+def joined(of_folds: list[np.ndarray | None]) -> dict[str, np.ndarray] | None:
+    """Return the values of all test queries by measure."""
+    if of_folds[0] is None:
+        return None
+    return dict(zip(ALL_MEASURES, np.concatenate(of_folds, axis=1), strict=True))
 
 
 def has_relevant(parts: list[Part]) -> np.ndarray:
@@ -229,49 +275,66 @@ def has_relevant(parts: list[Part]) -> np.ndarray:
     return np.concatenate(best) > 0
 
 
-def mean_over_seeds(results: list[dict]) -> dict[str, dict[str, np.ndarray]]:
+def mean_over_seeds(results: list[dict], which: str) -> dict[str, dict]:
     """Return values per query of each library and measure, means over seeds."""
     of_library: dict[str, list[dict]] = {}
     for result in results:
-        of_library.setdefault(result["library"], []).append(result["values"])
+        if result[which] is not None:
+            of_library.setdefault(result["library"], []).append(result[which])
     return {
         name: {m: np.mean([values[m] for values in seeds], axis=0) for m in seeds[0]}
         for name, seeds in of_library.items()
     }
 
 
-def print_means(means: dict, relevant: np.ndarray) -> None:
-    print(
-        f"\n{len(relevant)} queries, {relevant.sum()} of them with a relevant document"
-    )
-    for title, kept in (
-        ("a query with nothing relevant counts 0", np.full(len(relevant), True)),
-        ("such queries are left out", relevant),
-    ):
-        print(f"\nMeans over queries and seeds; {title}")
-        print(f"{'':26}" + "".join(f"{measure:>9}" for measure in MEASURES))
-        for name, values in means.items():
-            print(
-                f"{name:26}"
-                + "".join(f"{values[m][kept].mean():9.4f}" for m in MEASURES)
-            )
-        values = next(iter(means.values()))
-        errors = [sem(values[m][kept]) for m in MEASURES]
-        print(f"{'(standard error)':26}" + "".join(f"{e:9.4f}" for e in errors))
+def print_means(means: dict, kept: np.ndarray, title: str) -> None:
+    print(f"\n{title}")
+    print(f"{'':26}" + "".join(f"{measure:>9}" for measure in MEASURES))
+    for name, values in means.items():
+        cells = "".join(f"{values[m][kept].mean():9.4f}" for m in MEASURES)
+        print(f"{name:26}{cells}")
+    values = next(iter(means.values()))
+    errors = "".join(f"{sem(values[m][kept]):9.4f}" for m in MEASURES)
+    print(f"{'(standard error)':26}{errors}")
+
+
+def print_differences(means: dict, relevant: np.ndarray, title: str) -> None:
+    """Print NDCG@10 of each of our rankers minus that of each peer, over queries."""
+    ours = [name for name in means if name.startswith(OURS)]
+    others = [name for name in means if name not in (*ours, *NETWORKS)]
+    if not (ours and others):
+        return
+    print(f"\n{title}: NDCG@10 minus the peer's (standard error), p of a paired t test")
+    print(f"{'':26}" + "".join(f"{name:>30}" for name in ours))
+    for peer in others:
+        cells = ""
+        for name in ours:
+            difference = (means[name]["NDCG@10"] - means[peer]["NDCG@10"])[relevant]
+            p = ttest_1samp(difference, 0).pvalue
+            cell = f"{difference.mean():+.4f} ({sem(difference):.4f}) p={p:.4f}"
+            cells += f"{cell:>30}"
+        print(f"{peer:26}{cells}")
+
+
+def print_seconds(results: list[dict]) -> None:
+    print("\nCPU seconds of all fits of a seed, one thread")
+    for name in dict.fromkeys(result["library"] for result in results):
+        seconds = [r["seconds"] for r in results if r["library"] == name]
+        print(f"{name:26}{np.mean(seconds):9.0f}")
 
 
 def print_spread(results: list[dict], relevant: np.ndarray, data: str) -> None:
     """Print means and standard deviations over seeds, also of LETOR's measures."""
-    print("\nMean of all seeds (standard deviation); NDCG@10 without queries that have")
-    print("nothing relevant, the others with such queries counting 0")
+    print("\nChosen setting, mean of all seeds (standard deviation); NDCG@10 without")
+    print("queries that have nothing relevant, the others with such queries counting 0")
     columns = [*LETOR_MEASURES, "MAP", "NDCG@10"]
     print(f"{'':26}" + "".join(f"{column:>20}" for column in columns))
     for name in dict.fromkeys(result["library"] for result in results):
-        of_seeds = [r["values"] for r in results if r["library"] == name]
+        of_seeds = [r["chosen"] for r in results if r["library"] == name]
         cells = ""
         for column in columns:
             kept = relevant if column == "NDCG@10" else np.full(len(relevant), True)
-            means = [np.mean(np.asarray(values[column])[kept]) for values in of_seeds]
+            means = [values[column][kept].mean() for values in of_seeds]
             cells += f"{np.mean(means):11.4f} ({np.std(means):.4f})"
         print(f"{name:26}" + cells)
     if published := PUBLISHED.get(data):
@@ -279,48 +342,71 @@ def print_spread(results: list[dict], relevant: np.ndarray, data: str) -> None:
         print(f"{'RankLib RankNet':26}" + cells)
 
 
-def print_differences(means: dict, relevant: np.ndarray) -> None:
-    """Print differences per query between each of our rankers and each peer."""
-    ours = [name for name in means if name in (OURS, ON_LAMBDARANK, *NETWORKS)]
-    others = [name for name in means if name not in ours]
-    for name in ours if others else []:
-        print(f"\n{name} minus the peer: mean (standard error), p of a paired")
-        print("t test, over queries with a relevant document")
-        for peer in others:
-            cells = []
-            for measure in MEASURES:
-                a, b = (means[of][measure][relevant] for of in (name, peer))
-                p = ttest_rel(a, b).pvalue
-                cells.append(
-                    f"{measure} {(a - b).mean():+.4f} ({sem(a - b):.4f}) p={p:.3f}"
-                )
-            print(f"{peer:26}" + "   ".join(cells))
+def print_collection(results: list[dict], relevant: np.ndarray, data: str) -> None:
+    n_relevant = relevant.sum()
+    print(f"\n{data}: {len(relevant)} queries, {n_relevant} with a relevant document")
+    for which, title in TITLES.items():
+        if means := mean_over_seeds(results, which):
+            print_means(means, relevant, title)
+            print_differences(means, relevant, title)
+    print_spread(results, relevant, data)
+    print_seconds(results)
+
+
+def pooled(of_collections: list[dict]) -> dict[str, dict]:
+    """Return the values of the libraries over the queries of all collections."""
+    names = set.intersection(*(set(means) for means in of_collections))
+    return {
+        name: {
+            m: np.concatenate([means[name][m] for means in of_collections])
+            for m in MEASURES
+        }
+        for name in of_collections[0]
+        if name in names
+    }
+
+
+def record(result: dict, data: str) -> dict:
+    """Return what is stored of a result: NDCG@10 of each query, and means."""
+    stored = {"data": data} | {
+        name: result[name] for name in ("library", "seed", "seconds", "settings")
+    }
+    for which in TITLES:
+        if (values := result[which]) is not None:
+            stored[which] = {m: float(values[m].mean()) for m in values}
+            stored[f"{which} ndcg@10"] = values["NDCG@10"].round(4).tolist()
+    return stored
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--data", required=True, type=Path)
-    parser.add_argument(
-        "--trees", type=int, default=300, help="maximum; the best number is chosen"
-    )
+    parser.add_argument("--data", required=True, type=Path, nargs="+")
     parser.add_argument("--seeds", type=int, default=3, help="number of seeds")
-    peers.add_arguments(parser, [*FITS, ON_LAMBDARANK, *NETWORKS])
+    peers.add_arguments(parser, [*TREES, ON_LAMBDARANK, *NETWORKS])
     arguments = parser.parse_args()
 
     sklearn.set_config(enable_metadata_routing=True)
     print(peers.machine())
-    parts = load(arguments.data)
-    results = []
-    for name in arguments.libraries:
-        of_seeds = evaluate(name, parts, arguments.trees, range(arguments.seeds))
-        results += of_seeds
-        records = [{"data": arguments.data.name, **result} for result in of_seeds]
-        peers.append_json(arguments.json, records)
-        print(f"{name}: {of_seeds[0]['seconds']:.0f} s", flush=True)
-    relevant, means = has_relevant(parts), mean_over_seeds(results)
-    print_means(means, relevant)
-    print_differences(means, relevant)
-    print_spread(results, relevant, arguments.data.name)
+    all_means: dict[str, list[dict]] = {which: [] for which in TITLES}
+    all_relevant = []
+    for path in arguments.data:
+        parts = load(path)
+        results = []
+        for name in arguments.libraries:
+            of_seeds = evaluate(name, parts, range(arguments.seeds))
+            results += of_seeds
+            records = [record(result, path.name) for result in of_seeds]
+            peers.append_json(arguments.json, records)
+            print(f"{path.name}, {name}: done", flush=True)
+        all_relevant.append(has_relevant(parts))
+        print_collection(results, all_relevant[-1], path.name)
+        for which, of_collections in all_means.items():
+            of_collections.append(mean_over_seeds(results, which))
+    if len(arguments.data) > 1:
+        relevant = np.concatenate(all_relevant)
+        for which, title in TITLES.items():
+            if means := pooled(all_means[which]):
+                print_differences(means, relevant, f"All collections, {title}")
 
 
 if __name__ == "__main__":
