@@ -33,6 +33,7 @@ PLAIN = {
     "distance_normalization": False,
     "query_normalization": False,
 }
+BOTH = {"bagging_temperature": 1.0, "score_noise": 0.5}
 VARIANTS = {
     "defaults": {},
     "the report's own algorithm": PLAIN,
@@ -50,7 +51,11 @@ VARIANTS = {
     "subsample=0.6": {"subsample": 0.6},
     "bagging_temperature=1": {"bagging_temperature": 1.0},
     "score_noise=0.5": {"score_noise": 0.5},
-    "both": {"bagging_temperature": 1.0, "score_noise": 0.5},
+    "both": BOTH,
+    "regression_weight=5": {"regression_weight": 5.0},
+    "both, regression_weight=2": {**BOTH, "regression_weight": 2.0},
+    "both, regression_weight=5": {**BOTH, "regression_weight": 5.0},
+    "both, regression_weight=10": {**BOTH, "regression_weight": 10.0},
 }
 
 

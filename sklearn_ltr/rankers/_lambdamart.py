@@ -94,8 +94,11 @@ class LambdaMARTRanker(TreeRanker):
         t this temperature.  Leaf values do without.  It regularises.  0: no weights.
     score_noise : float in [0, 100], default=0.0
         Standard deviation, in units of 1 / `sigma`, of logistic noise that is added to
-        the scores of which lambdas are computed, new for each tree: the lambdas of
-        other orders near that of the scores are learned from, too.  0: no noise.
+        the scores of which lambdas are computed, new for each tree: orders near that
+        of the scores are learned from, too.  0: no noise.
+    regression_weight : float in [0, 1e6], default=0.0
+        Weight of a regression of the scores of a query on its grades, both centred,
+        relative to its pairs: the ratio of their mean hessians.  0: pairs alone.
     early_stopping : bool or "auto", default="auto"
         Stop when the validation score has not improved for `n_iter_no_change` trees,
         and keep the trees up to the best.  "auto": if `X_val` is given to `fit`.
@@ -181,6 +184,7 @@ class LambdaMARTRanker(TreeRanker):
         split_noise: float = 0.5,
         bagging_temperature: float = 0.0,
         score_noise: float = 0.0,
+        regression_weight: float = 0.0,
         early_stopping: bool | Literal["auto"] = "auto",
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 20,
@@ -211,6 +215,7 @@ class LambdaMARTRanker(TreeRanker):
         self.split_noise = split_noise
         self.bagging_temperature = bagging_temperature
         self.score_noise = score_noise
+        self.regression_weight = regression_weight
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change

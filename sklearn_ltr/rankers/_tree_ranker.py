@@ -15,6 +15,7 @@ from sklearn_ltr._estimators.monitor import ScoredEvaluationSet
 from sklearn_ltr._estimators.weights import check_weights
 from sklearn_ltr._queries import TrainingData
 from sklearn_ltr.lambdas._objective import LambdaObjective, PairOptions
+from sklearn_ltr.lambdas._regression import Regression
 from sklearn_ltr.learners._boosting import Objective
 from sklearn_ltr.rankers._evaluation import (
     AllQueriesEvaluation,
@@ -217,12 +218,18 @@ class TreeRanker(TreeRankerParameters):
             )
 
     def _objective(self, data: TrainingData, team: ThreadTeam) -> Objective:
-        """Return the lambdas and hessians of scores; an error if they vanish."""
+        """Return what trees learn from: lambdas, and the regression on the grades.
+
+        An error if the lambdas vanish.
+        """
         options = PairOptions(
             self.sigma, self.distance_normalization, self.query_normalization
         )
         metric = self._trained_metric(self.truncation_level)
         lambdas = LambdaObjective(data, metric, options, team)
+        regression: Regression | None = None
+        if self.regression_weight > 0:
+            regression = Regression(data, self.regression_weight, self.sigma)
         is_first = True
 
         def objective(scores: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -231,6 +238,8 @@ class TreeRanker(TreeRankerParameters):
             if is_first:
                 self._check_lambdas(gradient, LAMBDA_TOTALS, metric, data)
             is_first = False
+            if regression is not None:
+                regression.add(scores, gradient, hessian)
             return gradient, hessian
 
         return objective

@@ -20,6 +20,7 @@ RANGES = (
     positive("sigma"),
     at_least("truncation_level", 1, optional=True),
     Range("score_noise", Real, 0, LARGEST_NOISE, "both"),
+    Range("regression_weight", Real, 0, 1e6, "both"),
 )
 
 
@@ -31,6 +32,7 @@ class TreeRankerParameters(BoostedTrees, BaseRanker):
     distance_normalization: bool
     query_normalization: bool
     score_noise: float
+    regression_weight: float
     init: Any
 
     def _check_parameters(self) -> None:
