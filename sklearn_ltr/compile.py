@@ -100,7 +100,7 @@ def _fit_trees(X: Any, data: Bunch) -> None:
 def _compute_objectives(data: Bunch) -> None:
     for metric in ("map", "mrr", "err", None, _FirstGrade()):
         ranker = LambdaMARTRanker(metric, n_estimators=2, random_state=0)
-        ranker.set_params(bagging_temperature=0.5, score_noise=0.1)
+        ranker.set_params(bagging_temperature=0.5, regression_weight=1.0)
         ranker.fit(data.data, data.target, groups=data.groups)
 
 

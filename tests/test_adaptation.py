@@ -17,7 +17,16 @@ from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker
 from sklearn_ltr.metrics import ndcg_score, rank_scores
 from sklearn_ltr.scorers import make_ranking_scorer
 from tests.oracles.lambdas import softplus
-from tests.test_lambdamart import DATA, VALIDATION, draw, fitted, model, of_val, small
+from tests.test_lambdamart import (
+    DATA,
+    NO_DRAWS,
+    VALIDATION,
+    draw,
+    fitted,
+    model,
+    of_val,
+    small,
+)
 
 OTHER = draw(12, seed=7)
 GROUPS = {"groups": DATA.groups}
@@ -36,7 +45,7 @@ def network() -> LambdaRankRanker:
 
 def test_trees_on_top_of_trees_are_the_trees_of_one_long_fit():
     # without random draws the 4th tree depends on the scores alone
-    plain = {"split_noise": 0.0, "max_bins": 255}
+    plain = NO_DRAWS | {"max_bins": 255}
     first = fitted(n_estimators=3, **plain)
     adapted = fitted(n_estimators=4, init=first, **plain)
     whole = fitted(n_estimators=7, **plain)

@@ -34,6 +34,9 @@ MODES = {
         | {
             "split_gain": "least_squares",
             "split_noise": 0.0,
+            "bagging_temperature": 0.0,
+            "score_noise": 0.0,
+            "regression_weight": 0.0,
             "truncation_level": None,
             "distance_normalization": False,
             "query_normalization": False,

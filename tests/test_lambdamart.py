@@ -24,10 +24,15 @@ NAN, INF = float("nan"), float("inf")
 REPORT = {
     "split_gain": "least_squares",
     "split_noise": 0.0,
+    "bagging_temperature": 0.0,
+    "score_noise": 0.0,
+    "regression_weight": 0.0,
     "truncation_level": None,
     "distance_normalization": False,
     "query_normalization": False,
 }
+# nothing that is drawn for each tree
+NO_DRAWS = {"split_noise": 0.0, "bagging_temperature": 0.0, "score_noise": 0.0}
 both_modes = pytest.mark.parametrize("mode", [{}, REPORT], ids=["default", "report"])
 ALL_DRAWN = {
     "subsample": 0.5,
@@ -232,21 +237,23 @@ def test_trees_draw_whole_queries():
         {"colsample_bytree": 0.5},
         {"max_features": 0.5},
         {"split_noise": 1.0},
+        {"bagging_temperature": 1.0},
+        {"score_noise": 0.5},
     ],
     ids=lambda random: next(iter(random)),
 )
 def test_what_is_drawn_depends_on_random_state_alone(random):
-    random = {"split_noise": 0.0} | random
+    random = NO_DRAWS | random
     one = model(fitted(random_state=3, **random))
     assert model(fitted(random_state=3, **random)) == one
     assert model(fitted(random_state=np.random.RandomState(3), **random)) == one
     assert model(fitted(random_state=4, **random)) != one
-    assert model(fitted(random_state=3, split_noise=0.0)) != one
+    assert model(fitted(random_state=3, **NO_DRAWS)) != one
 
 
 def test_if_nothing_is_drawn_random_state_does_not_matter():
-    one = fitted(random_state=1, split_noise=0.0)
-    assert model(one) == model(fitted(random_state=None, split_noise=0.0))
+    one = fitted(random_state=1, **NO_DRAWS)
+    assert model(one) == model(fitted(random_state=None, **NO_DRAWS))
 
 
 # --- features drawn for each tree and for each split ------------------------------
@@ -259,7 +266,7 @@ def features_of_trees(**options) -> list[list[int]]:
 
     Without split noise only what is drawn makes a weaker feature win a node.
     """
-    options = {"split_noise": 0.0, "n_estimators": N_DRAWN_TREES} | options
+    options = NO_DRAWS | {"n_estimators": N_DRAWN_TREES} | options
     ensemble = fitted(**options).ensemble_
     trees = (ensemble.part(m, m + 1) for m in range(N_DRAWN_TREES))
     return [tree.feature[tree.feature >= 0].tolist() for tree in trees]
@@ -513,7 +520,7 @@ def test_only_relative_weights_matter():
     )
 
 
-def test_a_weight_of_two_is_the_query_twice():
+def test_a_weight_of_two_is_the_query_twice_where_nothing_is_drawn():
     # features of few values have the same bins with repeated rows
     data = draw(decimals=0)
     twice = data.groups < 7
@@ -522,7 +529,7 @@ def test_a_weight_of_two_is_the_query_twice():
         np.concatenate([data.y, data.y[twice]]),
         np.concatenate([data.groups, data.groups[twice] + 100]),
     )
-    options = {"min_samples_leaf": 1}
+    options = {"min_samples_leaf": 1} | NO_DRAWS
     one = fitted(data, weight=1.0 + twice, **options)
     other = fitted(doubled, **options)
     # gradients are quantized on different scales

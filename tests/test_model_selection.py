@@ -24,8 +24,13 @@ from sklearn.model_selection import (
     cross_validate,
 )
 
+from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr.metrics import ndcg_score
-from sklearn_ltr.model_selection import LetorFolds, group_train_test_split
+from sklearn_ltr.model_selection import (
+    LetorFolds,
+    group_train_test_split,
+    lambdamart_search_space,
+)
 from sklearn_ltr.scorers import make_ranking_scorer
 from tests.strategies import rankings
 
@@ -508,3 +513,21 @@ def test_the_folds_cannot_be_nested():
         cross_val_score(
             search, X, Y, groups=GROUPS, cv=GroupKFold(2), error_score="raise"
         )
+
+
+# --- the search space -------------------------------------------------------------
+
+
+def test_the_search_space_holds_valid_settings_and_the_defaults():
+    X, y, groups = np.arange(12.0)[:, None], np.arange(12) % 3, np.arange(12) // 6
+    space = lambdamart_search_space()
+    for name, values in space.items():
+        assert LambdaMARTRanker().get_params()[name] in values
+        for value in values:
+            ranker = LambdaMARTRanker(n_estimators=1, **{name: value})
+            ranker.fit(X, y, groups=groups)
+    assert list(lambdamart_search_space("estimator__")) == [
+        f"estimator__{name}" for name in space
+    ]
+    with pytest.raises(TypeError, match="prefix must be a string, got 3"):
+        lambdamart_search_space(3)

@@ -59,7 +59,11 @@ PUBLIC = {
         "rank_scores",
         "recall_score",
     ],
-    "sklearn_ltr.model_selection": ["LetorFolds", "group_train_test_split"],
+    "sklearn_ltr.model_selection": [
+        "LetorFolds",
+        "group_train_test_split",
+        "lambdamart_search_space",
+    ],
     "sklearn_ltr.plotting": [
         "BlendCurveDisplay",
         "CutoffCurveDisplay",

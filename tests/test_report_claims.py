@@ -185,6 +185,9 @@ def test_equation_10_does_not_hold_with_query_normalization(metric):
 REPORT_TREES = {
     "split_gain": "least_squares",
     "split_noise": 0.0,
+    "bagging_temperature": 0.0,
+    "score_noise": 0.0,
+    "regression_weight": 0.0,
     "truncation_level": None,
     "distance_normalization": False,
     "query_normalization": False,

@@ -1,10 +1,11 @@
-"""Splits of whole queries that scikit-learn does not provide.
+"""Splits of whole queries that scikit-learn does not provide, and a search space.
 
 For cross-validation by query, use scikit-learn's GroupKFold, StratifiedGroupKFold,
 GroupShuffleSplit or LeaveOneGroupOut with the same ``groups``.
 """
 
 from sklearn_ltr.model_selection._letor import LetorFolds
+from sklearn_ltr.model_selection._search_space import lambdamart_search_space
 from sklearn_ltr.model_selection._split import group_train_test_split
 
-__all__ = ["LetorFolds", "group_train_test_split"]
+__all__ = ["LetorFolds", "group_train_test_split", "lambdamart_search_space"]

@@ -28,17 +28,17 @@ class LambdaMARTRanker(TreeRanker):
     `min_samples_leaf` does not count their documents.
 
     The report's own algorithm, to the letter, is ``split_gain="least_squares",
-    split_noise=0, truncation_level=None, distance_normalization=False,
-    query_normalization=False``.  The defaults depart from it where rankings of real
-    data were better for it.
+    split_noise=0, bagging_temperature=0, score_noise=0, regression_weight=0,
+    truncation_level=None, distance_normalization=False, query_normalization=False``.
+    The defaults depart from it where rankings of real data were better for it.
 
     Parameters
     ----------
     metric : str, Metric or None, default="ndcg@10"
         Metric to optimise, to report and to stop early by: a name (``"ndcg@10"``,
-        ``"map"``, ``"mrr@10"``, ``"err@20"``, ...), a metric object, or an object of
-        your own class derived from :class:`sklearn_ltr.metrics.Metric`.  None:
-        pairwise errors alone, RankNet on trees; NDCG@10 is reported then.
+        ``"map"``, ``"mrr@10"``, ``"err@20"``, ...), or an object of a class derived
+        from :class:`sklearn_ltr.metrics.Metric`.  None: pairwise errors alone, RankNet
+        on trees; NDCG@10 is reported then.
     sigma : float in [1e-50, 1e50], default=1.0
         Steepness of the sigmoid.  With ``l2_regularization=0`` it only scales the
         scores by 1 / sigma (section 7 of the report), those of `init` left aside.
@@ -81,22 +81,20 @@ class LambdaMARTRanker(TreeRanker):
     subsample : float in (0, 1], default=1.0
         Fraction of the queries drawn for each tree, without replacement.
     split_gain : {"second_order", "least_squares"}, default="second_order"
-        A split's gain is the decrease of the cost's second-order expansion; or, as in
-        the report (equation 11), of the squared error of a tree that models the
-        gradients.
+        A split's gain is the decrease of the cost's second-order expansion; or (the
+        report, equation 11) of the squared error of a tree of the gradients.
     split_noise : float in [0, 100], default=0.5
-        Standard deviation of the logarithm of a random factor that multiplies a
-        feature's best gain before the features are compared at a node.  It
-        regularises: weaker features are chosen now and then.  0: no noise.
-    bagging_temperature : float in [0, 10], default=0.0
+        Standard deviation of the logarithm of a random factor of a feature's best gain
+        at a node: weaker features are chosen now and then.  0: no noise.
+    bagging_temperature : float in [0, 10], default=1.0
         Bayesian bootstrap: while splits are sought, gradient and hessian of a document
         are multiplied by a weight (-ln u)^t, u uniform in (0, 1) and new for each tree,
-        t this temperature.  Leaf values do without.  It regularises.  0: no weights.
-    score_noise : float in [0, 100], default=0.0
+        t this temperature.  Leaf values do without.  0: no weights.
+    score_noise : float in [0, 100], default=0.5
         Standard deviation, in units of 1 / `sigma`, of logistic noise that is added to
         the scores of which lambdas are computed, new for each tree: orders near that
         of the scores are learned from, too.  0: no noise.
-    regression_weight : float in [0, 1e6], default=0.0
+    regression_weight : float in [0, 1e6], default=5.0
         Weight of a regression of the scores of a query on its grades, both centred,
         relative to its pairs: the ratio of their mean hessians.  0: pairs alone.
     early_stopping : bool or "auto", default="auto"
@@ -110,12 +108,12 @@ class LambdaMARTRanker(TreeRanker):
     tol : float >= 0, default=0.0
         Smallest increase of the validation score that counts as an improvement.
     warm_start : bool, default=False
-        Keep the trees of the last `fit` and add to them, up to `n_estimators`.  Its
-        bins, seed and base model are kept, too.
+        Keep the trees of the last `fit` (its bins, seed and base model, too), and add
+        to them, up to `n_estimators`.
     random_state : int, RandomState instance or None, default=None
-        Seed of the noise of the splits, the features and queries of each tree, the
-        held-out queries, and the rows that bins are computed from (above 200,000).
-        Only an integer makes two fits the same.
+        Seed of all that is drawn: for each tree noise, weights, features and queries;
+        held-out queries; above 200,000 rows those that bins are computed from.  Only an
+        integer makes two fits the same.
     verbose : int >= 0, default=0
         Print the scores of every `verbose`-th tree.
     n_jobs : int or None, default=None
@@ -129,7 +127,7 @@ class LambdaMARTRanker(TreeRanker):
     n_iter_ : int
         Number of trees kept.
     init_ : estimator or None
-        The fitted base model.
+        The base model.
     train_score_, validation_score_ : ndarrays of shape (n_trees + 1,), float64
         Score before the first tree and after each, those dropped by early stopping
         included; empty where nothing was measured (`train_score_` without early
@@ -146,8 +144,7 @@ class LambdaMARTRanker(TreeRanker):
 
     References
     ----------
-    C. Burges, "From RankNet to LambdaRank to LambdaMART: An Overview", Microsoft
-    Research Technical Report MSR-TR-2010-82, 2010.
+    C. Burges, "From RankNet to LambdaRank to LambdaMART: An Overview", MSR-TR-2010-82.
 
     Examples
     --------
@@ -182,9 +179,9 @@ class LambdaMARTRanker(TreeRanker):
         subsample: float = 1.0,
         split_gain: Literal["second_order", "least_squares"] = "second_order",
         split_noise: float = 0.5,
-        bagging_temperature: float = 0.0,
-        score_noise: float = 0.0,
-        regression_weight: float = 0.0,
+        bagging_temperature: float = 1.0,
+        score_noise: float = 0.5,
+        regression_weight: float = 5.0,
         early_stopping: bool | Literal["auto"] = "auto",
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 20,
@@ -245,8 +242,7 @@ class LambdaMARTRanker(TreeRanker):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_documents, n_features)
-            Numbers; NaN means missing and goes to the better side of a split.
-            float32 and float64 are used as they are, and CSR stays sparse.
+            Numbers; NaN means missing.  float32, float64 and CSR are used as they are.
         y : array-like of shape (n_documents,)
             Relevance grades, finite and >= 0, not necessarily integers.
         groups : array-like of shape (n_documents,), default=None
@@ -255,9 +251,8 @@ class LambdaMARTRanker(TreeRanker):
         sample_weight : array-like of shape (n_documents,), default=None
             Weight of a query, constant within it.  0: as if it were not there.
         init_score : array-like of shape (n_documents,), default=None
-            F_0 of each document, in place of the model `init`: scores computed
-            elsewhere.  `predict`, `rank` and `score` need those of their documents
-            then.
+            F_0 of each document, in place of the model `init`.  `predict`, `rank` and
+            `score` need those of their documents then.
         X_val, y_val, groups_val, sample_weight_val, init_score_val : array-likes, \
 default=None
             The same for the documents that early stopping evaluates.

@@ -59,7 +59,7 @@ def fit_with_validation(groups: Any) -> Any:
 WITH_DEFAULT: dict[str, tuple[Callable[[Any], Any], str]] = {
     "LambdaMART fit": (partial(fit, TREES), "groups"),
     "LambdaMART fit with init": (
-        partial(fit, LambdaMARTRanker(n_estimators=1, init=TREES)),
+        partial(fit, LambdaMARTRanker(n_estimators=1, init=TREES, random_state=0)),
         "groups",
     ),
     "LambdaMART fit groups_val": (fit_with_validation, "groups_val"),

@@ -79,7 +79,10 @@ OF_NETWORKS: Ranges = {
     "verbose": ("an integer >= 0", [-1]),
 }
 TRUNCATION: Ranges = {"truncation_level": ("an integer >= 1 or None", [0, -1])}
-SCORE_NOISE: Ranges = {"score_noise": ("a number in [0, 100]", [-1, 101, INF, NAN])}
+SCORE_NOISE: Ranges = {
+    "score_noise": ("a number in [0, 100]", [-1, 101, INF, NAN]),
+    "regression_weight": ("a number in [0, 1e+06]", [-1, 1.1e6, INF, NAN]),
+}
 RANGES = {
     LambdaMARTRanker: OF_TREES | SIGMA | TRUNCATION | SCORE_NOISE,
     MARTClassifier: OF_TREES | SIGMA,
