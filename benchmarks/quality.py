@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import json
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -353,60 +354,68 @@ def print_collection(results: list[dict], relevant: np.ndarray, data: str) -> No
     print_seconds(results)
 
 
-def pooled(of_collections: list[dict]) -> dict[str, dict]:
-    """Return the values of the libraries over the queries of all collections."""
-    names = set.intersection(*(set(means) for means in of_collections))
-    return {
-        name: {
-            m: np.concatenate([means[name][m] for means in of_collections])
-            for m in MEASURES
-        }
-        for name in of_collections[0]
-        if name in names
-    }
+def print_pooled(records: list[dict]) -> None:
+    """Print differences over the queries of all collections, from what is stored."""
+    names = list(dict.fromkeys(record["library"] for record in records))
+    collections = list(dict.fromkeys(record["data"] for record in records))
+    for which, title in TITLES.items():
+        means: dict[str, dict] = {}
+        for name in names:
+            of_collections = [
+                [
+                    r[f"{which} ndcg@10"]
+                    for r in records
+                    if (r["library"], r["data"]) == (name, data) and which in r
+                ]
+                for data in collections
+            ]
+            if all(of_collections):
+                values = [np.mean(of_seeds, axis=0) for of_seeds in of_collections]
+                means[name] = {"NDCG@10": np.concatenate(values)}
+        print_differences(means, slice(None), f"{', '.join(collections)}, {title}")
 
 
-def record(result: dict, data: str) -> dict:
-    """Return what is stored of a result: NDCG@10 of each query, and means."""
+def record(result: dict, data: str, relevant: np.ndarray) -> dict:
+    """Return what is stored: NDCG@10 of queries with something relevant, and means."""
     stored = {"data": data} | {
         name: result[name] for name in ("library", "seed", "seconds", "settings")
     }
     for which in TITLES:
         if (values := result[which]) is not None:
             stored[which] = {m: float(values[m].mean()) for m in values}
-            stored[f"{which} ndcg@10"] = values["NDCG@10"].round(4).tolist()
+            of_query = values["NDCG@10"][relevant]
+            stored[f"{which} ndcg@10"] = of_query.round(4).tolist()
     return stored
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--data", required=True, type=Path, nargs="+")
+    parser.add_argument("--data", type=Path, nargs="+", default=[])
+    parser.add_argument("--from-json", type=Path, help="earlier results, to be pooled")
     parser.add_argument("--seeds", type=int, default=3, help="number of seeds")
     peers.add_arguments(parser, [*TREES, ON_LAMBDARANK, *NETWORKS])
     arguments = parser.parse_args()
 
     sklearn.set_config(enable_metadata_routing=True)
     print(peers.machine())
-    all_means: dict[str, list[dict]] = {which: [] for which in TITLES}
-    all_relevant = []
+    stored = []
+    if arguments.from_json is not None:
+        lines = arguments.from_json.read_text(encoding="utf-8").splitlines()
+        stored = [json.loads(line) for line in lines]
     for path in arguments.data:
         parts = load(path)
+        relevant = has_relevant(parts)
         results = []
         for name in arguments.libraries:
             of_seeds = evaluate(name, parts, range(arguments.seeds))
             results += of_seeds
-            records = [record(result, path.name) for result in of_seeds]
+            records = [record(result, path.name, relevant) for result in of_seeds]
+            stored += records
             peers.append_json(arguments.json, records)
             print(f"{path.name}, {name}: done", flush=True)
-        all_relevant.append(has_relevant(parts))
-        print_collection(results, all_relevant[-1], path.name)
-        for which, of_collections in all_means.items():
-            of_collections.append(mean_over_seeds(results, which))
-    if len(arguments.data) > 1:
-        relevant = np.concatenate(all_relevant)
-        for which, title in TITLES.items():
-            if means := pooled(all_means[which]):
-                print_differences(means, relevant, f"All collections, {title}")
+        print_collection(results, relevant, path.name)
+    if len({record["data"] for record in stored}) > 1:
+        print_pooled(stored)
 
 
 if __name__ == "__main__":
