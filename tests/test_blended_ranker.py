@@ -365,6 +365,38 @@ def test_the_checks_of_scikit_learn_pass(rankers, expected):
     assert not by_status
 
 
+# --- rankers with names -----------------------------------------------------------
+
+
+def test_names_change_nothing_but_the_parameters():
+    rankers = [("trees", clone(TREES)), ("network", clone(PIPELINE))]
+    found = BlendedRanker(rankers).fit(X, Y, groups=GROUPS)
+    expected = blend(TREES, PIPELINE).fit(X, Y, groups=GROUPS)
+    assert found.predict(X).tobytes() == expected.predict(X).tobytes()
+    assert get_tags(found).input_tags == get_tags(expected).input_tags
+    params = found.get_params()
+    assert params["trees"] is rankers[0][1]
+    assert params["network__ranknetranker__max_iter"] == 3
+    assert "trees" not in found.get_params(deep=False)
+    assert clone(found).get_params()["trees__n_estimators"] == 4
+
+
+def test_a_search_reaches_rankers_and_their_parameters_by_name():
+    rankers = [("trees", clone(TREES)), ("other", Ridge())]
+    grid = {"trees__max_leaf_nodes": [2, 3], "other": [Ridge(5), clone(NETWORK)]}
+    with sklearn.config_context(enable_metadata_routing=True):
+        search = GridSearchCV(BlendedRanker(rankers, cv=2), grid, cv=GroupKFold(2))
+        search.fit(X, Y, groups=GROUPS)
+    assert len(search.cv_results_["params"]) == 4
+    best = search.best_estimator_
+    assert best.rankers[0][1].max_leaf_nodes in (2, 3)
+    assert best.rankers[1][0] == "other"
+    changed = BlendedRanker(rankers).set_params(rankers=[("a", Ridge()), ("b", TREES)])
+    assert changed.set_params(a__alpha=3.0).rankers[0][1].alpha == 3.0
+    with pytest.raises(ValueError, match="Invalid parameter 'trees'"):
+        changed.set_params(trees__max_leaf_nodes=3)
+
+
 # --- errors -----------------------------------------------------------------------
 
 

@@ -26,6 +26,7 @@ from sklearn_ltr.blending._held_out import (
     predict_scores,
     score_prefit,
 )
+from sklearn_ltr.blending._named_rankers import NamedRankers, unnamed
 from sklearn_ltr.blending._sweep import check_ties
 from sklearn_ltr.blending._weights import (
     lambdarank_weights,
@@ -33,7 +34,6 @@ from sklearn_ltr.blending._weights import (
     weighted_sum,
 )
 from sklearn_ltr.metrics import Metric, get_metric
-from sklearn_ltr.rankers._base import BaseRanker
 from sklearn_ltr.rankers._reading import check_y_given, read_queries
 
 FloatArray = NDArray[np.float64]
@@ -42,7 +42,7 @@ IntArray = NDArray[np.int64]
 METHODS = ("sweep", "lambdarank")
 
 
-class BlendedRanker(BaseRanker):
+class BlendedRanker(NamedRankers):
     r"""A weighted sum of the scores of several rankers.
 
     .. math::
@@ -54,9 +54,9 @@ class BlendedRanker(BaseRanker):
 
     Parameters
     ----------
-    rankers : list of at least two estimators
+    rankers : list of at least two estimators, or of pairs (name, estimator)
         Rankers, or Pipelines that end in one.  Regressors too; they are fitted without
-        groups.
+        groups.  A search reaches the parameters of named ones by ``name__parameter``.
     metric : str or Metric, default="ndcg@10"
         The metric that the weights maximise and that `score` returns: a name or a
         metric object.
@@ -153,7 +153,7 @@ class BlendedRanker(BaseRanker):
     def __sklearn_tags__(self) -> Tags:
         """Return the tags: inputs that all rankers accept."""
         tags = super().__sklearn_tags__()
-        input_tags = [get_tags(ranker).input_tags for ranker in self.rankers]
+        input_tags = [get_tags(ranker).input_tags for ranker in unnamed(self.rankers)]
         tags.input_tags.sparse = all(each.sparse for each in input_tags)
         tags.input_tags.allow_nan = all(each.allow_nan for each in input_tags)
         return tags
@@ -200,19 +200,20 @@ class BlendedRanker(BaseRanker):
             If a ranker is not fitted and ``cv="prefit"``.
         """
         metric = self._check_parameters()
+        candidates = self._checked_rankers()
         check_y_given(y)
         queries = read_queries(groups, count_rows(y, "y"))
         grades = check_grades(y, queries)
         weights = check_sample_weight(sample_weight, queries)
         if isinstance(self.cv, str):
-            rankers, scores = score_prefit(self.rankers, X)
+            rankers, scores = score_prefit(candidates, X)
         else:
             metadata, targets = {"groups": queries.column}, one_column_of(y)
             if sample_weight is not None:
                 metadata["sample_weight"] = one_column_of(sample_weight)
             splits = make_splits(self.cv, X, targets, queries)
             rankers, scores = fit_and_score_held_out(
-                self.rankers, X, targets, splits, metadata, self.n_jobs
+                candidates, X, targets, splits, metadata, self.n_jobs
             )
         scores = [
             check_scores(scores_m, queries, f"scores of rankers[{m}]")
@@ -271,18 +272,6 @@ class BlendedRanker(BaseRanker):
 
     def _check_parameters(self) -> Metric:
         """Return the metric; raise an error that names an invalid parameter."""
-        if isinstance(self.rankers, str) or not hasattr(self.rankers, "__len__"):
-            raise TypeError(f"rankers must be a list of rankers, got {self.rankers!r}")
-        if len(self.rankers) < 2:
-            raise ValueError(
-                f"rankers must hold at least two rankers, got {len(self.rankers)}"
-            )
-        for m, ranker in enumerate(self.rankers):
-            if isinstance(ranker, type) or not hasattr(ranker, "predict"):
-                raise TypeError(
-                    f"rankers[{m}] must be an estimator with fit and predict, got "
-                    f"{ranker!r}"
-                )
         if self.method not in METHODS:
             raise ValueError(f"method must be one of {METHODS}, got {self.method!r}")
         if isinstance(self.cv, str) and self.cv != PREFIT:

@@ -467,6 +467,10 @@ CASES += table(
             ([], ValueError, "rankers must hold at least two rankers, got 0"),
             ([Ridge()], ValueError, "rankers must hold at least two rankers, got 1"),
             ([Ridge(), Ridge], TypeError, "rankers[1] must be an estimator"),
+            ([("a", Ridge()), ("b", 3)], TypeError, "rankers[1] must be an estimator"),
+            ([("a", Ridge()), ("a", Ridge())], ValueError, "no '__'; got 'a'"),
+            ([("cv", Ridge()), Ridge()], ValueError, "no '__'; got 'cv'"),
+            ([("a__b", Ridge()), Ridge()], ValueError, "no '__'; got 'a__b'"),
             ([Ridge(), None], TypeError, "rankers[1] must be an estimator"),
         ],
         "metric": [
