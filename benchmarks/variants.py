@@ -26,17 +26,18 @@ from sklearn_ltr.metrics import NDCG
 
 METRIC = NDCG(10, no_relevant="skip")
 SEEDS = (0, 1, 2)
-PLAIN = {
+PAIRS_ALONE = {"bagging_temperature": 0.0, "score_noise": 0.0, "regression_weight": 0.0}
+REPORT = {
+    **PAIRS_ALONE,
     "split_gain": "least_squares",
     "split_noise": 0.0,
     "truncation_level": None,
     "distance_normalization": False,
     "query_normalization": False,
 }
-BOTH = {"bagging_temperature": 1.0, "score_noise": 0.5}
 VARIANTS = {
     "defaults": {},
-    "the report's own algorithm": PLAIN,
+    "the report's own algorithm": REPORT,
     "least-squares splits": {"split_gain": "least_squares"},
     "truncation_level=None": {"truncation_level": None},
     "truncation_level=100": {"truncation_level": 100},
@@ -49,13 +50,13 @@ VARIANTS = {
     "max_features=0.5": {"max_features": 0.5},
     "colsample_bytree=0.5": {"colsample_bytree": 0.5},
     "subsample=0.6": {"subsample": 0.6},
-    "bagging_temperature=1": {"bagging_temperature": 1.0},
-    "score_noise=0.5": {"score_noise": 0.5},
-    "both": BOTH,
-    "regression_weight=5": {"regression_weight": 5.0},
-    "both, regression_weight=2": {**BOTH, "regression_weight": 2.0},
-    "both, regression_weight=5": {**BOTH, "regression_weight": 5.0},
-    "both, regression_weight=10": {**BOTH, "regression_weight": 10.0},
+    "bagging_temperature=0": {"bagging_temperature": 0.0},
+    "score_noise=0": {"score_noise": 0.0},
+    "neither": {"bagging_temperature": 0.0, "score_noise": 0.0},
+    "regression_weight=0": {"regression_weight": 0.0},
+    "regression_weight=2": {"regression_weight": 2.0},
+    "regression_weight=10": {"regression_weight": 10.0},
+    "none of the three": PAIRS_ALONE,
 }
 
 
