@@ -94,6 +94,19 @@ def test_every_activation_learns(activation):
     assert score > 0.9 > start.score(*DATA, groups=DATA.groups)
 
 
+@both_rankers
+@pytest.mark.parametrize("n_queries", [1, 2, 3])
+def test_the_defaults_learn_the_order_of_very_few_queries(ranker, n_queries):
+    rows = toy().groups < n_queries
+    data = Lists(toy().X[rows], toy().y[rows], toy().groups[rows])
+    score = ranker(random_state=0).fit(*data, groups=data.groups).score
+    assert score(*data, groups=data.groups) > 0.99
+    one = ranker(random_state=0)
+    for _ in range(30):
+        one.partial_fit(*data, groups=data.groups)
+    assert one.score(*data, groups=data.groups) > 0.99
+
+
 def test_only_hidden_layers_learn_what_is_not_linear():
     ranker = LambdaRankRanker
     rng = np.random.default_rng(0)
