@@ -148,11 +148,12 @@ SETTINGS = {
 }
 
 
-def folds_of(data: Path | None) -> list[tuple[Part, Part]]:
+def folds_of(data: Path | None, n_queries: int) -> list[tuple[Part, Part]]:
     """Return pairs of training and test queries: five folds, or one of made data."""
     if data is None:
-        train, test = fit.synthetic("a", "float32")
-        return [(Part(*train), Part(*test))]
+        train, test = (Part(*part) for part in fit.synthetic("a", "float32"))
+        few = train.groups < n_queries
+        return [(Part(*(column[few] for column in train)), test)]
     parts = quality.load(data)
     return [(quality.training_part(parts, t), part) for t, part in enumerate(parts)]
 
@@ -179,6 +180,7 @@ def main() -> None:
     data = parser.add_mutually_exclusive_group(required=True)
     data.add_argument("--data", type=Path)
     data.add_argument("--made", action="store_true")
+    parser.add_argument("--queries", type=int, default=2000, help="with --made")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--rankers", nargs="+", default=list(RANKERS), choices=RANKERS)
     parser.add_argument("--settings", nargs="+", default=list(SETTINGS), metavar="NAME")
@@ -186,7 +188,7 @@ def main() -> None:
     arguments = parser.parse_args()
     print(peers.machine(["torch"]))
     warnings.simplefilter("ignore", UserWarning)  # quantiles of few distinct values
-    folds = folds_of(arguments.data)
+    folds = folds_of(arguments.data, arguments.queries)
     name = "made" if arguments.made else arguments.data.name
     for kind in arguments.rankers:
         print(f"{kind:24}  NDCG@10   minus the first (standard error)   seconds")
