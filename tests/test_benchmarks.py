@@ -13,6 +13,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 TINY = ["--preset", "small", "--repetitions", "1"]
 OURS = ["--libraries", "sklearn_ltr"]
+SETTINGS = ["defaults", "noise on X", "quantiles of X", "early stopping"]
 COMMANDS = {
     "fit.py": [*TINY, *OURS],
     "binning.py": [*TINY, *OURS],
@@ -22,6 +23,15 @@ COMMANDS = {
     "lambdas.py": ["--longest", "300", "--repetitions", "1"],
     "growth.py": ["--rows", "1000", "--repetitions", "1"],
     "metrics.py": ["--queries", "10", "--repetitions", "1"],
+    "networks.py": [
+        "--made",
+        "--queries",
+        "30",
+        "--seeds",
+        "2",
+        "--settings",
+        *SETTINGS,
+    ],
     "soak.py": ["--fits", "12", "--predictions", "100", "--interrupts", "2"],
     "two_versions.py": [
         *(ROOT, ROOT, "--what", "fit-small", "predict-query"),

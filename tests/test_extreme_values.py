@@ -17,7 +17,10 @@ from sklearn_ltr.mart import MARTClassifier, MARTRegressor
 DATA = make_ranking(12, n_documents=8, n_features=6, n_informative=3, random_state=0)
 X, Y, GROUPS = np.arctan(DATA.data), DATA.target, DATA.groups
 TREES = {"n_estimators": 3, "random_state": 0, "min_samples_leaf": 5}
-NETWORK = {"max_iter": 3, "hidden_layer_sizes": (4,), "random_state": 0}
+NETWORK = {
+    "max_iter": 3, "hidden_layer_sizes": (4,), "learning_rate_init": 0.01,
+    "random_state": 0,
+}  # fmt: skip
 EXTREMES = (1e-320, 1e-300, 1e-150, 1e150, 1e300, 1.7e308)
 ESTIMATORS = (
     LambdaMARTRanker, LambdaRankRanker, RankNetRanker, MARTClassifier, MARTRegressor,

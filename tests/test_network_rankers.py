@@ -40,6 +40,7 @@ from tests.network import (
     both_rankers,
     curve,
     draw,
+    drawn_perceptron,
     fitted,
     large,
     model,
@@ -50,7 +51,6 @@ from tests.network import (
     toy,
     validated,
     weights,
-    weights_before,
 )
 
 NAN, INF = float("nan"), float("inf")
@@ -92,6 +92,19 @@ def test_every_activation_learns(activation):
     start.set_params(learning_rate_init=1e-30).fit(*DATA, groups=DATA.groups)
     score = one.score(*DATA, groups=DATA.groups)
     assert score > 0.9 > start.score(*DATA, groups=DATA.groups)
+
+
+@both_rankers
+@pytest.mark.parametrize("n_queries", [1, 2, 3])
+def test_the_defaults_learn_the_order_of_very_few_queries(ranker, n_queries):
+    rows = toy().groups < n_queries
+    data = Lists(toy().X[rows], toy().y[rows], toy().groups[rows])
+    score = ranker(random_state=0).fit(*data, groups=data.groups).score
+    assert score(*data, groups=data.groups) > 0.99
+    one = ranker(random_state=0)
+    for _ in range(30):
+        one.partial_fit(*data, groups=data.groups)
+    assert one.score(*data, groups=data.groups) > 0.99
 
 
 def test_only_hidden_layers_learn_what_is_not_linear():
@@ -209,9 +222,10 @@ def test_alpha_shrinks_weights_but_not_biases(batch_size):
     data = DATA.take(DATA.groups < 3)
     n = data.with_pairs().n_queries
     assert n == 3
-    options = REPORT | {"learning_rate_init": 0.1, "max_iter": 1}
+    network = drawn_perceptron(np.random.default_rng(0))
+    options = REPORT | {"learning_rate_init": 0.1, "max_iter": 1, "network": network}
     options["batch_size"] = batch_size
-    start = weights_before(ranker, data)
+    start = [np.array(w, dtype=np.float64) for w in network.parameters]
     plain = weights(fitted(ranker, data, **options))
     shrunk = weights(fitted(ranker, data, **options | {"alpha": 2.0}))
     for w, without, found in zip(start, plain, shrunk, strict=True):
@@ -230,8 +244,9 @@ def test_a_strong_penalty_makes_small_scores():
 
 @both_rankers
 def test_the_gradient_of_a_batch_is_the_mean_of_its_queries(ranker):
-    options = REPORT | {"learning_rate_init": 0.1, "max_iter": 1, "activation": "tanh"}
-    start = weights_before(ranker, **options)
+    network = drawn_perceptron(np.random.default_rng(0))
+    options = REPORT | {"learning_rate_init": 0.1, "max_iter": 1, "network": network}
+    start = [np.array(w, dtype=np.float64) for w in network.parameters]
     data = DATA.with_pairs()
     steps = []
     for query in sorted(set(data.groups)):
@@ -282,9 +297,16 @@ def test_a_batch_size_beyond_the_number_of_queries_is_all_of_them():
     assert model(fitted(ranker, batch_size=n - 1)) != expected
 
 
-def test_batch_size_auto_is_one_query():
-    ranker = LambdaRankRanker
-    assert model(fitted(ranker, batch_size="auto")) == model(fitted(ranker))
+@both_rankers
+def test_batch_size_auto_is_a_sixteenth_of_the_queries_with_pairs(ranker):
+    for n_queries, batch_size in ((1, 1), (2, 1), (31, 1), (32, 2), (100, 6), (300, 8)):
+        data = draw(400, seed=5).with_pairs()
+        data = data.take(np.isin(data.groups, np.unique(data.groups)[:n_queries]))
+        auto = model(fitted(ranker, data, batch_size="auto"))
+        assert auto == model(fitted(ranker, data, batch_size=batch_size))
+        others = [n for n in (1, 2, 7, 9) if n <= n_queries and n != batch_size]
+        for other in others:
+            assert auto != model(fitted(ranker, data, batch_size=other))
 
 
 @both_rankers

@@ -20,6 +20,7 @@ from tests.network import (
     Lists,
     Recorder,
     draw,
+    drawn_perceptron,
     fitted,
     model,
     of_val,
@@ -159,7 +160,8 @@ def test_equal_grades_are_pairs_only_with_tied_pairs():
 
 def test_tied_pairs_alone_make_all_scores_equal():
     data = Lists(DATA.X, np.ones(len(DATA.y)), DATA.groups)
-    options = CONVERGE | {"batch_size": FULL_BATCH}
+    network = drawn_perceptron(np.random.default_rng(0), hidden=())
+    options = CONVERGE | {"batch_size": FULL_BATCH, "network": network}
     ranker = fitted(RankNetRanker, data, tied_pairs=True, **options)
     assert np.ptp(ranker.predict(DATA.X)) < 1e-3
     assert ranker.loss_curve_[-1] == pytest.approx(log(2), abs=1e-5)

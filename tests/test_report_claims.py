@@ -252,7 +252,7 @@ def test_with_l2_regularization_sigma_changes_trees(mode):
     [(RankNetRanker, "adam", 0.01), (LambdaRankRanker, "sgd", 0.001)],
 )
 def test_sigma_changes_networks(ranker, solver, rate):
-    options = {"solver": solver, "learning_rate_init": rate, "max_iter": 20}
+    options = {"solver": solver, "learning_rate_init": rate, "max_iter": 60}
 
     def lists(sigma: float) -> tuple[np.ndarray, np.ndarray]:
         one = fitted(ranker, sigma=sigma, **options)

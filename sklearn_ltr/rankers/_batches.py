@@ -16,8 +16,14 @@ from sklearn_ltr.rankers._preferences import Preferences
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-AUTO_QUERIES = 1  # per batch: one, as in the report
+AUTO_QUERIES = 8  # per batch, if an epoch still has MIN_UPDATES updates
+MIN_UPDATES = 16
 AUTO_PAIRS = 200  # per batch: as many as MLPRegressor takes rows
+
+
+def auto_batch_size(n_queries: int) -> int:
+    """Return the queries per update: 8, fewer of fewer than 128, at least one."""
+    return max(1, min(AUTO_QUERIES, n_queries // MIN_UPDATES))
 
 
 class QueryBatches:

@@ -58,12 +58,13 @@ class LambdaRankRanker(NetworkRanker):
     solver : {"adam", "sgd"}, default="adam"
         How weights follow their gradient.  ``solver="sgd", momentum=0`` is the report's
         step.
-    alpha : float in [0, 1e19], default=1e-4
+    alpha : float in [0, 1e19], default=0.1
         Strength of the L2 penalty on weights (not on biases), divided by the size of
-        the batch.
+        the batch.  The default holds few, noisy queries together; many queries with
+        reliable grades may want less.
     batch_size : int >= 1 or "auto", default="auto"
-        Queries per update, whose gradients are averaged.  "auto": one, as in the
-        report.
+        Queries per update, whose gradients are averaged; the report's is 1.  "auto":
+        a sixteenth of the queries, at least 1 and at most 8.
     learning_rate : {"constant", "invscaling", "adaptive"}, default="constant"
         Schedule of "sgd": constant; divided by ``(1 + t_) ** power_t`` after each
         epoch; or divided by 5 whenever `n_iter_no_change` epochs have not improved the
@@ -73,8 +74,9 @@ class LambdaRankRanker(NetworkRanker):
         The report's eta: initial step size.
     power_t : float in [0, 10], default=0.5
         Exponent of "invscaling".
-    max_iter : int >= 1, default=200
+    max_iter : int >= 1, default=30
         Maximum number of epochs: passes over all queries, in an order drawn for each.
+        A network overfits queries sooner than rows: 200 epochs lose what 30 gained.
     tol : float >= 0, default=1e-4
         Smallest change that counts as an improvement.
     momentum : float in [0, 1], default=0.9
@@ -151,12 +153,12 @@ class LambdaRankRanker(NetworkRanker):
         activation: Literal["relu", "tanh", "logistic", "identity"] = "relu",
         network: Network | None = None,
         solver: Literal["adam", "sgd"] = "adam",
-        alpha: float = 1e-4,
+        alpha: float = 0.1,
         batch_size: int | Literal["auto"] = "auto",
         learning_rate: Literal["constant", "invscaling", "adaptive"] = "constant",
         learning_rate_init: float = 0.001,
         power_t: float = 0.5,
-        max_iter: int = 200,
+        max_iter: int = 30,
         tol: float = 1e-4,
         momentum: float = 0.9,
         nesterovs_momentum: bool = True,

@@ -25,7 +25,7 @@ from sklearn_ltr.learners._network import (
     predict,
 )
 from sklearn_ltr.learners._tables import Table, dense_rows
-from sklearn_ltr.rankers._batches import AUTO_QUERIES, QueryBatches
+from sklearn_ltr.rankers._batches import QueryBatches, auto_batch_size
 from sklearn_ltr.rankers._evaluation import MetricEvaluation, PairCostEvaluation
 from sklearn_ltr.rankers._network_parameters import (
     GRADIENTS,
@@ -194,7 +194,7 @@ class NetworkRanker(NetworkParameters):
                 learned,
                 objective,
                 self._uses_tied_pairs,
-                self._batch_size(AUTO_QUERIES),
+                self._batch_size(auto_batch_size(learned.n_queries)),
             )
             evaluation = self._train_evaluation(batches)
             self._train(batches, evaluation, data.X, data.rows, validation, plan, team)

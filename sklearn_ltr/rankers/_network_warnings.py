@@ -40,7 +40,7 @@ def warn_if_constant(scores: NDArray[np.float64]) -> None:
     if len(scores) > 1 and np.ptp(scores) == 0:
         warnings.warn(
             "the network gives all documents the same score: its units no longer react "
-            "to X. Scale the columns of X, or lower learning_rate_init",
+            "to X. Scale the columns of X, or lower learning_rate_init or alpha",
             UserWarning,
             stacklevel=caller_stacklevel(),
         )

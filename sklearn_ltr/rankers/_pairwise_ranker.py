@@ -13,7 +13,11 @@ from sklearn_ltr._estimators.state import refit
 from sklearn_ltr._estimators.weights import check_weights
 from sklearn_ltr._queries import TrainingData
 from sklearn_ltr.learners._tables import Table
-from sklearn_ltr.rankers._batches import AUTO_PAIRS, AUTO_QUERIES, PreferenceBatches
+from sklearn_ltr.rankers._batches import (
+    AUTO_PAIRS,
+    PreferenceBatches,
+    auto_batch_size,
+)
 from sklearn_ltr.rankers._network_parameters import GRADIENTS
 from sklearn_ltr.rankers._network_ranker import NetworkRanker
 from sklearn_ltr.rankers._network_training import TrainingPlan
@@ -231,7 +235,8 @@ class PairwiseRanker(NetworkRanker):
         """Train on pairs with target probabilities."""
         preferences = data.preferences
         check_weights(preferences.weights, "sample_weight", GRADIENTS)
-        auto = AUTO_QUERIES if preferences.by_query else AUTO_PAIRS
+        n_units = len(preferences.offsets) - 1
+        auto = auto_batch_size(n_units) if preferences.by_query else AUTO_PAIRS
         batches = PreferenceBatches(preferences, self.sigma, self._batch_size(auto))
         rows = np.unique(preferences.pairs)
         with ThreadTeam(effective_n_threads(self.n_jobs, data.X.size)) as team:

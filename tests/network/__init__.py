@@ -75,6 +75,7 @@ def small(ranker, **options):
     """A ranker with parameters for fast training."""
     quick = {
         "hidden_layer_sizes": (5,),
+        "alpha": 1e-4,
         "batch_size": 1,
         "max_iter": 4,
         "learning_rate_init": 0.01,
@@ -127,6 +128,15 @@ def weights_before(ranker, data: Lists = DATA, **options) -> list[np.ndarray]:
     return weights(fitted(ranker, data, **options))
 
 
+def drawn_perceptron(
+    rng, hidden=(5,), activation="tanh", n_features=4
+) -> MultilayerPerceptron:
+    """A perceptron whose output weights do not start at 0."""
+    network = MultilayerPerceptron(n_features, hidden, activation, rng)
+    network.coefs[-1][...] = rng.normal(size=network.coefs[-1].shape)
+    return network
+
+
 class Linear:
     """The simplest network of a user: s = X w."""
 
@@ -160,7 +170,7 @@ class Recorder:
 
     def __init__(self, hidden=(5,), activation="tanh", n_features=4, seed=0) -> None:
         rng = np.random.default_rng(seed)
-        self.inner = MultilayerPerceptron(n_features, hidden, activation, rng)
+        self.inner = drawn_perceptron(rng, hidden, activation, n_features)
         for b in self.inner.intercepts:
             b += rng.uniform(-0.5, 0.5, b.shape).astype(np.float32)
         self.passes: list[Update] = []

@@ -27,6 +27,7 @@ from tests.network import (
     Lists,
     both_rankers,
     curve,
+    drawn_perceptron,
     fitted,
     large,
     model,
@@ -72,7 +73,8 @@ def test_scores_too_large_for_the_sigmoid_raise_an_error(ranker):
 @both_rankers
 def test_equal_scores_of_saturated_units_are_warned_of(ranker):
     for activation in ("tanh", "logistic"):
-        one = small(ranker, learning_rate_init=1e6, activation=activation)
+        network = drawn_perceptron(np.random.default_rng(0), activation=activation)
+        one = small(ranker, learning_rate_init=1e6, network=network)
         with pytest.warns(UserWarning, match=r"(?s)same score.*learning_rate_init"):
             one.fit(*DATA, groups=DATA.groups)
         assert np.ptp(one.predict(DATA.X)) == 0

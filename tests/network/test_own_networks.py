@@ -16,12 +16,12 @@ from tests.network import (
     Linear,
     both_rankers,
     curve,
+    drawn_perceptron,
     fitted,
     of_val,
     small,
     validated,
     weights,
-    weights_before,
 )
 
 NAN, INF = float("nan"), float("inf")
@@ -81,11 +81,11 @@ def test_a_copy_of_the_users_network_is_trained(ranker, solver):
 def test_a_linear_network_learns_the_same_weights_as_the_perceptron(ranker):
     """From the same initial weights, in double precision."""
     options = REPORT | {"max_iter": 5, "batch_size": 2, "learning_rate_init": 0.1}
-    (start,) = weights_before(ranker, hidden_layer_sizes=())
+    perceptron = drawn_perceptron(np.random.default_rng(0), hidden=())
     own = Linear()
-    own.w = start[:, 0].copy()
+    own.w = perceptron.coefs[0][:, 0].astype(np.float64)
     one = fitted(ranker, network=own, **options)
-    other = fitted(ranker, hidden_layer_sizes=(), **options)
+    other = fitted(ranker, network=perceptron, **options)
     np.testing.assert_allclose(one.network_.w, weights(other)[0][:, 0], rtol=1e-4)
     np.testing.assert_allclose(curve(one), curve(other), rtol=1e-4)
 

@@ -231,10 +231,12 @@ def test_initial_weights_depend_on_the_generator_alone():
     assert initial("tanh").tobytes() != initial("tanh", seed=1).tobytes()
 
 
-def test_biases_start_at_zero_and_the_output_has_none():
+def test_biases_and_output_weights_start_at_zero_and_the_output_has_no_bias():
     rng = np.random.default_rng(0)
     network = MultilayerPerceptron(3, (4, 2), "relu", rng)
     assert [w.shape for w in network.coefs] == [(3, 4), (4, 2), (2, 1)]
+    assert [w.any() for w in network.coefs] == [True, True, False]
+    assert not MultilayerPerceptron(3, (), "relu", rng).coefs[0].any()
     assert [b.tolist() for b in network.intercepts] == [[0.0] * 4, [0.0] * 2]
 
 

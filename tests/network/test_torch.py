@@ -49,6 +49,7 @@ def perceptron(activation: str = "relu", seed: int = 0) -> MultilayerPerceptron:
     )
     for b in network.intercepts:  # zero biases would not change the scores
         b[...] = np.random.default_rng(7).normal(size=b.shape)
+    network.coefs[-1][...] = np.random.default_rng(8).normal(size=(HIDDEN[-1], 1))
     return network
 
 

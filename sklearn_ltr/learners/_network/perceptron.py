@@ -46,8 +46,10 @@ class MultilayerPerceptron:
         Number of units of each hidden layer; empty: a linear model.
     activation : {"identity", "logistic", "tanh", "relu"}
     rng : numpy.random.Generator
-        Draws the weights: normal with variance 2 / fan_in for "relu" (He et al.),
-        uniform with variance 2 / (fan_in + fan_out) otherwise (Glorot and Bengio).
+        Draws the weights of the hidden layers: normal with variance 2 / fan_in for
+        "relu" (He et al.), uniform with variance 2 / (fan_in + fan_out) otherwise
+        (Glorot and Bengio).  The output weights start at 0: drawn ones would add a
+        random ranking to all scores, and few queries never wear it off.
 
     Attributes
     ----------
@@ -67,8 +69,9 @@ class MultilayerPerceptron:
         self.activation = activation
         self.coefs = [
             initial_weights(fan_in, fan_out, activation, rng)
-            for fan_in, fan_out in zip(sizes[:-1], sizes[1:], strict=True)
+            for fan_in, fan_out in pairwise(sizes[:-1])
         ]
+        self.coefs.append(np.zeros((sizes[-2], 1), dtype=np.float32))
         self.intercepts = [np.zeros(n, dtype=np.float32) for n in sizes[1:-1]]
         self.set_team(None)
 
