@@ -237,7 +237,7 @@ class BaseMART(BoostedTrees):
         model = self._fitted()
         table = model._read_features(X)
         base_score = np.full(table.shape[0], model.base_score_)
-        yield from model.ensemble_.staged_predict(table, base_score)
+        yield from model._stages(table, base_score)
 
 
 def read_weights(sample_weight: Any, n_rows: int, name: str) -> FloatArray:
