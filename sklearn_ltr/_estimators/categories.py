@@ -53,7 +53,7 @@ class FeatureCategories:
         columns = [get_column(table, j, name) for j in features.tolist()]
         is_text = np.array([holds_text(column) for column in columns], dtype=np.bool_)
         text = [
-            np.array(sorted(occurring(column)) if of_text else [], dtype=np.str_)
+            np.array(sorted(occurring(column) if of_text else []), dtype=np.str_)
             for column, of_text in zip(columns, is_text, strict=True)
         ]
         return cls(features, is_text, text)
@@ -118,8 +118,10 @@ NO_CATEGORIES = FeatureCategories(
 )
 
 
-def occurring(column: Labels) -> list[Any]:
-    """Return the labels that occur in a row."""
+def occurring(column: Numbers | Labels) -> list[Any]:
+    """Return the labels that occur in a row; none of numbers."""
+    if isinstance(column, Numbers):
+        return []
     return [column.labels[code] for code in np.unique(column.codes) if code >= 0]
 
 

@@ -52,7 +52,7 @@ def as_table(X: Any) -> Any:
     try:
         array = np.asarray(X)
     except ValueError:  # rows of different lengths
-        return X
+        return np.array(X, dtype=object)
     is_text = array.dtype.kind in "US" and not isinstance(X, np.ndarray)
     return np.array(X, dtype=object) if is_text else array
 
@@ -74,13 +74,14 @@ def find_features(X: Any, given: Any, name: str) -> NDArray[np.int64]:
         raise TypeError(f"categorical_features must be {FORMS}, got {given!r}")
     if not items:
         return nothing
-    if issparse(X):
-        raise ValueError(sparse_message(name))
-    table = as_table(X)
-    if np.ndim(table) != 2:
+    table = X if issparse(X) else as_table(X)
+    if len(table.shape) != 2:
         return nothing
     names = [str(c) for c in table.columns] if is_frame(table) else None
-    return chosen_features(items, names, table.shape[1])
+    features = chosen_features(items, names, table.shape[1])
+    if issparse(X) and len(features) > 0:
+        raise ValueError(sparse_message(name))
+    return features
 
 
 def sparse_message(name: str) -> str:
@@ -127,10 +128,9 @@ def get_column(X: Any, feature: int, name: str) -> Numbers | Labels:
     label = X.columns[feature] if is_frame(X) else feature
     name, dtype = f"{name} in column {label!r}", str(column.dtype).lower()
     if dtype.startswith(NUMERIC):
-        values = as_floats(column)
-        return Numbers(name, values, LARGEST_CODE.get(dtype, 2**53))
+        return Numbers(name, as_floats(column), LARGEST_CODE.get(dtype, 2**53))
     is_categorical = dtype.startswith(CATEGORICAL)
-    of_pandas = getattr(column, "cat", None)
+    of_pandas: Any = getattr(column, "cat", None)
     if hasattr(of_pandas, "codes"):
         labels = of_pandas.categories.tolist()
         codes = of_pandas.codes.to_numpy().astype(np.intp)

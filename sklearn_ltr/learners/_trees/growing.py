@@ -140,9 +140,10 @@ class TreeGrower:
 
         self.team.run(grow_in)
         n_nodes = 2 * np.count_nonzero(nodes["feature"] >= 0) + 1
-        arrays = {name: nodes[name] for name in nodes.dtype.names}
-        arrays["category_set"] = self._workspaces[0].category_set
-        return GrownTree(**{name: a[:n_nodes].copy() for name, a in arrays.items()})
+        sets = self._workspaces[0].category_set[:n_nodes].copy()
+        names = [name for name in GrownTree._fields if name != "category_set"]
+        arrays = {name: nodes[name][:n_nodes].copy() for name in names}
+        return GrownTree(category_set=sets, **arrays)
 
 
 @kernel

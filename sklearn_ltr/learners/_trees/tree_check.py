@@ -114,7 +114,9 @@ def check_category_sets(arrays: Mapping[str, NDArray[Any]]) -> None:
     """Raise a ValueError unless the category sets are those of inner nodes."""
     node, sets = arrays["category_node"], arrays["category_set"]
     if not (
-        (node.dtype, sets.dtype) == (np.int64, np.uint8)
+        node.dtype == np.int64
+        and sets.dtype == np.uint8
+        and node.ndim == 1
         and sets.shape == (len(node), SET_BYTES)
         and (np.diff(node) > 0).all()
         and ((node >= 0) & (node < len(arrays["feature"]))).all()
