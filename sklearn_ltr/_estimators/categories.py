@@ -7,7 +7,7 @@ NaN.  So neither the order of the categories in a dtype nor their codes matter.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
 
@@ -85,6 +85,24 @@ class FeatureCategories:
             else:
                 columns[j] = numbers_of(column)
         return replace_columns(table, columns)
+
+    def restrict(
+        self, table: NDArray[np.floating], rows: NDArray[np.intp]
+    ) -> FeatureCategories:
+        """Return the categories without the text that does not occur in some rows.
+
+        The positions of the text in the table, which `encode` has made, are changed.
+        """
+        text = list(self.text)
+        for number in np.flatnonzero(self.is_text):
+            column = table[:, self.feature[number]]
+            used = np.unique(column[rows][~np.isnan(column[rows])])
+            if len(used) < len(text[number]):
+                column[~np.isin(column, used)] = np.nan
+                is_known = ~np.isnan(column)
+                column[is_known] = np.searchsorted(used, column[is_known])
+                text[number] = text[number][used.astype(np.intp)]
+        return replace(self, text=text)
 
     def check(self, n_features: int) -> None:
         """Raise a ValueError unless these are some of so many features."""

@@ -167,6 +167,8 @@ class BaseMART(BoostedTrees):
         y = self._check_targets(y, name)
         given = read_weights(sample_weight, n_rows, f"sample_weight{suffix}")
         rows = np.flatnonzero(given > 0)
+        if reset:
+            self._categories = self._categories.restrict(table, rows)
         data = TrainingData(
             table,
             rows,
