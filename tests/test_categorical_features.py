@@ -380,10 +380,12 @@ def test_a_failed_fit_leaves_the_estimator_as_it_was():
 
 
 def test_both_parameters_change_the_model():
-    noise = np.random.default_rng(3).normal(size=N)
+    noise = np.random.default_rng(3)
+    codes = (noise.exponential(size=(2000, 1)) * 10).astype(int)  # of many sizes
+    y = noise.normal(size=2000)
     models = [
-        MARTRegressor(**OPTIONS | options, categorical_features=[0, 2]).fit(X, noise)
-        for options in ({}, {"category_smoothing": 9.0}, {"min_samples_category": 17})
+        MARTRegressor(**OPTIONS | options, categorical_features=[0]).fit(codes, y)
+        for options in ({}, {"category_smoothing": 90.0}, {"min_samples_category": 17})
     ]
     assert len({trees(model) for model in models}) == 3
 
