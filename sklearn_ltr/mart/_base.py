@@ -67,7 +67,8 @@ class BaseMART(BoostedTrees):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Numbers; NaN means missing and goes to the better side of a split.
+            Numbers, and text in categorical features; NaN, which means missing, goes
+            to the better side of a split.
             float32 and float64 are used as they are, and CSR stays sparse.
         y : array-like of shape (n_samples,)
             Two classes; finite numbers for the regressor.

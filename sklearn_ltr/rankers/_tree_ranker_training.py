@@ -70,7 +70,8 @@ class TreeRankerTraining(TreeRankerParameters):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_documents, n_features)
-            Numbers; NaN means missing and goes to the better side of a split.
+            Numbers, and text in categorical features; NaN, which means missing, goes
+            to the better side of a split.
             float32 and float64 are used as they are, and CSR stays sparse.
         y : array-like of shape (n_documents,)
             Relevance grades, finite and >= 0, not necessarily integers.
