@@ -71,7 +71,12 @@ class BoostedTrees(TreeFeatures):
     def _check_state(self) -> None:
         """Raise an error if the fitted attributes do not fit together."""
         super()._check_state()
-        self.ensemble_.check(self.n_features_in_)
+        trees, categorical = self.ensemble_, self._mapper.categories.feature
+        trees.check(self.n_features_in_)
+        require(
+            np.isin(trees.feature[trees.category_node], categorical).all(),
+            "it has category sets of a feature without categories",
+        )
         require(
             self.n_iter_ == len(self.ensemble_),
             f"n_iter_ is {self.n_iter_!r} for {len(self.ensemble_)} trees",

@@ -466,6 +466,9 @@ CHANGES_OF_CATEGORIES: dict[str, Change] = {
     "other categorical features": set_to(
         "_categories", "feature", value=np.array([0, 1])
     ),
+    "a set of a feature of numbers": in_trees(
+        "feature", lambda array: np.where(array == 2, np.int32(1), array)
+    ),
     "text of too few features": set_to("_categories", "text", value=[]),
     "text that falls": set_to(
         "_categories", "text", value=[np.array([], "U1"), np.array(["b", "a", "c"])]
