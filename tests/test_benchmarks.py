@@ -16,6 +16,7 @@ OURS = ["--libraries", "sklearn_ltr"]
 COMMANDS = {
     "fit.py": [*TINY, *OURS],
     "binning.py": [*TINY, *OURS],
+    "categories.py": [*TINY, *OURS],
     "predict.py": [*TINY, *OURS, "--rows", "100", "--threads", "1"],
     "floor.py": [*TINY, "--rows", "1000"],
     "scoring_floor.py": TINY,
