@@ -83,8 +83,11 @@ class LambdaMARTRanker(TreeRanker):
         Rows of a node's mean gradient and hessian that are added to those of each
         category before the categories are sorted by gradient over hessian, to be split
         in this order.  It regularises: small categories move to the middle.
-    min_samples_category : int >= 1, default=10
+    min_samples_category : int >= 1, default=20
         A category with fewer rows in a node goes where missing values go.
+    max_split_categories : int >= 1, default=32
+        Maximum number of categories on one side of a split; on the other side there
+        may be more.
     max_features : float in (0, 1] or int >= 1, default=1.0
         Features drawn for each split, among those of the tree: a fraction or a number.
     colsample_bytree : float in (0, 1] or int >= 1, default=1.0
@@ -189,7 +192,8 @@ class LambdaMARTRanker(TreeRanker):
         max_bins: int = 255,
         categorical_features: Any = "from_dtype",
         category_smoothing: float = 10.0,
-        min_samples_category: int = 10,
+        min_samples_category: int = 20,
+        max_split_categories: int = 32,
         max_features: float = 1.0,
         colsample_bytree: float = 1.0,
         subsample: float = 1.0,
@@ -223,6 +227,7 @@ class LambdaMARTRanker(TreeRanker):
         self.categorical_features = categorical_features
         self.category_smoothing = category_smoothing
         self.min_samples_category = min_samples_category
+        self.max_split_categories = max_split_categories
         self.max_features = max_features
         self.colsample_bytree = colsample_bytree
         self.subsample = subsample

@@ -53,6 +53,7 @@ OF_TREES: Ranges = {
     "max_bins": ("an integer in [2, 255]", [1, 256, 10**30, 10**5000]),
     "category_smoothing": ("a number in [0, 1e+50]", [-1e-320, 1e51, INF, NAN]),
     "min_samples_category": ("an integer >= 1", [0, -1]),
+    "max_split_categories": ("an integer >= 1", [0, -1]),
     "subsample": ("a number in (0, 1]", NOT_FRACTIONS),
     "split_noise": ("a number in [0, 100]", [-1, 101, INF, NAN]),
     "bagging_temperature": ("a number in [0, 10]", [-1, 10.1, INF, NAN, 10**400]),

@@ -81,6 +81,7 @@ def grow_on(
     categorical=(),
     category_smoothing=0.0,
     min_samples_category=1,
+    max_split_categories=255,
 ) -> Grown:
     """Grow one tree on raw values; rows outside the sample have a score of NaN."""
     n_rows, n_features = X.shape
@@ -100,6 +101,7 @@ def grow_on(
         second_order,
         category_smoothing,
         min_samples_category,
+        max_split_categories,
     )
     with ThreadTeam(n_threads) as team:
         tree = TreeGrower(binned, parameters, team).grow(

@@ -182,6 +182,26 @@ def test_categories_are_sorted_by_smoothed_ratios(
 
 
 @both_gains
+@pytest.mark.parametrize("most", [1, 2, 3])
+@pytest.mark.parametrize("min_samples_category", [1, 12])
+def test_one_side_has_at_most_max_split_categories(
+    most, min_samples_category, second_order
+):
+    bins = np.repeat(np.arange(10.0), [20, 20, 20, 20, 20, 20, 20, 20, 5, 15])
+    for seed in range(5):
+        effect = np.random.default_rng(seed).normal(size=10)
+        grown = grow_on(
+            bins[:, np.newaxis], effect[bins.astype(int)], np.ones(180),
+            max_leaf_nodes=2, categorical=[0], second_order=second_order,
+            min_samples_category=min_samples_category, max_split_categories=most,
+        )  # fmt: skip
+        in_order = set(range(10)) - ({8} if min_samples_category == 12 else set())
+        n_left = len(left_bins(grown) & in_order)
+        assert min(n_left, len(in_order) - n_left) <= most
+        assert grown.tree.gain[0] > 0
+
+
+@both_gains
 def test_categories_of_equal_gradients_are_not_split(second_order):
     rng = np.random.default_rng(0)
     n = 6000 if not INTERPRETED else 300

@@ -12,8 +12,8 @@ and with v = G / (W + l2), what it gains from one more category is
 (Where a child would have fewer than `min_samples_leaf` rows, another set may be
 better.)
 
-A category of few rows is sorted by chance, and the highest gain of many orders fits
-that chance.  Two parameters counter this:
+A category of few rows is sorted by chance, and the best of many sets fits that chance.
+Three parameters counter this:
 
 - `category_smoothing` s: to each category, s rows of the leaf's mean gradient and mean
   weight are added before its ratio is taken, so that small categories are in the middle
@@ -22,6 +22,8 @@ that chance.  Two parameters counter this:
   these go where missing values and categories unseen in training go, together: to the
   side that gives the higher gain; or, if there are none in the leaf, to the child with
   more rows.
+- `max_split_categories`: at most so many of the sorted categories on the left, or at
+  most so many on the right.
 """
 
 from __future__ import annotations
@@ -160,6 +162,7 @@ def scan_categories(
             both += child_score(right, quantization, rule)
             if (
                 both > best_score
+                and min(i + 1, n_sorted - i - 1) <= rule.max_split_categories
                 and min(left & mask, right & mask) >= rule.min_samples_leaf
             ):
                 best_score, best_threshold = both, i + offset

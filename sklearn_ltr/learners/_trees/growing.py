@@ -198,6 +198,7 @@ def grow_tree(
         parameters.min_samples_leaf,
         parameters.category_smoothing,
         parameters.min_samples_category,
+        parameters.max_split_categories,
     )
     # Leaves are numbered; `smaller` and `larger` are the last split's children.
     # int64(): numba would compile callees once more for a literal.

@@ -31,6 +31,7 @@ class GrowthParameters(NamedTuple):
     # of categorical features, see category_splits.py
     category_smoothing: float = 0.0
     min_samples_category: int = 1
+    max_split_categories: int = 255
 
 
 class TreeSample(NamedTuple):
