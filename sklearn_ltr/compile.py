@@ -61,6 +61,7 @@ def _steps(data: Bunch) -> dict[str, Callable[[], Any]]:
         "LambdaMART, float64": partial(_fit_trees, X, data),
         "LambdaMART, float32": partial(_fit_trees, X.astype(np.float32), data),
         "LambdaMART, sparse X": partial(_fit_trees, csr_matrix(X), data),
+        "categories": partial(_fit_categories, data),
         "objectives": partial(_compute_objectives, data),
         "MART": partial(_fit_mart, data),
         "networks": partial(_fit_networks, data),
@@ -95,6 +96,12 @@ def _fit_trees(X: Any, data: Bunch) -> None:
     ranker = LambdaMARTRanker(n_estimators=N_TREES, subsample=0.5, random_state=0)
     ranker.set_params(early_stopping=True).fit(X, y, groups=groups)
     ranker.set_params(early_stopping=False).fit(X, y, groups=groups).predict(X)
+
+
+def _fit_categories(data: Bunch) -> None:
+    X = np.abs(data.data).astype(np.int64)
+    ranker = LambdaMARTRanker(n_estimators=N_TREES, categorical_features=[0, 1])
+    ranker.fit(X, data.target, groups=data.groups).predict(X)
 
 
 def _compute_objectives(data: Bunch) -> None:

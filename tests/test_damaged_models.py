@@ -10,15 +10,16 @@ import sys
 import numpy as np
 import pytest
 
-from tests.bad_inputs.models import MODELS, X
+from tests.bad_inputs.models import CATEGORIES, MODELS, X
 
 PICKLES = {getattr(key, "__name__", key): model for key, model in MODELS.items()}
+TABLES = {name: CATEGORIES if name == "categories" else X for name in PICKLES}
 
 # In a process of its own: numpy, too, has no use for some of these files.
 FLIP_BITS = """
 import json, pickle, random, sys, warnings
 from pathlib import Path
-import numpy as np
+import numpy as np, pandas
 
 try:
     import resource  # a flipped length may ask pickle for all memory
@@ -26,10 +27,11 @@ try:
 except ImportError:
     pass
 folder = Path(sys.argv[1])
-X, counts = np.load(folder / "X.npy"), {}
+tables, counts = pickle.loads((folder / "tables").read_bytes()), {}
 warnings.simplefilter("ignore")  # "saved by a newer version"
 for file in sorted(folder.glob("*.pickle")):
     saved, rng = file.read_bytes(), random.Random(0)
+    X = tables[file.stem]
     expected = pickle.loads(saved).predict(X)
     outcomes = counts[file.stem] = {"refused": 0, "same": 0, "other": 0, "bad": 0}
     for _ in range(250):
@@ -50,7 +52,7 @@ print(json.dumps(counts))
 
 
 def test_a_file_with_a_flipped_bit_is_refused_or_predicts_the_same(tmp_path):
-    np.save(tmp_path / "X.npy", X)
+    (tmp_path / "tables").write_bytes(pickle.dumps(TABLES))
     for name, model in PICKLES.items():
         (tmp_path / f"{name}.pickle").write_bytes(pickle.dumps(model))
     answer = subprocess.run(
@@ -72,14 +74,18 @@ def test_a_file_with_a_flipped_bit_is_refused_or_predicts_the_same(tmp_path):
 def test_a_flipped_bit_of_the_numbers_of_a_model_is_found(name):
     model = PICKLES[name]
     is_network = hasattr(model, "network_")
-    numbers = model.network_.coefs[0] if is_network else model.ensemble_.value
+    arrays = [model.network_.coefs[0] if is_network else model.ensemble_.value]
+    if name == "categories":
+        bins = model._mapper.categories
+        arrays += [model.ensemble_.category_set, bins.value, model._categories.text[1]]
     saved = pickle.dumps(model)
-    start = saved.index(numbers.tobytes())
-    for bit in range(0, 8 * numbers.nbytes, 7):
-        changed = bytearray(saved)
-        changed[start + bit // 8] ^= 1 << bit % 8
-        with pytest.raises(ValueError, match="the saved .* is damaged"):
-            pickle.loads(bytes(changed))
+    for numbers in arrays:
+        start = saved.index(numbers.tobytes())
+        for bit in range(0, 8 * numbers.nbytes, 7):
+            changed = bytearray(saved)
+            changed[start + bit // 8] ^= 1 << bit % 8
+            with pytest.raises(ValueError, match="the saved .* is damaged"):
+                pickle.loads(bytes(changed))
 
 
 @pytest.mark.parametrize("name", PICKLES)
@@ -89,7 +95,7 @@ def test_a_model_is_loaded_after_its_arrays_were_changed_and_saved_again(name):
         model.network_.coefs[-1] *= np.float32(2)
     else:
         model.ensemble_.value[...] *= 2
-    again = pickle.loads(pickle.dumps(model))
+    again, X = pickle.loads(pickle.dumps(model)), TABLES[name]
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
     if name != "MARTClassifier":
         assert (again.predict(X) != PICKLES[name].predict(X)).any()

@@ -101,6 +101,8 @@ PATHS_IN_SAVED_MODELS = [
     "sklearn_ltr.ensemble._bagging.BaggingRanker",
     "sklearn_ltr.learners._trees.ensemble.TreeEnsemble",
     "sklearn_ltr.learners._trees.binning.BinMapper",
+    "sklearn_ltr.learners._trees.categories.CategoryBins",
+    "sklearn_ltr._estimators.categories.FeatureCategories",
     "sklearn_ltr.learners._network.perceptron.MultilayerPerceptron",
     "sklearn_ltr.learners._network.torch.TorchNetwork",
     "sklearn_ltr.learners._network.optimizers.Adam",

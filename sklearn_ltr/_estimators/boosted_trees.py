@@ -8,17 +8,16 @@ of queries, MART for single rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import Tags
 
 from sklearn_ltr._compile import ThreadTeam, effective_n_threads
 from sklearn_ltr._estimators.callbacks import FitTasks
-from sklearn_ltr._estimators.feature_table import check_finite, read_feature_table
+from sklearn_ltr._estimators.feature_table import check_finite
 from sklearn_ltr._estimators.monitor import (
     Monitor,
     ScoredEvaluationSet,
@@ -26,7 +25,7 @@ from sklearn_ltr._estimators.monitor import (
 )
 from sklearn_ltr._estimators.row_order import order_by_bins, order_by_values
 from sklearn_ltr._estimators.state import require
-from sklearn_ltr._estimators.tree_parameters import TreeParameters
+from sklearn_ltr._estimators.tree_features import TreeFeatures
 from sklearn_ltr._parameters import LARGEST_SCORE
 from sklearn_ltr._queries import TrainingData
 from sklearn_ltr.learners._boosting import Objective, boost
@@ -38,7 +37,6 @@ from sklearn_ltr.learners._trees.binning import (
     reorder_rows,
 )
 from sklearn_ltr.learners._trees.ensemble import TreeEnsemble, add_binned
-from sklearn_ltr.learners._trees.tree_check import check_bin_thresholds
 from sklearn_ltr.learners._trees.workspace import GrownTree
 
 FloatArray = NDArray[np.float64]
@@ -53,14 +51,13 @@ class BoostedData(NamedTuple):
     evaluation: ScoredEvaluationSet | None = None  # measures their scores
 
 
-class BoostedTrees(TreeParameters):
+class BoostedTrees(TreeFeatures):
     """An estimator whose scores are initial scores plus a sum of regression trees."""
 
     ensemble_: TreeEnsemble
     n_iter_: int
     train_score_: FloatArray
     validation_score_: FloatArray
-    _mapper: BinMapper
 
     _fitted_state: ClassVar[tuple[str, ...]] = (
         "ensemble_",
@@ -74,18 +71,16 @@ class BoostedTrees(TreeParameters):
     def _check_state(self) -> None:
         """Raise an error if the fitted attributes do not fit together."""
         super()._check_state()
-        self.ensemble_.check(self.n_features_in_)
+        trees, categorical = self.ensemble_, self._mapper.categories.feature
+        trees.check(self.n_features_in_)
+        require(
+            np.isin(trees.feature[trees.category_node], categorical).all(),
+            "it has category sets of a feature without categories",
+        )
         require(
             self.n_iter_ == len(self.ensemble_),
             f"n_iter_ is {self.n_iter_!r} for {len(self.ensemble_)} trees",
         )
-        check_bin_thresholds(self._mapper.bin_thresholds, self.n_features_in_)
-
-    def __sklearn_tags__(self) -> Tags:
-        """Return the tags: NaN is allowed."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
 
     @property
     def _train_curve(self) -> str:
@@ -141,7 +136,10 @@ class BoostedTrees(TreeParameters):
             sampled = rows
             if data.n_rows > MAX_SAMPLE_ROWS:
                 sampled = rows[order_by_values(data, team)]
-            self._mapper = BinMapper.fit(X, sampled, self.max_bins, self._seed, team)
+            features = self._categories.feature
+            self._mapper = BinMapper.fit(
+                X, sampled, self.max_bins, self._seed, team, features
+            )
         binned = self._mapper.transform(X, rows, team)
         order = order_by_bins(data, binned, base_score, team)
         reorder_rows(binned, order, team)
@@ -272,10 +270,6 @@ class BoostedTrees(TreeParameters):
         setattr(self, self._train_curve, np.array(monitor.train_values))
         self.validation_score_ = np.array(monitor.validation_values)
 
-    def _read_unchecked(self, X: Any) -> Table:
-        """Return X as a table; infinite values are found by :meth:`_add_trees`."""
-        return read_feature_table(self, X, reset=False, name="X", check_values=False)
-
     def _add_trees(self, X: Table, base_score: FloatArray) -> FloatArray:
         """Return F of each row of X: its initial score plus all trees.
 
@@ -284,7 +278,13 @@ class BoostedTrees(TreeParameters):
         """
         work = X.shape[0] * len(self.ensemble_)
         with ThreadTeam(effective_n_threads(self.n_jobs, work)) as team:
-            scores = self.ensemble_.predict(X, team, base_score)
+            encoded = self._mapper.categories.encode(X)
+            scores = self.ensemble_.predict(encoded, team, base_score)
         if np.isnan(scores).any():
             check_finite(X, "X", allow_nan=True)
         return scores
+
+    def _stages(self, X: Table, base_score: FloatArray) -> Iterator[FloatArray]:
+        """Yield F of each row of X after each tree."""
+        encoded = self._mapper.categories.encode(X)
+        yield from self.ensemble_.staged_predict(encoded, base_score)

@@ -59,6 +59,14 @@ def read_feature_table(
     return table
 
 
+def check_columns(estimator: BaseEstimator, X: Any, name: str) -> None:
+    """Raise a ValueError unless X has the columns that `fit` has stored."""
+    try:
+        validate_data(estimator, X, reset=False, skip_check_array=True)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{name}: {error}") from error
+
+
 def check_finite(table: Table, name: str, *, allow_nan: bool) -> None:
     """Raise a ValueError that names the first infinite (or missing) value."""
     values = table.data if issparse(table) else table

@@ -31,6 +31,9 @@ RANGES = (
     at_least("min_samples_leaf", 1),
     Range("l2_regularization", Real, 0, LARGEST, "both"),
     Range("max_bins", Integral, 2, 255, "both"),
+    Range("category_smoothing", Real, 0, LARGEST, "both"),
+    at_least("min_samples_category", 1),
+    at_least("max_split_categories", 1),
     Range("subsample", Real, 0, 1, "right"),
     Range("split_noise", Real, 0, LARGEST_NOISE, "both"),
     Range("bagging_temperature", Real, 0, LARGEST_TEMPERATURE, "both"),
@@ -54,6 +57,10 @@ class TreeParameters(BaseModel):
     min_samples_leaf: int
     l2_regularization: float
     max_bins: int
+    categorical_features: Any
+    category_smoothing: float
+    min_samples_category: int
+    max_split_categories: int
     max_features: float
     colsample_bytree: float
     subsample: float
@@ -100,6 +107,9 @@ class TreeParameters(BaseModel):
             l2_regularization=self.l2_regularization,
             learning_rate=self.learning_rate,
             second_order=self.split_gain == "second_order",
+            category_smoothing=self.category_smoothing,
+            min_samples_category=min(self.min_samples_category, n_rows + 1),
+            max_split_categories=min(self.max_split_categories, self.max_bins),
         )
 
     def _tree_sampler(self, offsets: Any, max_leaf_nodes: int) -> TreeSampler:

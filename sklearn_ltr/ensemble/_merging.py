@@ -19,7 +19,8 @@ def merge_rankers(members: Sequence[Any]) -> LambdaMARTRanker:
     Raises
     ------
     TypeError, ValueError
-        If a member is of another class, or has a base model.
+        If a member is of another class, or has a base model, or has seen other
+        categories than the first.
     """
     for m, member in enumerate(members):
         if not isinstance(member, LambdaMARTRanker):
@@ -33,6 +34,12 @@ def merge_rankers(members: Sequence[Any]) -> LambdaMARTRanker:
                 "cannot hold: merge members without init"
             )
     first = members[0]
+    for m, member in enumerate(members):
+        if not has_same_categories(first, member):
+            raise ValueError(
+                f"estimators_[{m}] has seen other categories than estimators_[0], and "
+                "trees hold the numbers of categories: merge members of max_samples=1.0"
+            )
     factor = 1.0 / len(members)
     ensemble = reduce(add, (m.ensemble_.scaled(factor) for m in members))
     merged: LambdaMARTRanker = copy_attributes(first).set_params(
@@ -42,3 +49,17 @@ def merge_rankers(members: Sequence[Any]) -> LambdaMARTRanker:
     merged.train_score_ = merged.validation_score_ = np.empty(0)
     merged.__dict__.pop("loss_curve_", None)
     return merged
+
+
+def has_same_categories(one: Any, other: Any) -> bool:
+    """Return whether two rankers have the same numbers for the same categories."""
+    return all(
+        np.array_equal(a, b)
+        for a, b in (
+            (one._categories.feature, other._categories.feature),
+            (one._mapper.categories.first, other._mapper.categories.first),
+            (one._mapper.categories.value, other._mapper.categories.value),
+            (one._mapper.categories.bin, other._mapper.categories.bin),
+            *zip(one._categories.text, other._categories.text, strict=False),
+        )
+    )

@@ -67,7 +67,8 @@ class BaseMART(BoostedTrees):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Numbers; NaN means missing and goes to the better side of a split.
+            Numbers, and text in categorical features; NaN, which means missing, goes
+            to the better side of a split.
             float32 and float64 are used as they are, and CSR stays sparse.
         y : array-like of shape (n_samples,)
             Two classes; finite numbers for the regressor.
@@ -167,6 +168,8 @@ class BaseMART(BoostedTrees):
         y = self._check_targets(y, name)
         given = read_weights(sample_weight, n_rows, f"sample_weight{suffix}")
         rows = np.flatnonzero(given > 0)
+        if reset:
+            self._categories = self._categories.restrict(table, rows)
         data = TrainingData(
             table,
             rows,
@@ -237,7 +240,7 @@ class BaseMART(BoostedTrees):
         model = self._fitted()
         table = model._read_features(X)
         base_score = np.full(table.shape[0], model.base_score_)
-        yield from model.ensemble_.staged_predict(table, base_score)
+        yield from model._stages(table, base_score)
 
 
 def read_weights(sample_weight: Any, n_rows: int, name: str) -> FloatArray:

@@ -10,24 +10,13 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
 
-from sklearn_ltr._estimators.state import require
-from sklearn_ltr._parameters import check_ranges, positive
-from sklearn_ltr._queries import TrainingData
-from sklearn_ltr.mart._base import BaseMART
-from sklearn_ltr.mart._classes import (
-    at_most_two_classes,
-    check_labels,
-    check_rows_of_both,
-    check_same_sigma,
-    probabilities,
-    weight_of_rows,
-)
-from sklearn_ltr.mart._objectives import CrossEntropy
+from sklearn_ltr.mart._classes import probabilities
+from sklearn_ltr.mart._two_classes import TwoClasses
 
 FloatArray = NDArray[np.float64]
 
 
-class MARTClassifier(ClassifierMixin, BaseMART):
+class MARTClassifier(ClassifierMixin, TwoClasses):
     r"""MART for two classes: gradient boosted trees and cross entropy.
 
     With y = 1 for the second of the sorted classes and y = -1 for the first,
@@ -84,7 +73,23 @@ class MARTClassifier(ClassifierMixin, BaseMART):
         Added to the sum of hessians of a leaf, in its value and, with second-order
         splits, in the gain.
     max_bins : int in [2, 255], default=255
-        Maximum number of quantile bins of a feature; missing values have one more.
+        Maximum number of bins of a feature; missing values have one more.
+    categorical_features : array-like, "from_dtype" or None, default="from_dtype"
+        Features that hold categories: names, indices or a mask.  "from_dtype": the
+        columns of a DataFrame that have a categorical dtype (categories of pandas and
+        polars, enums, Arrow dictionaries).  Categories are text or whole numbers, in a
+        dense X, and a split sends a set of them left.  If there are more than
+        `max_bins`, all but the most frequent share a bin.  Categories unseen in `fit`
+        go where missing values go.
+    category_smoothing : float in [0, 1e50], default=10.0
+        Rows of a node's mean gradient and hessian that are added to those of each
+        category before the categories are sorted by gradient over hessian, to be split
+        in this order.  It regularises: small categories move to the middle.
+    min_samples_category : int >= 1, default=20
+        A category with fewer rows in a node goes where missing values go.
+    max_split_categories : int >= 1, default=32
+        Maximum number of categories on one side of a split; on the other side there
+        may be more.
     max_features : float in (0, 1] or int >= 1, default=1.0
         Features drawn for each split, among those of the tree: a fraction or a number.
     colsample_bytree : float in (0, 1] or int >= 1, default=1.0
@@ -142,6 +147,8 @@ class MARTClassifier(ClassifierMixin, BaseMART):
         stopping).
     feature_importances_ : ndarray of shape (n_features,), float64
         Share of each feature in the gain of all splits; they sum to 1.
+    is_categorical_ : ndarray of shape (n_features,), bool
+        Whether each feature is categorical.
     n_features_in_ : int
         Number of features at `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -165,10 +172,6 @@ class MARTClassifier(ClassifierMixin, BaseMART):
     (1, 2)
     """
 
-    classes_: NDArray[Any]
-    _fitted_state = (*BaseMART._fitted_state, "classes_", "_sigma")
-    _sigma: float  # of the last fit
-
     def __init__(
         self,
         *,
@@ -181,6 +184,10 @@ class MARTClassifier(ClassifierMixin, BaseMART):
         min_samples_leaf: int = 20,
         l2_regularization: float = 0.0,
         max_bins: int = 255,
+        categorical_features: Any = "from_dtype",
+        category_smoothing: float = 10.0,
+        min_samples_category: int = 20,
+        max_split_categories: int = 32,
         max_features: float = 1.0,
         colsample_bytree: float = 1.0,
         subsample: float = 1.0,
@@ -205,6 +212,10 @@ class MARTClassifier(ClassifierMixin, BaseMART):
         self.min_samples_leaf = min_samples_leaf
         self.l2_regularization = l2_regularization
         self.max_bins = max_bins
+        self.categorical_features = categorical_features
+        self.category_smoothing = category_smoothing
+        self.min_samples_category = min_samples_category
+        self.max_split_categories = max_split_categories
         self.max_features = max_features
         self.colsample_bytree = colsample_bytree
         self.subsample = subsample
@@ -245,56 +256,3 @@ class MARTClassifier(ClassifierMixin, BaseMART):
         model = self._fitted()
         for scores in model._staged_scores(X):
             yield probabilities(scores, model._sigma)
-
-    def _begin(self) -> bool:
-        """Return whether this fit continues an earlier one, with the same sigma."""
-        continues = super()._begin()
-        if continues:
-            check_same_sigma(self.sigma, self._sigma)
-        self._sigma = self.sigma
-        return continues
-
-    def _check_state(self) -> None:
-        """Raise an error if the fitted attributes do not fit together."""
-        super()._check_state()
-        require(0 < self._sigma < np.inf, f"its sigma was {self._sigma!r}")
-        require(np.shape(self.classes_) == (2,), f"classes_ is {self.classes_!r}")
-
-    def _check_targets(self, y: NDArray[Any], name: str) -> NDArray[Any]:
-        return check_labels(y, name)
-
-    def _targets(self, y: NDArray[Any], name: str, *, reset: bool) -> FloatArray:
-        """Return -1 for the first class and 1 for the second."""
-        classes = at_most_two_classes(y, name)
-        if reset:
-            if len(classes) < 2:
-                raise ValueError(
-                    f"{name} has only one class, {classes.tolist()}: there is nothing "
-                    "to tell apart"
-                )
-            self.classes_ = classes
-        if not np.isin(classes, self.classes_).all():
-            raise ValueError(
-                f"{name} has the classes {classes.tolist()}, but y has "
-                f"{self.classes_.tolist()}"
-            )
-        return np.where(y == self.classes_[1], 1.0, -1.0)
-
-    def _weights(
-        self, y: NDArray[Any], sample_weight: FloatArray, name: str
-    ) -> FloatArray:
-        weights = sample_weight * weight_of_rows(self.class_weight, y)
-        product = name if self.class_weight is None else f"{name} times class_weight"
-        return super()._weights(y, weights, product)
-
-    def _strata(self, data: TrainingData) -> FloatArray:
-        """Return the class of each row."""
-        check_rows_of_both(data, self.classes_)
-        return data.y
-
-    def _objective(self, data: TrainingData) -> CrossEntropy:
-        return CrossEntropy(data, self.sigma)
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_ranges(self, [positive("sigma")])

@@ -51,7 +51,23 @@ class MARTRegressor(RegressorMixin, BaseMART):
         Added to the sum of hessians of a leaf, in its value and, with second-order
         splits, in the gain.
     max_bins : int in [2, 255], default=255
-        Maximum number of quantile bins of a feature; missing values have one more.
+        Maximum number of bins of a feature; missing values have one more.
+    categorical_features : array-like, "from_dtype" or None, default="from_dtype"
+        Features that hold categories: names, indices or a mask.  "from_dtype": the
+        columns of a DataFrame that have a categorical dtype (categories of pandas and
+        polars, enums, Arrow dictionaries).  Categories are text or whole numbers, in a
+        dense X, and a split sends a set of them left.  If there are more than
+        `max_bins`, all but the most frequent share a bin.  Categories unseen in `fit`
+        go where missing values go.
+    category_smoothing : float in [0, 1e50], default=10.0
+        Rows of a node's mean gradient and hessian that are added to those of each
+        category before the categories are sorted by gradient over hessian, to be split
+        in this order.  It regularises: small categories move to the middle.
+    min_samples_category : int >= 1, default=20
+        A category with fewer rows in a node goes where missing values go.
+    max_split_categories : int >= 1, default=32
+        Maximum number of categories on one side of a split; on the other side there
+        may be more.
     max_features : float in (0, 1] or int >= 1, default=1.0
         Features drawn for each split, among those of the tree: a fraction or a number.
     colsample_bytree : float in (0, 1] or int >= 1, default=1.0
@@ -108,6 +124,8 @@ class MARTRegressor(RegressorMixin, BaseMART):
         `validation_score_` without early stopping).
     feature_importances_ : ndarray of shape (n_features,), float64
         Share of each feature in the gain of all splits; they sum to 1.
+    is_categorical_ : ndarray of shape (n_features,), bool
+        Whether each feature is categorical.
     n_features_in_ : int
         Number of features at `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -137,6 +155,10 @@ class MARTRegressor(RegressorMixin, BaseMART):
         min_samples_leaf: int = 20,
         l2_regularization: float = 0.0,
         max_bins: int = 255,
+        categorical_features: Any = "from_dtype",
+        category_smoothing: float = 10.0,
+        min_samples_category: int = 20,
+        max_split_categories: int = 32,
         max_features: float = 1.0,
         colsample_bytree: float = 1.0,
         subsample: float = 1.0,
@@ -159,6 +181,10 @@ class MARTRegressor(RegressorMixin, BaseMART):
         self.min_samples_leaf = min_samples_leaf
         self.l2_regularization = l2_regularization
         self.max_bins = max_bins
+        self.categorical_features = categorical_features
+        self.category_smoothing = category_smoothing
+        self.min_samples_category = min_samples_category
+        self.max_split_categories = max_split_categories
         self.max_features = max_features
         self.colsample_bytree = colsample_bytree
         self.subsample = subsample

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
-from sklearn_ltr._estimators.callbacks import FitTasks, with_callbacks
-from sklearn_ltr._estimators.state import refit
 from sklearn_ltr.metrics import Metric
 from sklearn_ltr.rankers._tree_ranker import TreeRanker
 
@@ -73,7 +71,23 @@ class LambdaMARTRanker(TreeRanker):
         Added to the sum of hessians of a leaf, in its value and, with second-order
         splits, in the gain.
     max_bins : int in [2, 255], default=255
-        Maximum number of quantile bins of a feature; missing values have one more.
+        Maximum number of bins of a feature; missing values have one more.
+    categorical_features : array-like, "from_dtype" or None, default="from_dtype"
+        Features that hold categories: names, indices or a mask.  "from_dtype": the
+        columns of a DataFrame that have a categorical dtype (categories of pandas and
+        polars, enums, Arrow dictionaries).  Categories are text or whole numbers, in a
+        dense X, and a split sends a set of them left.  If there are more than
+        `max_bins`, all but the most frequent share a bin.  Categories unseen in `fit`
+        go where missing values go.
+    category_smoothing : float in [0, 1e50], default=10.0
+        Rows of a node's mean gradient and hessian that are added to those of each
+        category before the categories are sorted by gradient over hessian, to be split
+        in this order.  It regularises: small categories move to the middle.
+    min_samples_category : int >= 1, default=20
+        A category with fewer rows in a node goes where missing values go.
+    max_split_categories : int >= 1, default=32
+        Maximum number of categories on one side of a split; on the other side there
+        may be more.
     max_features : float in (0, 1] or int >= 1, default=1.0
         Features drawn for each split, among those of the tree: a fraction or a number.
     colsample_bytree : float in (0, 1] or int >= 1, default=1.0
@@ -137,6 +151,8 @@ class LambdaMARTRanker(TreeRanker):
         mean over the pairs of the training queries.
     feature_importances_ : ndarray of shape (n_features,), float64
         Share of each feature in the gain of all splits; they sum to 1.
+    is_categorical_ : ndarray of shape (n_features,), bool
+        Whether each feature is categorical.
     n_features_in_ : int
         Number of features at `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -174,6 +190,10 @@ class LambdaMARTRanker(TreeRanker):
         min_samples_leaf: int = 20,
         l2_regularization: float = 0.0,
         max_bins: int = 255,
+        categorical_features: Any = "from_dtype",
+        category_smoothing: float = 10.0,
+        min_samples_category: int = 20,
+        max_split_categories: int = 32,
         max_features: float = 1.0,
         colsample_bytree: float = 1.0,
         subsample: float = 1.0,
@@ -205,6 +225,10 @@ class LambdaMARTRanker(TreeRanker):
         self.min_samples_leaf = min_samples_leaf
         self.l2_regularization = l2_regularization
         self.max_bins = max_bins
+        self.categorical_features = categorical_features
+        self.category_smoothing = category_smoothing
+        self.min_samples_category = min_samples_category
+        self.max_split_categories = max_split_categories
         self.max_features = max_features
         self.colsample_bytree = colsample_bytree
         self.subsample = subsample
@@ -221,80 +245,3 @@ class LambdaMARTRanker(TreeRanker):
         self.random_state = random_state
         self.verbose = verbose
         self.n_jobs = n_jobs
-
-    @with_callbacks
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        *,
-        groups: Any = None,
-        sample_weight: Any = None,
-        init_score: Any = None,
-        X_val: Any = None,
-        y_val: Any = None,
-        groups_val: Any = None,
-        sample_weight_val: Any = None,
-        init_score_val: Any = None,
-    ) -> Self:
-        """Learn to rank.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_documents, n_features)
-            Numbers; NaN means missing.  float32, float64 and CSR are used as they are.
-        y : array-like of shape (n_documents,)
-            Relevance grades, finite and >= 0, not necessarily integers.
-        groups : array-like of shape (n_documents,), default=None
-            The query of each document: any sortable values, in any row order.  Without
-            it all rows are taken for one query, with a :class:`MissingGroupsWarning`.
-        sample_weight : array-like of shape (n_documents,), default=None
-            Weight of a query, constant within it.  0: as if it were not there.
-        init_score : array-like of shape (n_documents,), default=None
-            F_0 of each document, in place of the model `init`.  `predict`, `rank` and
-            `score` need those of their documents then.
-        X_val, y_val, groups_val, sample_weight_val, init_score_val : array-likes, \
-default=None
-            The same for the documents that early stopping evaluates.
-
-        Returns
-        -------
-        self : LambdaMARTRanker
-
-        Raises
-        ------
-        ValueError, TypeError
-            For a parameter out of its range, arguments of different lengths, an empty
-            X, infinite features, columns that are not numbers, grades that are
-            negative, not finite or too large for the metric's gain, weights that
-            change within a query, or if no query has two different grades.  The
-            estimator is left as it was.
-        """
-        given = {"groups": groups, "sample_weight": sample_weight}
-        with refit(self) as model:
-            model._check_parameters()
-            continues = model._begin()
-            tasks = FitTasks(self, model, "tree", model._n_new_trees, X, y, **given)
-            data = model._read_training_data(
-                X, y, groups, sample_weight, reset=not continues
-            )
-            validation = model._read_validation_data(
-                X_val, y_val, groups_val, sample_weight_val
-            )
-            model._prepare_init(X, y, init_score, continues=continues, **given)
-            n_rows = data.X.shape[0]
-            base_score = base_score_val = model._base_score(X, n_rows, init_score)
-            if validation is not None:
-                n_rows = validation.X.shape[0]
-                base_score_val = model._base_score(
-                    X_val, n_rows, init_score_val, "_val"
-                )
-            data, validation = model._hold_out(data, validation)
-            model._fit_sets(
-                (data, base_score),
-                (validation, base_score_val),
-                tasks,
-                continues=continues,
-            )
-        tasks.end()
-        return self

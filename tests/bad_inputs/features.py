@@ -209,12 +209,16 @@ OF_NETWORKS: dict[str, tuple[Any, type[Exception], str]] = {
         "in single precision contains infinity (inf) at row 3, column 1",
     ),
 }  # fmt: skip
+OF_TREES_ACCEPTED = ("a frame of categories",)  # see categories.py
+TREE_FITS = ("LambdaMART fit", "MARTClassifier fit", "MARTRegressor fit")
 NETWORK_ENTRIES = ("LambdaRank", "RankNet", "score", "predict_pair")
 
 
 def cases(entry: str, call: Callable[[Any], Any], name: str) -> list[Case]:
     """Return the cases of all bad tables for one entry."""
     of_entry = BAD | (OF_NETWORKS if entry.startswith(NETWORK_ENTRIES) else {})
+    if entry in TREE_FITS:
+        of_entry = {k: bad for k, bad in of_entry.items() if k not in OF_TREES_ACCEPTED}
     if name == "X_val":  # None: there is none
         of_entry = {kind: bad for kind, bad in of_entry.items() if kind != "nothing"}
     return [
@@ -253,6 +257,7 @@ CASES += [
     for entry, call in entries.items()
     for kind, (table, _, _) in BAD.items()
     if not (name == "X_val" and kind == "nothing")
+    and not (entry in TREE_FITS and kind in OF_TREES_ACCEPTED)
 ]
 
 # --- the number and the names of the columns ------------------------------------------
@@ -318,6 +323,9 @@ SAME = {
 }  # fmt: skip
 
 
+OTHER_FOR_TREES = ("a frame of categories of numbers",)  # categories, no numbers
+
+
 def scores_alike(name: str, table: Any) -> bool:
     expected = MAKE[name]().fit(WHOLE.astype(float), **given(name))
     found = MAKE[name]().fit(table, **given(name)).predict(table)
@@ -328,4 +336,5 @@ CASES += [
     accepted(f"{kind} to {name}", partial(scores_alike, name, table))
     for name in ("LambdaMART", "RankNet", "MARTRegressor")
     for kind, table in SAME.items()
+    if not (kind in OTHER_FOR_TREES and name != "RankNet")
 ]

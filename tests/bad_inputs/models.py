@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Ridge
 
@@ -18,7 +19,7 @@ from tests.bad_inputs import Case, accepted
 from tests.bad_inputs.parameters import GROUPS, NETWORK, TREES, Y, fit
 from tests.bad_inputs.parameters import X as NUMBERS
 
-X = NUMBERS
+X, N_ROWS = NUMBERS, len(NUMBERS)
 N = len(X)
 NAN, INF = float("nan"), float("inf")
 ESTIMATORS = (
@@ -304,6 +305,18 @@ CASES += [
 Change = Callable[[Any], None]
 MODELS = {estimator: fit(estimator, n_jobs=1) for estimator in ESTIMATORS}
 MODELS["sgd"] = fit(RankNetRanker, solver="sgd")
+CATEGORIES = pd.DataFrame(
+    {
+        "code": pd.Categorical(np.arange(N_ROWS) % 7),
+        "number": X[:, 0],
+        "word": pd.Categorical(
+            np.array(["one", "two", "three"])[np.arange(N_ROWS) % 3]
+        ),
+    }
+)
+MODELS["categories"] = MARTRegressor(
+    **TREES, min_samples_category=1, category_smoothing=0.0
+).fit(CATEGORIES, np.arange(N_ROWS) % 7 % 2 + np.arange(N_ROWS) % 3 % 2 * 0.5)
 
 
 def saved_with(key: Any, change: Change) -> Any:
@@ -402,6 +415,69 @@ CHANGES_OF_TREES: dict[str, Change] = {
     "too many bins": set_to("_mapper", "bin_thresholds", value=[np.arange(300.0)] * 4),
     "bins of integers": set_to("_mapper", "bin_thresholds", value=[np.arange(3)] * 4),
 }  # fmt: skip
+
+
+def in_categories(name: str, change: Callable[[Any], Any]) -> Change:
+    """Return a change of one array of the bins of categories."""
+
+    def apply(model: Any) -> None:
+        arrays = vars(model._mapper.categories)
+        arrays[name] = change(arrays[name].copy())
+
+    return apply
+
+
+ARRAY_CHANGES: dict[str, Callable[[Any], Any]] = {
+    "short": lambda array: array[:-1],
+    "long": lambda array: np.append(array, array[-1:], axis=0),
+    "empty": lambda array: array[:0],
+    "of another type": lambda array: array.astype(np.float32),
+}
+CHANGES_OF_CATEGORIES: dict[str, Change] = {
+    **{
+        f"{name} {how}": in_trees(name, change)
+        for name in ("category_node", "category_set")
+        for how, change in ARRAY_CHANGES.items()
+    },
+    **{
+        f"the categories' {name} {how}": in_categories(name, change)
+        for name in ("feature", "first", "value", "bin")
+        for how, change in ARRAY_CHANGES.items()
+    },
+    "a set at a leaf": in_trees("category_node", put(-1, 4)),
+    "a set at no node": in_trees("category_node", put(-1, 10**9)),
+    "a set at a negative node": in_trees("category_node", put(0, -1)),
+    "two sets at a node": in_trees("category_node", lambda a: put(1, a[0])(a)),
+    "a set that sends the missing elsewhere": in_trees(
+        "category_set", lambda a: put((0, 31), a[0, 31] ^ 128)(a)
+    ),
+    "categories of a feature that X has not": in_categories("feature", put(1, 3)),
+    "categories of a negative feature": in_categories("feature", put(0, -1)),
+    "categories of a feature twice": in_categories("feature", put(1, 0)),
+    "categories that begin behind the others": in_categories("first", put(1, 99)),
+    "categories that begin before the others": in_categories("first", put(1, -1)),
+    "categories that fall": in_categories("value", put(0, 1.0)),
+    "a category NaN": in_categories("value", put(-1, NAN)),
+    "a category inf": in_categories("value", put(-1, INF)),
+    "a category in a bin too many": in_categories("bin", put(0, 7)),
+    "a category in the missing bin": in_categories("bin", put(-1, 255)),
+    "no categories of the features": without("_categories"),
+    "no bins of the categories": lambda model: vars(model._mapper).pop("categories"),
+    "other categorical features": set_to(
+        "_categories", "feature", value=np.array([0, 1])
+    ),
+    "a set of a feature of numbers": in_trees(
+        "feature", lambda array: np.where(array == 2, np.int32(1), array)
+    ),
+    "text of too few features": set_to("_categories", "text", value=[]),
+    "text that falls": set_to(
+        "_categories", "text", value=[np.array([], "U1"), np.array(["b", "a", "c"])]
+    ),
+    "text of bytes": set_to(
+        "_categories", "text", value=[np.array([], "U1"), np.array([b"a", b"b"])]
+    ),
+    "text of numbers": set_to("_categories", "is_text", value=np.array([1, 1])),
+}
 CHANGES_OF_MART: dict[str, Change] = {
     "a base score NaN": set_to("base_score_", value=NAN),
     "a base score inf": set_to("base_score_", value=INF),
@@ -476,6 +552,7 @@ CHANGES: dict[Any, dict[str, Change]] = {
     LambdaMARTRanker: CHANGES_OF_TREES | CHANGES_OF_LAMBDAMART,
     MARTClassifier: CHANGES_OF_TREES | CHANGES_OF_MART | CHANGES_OF_CLASSES,
     MARTRegressor: CHANGES_OF_TREES | CHANGES_OF_MART,
+    "categories": CHANGES_OF_CATEGORIES,
     LambdaRankRanker: CHANGES_OF_NETWORKS | CHANGES_OF_ADAM,
     RankNetRanker: CHANGES_OF_NETWORKS | CHANGES_OF_ADAM,
     "sgd": CHANGES_OF_NETWORKS | CHANGES_OF_SGD,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import combinations
 from math import inf, isnan
 from typing import NamedTuple
 
@@ -143,5 +144,47 @@ def route(X, row, tree) -> int:
             bool(tree.missing_left[node]),
         )
         left = goes_left(X[row, split.feature], split)
+        node = int(tree.left[node] if left else tree.right[node])
+    return node
+
+
+# --- categories -------------------------------------------------------------------
+
+
+def every_set(categories) -> Iterator[frozenset]:
+    """All sets that hold neither none nor all of the categories; half of them."""
+    first, *others = sorted(categories)
+    for k in range(len(others)):
+        for chosen in combinations(others, k):
+            yield frozenset({first, *chosen})
+
+
+def set_gain(bins, left, gradient, weight, l2) -> float:
+    """The gain of sending the categories `left` left and all others right."""
+    rows = range(len(bins))
+    parts = (
+        [r for r in rows if bins[r] in left],
+        [r for r in rows if bins[r] not in left],
+    )
+    scores = [child_score(part, gradient, weight, l2) for part in (*parts, rows)]
+    return scores[0] + scores[1] - scores[2]
+
+
+def best_set_gain(bins, gradient, weight, l2=0.0) -> float:
+    """The highest gain of all ways to divide the categories; 0 if there is none."""
+    sets = every_set(set(bins)) if len(set(bins)) > 1 else ()
+    return max([0.0, *(set_gain(bins, left, gradient, weight, l2) for left in sets)])
+
+
+def route_by_set(row, tree) -> int:
+    """Leaf that a row of bins reaches, where some nodes have a category set."""
+    set_of_node = {int(node): i for i, node in enumerate(tree.category_node)}
+    node = 0
+    while tree.feature[node] >= 0:
+        x = float(row[tree.feature[node]])
+        left = bool(tree.missing_left[node] if isnan(x) else x <= tree.threshold[node])
+        if node in set_of_node:
+            b = 255 if isnan(x) else int(x)
+            left = bool(tree.category_set[set_of_node[node], b // 8] >> (b % 8) & 1)
         node = int(tree.left[node] if left else tree.right[node])
     return node

@@ -46,11 +46,12 @@ class Grown:
 
 
 def bin_table(
-    X, max_bins=255, rows=None, seed=0, team=ONE_THREAD
+    X, max_bins=255, rows=None, seed=0, team=ONE_THREAD, categorical=()
 ) -> tuple[BinMapper, BinnedData]:
     """Fit bins on some rows (default: all) and bin all rows."""
     all_rows = np.arange(len(X), dtype=np.intp)
-    mapper = BinMapper.fit(X, all_rows if rows is None else rows, max_bins, seed, team)
+    rows, categorical = all_rows if rows is None else rows, np.array(categorical, int)
+    mapper = BinMapper.fit(X, rows, max_bins, seed, team, categorical)
     return mapper, mapper.transform(X, all_rows, team)
 
 
@@ -77,10 +78,14 @@ def grow_on(
     gain_factors=None,
     weights=None,
     n_threads=1,
+    categorical=(),
+    category_smoothing=0.0,
+    min_samples_category=1,
+    max_split_categories=255,
 ) -> Grown:
     """Grow one tree on raw values; rows outside the sample have a score of NaN."""
     n_rows, n_features = X.shape
-    mapper, binned = bin_table(X, max_bins)
+    mapper, binned = bin_table(X, max_bins, categorical=categorical)
     rows = np.asarray(np.arange(n_rows) if rows is None else rows, dtype=np.int32)
     features = np.asarray(np.arange(n_features) if features is None else features)
     if gain_factors is None:
@@ -94,6 +99,9 @@ def grow_on(
         float(l2),
         learning_rate,
         second_order,
+        category_smoothing,
+        min_samples_category,
+        max_split_categories,
     )
     with ThreadTeam(n_threads) as team:
         tree = TreeGrower(binned, parameters, team).grow(

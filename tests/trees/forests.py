@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from sklearn_ltr.learners._trees.ensemble import TreeEnsemble
@@ -67,3 +69,34 @@ def by_walking(ensemble, X) -> np.ndarray:
 def nodes_of(ensemble) -> TreeNodes:
     ends = np.append(ensemble.first_node, len(ensemble.feature))
     return TreeNodes(ends, *(getattr(ensemble, name) for name in TreeNodes._fields[1:]))
+
+
+def with_sets(ensemble, features, n_bins, rng) -> TreeEnsemble:
+    """Return the trees with random category sets at the nodes of some features."""
+    nodes = np.flatnonzero(np.isin(ensemble.feature, features))
+    share = rng.uniform(size=(len(nodes), 1))  # some sets are empty, some are full
+    is_left = rng.uniform(size=(len(nodes), 256)) < np.round(3 * share - 1, 1)
+    is_left[:, n_bins:] = ensemble.missing_left[nodes, np.newaxis]
+    return replace(
+        ensemble,
+        category_node=nodes,
+        category_set=np.packbits(is_left, axis=1, bitorder="little"),
+    )
+
+
+def table_with_bins(n_rows, dtype, features, n_bins, rng) -> np.ndarray:
+    """Return rows of which some features are bins, or missing."""
+    X = table(n_rows, dtype, rng)
+    X[:, features] = rng.integers(n_bins, size=(n_rows, len(features)))
+    X[rng.uniform(size=X.shape) < 0.1] = NAN
+    return X
+
+
+def by_walking_sets(ensemble, X) -> np.ndarray:
+    """Return the scores of rows by the oracle, in plain Python."""
+    scores = np.zeros(len(X))
+    for tree in range(len(ensemble)):
+        part = ensemble.part(tree, tree + 1)
+        for row in range(len(X)):
+            scores[row] += part.value[oracle.route_by_set(X[row], part)]
+    return scores

@@ -41,7 +41,9 @@ def test_rows_move_as_a_list_would_be_split(n_threads, n, missing_left, buffer):
     for work in workspaces:
         parent = work.leaves[leaf]
         parent.buffer, parent.start, parent.stop = buffer, own.start, own.stop
-    condition = SplitCondition(values, slot, threshold, missing_left)
+    left_bins = np.arange(256, dtype=np.uint8) <= threshold
+    left_bins[MISSING_BIN] = missing_left
+    condition = SplitCondition(values, slot, left_bins.astype(np.uint8))
 
     goes_left = {True: [], False: []}
     for row in rows.tolist():

@@ -5,13 +5,13 @@ The modules, in the order of reading (first see the loop over trees, ``boost`` i
 tree):
 
 1. :mod:`binning`: before the first tree, quantile bins turn X into bytes, stored in
-   blocks of 16 features.
+   blocks of 16 features; categories become bins by :mod:`categories`.
 2. :mod:`workspace`: parameters, results and memory of tree growth.
 3. :mod:`quantization`: gradient, hessian and a count of each row are packed into one
    integer, so that one addition adds all three, exactly.
 4. :mod:`histogram`: sums of packed gradients by bin.
 5. :mod:`splitting`: the gain of a split, and the best split of each feature given the
-   histogram of a leaf.
+   histogram of a leaf; and :mod:`category_splits`, sets of categories.
 6. :mod:`split_search`: the best splits of two sibling leaves, found by all threads.
 7. :mod:`partition`: the rows of a leaf become those of its children.
 8. :mod:`leaf_values`: the Newton step of a finished leaf.

@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._compile import ThreadTeam, kernel, uint64
-from sklearn_ltr.learners._tables import Table, columns_reader, contiguous_rows
+from sklearn_ltr.learners._tables import Table, columns_reader
+from sklearn_ltr.learners._trees.categories import NO_CATEGORIES, CategoryBins
 
 FEATURE_BLOCK = 16  # features of a block
 MISSING_BIN = 255  # the bin of NaN
@@ -42,6 +43,8 @@ class BinnedData(NamedTuple):
     n_bins: NDArray[np.int64]  # (n_blocks,): largest number of bins of its features
     block: NDArray[np.int64]  # (n_features,): block of feature j
     slot: NDArray[np.int64]  # (n_features,): its slot: values[block[j], :, slot[j]]
+    # (n_features,): number of bins of a categorical feature, else 0
+    n_categories: NDArray[np.int64]
 
 
 def allocate_binned_data(
@@ -70,6 +73,7 @@ def allocate_binned_data(
         n_bins=np.array([n_bins[features].max() for features in blocks]),
         block=block[by_feature],
         slot=slot[by_feature],
+        n_categories=np.zeros_like(n_bins),
     )
 
 
@@ -195,15 +199,19 @@ def bin_rows(
 
 @dataclass(frozen=True)
 class BinMapper:
-    """Quantile bins of each feature, learned once, then applied to any table.
+    """Bins of each feature, learned once, then applied to any table.
 
     Attributes
     ----------
     bin_thresholds : list of n_features ndarrays, float64
-        Ascending; feature j has ``len(bin_thresholds[j]) + 1`` bins.
+        Ascending; feature j has ``len(bin_thresholds[j]) + 1`` bins.  Those of a
+        categorical feature are 0.5, 1.5, ...: its values are bins already.
+    categories : CategoryBins
+        The bins of categorical features.
     """
 
     bin_thresholds: list[NDArray[np.float64]]
+    categories: CategoryBins = NO_CATEGORIES
 
     @classmethod
     def fit(
@@ -213,6 +221,7 @@ class BinMapper:
         max_bins: int,
         seed: int,
         team: ThreadTeam,
+        categorical: NDArray[np.int64] = NO_CATEGORIES.feature,
     ) -> BinMapper:
         """Compute the thresholds from some rows of X, or a sample of 200,000 of them.
 
@@ -226,8 +235,10 @@ class BinMapper:
         seed : int
             Seed of the sample.
         team : ThreadTeam
-            The threads to use.
+        categorical : ndarray of shape (n_categorical,), int64
+            The categorical features, ascending.  If there are any, X is dense.
         """
+        categories = CategoryBins.fit(X, rows, categorical, max_bins)
         if len(rows) > MAX_SAMPLE_ROWS:
             sample = np.random.default_rng(seed).choice(
                 len(rows), MAX_SAMPLE_ROWS, replace=False
@@ -246,7 +257,9 @@ class BinMapper:
                     thresholds[j] = find_bin_thresholds(values, max_bins)
 
         team.run(fit_features)
-        return cls(thresholds)
+        for j, n_bins in zip(categorical, categories.n_bins, strict=True):
+            thresholds[j] = np.arange(n_bins - 1) + 0.5
+        return cls(thresholds, categories)
 
     @property
     def n_bins(self) -> NDArray[np.int64]:
@@ -259,7 +272,8 @@ class BinMapper:
         """Bin some rows of X, stored for histograms made by the threads of `team`."""
         n_rows, n_features = len(rows), X.shape[1]
         binned = allocate_binned_data(n_rows, self.n_bins, team.n_threads)
-        n_thresholds = self.n_bins - 1
+        categories, n_thresholds = self.categories, self.n_bins - 1
+        binned.n_categories[categories.feature] = categories.n_bins
         padded = np.full((n_features, MISSING_BIN), np.inf)
         for j, thresholds in enumerate(self.bin_thresholds):
             padded[j, : len(thresholds)] = thresholds
@@ -271,7 +285,8 @@ class BinMapper:
                 np.empty(ROW_TILE), np.empty(ROW_TILE, dtype=np.uint64)
             )
             for first in firsts:
-                table, part = contiguous_rows(X, rows[first : first + n_rows_per_call])
+                part = rows[first : first + n_rows_per_call]
+                table, part = categories.encode_rows(X, part)
                 bin_rows(table, part, padded, n_thresholds, first, buffers, binned)
 
         team.run(bin_part)

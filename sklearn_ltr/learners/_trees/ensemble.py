@@ -8,7 +8,7 @@ raw values are made by :mod:`tree_walk` while a small budget lasts, then by
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -22,7 +22,13 @@ from sklearn_ltr.learners._tables import Table, dense_rows
 from sklearn_ltr.learners._trees.binning import MISSING_BIN, BinMapper, BinnedData
 from sklearn_ltr.learners._trees.bit_sliced import BitSlicedEvaluator
 from sklearn_ltr.learners._trees.tree_check import check_trees
-from sklearn_ltr.learners._trees.tree_walk import TreeNodes, walk_budget, walk_trees
+from sklearn_ltr.learners._trees.tree_walk import (
+    NO_NODES,
+    NO_SETS,
+    TreeNodes,
+    walk_budget,
+    walk_trees,
+)
 from sklearn_ltr.learners._trees.workspace import GrownTree
 
 MAX_ROW_BLOCKS = 8  # of ROW_BLOCK rows, which a thread evaluates in one call
@@ -36,6 +42,7 @@ def add_binned(
     scores: NDArray[np.float64],
 ) -> None:
     """Add the value of its leaf to the score of each of `rows` of the binned data."""
+    has_sets = len(tree.category_set) > 0
     for row in rows:
         node = int64(0)
         while tree.feature[node] >= 0:
@@ -44,6 +51,8 @@ def add_binned(
             left = b <= tree.threshold[node]
             if b == MISSING_BIN:
                 left = tree.missing_left[node]
+            if has_sets and binned.n_categories[feature] > 0:
+                left = (tree.category_set[node, b >> 3] >> (b & 7) & 1) == 1
             node = int64(tree.left[node] if left else tree.right[node])
         scores[row] += tree.value[node]
 
@@ -72,6 +81,12 @@ class TreeEnsemble:
         squared error.  0 in a leaf.
     n_rows : ndarray of shape (n_nodes,), int64
         Training rows in a leaf.
+    category_node : ndarray of shape (n_sets,), int64
+        The nodes that split a categorical feature, ascending; the features of such a
+        node are bins (``categories.py``).
+    category_set : ndarray of shape (n_sets, 32), uint8
+        What such a node sends left, in place of ``x <= threshold``: bin b if bit
+        ``b % 8`` of byte ``b // 8`` is 1.  Bit 255 is `missing_left`.
     """
 
     first_node: NDArray[np.int64]
@@ -83,6 +98,8 @@ class TreeEnsemble:
     value: NDArray[np.float64]
     gain: NDArray[np.float64]
     n_rows: NDArray[np.int64]
+    category_node: NDArray[np.int64] = field(default_factory=lambda: NO_NODES)
+    category_set: NDArray[np.uint8] = field(default_factory=lambda: NO_SETS)
 
     @classmethod
     def empty(cls) -> TreeEnsemble:
@@ -105,7 +122,8 @@ class TreeEnsemble:
         sizes = [len(tree.feature) for tree in trees]
         feature, last_bin = _joined(trees, "feature"), _joined(trees, "threshold")
         threshold = np.zeros(len(feature))
-        for node in np.flatnonzero(feature >= 0):
+        is_set = np.isin(feature, mapper.categories.feature)
+        for node in np.flatnonzero((feature >= 0) & ~is_set):
             thresholds, b = mapper.bin_thresholds[feature[node]], last_bin[node]
             # a split at the last bin separates missing values (right) from all others
             threshold[node] = thresholds[b] if b < len(thresholds) else np.inf
@@ -119,6 +137,8 @@ class TreeEnsemble:
             value=_joined(trees, "value"),
             gain=_joined(trees, "gain"),
             n_rows=_joined(trees, "n_rows"),
+            category_node=np.flatnonzero(is_set),
+            category_set=_joined(trees, "category_set")[np.flatnonzero(is_set)],
         )
 
     def __len__(self) -> int:
@@ -127,13 +147,10 @@ class TreeEnsemble:
 
     def __add__(self, other: TreeEnsemble) -> TreeEnsemble:
         """Return the trees of both ensembles, in order."""
-        joined = {
-            field.name: np.concatenate(
-                [getattr(self, field.name), getattr(other, field.name)]
-            )
-            for field in fields(self)
-        }
+        own, others = self._arrays(), other._arrays()
+        joined = {name: np.concatenate([own[name], others[name]]) for name in own}
         joined["first_node"][len(self) :] += len(self.feature)
+        joined["category_node"][len(self.category_node) :] += len(self.feature)
         return TreeEnsemble(**joined)
 
     def scaled(self, factor: float) -> TreeEnsemble:
@@ -144,12 +161,12 @@ class TreeEnsemble:
         """Return the trees ``first..last - 1``."""
         bounds = np.append(self.first_node, len(self.feature))
         nodes = slice(bounds[first], bounds[last])
-        arrays = {
-            field.name: getattr(self, field.name)[nodes]
-            for field in fields(self)
-            if field.name != "first_node"
-        }
-        return TreeEnsemble(self.first_node[first:last] - nodes.start, **arrays)
+        sets = slice(*np.searchsorted(self.category_node, [nodes.start, nodes.stop]))
+        arrays = {name: array[nodes] for name, array in self._arrays().items()}
+        arrays["first_node"] = self.first_node[first:last] - nodes.start
+        arrays["category_node"] = self.category_node[sets] - nodes.start
+        arrays["category_set"] = self.category_set[sets]
+        return TreeEnsemble(**arrays)
 
     def predict(
         self,
@@ -213,6 +230,8 @@ class TreeEnsemble:
             self.left,
             self.right,
             self.value,
+            self.category_node,
+            self.category_set,
         )
 
     @cached_property
@@ -220,7 +239,7 @@ class TreeEnsemble:
         return BitSlicedEvaluator(self._nodes)
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        return {f.name: getattr(self, f.name) for f in fields(self)}
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the arrays, without what is made from them, and their checksum."""
@@ -231,7 +250,8 @@ class TreeEnsemble:
         """Restore the arrays; a ValueError if they are not those that were saved."""
         arrays = dict(state)
         saved = arrays.pop(KEY, None)
-        vars(self).update(arrays)
+        # models saved before there were categorical features have no sets
+        vars(self).update({"category_node": NO_NODES, "category_set": NO_SETS} | arrays)
         check_checksum(arrays.values(), saved)
 
     def check(self, n_features: int) -> None:
@@ -246,5 +266,5 @@ class TreeEnsemble:
         return sums
 
 
-def _joined(trees: list[GrownTree], field: str) -> NDArray[Any]:
-    return np.concatenate([getattr(tree, field) for tree in trees])
+def _joined(trees: list[GrownTree], name: str) -> NDArray[Any]:
+    return np.concatenate([getattr(tree, name) for tree in trees])

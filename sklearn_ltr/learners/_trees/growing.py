@@ -30,6 +30,10 @@ from sklearn_ltr._compile import (
     wait_at_barrier,
 )
 from sklearn_ltr.learners._trees.binning import BinnedData, restrict_features
+from sklearn_ltr.learners._trees.category_splits import (
+    mark_left_bins,
+    record_category_set,
+)
 from sklearn_ltr.learners._trees.leaf_values import add_leaf_value, exact_scales
 from sklearn_ltr.learners._trees.partition import SplitCondition, partition
 from sklearn_ltr.learners._trees.quantization import (
@@ -43,7 +47,6 @@ from sklearn_ltr.learners._trees.quantization import (
 from sklearn_ltr.learners._trees.split_search import (
     find_best_splits,
     select_best_split,
-    sum_left,
 )
 from sklearn_ltr.learners._trees.splitting import SplitRule
 from sklearn_ltr.learners._trees.workspace import (
@@ -82,7 +85,11 @@ class TreeGrower:
         n_blocks, n_rows, _ = binned.values.shape
         self.binned, self.parameters, self.team = binned, parameters, team
         self._workspaces = allocate_workspaces(
-            team.n_threads, n_rows, n_blocks, parameters.max_leaf_nodes
+            team.n_threads,
+            n_rows,
+            n_blocks,
+            parameters.max_leaf_nodes,
+            bool(binned.n_categories.any()),
         )
 
     def grow(
@@ -133,9 +140,10 @@ class TreeGrower:
 
         self.team.run(grow_in)
         n_nodes = 2 * np.count_nonzero(nodes["feature"] >= 0) + 1
-        return GrownTree(
-            **{name: nodes[name][:n_nodes].copy() for name in GrownTree._fields}
-        )
+        sets = self._workspaces[0].category_set[:n_nodes].copy()
+        names = [name for name in GrownTree._fields if name != "category_set"]
+        arrays = {name: nodes[name][:n_nodes].copy() for name in names}
+        return GrownTree(category_set=sets, **arrays)
 
 
 @kernel
@@ -177,13 +185,21 @@ def grow_tree(
     quantization = quantize(of_splits, sample.tree_index, quantization, packed, team)
     fill_root(sample.rows, leaves[0], buffers, team)
     count_mask, gradient_scale = quantization.count_mask, quantization.gradient_scale
+    n_categories = binned.n_categories
     l2, gain_unit = 0.0, 1.0
     if parameters.second_order:
         l2 = parameters.l2_regularization * quantization.hessian_scale
         gain_unit = quantization.hessian_scale
     if gradient_scale > 0:
         gain_unit = gain_unit / gradient_scale / gradient_scale
-    rule = SplitRule(parameters.second_order, l2, parameters.min_samples_leaf)
+    rule = SplitRule(
+        parameters.second_order,
+        l2,
+        parameters.min_samples_leaf,
+        parameters.category_smoothing,
+        parameters.min_samples_category,
+        parameters.max_split_categories,
+    )
     # Leaves are numbered; `smaller` and `larger` are the last split's children.
     # int64(): numba would compile callees once more for a literal.
     n_leaves, smaller, larger = int64(1), int64(0), int64(-1)
@@ -202,22 +218,27 @@ def grow_tree(
                 # find_best_splits also searches a sibling that cannot be split
                 if is_splittable(leaves, number, parameters):
                     leaf = leaves[number]
-                    select_best_split(leaf, work.candidates, k, quantization, rule)
+                    select_best_split(
+                        leaf, work.candidates, k, quantization, rule, n_categories
+                    )
         number = best_leaf(leaves, n_leaves)
         leaf = leaves[number]
         if leaf.gain <= 0.0:
             break
         block, slot = binned.block[leaf.feature], binned.slot[leaf.feature]
         histogram = work.histograms[leaf.histogram_index, block]
-        left_total = sum_left(leaf, histogram, slot, count_mask)
+        n_bins = n_categories[leaf.feature]
+        left_total = mark_left_bins(
+            leaf, histogram, slot, n_bins, quantization, rule, work
+        )
         n_left = left_total & count_mask
         left_is_smaller = 2 * n_left <= leaf.stop - leaf.start
-        condition = SplitCondition(
-            binned.values[block], slot, leaf.threshold, leaf.missing_left
-        )
+        condition = SplitCondition(binned.values[block], slot, work.goes_left)
         partition(condition, leaf, n_left, left_is_smaller, team, buffers)
         n_nodes = 2 * n_leaves - 1
         if team.thread == 0:
+            if n_bins > 0:
+                record_category_set(work.goes_left, work.category_set[leaf.node])
             record_split(nodes, leaf, n_nodes, gain_unit)
         split_leaf(
             leaves, number, n_leaves, n_nodes, left_total, n_left, left_is_smaller

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._compile import int64, prefetch_row, subkernel, uint64, wait_at_barrier
-from sklearn_ltr.learners._trees.binning import MISSING_BIN
 from sklearn_ltr.learners._trees.workspace import Record, RowBuffers, Team, chunk_bounds
 
 MIN_ROWS_FOR_THREADS = 512  # fewer rows are moved faster by one thread
@@ -24,8 +23,7 @@ class SplitCondition(NamedTuple):
 
     values: NDArray[np.uint8]  # (n_rows, 16): binned values of the feature's block
     slot: int  # of the feature
-    threshold: int  # bins up to and including this one go left
-    missing_left: bool
+    goes_left: NDArray[np.uint8]  # (256,): 1 for the bins that go left, else 0
 
 
 class Destination(NamedTuple):
@@ -45,9 +43,7 @@ def count_rows_left(
     for i in range(first, last):
         prefetch_row(values, int64(rows[uint64(min(i + PREFETCH_DISTANCE, last - 1))]))
         b = values[uint64(rows[uint64(i)]), condition.slot]
-        n_left += (
-            condition.missing_left if b == MISSING_BIN else b <= condition.threshold
-        )
+        n_left += int64(condition.goes_left[b])
     return n_left
 
 
@@ -65,8 +61,8 @@ def move_rows(
     With a step of -1 the last row is moved first.  The position is computed without a
     branch, since which child a row goes to cannot be predicted.
     """
-    values, slot, threshold = condition.values, condition.slot, condition.threshold
-    missing_left, step = int64(condition.missing_left), to.step
+    values, slot, left_bins = condition.values, condition.slot, condition.goes_left
+    step = to.step
     n_rows = last - first
     start = first if step > 0 else last - 1
     next_left, next_right = to.left, to.right
@@ -74,8 +70,7 @@ def move_rows(
         ahead = start + step * min(i + PREFETCH_DISTANCE, n_rows - 1)
         prefetch_row(values, int64(rows[uint64(ahead)]))
         row = rows[uint64(start + step * i)]
-        b = values[uint64(row), slot]
-        goes_left = int64(b <= threshold) | missing_left & int64(b == MISSING_BIN)
+        goes_left = int64(left_bins[values[uint64(row), slot]])
         position = next_right ^ (next_left ^ next_right) & -goes_left
         to_rows[uint64(position)] = row
         next_left += step * goes_left

@@ -15,8 +15,11 @@ from sklearn_ltr._compile import fetch_add, subkernel
 from sklearn_ltr.learners._trees.binning import (
     FEATURE_BLOCK,
     HISTOGRAM_BINS,
-    MISSING_BIN,
     BinnedData,
+)
+from sklearn_ltr.learners._trees.category_splits import (
+    CATEGORIES_PER_ROUNDING,
+    find_category_splits,
 )
 from sklearn_ltr.learners._trees.histogram import (
     add_rows_to_histogram,
@@ -88,6 +91,9 @@ def find_best_splits(
                 subtract_histogram(parent, histogram, n_bins)
                 histogram = parent
             find_block_splits(histogram, n_bins, leaf.total, quantization, rule, splits)
+            find_category_splits(
+                binned, block, histogram, leaf.total, quantization, rule, work
+            )
             propose_splits(
                 splits,
                 child_score(leaf.total, quantization, rule),
@@ -155,6 +161,7 @@ def select_best_split(
     k: int,
     quantization: Quantization,
     rule: SplitRule,
+    n_categories: NDArray[np.int64],
 ) -> None:
     """Select the best of the threads' candidates k as the split of a leaf.
 
@@ -167,26 +174,8 @@ def select_best_split(
         if difference > 0 or (difference == 0 and other.feature < best.feature):
             best = other
     min_gain = rounding_gain(leaf.total, quantization, rule)
+    min_gain *= 1.0 + n_categories[best.feature] / CATEGORIES_PER_ROUNDING
     leaf.gain = best.gain if best.gain > min_gain else 0.0
     leaf.feature = best.feature
     leaf.threshold = best.threshold
     leaf.missing_left = best.missing_left
-
-
-@subkernel
-def sum_left(
-    leaf: Record, histogram: NDArray[np.int64], slot: int, count_mask: int
-) -> int:
-    """Return the packed sum of the rows that the split of a leaf sends left.
-
-    This also changes `leaf.missing_left` if the leaf has no missing values in the
-    feature: to the side with more rows (if equal, right), which is where missing values
-    will go in prediction.
-    """
-    missing = histogram[MISSING_BIN * FEATURE_BLOCK + slot]
-    total = missing if leaf.missing_left else 0
-    for b in range(leaf.threshold + 1):
-        total += histogram[b * FEATURE_BLOCK + slot]
-    if missing == 0:
-        leaf.missing_left = 2 * (total & count_mask) > leaf.stop - leaf.start
-    return total

@@ -43,6 +43,10 @@ class SplitRule(NamedTuple):
     # only leaf values are regularised
     l2: float
     min_samples_leaf: int
+    # of categorical features, see category_splits.py
+    category_smoothing: float = 0.0
+    min_samples_category: int = 1
+    max_split_categories: int = 255
 
 
 @subkernel

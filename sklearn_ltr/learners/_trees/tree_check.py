@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr.learners._trees.binning import MISSING_BIN
+from sklearn_ltr.learners._trees.binning import MISSING_BIN, BinMapper
+from sklearn_ltr.learners._trees.categories import CategoryBins
+from sklearn_ltr.learners._trees.workspace import SET_BYTES
 
 DTYPES = {
     "first_node": np.int64,
@@ -23,10 +25,9 @@ DTYPES = {
 }
 
 
-def check_bin_thresholds(
-    bin_thresholds: Sequence[NDArray[np.float64]], n_features: int
-) -> None:
+def check_bins(mapper: BinMapper, n_features: int) -> None:
     """Raise a ValueError unless there are ascending thresholds for each feature."""
+    bin_thresholds = mapper.bin_thresholds
     if len(bin_thresholds) != n_features:
         raise ValueError(f"{len(bin_thresholds)} features of {n_features} have bins")
     for thresholds in bin_thresholds:
@@ -39,6 +40,29 @@ def check_bin_thresholds(
             or (np.diff(thresholds) <= 0).any()
         ):
             raise ValueError("bin_thresholds do not ascend, or are too many")
+    check_categories(mapper.categories, mapper.n_bins)
+
+
+def check_categories(categories: CategoryBins, n_bins: NDArray[np.int64]) -> None:
+    """Raise a ValueError unless the categories have bins of their features."""
+    feature, first, value, b = (
+        getattr(categories, name) for name in ("feature", "first", "value", "bin")
+    )
+    dtypes = [array.dtype for array in (feature, first, value, b)]
+    if dtypes != [np.int64, np.int64, np.float64, np.uint8] or value.shape != b.shape:
+        raise ValueError("the arrays of categories have other dtypes or shapes")
+    if not (
+        len(first) == len(feature) + 1
+        and (first[0], first[-1]) == (0, len(value))
+        and (np.diff(first) >= 0).all()
+        and (np.diff(feature) > 0).all()
+        and ((feature >= 0) & (feature < len(n_bins))).all()
+    ):
+        raise ValueError("the categories are not divided among features")
+    owner = np.repeat(feature, np.diff(first))
+    ascends = (value[1:] > value[:-1]) | (owner[1:] > owner[:-1])
+    if not (ascends.all() and np.isfinite(value).all() and (b < n_bins[owner]).all()):
+        raise ValueError("the categories of a feature do not ascend, or have no bins")
 
 
 def check_trees(arrays: Mapping[str, NDArray[Any]], n_features: int) -> None:
@@ -53,6 +77,7 @@ def check_trees(arrays: Mapping[str, NDArray[Any]], n_features: int) -> None:
         n = len(arrays["first_node"]) if name == "first_node" else n_nodes
         if array.dtype != dtype or array.shape != (n,):
             raise ValueError(f"{name} has shape {array.shape} and dtype {array.dtype}")
+    check_category_sets(arrays)
     first_node, feature = arrays["first_node"], arrays["feature"]
     left, right = arrays["left"], arrays["right"]
     sizes = np.diff(first_node, append=n_nodes)
@@ -83,3 +108,19 @@ def check_trees(arrays: Mapping[str, NDArray[Any]], n_features: int) -> None:
             )
     if (arrays["gain"] < 0).any() or (arrays["n_rows"] < 0).any():
         raise ValueError("gain or n_rows is below 0")
+
+
+def check_category_sets(arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Raise a ValueError unless the category sets are those of inner nodes."""
+    node, sets = arrays["category_node"], arrays["category_set"]
+    if not (
+        node.dtype == np.int64
+        and sets.dtype == np.uint8
+        and node.ndim == 1
+        and sets.shape == (len(node), SET_BYTES)
+        and (np.diff(node) > 0).all()
+        and ((node >= 0) & (node < len(arrays["feature"]))).all()
+        and (arrays["feature"][node] >= 0).all()
+        and ((sets[:, -1] >> 7 != 0) == arrays["missing_left"][node]).all()
+    ):
+        raise ValueError("category_set and category_node are not sets of inner nodes")

@@ -12,6 +12,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_ltr.learners._trees.binning import MISSING_BIN
+
+NO_NODES = np.empty(0, dtype=np.int64)
+NO_SETS = np.empty((0, 32), dtype=np.uint8)
+
 
 class TreeNodes(NamedTuple):
     """Arrays over the nodes of all trees, as in a :class:`TreeEnsemble`.
@@ -26,6 +31,8 @@ class TreeNodes(NamedTuple):
     left: NDArray[np.int32]  # (n_nodes,): children, counted from the tree's root
     right: NDArray[np.int32]
     value: NDArray[np.float64]  # (n_nodes,): what a leaf adds to the score
+    category_node: NDArray[np.int64] = NO_NODES  # (n_sets,): nodes with a category set
+    category_set: NDArray[np.uint8] = NO_SETS  # (n_sets, 32): bits of bins; left if 1
 
 
 def walk_trees(
@@ -46,6 +53,9 @@ def walk_trees(
     """
     roots, X = nodes.first_node[:-1], X.astype(np.float64)  # exact
     reached = np.repeat(roots[:, np.newaxis], len(X), axis=1)  # (n_trees, n_rows) nodes
+    set_of_node = np.full(len(nodes.feature), -1)
+    set_of_node[nodes.category_node] = np.arange(len(nodes.category_node))
+    is_in_set = unpack_sets(nodes.category_set)
     tree, row = np.nonzero(nodes.feature[reached] >= 0)  # walks that are not at a leaf
     while len(row) > 0:
         node = reached[tree, row]
@@ -53,6 +63,10 @@ def walk_trees(
         with np.errstate(invalid="ignore"):
             is_below = x <= nodes.threshold[node]
         goes_left = np.where(np.isnan(x), nodes.missing_left[node], is_below)
+        number = set_of_node[node]
+        by_set = np.flatnonzero(number >= 0)
+        b = np.nan_to_num(x[by_set], nan=MISSING_BIN).astype(np.intp)
+        goes_left[by_set] = is_in_set[number[by_set], b]
         child = roots[tree] + np.where(goes_left, nodes.left[node], nodes.right[node])
         reached[tree, row] = child
         is_inner = nodes.feature[child] >= 0
@@ -60,6 +74,11 @@ def walk_trees(
     for leaf_of_row in reached:  # one tree after another
         scores += nodes.value[leaf_of_row]
     scores[np.isinf(X).any(axis=1)] = np.nan
+
+
+def unpack_sets(category_set: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    """Return whether each bin is in each set: (n_sets, 256) bool."""
+    return np.unpackbits(category_set, axis=1, bitorder="little").view(np.bool_)
 
 
 class WalkBudget:

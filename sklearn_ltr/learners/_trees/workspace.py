@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from sklearn_ltr._compile import allocate_aligned, new_barrier, subkernel
 from sklearn_ltr.learners._trees.binning import FEATURE_BLOCK, HISTOGRAM_BINS
 
+SET_BYTES = HISTOGRAM_BINS // 8  # of a set of bins
+
 
 class GrowthParameters(NamedTuple):
     """Size of the trees and values of their leaves."""
@@ -26,6 +28,10 @@ class GrowthParameters(NamedTuple):
     l2_regularization: float
     learning_rate: float  # leaf values are multiplied by it
     second_order: bool  # in gains, W is the sum of hessians, else the number of rows
+    # of categorical features, see category_splits.py
+    category_smoothing: float = 0.0
+    min_samples_category: int = 1
+    max_split_categories: int = 255
 
 
 class TreeSample(NamedTuple):
@@ -53,6 +59,9 @@ class GrownTree(NamedTuple):
     right: NDArray[np.int32]
     gain: NDArray[np.float64]  # of the split, see TreeEnsemble.gain; 0 in a leaf
     n_rows: NDArray[np.int64]  # of a leaf
+    # (n_nodes, 32): of a split by categories, bit ``b % 8`` of byte ``b // 8`` is 1 if
+    # bin b goes left; (0, 32) without categorical features
+    category_set: NDArray[np.uint8]
     value: NDArray[np.float64]  # of a leaf, learning rate included
 
 
@@ -144,6 +153,13 @@ class BlockSplits(NamedTuple):
     left_sum: NDArray[np.int64]  # packed sum of the left child, during a scan
 
 
+class CategoryOrder(NamedTuple):
+    """Categories of a leaf, sorted for a split: arrays of shape (256,)."""
+
+    category: NDArray[np.int64]
+    ratio: NDArray[np.float64]  # by which they are sorted
+
+
 class Workspace(NamedTuple):
     """Memory for growing trees, as one thread sees it; reused from tree to tree."""
 
@@ -156,9 +172,12 @@ class Workspace(NamedTuple):
     # two sibling leaves: [thread, 0] of the smaller one, [thread, 1] of the larger one
     candidates: Records
     next_leaf: NDArray[np.int64]  # (1,): atomic counter of leaves
+    category_set: NDArray[np.uint8]  # as in GrownTree, of the tree that is grown
     # this thread's own
     splits: BlockSplits
     leaves: Records  # (max_leaf_nodes,) LEAF
+    category_order: CategoryOrder
+    goes_left: NDArray[np.uint8]  # (256,): 1 for the bins that a split sends left
 
 
 def allocate_nodes(max_leaf_nodes: int) -> Records:
@@ -179,7 +198,11 @@ def allocate_block_splits() -> BlockSplits:
 
 
 def allocate_workspaces(
-    n_threads: int, n_rows: int, n_blocks: int, max_leaf_nodes: int
+    n_threads: int,
+    n_rows: int,
+    n_blocks: int,
+    max_leaf_nodes: int,
+    any_categories: bool = False,
 ) -> list[Workspace]:
     """Return the workspace of each thread."""
     team = Team(0, n_threads, new_barrier(), np.zeros(n_threads, dtype=THREAD_SUMS))
@@ -192,6 +215,8 @@ def allocate_workspaces(
     histograms = np.empty((max_leaf_nodes, n_blocks, histogram_size), dtype=np.int64)
     next_block, next_leaf = np.zeros((2, 1), dtype=np.int64)
     candidates = np.zeros((n_threads, 2), dtype=CANDIDATE_SPLIT)
+    n_sets = 2 * max_leaf_nodes - 1 if any_categories else 0
+    category_set = np.zeros((n_sets, SET_BYTES), dtype=np.uint8)
     return [
         Workspace(
             team=team._replace(thread=thread),
@@ -200,8 +225,13 @@ def allocate_workspaces(
             next_block=next_block,
             candidates=candidates,
             next_leaf=next_leaf,
+            category_set=category_set,
             splits=allocate_block_splits(),
             leaves=np.zeros(max_leaf_nodes, dtype=LEAF),
+            category_order=CategoryOrder(
+                np.zeros(HISTOGRAM_BINS, dtype=np.int64), np.zeros(HISTOGRAM_BINS)
+            ),
+            goes_left=np.zeros(HISTOGRAM_BINS, dtype=np.uint8),
         )
         for thread in range(n_threads)
     ]

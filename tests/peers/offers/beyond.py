@@ -11,9 +11,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.compose import make_column_transformer
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder
 
 from tests.peers.offers import row
 from tests.peers.offers.libraries import DATA, Data, Library, same_scores
@@ -48,7 +45,7 @@ def separates_grades(scores) -> None:
     assert scores[CATEGORICAL.y == 1].min() > scores[CATEGORICAL.y == 0].max()
 
 
-@row("categorical features", sklearn_ltr="must be numeric")
+@row("categorical features")
 def categories(library):
     options = {
         "XGBoost": {"enable_categorical": True},
@@ -57,13 +54,6 @@ def categories(library):
     separates_grades(
         library.scores(CATEGORICAL, tree_size=8, n_estimators=20, **options)
     )
-
-
-@categories.workaround("sklearn_ltr", "with `OneHotEncoder`")
-def one_hot_categories(library):
-    encoder = make_column_transformer((OneHotEncoder(sparse_output=False), ["name"]))
-    X = make_pipeline(encoder).fit_transform(CATEGORICAL.X)
-    separates_grades(library.scores(CATEGORICAL._replace(X=X), n_estimators=20))
 
 
 @row("monotonic constraints", sklearn_ltr=UNKNOWN)

@@ -132,6 +132,7 @@ The files, in the order of reading
 ----------------------------------
 - ``../tree_walk.py``: the plain walk, which is the specification.
 - ``conditions.py``: the distinct conditions.
+- ``category_sets.py``: conditions that are sets of categories; skip it at first.
 - ``subtrees.py``: how trees of more than 256 leaves are divided, since a code has 8
   bits; skip it at first.
 - ``leaf_codes.py``: which leaf gets which codes.

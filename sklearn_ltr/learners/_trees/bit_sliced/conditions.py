@@ -35,8 +35,11 @@ class Conditions(NamedTuple):
 
 
 def collect_conditions(nodes: TreeNodes) -> tuple[Conditions, NDArray[np.int64]]:
-    """Return the distinct conditions, and the number of each node's; 0 in a leaf."""
-    inner = np.flatnonzero(nodes.feature >= 0)
+    """Return the distinct conditions, and the number of each node's; 0 in a leaf.
+
+    0, too, where a category set decides (category_sets.py).
+    """
+    inner = np.setdiff1d(np.flatnonzero(nodes.feature >= 0), nodes.category_node)
     feature, threshold = nodes.feature[inner], nodes.threshold[inner]
     missing_right = ~nodes.missing_left[inner]
     order = np.lexsort((threshold, missing_right, feature))

@@ -28,6 +28,12 @@ from sklearn_ltr._compile import (
     subkernel,
     transpose_bits,
 )
+from sklearn_ltr.learners._trees.bit_sliced.category_sets import (
+    SCRATCH_VECTORS,
+    CategorySets,
+    collect_sets,
+    evaluate_sets,
+)
 from sklearn_ltr.learners._trees.bit_sliced.circuits import Circuits, build_circuits
 from sklearn_ltr.learners._trees.bit_sliced.conditions import (
     FIRST_CONDITION,
@@ -46,6 +52,13 @@ ALL_ONES = np.uint32(2**32 - 1)
 SUBTREE_GROUP = 32
 
 
+class Tests(NamedTuple):
+    """What nodes test, for rows of one dtype."""
+
+    conditions: Conditions
+    sets: CategorySets
+
+
 class EvaluationBuffers(NamedTuple):
     """Scratch memory of one thread.
 
@@ -53,7 +66,8 @@ class EvaluationBuffers(NamedTuple):
     their scores are dropped.
     """
 
-    # (n_tested, 512): tested features, each in the order of `bit_of_row`
+    # (n_tested, 512): features tested by conditions, then those tested by sets, each
+    # in the order of `bit_of_row`
     features: NDArray[np.floating]
     vectors: NDArray[np.uint32]  # (n_vectors * 16,): the bit vectors
     # (SUBTREE_GROUP, 64): 8 codes in each int64, in row order (little-endian)
@@ -72,14 +86,24 @@ class BitSlicedEvaluator:
 
     def __init__(self, nodes: TreeNodes) -> None:
         conditions, condition_of_node = collect_conditions(nodes)
-        self._circuits, self._n_vectors = build_circuits(
+        sets, n_conditions = collect_sets(
             nodes, condition_of_node, len(conditions.threshold)
         )
+        self._circuits, n_vectors = build_circuits(
+            nodes, condition_of_node, n_conditions
+        )
+        self._n_vectors = max(
+            n_vectors, FIRST_CONDITION + n_conditions + SCRATCH_VECTORS
+        )
         rounded_down = round_down_to_float32(conditions.threshold)
-        # for each dtype: the conditions, and the buffers that no thread is using
-        self._by_dtype: dict[Any, tuple[Conditions, list[EvaluationBuffers]]] = {
-            np.dtype(np.float64): (conditions, []),
-            np.dtype(np.float32): (conditions._replace(threshold=rounded_down), []),
+        in_float32 = sets._replace(threshold=sets.threshold.astype(np.float32))
+        # for each dtype: what rows are tested by, and the buffers that no thread uses
+        self._by_dtype: dict[Any, tuple[Tests, list[EvaluationBuffers]]] = {
+            np.dtype(np.float64): (Tests(conditions, sets), []),
+            np.dtype(np.float32): (
+                Tests(conditions._replace(threshold=rounded_down), in_float32),
+                [],
+            ),
         }
 
     def add_to(self, scores: NDArray[np.float64], X: NDArray[np.floating]) -> None:
@@ -95,17 +119,18 @@ class BitSlicedEvaluator:
             Changed in place.
         X : ndarray of shape (n_rows, n_features), float32 or float64
         """
-        conditions, free_buffers = self._by_dtype[X.dtype]
+        tests, free_buffers = self._by_dtype[X.dtype]
         try:
             buffers = free_buffers.pop()
         except IndexError:
             buffers = self._new_buffers(X.dtype)
         rows = as_kernel_argument(X)
-        evaluate_ensemble(rows, conditions, self._circuits, buffers, scores)
+        evaluate_ensemble(rows, tests, self._circuits, buffers, scores)
         free_buffers.append(buffers)
 
     def _new_buffers(self, dtype: Any) -> EvaluationBuffers:
-        n_tested = len(self._by_dtype[dtype][0].feature)
+        tests = self._by_dtype[dtype][0]
+        n_tested = len(tests.conditions.feature) + len(tests.sets.feature)
         vectors = allocate_aligned((self._n_vectors, VECTOR_LANES), np.uint32)
         vectors[ZERO], vectors[ONE] = 0, ALL_ONES
         return EvaluationBuffers(
@@ -119,7 +144,7 @@ class BitSlicedEvaluator:
 @kernel
 def evaluate_ensemble(
     X: NDArray[np.floating],
-    conditions: Conditions,
+    tests: Tests,
     circuits: Circuits,
     buffers: EvaluationBuffers,
     scores: NDArray[np.float64],
@@ -130,18 +155,22 @@ def evaluate_ensemble(
     ----------
     X : ndarray of shape (n_rows, n_features), float32 or float64
         As from :func:`as_kernel_argument`.
-    conditions : Conditions
+    tests : Tests
         Their thresholds are of X's dtype.
     circuits : Circuits
     buffers : EvaluationBuffers
     scores : ndarray of shape (n_rows,), float64
         Changed in place.
     """
+    conditions, sets = tests.conditions, tests.sets
+    in_sets = buffers.features[len(conditions.feature) :]
     for start in range(0, len(X), ROW_BLOCK):
         rows, own = X[start : start + ROW_BLOCK], scores[start : start + ROW_BLOCK]
         mark_infinite_rows(rows, own)
         transpose_features(rows, conditions.feature, buffers.features)
+        transpose_features(rows, sets.feature, in_sets)
         evaluate_conditions(conditions, buffers, len(rows))
+        evaluate_sets(sets, in_sets, buffers.vectors, len(rows))
         for i in range(len(rows)):  # as slices, these copies take 3 s to compile
             buffers.scores[i] = own[i]
         evaluate_circuits(circuits, buffers, len(rows))

@@ -1,0 +1,402 @@
+"""Categorical features of the estimators: frames, codes, and what does not matter."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import sklearn
+from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.model_selection import GridSearchCV, GroupKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from sklearn_ltr import LambdaMARTRanker
+from sklearn_ltr._compile import INTERPRETED
+from sklearn_ltr.ensemble import BaggingRanker
+from sklearn_ltr.mart import MARTClassifier, MARTRegressor
+from sklearn_ltr.scorers import make_ranking_scorer
+
+N, K = 480, 30
+NAN = float("nan")
+rng = np.random.default_rng(0)
+CODE = rng.integers(0, K, N)
+CODE[:K] = np.arange(K)
+OTHER = rng.integers(0, 4, N)
+NUMBER = rng.normal(size=N)
+EFFECT = rng.normal(scale=2, size=K)
+Y = EFFECT[CODE] + NUMBER + rng.normal(scale=0.3, size=N)
+GROUPS = np.arange(N) // 12
+GRADES = np.digitize(Y, [-2, 0, 2])
+WORDS = np.array([f"word {i:02d}" for i in range(K)])
+COLOURS = np.array(["blue", "green", "red", "yellow"])
+X = np.column_stack([CODE, NUMBER, OTHER]).astype(np.float64)
+NAMES = ["word", "number", "colour"]
+OPTIONS = {
+    "n_estimators": 8,
+    "min_samples_leaf": 5,
+    "min_samples_category": 3,
+    "random_state": 0,
+}
+
+
+def frame(word=WORDS[CODE], colour=COLOURS[OTHER], dtype="category"):
+    columns = {"word": word, "number": NUMBER, "colour": colour}
+    return pd.DataFrame(columns).astype({"word": dtype, "colour": dtype})
+
+
+def fit(name="regressor", table=X, rows=slice(None), **options):
+    if "categorical_features" not in options and isinstance(table, np.ndarray):
+        options["categorical_features"] = [0, 2]
+    table = table.iloc[rows] if hasattr(table, "iloc") else table[rows]
+    if name == "ranker":
+        model = LambdaMARTRanker(**OPTIONS | options)
+        return model.fit(table, GRADES[rows], groups=GROUPS[rows])
+    if name == "classifier":
+        return MARTClassifier(**OPTIONS | options).fit(table, Y[rows] > 0)
+    return MARTRegressor(**OPTIONS | options).fit(table, Y[rows])
+
+
+def trees(model) -> bytes:
+    return pickle.dumps(model.ensemble_)
+
+
+every_estimator = pytest.mark.parametrize("name", ["ranker", "regressor", "classifier"])
+FITTED = {name: fit(name) for name in ("ranker", "regressor", "classifier")}
+
+
+# --- the same categories in other forms -------------------------------------------
+
+shuffled = rng.permutation(WORDS)
+FORMS = {
+    "pandas": frame(),
+    "pandas, categories in another order": frame(
+        pd.Categorical(WORDS[CODE], categories=shuffled)
+    ),
+    "pandas, ordered, with categories that do not occur": frame(
+        pd.Categorical(WORDS[CODE], categories=["a", *shuffled, "z"], ordered=True)
+    ),
+    "pandas, numbers": frame(CODE, OTHER),
+    "polars": pl.DataFrame(
+        {
+            "word": pl.Series(WORDS[CODE], dtype=pl.Categorical),
+            "number": NUMBER,
+            "colour": pl.Series(COLOURS[OTHER], dtype=pl.Enum(COLOURS[::-1].tolist())),
+        }
+    ),
+    "Arrow": pa.table(
+        {
+            "word": pa.array(WORDS[CODE]).dictionary_encode(),
+            "number": NUMBER,
+            "colour": pa.array(COLOURS[OTHER]).dictionary_encode(),
+        }
+    ),
+    "Arrow in pandas": frame(dtype=pd.ArrowDtype(pa.dictionary("int8", pa.string()))),
+}
+#: with categorical_features=[0, 2]
+NAMED_FORMS = {
+    "a frame of text": frame(dtype=object),
+    "a frame of strings": frame(dtype="string"),
+    "a frame of integers": frame(CODE, OTHER, dtype=int),
+    "a frame of nullable integers": frame(CODE, OTHER, dtype="Int64"),
+    "polars, text": pl.DataFrame(
+        {"word": WORDS[CODE], "number": NUMBER, "colour": COLOURS[OTHER]}
+    ),
+    "objects": frame(dtype=object).to_numpy(),
+    "lists": frame(dtype=object).to_numpy().tolist(),
+    "lists of numbers": X.tolist(),
+    "columns after columns": np.asfortranarray(X),
+    "codes in steps": X * [7, 1, 3],
+}
+
+
+@every_estimator
+@pytest.mark.parametrize("form", FORMS)
+def test_categories_of_a_dtype_give_the_model_of_codes(name, form):
+    model = fit(name, FORMS[form])
+    assert model.is_categorical_.tolist() == [True, False, True]
+    assert trees(model) == trees(FITTED[name])
+    assert model.predict(FORMS[form]).tolist() == FITTED[name].predict(X).tolist()
+
+
+@pytest.mark.parametrize("form", NAMED_FORMS)
+def test_named_features_of_any_table_give_the_model_of_codes(form):
+    table = NAMED_FORMS[form]
+    model = fit(table=table, categorical_features=[0, 2])
+    assert trees(model) == trees(FITTED["regressor"])
+    assert model.predict(table).tolist() == FITTED["regressor"].predict(X).tolist()
+
+
+@pytest.mark.parametrize(
+    "features", [["word", "colour"], ["colour", "word"], np.array([True, False, True])]
+)
+def test_features_are_named_in_three_ways(features):
+    model = fit(table=frame(), categorical_features=features)
+    assert trees(model) == trees(FITTED["regressor"])
+
+
+def test_single_precision_gives_the_model_of_codes():
+    # numbers of 24 bits, so that the thresholds between them are the same
+    table = X.astype(np.float32)
+    single = fit(table=table)
+    assert trees(single) == trees(fit(table=table.astype(np.float64)))
+    assert (
+        single.predict(table).tolist() == single.predict(table.astype(float)).tolist()
+    )
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_model_of_text_scores_any_form_of_the_same_text(form):
+    if form == "pandas, numbers":
+        pytest.skip("no text")
+    model = fit(table=frame())
+    expected = model.predict(frame())
+    assert model.predict(FORMS[form]).tolist() == expected.tolist()
+    objects = frame(dtype=object)
+    assert model.predict(objects).tolist() == expected.tolist()
+
+
+# --- what does not matter ---------------------------------------------------------
+
+
+@every_estimator
+def test_the_order_of_rows_does_not_matter(name):
+    rows = np.random.default_rng(1).permutation(N)
+    assert trees(fit(name, frame(), rows)) == trees(FITTED[name])
+
+
+@every_estimator
+@pytest.mark.skipif(INTERPRETED, reason="one thread")
+def test_the_number_of_threads_does_not_matter(name):
+    assert trees(fit(name, n_jobs=1)) == trees(fit(name, n_jobs=2))
+
+
+def test_rows_of_weight_0_do_not_bring_categories():
+    table = frame().assign(word=WORDS[CODE])
+    table.loc[N - 9 :, "word"] = "a first word"
+    weights = (np.arange(N) < N - 9).astype(float)
+    model = MARTRegressor(**OPTIONS, categorical_features=["word", "colour"])
+    model.fit(table, Y, sample_weight=weights)
+    kept = clone(model).fit(table[: N - 9], Y[: N - 9])
+    assert trees(model) == trees(kept)
+    assert model.predict(table).tolist() == kept.predict(table).tolist()
+
+
+def test_a_table_is_not_changed():
+    for table in (frame(), X, frame(dtype=object).to_numpy()):
+        before = table.copy()
+        fit(table=table, categorical_features=[0, 2]).predict(table)
+        assert (before == table).all(axis=None)
+
+
+# --- unseen, missing and rare categories ------------------------------------------
+
+
+@every_estimator
+@pytest.mark.parametrize("missing", [None, NAN, pd.NA, "new"])
+def test_an_unseen_category_scores_as_a_missing_one(name, missing):
+    model = fit(name, frame())
+    column = WORDS[CODE].astype(object)
+    column[::3] = missing
+    expected = X.copy()
+    expected[::3, 0] = NAN
+    found = model.predict(frame(pd.Categorical(column)))
+    assert found.tolist() == FITTED[name].predict(expected).tolist()
+    expected[::3, 0] = K + 5
+    assert found.tolist() == FITTED[name].predict(expected).tolist()
+
+
+def test_missing_categories_are_learned_from():
+    table = X.copy()
+    table[Y > 1, 0] = NAN
+    model = fit(table=table, n_estimators=1, max_leaf_nodes=2, learning_rate=1.0)
+    assert model.ensemble_.feature[0] == 0
+    high, low = model.predict([[NAN, 0.0, 0.0], [3.0, 0.0, 0.0]])
+    assert high > 1 > low
+
+
+@pytest.mark.skipif(INTERPRETED, reason="loops over many rows")
+def test_the_most_frequent_categories_have_bins_and_the_others_share_one():
+    many = rng.integers(0, 5000, 20_000)
+    many[:8000] = np.arange(8000) % 20  # 20 frequent ones
+    y = (many % 7).astype(float)
+    model = MARTRegressor(
+        n_estimators=5, categorical_features=[0], max_bins=21, random_state=0
+    )
+    model.fit(many[:, np.newaxis], y)
+    categories = model._mapper.categories
+    assert categories.n_bins.tolist() == [21]
+    assert categories.bin[:20].tolist() == list(range(20))
+    assert set(categories.bin[20:]) == {20}
+    rare = model.predict([[100], [4000]])
+    assert rare[0] == rare[1]
+    unseen, seen = model.predict([[5001], [3]])
+    assert np.isfinite(unseen) and seen != rare[0]
+
+
+# --- quality ----------------------------------------------------------------------
+
+
+def test_one_split_by_a_set_does_what_many_thresholds_do():
+    # as in scikit-learn's tests: the target is the parity of the category
+    codes = np.arange(400) % 20
+    y = (codes % 2).astype(float)
+    options = {"n_estimators": 1, "learning_rate": 1.0, "max_leaf_nodes": 2,
+               "min_samples_leaf": 1}  # fmt: skip
+    native = MARTRegressor(**options, categorical_features=[0])
+    assert native.fit(codes[:, np.newaxis], y).score(codes[:, np.newaxis], y) == 1.0
+    ordinal = MARTRegressor(**options).fit(codes[:, np.newaxis], y)
+    assert ordinal.score(codes[:, np.newaxis], y) < 0.1
+    more = MARTRegressor(**options | {"max_leaf_nodes": 20})
+    assert more.fit(codes[:, np.newaxis], y).score(codes[:, np.newaxis], y) == 1.0
+
+
+@pytest.mark.skipif(INTERPRETED, reason="loops over many rows")
+def test_trees_are_as_good_as_those_of_scikit_learn():
+    train, test = slice(0, 360), slice(360, N)
+    ours = MARTRegressor(random_state=0, min_samples_category=10).fit(
+        frame()[train], Y[train]
+    )
+    theirs = HistGradientBoostingRegressor(random_state=0, early_stopping=False)
+    theirs.fit(frame()[train], Y[train])
+    score = ours.score(frame()[test], Y[test])
+    assert score > theirs.score(frame()[test], Y[test]) - 0.02
+    assert score > 0.5
+
+
+def test_regularisation_of_noise():
+    # categories of 4 rows without an effect
+    many = np.arange(2000)[:, np.newaxis] // 4 % 250
+    y = np.random.default_rng(0).normal(size=2000)
+    fitted = [
+        MARTRegressor(**options, n_estimators=10, categorical_features=[0])
+        .fit(many, y)
+        .score(many, y)
+        for options in (
+            {"category_smoothing": 0.0, "min_samples_category": 1},
+            {"category_smoothing": 0.0, "min_samples_category": 10},
+        )
+    ]
+    assert fitted[0] > 0.05
+    assert fitted[1] == 0.0  # of 8 rows each, none is sorted
+
+
+# --- the life of a model ----------------------------------------------------------
+
+
+@every_estimator
+@pytest.mark.parametrize("table", [X, frame()], ids=["codes", "frame"])
+def test_a_saved_model_scores_the_same(name, table):
+    model = fit(name, table)
+    again = pickle.loads(pickle.dumps(model))
+    assert again.predict(table).tolist() == model.predict(table).tolist()
+    assert again.is_categorical_.tolist() == [True, False, True]
+
+
+@every_estimator
+def test_stages_end_with_the_prediction(name):
+    model = fit(name, frame())
+    if name == "classifier":
+        (*_, last) = model.staged_predict_proba(frame())
+        assert last.tolist() == model.predict_proba(frame()).tolist()
+        return
+    (*_, last) = model.staged_predict(frame())
+    assert last.tolist() == model.predict(frame()).tolist()
+
+
+@every_estimator
+@pytest.mark.skipif(INTERPRETED, reason="loops over many rows")
+def test_small_and_large_predictions_are_the_same(name):
+    model = fit(name, frame())
+    many = pd.concat([frame()] * 40, ignore_index=True)
+    scores = model.predict(many)
+    assert scores.tolist() == model.predict(frame()).tolist() * 40
+
+
+@every_estimator
+def test_a_warm_start_keeps_the_categories(name):
+    model = fit(name, frame(), n_estimators=4, warm_start=True)
+    first = model.ensemble_
+    y = {"ranker": GRADES, "regressor": Y, "classifier": Y > 0}[name]
+    groups = {"groups": GROUPS} if name == "ranker" else {}
+    codes = pd.Categorical(WORDS[CODE], categories=shuffled)
+    model.set_params(n_estimators=8).fit(frame(codes), y, **groups)
+    assert trees(model) == trees(FITTED[name])
+    assert pickle.dumps(model.ensemble_.part(0, 4)) == pickle.dumps(first)
+
+
+def test_early_stopping_and_a_base_model():
+    train, test = slice(0, 360), slice(360, N)
+    options = {"categorical_features": ["word", "colour"], "n_estimators": 60}
+    ranker = LambdaMARTRanker(**OPTIONS | options)
+    ranker.fit(
+        frame()[train], GRADES[train], groups=GROUPS[train],
+        X_val=frame()[test], y_val=GRADES[test], groups_val=GROUPS[test],
+    )  # fmt: skip
+    assert max(ranker.validation_score_) == ranker.score(
+        frame()[test], GRADES[test], groups=GROUPS[test]
+    )
+    held_out = LambdaMARTRanker(**OPTIONS | options, early_stopping=True, init=ranker)
+    held_out.fit(frame(), GRADES, groups=GROUPS)
+    assert np.isfinite(held_out.predict(frame())).all()
+
+
+def test_a_search_and_a_pipeline():
+    pipeline = make_pipeline(FunctionTransformer(), LambdaMARTRanker(**OPTIONS))
+    search = GridSearchCV(
+        pipeline,
+        {"lambdamartranker__category_smoothing": [0.0, 10.0]},
+        scoring=make_ranking_scorer("ndcg@10"),
+        cv=GroupKFold(3),
+    )
+    with sklearn.config_context(enable_metadata_routing=True):
+        search.fit(frame(), GRADES, groups=GROUPS)
+    best = search.best_estimator_[-1]
+    assert best.is_categorical_.tolist() == [True, False, True]
+
+
+def test_bagged_members_see_categories_of_their_own():
+    bagging = BaggingRanker(
+        LambdaMARTRanker(**OPTIONS), n_estimators=3, max_samples=0.05, random_state=0
+    ).fit(frame(), GRADES, groups=GROUPS)
+    assert np.isfinite(bagging.predict(frame())).all()
+    with pytest.raises(ValueError, match="other categories"):
+        bagging.merge()
+    whole = BaggingRanker(
+        LambdaMARTRanker(**OPTIONS), n_estimators=3, random_state=0
+    ).fit(frame(), GRADES, groups=GROUPS)
+    np.testing.assert_allclose(
+        whole.merge().predict(frame()), whole.predict(frame()), rtol=1e-12
+    )
+
+
+def test_a_failed_fit_leaves_the_estimator_as_it_was():
+    model = fit(table=frame())
+    before = pickle.dumps(model)
+    with pytest.raises(ValueError, match="no columns of X"):
+        model.set_params(categorical_features=["nothing"]).fit(frame(), Y)
+    model.set_params(categorical_features="from_dtype")
+    assert pickle.dumps(model) == before
+
+
+def test_both_parameters_change_the_model():
+    noise = np.random.default_rng(3)
+    codes = (noise.exponential(size=(2000, 1)) * 10).astype(int)  # of many sizes
+    y = noise.normal(size=2000)
+    models = [
+        MARTRegressor(**OPTIONS | options, categorical_features=[0]).fit(codes, y)
+        for options in ({}, {"category_smoothing": 90.0}, {"min_samples_category": 17})
+    ]
+    assert len({trees(model) for model in models}) == 3
+
+
+def test_without_categories_the_parameters_change_nothing():
+    plain = fit(categorical_features=None)
+    options = {"category_smoothing": 0.0, "min_samples_category": 99}
+    assert trees(fit(categorical_features=None, **options)) == trees(plain)
+    assert not plain.is_categorical_.any()

@@ -1,0 +1,366 @@
+"""Splits by sets of categories: found, grown, stored, and evaluated."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sklearn_ltr._compile import INTERPRETED, ROW_BLOCK
+from sklearn_ltr.learners._trees.bit_sliced import BitSlicedEvaluator
+from sklearn_ltr.learners._trees.categories import CategoryBins, bins_by_frequency
+from sklearn_ltr.learners._trees.category_splits import (
+    sort_categories as sort_categories_kernel,
+)
+from sklearn_ltr.learners._trees.ensemble import TreeEnsemble, add_binned
+from sklearn_ltr.learners._trees.quantization import Quantization
+from sklearn_ltr.learners._trees.splitting import SplitRule
+from sklearn_ltr.learners._trees.tree_walk import unpack_sets, walk_trees
+from sklearn_ltr.learners._trees.workspace import allocate_workspaces
+from tests import from_python
+from tests.oracles import trees as oracle
+from tests.trees import ONE_THREAD, binned_values, grow_on
+from tests.trees.forests import (
+    SHAPES,
+    by_walking_sets,
+    grow,
+    nodes_of,
+    table_with_bins,
+    with_sets,
+)
+
+NAN = float("nan")
+sort_categories = from_python(sort_categories_kernel)
+both_gains = pytest.mark.parametrize("second_order", [False, True])
+
+
+def left_bins(grown, node=0) -> set[int]:
+    """The bins that a split sends left, the missing bin included."""
+    bits = unpack_sets(grown.tree.category_set)[node]
+    return set(np.flatnonzero(bits).tolist())
+
+
+# --- the best split ---------------------------------------------------------------
+
+
+@settings(max_examples=200)
+@given(
+    data=st.data(),
+    second_order=st.booleans(),
+    l2=st.sampled_from([0.0, 0.5, 10.0]),
+    n_categories=st.integers(2, 7),
+)
+def test_no_set_of_categories_has_a_higher_gain_than_the_one_found(
+    data, second_order, l2, n_categories
+):
+    n = data.draw(st.integers(n_categories, 25))
+    draw = lambda values: np.array(data.draw(st.lists(values, min_size=n, max_size=n)))  # noqa: E731
+    missing = st.sampled_from([NAN, *map(float, range(n_categories))])
+    bins = draw(missing)
+    gradient = draw(st.floats(-4, 4).map(lambda x: round(x, 2)))
+    hessian = draw(st.sampled_from([0.25, 0.5, 1.0, 2.0]))
+    grown = grow_on(
+        bins[:, np.newaxis],
+        gradient,
+        hessian,
+        max_leaf_nodes=2,
+        second_order=second_order,
+        l2=l2,
+        categorical=[0],
+    )
+    weight = hessian if second_order else np.ones(n)
+    # missing values are like a category of their own, on the side that is better
+    with_missing = np.where(np.isnan(bins), -1, bins).tolist()
+    expected = oracle.best_set_gain(
+        with_missing, gradient, weight, l2 if second_order else 0.0
+    )
+    assert grown.tree.gain[0] == pytest.approx(expected, rel=1e-5, abs=1e-4)
+
+
+@both_gains
+def test_the_gain_of_many_categories_is_that_of_the_best_set(second_order):
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        bins = rng.integers(0, 12, 200).astype(np.float64)
+        gradient = rng.normal(size=12)[bins.astype(int)] + rng.normal(size=200)
+        hessian = rng.uniform(0.1, 1, 200)
+        grown = grow_on(
+            bins[:, np.newaxis],
+            gradient,
+            hessian,
+            max_leaf_nodes=2,
+            second_order=second_order,
+            l2=3.0,
+            categorical=[0],
+        )
+        by_category = [np.flatnonzero(bins == b) for b in range(12)]
+        weight = hessian if second_order else np.ones(200)
+        g = np.array([gradient[rows].sum() for rows in by_category])
+        w = np.array([weight[rows].sum() for rows in by_category])
+        l2 = 3.0 if second_order else 0.0
+        every = (np.arange(1, 2**12 - 1)[:, np.newaxis] >> np.arange(12) & 1).astype(
+            float
+        )
+        expected = (
+            (every @ g) ** 2 / (every @ w + l2)
+            + ((1 - every) @ g) ** 2 / ((1 - every) @ w + l2)
+        ).max()
+        expected -= g.sum() ** 2 / (w.sum() + l2)
+        assert grown.tree.gain[0] == pytest.approx(expected, rel=1e-5)
+        chosen = {b for b in left_bins(grown) if b < 12}
+        found = oracle.set_gain(bins.tolist(), chosen, gradient, weight, l2)
+        assert found == pytest.approx(expected, rel=1e-5)
+
+
+@both_gains
+def test_a_category_with_few_rows_goes_with_the_missing_ones(second_order):
+    bins = np.repeat([0.0, 1.0, 2.0, NAN], [20, 20, 3, 10])
+    gradient = np.repeat([1.0, -1.0, 1.0, -1.0], [20, 20, 3, 10])
+    options = {"max_leaf_nodes": 2, "categorical": [0], "second_order": second_order}
+    X, hessian = bins[:, np.newaxis], np.ones(53)
+    every = grow_on(X, gradient, hessian, **options)
+    assert left_bins(every) == {1, *range(3, 256)}  # the lower gradients
+    few = grow_on(X, gradient, hessian, min_samples_category=4, **options)
+    assert left_bins(few) == {1, 2, *range(3, 256)}
+    assert sorted(few.tree.n_rows[few.leaves]) == [20, 33]
+
+
+@both_gains
+def test_unseen_categories_go_to_the_larger_child_if_none_is_missing(second_order):
+    for n_low, missing_left in ((30, True), (10, False)):
+        bins = np.repeat([0.0, 1.0], [n_low, 20])
+        gradient = np.where(bins == 0, -1.0, 1.0)
+        grown = grow_on(
+            bins[:, np.newaxis], gradient, np.ones(len(bins)), categorical=[0],
+            second_order=second_order,
+        )  # fmt: skip
+        assert grown.tree.missing_left[0] == missing_left
+        unseen = set(range(2, 256))
+        assert left_bins(grown) == ({0} | unseen if missing_left else {0})
+
+
+@both_gains
+@pytest.mark.parametrize("smoothing", [0.0, 1.0, 30.0])
+@pytest.mark.parametrize("n_categories", [1, 5, 255])
+def test_categories_are_sorted_by_smoothed_ratios(
+    n_categories, smoothing, second_order
+):
+    rng = np.random.default_rng(n_categories)
+    n = rng.integers(0, 9, n_categories)
+    g, h = rng.integers(-20, 20, n_categories), rng.integers(1, 40, n_categories)
+    h_bits, count_bits = (20, 12) if second_order else (0, 12)
+    packed = (g << h_bits + count_bits) + n
+    packed += (h << count_bits) if second_order else 0
+    packed[n == 0] = 0
+    histogram = rng.integers(-9, 9, (256, 16))
+    histogram[:n_categories, 3] = packed
+    quantization = Quantization(
+        1.0, 1.0, h_bits, 2**h_bits - 1, count_bits, 2**count_bits - 1
+    )
+    order = allocate_workspaces(1, 1, 1, 2)[0].category_order
+    n_sorted = sort_categories(
+        histogram.ravel(), 3, n_categories, packed.sum(), quantization,
+        SplitRule(second_order, 0.0, 1, smoothing, 2), order,
+    )  # fmt: skip
+    kept = n > 0
+    w = h if second_order else n
+    mean_g, mean_w = (x[kept].sum() / max(n.sum(), 1) for x in (g, w))
+    ratio = {
+        b: (g[b] + smoothing * mean_g) / (w[b] + smoothing * mean_w)
+        for b in np.flatnonzero(n >= 2)
+    }
+    found = order.category[:n_sorted].tolist()
+    assert sorted(found) == list(ratio)
+    # of nearly equal ratios the order is that of rounding errors
+    in_order = np.array([ratio[b] for b in found])
+    assert (np.diff(in_order) > -1e-12).all()
+    for b, c in zip(found[:-1], found[1:], strict=True):
+        assert ratio[b] != ratio[c] or b < c or smoothing > 0
+
+
+@both_gains
+@pytest.mark.parametrize("most", [1, 2, 3])
+@pytest.mark.parametrize("min_samples_category", [1, 12])
+def test_one_side_has_at_most_max_split_categories(
+    most, min_samples_category, second_order
+):
+    bins = np.repeat(np.arange(10.0), [20, 20, 20, 20, 20, 20, 20, 20, 5, 15])
+    for seed in range(5):
+        effect = np.random.default_rng(seed).normal(size=10)
+        grown = grow_on(
+            bins[:, np.newaxis], effect[bins.astype(int)], np.ones(180),
+            max_leaf_nodes=2, categorical=[0], second_order=second_order,
+            min_samples_category=min_samples_category, max_split_categories=most,
+        )  # fmt: skip
+        in_order = set(range(10)) - ({8} if min_samples_category == 12 else set())
+        n_left = len(left_bins(grown) & in_order)
+        assert min(n_left, len(in_order) - n_left) <= most
+        assert grown.tree.gain[0] > 0
+
+
+@both_gains
+def test_categories_of_equal_gradients_are_not_split(second_order):
+    rng = np.random.default_rng(0)
+    n = 6000 if not INTERPRETED else 300
+    X = rng.integers(0, 255, (n, 3)).astype(np.float64)
+    gradient = np.full(n, 1 / 3)
+    grown = grow_on(
+        X, gradient, np.full(n, 0.7), categorical=[0, 1, 2], second_order=second_order
+    )
+    assert len(grown.leaves) == 1
+
+
+def test_numbers_and_categories_share_a_tree():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(400, 20))
+    X[:, [3, 17]] = rng.integers(0, 9, (400, 2))
+    X[rng.uniform(size=X.shape) < 0.1] = NAN
+    gradient = np.where(np.isin(X[:, 3], [1, 5, 6]), 3.0, 0.0) + np.nan_to_num(X[:, 0])
+    grown = grow_on(X, gradient, np.ones(400), categorical=[3, 17], min_samples_leaf=5)
+    assert {0, 3} <= set(grown.tree.feature)
+    assert grown.tree.feature[0] == 3
+    sides = [{1, 5, 6}, set(range(9)) - {1, 5, 6}]
+    assert left_bins(grown) & set(range(9)) in sides
+    ensemble = grown.ensemble
+    of_categories = np.isin(ensemble.feature, [3, 17])
+    assert ensemble.category_node.tolist() == np.flatnonzero(of_categories).tolist()
+    encoded = grown.mapper.categories.encode(X)
+    assert ensemble.predict(encoded, ONE_THREAD).tobytes() == grown.scores.tobytes()
+    scores = np.zeros(400)
+    add_binned(grown.binned, np.arange(400, dtype=np.int32), grown.tree, scores)
+    assert scores.tobytes() == grown.scores.tobytes()
+    assert by_walking_sets(ensemble, encoded).tobytes() == grown.scores.tobytes()
+
+
+@pytest.mark.skipif(INTERPRETED, reason="one thread")
+def test_the_number_of_threads_does_not_matter():
+    rng = np.random.default_rng(2)
+    X = rng.integers(0, 200, (3000, 40)).astype(np.float64)
+    gradient, hessian = rng.normal(size=3000), rng.uniform(size=3000)
+    trees = [
+        grow_on(X, gradient, hessian, categorical=range(40), n_threads=n,
+                min_samples_leaf=9, min_samples_category=3).tree
+        for n in (1, 2, 3)
+    ]  # fmt: skip
+    for tree in trees[1:]:
+        for name in tree._fields:
+            one, other = getattr(tree, name), getattr(trees[0], name)
+            if name == "category_set":  # of other nodes, anything
+                one, other = one[tree.feature >= 0], other[tree.feature >= 0]
+            np.testing.assert_array_equal(one, other)
+
+
+# --- bins -------------------------------------------------------------------------
+
+
+def test_a_category_has_a_bin_in_the_order_of_its_value():
+    X = np.array([[7.0, 0.5], [-3.0, 0.1], [NAN, 0.2], [7.0, 0.3]])
+    bins = CategoryBins.fit(X, np.arange(4), np.array([0]), 255)
+    assert bins.value.tolist() == [-3, 7]
+    assert bins.n_bins.tolist() == [2]
+    new = np.array([[7.0, 0.5], [8.0, 0.5], [-3.0, NAN], [NAN, 0.0]])
+    np.testing.assert_array_equal(
+        bins.encode(new), [[1, 0.5], [NAN, 0.5], [0, NAN], [NAN, 0.0]]
+    )
+    single = bins.encode(new.astype(np.float32))
+    assert single.dtype == np.float32
+    np.testing.assert_array_equal(single, bins.encode(new).astype(np.float32))
+
+
+@pytest.mark.parametrize(
+    ("counts", "max_bins", "expected"),
+    [
+        ([1, 1, 1], 3, [0, 1, 2]),
+        ([5, 1, 7, 2], 3, [0, 2, 1, 2]),
+        ([2, 2, 2, 2], 3, [0, 1, 2, 2]),  # of equally frequent ones the lowest
+        ([1, 1, 2], 2, [1, 1, 0]),
+    ],
+)
+def test_categories_beyond_the_bins_are_grouped_by_frequency(
+    counts, max_bins, expected
+):
+    assert bins_by_frequency(np.array(counts), max_bins).tolist() == expected
+
+
+def test_a_feature_of_missing_values_has_one_bin():
+    X = np.full((40, 2), NAN)
+    X[:, 1] = np.arange(40) % 2
+    grown = grow_on(X, X[:, 1] - 0.5, np.ones(40), categorical=[0])
+    assert grown.binned.n_categories.tolist() == [1, 0]
+    assert (binned_values(grown.binned)[:, 0] == 255).all()
+    assert grown.tree.feature[0] == 1
+
+
+# --- evaluation -------------------------------------------------------------------
+
+FEATURES = [1, 4]
+
+
+def forest(sizes, shape, n_bins, rng) -> TreeEnsemble:
+    trees = sum((grow(size, shape, rng) for size in sizes), TreeEnsemble.empty())
+    return with_sets(trees, FEATURES, n_bins, rng)
+
+
+def check_scores(ensemble, X) -> None:
+    expected = by_walking_sets(ensemble, X)
+    walked, sliced = np.zeros((2, len(X)))
+    walk_trees(nodes_of(ensemble), walked, X)
+    BitSlicedEvaluator(nodes_of(ensemble)).add_to(sliced, X)
+    assert walked.tobytes() == expected.tobytes()
+    assert sliced.tobytes() == expected.tobytes()
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    sizes=st.lists(st.integers(1, 60), min_size=1, max_size=5),
+    shape=st.sampled_from(SHAPES),
+    n_bins=st.sampled_from([1, 2, 8, 9, 100, 255]),
+    dtype=st.sampled_from([np.float32, np.float64]),
+    seed=st.integers(0, 10_000),
+)
+def test_all_ways_to_evaluate_sets_give_the_same_scores(
+    sizes, shape, n_bins, dtype, seed
+):
+    rng = np.random.default_rng(seed)
+    ensemble = forest(sizes, shape, n_bins, rng)
+    check_scores(ensemble, table_with_bins(30, dtype, FEATURES, n_bins, rng))
+
+
+@pytest.mark.parametrize("n_rows", [1, 64, 65, ROW_BLOCK + 3])
+def test_blocks_of_rows_that_are_not_full(n_rows):
+    rng = np.random.default_rng(n_rows)
+    ensemble = forest([40, 300], "any", 255, rng)
+    check_scores(ensemble, table_with_bins(n_rows, np.float32, FEATURES, 255, rng))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_every_bin_is_looked_up(dtype):
+    rng = np.random.default_rng(3)
+    ensemble = forest([31] * 5, "any", 255, rng)
+    X = table_with_bins(256, dtype, FEATURES, 255, rng)
+    X[:, 1] = X[::-1, 4] = np.append(np.arange(255), NAN)
+    check_scores(ensemble, X)
+
+
+def test_parts_and_sums_keep_the_sets_with_their_nodes():
+    rng = np.random.default_rng(4)
+    ensemble = forest([9, 1, 20, 3], "any", 50, rng)
+    parts = [ensemble.part(m, m + 1) for m in range(4)]
+    again = sum(parts, TreeEnsemble.empty())
+    for name, array in ensemble.__getstate__().items():
+        np.testing.assert_array_equal(again.__getstate__()[name], array)
+    loaded = pickle.loads(pickle.dumps(ensemble))
+    np.testing.assert_array_equal(loaded.category_set, ensemble.category_set)
+
+
+def test_trees_saved_before_there_were_sets_are_loaded():
+    ensemble = grow(9, "any", np.random.default_rng(0))
+    state = ensemble.__getstate__()
+    for name in ("category_node", "category_set"):
+        assert len(state.pop(name)) == 0
+    loaded = object.__new__(TreeEnsemble)
+    loaded.__setstate__(state)
+    assert loaded.__getstate__().keys() == ensemble.__getstate__().keys()
