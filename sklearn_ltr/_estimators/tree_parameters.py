@@ -5,6 +5,9 @@ from __future__ import annotations
 from numbers import Integral, Real
 from typing import Any, Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from sklearn_ltr._compile import check_n_jobs
 from sklearn_ltr._estimators.base import BaseModel
 from sklearn_ltr._parameters import (
@@ -19,7 +22,7 @@ from sklearn_ltr._parameters import (
     positive,
 )
 from sklearn_ltr.learners._boosting import TreeSampler
-from sklearn_ltr.learners._trees.workspace import GrowthParameters
+from sklearn_ltr.learners._trees.growth_parameters import Constraints, GrowthParameters
 
 LARGEST_NOISE = 100.0  # exp(100 z) is finite for any z that is ever drawn from N(0, 1)
 LARGEST_TEMPERATURE = 10.0  # weights are up to about 15^10
@@ -59,6 +62,8 @@ class TreeParameters(BaseModel):
     categorical_features: Any
     category_smoothing: float
     min_samples_category: int
+    monotonic_cst: Any
+    interaction_cst: Any
     max_features: float
     colsample_bytree: float
     subsample: float
@@ -74,6 +79,8 @@ class TreeParameters(BaseModel):
     verbose: int
     n_jobs: int | None
     n_features_in_: int
+    _monotonic: NDArray[np.int8]
+    _interaction_sets: NDArray[np.bool_]
 
     def _check_parameters(self) -> None:
         """Make the parameters plain values; an error names one out of its range."""
@@ -107,6 +114,7 @@ class TreeParameters(BaseModel):
             second_order=self.split_gain == "second_order",
             category_smoothing=self.category_smoothing,
             min_samples_category=min(self.min_samples_category, n_rows + 1),
+            constraints=Constraints(self._monotonic, self._interaction_sets),
         )
 
     def _tree_sampler(self, offsets: Any, max_leaf_nodes: int) -> TreeSampler:

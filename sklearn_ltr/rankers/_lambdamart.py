@@ -85,6 +85,15 @@ class LambdaMARTRanker(TreeRanker):
         in this order.  It regularises: small categories move to the middle.
     min_samples_category : int >= 1, default=10
         A category with fewer rows in a node goes where missing values go.
+    monotonic_cst : array-like of int, dict or None, default=None
+        How the score may depend on each feature, all others fixed: 1: it never falls
+        as the feature grows; -1: never rises; 0: both.  One number for each feature, or
+        a dict from names.  It holds for the trees, not for a base model.
+    interaction_cst : {"pairwise", "no_interactions"}, list of sets or None, \
+default=None
+        Features that may be on the same path of a tree, as sets of indices or names;
+        those in no set are one more.  "pairwise", "no_interactions": sets of two, of
+        one.  None: all.
     max_features : float in (0, 1] or int >= 1, default=1.0
         Features drawn for each split, among those of the tree: a fraction or a number.
     colsample_bytree : float in (0, 1] or int >= 1, default=1.0
@@ -190,6 +199,8 @@ class LambdaMARTRanker(TreeRanker):
         categorical_features: Any = "from_dtype",
         category_smoothing: float = 10.0,
         min_samples_category: int = 10,
+        monotonic_cst: Any = None,
+        interaction_cst: Any = None,
         max_features: float = 1.0,
         colsample_bytree: float = 1.0,
         subsample: float = 1.0,
@@ -223,6 +234,8 @@ class LambdaMARTRanker(TreeRanker):
         self.categorical_features = categorical_features
         self.category_smoothing = category_smoothing
         self.min_samples_category = min_samples_category
+        self.monotonic_cst = monotonic_cst
+        self.interaction_cst = interaction_cst
         self.max_features = max_features
         self.colsample_bytree = colsample_bytree
         self.subsample = subsample

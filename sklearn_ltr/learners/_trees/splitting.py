@@ -29,6 +29,7 @@ from sklearn_ltr.learners._trees.binning import (
     HISTOGRAM_BINS,
     MISSING_BIN,
 )
+from sklearn_ltr.learners._trees.growth_parameters import NO_CONSTRAINTS, Constraints
 from sklearn_ltr.learners._trees.quantization import Quantization
 from sklearn_ltr.learners._trees.workspace import BlockSplits
 
@@ -46,6 +47,7 @@ class SplitRule(NamedTuple):
     # of categorical features, see category_splits.py
     category_smoothing: float = 0.0
     min_samples_category: int = 1
+    constraints: Constraints = NO_CONSTRAINTS
 
 
 @subkernel
