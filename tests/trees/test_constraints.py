@@ -90,7 +90,7 @@ def test_also_beside_categories_and_in_mart():
             if kind is MARTClassifier:
                 predict = lambda Z, m=model: m.predict_proba(Z)[:, 1]  # noqa: E731
             wrong = violations(predict, model.ensemble_, table, signs)
-            assert (wrong == 0) is expected
+            assert (int(wrong) == 0) is expected
 
 
 @pytest.mark.parametrize("sign", [1, -1])

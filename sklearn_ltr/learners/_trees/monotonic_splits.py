@@ -43,33 +43,38 @@ def find_monotonic_splits(
     for slot in range(FEATURE_BLOCK):
         feature = binned.feature[block, slot]
         if feature >= 0 and monotonic[feature] != 0:
-            scan_in_order(
-                histogram, slot, total, quantization, rule, monotonic[feature], splits
+            score, threshold = scan_in_order(
+                histogram[slot::FEATURE_BLOCK],
+                binned.n_bins[block],
+                total,
+                quantization,
+                rule,
+                monotonic[feature],
             )
+            splits.score[slot], splits.threshold[slot] = score, threshold
 
 
 @subkernel
 def scan_in_order(
-    histogram: NDArray[np.int64],
-    slot: int,
+    bins: NDArray[np.int64],
+    n_bins: int,
     total: int,
     quantization: Quantization,
     rule: SplitRule,
     direction: int,
-    splits: BlockSplits,
-) -> None:
-    """Find the allowed threshold with the highest score, the first of equal ones.
+) -> tuple[float, int]:
+    """Return the highest score of an allowed threshold, and the first such threshold.
 
-    Missing values go right, unless the score is higher with them on the left.
+    `bins` are the packed sums of the feature's bins.  Missing values go right, unless
+    the score is higher with them on the left.
     """
-    mask = quantization.count_mask
-    missing = histogram[MISSING_BIN * FEATURE_BLOCK + slot]
+    mask, missing = quantization.count_mask, bins[MISSING_BIN]
     best_score, best_threshold = 0.0, int64(0)
     end = 2 * HISTOGRAM_BINS if missing & mask > 0 else HISTOGRAM_BINS
     for offset in range(0, end, HISTOGRAM_BINS):
         left = missing if offset > 0 else int64(0)
-        for b in range(MISSING_BIN):
-            left += histogram[b * FEATURE_BLOCK + slot]
+        for b in range(n_bins):
+            left += bins[b]
             right = total - left
             if min(left & mask, right & mask) < rule.min_samples_leaf:
                 continue
@@ -79,8 +84,7 @@ def scan_in_order(
             rise -= mean_gradient(right, quantization, rule)
             if both > best_score and direction * rise >= 0.0:
                 best_score, best_threshold = both, b + offset
-    splits.score[slot] = best_score
-    splits.threshold[slot] = best_threshold
+    return best_score, best_threshold
 
 
 @subkernel
