@@ -9,11 +9,13 @@ from numpy.typing import NDArray
 from sklearn.utils import Tags
 
 from sklearn_ltr._estimators.categories import NO_CATEGORIES, FeatureCategories
+from sklearn_ltr._estimators.constraints import read_constraints
 from sklearn_ltr._estimators.feature_table import check_columns, read_feature_table
 from sklearn_ltr._estimators.state import require
 from sklearn_ltr._estimators.tree_parameters import TreeParameters
 from sklearn_ltr.learners._tables import Table
 from sklearn_ltr.learners._trees.binning import BinMapper
+from sklearn_ltr.learners._trees.growth_parameters import NO_CONSTRAINTS
 from sklearn_ltr.learners._trees.tree_check import check_bins
 
 
@@ -22,7 +24,9 @@ class TreeFeatures(TreeParameters):
 
     n_features_in_: int
     _mapper: BinMapper
-    _categories: FeatureCategories = NO_CATEGORIES  # models before 1.0 have none
+    # models before 1.0 have none of these
+    _categories: FeatureCategories = NO_CATEGORIES
+    _monotonic, _interaction_sets = NO_CONSTRAINTS
 
     def __sklearn_tags__(self) -> Tags:
         """Return the tags: NaN is allowed."""
@@ -44,9 +48,19 @@ class TreeFeatures(TreeParameters):
             self._categories = FeatureCategories.learn(
                 X, self.categorical_features, name
             )
-        return super()._read_features(
+        table = super()._read_features(
             self._encoded(X, name, reset=reset), reset=reset, name=name
         )
+        if reset:
+            is_categorical = np.zeros(self.n_features_in_, dtype=np.bool_)
+            is_categorical[self._categories.feature] = True
+            self._monotonic, self._interaction_sets = read_constraints(
+                self.monotonic_cst,
+                self.interaction_cst,
+                getattr(self, "feature_names_in_", None),
+                is_categorical,
+            )
+        return table
 
     def _read_unchecked(self, X: Any) -> Table:
         """Return X as a table; infinite values are found by :meth:`_add_trees`."""

@@ -5,6 +5,9 @@ from __future__ import annotations
 from numbers import Integral, Real
 from typing import Any, Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from sklearn_ltr._compile import check_n_jobs
 from sklearn_ltr._estimators.base import BaseModel
 from sklearn_ltr._parameters import (
@@ -19,7 +22,7 @@ from sklearn_ltr._parameters import (
     positive,
 )
 from sklearn_ltr.learners._boosting import TreeSampler
-from sklearn_ltr.learners._trees.workspace import GrowthParameters
+from sklearn_ltr.learners._trees.growth_parameters import Constraints, GrowthParameters
 
 LARGEST_NOISE = 100.0  # exp(100 z) is finite for any z that is ever drawn from N(0, 1)
 LARGEST_TEMPERATURE = 10.0  # weights are up to about 15^10
@@ -61,6 +64,8 @@ class TreeParameters(BaseModel):
     category_smoothing: float
     min_samples_category: int
     max_split_categories: int
+    monotonic_cst: Any
+    interaction_cst: Any
     max_features: float
     colsample_bytree: float
     subsample: float
@@ -76,6 +81,8 @@ class TreeParameters(BaseModel):
     verbose: int
     n_jobs: int | None
     n_features_in_: int
+    _monotonic: NDArray[np.int8]
+    _interaction_sets: NDArray[np.bool_]
 
     def _check_parameters(self) -> None:
         """Make the parameters plain values; an error names one out of its range."""
@@ -110,6 +117,7 @@ class TreeParameters(BaseModel):
             category_smoothing=self.category_smoothing,
             min_samples_category=min(self.min_samples_category, n_rows + 1),
             max_split_categories=min(self.max_split_categories, self.max_bins),
+            constraints=Constraints(self._monotonic, self._interaction_sets),
         )
 
     def _tree_sampler(self, offsets: Any, max_leaf_nodes: int) -> TreeSampler:

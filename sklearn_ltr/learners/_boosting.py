@@ -21,10 +21,10 @@ from sklearn_ltr.learners._row_draws import bayesian_weights, noisy_scores
 from sklearn_ltr.learners._trees.binning import BinnedData
 from sklearn_ltr.learners._trees.ensemble import add_binned
 from sklearn_ltr.learners._trees.growing import TreeGrower
+from sklearn_ltr.learners._trees.growth_parameters import GrowthParameters
 from sklearn_ltr.learners._trees.quantization import Derivatives
 from sklearn_ltr.learners._trees.workspace import (
     GrownTree,
-    GrowthParameters,
     TreeSample,
 )
 

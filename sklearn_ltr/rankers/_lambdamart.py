@@ -88,6 +88,15 @@ class LambdaMARTRanker(TreeRanker):
     max_split_categories : int >= 1, default=32
         Maximum number of categories on one side of a split; on the other side there
         may be more.
+    monotonic_cst : array-like of int, dict or None, default=None
+        How the score may depend on each feature, all others fixed: 1: it never falls
+        as the feature grows; -1: never rises; 0: both.  One number for each feature, or
+        a dict from names.  It holds for the trees, not for a base model.
+    interaction_cst : {"pairwise", "no_interactions"}, list of sets or None, \
+default=None
+        Features that may be on the same path of a tree, as sets of indices or names;
+        those in no set are one more.  "pairwise", "no_interactions": sets of two, of
+        one.  None: all.
     max_features : float in (0, 1] or int >= 1, default=1.0
         Features drawn for each split, among those of the tree: a fraction or a number.
     colsample_bytree : float in (0, 1] or int >= 1, default=1.0
@@ -194,6 +203,8 @@ class LambdaMARTRanker(TreeRanker):
         category_smoothing: float = 10.0,
         min_samples_category: int = 20,
         max_split_categories: int = 32,
+        monotonic_cst: Any = None,
+        interaction_cst: Any = None,
         max_features: float = 1.0,
         colsample_bytree: float = 1.0,
         subsample: float = 1.0,
@@ -229,6 +240,8 @@ class LambdaMARTRanker(TreeRanker):
         self.category_smoothing = category_smoothing
         self.min_samples_category = min_samples_category
         self.max_split_categories = max_split_categories
+        self.monotonic_cst = monotonic_cst
+        self.interaction_cst = interaction_cst
         self.max_features = max_features
         self.colsample_bytree = colsample_bytree
         self.subsample = subsample

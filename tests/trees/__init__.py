@@ -11,10 +11,13 @@ from sklearn_ltr._compile import ThreadTeam
 from sklearn_ltr.learners._trees.binning import BinMapper, BinnedData
 from sklearn_ltr.learners._trees.ensemble import TreeEnsemble
 from sklearn_ltr.learners._trees.growing import TreeGrower
+from sklearn_ltr.learners._trees.growth_parameters import (
+    NO_CONSTRAINTS,
+    GrowthParameters,
+)
 from sklearn_ltr.learners._trees.quantization import Derivatives
 from sklearn_ltr.learners._trees.workspace import (
     GrownTree,
-    GrowthParameters,
     TreeSample,
 )
 
@@ -82,6 +85,7 @@ def grow_on(
     category_smoothing=0.0,
     min_samples_category=1,
     max_split_categories=255,
+    constraints=NO_CONSTRAINTS,
 ) -> Grown:
     """Grow one tree on raw values; rows outside the sample have a score of NaN."""
     n_rows, n_features = X.shape
@@ -102,6 +106,7 @@ def grow_on(
         category_smoothing,
         min_samples_category,
         max_split_categories,
+        constraints,
     )
     with ThreadTeam(n_threads) as team:
         tree = TreeGrower(binned, parameters, team).grow(

@@ -26,7 +26,6 @@ from sklearn_ltr._compile import (
     int64,
     kernel,
     subkernel,
-    uint64,
     wait_at_barrier,
 )
 from sklearn_ltr.learners._trees.binning import BinnedData, restrict_features
@@ -34,8 +33,11 @@ from sklearn_ltr.learners._trees.category_splits import (
     mark_left_bins,
     record_category_set,
 )
+from sklearn_ltr.learners._trees.growth_parameters import GrowthParameters
+from sklearn_ltr.learners._trees.interactions import restrict_children
 from sklearn_ltr.learners._trees.leaf_values import add_leaf_value, exact_scales
-from sklearn_ltr.learners._trees.partition import SplitCondition, partition
+from sklearn_ltr.learners._trees.monotonic_leaves import order_leaf_values
+from sklearn_ltr.learners._trees.partition import SplitCondition, fill_root, partition
 from sklearn_ltr.learners._trees.quantization import (
     BitLayout,
     Derivatives,
@@ -51,17 +53,13 @@ from sklearn_ltr.learners._trees.split_search import (
 from sklearn_ltr.learners._trees.splitting import SplitRule
 from sklearn_ltr.learners._trees.workspace import (
     GrownTree,
-    GrowthParameters,
     Record,
     Records,
-    RowBuffers,
-    Team,
     TreeSample,
     Workspace,
     allocate_nodes,
     allocate_workspaces,
     best_leaf,
-    chunk_bounds,
     is_splittable,
     split_leaf,
 )
@@ -90,6 +88,7 @@ class TreeGrower:
             n_blocks,
             parameters.max_leaf_nodes,
             bool(binned.n_categories.any()),
+            len(parameters.constraints.interaction_sets),
         )
 
     def grow(
@@ -140,6 +139,15 @@ class TreeGrower:
 
         self.team.run(grow_in)
         n_nodes = 2 * np.count_nonzero(nodes["feature"] >= 0) + 1
+        if len(parameters.constraints.monotonic) > 0:
+            order_leaf_values(
+                nodes[:n_nodes],
+                self._workspaces[0],
+                binned.n_categories,
+                parameters.constraints.monotonic,
+                derivatives.hessian,
+                scores,
+            )
         sets = self._workspaces[0].category_set[:n_nodes].copy()
         names = [name for name in GrownTree._fields if name != "category_set"]
         arrays = {name: nodes[name][:n_nodes].copy() for name in names}
@@ -199,6 +207,7 @@ def grow_tree(
         parameters.category_smoothing,
         parameters.min_samples_category,
         parameters.max_split_categories,
+        parameters.constraints,
     )
     # Leaves are numbered; `smaller` and `larger` are the last split's children.
     # int64(): numba would compile callees once more for a literal.
@@ -240,6 +249,15 @@ def grow_tree(
             if n_bins > 0:
                 record_category_set(work.goes_left, work.category_set[leaf.node])
             record_split(nodes, leaf, n_nodes, gain_unit)
+            if len(parameters.constraints.interaction_sets) > 0:
+                restrict_children(
+                    leaf.node,
+                    n_nodes,
+                    leaf.feature,
+                    parameters.constraints.interaction_sets,
+                    work.open_sets,
+                    sample.gain_factors,
+                )
         split_leaf(
             leaves, number, n_leaves, n_nodes, left_total, n_left, left_is_smaller
         )
@@ -253,29 +271,6 @@ def grow_tree(
         node, rows = nodes[leaf.node], buffers.rows[leaf.buffer]
         add_leaf_value(leaf, node, of_leaves, rows, scales, parameters, scores)
         number = fetch_add(work.next_leaf)
-
-
-@subkernel
-def fill_root(
-    rows: NDArray[np.int32], root: Record, buffers: RowBuffers, team: Team
-) -> None:
-    """Make a leaf the root, with the sampled rows and their packed gradients."""
-    first, last = chunk_bounds(team.thread, team.n_threads, int64(0), len(rows))
-    total = int64(0)
-    for i in range(uint64(first), uint64(last)):
-        row = rows[i]
-        packed = buffers.packed_gradients[uint64(row)]
-        buffers.rows[0, i] = row
-        buffers.leaf_gradients[i] = packed
-        total += packed
-    team.sums[team.thread].packed = total
-    wait_at_barrier(team.barrier, team.n_threads)
-    root.buffer = root.start = root.histogram_index = root.depth = root.node = 0
-    root.stop = len(rows)
-    root.gain = 0.0
-    root.total = 0
-    for thread in range(team.n_threads):
-        root.total += team.sums[thread].packed
 
 
 @subkernel

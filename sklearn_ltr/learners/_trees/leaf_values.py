@@ -16,12 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._compile import int64, subkernel, uint64
+from sklearn_ltr.learners._trees.growth_parameters import GrowthParameters
 from sklearn_ltr.learners._trees.quantization import (
     Derivatives,
     Magnitudes,
     scale_to_fit,
 )
-from sklearn_ltr.learners._trees.workspace import GrowthParameters, Record
+from sklearn_ltr.learners._trees.workspace import Record
 
 
 class ExactScales(NamedTuple):
@@ -79,12 +80,15 @@ def add_leaf_value(
 ) -> None:
     """Write the value of a leaf to its node, and add it to the scores of its rows.
 
-    These are ``rows[leaf.start : leaf.stop]``.
+    These are ``rows[leaf.start : leaf.stop]``.  With monotonic constraints the value
+    may still change, and is added by `order_leaf_values`.
     """
     start, stop, l2 = leaf.start, leaf.stop, parameters.l2_regularization
     step = newton_step(derivatives, rows, start, stop, scales, l2)
     value = parameters.learning_rate * step
     node.value = value
     node.n_rows = stop - start
+    if len(parameters.constraints.monotonic) > 0:
+        return
     for i in range(uint64(start), uint64(stop)):
         scores[uint64(rows[i])] += value

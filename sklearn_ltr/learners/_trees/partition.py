@@ -79,6 +79,29 @@ def move_rows(
 
 
 @subkernel
+def fill_root(
+    rows: NDArray[np.int32], root: Record, buffers: RowBuffers, team: Team
+) -> None:
+    """Make a leaf the root, with the sampled rows and their packed gradients."""
+    first, last = chunk_bounds(team.thread, team.n_threads, int64(0), len(rows))
+    total = int64(0)
+    for i in range(uint64(first), uint64(last)):
+        row = rows[i]
+        packed = buffers.packed_gradients[uint64(row)]
+        buffers.rows[0, i] = row
+        buffers.leaf_gradients[i] = packed
+        total += packed
+    team.sums[team.thread].packed = total
+    wait_at_barrier(team.barrier, team.n_threads)
+    root.buffer = root.start = root.histogram_index = root.depth = root.node = 0
+    root.stop = len(rows)
+    root.gain = 0.0
+    root.total = 0
+    for thread in range(team.n_threads):
+        root.total += team.sums[thread].packed
+
+
+@subkernel
 def partition(
     condition: SplitCondition,
     leaf: Record,

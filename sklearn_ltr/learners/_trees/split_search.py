@@ -27,6 +27,7 @@ from sklearn_ltr.learners._trees.histogram import (
     prefetch_first_rows,
     subtract_histogram,
 )
+from sklearn_ltr.learners._trees.monotonic_splits import find_monotonic_splits
 from sklearn_ltr.learners._trees.quantization import Quantization
 from sklearn_ltr.learners._trees.splitting import (
     SplitRule,
@@ -93,6 +94,9 @@ def find_best_splits(
             find_block_splits(histogram, n_bins, leaf.total, quantization, rule, splits)
             find_category_splits(
                 binned, block, histogram, leaf.total, quantization, rule, work
+            )
+            find_monotonic_splits(
+                binned, block, histogram, leaf.total, quantization, rule, splits
             )
             propose_splits(
                 splits,

@@ -29,6 +29,7 @@ from sklearn_ltr.learners._trees.binning import (
     HISTOGRAM_BINS,
     MISSING_BIN,
 )
+from sklearn_ltr.learners._trees.growth_parameters import NO_CONSTRAINTS, Constraints
 from sklearn_ltr.learners._trees.quantization import Quantization
 from sklearn_ltr.learners._trees.workspace import BlockSplits
 
@@ -47,6 +48,7 @@ class SplitRule(NamedTuple):
     category_smoothing: float = 0.0
     min_samples_category: int = 1
     max_split_categories: int = 255
+    constraints: Constraints = NO_CONSTRAINTS
 
 
 @subkernel

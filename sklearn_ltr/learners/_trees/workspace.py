@@ -14,24 +14,9 @@ from numpy.typing import NDArray
 
 from sklearn_ltr._compile import allocate_aligned, new_barrier, subkernel
 from sklearn_ltr.learners._trees.binning import FEATURE_BLOCK, HISTOGRAM_BINS
+from sklearn_ltr.learners._trees.growth_parameters import GrowthParameters
 
 SET_BYTES = HISTOGRAM_BINS // 8  # of a set of bins
-
-
-class GrowthParameters(NamedTuple):
-    """Size of the trees and values of their leaves."""
-
-    max_leaf_nodes: int  # >= 2
-    max_depth: int  # of a leaf; the root has depth 0
-    min_samples_leaf: int
-    # added to the sum of hessians: in leaf values, and in second-order gains
-    l2_regularization: float
-    learning_rate: float  # leaf values are multiplied by it
-    second_order: bool  # in gains, W is the sum of hessians, else the number of rows
-    # of categorical features, see category_splits.py
-    category_smoothing: float = 0.0
-    min_samples_category: int = 1
-    max_split_categories: int = 255
 
 
 class TreeSample(NamedTuple):
@@ -173,6 +158,8 @@ class Workspace(NamedTuple):
     candidates: Records
     next_leaf: NDArray[np.int64]  # (1,): atomic counter of leaves
     category_set: NDArray[np.uint8]  # as in GrownTree, of the tree that is grown
+    # (n_nodes, n_sets): the interaction sets that hold all features of a node's path
+    open_sets: NDArray[np.bool_]
     # this thread's own
     splits: BlockSplits
     leaves: Records  # (max_leaf_nodes,) LEAF
@@ -203,6 +190,7 @@ def allocate_workspaces(
     n_blocks: int,
     max_leaf_nodes: int,
     any_categories: bool = False,
+    n_interaction_sets: int = 0,
 ) -> list[Workspace]:
     """Return the workspace of each thread."""
     team = Team(0, n_threads, new_barrier(), np.zeros(n_threads, dtype=THREAD_SUMS))
@@ -217,6 +205,7 @@ def allocate_workspaces(
     candidates = np.zeros((n_threads, 2), dtype=CANDIDATE_SPLIT)
     n_sets = 2 * max_leaf_nodes - 1 if any_categories else 0
     category_set = np.zeros((n_sets, SET_BYTES), dtype=np.uint8)
+    open_sets = np.ones((2 * max_leaf_nodes - 1, n_interaction_sets), dtype=np.bool_)
     return [
         Workspace(
             team=team._replace(thread=thread),
@@ -226,6 +215,7 @@ def allocate_workspaces(
             candidates=candidates,
             next_leaf=next_leaf,
             category_set=category_set,
+            open_sets=open_sets,
             splits=allocate_block_splits(),
             leaves=np.zeros(max_leaf_nodes, dtype=LEAF),
             category_order=CategoryOrder(
