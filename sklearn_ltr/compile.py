@@ -102,6 +102,8 @@ def _fit_categories(data: Bunch) -> None:
     X = np.abs(data.data).astype(np.int64)
     ranker = LambdaMARTRanker(n_estimators=N_TREES, categorical_features=[0, 1])
     ranker.fit(X, data.target, groups=data.groups).predict(X)
+    ranker = LambdaMARTRanker(n_estimators=2, monotonic_cst=[1] * X.shape[1])
+    ranker.fit(X, data.target, groups=data.groups)
 
 
 def _compute_objectives(data: Bunch) -> None:

@@ -56,7 +56,7 @@ def categories(library):
     )
 
 
-@row("monotonic constraints", sklearn_ltr=UNKNOWN)
+@row("monotonic constraints")
 def monotonic(library):
     """Scores must not decrease with a feature, although grades do."""
     X = np.random.default_rng(0).uniform(size=(len(DATA.y), 1))
@@ -68,6 +68,21 @@ def monotonic(library):
         "XGBoost": {"monotone_constraints": (1,)},
     }.get(library.name, {"monotone_constraints": [1]})
     assert np.diff(library.scores(data, grid, **option)).min() >= 0
+
+
+@row("interaction constraints", CatBoost="interaction_constraints")
+def interactions(library):
+    """Scores must be a sum of functions of one feature, although grades are not."""
+    X = np.random.default_rng(0).uniform(-1, 1, size=(len(DATA.y), 2))
+    data = Data(X, 4 * (X[:, 0] * X[:, 1] > 0).astype(int), DATA.groups)
+    corners = np.array([[-0.5, -0.5], [-0.5, 0.5], [0.5, -0.5], [0.5, 0.5]])
+    signs = np.array([1, -1, -1, 1])
+    assert abs(signs @ library.scores(data, corners)) > 0.1
+    option = {
+        "sklearn_ltr": {"interaction_cst": "no_interactions"},
+        "XGBoost": {"interaction_constraints": [[0], [1]]},
+    }.get(library.name, {"interaction_constraints": [[0], [1]]})
+    assert abs(signs @ library.scores(data, corners, **option)) < 1e-4
 
 
 @row("SHAP values", sklearn_ltr=UNKNOWN)
