@@ -22,7 +22,7 @@ class TreeFeatures(TreeParameters):
 
     n_features_in_: int
     _mapper: BinMapper
-    _categories: FeatureCategories = NO_CATEGORIES  # models before 1.0 have none
+    _categories: FeatureCategories = NO_CATEGORIES  # of older saved models
 
     def __sklearn_tags__(self) -> Tags:
         """Return the tags: NaN is allowed."""
