@@ -117,6 +117,7 @@ def _read_sets(
 ) -> NDArray[np.bool_]:
     """Return which features each set holds, (n_sets, n_features)."""
     groups: list[Any]
+    kinds = (list, tuple, range, Set, np.ndarray)
     if given is None:
         groups = [range(n_features)]
     elif isinstance(given, str):
@@ -128,12 +129,12 @@ def _read_sets(
         size = 2 if given == PAIRWISE and n_features > 1 else 1
         groups = list(combinations(range(n_features), size))
     else:
-        kinds = (list, tuple, range, Set, np.ndarray)
         if not isinstance(given, kinds):
             raise TypeError(
                 "interaction_cst must be None, a name, or a list of sets of features, "
                 f"got {given!r}"
             )
+        group: Any
         for group in given:
             if isinstance(group, str) or not isinstance(group, kinds):
                 raise TypeError(
