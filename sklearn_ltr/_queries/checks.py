@@ -71,6 +71,12 @@ def check_sample_weight(
     """
     if sample_weight is None:
         return np.ones(queries.n_queries)
+    if not queries.sizes.all():
+        empty = queries.describe(int(np.argmin(queries.sizes)))
+        raise ValueError(
+            f"{name} is given per row, but query {empty} has no row: only "
+            "groups_missing names it"
+        )
     rows = _read_rows(sample_weight, queries, name)
     valid = (rows >= 0) & (rows < np.inf)
     _check_rows(valid, rows, queries, f"{name} must be finite and >= 0")

@@ -270,12 +270,15 @@ def _changes(
     highest = np.maximum.reduceat(gain, offsets[:-1])
     can_change = (weights > 0) & bound.has_relevant & (lowest < highest)
     alphas, changes = [np.empty(0)], [np.empty(0)]
+    coefficients = None
+    if isinstance(bound.metric, ClosedFormMetric):
+        coefficients = bound.metric.cascade_coefficients
     for query in np.flatnonzero(can_change):
         ranked = order[offsets[query] : offsets[query + 1]]
-        if isinstance(bound.metric, ClosedFormMetric):
+        if coefficients is not None:
             at, change = changes_of_list(
                 scores_1, scores_2, gain, ranked, bound.k, bound.discount,
-                *bound.metric.cascade_coefficients,
+                *coefficients,
             )  # fmt: skip
             change *= bound.scale[query]
         else:
@@ -290,7 +293,7 @@ def _changes(
 def _changes_by_evaluation(
     metric: BindableMetric, grades: FloatArray, positions: IntArray
 ) -> FloatArray:
-    """Return the change by each swap of a metric without a closed form."""
+    """Return the change by each swap of a metric without coefficients."""
     values = [value_of_list(metric, grades.copy())]
     for p in positions:
         grades[p], grades[p + 1] = grades[p + 1], grades[p]
