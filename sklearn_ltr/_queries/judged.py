@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._queries.columns import encode_labels
+from sklearn_ltr._queries.columns import encode_labels, one_column
 from sklearn_ltr._queries.groups import Labels, QueryGroups
 from sklearn_ltr._queries.numbers import count_rows
 
@@ -60,8 +60,9 @@ class JudgedQueries:
         is_text = isinstance(one, str), isinstance(other, str)
         if is_text[0] != is_text[1] and not np.isin(of_missing, of_rows).any():
             raise ValueError(
-                f"{name} has queries such as {other!r}, but groups such as {one!r}, "
-                "and no query in common: name the same query by the same value in both"
+                f"{name} has queries such as {missing.describe(0)}, but groups such as "
+                f"{rows.describe(0)}, and none in common: name the same query by the "
+                "same value in both"
             )
         sizes = np.zeros((len(labels), 2), dtype=np.int64)
         sizes[of_rows, 0], sizes[of_missing, 1] = rows.sizes, missing.sizes
@@ -87,19 +88,17 @@ def count_missing(y_missing: Any, groups_missing: Any) -> int:
     if y_missing is None and groups_missing is None:
         return 0
     if y_missing is None or groups_missing is None:
-        absent, given = "y_missing", "groups_missing"
-        if y_missing is not None:
-            absent, given = given, absent
+        absent = "y_missing" if y_missing is None else "groups_missing"
         raise ValueError(
-            f"{absent} is None, but {given} is given: a missing document has a grade "
-            "in y_missing and a query in groups_missing"
+            f"{absent} is None: give each missing document a grade in y_missing and a "
+            "query in groups_missing"
         )
     n_missing = count_rows(y_missing, "y_missing")
     if n_missing == 0:
-        n_groups = count_rows(groups_missing, "groups_missing")
+        n_groups = len(one_column(groups_missing, "groups_missing"))
         if n_groups:
             raise ValueError(
-                f"groups_missing has {n_groups} values for 0 numbers of y_missing"
+                f"groups_missing has {n_groups} values, but y_missing has none"
             )
     return n_missing
 

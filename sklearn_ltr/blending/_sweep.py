@@ -270,21 +270,19 @@ def _changes(
     highest = np.maximum.reduceat(gain, offsets[:-1])
     can_change = (weights > 0) & bound.has_relevant & (lowest < highest)
     alphas, changes = [np.empty(0)], [np.empty(0)]
-    coefficients = None
-    if isinstance(bound.metric, ClosedFormMetric):
-        coefficients = bound.metric.cascade_coefficients
+    metric = bound.metric
     for query in np.flatnonzero(can_change):
         ranked = order[offsets[query] : offsets[query + 1]]
-        if coefficients is not None:
+        if isinstance(metric, ClosedFormMetric) and metric.cascade_coefficients:
             at, change = changes_of_list(
                 scores_1, scores_2, gain, ranked, bound.k, bound.discount,
-                *coefficients,
+                *metric.cascade_coefficients,
             )  # fmt: skip
             change *= bound.scale[query]
         else:
             grades = bound.grades[ranked]
             at, positions = crossings(scores_1[ranked], scores_2[ranked], grades.copy())
-            change = _changes_by_evaluation(bound.metric, grades, positions)
+            change = _changes_by_evaluation(metric, grades, positions)
         alphas.append(at)
         changes.append(change * weights[query])
     return np.concatenate(alphas), np.concatenate(changes)

@@ -35,10 +35,10 @@ def join_run(
 
     Parameters
     ----------
-    run : Bunch or dict
+    run : Bunch, dict or pandas.DataFrame
         ``groups``, ``documents`` and ``scores`` of the retrieved documents, as
         :func:`load_run` returns them; names are strings or integers.
-    qrels : Bunch or dict
+    qrels : Bunch, dict or pandas.DataFrame
         ``groups``, ``documents`` and ``grades`` of the judged documents, as
         :func:`load_qrels` returns them.
     topics : {"qrels", "both"}, default="qrels"
@@ -176,9 +176,9 @@ def _check_same_types(one: tuple[Name, Name], other: tuple[Name, Name]) -> None:
 
 def _check_has(values: Any, name: str, columns: tuple[str, ...]) -> None:
     """Raise a TypeError or ValueError unless a mapping has its columns."""
-    if not isinstance(values, Mapping):
+    if not hasattr(values, "keys"):  # as Bunch, dict and the frames of pandas have
         raise TypeError(
-            f"{name} must be a Bunch or dict of {', '.join(columns)}, got "
+            f"{name} must be a Bunch, dict or frame of {', '.join(columns)}, got "
             f"{type(values).__name__}"
         )
     for column in columns:
