@@ -94,8 +94,10 @@ def joined(run: Any = None, qrels: Any = None, **options: Any) -> Any:
     """Join a good run and good judgements in which columns are replaced."""
     good_run = {"groups": [1, 1], "documents": ["a", "b"], "scores": [2, 1]}
     good_qrels = {"groups": [1, 1], "documents": ["a", "c"], "grades": [1, 0]}
-    run = good_run | run if isinstance(run, dict) else run or good_run
-    qrels = good_qrels | qrels if isinstance(qrels, dict) else qrels or good_qrels
+    if run is None or isinstance(run, dict):
+        run = good_run | (run or {})
+    if qrels is None or isinstance(qrels, dict):
+        qrels = good_qrels | (qrels or {})
     return join_run(run, qrels, **options)
 
 
@@ -226,7 +228,7 @@ OTHERS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "a frame as qrels": (
         lambda: joined(qrels=pd.DataFrame({"groups": [1]})["groups"].to_numpy()),
         TypeError,
-        "qrels must be a Bunch, dict or frame of groups, documents, grades, got ndarray",
+        "qrels must be a Bunch, dict or frame of groups, documents, grades, got nd",
     ),
     "NaN as score of join_run": (
         lambda: joined(run={"scores": [1, np.nan]}),
@@ -295,8 +297,15 @@ CASES += [
     }.items()
 ]
 CASES += [
+    accepted("good judgements", lambda: load(load_qrels, GOOD_QRELS).grades[0] == 1),
     accepted(
-        "good files", lambda: bool(load(load_qrels, GOOD_QRELS).documents.tolist())
+        "frames",
+        lambda: (
+            joined(
+                run=pd.DataFrame({"groups": [1], "documents": ["a"], "scores": [2]})
+            ).y_missing.tolist()
+            == [0.0]
+        ),
     ),
     accepted("a good run", lambda: load(load_run, GOOD_RUN).tag == "t"),
     accepted(
