@@ -73,7 +73,7 @@ def numeric_column(
     if warns_of_column and only_column(array) is not array:
         warnings.warn(  # in words that scikit-learn's checks look for
             f"A column-vector {name} was passed when a 1d array was expected: give an "
-            f"array of shape ({len(array)},), for example {name}.ravel()",
+            f"array of shape ({len(array)},), for example numpy.ravel({name})",
             DataConversionWarning,
             stacklevel=2,
         )
