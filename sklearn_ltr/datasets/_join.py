@@ -58,7 +58,8 @@ BPref` needs "drop".
     Bunch
         ``y_true``, ``y_score`` : (n_rows,) float64, and ``groups`` : (n_rows,), of the
         retrieved documents.  Equal scores are ordered by document, the last name
-        first, so that ``ties="stable"`` is the order of trec_eval.
+        first, so that ``ties="stable"`` is the order of trec_eval (which compares
+        scores in single precision).
         ``y_missing`` : (n_missing,) float64, and ``groups_missing`` : (n_missing,), of
         the judged documents that were not retrieved.
 
