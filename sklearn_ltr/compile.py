@@ -107,7 +107,7 @@ def _fit_categories(data: Bunch) -> None:
 
 
 def _compute_objectives(data: Bunch) -> None:
-    for metric in ("map", "mrr", "err", None, _FirstGrade()):
+    for metric in ("map", "mrr", "err", "rprec", "bpref", None, _FirstGrade()):
         ranker = LambdaMARTRanker(metric, n_estimators=2, random_state=0)
         ranker.set_params(bagging_temperature=0.5, regression_weight=1.0)
         ranker.fit(data.data, data.target, groups=data.groups)
@@ -143,6 +143,8 @@ def _evaluate_metrics(data: Bunch) -> None:
         "precision@3",
         "recall@3",
         "hit_rate@3",
+        "rprec",
+        "bpref",
     ):
         metrics.get_metric(name)(data.target, scores, groups=data.groups)
     metrics.rank_scores(scores, groups=data.groups)

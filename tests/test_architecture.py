@@ -203,6 +203,8 @@ def parameters(function: ast.FunctionDef) -> list[str]:
 PUBLIC_WITH_MANY = {
     "__init__",
     "best_blend",
+    "bpref_score",
+    "cg_score",
     "compute_lambdas",
     "dcg_score",
     "err_score",
@@ -210,10 +212,16 @@ PUBLIC_WITH_MANY = {
     "from_estimator",
     "from_estimators",
     "from_predictions",
+    "hit_rate_score",
     "local_optimality",
     "make_ranking",
     "map_score",
+    "mrr_score",
     "ndcg_score",
+    "precision_score",
+    "r_precision_score",
+    "rbp_score",
+    "recall_score",
     "weight_curves",
 }
 

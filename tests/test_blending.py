@@ -19,7 +19,10 @@ from sklearn_ltr.metrics import (
     MAP,
     MRR,
     NDCG,
+    RBP,
+    BPref,
     Metric,
+    RPrecision,
     get_metric,
 )
 from tests import from_python
@@ -49,6 +52,9 @@ METRICS = [
     MAP(no_relevant="skip"),
     MRR(2),
     ERR(2, max_grade=4),
+    RBP(2),
+    RPrecision(),
+    BPref(2),
     RelevantHigh(2),
 ]
 

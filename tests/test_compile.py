@@ -48,12 +48,15 @@ for activation in ("relu", "tanh", "logistic", "identity"):
 n = RankNetRanker(max_iter=1, solver="sgd", learning_rate_init=1e-6, tied_pairs=True)
 n.fit(Z, y, groups=g).partial_fit(Z, y, groups=g).predict_pair_proba(Z, Z)
 RankNetRanker(max_iter=1).fit(Z, pairs=[[0, 1], [5, 2]], pair_probabilities=[1, 0.5])
-for name in ("ndcg@5", "map", "mrr@3", "err", "recall@5", "hit_rate@2", "cg"):
+names = ("ndcg@5", "map", "mrr@3", "err", "recall@5", "hit_rate@2", "cg", "rprec@2",
+         "bpref", "rbp")
+for name in names:
     for ties in ("average", "stable"):
         metric = type(metrics.get_metric(name))(4, ties=ties)
         metric(y, Z[:, 0], groups=g), metric.per_query(y, Z[:, 0], groups=g)
 metrics.rank_scores(Z[:, 0], groups=g)
-for metric in ("map", None):
+metrics.map_score(y, Z[:, 0], groups=g, y_missing=[1], groups_missing=[g[0]])
+for metric in ("map", "rprec", "bpref", None):
     compute_lambdas(Z[:, 0], y, metric, groups=g)
 best_blend(Z[:, 0], Z[:, 1], y, groups=g)
 best_blend(Z[:, 0], Z[:, 1], y, groups=g, metric=Median())

@@ -141,7 +141,7 @@ def test_scores_stay_finite_when_the_lambdas_of_separable_grades_vanish(metric, 
 @pytest.mark.parametrize(
     "metric",
     ["ndcg@3", "dcg@5", "cg@3", "map", "mrr@10", "err", "precision@2", "recall@2",
-     "hit_rate@2", NDCG(gain="linear"), None],
+     "hit_rate@2", "rprec", "bpref", "rbp", NDCG(gain="linear"), None],
 )  # fmt: skip
 def test_every_metric_trains(metric):
     ranker = fitted(metric=metric)

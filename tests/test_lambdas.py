@@ -13,7 +13,7 @@ from sklearn_ltr._compile import INTERPRETED, ThreadTeam
 from sklearn_ltr._queries import TrainingData
 from sklearn_ltr.lambdas import _objective, compute_lambdas
 from sklearn_ltr.lambdas._objective import LambdaObjective, PairOptions
-from sklearn_ltr.metrics import ERR, MAP, MRR, NDCG, Metric, Precision
+from sklearn_ltr.metrics import ERR, MAP, MRR, NDCG, BPref, Metric, Precision
 from tests.oracles import lambdas as oracle
 from tests.strategies import Ranking, rankings
 
@@ -27,6 +27,7 @@ METRICS = {
     "map": MAP,
     "mrr": MRR,
     "err": lambda k: ERR(k, max_grade=4),
+    "bpref": BPref,
 }
 NORMALIZED = {"distance_normalization": True, "query_normalization": True}
 every_metric = pytest.mark.parametrize("name", METRICS)

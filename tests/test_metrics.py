@@ -22,10 +22,13 @@ from sklearn_ltr.metrics import (
     MAP,
     MRR,
     NDCG,
+    RBP,
+    BPref,
     HitRate,
     Metric,
     Precision,
     Recall,
+    RPrecision,
     get_metric,
     rank_scores,
 )
@@ -60,11 +63,14 @@ CASES = {
     "hit rate": (HitRate, oracle.hit_rate),
     "precision": (Precision, oracle.precision),
     "recall": (Recall, oracle.recall),
+    "rprec": (RPrecision, oracle.r_precision),
+    "bpref": (BPref, oracle.bpref),
+    "rbp": (RBP, oracle.rbp),
     "err": (lambda k, **rules: ERR(k, max_grade=3.0, **rules), err_of_scale_3),
 }
 every_metric = pytest.mark.parametrize("case", CASES)
 # One for each kernel of values.
-every_kernel = pytest.mark.parametrize("case", ["ndcg", "map", "mrr", "err"])
+every_kernel = pytest.mark.parametrize("case", ["ndcg", "map", "mrr", "err", "bpref"])
 # No cutoff; one inside of most lists; one beyond the longest of SMALL_LISTS.
 every_cutoff = pytest.mark.parametrize("k", [None, 2, 9])
 
@@ -374,7 +380,8 @@ def test_constant_factors_are_those_of_any_order(case):
     y[offsets[:-1]] = 1.0
     bound = CASES[case][0](2).bind(y, offsets)
     constant = bound.constant_swap_factors()
-    assert (constant is None) == (case in ("map", "mrr", "hit rate", "err"))
+    of_order = ("map", "mrr", "hit rate", "err", "rprec", "bpref")
+    assert (constant is None) == (case in of_order)
     if constant is None:
         return
     for _ in range(5):
@@ -751,6 +758,9 @@ def test_float64_scores_are_not_copied_to_be_checked():
         ("precision@5", Precision(5)),
         ("recall@10", Recall(10)),
         ("hit_rate@10", HitRate(10)),
+        ("rprec", RPrecision()),
+        ("bpref", BPref()),
+        ("rbp@10", RBP(10)),
     ],
 )
 def test_a_string_names_a_metric(name, metric):
@@ -823,6 +833,9 @@ def test_a_metric_as_parameter_of_an_estimator_is_cloned():
         (metrics.precision_score, Precision, {"relevant_from": 2}),
         (metrics.recall_score, Recall, {"relevant_from": 2}),
         (metrics.hit_rate_score, HitRate, {"relevant_from": 2}),
+        (metrics.r_precision_score, RPrecision, {"relevant_from": 2}),
+        (metrics.bpref_score, BPref, {"relevant_from": 2}),
+        (metrics.rbp_score, RBP, {"relevant_from": 2, "persistence": 0.5}),
     ],
 )
 def test_a_function_is_its_object_called(function, metric, options):
@@ -872,12 +885,14 @@ def test_ranks_of_bad_input_are_refused(scores, groups, message):
         rank_scores(scores, groups=groups)
 
 
-@pytest.mark.parametrize("metric", [CG(5), Precision(5), Recall(5), HitRate(5)])
+@pytest.mark.parametrize(
+    "metric", [CG(5), Precision(5), Recall(5), HitRate(5), RPrecision(5), BPref(5)]
+)
 def test_a_metric_without_a_discount_is_not_trained_at_a_deeper_cutoff(metric):
     assert metric.at_deeper_cutoff(30) == metric
 
 
-@pytest.mark.parametrize("metric", [DCG, NDCG, MAP, MRR, ERR])
+@pytest.mark.parametrize("metric", [DCG, NDCG, MAP, MRR, ERR, RBP])
 def test_a_metric_with_a_discount_is_trained_at_the_deeper_cutoff(metric):
     assert metric(5).at_deeper_cutoff(30) == metric(30)
     assert metric(5).at_deeper_cutoff(3) == metric(5)

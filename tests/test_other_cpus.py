@@ -41,7 +41,7 @@ for name, own in {
     scores = ranker.predict(X)
     write(name, scores, *trees(ranker.ensemble_))
     write("curve", getattr(ranker, "loss_curve_", 0.0))
-for metric in ("ndcg", "dcg@5", "err", "map", "mrr"):
+for metric in ("ndcg", "dcg@5", "err", "map", "mrr", "bpref", "rbp"):
     write(metric, get_metric(metric).per_query(y, scores, groups=groups),
           get_metric(metric)(y, scores, groups=groups))
 classifier = MARTClassifier(**options, early_stopping=True).fit(X, y > 0.5)

@@ -25,7 +25,15 @@ PUBLIC = {
     ],
     "sklearn_ltr.blending": ["BlendCurve", "BlendedRanker", "best_blend"],
     "sklearn_ltr.compile": ["compile_kernels"],
-    "sklearn_ltr.datasets": ["load_letor", "make_ranking"],
+    "sklearn_ltr.datasets": [
+        "dump_qrels",
+        "dump_run",
+        "join_run",
+        "load_letor",
+        "load_qrels",
+        "load_run",
+        "make_ranking",
+    ],
     "sklearn_ltr.ensemble": ["BaggingRanker"],
     "sklearn_ltr.inspection": [
         "LocalOptimality",
@@ -37,6 +45,7 @@ PUBLIC = {
     "sklearn_ltr.learners": ["TorchNetwork"],
     "sklearn_ltr.mart": ["MARTClassifier", "MARTRegressor"],
     "sklearn_ltr.metrics": [
+        "BPref",
         "CG",
         "DCG",
         "ERR",
@@ -46,7 +55,10 @@ PUBLIC = {
         "Metric",
         "NDCG",
         "Precision",
+        "RBP",
+        "RPrecision",
         "Recall",
+        "bpref_score",
         "cg_score",
         "dcg_score",
         "err_score",
@@ -56,7 +68,9 @@ PUBLIC = {
         "mrr_score",
         "ndcg_score",
         "precision_score",
+        "r_precision_score",
         "rank_scores",
+        "rbp_score",
         "recall_score",
     ],
     "sklearn_ltr.model_selection": [
@@ -116,6 +130,9 @@ PATHS_IN_SAVED_MODELS = [
     "sklearn_ltr.metrics._err.ERR",
     "sklearn_ltr.metrics._precision.Precision",
     "sklearn_ltr.metrics._precision.Recall",
+    "sklearn_ltr.metrics._r_precision.RPrecision",
+    "sklearn_ltr.metrics._bpref.BPref",
+    "sklearn_ltr.metrics._rbp.RBP",
     "sklearn_ltr.scorers._ranking_scorer.RankingScorer",
 ]
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.exceptions import DataConversionWarning
 
 from sklearn_ltr._queries import (
     QueryGroups,
@@ -243,6 +244,11 @@ NO_GROUPS = {
     "sizes of queries": (
         np.array([5, 5]),
         10,
+        r"groups has 2 values for 10 rows.*sizes.*np.repeat\(np.arange\(len\(sizes",
+    ),
+    "sizes of some queries": (
+        np.array([5, 4]),
+        10,
         r"groups has 2 values for 10 rows.*not the sizes",
     ),
     "a table": (np.zeros((2, 2)), 2, r"one dimension, got shape \(2, 2\)"),
@@ -436,7 +442,8 @@ def test_a_table_with_one_column_is_that_column():
             queries = QueryGroups.from_groups(table, 3)
             assert grouped(queries) == grouped_slowly(values)
     for table in one_column_tables([2, 1, 0]):
-        assert check_grades(table, QUERIES).tolist() == [1.0, 2.0, 0.0]
+        with pytest.warns(DataConversionWarning, match="A column-vector y was passed"):
+            assert check_grades(table, QUERIES).tolist() == [1.0, 2.0, 0.0]
         assert check_scores(table, QUERIES).tolist() == [1.0, 2.0, 0.0]
     for table in one_column_tables([2, 5, 2]):
         assert check_sample_weight(table, QUERIES).tolist() == [5.0, 2.0]

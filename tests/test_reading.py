@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.exceptions import DataConversionWarning
 from sklearn.linear_model import Ridge
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
@@ -73,12 +74,14 @@ def test_a_missing_part_of_a_name_is_refused():
 def test_frames_of_one_column_are_the_arguments_of_fit_and_score(make):
     y, groups = pd.DataFrame({"grade": Y}), pd.DataFrame({"query": GROUPS})
     weight = pd.DataFrame({"weight": 1.0 + GROUPS % 2})
-    ranker = make().fit(X, y, groups=groups)
-    expected = make().fit(X, Y, groups=GROUPS)
+    ranker, expected = make(), make().fit(X, Y, groups=GROUPS)
+    with pytest.warns(DataConversionWarning, match="A column-vector y") as warned:
+        ranker.fit(X, y, groups=groups)
+    assert len(warned) == 1
     np.testing.assert_array_equal(ranker.predict(X), expected.predict(X))
-    assert ranker.score(X, y, groups=groups, sample_weight=weight) == expected.score(
-        X, Y, groups=GROUPS, sample_weight=1.0 + GROUPS % 2
-    )
+    with pytest.warns(DataConversionWarning, match="A column-vector y"):
+        score = ranker.score(X, y, groups=groups, sample_weight=weight)
+    assert score == expected.score(X, Y, groups=GROUPS, sample_weight=1.0 + GROUPS % 2)
     np.testing.assert_array_equal(
         ranker.rank(X, groups=groups), expected.rank(X, groups=GROUPS)
     )

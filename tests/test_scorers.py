@@ -522,7 +522,7 @@ class Broken(FirstColumn):
     [
         ({"y": -Y}, r"^y .*>= 0.*row .*query"),
         ({"y": Y[:-1]}, r"^y .*72 rows"),
-        ({"groups": np.bincount(GROUPS)}, r"^groups .*not the sizes"),
+        ({"groups": np.bincount(GROUPS)}, r"^groups .*sizes of the queries; give"),
         ({"sample_weight": np.arange(72.0)}, r"^sample_weight .*constant"),
         ({"estimator": Broken(np.full(72, np.nan))}, r"^Broken.predict\(X\) .*finite"),
         ({"estimator": Broken(X)}, r"^Broken.predict\(X\) .*shape \(72, 3\)"),

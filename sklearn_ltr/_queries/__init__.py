@@ -18,6 +18,7 @@ from sklearn_ltr._queries.checks import (
     check_scores,
 )
 from sklearn_ltr._queries.groups import Labels, QueryGroups, describe_query
+from sklearn_ltr._queries.judged import JudgedQueries, count_missing
 from sklearn_ltr._queries.numbers import (
     check_holds_rows,
     count_rows,
@@ -27,6 +28,7 @@ from sklearn_ltr._queries.numbers import (
 from sklearn_ltr._queries.training_data import TrainingData
 
 __all__ = [
+    "JudgedQueries",
     "Labels",
     "QueryGroups",
     "TrainingData",
@@ -35,6 +37,7 @@ __all__ = [
     "check_holds_rows",
     "check_sample_weight",
     "check_scores",
+    "count_missing",
     "count_rows",
     "describe_query",
     "one_column_of",

@@ -13,9 +13,16 @@ from sklearn_ltr._queries.numbers import read_numbers
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
+NOT_RANKED = (
+    "; leave documents that were not ranked out of the rows, and give their grades to "
+    "a metric by y_missing and groups_missing"
+)
+
 
 def check_grades(y: Any, queries: QueryGroups, name: str = "y") -> FloatArray:
     """Return relevance grades in canonical order, (n_documents,) float64.
+
+    A column, of shape (n_documents, 1), gets scikit-learn's DataConversionWarning.
 
     Raises
     ------
@@ -24,7 +31,13 @@ def check_grades(y: Any, queries: QueryGroups, name: str = "y") -> FloatArray:
         two different grades are equal in float64; the message gives the row and its
         query.
     """
-    grades = _read_rows(y, queries, name)
+    grades = read_numbers(
+        y,
+        queries.n_documents,
+        name,
+        describe=queries.describe_row,
+        warns_of_column=True,
+    )
     valid = (grades >= 0) & (grades < np.inf)
     _check_rows(
         valid, grades, queries, f"{name} must hold finite relevance grades >= 0"
@@ -52,7 +65,9 @@ def check_scores(
     """
     scores = _read_rows(y_score, queries, name, only_order=only_order)
     valid = np.isfinite(scores)
-    _check_rows(valid, scores, queries, f"{name} must be finite to be ranked")
+    is_unranked = not valid.all() and scores[np.argmin(valid)] == -np.inf
+    advice = NOT_RANKED if is_unranked else ""
+    _check_rows(valid, scores, queries, f"{name} must be finite to be ranked", advice)
     return queries.sort(scores)
 
 
@@ -71,6 +86,12 @@ def check_sample_weight(
     """
     if sample_weight is None:
         return np.ones(queries.n_queries)
+    if not queries.sizes.all():
+        empty = queries.describe(int(np.argmin(queries.sizes)))
+        raise ValueError(
+            f"{name} is given per row, but query {empty} has no row: only "
+            "groups_missing names it"
+        )
     rows = _read_rows(sample_weight, queries, name)
     valid = (rows >= 0) & (rows < np.inf)
     _check_rows(valid, rows, queries, f"{name} must be finite and >= 0")
@@ -103,13 +124,17 @@ def _read_rows(
 
 
 def _check_rows(
-    valid: NDArray[np.bool_], rows: FloatArray, queries: QueryGroups, requirement: str
+    valid: NDArray[np.bool_],
+    rows: FloatArray,
+    queries: QueryGroups,
+    requirement: str,
+    advice: str = "",
 ) -> None:
     """Raise a ValueError that names the first row that is not valid, and its query."""
     if not valid.all():
         row = int(np.argmin(valid))
         raise ValueError(
-            f"{requirement}, but {queries.describe_row(row)} has {rows[row]}"
+            f"{requirement}, but {queries.describe_row(row)} has {rows[row]}{advice}"
         )
 
 

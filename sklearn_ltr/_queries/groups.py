@@ -71,9 +71,15 @@ class QueryGroups:
         """
         column = one_column(groups, name)
         if len(column) != n_documents:
+            what = f"{name} has {len(column)} values for {n_documents} rows"
+            if _add_up_to(column, n_documents):
+                raise ValueError(
+                    f"{what} and these add up to {n_documents}, so they are the sizes "
+                    "of the queries; give one value per row, such as "
+                    "np.repeat(np.arange(len(sizes)), sizes)"
+                )
             raise ValueError(
-                f"{name} has {len(column)} values for {n_documents} rows; give one "
-                "value per row (not the sizes of the queries)"
+                f"{what}; give one value per row (not the sizes of the queries)"
             )
         if n_documents == 0:
             raise ValueError(f"{name} is empty: there are no rows to rank")
@@ -138,6 +144,13 @@ class QueryGroups:
         position = int(np.flatnonzero(self.order == row)[0])
         query = int(np.searchsorted(self.offsets, position, side="right")) - 1
         return f"row {row} (query {self.describe(query)})"
+
+
+def _add_up_to(column: Any, n_documents: int) -> bool:
+    """Whether group values are numbers that could be the sizes of all queries."""
+    if not isinstance(column, np.ndarray) or column.dtype.kind not in "iuf":
+        return False
+    return bool((column >= 0).all() and column.sum() == n_documents)
 
 
 def describe_query(labels: Labels | None, query: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Set
 from decimal import Decimal
 from numbers import Real
@@ -9,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import DataConversionWarning
 
 FloatArray = NDArray[np.float64]
 
@@ -55,7 +57,9 @@ def only_column(array: NDArray[Any]) -> NDArray[Any]:
     return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
 
 
-def numeric_column(values: Any, name: str) -> NDArray[Any]:
+def numeric_column(
+    values: Any, name: str, *, warns_of_column: bool = False
+) -> NDArray[Any]:
     """Return numbers as an array of their own type; a table of one column as 1-D."""
     check_holds_rows(values, name)
     try:
@@ -66,6 +70,13 @@ def numeric_column(values: Any, name: str) -> NDArray[Any]:
     is_rounded = isinstance(values, list | tuple) and array.dtype == np.float64
     if is_rounded and (np.abs(array) >= LARGEST_EXACT).any():
         array = np.array(values, dtype=object)
+    if warns_of_column and only_column(array) is not array:
+        warnings.warn(  # in words that scikit-learn's checks look for
+            f"A column-vector {name} was passed when a 1d array was expected: give an "
+            f"array of shape ({len(array)},), for example numpy.ravel({name})",
+            DataConversionWarning,
+            stacklevel=2,
+        )
     array = only_column(array)
     if array.dtype.kind not in "biufO":
         raise ValueError(f"{name} must be numeric, got dtype {array.dtype}")
@@ -93,6 +104,7 @@ def read_numbers(
     describe: Callable[[int], str] | None = None,
     *,
     only_order: bool = False,
+    warns_of_column: bool = False,
 ) -> FloatArray:
     """Return one number for each row (or pair, ...), (n,) float64, in their order.
 
@@ -111,6 +123,9 @@ def read_numbers(
     only_order : bool
         Whether nothing but the order of the numbers matters.  Numbers that float64
         cannot tell apart are replaced by their ranks then.
+    warns_of_column : bool
+        Whether values of shape (n, 1) get a DataConversionWarning, as a target does in
+        scikit-learn.
 
     Raises
     ------
@@ -119,7 +134,7 @@ def read_numbers(
         ones are equal in float64 (unless `only_order`).
     """
     describe = describe or (lambda number: f"{item} {number}")
-    rows = numeric_column(values, name)
+    rows = numeric_column(values, name, warns_of_column=warns_of_column)
     if rows.shape != (n,):
         plural = "queries" if item == "query" else f"{item}s"
         raise ValueError(

@@ -270,18 +270,19 @@ def _changes(
     highest = np.maximum.reduceat(gain, offsets[:-1])
     can_change = (weights > 0) & bound.has_relevant & (lowest < highest)
     alphas, changes = [np.empty(0)], [np.empty(0)]
+    metric = bound.metric
     for query in np.flatnonzero(can_change):
         ranked = order[offsets[query] : offsets[query + 1]]
-        if isinstance(bound.metric, ClosedFormMetric):
+        if isinstance(metric, ClosedFormMetric) and metric.cascade_coefficients:
             at, change = changes_of_list(
                 scores_1, scores_2, gain, ranked, bound.k, bound.discount,
-                *bound.metric.cascade_coefficients,
+                *metric.cascade_coefficients,
             )  # fmt: skip
             change *= bound.scale[query]
         else:
             grades = bound.grades[ranked]
             at, positions = crossings(scores_1[ranked], scores_2[ranked], grades.copy())
-            change = _changes_by_evaluation(bound.metric, grades, positions)
+            change = _changes_by_evaluation(metric, grades, positions)
         alphas.append(at)
         changes.append(change * weights[query])
     return np.concatenate(alphas), np.concatenate(changes)
@@ -290,7 +291,7 @@ def _changes(
 def _changes_by_evaluation(
     metric: BindableMetric, grades: FloatArray, positions: IntArray
 ) -> FloatArray:
-    """Return the change by each swap of a metric without a closed form."""
+    """Return the change by each swap of a metric without coefficients."""
     values = [value_of_list(metric, grades.copy())]
     for p in positions:
         grades[p], grades[p + 1] = grades[p + 1], grades[p]

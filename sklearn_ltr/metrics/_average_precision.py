@@ -36,9 +36,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._compile import kernel
-from sklearn_ltr.metrics._closed_form import BinaryMetric, sum_in_query
+from sklearn_ltr.metrics._closed_form import BinaryMetric
 from sklearn_ltr.metrics._gains import reciprocal_ranks
-from sklearn_ltr.metrics._kernel_arrays import MetricArrays, RankedLists, SwapFactors
+from sklearn_ltr.metrics._kernel_arrays import (
+    JudgedLists,
+    MetricArrays,
+    RankedLists,
+    SwapFactors,
+)
+from sklearn_ltr.metrics._per_query import count_relevant
 from sklearn_ltr.metrics._ranked_list import run_end
 
 FloatArray = NDArray[np.float64]
@@ -134,8 +140,6 @@ class MAP(BinaryMetric):
         """1 / rank, zero from position k on."""
         return reciprocal_ranks(n, k)
 
-    def _scales(
-        self, gain: FloatArray, discount: FloatArray, offsets: IntArray, k: int
-    ) -> FloatArray:
+    def _scales(self, judged: JudgedLists) -> FloatArray:
         """1 / number of relevant documents."""
-        return 1.0 / np.maximum(sum_in_query(gain, offsets), 1.0)
+        return 1.0 / count_relevant(judged)

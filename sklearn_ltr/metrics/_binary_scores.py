@@ -23,6 +23,8 @@ def map_score(
     ties: Ties = "pessimistic",
     no_relevant: NoRelevant = "zero",
     sample_weight: Any = None,
+    y_missing: Any = None,
+    groups_missing: Any = None,
 ) -> float:
     """Mean average precision of queries.
 
@@ -38,6 +40,9 @@ def map_score(
         Parameters of :class:`MAP`.
     sample_weight : array-like of shape (n_documents,), default=None
         Weight of each row's query, >= 0 and constant within a query.  None: 1.
+    y_missing, groups_missing : array-likes of shape (n_missing,), default=None
+        Grade and query of each judged document that is not among the rows, see
+        :meth:`Metric.per_query`.
 
     Returns
     -------
@@ -51,7 +56,14 @@ def map_score(
         negative grades or weights, groups of another length, or if no query counts.
     """
     metric = MAP(k, relevant_from=relevant_from, ties=ties, no_relevant=no_relevant)
-    return metric(y_true, y_score, groups=groups, sample_weight=sample_weight)
+    return metric(
+        y_true,
+        y_score,
+        groups=groups,
+        sample_weight=sample_weight,
+        y_missing=y_missing,
+        groups_missing=groups_missing,
+    )
 
 
 def mrr_score(
@@ -64,6 +76,8 @@ def mrr_score(
     ties: Ties = "pessimistic",
     no_relevant: NoRelevant = "zero",
     sample_weight: Any = None,
+    y_missing: Any = None,
+    groups_missing: Any = None,
 ) -> float:
     """Mean reciprocal rank of queries.
 
@@ -79,6 +93,9 @@ def mrr_score(
         Parameters of :class:`MRR`.
     sample_weight : array-like of shape (n_documents,), default=None
         Weight of each row's query, >= 0 and constant within a query.  None: 1.
+    y_missing, groups_missing : array-likes of shape (n_missing,), default=None
+        Grade and query of each judged document that is not among the rows, see
+        :meth:`Metric.per_query`.
 
     Returns
     -------
@@ -92,7 +109,14 @@ def mrr_score(
         negative grades or weights, groups of another length, or if no query counts.
     """
     metric = MRR(k, relevant_from=relevant_from, ties=ties, no_relevant=no_relevant)
-    return metric(y_true, y_score, groups=groups, sample_weight=sample_weight)
+    return metric(
+        y_true,
+        y_score,
+        groups=groups,
+        sample_weight=sample_weight,
+        y_missing=y_missing,
+        groups_missing=groups_missing,
+    )
 
 
 def precision_score(
@@ -105,6 +129,8 @@ def precision_score(
     ties: Ties = "pessimistic",
     no_relevant: NoRelevant = "zero",
     sample_weight: Any = None,
+    y_missing: Any = None,
+    groups_missing: Any = None,
 ) -> float:
     """Mean precision of queries.
 
@@ -120,6 +146,9 @@ def precision_score(
         Parameters of :class:`Precision`.
     sample_weight : array-like of shape (n_documents,), default=None
         Weight of each row's query, >= 0 and constant within a query.  None: 1.
+    y_missing, groups_missing : array-likes of shape (n_missing,), default=None
+        Grade and query of each judged document that is not among the rows, see
+        :meth:`Metric.per_query`.
 
     Returns
     -------
@@ -135,7 +164,14 @@ def precision_score(
     metric = Precision(
         k, relevant_from=relevant_from, ties=ties, no_relevant=no_relevant
     )
-    return metric(y_true, y_score, groups=groups, sample_weight=sample_weight)
+    return metric(
+        y_true,
+        y_score,
+        groups=groups,
+        sample_weight=sample_weight,
+        y_missing=y_missing,
+        groups_missing=groups_missing,
+    )
 
 
 def recall_score(
@@ -148,6 +184,8 @@ def recall_score(
     ties: Ties = "pessimistic",
     no_relevant: NoRelevant = "zero",
     sample_weight: Any = None,
+    y_missing: Any = None,
+    groups_missing: Any = None,
 ) -> float:
     """Mean recall of queries.
 
@@ -163,6 +201,9 @@ def recall_score(
         Parameters of :class:`Recall`.
     sample_weight : array-like of shape (n_documents,), default=None
         Weight of each row's query, >= 0 and constant within a query.  None: 1.
+    y_missing, groups_missing : array-likes of shape (n_missing,), default=None
+        Grade and query of each judged document that is not among the rows, see
+        :meth:`Metric.per_query`.
 
     Returns
     -------
@@ -176,7 +217,14 @@ def recall_score(
         negative grades or weights, groups of another length, or if no query counts.
     """
     metric = Recall(k, relevant_from=relevant_from, ties=ties, no_relevant=no_relevant)
-    return metric(y_true, y_score, groups=groups, sample_weight=sample_weight)
+    return metric(
+        y_true,
+        y_score,
+        groups=groups,
+        sample_weight=sample_weight,
+        y_missing=y_missing,
+        groups_missing=groups_missing,
+    )
 
 
 def hit_rate_score(
@@ -189,6 +237,8 @@ def hit_rate_score(
     ties: Ties = "pessimistic",
     no_relevant: NoRelevant = "zero",
     sample_weight: Any = None,
+    y_missing: Any = None,
+    groups_missing: Any = None,
 ) -> float:
     """Share of queries with a relevant document among the first k (success at k).
 
@@ -201,6 +251,9 @@ def hit_rate_score(
         Parameters of :class:`HitRate`.
     sample_weight : array-like of shape (n_documents,), default=None
         Weight of each row's query, >= 0 and constant within a query.  None: 1.
+    y_missing, groups_missing : array-likes of shape (n_missing,), default=None
+        Grade and query of each judged document that is not among the rows, see
+        :meth:`Metric.per_query`.
 
     Returns
     -------
@@ -214,4 +267,11 @@ def hit_rate_score(
         negative grades or weights, groups of another length, or if no query counts.
     """
     metric = HitRate(k, relevant_from=relevant_from, ties=ties, no_relevant=no_relevant)
-    return metric(y_true, y_score, groups=groups, sample_weight=sample_weight)
+    return metric(
+        y_true,
+        y_score,
+        groups=groups,
+        sample_weight=sample_weight,
+        y_missing=y_missing,
+        groups_missing=groups_missing,
+    )

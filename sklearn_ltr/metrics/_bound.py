@@ -62,14 +62,17 @@ class BoundMetric:
     gain : ndarray of shape (n_documents,), float64
         What a document contributes: its gain, its relevance (0 or 1), or its
         probability R of satisfying the user.
-    discount : ndarray of shape (longest list,), float64
+    discount : ndarray of shape (most documents of a query,), float64
         Discount of each position; never increases, zero from position k on.
     scale : ndarray of shape (n_queries,), float64
         Factor of a query's value and swap deltas.
+    limit : ndarray of shape (n_queries,), int64
+        Cutoff of each query, where it depends on the query; else `k`.
     has_relevant : ndarray of shape (n_queries,), bool
-        Whether the query has a document with a gain above zero.
+        Whether the query has a document with a gain above zero, in the list or missing
+        from it.
     k : int
-        Cutoff; the length of the longest list where the metric has none.
+        Cutoff; where the metric has none, the most documents of a query.
     """
 
     metric: BindableMetric
@@ -79,6 +82,7 @@ class BoundMetric:
     gain: FloatArray
     discount: FloatArray
     scale: FloatArray
+    limit: IntArray
     has_relevant: NDArray[np.bool_]
     k: int
 
@@ -109,6 +113,7 @@ class BoundMetric:
             labels=None if labels is None else [labels[q] for q in queries],
             gain=self.gain[documents],
             scale=self.scale[queries],
+            limit=self.limit[queries],
             has_relevant=self.has_relevant[queries],
         )
 

@@ -36,14 +36,16 @@ from numpy.typing import NDArray
 
 from sklearn_ltr._parameters import Range
 from sklearn_ltr._queries import Labels, check_canonical
+from sklearn_ltr.metrics._arguments import read_ranked_grades
 from sklearn_ltr.metrics._bound import BoundMetric
-from sklearn_ltr.metrics._kernel_arrays import MetricArrays, RankedLists, SwapFactors
-from sklearn_ltr.metrics._metric import (
-    Metric,
-    any_in_query,
-    longest_list,
-    read_ranked_grades,
+from sklearn_ltr.metrics._kernel_arrays import (
+    JudgedLists,
+    MetricArrays,
+    RankedLists,
+    SwapFactors,
 )
+from sklearn_ltr.metrics._metric import Metric
+from sklearn_ltr.metrics._per_query import any_in_query, longest_list
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -53,8 +55,8 @@ class ClosedFormMetric(Metric):
     """A built-in metric: gain, discount, scale, and kernels over them."""
 
     closed_form: ClassVar[bool] = True
-    #: u and v of the recurrence at the head of this file
-    cascade_coefficients: ClassVar[tuple[float, float]] = (0.0, 0.0)
+    #: u and v of the recurrence at the head of this file; None: it has no such form
+    cascade_coefficients: ClassVar[tuple[float, float] | None] = (0.0, 0.0)
     #: kernel(lists, arrays, average, values)
     _values_kernel: ClassVar[Callable[..., None]]
     #: kernel(order, offsets, arrays, first, last, factors); None: a discounted sum
@@ -82,14 +84,20 @@ class ClosedFormMetric(Metric):
     def discounts(self, n: int, k: int) -> FloatArray:
         """Discount of positions 0 to n - 1, zero from k on."""
 
-    def _scales(
-        self, gain: FloatArray, discount: FloatArray, offsets: IntArray, k: int
-    ) -> FloatArray:
+    def _scales(self, judged: JudgedLists) -> FloatArray:
         """Factor of each query: 1, unless a metric normalises."""
-        return np.ones(len(offsets) - 1)
+        return np.ones(len(judged.offsets) - 1)
+
+    def _limits(self, judged: JudgedLists) -> IntArray:
+        """Cutoff of each query: k, unless it depends on the query."""
+        return np.full(len(judged.offsets) - 1, judged.k, dtype=np.int64)
 
     def bind(
-        self, grades: FloatArray, offsets: IntArray, labels: Labels | None = None
+        self,
+        grades: FloatArray,
+        offsets: IntArray,
+        labels: Labels | None = None,
+        is_ranked: NDArray[np.bool_] | None = None,
     ) -> BoundMetric:
         """Prepare all that does not depend on scores (internal, see `Metric.bind`)."""
         check_canonical(grades, offsets)
@@ -97,15 +105,23 @@ class ClosedFormMetric(Metric):
         longest = longest_list(offsets)
         k = self.cutoff(longest)
         discount = self.discounts(longest, k)
+        has_relevant = any_in_query(gain > 0, offsets)
+        if is_ranked is None:
+            ranked_offsets = offsets
+        else:
+            ranked_offsets = np.append(0, np.cumsum(is_ranked))[offsets]
+        n_ranked = np.diff(ranked_offsets)
+        judged = JudgedLists(gain, discount, offsets, k, n_ranked)
         return BoundClosedForm(
             metric=self,
-            grades=grades,
-            offsets=offsets,
+            grades=grades if is_ranked is None else grades[is_ranked],
+            offsets=ranked_offsets,
             labels=labels,
-            gain=gain,
+            gain=gain if is_ranked is None else gain[is_ranked],
             discount=discount,
-            scale=self._scales(gain, discount, offsets, k),
-            has_relevant=any_in_query(gain > 0, offsets),
+            scale=self._scales(judged),
+            limit=self._limits(judged),
+            has_relevant=has_relevant,
             k=k,
         )
 
@@ -157,7 +173,7 @@ class BoundClosedForm(BoundMetric):
 
     @cached_property
     def _arrays(self) -> MetricArrays:
-        return MetricArrays(self.gain, self.discount, self.scale, self.k)
+        return MetricArrays(self.gain, self.discount, self.scale, self.limit, self.k)
 
     def _list_values(self, scores: FloatArray) -> FloatArray:
         average = self.metric.ties == "average"
@@ -199,8 +215,3 @@ class BinaryMetric(ClosedFormMetric):
     ) -> FloatArray:
         """Relevance of each document."""
         return self.relevance(grades)
-
-
-def sum_in_query(values: FloatArray, offsets: IntArray) -> FloatArray:
-    """Sum over the documents of each query."""
-    return np.add.reduceat(values, offsets[:-1])

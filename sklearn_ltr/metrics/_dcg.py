@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from sklearn_ltr._compile import kernel
 from sklearn_ltr._queries import Labels
+from sklearn_ltr.metrics._arguments import check_option
 from sklearn_ltr.metrics._closed_form import ClosedFormMetric
 from sklearn_ltr.metrics._gains import (
     Discount,
@@ -33,8 +34,11 @@ from sklearn_ltr.metrics._gains import (
     gain_of,
     gain_per_document,
 )
-from sklearn_ltr.metrics._kernel_arrays import MetricArrays, RankedLists
-from sklearn_ltr.metrics._metric import check_option
+from sklearn_ltr.metrics._kernel_arrays import (
+    JudgedLists,
+    MetricArrays,
+    RankedLists,
+)
 from sklearn_ltr.metrics._ranked_list import rank_documents, run_end
 
 FloatArray = NDArray[np.float64]
@@ -48,10 +52,9 @@ def sum_values(
     """Compute scale * sum of gain * discount, with the mean gain in runs of ties."""
     scores, order, offsets = lists.scores, lists.order, lists.offsets
     gain, discount, scale = arrays.gain, arrays.discount, arrays.scale
-    k = arrays.k
     for query in range(len(values)):
         ranked = order[offsets[query] : offsets[query + 1]]
-        stop = min(k, len(ranked))
+        stop = min(arrays.k, arrays.limit[query], len(ranked))
         total = 0.0
         position = 0
         while position < stop:
@@ -60,6 +63,7 @@ def sum_values(
             run_discount = 0.0
             for p in range(position, end):
                 run_gain += gain[ranked[p]]
+            for p in range(position, min(end, stop)):
                 run_discount += discount[p]
             total += run_gain / (end - position) * run_discount
             position = end
@@ -183,18 +187,19 @@ class NDCG(DCG):
         best = (np.sort(gains)[::-1] * self.discounts(n, self.cutoff(n))).sum()
         return float(super().value(ranked_grades) / best) if best > 0 else 0.0
 
-    def _scales(
-        self, gain: FloatArray, discount: FloatArray, offsets: IntArray, k: int
-    ) -> FloatArray:
+    def _scales(self, judged: JudgedLists) -> FloatArray:
         """1 / (DCG@k of the best order), 0 where that is 0."""
-        n_queries = len(offsets) - 1
+        gain, discount, offsets, k, n_ranked = judged
+        n_queries = len(n_ranked)
         order = np.empty(len(gain), dtype=np.int64)
         rank_documents(gain, gain, offsets, 0, n_queries, k, order, True)
         best = np.empty(n_queries)
         lists = RankedLists(gain, gain, order, offsets)
-        unscaled = MetricArrays(gain, discount, np.ones(n_queries), k)
+        unscaled = MetricArrays(
+            gain, discount, np.ones(n_queries), self._limits(judged), k
+        )
         sum_values(lists, unscaled, False, best)
         scale = np.divide(1.0, best, out=np.zeros(n_queries), where=best > 0)
         if self.short_lists == "zero" and self.k is not None:
-            scale[np.diff(offsets) < self.k] = 0.0
+            scale[n_ranked < self.k] = 0.0
         return scale

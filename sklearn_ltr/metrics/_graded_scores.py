@@ -25,6 +25,8 @@ def ndcg_score(
     ties: Ties = "pessimistic",
     no_relevant: NoRelevant = "zero",
     sample_weight: Any = None,
+    y_missing: Any = None,
+    groups_missing: Any = None,
 ) -> float:
     """Mean normalised discounted cumulative gain of queries.
 
@@ -40,6 +42,9 @@ def ndcg_score(
         Parameters of :class:`NDCG`.
     sample_weight : array-like of shape (n_documents,), default=None
         Weight of each row's query, >= 0 and constant within a query.  None: 1.
+    y_missing, groups_missing : array-likes of shape (n_missing,), default=None
+        Grade and query of each judged document that is not among the rows, see
+        :meth:`Metric.per_query`.
 
     Returns
     -------
@@ -61,7 +66,14 @@ def ndcg_score(
         ties=ties,
         no_relevant=no_relevant,
     )
-    return metric(y_true, y_score, groups=groups, sample_weight=sample_weight)
+    return metric(
+        y_true,
+        y_score,
+        groups=groups,
+        sample_weight=sample_weight,
+        y_missing=y_missing,
+        groups_missing=groups_missing,
+    )
 
 
 def dcg_score(
@@ -75,6 +87,8 @@ def dcg_score(
     ties: Ties = "pessimistic",
     no_relevant: NoRelevant = "zero",
     sample_weight: Any = None,
+    y_missing: Any = None,
+    groups_missing: Any = None,
 ) -> float:
     """Mean discounted cumulative gain of queries.
 
@@ -90,6 +104,9 @@ def dcg_score(
         Parameters of :class:`DCG`.
     sample_weight : array-like of shape (n_documents,), default=None
         Weight of each row's query, >= 0 and constant within a query.  None: 1.
+    y_missing, groups_missing : array-likes of shape (n_missing,), default=None
+        Grade and query of each judged document that is not among the rows, see
+        :meth:`Metric.per_query`.
 
     Returns
     -------
@@ -104,7 +121,14 @@ def dcg_score(
         if no query counts.
     """
     metric = DCG(k, gain=gain, discount=discount, ties=ties, no_relevant=no_relevant)
-    return metric(y_true, y_score, groups=groups, sample_weight=sample_weight)
+    return metric(
+        y_true,
+        y_score,
+        groups=groups,
+        sample_weight=sample_weight,
+        y_missing=y_missing,
+        groups_missing=groups_missing,
+    )
 
 
 def cg_score(
@@ -117,6 +141,8 @@ def cg_score(
     ties: Ties = "pessimistic",
     no_relevant: NoRelevant = "zero",
     sample_weight: Any = None,
+    y_missing: Any = None,
+    groups_missing: Any = None,
 ) -> float:
     """Mean cumulative gain of queries.
 
@@ -131,6 +157,9 @@ def cg_score(
         Parameters of :class:`CG`.
     sample_weight : array-like of shape (n_documents,), default=None
         Weight of each row's query, >= 0 and constant within a query.  None: 1.
+    y_missing, groups_missing : array-likes of shape (n_missing,), default=None
+        Grade and query of each judged document that is not among the rows, see
+        :meth:`Metric.per_query`.
 
     Returns
     -------
@@ -145,7 +174,14 @@ def cg_score(
         if no query counts.
     """
     metric = CG(k, gain=gain, ties=ties, no_relevant=no_relevant)
-    return metric(y_true, y_score, groups=groups, sample_weight=sample_weight)
+    return metric(
+        y_true,
+        y_score,
+        groups=groups,
+        sample_weight=sample_weight,
+        y_missing=y_missing,
+        groups_missing=groups_missing,
+    )
 
 
 def err_score(
@@ -158,6 +194,8 @@ def err_score(
     ties: Ties = "pessimistic",
     no_relevant: NoRelevant = "zero",
     sample_weight: Any = None,
+    y_missing: Any = None,
+    groups_missing: Any = None,
 ) -> float:
     """Mean expected reciprocal rank of queries.
 
@@ -177,6 +215,9 @@ def err_score(
         Parameters of :class:`ERR`.
     sample_weight : array-like of shape (n_documents,), default=None
         Weight of each row's query, >= 0 and constant within a query.  None: 1.
+    y_missing, groups_missing : array-likes of shape (n_missing,), default=None
+        Grade and query of each judged document that is not among the rows, see
+        :meth:`Metric.per_query`.
 
     Returns
     -------
@@ -191,4 +232,11 @@ def err_score(
         if no query counts.
     """
     metric = ERR(k, max_grade=max_grade, ties=ties, no_relevant=no_relevant)
-    return metric(y_true, y_score, groups=groups, sample_weight=sample_weight)
+    return metric(
+        y_true,
+        y_score,
+        groups=groups,
+        sample_weight=sample_weight,
+        y_missing=y_missing,
+        groups_missing=groups_missing,
+    )

@@ -30,7 +30,18 @@ class MetricArrays(NamedTuple):
     gain: FloatArray  # (n_documents,) gain, relevance (0 or 1), or probability R
     discount: FloatArray  # (longest list,) by position, zero from position k on
     scale: FloatArray  # (n_queries,) factor of a query's value and swap deltas
+    limit: IntArray  # (n_queries,) cutoff of a query; bpref: documents above that count
     k: int  # cutoff, at most the length of the longest list
+
+
+class JudgedLists(NamedTuple):
+    """All judged documents of a data set, those missing from the lists included."""
+
+    gain: FloatArray  # (n_judged,) as in MetricArrays
+    discount: FloatArray  # (most judged documents of a query,) by position
+    offsets: IntArray  # (n_queries + 1,)
+    k: int  # cutoff, at most the length of `discount`
+    n_ranked: IntArray  # (n_queries,) number of documents in the ranked list
 
 
 class SwapFactors(NamedTuple):

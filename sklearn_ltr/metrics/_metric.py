@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, fields
-from numbers import Integral
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -20,19 +19,22 @@ from sklearn_ltr._queries import (
     Labels,
     QueryGroups,
     check_canonical,
-    check_grades,
     check_sample_weight,
     check_scores,
-    count_rows,
+)
+from sklearn_ltr.metrics._arguments import (
+    check_k,
+    check_option,
+    read_judged,
+    read_ranked_grades,
 )
 from sklearn_ltr.metrics._bound import NO_RELEVANT_VALUE, BoundMetric
+from sklearn_ltr.metrics._per_query import any_in_query, longest_list
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 Ties = Literal["pessimistic", "average", "stable"]
 NoRelevant = Literal["zero", "one", "skip", "error"]
-
-LARGEST_K = 2**63 - 1
 
 
 @dataclass(frozen=True, repr=False)
@@ -142,7 +144,11 @@ class Metric(ABC):
         return delta
 
     def bind(
-        self, grades: FloatArray, offsets: IntArray, labels: Labels | None = None
+        self,
+        grades: FloatArray,
+        offsets: IntArray,
+        labels: Labels | None = None,
+        is_ranked: NDArray[np.bool_] | None = None,
     ) -> BoundMetric:
         """Prepare all that does not depend on scores.
 
@@ -158,14 +164,25 @@ class Metric(ABC):
             least one.
         labels : sequence of length n_queries, default=None
             Group value of each query, for error messages.
+        is_ranked : ndarray of shape (n_documents,), bool, default=None
+            Whether a document is in the ranked list of its query.  The others only
+            count among the relevant ones, and have no scores.  None: all are.
 
         Raises
         ------
         ValueError
-            If grades or offsets are not such arrays.
+            If grades or offsets are not such arrays, or a metric of the user is to
+            count documents that are not ranked.
         """
         check_canonical(grades, offsets)
+        if is_ranked is not None:
+            raise ValueError(
+                f"y_missing cannot be given to {type(self).__name__}: its value is "
+                "that of a ranked list, without the documents missing from it; only "
+                "built-in metrics count these"
+            )
         longest = longest_list(offsets)
+        k = self.cutoff(longest)
         return BoundMetric(
             metric=self,
             grades=grades,
@@ -174,8 +191,9 @@ class Metric(ABC):
             gain=grades,
             discount=np.ones(longest),
             scale=np.ones(len(offsets) - 1),
+            limit=np.full(len(offsets) - 1, k, dtype=np.int64),
             has_relevant=any_in_query(grades > 0, offsets),
-            k=self.cutoff(longest),
+            k=k,
         )
 
     def at_deeper_cutoff(self, level: int | None) -> Metric:
@@ -192,7 +210,15 @@ class Metric(ABC):
         """``k`` for a list of n documents: at most n."""
         return n if self.k is None else min(self.k, n)
 
-    def per_query(self, y_true: Any, y_score: Any, *, groups: Any) -> FloatArray:
+    def per_query(
+        self,
+        y_true: Any,
+        y_score: Any,
+        *,
+        groups: Any,
+        y_missing: Any = None,
+        groups_missing: Any = None,
+    ) -> FloatArray:
         """Value of each query.
 
         Parameters
@@ -204,12 +230,18 @@ class Metric(ABC):
             real type, compared as given.
         groups : array-like of shape (n_documents,)
             Query of each document: any sortable values, in any row order.
+        y_missing, groups_missing : array-likes of shape (n_missing,), default=None
+            Grade and query of each judged document that is not among the rows, because
+            the ranker did not retrieve it.  Relevant ones count in the ideal list of
+            NDCG and among the relevant documents of MAP, recall, R-precision and bpref
+            (as in trec_eval); bpref counts the others too.  A query with missing
+            documents only is a list of no documents.  Not for metrics of your own.
 
         Returns
         -------
         values : ndarray of shape (n_queries,), float64
-            In the order of the sorted group values.  NaN for queries that
-            ``no_relevant="skip"`` leaves out.
+            In the order of the sorted group values, those of `groups_missing`
+            included.  NaN for queries that ``no_relevant="skip"`` leaves out.
 
         Raises
         ------
@@ -219,12 +251,18 @@ class Metric(ABC):
             relevant document if ``no_relevant="error"``.  The message names the
             argument, and the row and query where there is one.
         """
-        queries = QueryGroups.from_groups(groups, count_rows(y_true, "y_true"))
-        bound = self._bind_raw(y_true, queries)
+        queries, bound = self._bind_rows(y_true, groups, y_missing, groups_missing)
         return bound.values(check_scores(y_score, queries, only_order=True))
 
     def __call__(
-        self, y_true: Any, y_score: Any, *, groups: Any, sample_weight: Any = None
+        self,
+        y_true: Any,
+        y_score: Any,
+        *,
+        groups: Any,
+        sample_weight: Any = None,
+        y_missing: Any = None,
+        groups_missing: Any = None,
     ) -> float:
         """Weighted mean over queries.
 
@@ -234,6 +272,8 @@ class Metric(ABC):
             As for :meth:`per_query`.
         sample_weight : array-like of shape (n_documents,), default=None
             Weight of each row's query, >= 0 and constant within a query.  None: 1.
+        y_missing, groups_missing : array-likes of shape (n_missing,), default=None
+            As for :meth:`per_query`.
 
         Returns
         -------
@@ -243,48 +283,18 @@ class Metric(ABC):
         ------
         ValueError
             As :meth:`per_query`; for weights that are negative, not finite, all zero or
-            not constant within a query; or if ``no_relevant="skip"`` leaves no query.
+            not constant within a query; for weights where a query has no row; or if
+            ``no_relevant="skip"`` leaves no query.
         """
-        queries = QueryGroups.from_groups(groups, count_rows(y_true, "y_true"))
+        queries, bound = self._bind_rows(y_true, groups, y_missing, groups_missing)
         weights = check_sample_weight(sample_weight, queries)
-        bound = self._bind_raw(y_true, queries)
         scores = check_scores(y_score, queries, only_order=True)
         return bound.mean(scores, weights)
 
-    def _bind_raw(self, y_true: Any, queries: QueryGroups) -> BoundMetric:
-        grades = check_grades(y_true, queries, "y_true")
-        return self.bind(grades, queries.offsets, queries.labels)
-
-
-def check_k(k: object) -> int | None:
-    """Return a cutoff as int or None; TypeError or ValueError naming k otherwise."""
-    if k is None:
-        return None
-    if isinstance(k, bool) or not isinstance(k, Integral):
-        raise TypeError(f"k must be an integer >= 1 or None, got {k!r}")
-    if not 1 <= int(k) <= LARGEST_K:
-        raise ValueError(f"k must be an integer >= 1 (below 2^63) or None, got {k!r}")
-    return int(k)
-
-
-def check_option(name: str, value: object, options: tuple[str, ...]) -> None:
-    """Raise a ValueError naming the argument unless it is one of its options."""
-    if not isinstance(value, str) or value not in options:
-        raise ValueError(f"{name} must be one of {options}, got {value!r}")
-
-
-def read_ranked_grades(ranked_grades: Any) -> FloatArray:
-    """Return the grades of one list, (n_documents,) float64, checked."""
-    name = "ranked_grades"
-    query = QueryGroups.single(count_rows(ranked_grades, name))
-    return check_grades(ranked_grades, query, name)
-
-
-def longest_list(offsets: IntArray) -> int:
-    """Return the number of documents of the longest list."""
-    return int(np.diff(offsets).max())
-
-
-def any_in_query(flags: NDArray[np.bool_], offsets: IntArray) -> NDArray[np.bool_]:
-    """Whether any document of each query has its flag set."""
-    return np.logical_or.reduceat(flags, offsets[:-1])
+    def _bind_rows(
+        self, y_true: Any, groups: Any, y_missing: Any, groups_missing: Any
+    ) -> tuple[QueryGroups, BoundMetric]:
+        """Return the queries, those without a row included, and the bound metric."""
+        read = read_judged(y_true, groups, y_missing, groups_missing)
+        queries, grades, offsets, is_ranked = read
+        return queries, self.bind(grades, offsets, queries.labels, is_ranked)

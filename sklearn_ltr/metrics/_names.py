@@ -5,15 +5,31 @@ from __future__ import annotations
 from difflib import get_close_matches
 
 from sklearn_ltr.metrics._average_precision import MAP
+from sklearn_ltr.metrics._bpref import BPref
 from sklearn_ltr.metrics._dcg import CG, DCG, NDCG
 from sklearn_ltr.metrics._err import ERR
 from sklearn_ltr.metrics._metric import Metric
 from sklearn_ltr.metrics._precision import Precision, Recall
+from sklearn_ltr.metrics._r_precision import RPrecision
+from sklearn_ltr.metrics._rbp import RBP
 from sklearn_ltr.metrics._reciprocal_rank import MRR, HitRate
 
 METRICS: dict[str, type[Metric]] = {
     metric.short_name: metric
-    for metric in (NDCG, DCG, CG, MAP, MRR, ERR, Precision, Recall, HitRate)
+    for metric in (
+        NDCG,
+        DCG,
+        CG,
+        MAP,
+        MRR,
+        ERR,
+        Precision,
+        Recall,
+        HitRate,
+        RPrecision,
+        BPref,
+        RBP,
+    )  # fmt: skip
 }
 
 MOST_DIGITS = 18  # of a cutoff; k must fit in int64
@@ -26,8 +42,9 @@ def get_metric(metric: str | Metric) -> Metric:
     ----------
     metric : str or Metric
         ``"ndcg"``, ``"dcg"``, ``"cg"``, ``"map"``, ``"mrr"``, ``"err"``,
-        ``"precision"``, ``"recall"`` or ``"hit_rate"``, with or without a cutoff
-        ``"@k"``.  A metric object is returned as it is.
+        ``"precision"``, ``"recall"``, ``"hit_rate"``, ``"rprec"``, ``"bpref"`` or
+        ``"rbp"``, with or without a cutoff ``"@k"``.  A metric
+        object is returned as it is.
 
     Returns
     -------

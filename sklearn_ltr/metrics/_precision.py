@@ -16,9 +16,11 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr.metrics._closed_form import BinaryMetric, sum_in_query
+from sklearn_ltr.metrics._closed_form import BinaryMetric
 from sklearn_ltr.metrics._dcg import sum_values
 from sklearn_ltr.metrics._gains import cut_at
+from sklearn_ltr.metrics._kernel_arrays import JudgedLists
+from sklearn_ltr.metrics._per_query import count_relevant
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -53,12 +55,12 @@ class Precision(BinaryMetric):
         """1 for positions 0 to k - 1, then 0."""
         return cut_at(k, np.ones(n))
 
-    def _scales(
-        self, gain: FloatArray, discount: FloatArray, offsets: IntArray, k: int
-    ) -> FloatArray:
+    def _scales(self, judged: JudgedLists) -> FloatArray:
         """1 / k; without k, 1 / length of the list."""
-        sizes = np.diff(offsets)
-        return 1.0 / (sizes if self.k is None else np.full(len(sizes), float(self.k)))
+        n_queries = len(judged.n_ranked)
+        if self.k is None:
+            return 1.0 / np.maximum(judged.n_ranked, 1)
+        return 1.0 / np.full(n_queries, float(self.k))
 
 
 @dataclass(frozen=True, repr=False)
@@ -80,8 +82,6 @@ class Recall(Precision):
         relevant = self.relevance(ranked_grades)
         return float(relevant[: self.k].sum() / max(relevant.sum(), 1.0))
 
-    def _scales(
-        self, gain: FloatArray, discount: FloatArray, offsets: IntArray, k: int
-    ) -> FloatArray:
+    def _scales(self, judged: JudgedLists) -> FloatArray:
         """1 / number of relevant documents."""
-        return 1.0 / np.maximum(sum_in_query(gain, offsets), 1.0)
+        return 1.0 / count_relevant(judged)

@@ -157,6 +157,12 @@ SAME_LENGTH = (
     NOT_NONE
     | PLOTS
     | {
+        "groups_missing": (
+            lambda groups: ndcg_score(
+                Y, SCORES, groups=GROUPS, y_missing=Y, groups_missing=groups
+            ),
+            "groups_missing",
+        ),
         "LetorFolds.split": WITH_DEFAULT["LetorFolds.split"],
         "LetorFolds": (LetorFolds, "parts"),
     }
@@ -320,7 +326,20 @@ BAD: dict[str, tuple[Any, type[Exception], str]] = {
 WRONG_LENGTH: dict[str, tuple[Any, str]] = {
     "the sizes of queries": (
         [5] * 6,
-        "has 6 values for 30 rows; give one value per row (not the sizes",
+        "has 6 values for 30 rows and these add up to 30, so they are the sizes of the "
+        "queries; give one value per row, such as np.repeat(np.arange(len(sizes)), s",
+    ),
+    "sizes as an array of floats": (
+        np.array([10.0, 0.0, 20.0]),
+        "has 3 values for 30 rows and these add up to 30, so they are the sizes",
+    ),
+    "numbers that are no sizes": (
+        [5] * 5,
+        "has 5 values for 30 rows; give one value per row (not the sizes of the qu",
+    ),
+    "numbers that add up by being negative": (
+        [-1, 31],
+        "has 2 values for 30 rows; give one value per row (not the sizes of the qu",
     ),
     "one value too few": (GROUPS[1:], "has 29 values for 30 rows"),
     "nothing": ([], "has 0 values for 30 rows"),
@@ -380,7 +399,7 @@ def outcome(result: Any) -> Any:
 EXPECTED = {
     name: outcome(call(GROUPS))
     for name, (call, _) in SAME_LENGTH.items()
-    if name not in ("LetorFolds", "group_train_test_split", *PLOTS)
+    if name not in ("LetorFolds", "group_train_test_split", "groups_missing", *PLOTS)
 }
 
 
@@ -412,7 +431,9 @@ CASES += [
 ]
 CASES += [
     Case(f"None to {entry}", partial(call, None), ValueError, f"{name} is None: give")
-    for entry, (call, name) in REQUIRED.items()
+    for entry, (call, name) in (
+        REQUIRED | {"groups_missing": SAME_LENGTH["groups_missing"]}
+    ).items()
 ]
 CASES += [
     accepted(f"{what} to {entry}", partial(is_as_expected, entry, SAME_LENGTH[entry][0],

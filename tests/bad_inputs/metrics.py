@@ -20,10 +20,14 @@ from sklearn_ltr.metrics import (
     MAP,
     MRR,
     NDCG,
+    RBP,
+    BPref,
     HitRate,
     Metric,
     Precision,
     Recall,
+    RPrecision,
+    bpref_score,
     cg_score,
     dcg_score,
     err_score,
@@ -33,7 +37,9 @@ from sklearn_ltr.metrics import (
     mrr_score,
     ndcg_score,
     precision_score,
+    r_precision_score,
     rank_scores,
+    rbp_score,
     recall_score,
 )
 from sklearn_ltr.scorers import make_ranking_scorer
@@ -45,9 +51,11 @@ Entry = tuple[Callable[[Any], Any], str]
 NAN, INF = float("nan"), float("inf")
 FUNCTIONS = (
     ndcg_score, dcg_score, cg_score, map_score, mrr_score, err_score, precision_score,
-    recall_score, hit_rate_score,
+    recall_score, hit_rate_score, r_precision_score, bpref_score, rbp_score,
 )  # fmt: skip
-METRICS = (NDCG, DCG, CG, MAP, MRR, ERR, Precision, Recall, HitRate)
+METRICS = (
+    NDCG, DCG, CG, MAP, MRR, ERR, Precision, Recall, HitRate, RPrecision, BPref, RBP,
+)  # fmt: skip
 CLASSES = {metric.__name__: metric for metric in METRICS}
 
 
@@ -123,7 +131,12 @@ BAD_SCORES: dict[str, tuple[Any, str]] = {
     "complex numbers": (last(1j), "must be numeric, got dtype complex128"),
     "times": (np.arange(N).astype("M8[s]"), "must be numeric, got dtype datetime64"),
     "NaN": (last(NAN), f"must be finite to be ranked, but {ROW} nan"),
-    "infinity": (last(-INF), f"must be finite to be ranked, but {ROW} -inf"),
+    "infinity": (last(INF), f"must be finite to be ranked, but {ROW} inf"),
+    "minus infinity": (
+        last(-INF),
+        f"must be finite to be ranked, but {ROW} -inf; leave documents that were not "
+        "ranked out of the rows, and give their grades to a metric by y_missing",
+    ),
     "a decimal NaN": (last(Decimal("NaN")), f"must be finite to be ranked, but {ROW}"),
     "a number beyond float64": (last(10**400), "must fit in float64, but row 29"),
     "masked values": (
@@ -261,7 +274,16 @@ SOME: dict[tuple[str, ...], dict[str, list[tuple[Any, type[Exception], str]]]] =
             (10**400, ValueError, "max_grade must be a number in [0, 53] or None"),
         ],
     },
-    ("MAP", "MRR", "Precision", "Recall", "HitRate"): {
+    ("RBP",): {
+        "persistence": [
+            (0, ValueError, "persistence must be a number in (0, 1), got 0"),
+            (1.0, ValueError, "persistence must be a number in (0, 1), got 1.0"),
+            (NAN, ValueError, "persistence must be a number in (0, 1), got nan"),
+            (None, TypeError, "persistence must be a number in (0, 1), got None"),
+            ("0.5", TypeError, "persistence must be a number in (0, 1), got '0.5'"),
+        ],
+    },
+    ("MAP", "MRR", "Precision", "Recall", "HitRate", "RPrecision", "BPref", "RBP"): {
         "relevant_from": [
             (0, ValueError, "relevant_from must be a number > 0 or None, got 0"),
             (-1, ValueError, "relevant_from must be a number > 0 or None, got -1"),
@@ -377,6 +399,68 @@ CASES += [
         'map has no query to average: no_relevant="skip" left out all',
     ),
 ]
+
+# --- documents missing from the lists -----------------------------------------------
+
+
+def with_missing(metric: Metric, **missing: Any) -> Any:
+    return metric([1, 0], [2, 1], groups=["a", "a"], **missing)
+
+
+CASES += [
+    Case(
+        "documents missing from the lists of a metric of the user",
+        lambda: with_missing(Returns(), y_missing=[1], groups_missing=["a"]),
+        ValueError,
+        "y_missing cannot be given to Returns: its value is that of a ranked list",
+    ),
+    Case(
+        "groups_missing without y_missing",
+        partial(with_missing, MAP(), groups_missing=["a"]),
+        ValueError,
+        "y_missing is None: give each missing document a grade",
+    ),
+    Case(
+        "groups_missing with an empty y_missing",
+        partial(with_missing, MAP(), y_missing=[], groups_missing=["a"]),
+        ValueError,
+        "groups_missing has 1 values, but y_missing has none",
+    ),
+    Case(
+        "groups_missing of another type than groups",
+        partial(with_missing, MAP(), y_missing=[1], groups_missing=[7]),
+        ValueError,
+        "groups_missing has queries such as 7, but groups such as 'a'",
+    ),
+    Case(
+        "weights of queries without a row",
+        partial(
+            with_missing, MAP(), y_missing=[1], groups_missing=["b"],
+            sample_weight=[1, 1],
+        ),
+        ValueError,
+        "sample_weight is given per row, but query 'b' has no row",
+    ),
+    Case(
+        "a missing grade whose gain overflows",
+        partial(with_missing, NDCG(), y_missing=[2000], groups_missing=["a"]),
+        ValueError,
+        "float64 sum over any list, but it is inf where query 'a' has grade 2000",
+    ),
+    accepted(
+        "no missing documents",
+        lambda: with_missing(MAP(), y_missing=[], groups_missing=[]) == 1.0,
+    ),
+    accepted(
+        "missing documents in frames",
+        lambda: with_missing(
+            MAP(),
+            y_missing=pd.Series([1], index=[9]),
+            groups_missing=pd.DataFrame({"q": ["a"]}),
+        )
+        == 0.5,
+    ),
+]  # fmt: skip
 
 # --- metrics of the user, and arrays in canonical order ---------------------------
 

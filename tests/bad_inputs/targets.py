@@ -12,7 +12,9 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pytest
 from scipy import sparse
+from sklearn.exceptions import DataConversionWarning
 from sklearn.linear_model import Ridge
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
@@ -118,6 +120,12 @@ GRADES_OF_ROWS: dict[str, Entry] = {
     "ndcg_score": (lambda y: ndcg_score(y, SCORES, groups=GROUPS), "y_true"),
     "per_query": (lambda y: MAP().per_query(y, SCORES, groups=GROUPS), "y_true"),
     "best_blend": (blend, "y"),
+    "y_missing": (
+        lambda y: ndcg_score(
+            Y, SCORES, groups=GROUPS, y_missing=y, groups_missing=GROUPS
+        ),
+        "y_missing",
+    ),
 }
 WEIGHTS: dict[str, Entry] = {
     **{
@@ -312,7 +320,8 @@ CASES += [
         f"too few grades to {entry}",
         partial(call, Y[1:]),
         ValueError,
-        "groups has 30 values for 29 rows",
+        ("groups_missing" if entry == "y_missing" else "groups")
+        + " has 30 values for 29 rows",
     )
     for entry, (call, _) in GRADES_OF_ROWS.items()
 ]
@@ -361,9 +370,23 @@ def is_as_expected(call: Callable[[Any], Any], numbers: Any, like: Any) -> bool:
     return bool(np.array_equal(outcome(call(like(numbers))), outcome(call(numbers))))
 
 
+def warns_of_column(call: Callable[[Any], Any], numbers: Any, like: Any) -> bool:
+    """Whether grades in a column get a warning, and have the outcome of others."""
+    with pytest.warns(DataConversionWarning, match="A column-vector .*1d array was"):
+        return is_as_expected(call, numbers, like)
+
+
 CASES += [
     accepted(
-        f"{what} as {kind} to {entry}", partial(is_as_expected, call, numbers, like)
+        f"{what} as {kind} to {entry}",
+        partial(
+            warns_of_column
+            if kind == "grades" and np.ndim(np.asarray(like(numbers))) == 2
+            else is_as_expected,
+            call,
+            numbers,
+            like,
+        ),
     )
     for kind, entries, numbers in (
         ("grades", GRADES | GRADES_OF_ROWS, Y),

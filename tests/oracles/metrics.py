@@ -110,6 +110,36 @@ def err_change_of_the_report(ranked, i, j, max_grade):
     return change
 
 
+def r_precision(ranked, k=None, missing=()):
+    """trec_eval's Rprec; the missing documents have grades but no rank."""
+    n_relevant = sum(grade > 0 for grade in [*ranked, *missing])
+    top = ranked[: n_relevant if k is None else min(n_relevant, k)]
+    return sum(grade > 0 for grade in top) / n_relevant if n_relevant else 0.0
+
+
+def bpref(ranked, k=None, missing=()):
+    """trec_eval's bpref of a list in which every document is judged."""
+    n_relevant = sum(grade > 0 for grade in [*ranked, *missing])
+    n_others = len(ranked) + len(missing) - n_relevant
+    total, others_above = 0.0, 0
+    for grade in ranked[: len(ranked) if k is None else k]:
+        if grade <= 0:
+            others_above += 1
+        elif others_above == 0:
+            total += 1.0
+        else:
+            most = min(n_relevant, n_others)
+            total += 1.0 - min(others_above, n_relevant) / most
+    return total / n_relevant if n_relevant else 0.0
+
+
+def rbp(ranked, k=None, persistence=0.8):
+    """A user looks at rank r with probability p^(r - 1)."""
+    k = len(ranked) if k is None else k
+    found = [rank for rank, grade in enumerate(ranked[:k], 1) if grade > 0]
+    return (1 - persistence) * sum(persistence ** (rank - 1) for rank in found)
+
+
 def letor4_ndcg(ranked, k):
     """The LETOR 4.0 evaluation script: 0 for a list shorter than k."""
     if len(ranked) < k or not any(grade > 0 for grade in ranked):

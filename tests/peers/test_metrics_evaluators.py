@@ -16,9 +16,11 @@ from sklearn_ltr.metrics import (
     MAP,
     MRR,
     NDCG,
+    BPref,
     HitRate,
     Precision,
     Recall,
+    RPrecision,
 )
 from tests.strategies import ranking_without_ties
 
@@ -50,6 +52,8 @@ TREC_EVAL = {
     "P_5": Precision(5),
     "recall_5": Recall(5),
     "success_5": HitRate(5),
+    "Rprec": RPrecision(),
+    "bpref": BPref(),
 }
 
 

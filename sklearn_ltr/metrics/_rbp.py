@@ -1,0 +1,75 @@
+"""Rank-biased precision: a user goes on to the next document with probability p.
+
+    RBP@k = (1 - p) * sum over relevant positions i < k of  p^i
+
+(Moffat and Zobel, 2008, "Rank-biased precision for measurement of retrieval
+effectiveness").  The sum is not normalised: a list of n documents reaches at most
+1 - p^n.  The swap delta is that of a discounted sum.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from numbers import Real
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_ltr._parameters import Range
+from sklearn_ltr.metrics._closed_form import BinaryMetric
+from sklearn_ltr.metrics._dcg import sum_values
+from sklearn_ltr.metrics._gains import cut_at
+from sklearn_ltr.metrics._kernel_arrays import JudgedLists
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, repr=False)
+class RBP(BinaryMetric):
+    """Rank-biased precision.
+
+    Parameters
+    ----------
+    k, ties, no_relevant
+        As in :class:`Metric`.
+    relevant_from : float > 0 or None, default=None
+        The lowest relevant grade; None: every grade above zero.
+    persistence : float between 0 and 1, default=0.8
+        Probability p that the user goes on to the next document; 1 / (1 - p) documents
+        are read on average.
+
+    Examples
+    --------
+    >>> from sklearn_ltr.metrics import RBP
+    >>> RBP(persistence=0.5)([1, 0, 1, 0], [4, 3, 2, 1], groups=[7, 7, 7, 7])
+    0.625
+    """
+
+    persistence: float = field(default=0.8, kw_only=True)
+
+    short_name: ClassVar[str] = "rbp"
+    _values_kernel = staticmethod(sum_values)
+
+    def __post_init__(self) -> None:
+        """Validate the parameters."""
+        super().__post_init__()
+        Range("persistence", Real, 0, 1, "neither").read(self.persistence)
+
+    def value(self, ranked_grades: FloatArray) -> float:
+        """(1 - p) times the sum of p^i over relevant positions i < k."""
+        relevant = self.relevance(ranked_grades)
+        n = len(relevant)
+        found = (relevant * self.discounts(n, self.cutoff(n))).sum()
+        return float((1.0 - self.persistence) * found)
+
+    def discounts(self, n: int, k: int) -> FloatArray:
+        """p^i for positions i = 0 to k - 1, then 0."""
+        steps = np.full(n, self.persistence, dtype=np.float64)
+        steps[:1] = 1.0
+        powers = np.cumprod(steps, dtype=np.float64)  # the same on any CPU
+        return cut_at(k, powers)
+
+    def _scales(self, judged: JudgedLists) -> FloatArray:
+        """1 - p."""
+        return np.full(len(judged.n_ranked), 1.0 - float(self.persistence))

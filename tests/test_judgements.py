@@ -1,0 +1,406 @@
+"""Runs and judgements: TREC's files, documents missing from the lists, trec_eval."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.utils import Bunch
+
+from sklearn_ltr import metrics
+from sklearn_ltr.datasets import (
+    dump_qrels,
+    dump_run,
+    join_run,
+    load_qrels,
+    load_run,
+)
+from sklearn_ltr.metrics import (
+    CG,
+    DCG,
+    ERR,
+    MAP,
+    MRR,
+    NDCG,
+    RBP,
+    BPref,
+    HitRate,
+    Metric,
+    Precision,
+    Recall,
+    RPrecision,
+)
+from tests.oracles import metrics as oracle
+
+QRELS = "301 0 a 2\n301 0 b 0\n301\t0\tc 1\n\n302 0 a 1\n"
+RUN = "301 Q0 a 1 0.5 mine\n301 Q0 x 2 1e-3 mine\n302 Q0 b 1 -7 mine\n"
+
+# --- files ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "opened"), [("a.txt", open), ("a.gz", gzip.open), ("a.bz2", bz2.open)]
+)
+def test_files_are_read_plain_and_compressed(tmp_path, name, opened):
+    with opened(tmp_path / name, "wt") as file:
+        file.write(QRELS)
+    qrels = load_qrels(tmp_path / name)
+    assert qrels.groups.tolist() == ["301", "301", "301", "302"]
+    assert qrels.documents.tolist() == ["a", "b", "c", "a"]
+    assert qrels.grades.tolist() == [2, 0, 1, 1]
+    assert qrels.grades.dtype == np.int64
+    with opened(tmp_path / name, "wt") as file:
+        file.write(RUN)
+    run = load_run(str(tmp_path / name))
+    assert run.groups.tolist() == ["301", "301", "302"]
+    assert run.documents.tolist() == ["a", "x", "b"]
+    assert run.scores.tolist() == [0.5, 0.001, -7.0]
+    assert run.tag == "mine"
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.gz", "a.bz2"])
+def test_what_is_written_is_read_again(tmp_path, name):
+    path = tmp_path / name
+    grades, names = [2, -1, 0], ["d1", "d2", "é"]
+    dump_qrels(path, grades, groups=[7, 7, 8], documents=names)
+    qrels = load_qrels(path)
+    assert qrels.groups.tolist() == ["7", "7", "8"]
+    assert (qrels.grades.tolist(), qrels.documents.tolist()) == (grades, names)
+    scores = [1 / 3, 0.5, 1e-300]
+    dump_run(path, scores, groups=["b", "b", "a"], documents=[1, 2, 3], tag="t")
+    run = load_run(path)
+    assert run.groups.tolist() == ["a", "b", "b"]
+    assert run.documents.tolist() == ["3", "2", "1"]
+    assert (run.scores.tolist(), run.tag) == ([1e-300, 0.5, 1 / 3], "t")
+
+
+def test_a_run_is_written_with_ranks_and_equal_scores_in_row_order(tmp_path):
+    path = tmp_path / "run"
+    dump_run(path, [1, 2, 1, 1], groups=[1, 1, 0, 1], documents=list("abcd"))
+    assert path.read_text().splitlines() == [
+        "0 Q0 c 1 1.0 sklearn_ltr",
+        "1 Q0 b 1 2.0 sklearn_ltr",
+        "1 Q0 a 2 1.0 sklearn_ltr",
+        "1 Q0 d 3 1.0 sklearn_ltr",
+    ]
+
+
+# --- documents that are missing from the lists --------------------------------------
+
+
+def ndcg_with_missing(ranked, k, missing):
+    ideal = oracle.dcg(sorted([*ranked, *missing], reverse=True), k)
+    return oracle.dcg(ranked, k) / ideal if ideal else 0.0
+
+
+def over_all_relevant(definition):
+    def value(ranked, k, missing):
+        n_found = sum(grade > 0 for grade in ranked)
+        n_relevant = n_found + sum(grade > 0 for grade in missing)
+        return definition(ranked, k) * n_found / n_relevant if n_relevant else 0.0
+
+    return value
+
+
+def without_missing(definition):
+    return lambda ranked, k, missing: definition(ranked, k)
+
+
+CASES = {
+    "ndcg": (NDCG, ndcg_with_missing),
+    "map": (MAP, over_all_relevant(oracle.average_precision)),
+    "recall": (Recall, over_all_relevant(oracle.recall)),
+    "rprec": (RPrecision, oracle.r_precision),
+    "bpref": (BPref, oracle.bpref),
+    "dcg": (DCG, without_missing(oracle.dcg)),
+    "cg": (CG, without_missing(oracle.cg)),
+    "mrr": (MRR, without_missing(oracle.reciprocal_rank)),
+    "hit rate": (HitRate, without_missing(oracle.hit_rate)),
+    "precision": (Precision, without_missing(oracle.precision)),
+    "rbp": (RBP, without_missing(oracle.rbp)),
+    "err": (
+        lambda k=None, **rules: ERR(k, max_grade=3, **rules),
+        without_missing(lambda ranked, k: oracle.err(ranked, k, 3.0)),
+    ),
+}
+every_metric = pytest.mark.parametrize("case", CASES)
+grades = st.lists(st.sampled_from([0.0, 1.0, 2.0, 3.0]), max_size=6)
+Lists = st.lists(st.tuples(grades, grades), min_size=1, max_size=4)
+
+
+@every_metric
+@settings(deadline=None, max_examples=60)
+@given(lists=Lists, k=st.sampled_from([None, 1, 3, 20]), random=st.randoms())
+def test_missing_documents_count_as_the_definition_says(case, lists, k, random):
+    make, definition = CASES[case]
+    lists = [both for both in lists if both[0] or both[1]]
+    if not any(ranked for ranked, _ in lists):
+        return
+    rows = [
+        (grade, -rank, query)
+        for query, (ranked, _) in enumerate(lists)
+        for rank, grade in enumerate(ranked)
+    ]
+    missing = [
+        (grade, query) for query, (_, absent) in enumerate(lists) for grade in absent
+    ]
+    random.shuffle(rows)
+    random.shuffle(missing)
+    y, scores, groups = map(np.array, zip(*rows, strict=True))
+    expected = [
+        definition(ranked, k, absent) if ranked else 0.0 for ranked, absent in lists
+    ]
+    given_missing = {
+        "y_missing": [grade for grade, _ in missing],
+        "groups_missing": [query for _, query in missing],
+    }
+    values = make(k).per_query(y, scores, groups=groups, **given_missing)
+    np.testing.assert_allclose(values, expected, rtol=1e-12, atol=1e-14)
+    mean = make(k)(y, scores, groups=groups, **given_missing)
+    assert mean == pytest.approx(np.mean(expected), rel=1e-12, abs=1e-14)
+
+
+@every_metric
+@pytest.mark.parametrize("k", [None, 3])
+def test_ties_are_broken_as_without_missing_documents(case, k):
+    make, definition = CASES[case]
+    scores, y, missing = [2, 1, 1, 1, 1, 0], [0, 1, 0, 2, 0, 1], [1, 0, 0]
+
+    def value(ranked):
+        return definition(ranked, k, missing)
+
+    expected = {
+        "average": oracle.mean_over_orders_of_ties(value, scores, y),
+        "stable": value([y[i] for i in oracle.ranked_in_row_order(scores)]),
+        "pessimistic": value(
+            [y[i] for i in oracle.ranked_against_the_model(scores, y)]
+        ),
+    }
+    rest = {"groups": [0] * 6, "y_missing": missing, "groups_missing": [0] * 3}
+    for ties, wanted in expected.items():
+        actual = make(k, ties=ties)(y, scores, **rest)
+        assert actual == pytest.approx(wanted, rel=1e-12)
+
+
+def test_a_query_with_missing_documents_only_is_a_list_of_none():
+    rows = {"y_true": [1, 0], "y_score": [2, 1], "groups": ["b", "b"]}
+    missing = {"y_missing": [1, 0, 1], "groups_missing": ["c", "a", "c"]}
+    # "a" has nothing relevant, "b" a perfect list, "c" retrieved nothing
+    for rule, of_a in (("zero", 0.0), ("one", 1.0), ("skip", np.nan)):
+        values = MAP(no_relevant=rule).per_query(**rows, **missing)
+        np.testing.assert_array_equal(values, [of_a, 1.0, 0.0])
+    assert MAP()(**rows, **missing) == pytest.approx(1 / 3)
+    assert MAP(no_relevant="skip")(**rows, **missing) == 1 / 2
+    with pytest.raises(ValueError, match="query 'a' has no relevant document"):
+        MAP(no_relevant="error")(**rows, **missing)
+    with pytest.raises(ValueError, match="sample_weight .*query 'a' has no row"):
+        MAP()(**rows, **missing, sample_weight=[1, 1])
+
+
+def test_weights_weigh_queries_with_missing_documents():
+    values = MAP().per_query(
+        [1, 1], [0, 0], groups=[5, 6], y_missing=[1], groups_missing=[6]
+    )
+    np.testing.assert_array_equal(values, [1.0, 0.5])
+    mean = MAP()(
+        [1, 1], [0, 0], groups=[5, 6], sample_weight=[1, 3], y_missing=[1],
+        groups_missing=[6],
+    )  # fmt: skip
+    assert mean == (1 + 3 * 0.5) / 4
+
+
+def test_a_query_whose_relevant_documents_are_all_missing_has_relevant_documents():
+    rows = {"y_true": [0], "y_score": [1], "groups": [1]}
+    missing = {"y_missing": [2], "groups_missing": [1]}
+    assert MRR(no_relevant="error")(**rows, **missing) == 0.0
+    assert NDCG(no_relevant="one")(**rows, **missing) == 0.0
+
+
+def test_lists_shorter_than_k_are_those_of_the_rows():
+    rows = {"y_true": [1, 0], "y_score": [2, 1], "groups": [1, 1]}
+    missing = {"y_missing": [1, 1], "groups_missing": [1, 1]}
+    assert NDCG(3, short_lists="zero")(**rows, **missing) == 0.0
+    assert Precision()(**rows, **missing) == 1 / 2
+
+
+def test_the_scale_of_err_includes_missing_documents():
+    value = ERR()([1], [0], groups=[1], y_missing=[2], groups_missing=[1])
+    assert value == 1 / 4
+
+
+def test_queries_are_matched_by_value():
+    """Whatever they are stored in, and in the order of all."""
+    for groups, groups_missing in (
+        (np.array([3, 1], np.int32), [1.0, 2.0]),
+        ([3, 1], np.array([1, 2], np.uint64)),
+        (np.array(["2024-03", "2024-01"], "M8[M]"),
+         np.array(["2024-01-01", "2024-02-01"], "M8[s]")),
+        (["c", "a"], ["a", "b"]),
+        ([("x", 3), ("x", 1)], [("x", 1), ("x", 2)]),
+    ):  # fmt: skip
+        values = Recall().per_query(
+            [1, 1], [0, 0], groups=groups, y_missing=[1, 1],
+            groups_missing=groups_missing,
+        )  # fmt: skip
+        np.testing.assert_array_equal(values, [0.5, 0.0, 1.0])
+
+
+def test_a_metric_of_the_user_does_not_know_missing_documents():
+    class First(Metric):
+        def value(self, ranked_grades):
+            return float(ranked_grades[0])
+
+    assert First()([1], [0], groups=[1], y_missing=[], groups_missing=[]) == 1.0
+    with pytest.raises(ValueError, match="y_missing cannot be given to First"):
+        First()([1], [0], groups=[1], y_missing=[1], groups_missing=[1])
+
+
+# --- the join -----------------------------------------------------------------------
+
+
+def bunches():
+    run = Bunch(
+        groups=["1", "1", "1", "2", "9"],
+        documents=["a", "x", "c", "a", "a"],
+        scores=[3.0, 2.0, 2.0, 1.0, 1.0],
+    )
+    qrels = Bunch(
+        groups=["1", "1", "1", "2", "3", "3"],
+        documents=["a", "b", "c", "d", "a", "b"],
+        grades=[2, 1, 0, 1, 1, 0],
+    )
+    return run, qrels
+
+
+def as_lists(joined):
+    return {name: array.tolist() for name, array in joined.items()}
+
+
+def test_a_run_is_joined_with_judgements():
+    assert as_lists(join_run(*bunches())) == {
+        "y_true": [2.0, 0.0, 0.0, 0.0],
+        "y_score": [3.0, 2.0, 2.0, 1.0],
+        "groups": ["1", "1", "1", "2"],
+        "y_missing": [1.0, 1.0, 1.0, 0.0],
+        "groups_missing": ["1", "2", "3", "3"],
+    }
+
+
+def test_only_topics_of_both_may_count_and_unjudged_documents_be_dropped():
+    joined = join_run(*bunches(), topics="both", unjudged="drop")
+    assert as_lists(joined) == {
+        "y_true": [2.0, 0.0],
+        "y_score": [3.0, 2.0],
+        "groups": ["1", "1"],
+        "y_missing": [1.0, 1.0],
+        "groups_missing": ["1", "2"],
+    }
+
+
+def test_negative_grades_count_as_unjudged_only_where_asked_for():
+    run, qrels = bunches()
+    qrels.grades = [2, -1, -2, 1, -2, -2]
+    with pytest.raises(ValueError, match="negative grade -1 .document 'b' of query"):
+        join_run(run, qrels)
+    joined = join_run(run, qrels, negative="unjudged")
+    assert joined.y_true.tolist() == [2.0, 0.0, 0.0, 0.0]
+    # topic 3 has nothing but negative grades, and still counts
+    assert joined.y_missing.tolist() == [1.0, 0.0]
+    assert joined.groups_missing.tolist() == ["2", "3"]
+    joined = join_run(run, qrels, negative="unjudged", unjudged="drop")
+    assert joined.y_true.tolist() == [2.0]
+
+
+def test_everything_judged_may_be_retrieved():
+    run, _ = bunches()
+    qrels = {"groups": ["1"], "documents": ["x"], "grades": [1]}
+    joined = join_run(run, qrels)
+    assert len(joined.y_missing) == len(joined.groups_missing) == 0
+    assert metrics.mrr_score(**joined, ties="stable") == 1 / 2
+
+
+def test_a_relevant_document_that_was_not_retrieved_lowers_the_metrics():
+    """The same list alone has average precision (1 + 2 / 3) / 2."""
+    run = {"groups": [1] * 3, "documents": list("abc"), "scores": [3, 2, 1]}
+    qrels = {"groups": [1] * 4, "documents": list("acyz"), "grades": [1, 1, 1, 1]}
+    joined = join_run(run, qrels)
+    assert metrics.map_score(**joined) == pytest.approx((1 + 2 / 3) / 4)
+    assert metrics.recall_score(**joined) == 2 / 4
+    assert metrics.r_precision_score(**joined) == 2 / 4
+    assert metrics.precision_score(**joined) == 2 / 3
+
+
+# --- trec_eval ----------------------------------------------------------------------
+
+TREC_EVAL = {
+    "map": MAP(),
+    "map_cut_5": MAP(5),
+    "ndcg": NDCG(gain="linear"),
+    "ndcg_cut_5": NDCG(5, gain="linear"),
+    "recall_5": Recall(5),
+    "P_5": Precision(5),
+    "recip_rank": MRR(),
+    "success_5": HitRate(5),
+    "Rprec": RPrecision(),
+}
+
+
+def draw_run_and_qrels(seed, lowest):
+    """Lists of which some documents are not judged, and judgements not retrieved."""
+    rng = np.random.default_rng(seed)
+    run, qrels = [], []
+    for topic in range(30):
+        for document in range(20):
+            name = (str(topic), f"d{document}")
+            if rng.random() < 0.5:
+                run.append((*name, float(rng.integers(0, 8)) / 4))
+            if rng.random() < 0.6:
+                grade = rng.choice(np.arange(lowest, 4))
+                qrels.append((*name, int(grade) if topic % 5 else min(0, int(grade))))
+    run = [row for row in run if row[0] not in ("3", "20")]
+    qrels = [row for row in qrels if row[0] not in ("7", "8")]
+
+    def bunch(rows, last):
+        groups, documents, numbers = zip(*rows, strict=True)
+        return Bunch(groups=groups, documents=documents, **{last: numbers})
+
+    return bunch(run, "scores"), bunch(qrels, "grades")
+
+
+def as_dicts(bunch, last):
+    found: dict = {}
+    for group, document, number in zip(
+        bunch.groups, bunch.documents, bunch[last], strict=True
+    ):
+        found.setdefault(group, {})[document] = number
+    return found
+
+
+@pytest.mark.parametrize("lowest", [0, -2])
+@pytest.mark.parametrize("theirs", [*TREC_EVAL, "bpref"])
+def test_a_joined_run_has_the_values_of_trec_eval(theirs, lowest):
+    pytrec_eval = pytest.importorskip("pytrec_eval")
+    run, qrels = draw_run_and_qrels(0, lowest)
+    name, _, cutoff = theirs.rpartition("_")
+    measure = f"{name}.{cutoff}" if cutoff.isdigit() else theirs
+    evaluator = pytrec_eval.RelevanceEvaluator(as_dicts(qrels, "grades"), {measure})
+    values = evaluator.evaluate(as_dicts(run, "scores"))
+    expected = [values[topic][theirs] for topic in sorted(values)]
+    rules = {"negative": "unjudged", "topics": "both"}
+    if theirs == "bpref":
+        joined, metric = join_run(run, qrels, unjudged="drop", **rules), BPref()
+    else:
+        joined, metric = join_run(run, qrels, **rules), TREC_EVAL[theirs]
+    metric = type(metric)(**{**vars(metric), "ties": "stable"})
+    found = metric.per_query(**joined)
+    # the same sums of doubles, in another order
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    # and trec_eval -c: topics without a line in the run count 0
+    rules["topics"] = "qrels"
+    unjudged = "drop" if theirs == "bpref" else "zero"
+    complete = metric(**join_run(run, qrels, unjudged=unjudged, **rules))
+    assert complete == pytest.approx(sum(expected) / len(set(qrels.groups)), rel=1e-12)
