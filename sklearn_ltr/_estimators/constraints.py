@@ -134,8 +134,7 @@ def _read_sets(
                 "interaction_cst must be None, a name, or a list of sets of features, "
                 f"got {given!r}"
             )
-        group: Any
-        for group in given:
+        for group in list(given):
             if isinstance(group, str) or not isinstance(group, kinds):
                 raise TypeError(
                     "interaction_cst must hold sets of features, got "
@@ -143,7 +142,7 @@ def _read_sets(
                 )
         groups = [
             [_feature(key, names, n_features, "interaction_cst") for key in group]
-            for group in given
+            for group in list(given)
         ]
     in_none = set(range(n_features)).difference(*groups)
     sets = np.zeros((len(groups) + bool(in_none), n_features), dtype=np.bool_)
