@@ -27,6 +27,7 @@ import numpy as np
 
 OURS = "sklearn_ltr"
 BAGGED = f"{OURS} bagged"
+BLENDED = f"{OURS} blended"
 PACKAGES = ("scikit-learn", "numba", "lightgbm", "xgboost", "catboost", "ranx")
 BINS = 255
 THREADS = 2
@@ -78,6 +79,41 @@ def fit_sklearn_ltr(X, y, groups, settings: Settings, **more) -> ScoresAfter:
 
 def fit_sklearn_ltr_bagged(X, y, groups, settings: Settings) -> ScoresAfter:
     """The mean of N_MEMBERS rankers."""
+    members = _bagged_trees(X, y, groups, settings)
+    return lambda X, stops: _mean_at(members, X, stops)
+
+
+def fit_sklearn_ltr_blended(X, y, groups, settings: Settings) -> ScoresAfter:
+    """The N_MEMBERS rankers and a network, as by BlendedRanker(method="equal")."""
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    from sklearn_ltr import LambdaRankRanker
+    from sklearn_ltr.blending._weights import equal_weights, weighted_sum
+
+    members = _bagged_trees(X, y, groups, settings)
+    ranker = LambdaRankRanker(
+        random_state=settings.random_state, n_jobs=settings.n_threads
+    )
+    network = make_pipeline(StandardScaler(), ranker)
+    network.fit(X, y, lambdarankranker__groups=groups)
+    of_training = network.predict(X)
+
+    def scores_after(X_new, stops):
+        of_network = network.predict(X_new)
+        return [
+            weighted_sum(equal_weights([known, of_training], groups), [new, of_network])
+            for known, new in zip(
+                _mean_at(members, X, stops),
+                _mean_at(members, X_new, stops),
+                strict=True,
+            )
+        ]
+
+    return scores_after
+
+
+def _bagged_trees(X, y, groups, settings: Settings) -> list:
     from sklearn_ltr import LambdaMARTRanker
     from sklearn_ltr.ensemble import BaggingRanker
 
@@ -90,13 +126,12 @@ def fit_sklearn_ltr_bagged(X, y, groups, settings: Settings) -> ScoresAfter:
         n_jobs=settings.n_threads,
     )
     bagging = BaggingRanker(trees, N_MEMBERS, random_state=settings.random_state)
-    members = bagging.fit(X, y, groups=groups).estimators_
+    return bagging.fit(X, y, groups=groups).estimators_
 
-    def scores_after(X, stops):
-        of_members = [_at(member.staged_predict(X), stops) for member in members]
-        return list(np.mean(of_members, axis=0))
 
-    return scores_after
+def _mean_at(members: list, X, stops: Sequence[int]) -> list[np.ndarray]:
+    of_members = [_at(member.staged_predict(X), stops) for member in members]
+    return list(np.mean(of_members, axis=0))
 
 
 def fit_hist_gradient_boosting(X, y, groups, settings: Settings) -> ScoresAfter:

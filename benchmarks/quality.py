@@ -55,7 +55,11 @@ SELECTION_METRIC = "NDCG@10"
 LEAVES = (7, 31)
 MIN_SAMPLES_LEAF = (20, 100)
 STOPS = (50, 100, 200, 300)
-TREES = {peers.BAGGED: peers.fit_sklearn_ltr_bagged, **FITS}
+TREES = {
+    peers.BAGGED: peers.fit_sklearn_ltr_bagged,
+    peers.BLENDED: peers.fit_sklearn_ltr_blended,
+    **FITS,
+}
 
 # networks
 HIDDEN = {"hidden_layer_sizes": (16,), "activation": "tanh"}

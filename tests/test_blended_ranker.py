@@ -11,6 +11,7 @@ import sklearn
 from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
+from sklearn.dummy import DummyRegressor
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import Ridge
@@ -363,6 +364,45 @@ def test_the_checks_of_scikit_learn_pass(rankers, expected):
     assert by_status.pop("xfail") == set(expected)
     assert len(by_status.pop("passed")) > 40
     assert not by_status
+
+
+# --- equal weights ----------------------------------------------------------------
+
+
+def test_with_equal_weights_all_scores_vary_as_much_within_queries():
+    found = blend(TREES, PIPELINE, Ridge(), method="equal").fit(X, Y, groups=GROUPS)
+    table = pd.DataFrame(
+        [fit_alone(r, np.arange(len(Y))).predict(X) for r in (TREES, PIPELINE, Ridge())]
+    ).T
+    centred = table - table.groupby(GROUPS).transform("mean")
+    weights = 1 / centred.std(ddof=0).to_numpy()
+    np.testing.assert_allclose(found.weights_, weights / weights.sum(), rtol=1e-6)
+    total = table.to_numpy() @ found.weights_
+    np.testing.assert_allclose(found.predict(X), total, rtol=1e-6)
+    assert found.blend_score_ == found.score(X, Y, groups=GROUPS)
+    assert found.curve_ is None
+
+
+def test_with_equal_weights_each_ranker_is_fitted_once_and_cv_is_not_used():
+    class Counting(Ridge):
+        fits = 0
+
+        def fit(self, X, y):
+            Counting.fits += 1
+            return super().fit(X, y)
+
+    blend(Counting(), Ridge(9), method="equal", cv=1000).fit(X, Y, groups=GROUPS)
+    assert Counting.fits == 1
+    models = [fit_alone(r, np.arange(len(Y))) for r in (TREES, NETWORK)]
+    prefit = blend(*models, method="equal", cv="prefit").fit(X, Y, groups=GROUPS)
+    fitted = blend(TREES, NETWORK, method="equal").fit(X, Y, groups=GROUPS)
+    assert prefit.predict(X).tobytes() == fitted.predict(X).tobytes()
+
+
+def test_a_ranker_without_an_order_has_no_equal_weight():
+    constant = DummyRegressor()
+    with pytest.raises(ValueError, match=r"rankers\[1\] gives all documents of a"):
+        blend(Ridge(), constant, method="equal").fit(X, Y, groups=GROUPS)
 
 
 # --- rankers with names -----------------------------------------------------------

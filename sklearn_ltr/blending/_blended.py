@@ -21,7 +21,7 @@ from sklearn_ltr._queries import (
 )
 from sklearn_ltr.blending._held_out import (
     PREFIT,
-    fit_and_score_held_out,
+    fit_and_score,
     make_splits,
     predict_scores,
     score_prefit,
@@ -29,6 +29,7 @@ from sklearn_ltr.blending._held_out import (
 from sklearn_ltr.blending._named_rankers import NamedRankers, unnamed
 from sklearn_ltr.blending._sweep import check_ties
 from sklearn_ltr.blending._weights import (
+    equal_weights,
     lambdarank_weights,
     sweep_weights,
     weighted_sum,
@@ -39,7 +40,7 @@ from sklearn_ltr.rankers._reading import check_y_given, read_queries
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-METHODS = ("sweep", "lambdarank")
+METHODS = ("sweep", "lambdarank", "equal")
 
 
 class BlendedRanker(NamedRankers):
@@ -49,8 +50,8 @@ class BlendedRanker(NamedRankers):
 
         s_i = \sum_m w_m s^m_i.
 
-    The weights are chosen on out-of-fold scores, from cross-validation by query.  Then
-    every ranker is fitted to all queries.
+    The weights are chosen on out-of-fold scores, from cross-validation by query, or are
+    equal.  Every ranker is fitted to all queries.
 
     Parameters
     ----------
@@ -60,12 +61,13 @@ class BlendedRanker(NamedRankers):
     metric : str or Metric, default="ndcg@10"
         The metric that the weights maximise and that `score` returns: a name or a
         metric object.
-    method : {"sweep", "lambdarank"}, default="sweep"
+    method : {"sweep", "lambdarank", "equal"}, default="sweep"
         How the weights are chosen.  "sweep": for two rankers the best of all blends
         with weights >= 0, exactly (:func:`best_blend`); for more, the blend so far is
         blended with one ranker at a time, until no ranker improves it.  "lambdarank": a
         linear LambdaRank is trained on the standardised scores.  It does not guarantee
-        the maximum, and weights may be negative.
+        the maximum, and weights may be negative.  "equal": all scores vary as much
+        within queries; no queries are held out, and `cv` is not used.
     cv : int, splitter, iterable of splits or "prefit", default=None
         How queries are held out: the number of folds of a GroupKFold, a scikit-learn
         splitter, or pairs of (training rows, held-out rows) in which each row is held
@@ -84,7 +86,8 @@ class BlendedRanker(NamedRankers):
     weights_ : ndarray of shape (n_rankers,), float64
         Weights of the rankers' scores; their absolute values add up to 1.
     blend_score_ : float
-        The metric of the blend on the scores that the weights were chosen on.
+        The metric of the blend on the scores that the weights were chosen on; those of
+        the training data if `method` is "equal".
     curve_ : BlendCurve or None
         The metric for all alphas if there are two rankers and `method` is "sweep", else
         None.
@@ -138,7 +141,7 @@ class BlendedRanker(NamedRankers):
         rankers: Sequence[Any],
         *,
         metric: str | Metric = "ndcg@10",
-        method: Literal["sweep", "lambdarank"] = "sweep",
+        method: Literal["sweep", "lambdarank", "equal"] = "sweep",
         cv: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -211,8 +214,10 @@ class BlendedRanker(NamedRankers):
             metadata, targets = {"groups": queries.column}, one_column_of(y)
             if sample_weight is not None:
                 metadata["sample_weight"] = one_column_of(sample_weight)
-            splits = make_splits(self.cv, X, targets, queries)
-            rankers, scores = fit_and_score_held_out(
+            splits = None
+            if self.method != "equal":
+                splits = make_splits(self.cv, X, targets, queries)
+            rankers, scores = fit_and_score(
                 candidates, X, targets, splits, metadata, self.n_jobs
             )
         scores = [
@@ -262,6 +267,8 @@ class BlendedRanker(NamedRankers):
         curve = None
         if self.method == "sweep":
             weights, curve = sweep_weights(scores, y, metric=metric, **queries)
+        elif self.method == "equal":
+            weights = equal_weights(scores, queries["groups"])
         else:
             weights = lambdarank_weights(
                 scores, y, metric=metric, random_state=self.random_state, **queries

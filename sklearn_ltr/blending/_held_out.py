@@ -25,17 +25,18 @@ Models = list[Any]
 Scores = list[Any]
 
 
-def fit_and_score_held_out(
+def fit_and_score(
     rankers: Sequence[Any],
     X: Any,
     y: Any,
-    splits: Sequence[Any],
+    splits: Sequence[Any] | None,
     metadata: Mapping[str, Any],
     n_jobs: int | None,
 ) -> tuple[Models, Scores]:
-    """Return the rankers fitted to all rows, and out-of-fold scores of all rows.
+    """Return the rankers fitted to all rows, and scores of all rows.
 
-    Each ranker's `fit` receives the metadata that it requests.
+    The scores are out-of-fold; without `splits`, those of the fitted rankers.  Each
+    ranker's `fit` receives the metadata that it requests.
     """
     models, scores = [], []
     with sklearn.config_context(enable_metadata_routing=True):
@@ -44,10 +45,15 @@ def fit_and_score_held_out(
             if "sample_weight" in metadata:
                 request_sample_weight(model)
             params = requested_by_fit(model, metadata)
-            scores.append(
-                cross_val_predict(model, X, y, cv=splits, n_jobs=n_jobs, params=params)
-            )
+            if splits is not None:
+                scores.append(
+                    cross_val_predict(
+                        model, X, y, cv=splits, n_jobs=n_jobs, params=params
+                    )
+                )
             models.append(model.fit(X, y, **params))
+            if splits is None:
+                scores.append(model.predict(X))
     return models, scores
 
 

@@ -69,6 +69,32 @@ def sweep_weights(
     return weights, best
 
 
+def equal_weights(scores: Sequence[FloatArray], groups: IntArray) -> FloatArray:
+    """Return weights with which all scores vary as much within queries.
+
+    They are 1 over the standard deviation of the scores minus their query's mean.
+
+    Raises
+    ------
+    ValueError
+        If the scores of a ranker do not vary within any query.
+    """
+    starts = np.flatnonzero(np.diff(groups, prepend=-1))
+    sizes = np.diff(np.append(starts, len(groups)))
+    deviations = np.empty(len(scores))
+    for m, scores_m in enumerate(scores):
+        means = np.add.reduceat(scores_m, starts) / sizes
+        deviations[m] = np.std(scores_m - np.repeat(means, sizes))
+        if not deviations[m] > 0:
+            raise ValueError(
+                f"rankers[{m}] gives all documents of a query the same score, so its "
+                'scores have no scale: leave it out, or use method="sweep"'
+            )
+    weights = 1.0 / deviations
+    weights /= weights.sum()
+    return weights
+
+
 def lambdarank_weights(
     scores: Sequence[FloatArray],
     y: FloatArray,
