@@ -100,15 +100,12 @@ def fit_sklearn_ltr_blended(X, y, groups, settings: Settings) -> ScoresAfter:
     of_training = network.predict(X)
 
     def scores_after(X_new, stops):
-        of_network = network.predict(X_new)
-        return [
-            weighted_sum(equal_weights([known, of_training], groups), [new, of_network])
-            for known, new in zip(
-                _mean_at(members, X, stops),
-                _mean_at(members, X_new, stops),
-                strict=True,
-            )
-        ]
+        of_network, blends = network.predict(X_new), []
+        known, new = (_mean_at(members, table, stops) for table in (X, X_new))
+        for of_trees, trees in zip(known, new, strict=True):
+            weights = equal_weights([of_trees, of_training], groups)
+            blends.append(weighted_sum(weights, [trees, of_network]))
+        return blends
 
     return scores_after
 
