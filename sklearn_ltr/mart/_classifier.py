@@ -94,8 +94,7 @@ class MARTClassifier(ClassifierMixin, TwoClasses):
         How the score may depend on each feature, all others fixed: 1: it never falls
         as the feature grows; -1: never rises; 0: both.  One number for each feature, or
         a dict from names.
-    interaction_cst : {"pairwise", "no_interactions"}, list of sets or None, \
-default=None
+    interaction_cst : list of sets, str or None, default=None
         Features that may be on the same path of a tree, as sets of indices or names;
         those in no set are one more.  "pairwise", "no_interactions": sets of two, of
         one.  None: all.

@@ -144,7 +144,8 @@ class TestNetworks:
         assert_text_is_readable(display.figure_)
 
     def test_the_mark_is_at_the_epoch_whose_weights_were_kept(self, ax, data):
-        ranker = RankNetRanker(**NETWORK | {"max_iter": 12, "learning_rate_init": 0.1})
+        steep = {"max_iter": 12, "learning_rate_init": 0.1, "alpha": 1e-4}
+        ranker = RankNetRanker(**NETWORK | steep)
         fit(ranker, data, **data.validation)
         display = TrainingCurveDisplay.from_estimator(ranker, ax=ax)
         assert 1 < display.kept < 12
