@@ -17,7 +17,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._compile import ThreadTeam, float64_bits, kernel, subkernel, uint64
+from sklearn_ltr._compile import (
+    ThreadTeam,
+    float64_bits,
+    int64,
+    kernel,
+    subkernel,
+    uint64,
+)
 from sklearn_ltr.learners._tables import Table, contiguous_rows
 from sklearn_ltr.learners._trees.binning import BinnedData
 
@@ -53,7 +60,8 @@ def add_value_hashes(
         row, total = uint64(rows[i]), uint64(0)
         for j in range(X.shape[1]):
             value = float(X[row, j]) + 0.0  # turns -0.0 into 0.0
-            bits = uint64(float64_bits(value)) if value == value else uint64(1)
+            # int64(): numpy refuses to make a negative Python integer unsigned
+            bits = uint64(int64(float64_bits(value))) if value == value else uint64(1)
             total += mix_bits(bits + column_keys[j])
         hashes[i] += total
 
