@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 MAIN_JOB = "python -m pip install -e . && python examples/01_first_ranker.py"
 INSTALL = 'python -m pip install -e ".[test]"'
-TEST = "python -m pytest"
+TEST = "python -m pytest -n auto"
 PRINTED_BY_EXAMPLE = {
     "01_first_ranker.py": ("BM25", "LambdaMART", "NDCG@10", "MAP", "MRR"),
     "02_forces_on_one_query.py": (
