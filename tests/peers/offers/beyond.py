@@ -80,7 +80,7 @@ def interactions(library):
     assert abs(signs @ library.scores(data, corners)) > 0.1
     option = {
         "sklearn_ltr": {"interaction_cst": "no_interactions"},
-        "XGBoost": {"interaction_constraints": [[0], [1]]},
+        "XGBoost": {"interaction_constraints": "[[0], [1]]"},
     }.get(library.name, {"interaction_constraints": [[0], [1]]})
     assert abs(signs @ library.scores(data, corners, **option)) < 1e-4
 
