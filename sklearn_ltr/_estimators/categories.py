@@ -58,6 +58,12 @@ class FeatureCategories:
         ]
         return cls(features, is_text, text)
 
+    def mask(self, n_features: int) -> NDArray[np.bool_]:
+        """Return whether each of so many features is categorical, (n_features,)."""
+        is_categorical = np.zeros(n_features, dtype=np.bool_)
+        is_categorical[self.feature] = True
+        return is_categorical
+
     def encode(self, X: Any, name: str) -> Any:
         """Return X with numbers in its categorical columns.
 

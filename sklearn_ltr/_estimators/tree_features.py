@@ -38,9 +38,7 @@ class TreeFeatures(TreeParameters):
     def is_categorical_(self) -> NDArray[np.bool_]:
         """Whether each feature is categorical, (n_features,) bool."""
         model = self._fitted()
-        marked = np.zeros(model.n_features_in_, dtype=np.bool_)
-        marked[model._categories.feature] = True
-        return marked
+        return model._categories.mask(model.n_features_in_)
 
     def _read_features(self, X: Any, *, reset: bool = False, name: str = "X") -> Table:
         """Return X as a checked table; with `reset`, store what its columns are."""
@@ -52,13 +50,11 @@ class TreeFeatures(TreeParameters):
             self._encoded(X, name, reset=reset), reset=reset, name=name
         )
         if reset:
-            is_categorical = np.zeros(self.n_features_in_, dtype=np.bool_)
-            is_categorical[self._categories.feature] = True
             self._monotonic, self._interaction_sets = read_constraints(
                 self.monotonic_cst,
                 self.interaction_cst,
                 getattr(self, "feature_names_in_", None),
-                is_categorical,
+                self._categories.mask(self.n_features_in_),
             )
         return table
 

@@ -23,7 +23,6 @@ from sklearn_ltr.blending._held_out import (
     PREFIT,
     fit_and_score,
     make_splits,
-    predict_scores,
     score_prefit,
 )
 from sklearn_ltr.blending._named_rankers import NamedRankers, unnamed
@@ -35,6 +34,7 @@ from sklearn_ltr.blending._weights import (
     weighted_sum,
 )
 from sklearn_ltr.metrics import Metric, get_metric
+from sklearn_ltr.rankers._part_scores import predict_scores
 from sklearn_ltr.rankers._reading import check_y_given, read_queries
 
 FloatArray = NDArray[np.float64]
@@ -254,7 +254,9 @@ class BlendedRanker(NamedRankers):
             For what a ranker refuses, or scores that are not finite.
         """
         model = self._fitted()
-        return weighted_sum(model.weights_, predict_scores(model.rankers_, X))
+        return weighted_sum(
+            model.weights_, predict_scores(model.rankers_, X, "rankers")
+        )
 
     def _choose_weights(
         self,

@@ -13,8 +13,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GroupKFold, check_cv, cross_val_predict
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_ltr._queries import QueryGroups, count_rows
-from sklearn_ltr.rankers._initial import check_base_scores
+from sklearn_ltr._queries import QueryGroups
 from sklearn_ltr.rankers._routing import request_sample_weight, requested_by_fit
 
 PREFIT = "prefit"
@@ -65,16 +64,6 @@ def score_prefit(rankers: Sequence[Any], X: Any) -> tuple[Models, Scores]:
             msg=f"rankers[{m}], a %(name)s, is not fitted, as cv={PREFIT!r} says it is",
         )
     return list(rankers), [ranker.predict(X) for ranker in rankers]
-
-
-def predict_scores(rankers: Sequence[Any], X: Any) -> list[FloatArray]:
-    """Return the scores of documents by fitted rankers, each (n_documents,) float64."""
-    scores = [ranker.predict(X) for ranker in rankers]
-    n_documents = count_rows(scores[0], "what rankers[0] predicts")
-    return [
-        check_base_scores(scores_m, n_documents, f"what rankers[{m}] predicts")
-        for m, scores_m in enumerate(scores)
-    ]
 
 
 def make_splits(cv: Any, X: Any, y: Any, queries: QueryGroups) -> list[Any]:

@@ -19,9 +19,10 @@ from sklearn_ltr.ensemble._members import (
 )
 from sklearn_ltr.ensemble._merging import merge_rankers
 from sklearn_ltr.ensemble._out_of_bag import OutOfBag, out_of_bag
-from sklearn_ltr.ensemble._scores import deviations, mean_scores, score_by_members
+from sklearn_ltr.ensemble._scores import deviations, mean_scores
 from sklearn_ltr.metrics import Metric, get_metric
 from sklearn_ltr.rankers import LambdaMARTRanker
+from sklearn_ltr.rankers._part_scores import predict_scores
 
 FloatArray = NDArray[np.float64]
 
@@ -233,7 +234,7 @@ class BaggingRanker(BaggingParameters):
         ValueError
             For what a member refuses, or scores that are not finite.
         """
-        return mean_scores(score_by_members(self._fitted().estimators_, X))
+        return mean_scores(predict_scores(self._fitted().estimators_, X, "estimators_"))
 
     def predict_std(self, X: Any, *, groups: Any = None) -> FloatArray:
         r"""Compute how much the members disagree about the score of each document.
@@ -263,7 +264,7 @@ class BaggingRanker(BaggingParameters):
         NotFittedError, ValueError
             As `predict`, and for invalid groups.
         """
-        scores = score_by_members(self._fitted().estimators_, X)
+        scores = predict_scores(self._fitted().estimators_, X, "estimators_")
         return deviations(scores, groups)
 
     def merge(self) -> LambdaMARTRanker:

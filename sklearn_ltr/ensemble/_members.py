@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import joblib
@@ -12,29 +13,25 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
 
-from sklearn_ltr._queries import (
-    QueryGroups,
-    TrainingData,
-    check_grades,
-    check_sample_weight,
-    count_rows,
-)
+from sklearn_ltr._queries import QueryGroups, TrainingData, count_rows
 from sklearn_ltr._queries.rows import index_rows, n_rows
-from sklearn_ltr.rankers._reading import check_y_given, read_queries
+from sklearn_ltr.rankers._reading import check_y_given, read_queries, read_targets
 from sklearn_ltr.rankers._routing import request_sample_weight, requested_by_fit
 
+FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 VALIDATION = ("X_val", "y_val", "groups_val", "sample_weight_val")
 
 
 class MembersData(NamedTuple):
-    """What `fit` was given, checked."""
+    """What `fit` was given, checked; `y` and `of_rows` in the order of the rows."""
 
     X: Any  # as given
+    y: FloatArray
+    of_rows: dict[str, Any]  # groups, and sample_weight if it was given
+    validation: dict[str, Any]  # X_val and the arguments that come with it, if given
     queries: QueryGroups
     data: TrainingData  # grades and weights, in canonical order
-    is_weighted: bool  # whether there was a sample_weight
-    validation: dict[str, Any]  # X_val and the arguments that come with it, if given
 
 
 def read_members_data(
@@ -51,20 +48,17 @@ def read_members_data(
         raise ValueError(
             f"X has {n_rows(X)} rows and y {n_documents} values: give one per row"
         )
-    data = TrainingData(
-        None,
-        queries.order,
-        check_grades(y, queries),
-        queries.offsets,
-        check_sample_weight(sample_weight, queries),
-        queries.labels,
-    )
+    data = read_targets(y, queries, sample_weight)
+    of_rows = {"groups": queries.column}
+    if sample_weight is not None:
+        weights = np.repeat(data.weights, queries.sizes)
+        of_rows["sample_weight"] = queries.unsort(weights)
     given = {
         name: value
         for name, value in zip(VALIDATION, validation, strict=True)
         if value is not None
     }
-    return MembersData(X, queries, data, sample_weight is not None, given)
+    return MembersData(X, queries.unsort(data.y), of_rows, given, queries, data)
 
 
 def draw_queries(
@@ -120,24 +114,17 @@ def _fit_member(
     member: Any, drawn: IntArray, data: MembersData, in_parallel: bool
 ) -> Any:
     """Fit one member to the queries drawn for it."""
-    queries, sizes = data.queries, data.queries.sizes
-    X, y = data.X, queries.unsort(data.data.y)
-    metadata = {"groups": queries.column, **data.validation}
-    if data.is_weighted:
-        weights = np.repeat(data.data.weights, sizes)
-        metadata["sample_weight"] = queries.unsort(weights)
+    queries, X, y = data.queries, data.X, data.y
+    metadata = data.of_rows | data.validation
     if n_rows(X) > 0 and not np.array_equal(drawn, np.arange(queries.n_queries)):
         rows = rows_of_queries(queries, drawn)
         X, y = index_rows(X, rows), y[rows]
         # a query that is drawn twice is two queries
-        metadata["groups"] = np.repeat(np.arange(len(drawn)), sizes[drawn])
-        if data.is_weighted:
+        metadata["groups"] = np.repeat(np.arange(len(drawn)), queries.sizes[drawn])
+        if "sample_weight" in metadata:
             metadata["sample_weight"] = metadata["sample_weight"][rows]
-    with sklearn.config_context(enable_metadata_routing=True):
-        if data.is_weighted:
+    threads = joblib.parallel_config("sequential") if in_parallel else nullcontext()
+    with sklearn.config_context(enable_metadata_routing=True), threads:
+        if "sample_weight" in metadata:
             request_sample_weight(member)
-        given = requested_by_fit(member, metadata)
-        if in_parallel:
-            with joblib.parallel_config("sequential"):
-                return member.fit(X, y, **given)
-        return member.fit(X, y, **given)
+        return member.fit(X, y, **requested_by_fit(member, metadata))

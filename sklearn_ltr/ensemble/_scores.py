@@ -8,20 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._queries import QueryGroups, count_rows
-from sklearn_ltr.rankers._initial import check_base_scores
+from sklearn_ltr._queries import QueryGroups
 
 FloatArray = NDArray[np.float64]
-
-
-def score_by_members(members: Sequence[Any], X: Any) -> list[FloatArray]:
-    """Return the scores of documents by fitted members, each (n_documents,)."""
-    scores = [member.predict(X) for member in members]
-    n_documents = count_rows(scores[0], "what estimators_[0] predicts")
-    return [
-        check_base_scores(scores_m, n_documents, f"what estimators_[{m}] predicts")
-        for m, scores_m in enumerate(scores)
-    ]
 
 
 def mean_scores(scores: Sequence[FloatArray]) -> FloatArray:

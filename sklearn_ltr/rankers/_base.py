@@ -11,10 +11,11 @@ from sklearn.utils import Tags
 
 from sklearn_ltr._estimators.base import BaseModel
 from sklearn_ltr._estimators.weights import with_weight
-from sklearn_ltr._queries import TrainingData, check_grades, check_sample_weight
+from sklearn_ltr._queries import TrainingData
 from sklearn_ltr.metrics import NDCG, Metric, get_metric, rank_scores
 from sklearn_ltr.rankers._reading import (
     read_queries,
+    read_targets,
     read_training_data,
     split_queries,
     zero_gradient_message,
@@ -97,14 +98,7 @@ class BaseRanker(BaseModel):
     ) -> float:
         """Return the mean of the reported metric for the scores of documents."""
         queries = read_queries(groups, len(scores))
-        data = TrainingData(
-            None,
-            queries.order,
-            check_grades(y, queries),
-            queries.offsets,
-            check_sample_weight(sample_weight, queries),
-            queries.labels,
-        )
+        data = read_targets(y, queries, sample_weight)
         data = with_weight(data, "sample_weight")
         bound = self._reported_metric().bind(data.y, data.offsets, data.labels)
         return bound.mean(scores[data.rows], data.weights)

@@ -78,6 +78,17 @@ def read_training_data(
     """
     check_y_given(y, suffix)
     queries = read_queries(groups, X.shape[0], suffix)
+    return read_targets(y, queries, sample_weight, X, suffix)
+
+
+def read_targets(
+    y: Any,
+    queries: QueryGroups,
+    sample_weight: Any,
+    X: Table | None = None,
+    suffix: str = "",
+) -> TrainingData:
+    """Check grades and weights, and sort them by query."""
     return TrainingData(
         X,
         queries.order,

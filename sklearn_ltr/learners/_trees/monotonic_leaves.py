@@ -65,7 +65,7 @@ def order_leaf_values(
         values[leaf_of_node[leaf.node]] = nodes[leaf.node].value
         weights[leaf_of_node[leaf.node]] = total
     feature, column = used_features(nodes, len(n_categories))
-    regions = node_regions(nodes, column, n_categories, work.category_set)
+    regions = node_regions(nodes, column, len(feature), n_categories, work.category_set)
     pool_leaves(ordered_pairs(regions, leaf_nodes, feature, monotonic), values, weights)
     for number in range(n_leaves):
         leaf = work.leaves[number]
@@ -121,13 +121,11 @@ def used_features(
 def node_regions(
     nodes: Records,
     column: NDArray[np.int64],
+    n_used: int,
     n_categories: NDArray[np.int64],
     category_set: NDArray[np.uint8],
 ) -> Regions:
     """Return which bins of each feature can reach a node."""
-    n_used = 0
-    for j in range(len(column)):
-        n_used = max(n_used, column[j] + 1)
     regions = np.ones((len(nodes), n_used, HISTOGRAM_BINS), dtype=np.bool_)
     for number in range(len(nodes)):
         node = nodes[number]
