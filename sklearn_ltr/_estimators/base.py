@@ -40,7 +40,8 @@ class BaseModel(SavedState, CallbackSupportMixin, BaseEstimator):
             Before `fit`.
         """
         model = copy_attributes(self)
-        check_is_fitted(model)
+        if "n_features_in_" not in vars(model):
+            check_is_fitted(model)  # which raises, but not as fast as predictions are
         return model
 
     def _read_features(self, X: Any, *, reset: bool = False, name: str = "X") -> Table:

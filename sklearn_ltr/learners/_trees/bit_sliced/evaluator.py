@@ -55,6 +55,7 @@ SUBTREE_GROUP = 32
 class Tests(NamedTuple):
     """What nodes test, for rows of one dtype."""
 
+    feature: NDArray[np.int64]  # tested by conditions, then those tested by sets
     conditions: Conditions
     sets: CategorySets
 
@@ -66,8 +67,7 @@ class EvaluationBuffers(NamedTuple):
     their scores are dropped.
     """
 
-    # (n_tested, 512): features tested by conditions, then those tested by sets, each
-    # in the order of `bit_of_row`
+    # (n_tested, 512): tested features, each in the order of `bit_of_row`
     features: NDArray[np.floating]
     vectors: NDArray[np.uint32]  # (n_vectors * 16,): the bit vectors
     # (SUBTREE_GROUP, 64): 8 codes in each int64, in row order (little-endian)
@@ -97,11 +97,12 @@ class BitSlicedEvaluator:
         )
         rounded_down = round_down_to_float32(conditions.threshold)
         in_float32 = sets._replace(threshold=sets.threshold.astype(np.float32))
+        feature = np.concatenate([conditions.feature, sets.feature])
         # for each dtype: what rows are tested by, and the buffers that no thread uses
         self._by_dtype: dict[Any, tuple[Tests, list[EvaluationBuffers]]] = {
-            np.dtype(np.float64): (Tests(conditions, sets), []),
+            np.dtype(np.float64): (Tests(feature, conditions, sets), []),
             np.dtype(np.float32): (
-                Tests(conditions._replace(threshold=rounded_down), in_float32),
+                Tests(feature, conditions._replace(threshold=rounded_down), in_float32),
                 [],
             ),
         }
@@ -129,8 +130,7 @@ class BitSlicedEvaluator:
         free_buffers.append(buffers)
 
     def _new_buffers(self, dtype: Any) -> EvaluationBuffers:
-        tests = self._by_dtype[dtype][0]
-        n_tested = len(tests.conditions.feature) + len(tests.sets.feature)
+        n_tested = len(self._by_dtype[dtype][0].feature)
         vectors = allocate_aligned((self._n_vectors, VECTOR_LANES), np.uint32)
         vectors[ZERO], vectors[ONE] = 0, ALL_ONES
         return EvaluationBuffers(
@@ -167,8 +167,7 @@ def evaluate_ensemble(
     for start in range(0, len(X), ROW_BLOCK):
         rows, own = X[start : start + ROW_BLOCK], scores[start : start + ROW_BLOCK]
         mark_infinite_rows(rows, own)
-        transpose_features(rows, conditions.feature, buffers.features)
-        transpose_features(rows, sets.feature, in_sets)
+        transpose_features(rows, tests.feature, buffers.features)
         evaluate_conditions(conditions, buffers, len(rows))
         evaluate_sets(sets, in_sets, buffers.vectors, len(rows))
         for i in range(len(rows)):  # as slices, these copies take 3 s to compile
