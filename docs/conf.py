@@ -15,10 +15,10 @@ extensions = [
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
     "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
     "sphinx_llms_txt",
+    "sphinx-mathjax-offline",
 ]
 exclude_patterns = ["_build", "_gallery/**/*.ipynb", "_gallery/**/*.py"]
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
@@ -54,7 +54,10 @@ warnings.filterwarnings("ignore", category=UserWarning, message=".*FigureCanvasA
 
 html_theme = "pydata_sphinx_theme"
 html_title = "sklearn_ltr"
-html_static_path = ["images"]
+html_static_path = ["_static"]
+html_css_files = ["narrow.css"]
+# pages without a section of their own have nothing to show there
+html_sidebars = {"getting_started": [], "_gallery/index": []}
 html_theme_options = {
     "show_toc_level": 2,
     "navigation_with_keys": False,
