@@ -1,4 +1,4 @@
-"""Sphinx configuration; ``python -m sphinx -W docs docs/_build/html`` builds the site."""
+"""Configuration of Sphinx: ``python -m sphinx -W docs docs/_build``."""
 
 from __future__ import annotations
 

@@ -48,12 +48,11 @@ def test_what_replaces_the_parameter_of_a_peer_exists(page):
 
 def test_the_reference_lists_every_public_name():
     text = (DOCS / "api.md").read_text(encoding="utf-8")
-    listed: dict[str, list[str]] = {}
-    for module, names in re.findall(
-        r"currentmodule:: (\S+)\n\n\.\. autosummary::\n   :toctree: \S+\n\n((?:   \S+\n)+)",
-        text,
-    ):
-        listed[module] = names.split()
+    sections = text.split("currentmodule:: ")[1:]
+    listed = {}
+    for section in sections:
+        module = section.split("\n", 1)[0]
+        listed[module] = re.findall(r"^   ([A-Za-z_]+)$", section, flags=re.M)
     for module, names in PUBLIC.items():
         if module != "sklearn_ltr.rankers":  # whose names are those of sklearn_ltr
             assert listed.pop(module) == sorted(names), module
