@@ -93,7 +93,7 @@ class BlendedRanker(NamedRankers):
         None.
     n_features_in_ : int
         Number of features seen by `fit`, as the first ranker has it.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Names of the features, if all were strings.
 
     See Also

@@ -87,9 +87,9 @@ class BaggingRanker(BaggingParameters):
         trees by; None if a member is not made of trees.
     n_features_in_ : int
         Number of features seen by `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Names of the features, if all were strings.
-    feature_importances_ : ndarray of shape (n_features_in_,), float64
+    feature_importances_ : ndarray of shape (n_features,), float64
         Mean of the members' importances, if they have any.
 
     References
@@ -149,7 +149,7 @@ class BaggingRanker(BaggingParameters):
 
     @property
     def feature_importances_(self) -> FloatArray:
-        """Mean of the members' importances, (n_features_in_,) float64."""
+        """Mean of the members' importances, (n_features,) float64."""
         members = self._fitted().estimators_
         shares = np.array([member.feature_importances_ for member in members])
         return np.asarray(shares.mean(axis=0))

@@ -116,15 +116,15 @@ class LambdaRankRanker(NetworkRanker):
         ``network_.intercepts``.
     n_iter_ : int
         Epochs so far.
-    train_score_ : ndarray of shape (n_iter_,), float64
+    train_score_ : ndarray of shape (n_iter,), float64
         Metric of the training queries that have two grades, each query scored by the
         weights that its batch met.  With ``metric=None`` there is RankNet's
         `loss_curve_` instead.
-    validation_score_ : ndarray of shape (n_iter_,), float64
+    validation_score_ : ndarray of shape (n_iter,), float64
         Validation score of each epoch; empty without early stopping.
     n_features_in_ : int
         Number of features at `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Their names, if they were strings.
 
     References

@@ -118,14 +118,14 @@ class RankNetRanker(PairwiseRanker):
         ``network_.intercepts``.
     n_iter_ : int
         Epochs so far.
-    loss_curve_ : ndarray of shape (n_iter_,), float64
+    loss_curve_ : ndarray of shape (n_iter,), float64
         Cost C, the mean over training pairs (weighted like their queries), each batch
         scored by the weights that it met.
-    validation_score_ : ndarray of shape (n_iter_,), float64
+    validation_score_ : ndarray of shape (n_iter,), float64
         Validation score of each epoch; empty without early stopping.
     n_features_in_ : int
         Number of features at `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Their names, if they were strings.
 
     References
