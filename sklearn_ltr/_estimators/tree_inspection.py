@@ -1,4 +1,4 @@
-"""What boosted trees tell about themselves: their features, and the leaves of rows."""
+"""What fitted trees tell: the importance of features, and the leaves of rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sklearn_ltr.learners._trees.ensemble import TreeEnsemble
 
 
 class TreeInspection(TreeFeatures):
-    """An estimator of boosted trees: which features they use, and how they part rows."""
+    """An estimator of boosted trees: its features, and the leaves of rows."""
 
     ensemble_: TreeEnsemble
 
