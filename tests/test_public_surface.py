@@ -37,6 +37,7 @@ PUBLIC = {
     "sklearn_ltr.ensemble": ["BaggingRanker"],
     "sklearn_ltr.inspection": [
         "LocalOptimality",
+        "ScoreRegressor",
         "WeightCurves",
         "local_optimality",
         "weight_curves",
@@ -113,6 +114,7 @@ PATHS_IN_SAVED_MODELS = [
     "sklearn_ltr.blending._blended.BlendedRanker",
     "sklearn_ltr.blending._sweep.BlendCurve",
     "sklearn_ltr.ensemble._bagging.BaggingRanker",
+    "sklearn_ltr.inspection._score_regressor.ScoreRegressor",
     "sklearn_ltr.learners._trees.ensemble.TreeEnsemble",
     "sklearn_ltr.learners._trees.binning.BinMapper",
     "sklearn_ltr.learners._trees.categories.CategoryBins",
