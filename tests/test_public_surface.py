@@ -21,6 +21,7 @@ PUBLIC = {
         "MissingGroupsWarning",
         "NewerVersionWarning",
         "RankNetRanker",
+        "SplitQueriesWarning",
         "UnscaledFeaturesWarning",
     ],
     "sklearn_ltr.blending": ["BlendCurve", "BlendedRanker", "best_blend"],
@@ -94,6 +95,7 @@ PUBLIC = {
         "MissingGroupsWarning",
         "NewerVersionWarning",
         "RankNetRanker",
+        "SplitQueriesWarning",
         "UnscaledFeaturesWarning",
     ],
     "sklearn_ltr.scorers": [

@@ -148,6 +148,7 @@ class NetworkRanker(LinearWeights):
         A call that continues accepts data without anything to learn from: in a stream
         some will be so.
         """
+        self._trained_queries = None  # those of earlier calls are not known
         if not continues:
             self._check_learnable(data)
         if self._has_pairs(data).any():

@@ -17,6 +17,7 @@ from sklearn_ltr._queries import (
     count_rows,
     read_numbers,
 )
+from sklearn_ltr._queries.cross_validation import warn_if_cut
 from sklearn_ltr.metrics import Metric, get_metric
 from sklearn_ltr.scorers._missing_groups import missing_groups_error
 
@@ -98,6 +99,7 @@ class RankingScorer:
         scores = _response(estimator, X, self.response_method, **given)
         source = f"{type(estimator).__name__}.{self.response_method}(X)"
         queries = QueryGroups.from_groups(groups, count_rows(scores, source))
+        warn_if_cut(estimator, queries)
         grades = check_grades(y, queries)
         weights = check_sample_weight(sample_weight, queries)
         scores = check_scores(scores, queries, source, only_order=True)
