@@ -231,6 +231,7 @@ class BlendedRanker(NamedRankers):
         with refit(self) as model:
             model._choose_weights(scores, grades, metric, canonical)
             model.rankers_ = rankers
+            model._trained_queries = queries.labels, queries.sizes
         return self
 
     def predict(self, X: Any) -> FloatArray:

@@ -204,11 +204,9 @@ class BaggingRanker(BaggingParameters):
             for name in OutOfBag._fields:
                 model.__dict__.pop(f"oob_{name}_", None)
             if model.oob_score:
+                metric = get_metric(model.metric)
                 estimate = out_of_bag(
-                    model.estimators_,
-                    model.estimators_queries_,
-                    data,
-                    get_metric(model.metric),
+                    model.estimators_, model.estimators_queries_, data, metric
                 )
                 for name, value in estimate._asdict().items():
                     setattr(model, f"oob_{name}_", value)
@@ -298,3 +296,4 @@ class BaggingRanker(BaggingParameters):
             members.append(new_member(self._estimator(), rng))
         self.estimators_ = fit_members(members, drawn, data, self.n_jobs, self.verbose)
         self.estimators_queries_ = drawn
+        self._trained_queries = data.queries.labels, data.queries.sizes

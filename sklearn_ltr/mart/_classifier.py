@@ -41,6 +41,9 @@ class MARTClassifier(ClassifierMixin, TwoClasses):
     The report's trees are those of ``split_gain="least_squares"``.  They model weighted
     pseudo-responses: only with second order is a row of weight 2 the same as two.
 
+    For more than two classes use
+    :class:`sklearn.ensemble.HistGradientBoostingClassifier`.
+
     Parameters
     ----------
     sigma : float in [1e-50, 1e50], default=1.0

@@ -114,6 +114,8 @@ class LambdaRankRanker(NetworkRanker):
     network_ : MultilayerPerceptron, or a copy of `network`
         The trained network; the perceptron's weights are ``network_.coefs`` and
         ``network_.intercepts``.
+    coef_ : ndarray of shape (n_features,), float64
+        Without hidden layers: the weights of the features; `intercept_` is 0.0.
     n_iter_ : int
         Epochs so far.
     train_score_ : ndarray of shape (n_iter,), float64

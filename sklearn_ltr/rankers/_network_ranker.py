@@ -27,11 +27,8 @@ from sklearn_ltr.learners._network import (
 from sklearn_ltr.learners._tables import Table, dense_rows
 from sklearn_ltr.rankers._batches import QueryBatches, auto_batch_size
 from sklearn_ltr.rankers._evaluation import MetricEvaluation, PairCostEvaluation
-from sklearn_ltr.rankers._network_parameters import (
-    GRADIENTS,
-    LAMBDA_TOTALS,
-    NetworkParameters,
-)
+from sklearn_ltr.rankers._linear_weights import LinearWeights
+from sklearn_ltr.rankers._network_parameters import GRADIENTS, LAMBDA_TOTALS
 from sklearn_ltr.rankers._network_training import (
     Batches,
     NetworkEvaluation,
@@ -44,10 +41,9 @@ from sklearn_ltr.rankers._reading import check_learnable
 from sklearn_ltr.rankers._saved_network import FITTED_STATE, check_saved_network
 
 
-class NetworkRanker(NetworkParameters):
+class NetworkRanker(LinearWeights):
     """A ranker whose scores are the output of a network."""
 
-    network_: Network
     n_features_in_: int
     _optimizer: Optimizer
     _sigma: float  # of the last fit
@@ -152,6 +148,7 @@ class NetworkRanker(NetworkParameters):
         A call that continues accepts data without anything to learn from: in a stream
         some will be so.
         """
+        self._trained_queries = None  # those of earlier calls are not known
         if not continues:
             self._check_learnable(data)
         if self._has_pairs(data).any():
