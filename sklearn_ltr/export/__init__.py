@@ -1,0 +1,22 @@
+"""Models of boosted trees leave and come back.
+
+:class:`TreeModel` describes a fitted model as plain data.  :func:`to_json` and
+:func:`from_json` keep it as text, which is validated and never executed; the other
+functions write and read the formats of other libraries.
+"""
+
+from sklearn_ltr.export._estimators import from_tree_model, to_tree_model
+from sklearn_ltr.export._json import from_json, json_schema, to_json
+from sklearn_ltr.export._tree_model import Feature, TrainingState, Tree, TreeModel
+
+__all__ = [
+    "Feature",
+    "TrainingState",
+    "Tree",
+    "TreeModel",
+    "from_json",
+    "from_tree_model",
+    "json_schema",
+    "to_json",
+    "to_tree_model",
+]
