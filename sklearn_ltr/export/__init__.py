@@ -7,7 +7,11 @@ functions write and read the formats of other libraries.
 
 from sklearn_ltr.export._estimators import from_tree_model, to_tree_model
 from sklearn_ltr.export._json import from_json, json_schema, to_json
+from sklearn_ltr.export._lightgbm_reader import from_lightgbm
+from sklearn_ltr.export._lightgbm_writer import to_lightgbm
 from sklearn_ltr.export._tree_model import Feature, TrainingState, Tree, TreeModel
+from sklearn_ltr.export._xgboost_reader import from_xgboost
+from sklearn_ltr.export._xgboost_writer import to_xgboost, to_xgboost_dump
 
 __all__ = [
     "Feature",
@@ -15,8 +19,13 @@ __all__ = [
     "Tree",
     "TreeModel",
     "from_json",
+    "from_lightgbm",
     "from_tree_model",
+    "from_xgboost",
     "json_schema",
     "to_json",
+    "to_lightgbm",
     "to_tree_model",
+    "to_xgboost",
+    "to_xgboost_dump",
 ]

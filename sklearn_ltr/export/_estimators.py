@@ -25,6 +25,7 @@ from sklearn_ltr.export._tree_model import (
     TrainingState,
     Tree,
     TreeModel,
+    made_up_names,
 )
 from sklearn_ltr.learners._trees.binning import BinMapper
 from sklearn_ltr.learners._trees.ensemble import TreeEnsemble
@@ -111,7 +112,7 @@ def features_of(fitted: BoostedTrees) -> tuple[Feature, ...]:
     n_features = fitted.n_features_in_
     names = getattr(fitted, "feature_names_in_", None)
     if names is None:
-        names = np.array([f"Column_{j}" for j in range(n_features)])
+        names = np.array(made_up_names(n_features))
     features = [Feature(name) for name in names.tolist()]
     bins, labels = fitted._mapper.categories, fitted._categories
     for number, j in enumerate(bins.feature.tolist()):
@@ -206,6 +207,8 @@ def from_tree_model(model: TreeModel) -> Any:
             f"estimator must be one of {', '.join(ESTIMATORS)}, got {model.estimator!r}"
         )
     model.check()
+    if model.estimator == LambdaMARTRanker.__name__:  # which has no base score
+        model = model.with_base_score_in_leaves()
     cls = ESTIMATORS[model.estimator]
     unknown = set(model.parameters) - set(cls().get_params())
     if unknown:

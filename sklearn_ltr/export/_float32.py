@@ -17,9 +17,9 @@ def at_most(threshold: NDArray[np.float64]) -> NDArray[np.float32]:
 
     Below all of them it is minus infinity, which no x is at most.
     """
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", under="ignore"):
         nearest = threshold.astype(np.float32)
-    lower = np.nextafter(nearest, np.float32(-np.inf))
+        lower = np.nextafter(nearest, np.float32(-np.inf))
     found: NDArray[np.float32] = np.where(nearest > threshold, lower, nearest)
     return np.minimum(found, LARGEST)
 
@@ -30,6 +30,6 @@ def above(threshold: NDArray[np.float64]) -> NDArray[np.float32]:
     Above all of them it is infinity, which all x are below.
     """
     lower = at_most(threshold)
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", under="ignore"):
         higher: NDArray[np.float32] = np.nextafter(lower, np.float32(np.inf))
     return higher

@@ -88,6 +88,10 @@ class Tree:
         """Whether each node is a leaf, (n_nodes,) bool."""
         return self.feature < 0
 
+    def scaled(self, factor: float) -> Tree:
+        """Return the tree with its leaf values multiplied by a factor."""
+        return replace(self, value=self.value * factor)
+
 
 @dataclass(frozen=True)
 class TrainingState:
@@ -169,6 +173,11 @@ class TreeModel:
             for tree in self.trees
         )
 
+    def scaled(self, factor: float) -> TreeModel:
+        """Return the model with its scores multiplied by a factor."""
+        trees = tuple(tree.scaled(factor) for tree in self.trees)
+        return replace(self, base_score=factor * self.base_score, trees=trees)
+
     def with_base_score_in_leaves(self) -> TreeModel:
         """Return a model of the same scores, bit for bit, whose base score is 0.
 
@@ -176,7 +185,8 @@ class TreeModel:
         that `predict` computes.
         """
         first = self.trees[0]
-        first = replace(first, value=self.base_score + first.value)
+        value = np.where(first.is_leaf, self.base_score + first.value, first.value)
+        first = replace(first, value=value)
         return replace(self, base_score=0.0, trees=(first, *self.trees[1:]))
 
     def check(self) -> None:
@@ -201,6 +211,11 @@ class TreeModel:
                 raise ValueError(f"trees[{m}]: {error}") from None
         if self.training is not None:
             check_training(self.training, self.features)
+
+
+def made_up_names(n_features: int) -> list[str]:
+    """Return names for columns that have none: LightGBM's."""
+    return [f"Column_{j}" for j in range(n_features)]
 
 
 def check_feature(feature: Feature, where: str) -> None:
