@@ -5,6 +5,7 @@
 functions write and read the formats of other libraries.
 """
 
+from sklearn_ltr.export._catboost_reader import from_catboost
 from sklearn_ltr.export._estimators import from_tree_model, to_tree_model
 from sklearn_ltr.export._json import from_json, json_schema, to_json
 from sklearn_ltr.export._lightgbm_reader import from_lightgbm
@@ -18,6 +19,7 @@ __all__ = [
     "TrainingState",
     "Tree",
     "TreeModel",
+    "from_catboost",
     "from_json",
     "from_lightgbm",
     "from_tree_model",

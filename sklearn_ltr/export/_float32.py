@@ -33,3 +33,29 @@ def above(threshold: NDArray[np.float64]) -> NDArray[np.float32]:
     with np.errstate(over="ignore", under="ignore"):
         higher: NDArray[np.float32] = np.nextafter(lower, np.float32(np.inf))
     return higher
+
+
+def rounded_below(limit: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return t such that float32(x) < float32(limit) if, and only if, ``x <= t``."""
+    with np.errstate(over="ignore", under="ignore"):
+        before = np.nextafter(limit.astype(np.float32), np.float32(-np.inf))
+    return rounded_at_most(before)
+
+
+def rounded_at_most(limit: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Return t such that float32(x) <= limit if, and only if, ``x <= t``.
+
+    Numbers up to the middle between the limit and the next float32 are rounded to the
+    limit or below; the middle itself is, if the limit is even.
+    """
+    with np.errstate(over="ignore", under="ignore"):
+        following = np.nextafter(limit, np.float32(np.inf)).astype(np.float64)
+    # above the largest float32, as if there were one more
+    following[np.isinf(following)] = 2.0**128
+    lower = np.maximum(limit.astype(np.float64), -(2.0**128))
+    middle = lower / 2 + following / 2
+    is_even = limit.view(np.uint32) % 2 == 0
+    found: NDArray[np.float64] = np.where(
+        is_even, middle, np.nextafter(middle, -np.inf)
+    )
+    return found

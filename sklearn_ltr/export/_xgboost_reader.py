@@ -3,40 +3,40 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr.export._document import array, checked, items, member, parse, shown
+from sklearn_ltr.export._document import array, items, member, parse, shown
 from sklearn_ltr.export._estimators import from_tree_model
+from sklearn_ltr.export._float32 import rounded_below
 from sklearn_ltr.export._foreign_tree import (
     Place,
     TreeBuilder,
     check_children,
     foreign_model,
 )
+from sklearn_ltr.export._source import text_of
 from sklearn_ltr.export._tree_model import (
-    LARGEST_THRESHOLD,
     Category,
     Feature,
     Tree,
     TreeModel,
     made_up_names,
 )
+from sklearn_ltr.export._xgboost_categories import read_sets, stored_categories
 
 # Objectives with one score for each row, and what turns base_score into a score
 IDENTITY = frozenset(
     "rank:ndcg rank:pairwise rank:map reg:squarederror reg:squaredlogerror "
-    "reg:pseudohubererror reg:absoluteerror reg:quantileerror binary:hinge binary:logitraw".split()
+    "reg:pseudohubererror reg:absoluteerror reg:quantileerror "
+    "binary:hinge binary:logitraw".split()
 )
 LOGIT = frozenset("binary:logistic reg:logistic".split())
 LOGARITHM = frozenset("count:poisson reg:gamma reg:tweedie".split())
-LEAST_CODES, MOST_CODES = 1024, 2**20
+LEAST_CODES = 1024
 MOST_WITHOUT_NAMES = 2**20  # features
 ROWS_PER_HESSIAN, LARGEST_HESSIAN = 1000, 1e12
 
@@ -72,27 +72,16 @@ def from_xgboost(model: Any) -> Any:
         several classes or targets, a linear booster, an unknown objective, more than
         255 groups of categories that its trees tell apart.
     """
-    return from_tree_model(read_xgboost(text_of(model)))
+    return from_tree_model(read_xgboost(text_of(model, "XGBoost", written_by)))
 
 
-def text_of(model: Any) -> str | bytes:
-    """Return the JSON text of a model."""
-    if isinstance(model, bytes | bytearray):
-        return bytes(model)
-    if isinstance(model, str) and model.lstrip().startswith("{"):
-        return model
-    if isinstance(model, str | os.PathLike):
-        return Path(model).read_bytes()
+def written_by(model: Any) -> bytes | None:
+    """Return the JSON of a booster or an estimator, None for another object."""
     booster = model.get_booster() if hasattr(model, "get_booster") else model
-    if not hasattr(booster, "save_raw"):
-        raise TypeError(
-            "model must be a booster or an estimator of XGBoost, the JSON text of a "
-            f"model or its file, got {type(model).__name__}"
-        )
-    return bytes(booster.save_raw("json"))
+    return bytes(booster.save_raw("json")) if hasattr(booster, "save_raw") else None
 
 
-def read_xgboost(text: str | bytes) -> TreeModel:
+def read_xgboost(text: str) -> TreeModel:
     """Return the model that XGBoost's JSON describes."""
     learner = member(parse(text), "learner", dict)
     parameters = member(learner, "learner_model_param", dict, "learner")
@@ -241,38 +230,6 @@ def read_nodes(tree: Any, n_features: int) -> Nodes:
     )
 
 
-def read_sets(tree: Any, n_nodes: int) -> dict[int, list[int]]:
-    """Return the codes that nodes of categories send right."""
-    types = array({"split_type": [0] * n_nodes} | tree, "split_type", np.int64, "tree")
-    if not types.any():
-        return {}
-    nodes, starts, sizes, codes = (
-        array(tree, key, np.int64, "tree").tolist()
-        for key in (
-            "categories_nodes",
-            "categories_segments",
-            "categories_sizes",
-            "categories",
-        )
-    )
-    if not (
-        len(nodes) == len(starts) == len(sizes)
-        and len(types) == n_nodes
-        and nodes == np.flatnonzero(types).tolist()
-        and all(
-            0 <= i and 0 <= n <= len(codes) - i
-            for i, n in zip(starts, sizes, strict=True)
-        )
-        and sum(sizes) <= len(codes)
-    ):
-        raise ValueError("categories_... do not divide the categories among nodes")
-    if not all(0 <= code < MOST_CODES for code in codes):
-        raise ValueError(f"categories holds codes that are not from 0 to {MOST_CODES}")
-    return {
-        node: codes[i : i + n] for node, i, n in zip(nodes, starts, sizes, strict=True)
-    }
-
-
 def read_categories(
     model: Mapping[str, Any], types: Sequence[str], trees: Sequence[Nodes]
 ) -> dict[int, list[Category]]:
@@ -298,39 +255,11 @@ def read_categories(
     return categories
 
 
-def stored_categories(model: Mapping[str, Any]) -> dict[int, list[Category]]:
-    """Return the categories of a DataFrame's columns, which XGBoost >= 3.1 stores."""
-    if "cats" not in model:
-        return {}
-    encoded = items(member(model["cats"], "enc", list, "cats"), dict, "cats.enc")
-    return {
-        j: stored_column(column, f"cats.enc[{j}]") for j, column in enumerate(encoded)
-    }
-
-
-def stored_column(column: Mapping[str, Any], where: str) -> list[Category]:
-    """Return the categories of a column: numbers, or text as bytes and offsets."""
-    values = member(column, "values", list, where)
-    if "offsets" not in column:
-        return [
-            v if type(v) is int else checked(v, float, f"{where}.values[{i}]")
-            for i, v in enumerate(values)
-        ]
-    offsets = array(column, "offsets", np.int64, where).tolist()
-    codes = array(column, "values", np.int64, where)
-    if not ((codes >= -128) & (codes < 256)).all() or any(
-        not 0 <= first <= last <= len(codes) for first, last in pairwise(offsets)
-    ):
-        raise ValueError(f"{where} holds no text")
-    text = codes.astype(np.uint8).tobytes()
-    return [text[first:last].decode() for first, last in pairwise(offsets)]
-
-
 def build_tree(nodes: Nodes, categories: Mapping[int, list[Category]]) -> Tree:
     """Return a tree whose nodes test ``x <= threshold``, and send sets left."""
     builder = TreeBuilder()
     waiting: list[tuple[int, Place]] = [(0, None)]
-    thresholds = at_most_below(nodes.condition)
+    thresholds = rounded_below(nodes.condition)
     while waiting:
         node, place = waiting.pop()
         if nodes.left[node] == -1:
@@ -354,18 +283,3 @@ def build_tree(nodes: Nodes, categories: Mapping[int, list[Category]]) -> Tree:
             (nodes.left[node], (number, True)),
         ]
     return builder.tree()
-
-
-def at_most_below(threshold: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return t such that ``x <= t`` if, and only if, float32(x) < threshold.
-
-    float32(x) is then at most the float32 before the threshold, to which x is rounded
-    up to the middle between the two; the middle itself if that float32 is even.
-    """
-    with np.errstate(over="ignore", under="ignore"):
-        limit = threshold.astype(np.float32)
-        before = np.nextafter(limit, np.float32(-np.inf))
-    is_even = before.view(np.uint32) % 2 == 0
-    middle = before.astype(np.float64) / 2 + limit.astype(np.float64) / 2
-    found = np.where(is_even, middle, np.nextafter(middle, -np.inf))
-    return np.clip(found, -LARGEST_THRESHOLD, LARGEST_THRESHOLD)
