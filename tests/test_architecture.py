@@ -32,6 +32,7 @@ ROOMS_A_ROOM_MAY_IMPORT = {
     "inspection": {"_queries", "metrics", "learners"},
     "plotting": {"_queries", "metrics", "lambdas", "inspection", "blending"},
     "datasets": {"_queries"},
+    "export": {"metrics", "learners", "rankers", "mart", "_estimators"},
     "compile": {"blending", "datasets", "mart", "metrics", "rankers"},
     "__init__": {"rankers"},
 }

@@ -57,6 +57,8 @@ class BoostedTrees(TreeInspection):
     n_iter_: int
     train_score_: FloatArray
     validation_score_: FloatArray
+    # whether the trees were read from another library's model, or joined from two
+    _is_foreign: bool = False
 
     _fitted_state: ClassVar[tuple[str, ...]] = (
         "ensemble_",
@@ -105,6 +107,13 @@ class BoostedTrees(TreeInspection):
                 f"{self._n_kept_trees} trees that warm_start keeps"
             )
         continues = self._n_kept_trees > 0
+        if continues and self._is_foreign:
+            raise ValueError(
+                "the trees that warm_start would keep were not grown by this "
+                "estimator, so their bins and random numbers are not known: continue "
+                "with a new estimator, whose init is this one"
+            )
+        self._is_foreign = False
         if not continues:
             self._draw_seed()
         return continues
