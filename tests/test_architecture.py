@@ -44,6 +44,7 @@ OPTIONAL = {
     "pyarrow",
     "pytrec_eval",
     "ranx",
+    "shap",
     "torch",
     "xgboost",
 }

@@ -1,5 +1,10 @@
-"""Is a trained network at a local maximum of the metric?  Section 4.2 of the report.
+"""What a fitted model does: SHAP values of trees, and the optimum of a network.
 
+- :func:`shap_values` tells what each feature adds to the score of each document, for
+  boosted trees.  :class:`sklearn_ltr.plotting.ShapValuesDisplay` and
+  :class:`sklearn_ltr.plotting.ShapHeatmapDisplay` draw its result.
+
+Is a trained network at a local maximum of the metric?  (Section 4.2 of the report.)
 The report's lambdas are not the gradient of the metric, so whether training ends at a
 maximum of the metric has to be tested.  Both functions accept any fitted RankNetRanker
 or LambdaRankRanker, and any metric:
@@ -11,6 +16,14 @@ or LambdaRankRanker, and any metric:
 """
 
 from sklearn_ltr.inspection._local_optimality import LocalOptimality, local_optimality
+from sklearn_ltr.inspection._shap_values import ShapValues, shap_values
 from sklearn_ltr.inspection._weight_curves import WeightCurves, weight_curves
 
-__all__ = ["LocalOptimality", "WeightCurves", "local_optimality", "weight_curves"]
+__all__ = [
+    "LocalOptimality",
+    "ShapValues",
+    "WeightCurves",
+    "local_optimality",
+    "shap_values",
+    "weight_curves",
+]

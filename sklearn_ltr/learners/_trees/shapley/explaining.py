@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,12 +64,14 @@ def explain_trees(
     for part in parts_of(ensemble):
         paths = find_paths(part._nodes, part.n_rows)
         if background is None:
-            add_rows, mean = path_dependent(paths)
-            bias += mean
+            bias += mean_of_trees(paths)
+        if len(paths.tested) == 0:
+            continue
+        if background is None:
+            add_rows = path_dependent(paths)
         else:
             add_rows = interventional(paths, background)
-        if len(paths.tested) > 0:
-            explain_rows(paths, X, team, add_rows, values)
+        explain_rows(paths, X, team, add_rows, values)
     return values, bias
 
 
@@ -86,7 +87,9 @@ def explain_rows(
     paths: TreePaths, X: Table, team: ThreadTeam, add_rows: AddRows, values: FloatArray
 ) -> None:
     """Add the values of some trees for all rows, divided among threads."""
-    firsts = iter(range(0, X.shape[0], ROWS_PER_CALL))  # shared: a thread takes the next
+    firsts = iter(
+        range(0, X.shape[0], ROWS_PER_CALL)
+    )  # shared: a thread takes the next
 
     def explain(thread: int) -> None:
         for first in firsts:
@@ -113,25 +116,30 @@ def most_nodes(paths: TreePaths) -> int:
     return int(np.diff(paths.first_node).max())
 
 
-def path_dependent(paths: TreePaths) -> tuple[AddRows, float]:
-    """Return a function that adds path-dependent values, and the mean of the trees."""
-    if (paths.cover <= 0).any():
-        tree = np.searchsorted(paths.first_node, np.argmin(paths.cover), "right") - 1
+def mean_of_trees(paths: TreePaths) -> float:
+    """Return the sum of the means of trees over their training rows."""
+    if (paths.cover == 0).any():
         raise ValueError(
-            f"n_rows of a leaf of tree {tree} is 0, and path-dependent values divide by "
-            "the numbers of training rows: give a background"
+            "a leaf has n_rows=0, and path-dependent values divide by the numbers of "
+            "training rows: give a background"
         )
+    root = np.repeat(paths.first_node[:-1], np.diff(paths.first_node))
+    fraction = paths.cover / paths.cover[root]
+    return float(np.sum((paths.value * fraction)[paths.column < 0]))
+
+
+def path_dependent(paths: TreePaths) -> AddRows:
+    """Return a function that adds path-dependent values."""
     weights = weigh_edges(paths)
-    shape = most_nodes(paths), int(weights.n_points.max()), LANES
+    n_nodes, n_points = most_nodes(paths), int(weights.n_points.max())
 
     def add_rows(columns: FloatArray, values: FloatArray) -> None:
-        buffers = PathDependentBuffers(np.empty(shape[::2]), np.empty(shape))
+        buffers = PathDependentBuffers(
+            np.empty((n_nodes, LANES)), np.empty((n_nodes, n_points, LANES))
+        )
         add_path_dependent(paths, weights, columns, buffers, values)
 
-    root = np.repeat(paths.first_node[:-1], np.diff(paths.first_node))
-    is_leaf = paths.column < 0
-    mean = np.sum((paths.value * paths.cover / paths.cover[root])[is_leaf])
-    return add_rows, float(mean)
+    return add_rows
 
 
 def interventional(paths: TreePaths, background: Table) -> AddRows:
@@ -141,7 +149,7 @@ def interventional(paths: TreePaths, background: Table) -> AddRows:
         raise ValueError(
             f"a path of a tree tests {most} features, and with a background at most "
             f"{MOST_SLOTS} are possible: explain without a background, or fit with a "
-            f"smaller max_depth"
+            "smaller max_depth"
         )
     shape = most_nodes(paths), LANES
     rows = dense_rows(background, slice(None))

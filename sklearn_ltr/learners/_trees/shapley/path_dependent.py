@@ -53,7 +53,9 @@ class PathDependentBuffers(NamedTuple):
     """Scratch memory of one thread, for the nodes of one tree."""
 
     state: FloatArray  # (n_nodes, LANES)
-    product: FloatArray  # (n_nodes, n_points, LANES): P on the way down, A on the way up
+    product: (
+        FloatArray  # (n_nodes, n_points, LANES): P on the way down, A on the way up
+    )
 
 
 def weigh_edges(paths: TreePaths) -> EdgeWeights:
@@ -161,7 +163,9 @@ def multiply_down(
             first = weights.first[child]
             factor = weights.factor[first : first + n_points]
             multiply_edge(
-                factor, buffers.state[child - root], product[node - root],
+                factor,
+                buffers.state[child - root],
+                product[node - root],
                 product[child - root],
             )
 

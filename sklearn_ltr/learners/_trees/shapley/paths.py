@@ -76,7 +76,7 @@ def find_paths(nodes: TreeNodes, n_rows: NDArray[np.int64]) -> TreePaths:
 
 @kernel
 def follow_edges(paths: TreePaths) -> None:
-    """Fill the arrays of edges, from the roots down, and the covers, from the leaves up."""
+    """Fill the arrays of edges, from the roots down, and the covers of inner nodes."""
     for node in range(len(paths.column)):
         column = paths.column[node]
         if column < 0:
