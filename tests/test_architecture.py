@@ -32,7 +32,7 @@ ROOMS_A_ROOM_MAY_IMPORT = {
     "inspection": {"_queries", "metrics", "learners"},
     "plotting": {"_queries", "metrics", "lambdas", "inspection", "blending"},
     "datasets": {"_queries"},
-    "compile": {"blending", "datasets", "mart", "metrics", "rankers"},
+    "compile": {"blending", "datasets", "inspection", "mart", "metrics", "rankers"},
     "__init__": {"rankers"},
 }
 OPTIONAL = {

@@ -14,7 +14,7 @@ Game = Callable[[frozenset], float]
 
 
 def shapley_values(game: Game, n_players: int) -> np.ndarray:
-    """Sum over S without j of |S|! (d - |S| - 1)! / d! (v(S + j) - v(S)), for each j."""
+    """Sum over S without j: |S|! (d - |S| - 1)! / d! (v(S + j) - v(S)), for each j."""
     d = n_players
     values = {s: game(s) for s in coalitions(range(d))}
     phi = np.zeros(d)
