@@ -202,48 +202,40 @@ def test_values_are_those_of_the_package_shap(kind, ranker):
     assert_allclose(result.bias, explainer.expected_value, rtol=rtol, atol=atol)
 
 
-def from_lightgbm(booster) -> TreeEnsemble:
-    """The trees of a booster of numeric features, in which NaN is missing."""
-    trees = TreeEnsemble.empty()
-    for info in booster.dump_model()["tree_info"]:
-        nodes, todo = [], [info["tree_structure"]]
-        children = {}
-        while todo:
-            node = todo.pop()
-            children[id(node)] = len(nodes)
-            nodes.append(node)
-            todo += [node[k] for k in ("right_child", "left_child") if k in node]
-        inner = ["split_feature" in node for node in nodes]
-
-        def column(name, otherwise, dtype, nodes=nodes):
-            return np.array([node.get(name, otherwise) for node in nodes], dtype)
-
-        def child(name, nodes=nodes, children=children):
-            found = [children[id(n[name])] if name in n else -1 for n in nodes]
-            return np.array(found, dtype=np.int32)
-
-        trees += TreeEnsemble(
-            first_node=np.zeros(1, dtype=np.int64),
-            feature=column("split_feature", -1, np.int32),
-            threshold=column("threshold", 0.0, np.float64),
-            missing_left=column("default_left", False, np.bool_),
-            left=child("left_child"),
-            right=child("right_child"),
-            value=np.where(inner, 0.0, column("leaf_value", 0.0, np.float64)),
-            gain=np.zeros(len(nodes)),
-            n_rows=np.where(inner, 0, column("leaf_count", 0, np.int64)),
-        )
-    return trees
+def trees_of_lightgbm(booster) -> TreeEnsemble:
+    """The trees of a booster of numeric features."""
+    nodes = booster.trees_to_dataframe()
+    column = {name: number for number, name in enumerate(booster.feature_name())}
+    place = dict(zip(nodes.node_index, range(len(nodes)), strict=True))
+    first_node = np.flatnonzero(nodes.node_depth == 1)
+    root = first_node[nodes.tree_index]
+    inner = nodes.split_feature.notna().to_numpy()
+    left, right = (
+        np.where(inner, nodes[side].map(place) - root, -1).astype(np.int32)
+        for side in ("left_child", "right_child")
+    )
+    return TreeEnsemble(
+        first_node=first_node,
+        feature=nodes.split_feature.map(column).fillna(-1).to_numpy(np.int32),
+        threshold=nodes.threshold.fillna(0).to_numpy(),
+        missing_left=(nodes.missing_direction == "left").to_numpy(),
+        left=left,
+        right=right,
+        value=np.where(inner, 0.0, nodes.value),
+        gain=np.zeros(len(nodes)),
+        n_rows=np.where(inner, 0, nodes["count"]),
+    )
 
 
 @pytest.mark.parametrize("n_leaves", [4, 31])
 def test_values_are_those_of_lightgbm_on_its_trees(n_leaves):
+    pytest.importorskip("pandas")
     lightgbm = pytest.importorskip("lightgbm")
     data = lightgbm.Dataset(X, label=Y)
     options = {"num_leaves": n_leaves, "verbosity": -1, "num_threads": 1}
     options |= {"min_data_in_leaf": 5, "boost_from_average": False}
     booster = lightgbm.train(options, data, num_boost_round=10)
-    trees, n_rows = from_lightgbm(booster), 10 if INTERPRETED else 300
+    trees, n_rows = trees_of_lightgbm(booster), 10 if INTERPRETED else 300
     values, bias = explain_trees(trees, X[:n_rows], ThreadTeam(1))
     expected = booster.predict(X[:n_rows], pred_contrib=True)
     assert_allclose(values, expected[:, :-1], rtol=1e-9, atol=1e-12)

@@ -222,6 +222,7 @@ default=None
             "height": 0.7,
             "color": np.where(widths > 0, WON_COLOR, LOST_COLOR),
         }
+        ax.use_sticky_edges = False  # bars that end at the frame would look cut off
         y = np.arange(len(widths))
         self.bars_ = ax.barh(
             y, widths, left=ends - widths, **options | dict(bar_kwargs or {})
