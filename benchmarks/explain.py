@@ -107,9 +107,7 @@ def trees_of_lightgbm(booster) -> TreeEnsemble:
     """Return the trees of a booster of numeric features."""
     nodes = booster.trees_to_dataframe()
     place = dict(zip(nodes.node_index, range(len(nodes)), strict=True))
-    column = dict(
-        zip(booster.feature_name(), range(booster.num_feature()), strict=True)
-    )
+    column = {name: number for number, name in enumerate(booster.feature_name())}
     first_node = np.flatnonzero(nodes.node_depth == 1)
     root = first_node[nodes.tree_index]
     inner = nodes.split_feature.notna().to_numpy()

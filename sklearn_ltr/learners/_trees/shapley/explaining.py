@@ -27,7 +27,7 @@ FloatArray = NDArray[np.float64]
 AddRows = Callable[[FloatArray, FloatArray], None]
 
 NODES_PER_PART = 4096  # of trees explained together: bounds the memory of their tables
-ROWS_PER_CALL = 8 * LANES
+MAX_BLOCKS = 8  # of LANES rows, which a thread explains in one call
 
 
 def explain_trees(
@@ -87,13 +87,15 @@ def explain_rows(
     paths: TreePaths, X: Table, team: ThreadTeam, add_rows: AddRows, values: FloatArray
 ) -> None:
     """Add the values of some trees for all rows, divided among threads."""
-    firsts = iter(
-        range(0, X.shape[0], ROWS_PER_CALL)
-    )  # shared: a thread takes the next
+    n_rows = X.shape[0]
+    # about four parts per thread
+    n_blocks = min(n_rows // (4 * team.n_threads * LANES), MAX_BLOCKS)
+    step = LANES * max(1, n_blocks)
+    firsts = iter(range(0, n_rows, step))  # shared: a thread takes the next part
 
     def explain(thread: int) -> None:
         for first in firsts:
-            part = slice(first, first + ROWS_PER_CALL)
+            part = slice(first, first + step)
             columns = in_blocks(dense_rows(X, part), paths.tested)
             added = np.zeros_like(columns)
             add_rows(columns, added)
