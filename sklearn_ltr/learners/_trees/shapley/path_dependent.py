@@ -17,8 +17,8 @@ At each point, walk down the tree, multiplying: P = prod of f_k over the path.  
 walk up, adding: A = the sum of w P over the leaves below.  An edge of feature j adds
 the integral of A (b_j - p_j) / f_j, and takes back what the last edge above it that
 tests j, with its b_j and p_j, has added for the same leaves.  A tree of L leaves and
-depth D takes O(L D) steps, all numbers in the sums of A are of one sign where the
-values of the leaves are, and nothing is ever subtracted from a P.
+depth D takes O(L D) steps.  As all points and weights are positive, so is P: nothing
+cancels on the way down, however long the path.
 """
 
 from __future__ import annotations
