@@ -33,7 +33,7 @@ ROOMS_A_ROOM_MAY_IMPORT = {
     "plotting": {"_queries", "metrics", "lambdas", "inspection", "blending"},
     "datasets": {"_queries"},
     "export": {"metrics", "learners", "rankers", "mart", "_estimators"},
-    "compile": {"blending", "datasets", "mart", "metrics", "rankers"},
+    "compile": {"blending", "datasets", "inspection", "mart", "metrics", "rankers"},
     "__init__": {"rankers"},
 }
 OPTIONAL = {
@@ -45,6 +45,7 @@ OPTIONAL = {
     "pyarrow",
     "pytrec_eval",
     "ranx",
+    "shap",
     "torch",
     "xgboost",
 }

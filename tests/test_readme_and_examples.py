@@ -47,6 +47,7 @@ PRINTED_BY_EXAMPLE = {
         "median",
         "95%",
     ),
+    "08_explain_a_result.py": ("why rank 1", "other features", "difference of the"),
 }
 
 

@@ -11,6 +11,8 @@ matplotlib artists.
 - :class:`FeatureImportancesDisplay`: the features that a model uses most.
 - :class:`ForcesDisplay`: the lambdas of the documents of one query, as arrows.
 - :class:`QueryComparisonDisplay`: difference of two rankers on each query.
+- :class:`ShapHeatmapDisplay`: SHAP values of the documents of a list.
+- :class:`ShapValuesDisplay`: SHAP values of a document, or of a pair.
 - :class:`TrainingCurveDisplay`: training and validation scores after each iteration.
 - :class:`WeightCurvesDisplay`: a metric against each weight of a network.
 
@@ -23,6 +25,8 @@ from sklearn_ltr.plotting._cutoff_curve import CutoffCurveDisplay
 from sklearn_ltr.plotting._feature_importances import FeatureImportancesDisplay
 from sklearn_ltr.plotting._forces import ForcesDisplay
 from sklearn_ltr.plotting._query_comparison import QueryComparisonDisplay
+from sklearn_ltr.plotting._shap_heatmap import ShapHeatmapDisplay
+from sklearn_ltr.plotting._shap_values import ShapValuesDisplay
 from sklearn_ltr.plotting._training_curve import TrainingCurveDisplay
 from sklearn_ltr.plotting._weight_curves import WeightCurvesDisplay
 
@@ -32,6 +36,8 @@ __all__ = [
     "FeatureImportancesDisplay",
     "ForcesDisplay",
     "QueryComparisonDisplay",
+    "ShapHeatmapDisplay",
+    "ShapValuesDisplay",
     "TrainingCurveDisplay",
     "WeightCurvesDisplay",
 ]

@@ -16,6 +16,7 @@ import pyarrow as pa
 from scipy import sparse
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
+from sklearn_ltr.inspection import shap_values
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
 from tests.bad_inputs import Case, accepted
 from tests.bad_inputs.parameters import GROUPS, NETWORK, TREES, Y, fit
@@ -65,6 +66,10 @@ PREDICTIONS: dict[str, Callable[[Any], Any]] = {
     ),
     "staged_predict": lambda table: list(FITTED["LambdaMART"].staged_predict(table)),
     "rank": lambda table: FITTED["LambdaMART"].rank(table, groups=GROUPS),
+    "shap_values": lambda table: shap_values(FITTED["LambdaMART"], table).values,
+    "shap_values background": lambda table: (
+        shap_values(FITTED["MARTRegressor"], X, background=table).values
+    ),
     "score": lambda table: FITTED["RankNet"].score(table, Y, groups=GROUPS),
     "predict_pair_proba X_i": lambda table: FITTED["RankNet"].predict_pair_proba(
         table, X
@@ -251,7 +256,7 @@ def cases(entry: str, call: Callable[[Any], Any], name: str) -> list[Case]:
     of_entry = BAD | (OF_NETWORKS if entry.startswith(NETWORK_ENTRIES) else {})
     if entry in TREE_FITS:
         of_entry = {k: bad for k, bad in of_entry.items() if k not in OF_TREES_ACCEPTED}
-    if name == "X_val":  # None: there is none
+    if name == "X_val" or "background" in entry:  # None: there is none
         of_entry = {kind: bad for kind, bad in of_entry.items() if kind != "nothing"}
     return [
         Case(f"{kind} to {entry}", partial(call, table), error, message)

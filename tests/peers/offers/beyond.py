@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from sklearn_ltr import inspection
 from sklearn_ltr.export import from_lightgbm, to_json, to_xgboost
 from tests.peers.offers import row
 from tests.peers.offers.libraries import DATA, Data, Library, same_scores
@@ -86,7 +87,7 @@ def interactions(library):
     assert abs(signs @ library.scores(data, corners, **option)) < 1e-4
 
 
-@row("SHAP values", sklearn_ltr=UNKNOWN)
+@row("SHAP values")
 def shap_values(library):
     """Contributions of all features and a constant sum to the score."""
     fitted = library.fit(DATA)
@@ -94,6 +95,8 @@ def shap_values(library):
 
 
 def contributions(library: Library, fitted) -> np.ndarray:
+    if library.name == "sklearn_ltr":
+        return inspection.shap_values(fitted, DATA.X).contributions
     module = pytest.importorskip(library.module)
     if library.name == "XGBoost":
         table = module.DMatrix(DATA.X)
