@@ -179,7 +179,7 @@ class BoostedTrees(TreeFeatures):
             self._tree_sampler(train.data.offsets, growth.max_leaf_nodes),
             growth,
             scores,
-            range(n_kept, self.n_estimators),
+            self._learning_rates(range(n_kept, self.n_estimators)),
             team,
         ):
             trees.append(tree)
@@ -201,9 +201,11 @@ class BoostedTrees(TreeFeatures):
         """Raise a ValueError if a tree leads to scores too large to compute with."""
         largest = np.abs(tree.value).max()
         if not largest <= LARGEST_SCORE:
+            rate = self.learning_rate
+            at = "" if callable(rate) else f"={rate:g}"
             raise ValueError(
                 f"the scores diverge: a tree adds {largest:.3g} to them; lower "
-                f"learning_rate={self.learning_rate:g}, or raise "
+                f"learning_rate{at}, or raise "
                 f"l2_regularization={self.l2_regularization:g}"
             )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
 import numpy as np
@@ -60,8 +60,10 @@ class MARTClassifier(ClassifierMixin, TwoClasses):
         which is not the step of weighted pseudo-responses.
     n_estimators : int >= 1, default=100
         Maximum number of trees.
-    learning_rate : float in [1e-50, 1e50], default=0.1
-        The report's eta: factor of each tree's step.
+    learning_rate : float in [1e-50, 1e50] or callable, default=0.1
+        The report's eta: factor of each tree's step.  A callable gives that of
+        each tree from its index, 0, 1, ...: ``lambda m: 0.3 * 0.98**m``.  A warm start
+        goes on counting.  Only a function of a module can be pickled, not a lambda.
     max_leaf_nodes : int >= 2, default=31
         Maximum number of leaves of a tree; the report's L.  The leaf whose best split
         has the largest gain is split first.
@@ -186,7 +188,7 @@ class MARTClassifier(ClassifierMixin, TwoClasses):
         sigma: float = 1.0,
         class_weight: dict[Any, float] | Literal["balanced"] | None = None,
         n_estimators: int = 100,
-        learning_rate: float = 0.1,
+        learning_rate: float | Callable[[int], float] = 0.1,
         max_leaf_nodes: int = 31,
         max_depth: int | None = None,
         min_samples_leaf: int = 20,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal
 
 from sklearn_ltr.metrics import Metric
@@ -58,8 +59,10 @@ class LambdaMARTRanker(TreeRanker):
         F_0 = 0, or the `init_score` given to `fit`.
     n_estimators : int >= 1, default=100
         Maximum number of trees.
-    learning_rate : float in [1e-50, 1e50], default=0.1
-        The report's eta: factor of each tree's step.
+    learning_rate : float in [1e-50, 1e50] or callable, default=0.1
+        The report's eta: factor of each tree's step.  A callable gives that of
+        each tree from its index, 0, 1, ...: ``lambda m: 0.3 * 0.98**m``.  A warm start
+        goes on counting.  Only a function of a module can be pickled, not a lambda.
     max_leaf_nodes : int >= 2, default=31
         Maximum number of leaves of a tree; the report's L.  The leaf whose best split
         has the largest gain is split first.
@@ -192,7 +195,7 @@ class LambdaMARTRanker(TreeRanker):
         scoring: str | Metric | None = None,
         init: Any = None,
         n_estimators: int = 100,
-        learning_rate: float = 0.1,
+        learning_rate: float | Callable[[int], float] = 0.1,
         max_leaf_nodes: int = 31,
         max_depth: int | None = None,
         min_samples_leaf: int = 20,
