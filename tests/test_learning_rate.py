@@ -30,7 +30,6 @@ def fitted(estimator=LambdaMARTRanker, **options):
     return model.fit(DATA.data, target)
 
 
-
 @pytest.mark.parametrize("estimator", [LambdaMARTRanker, MARTRegressor, MARTClassifier])
 def test_a_callable_that_is_constant_gives_the_model_of_the_number(estimator):
     one = fitted(estimator, learning_rate=0.2)

@@ -11,6 +11,7 @@ from sklearn.utils import Tags
 
 from sklearn_ltr._estimators.base import BaseModel
 from sklearn_ltr._estimators.weights import with_weight
+from sklearn_ltr._parameters import shown
 from sklearn_ltr._queries import TrainingData
 from sklearn_ltr.metrics import NDCG, Metric, get_metric, rank_scores
 from sklearn_ltr.rankers._reading import (
@@ -29,6 +30,7 @@ class BaseRanker(BaseModel):
 
     metric: str | Metric | None
     scoring: str | Metric | None
+    objective: Any = "lambdarank"  # RankNet has no other
 
     # Requested from the start, so that metadata routing needs no further call
     __metadata_request__fit: ClassVar[dict[str, bool]] = {
@@ -132,6 +134,22 @@ class BaseRanker(BaseModel):
         """Split off `validation_fraction` of the queries: (training, validation)."""
         return split_queries(data, self.validation_fraction, self._seed)
 
+    def _check_objective(self) -> None:
+        """Raise an error unless `objective` is a name or a function, with a metric."""
+        if not callable(self.objective):
+            if isinstance(self.objective, str) and self.objective == "lambdarank":
+                return
+            raise ValueError(
+                "objective must be 'lambdarank', which learns from lambdas of the "
+                "metric, or a function of scores, grades and offsets; got "
+                f"{shown(self.objective)}"
+            )
+        if self.metric is None:
+            raise ValueError(
+                "metric=None learns from pairs, but objective is a function: give the "
+                "metric to report"
+            )
+
     def _reported_metric(self) -> Metric:
         return NDCG(10) if self.metric is None else get_metric(self.metric)
 
@@ -150,6 +168,14 @@ class BaseRanker(BaseModel):
     ) -> None:
         """Raise a ValueError unless the sum of |lambda| is in a range."""
         total, (low, high) = np.abs(gradient).sum(), totals
+        if callable(self.objective):
+            if not low <= total <= high:
+                raise ValueError(
+                    f"the gradients that objective returned add up to {total:.3g}, out "
+                    f"of [{low:g}, {high:g}], so there is nothing to learn from: "
+                    "change their scale or that of sample_weight"
+                )
+            return
         if total == 0:
             raise ValueError(zero_gradient_message(self.metric, metric, data))
         if not low <= total <= high:

@@ -38,6 +38,17 @@ class LambdaMARTRanker(TreeRanker):
         ``"map"``, ``"mrr@10"``, ``"err@20"``, ...), or an object of a class derived
         from :class:`sklearn_ltr.metrics.Metric`.  None: pairwise errors alone, RankNet
         on trees; NDCG@10 is reported then.
+    objective : "lambdarank" or callable, default="lambdarank"
+        What trees learn from: lambdas of the metric, or the derivatives of a cost of
+        your own, ``objective(scores, grades, offsets) -> (gradient, hessian)``.  Query
+        q owns the documents ``offsets[q]`` to ``offsets[q + 1] - 1``.  All are arrays:
+        float64 scores and grades and int64 offsets go in, dC/ds and d2C/ds2 >= 0 of
+        each document come out (the scores follow minus the gradient).  We multiply both
+        by the weight of the query.  Queries have two different grades or more; they
+        and their documents come in an order of their content, not of X.  `metric` only
+        reports and stops then, and `sigma`, `truncation_level`, both normalizations,
+        `score_noise` and `regression_weight` are not used.  Only a function of a
+        module can be pickled.
     sigma : float in [1e-50, 1e50], default=1.0
         Steepness of the sigmoid.  With ``l2_regularization=0`` it only scales the
         scores by 1 / sigma (section 7 of the report), those of `init` left aside.
@@ -188,6 +199,7 @@ class LambdaMARTRanker(TreeRanker):
         self,
         metric: str | Metric | None = "ndcg@10",
         *,
+        objective: Literal["lambdarank"] | Callable[..., Any] = "lambdarank",
         sigma: float = 1.0,
         truncation_level: int | None = 30,
         distance_normalization: bool = True,
@@ -225,6 +237,7 @@ class LambdaMARTRanker(TreeRanker):
         n_jobs: int | None = None,
     ) -> None:
         self.metric = metric
+        self.objective = objective
         self.sigma = sigma
         self.truncation_level = truncation_level
         self.distance_normalization = distance_normalization

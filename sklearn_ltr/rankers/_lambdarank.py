@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, Self
 
 from sklearn_ltr._estimators.callbacks import FitTasks, with_callbacks
@@ -40,6 +40,11 @@ class LambdaRankRanker(NetworkRanker):
         ``"map"``, ``"mrr@10"``, ``"err@20"``, ...), a metric object, or an object of
         your own class derived from :class:`sklearn_ltr.metrics.Metric`.  None: pairwise
         errors alone, RankNet; NDCG@10 is reported then.
+    objective : "lambdarank" or callable, default="lambdarank"
+        Lambdas of the metric, or the derivatives of a cost of your own, as for
+        :class:`LambdaMARTRanker`: ``objective(scores, grades, offsets) -> (gradient,
+        hessian)`` of the queries of a batch.  The hessian is not used, nor are `sigma`
+        and `truncation_level` then.
     truncation_level : int >= 1 or None, default=30
         Learn from the metric at this cutoff if the metric's own is smaller: a deeper
         list has more pairs to learn from.  None: from the metric as it is.
@@ -147,6 +152,7 @@ class LambdaRankRanker(NetworkRanker):
         self,
         metric: str | Metric | None = "ndcg@10",
         *,
+        objective: Literal["lambdarank"] | Callable[..., Any] = "lambdarank",
         truncation_level: int | None = 30,
         sigma: float = 1.0,
         hidden_layer_sizes: Sequence[int] | int = (100,),
@@ -175,6 +181,7 @@ class LambdaRankRanker(NetworkRanker):
         n_jobs: int | None = None,
     ) -> None:
         self.metric = metric
+        self.objective = objective
         self.truncation_level = truncation_level
         self.sigma = sigma
         self.hidden_layer_sizes = hidden_layer_sizes
@@ -208,6 +215,7 @@ class LambdaRankRanker(NetworkRanker):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
+        self._check_objective()
         check_ranges(self, [at_least("truncation_level", 1, optional=True)])
 
     @with_callbacks

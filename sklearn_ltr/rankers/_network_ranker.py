@@ -17,6 +17,7 @@ from sklearn_ltr._estimators.row_order import order_by_values
 from sklearn_ltr._estimators.weights import check_weights
 from sklearn_ltr._queries import TrainingData
 from sklearn_ltr.lambdas._objective import LambdaObjective, PairOptions
+from sklearn_ltr.lambdas._user_objective import UserObjective
 from sklearn_ltr.learners._network import (
     MultilayerPerceptron,
     Network,
@@ -185,7 +186,12 @@ class NetworkRanker(NetworkParameters):
         metric = self._trained_metric(self._truncation_level)
         with ThreadTeam(effective_n_threads(self.n_jobs, data.X.size)) as team:
             learned = learned.reordered(order_by_values(learned, team))
-            objective = LambdaObjective(learned, metric, PairOptions(self.sigma), team)
+            objective: LambdaObjective | UserObjective
+            if callable(self.objective):
+                objective = UserObjective(learned, self.objective, needs_hessian=False)
+            else:
+                options = PairOptions(self.sigma)
+                objective = LambdaObjective(learned, metric, options, team)
             # the reverse of the best order has a gradient unless every order has none
             if not (plan.continues or self._uses_tied_pairs):
                 gradient, _ = objective(-learned.y)

@@ -16,6 +16,7 @@ from sklearn_ltr._estimators.weights import check_weights
 from sklearn_ltr._queries import TrainingData
 from sklearn_ltr.lambdas._objective import LambdaObjective, PairOptions
 from sklearn_ltr.lambdas._regression import Regression
+from sklearn_ltr.lambdas._user_objective import UserObjective
 from sklearn_ltr.learners._boosting import Objective
 from sklearn_ltr.rankers._evaluation import (
     AllQueriesEvaluation,
@@ -200,15 +201,19 @@ default=None
     def _objective(self, data: TrainingData, team: ThreadTeam) -> Objective:
         """Return what trees learn from: lambdas, and the regression on the grades.
 
-        An error if the lambdas vanish.
+        Or the user's function alone.  An error if the first gradient vanishes.
         """
         options = PairOptions(
             self.sigma, self.distance_normalization, self.query_normalization
         )
         metric = self._trained_metric(self.truncation_level)
-        lambdas = LambdaObjective(data, metric, options, team)
+        lambdas: Objective
         regression: Regression | None = None
-        if self.regression_weight > 0:
+        if callable(self.objective):
+            lambdas = UserObjective(data, self.objective, needs_hessian=True)
+        else:
+            lambdas = LambdaObjective(data, metric, options, team)
+        if self.regression_weight > 0 and not callable(self.objective):
             regression = Regression(data, self.regression_weight, self.sigma)
         is_first = True
 
