@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils import Tags
 
 from sklearn_ltr._estimators.base import BaseModel
+from sklearn_ltr._estimators.validation_sets import read_validation_sets
 from sklearn_ltr._estimators.weights import with_weight
 from sklearn_ltr._parameters import shown
 from sklearn_ltr._queries import TrainingData
@@ -25,11 +27,27 @@ from sklearn_ltr.rankers._reading import (
 LONGEST_LIST = 2**31  # rows are numbered by int32
 
 
+def name_metrics(metrics: Iterable[Metric]) -> dict[str, Metric]:
+    """Return the metrics by name; by their repr where others have the same name.
+
+    Raises
+    ------
+    ValueError
+        If two are equal.
+    """
+    named: dict[str, Metric] = {}
+    for metric in metrics:
+        if metric in named.values():
+            raise ValueError(f"scoring holds {metric!r} twice")
+        named[repr(metric) if metric.name in named else metric.name] = metric
+    return named
+
+
 class BaseRanker(BaseModel):
     """A ranker: `predict` returns scores, and higher scores are ranked first."""
 
     metric: str | Metric | None
-    scoring: str | Metric | None
+    scoring: str | Metric | Sequence[str | Metric] | None
     objective: Any = "lambdarank"  # RankNet has no other
 
     # Requested from the start, so that metadata routing needs no further call
@@ -113,22 +131,20 @@ class BaseRanker(BaseModel):
         data = read_training_data(table, y, groups, sample_weight)
         return with_weight(data, "sample_weight")
 
-    def _read_validation_data(
-        self, X_val: Any, y_val: Any, groups_val: Any, sample_weight_val: Any
-    ) -> TrainingData | None:
-        """Read the data that `fit` was given for early stopping, if any."""
-        if X_val is not None:
-            table = self._read_features(X_val, name="X_val")
-            data = read_training_data(
-                table, y_val, groups_val, sample_weight_val, "_val"
-            )
-            return with_weight(data, "sample_weight_val")
-        if not (y_val is groups_val is sample_weight_val is None):
-            raise ValueError(
-                "X_val is None, but y_val, groups_val or sample_weight_val is not: "
-                "give X_val with them"
-            )
-        return None
+    def _read_validation_set(
+        self, suffix: str, X: Any, y: Any, groups: Any, sample_weight: Any
+    ) -> TrainingData:
+        """Read validation data; messages name arguments with the suffix."""
+        table = self._read_features(X, name=f"X{suffix}")
+        data = read_training_data(table, y, groups, sample_weight, suffix)
+        return with_weight(data, f"sample_weight{suffix}")
+
+    def _read_validation(self, X_val: Any, **others: Any) -> list[TrainingData]:
+        """Read all validation data that `fit` was given."""
+        return [
+            self._read_validation_set(suffix, X, *targets)
+            for suffix, X, targets in read_validation_sets(X_val, **others)
+        ]
 
     def _split(self, data: TrainingData) -> tuple[TrainingData, TrainingData]:
         """Split off `validation_fraction` of the queries: (training, validation)."""
@@ -153,11 +169,23 @@ class BaseRanker(BaseModel):
     def _reported_metric(self) -> Metric:
         return NDCG(10) if self.metric is None else get_metric(self.metric)
 
-    def _stopping_metric(self) -> Metric:
-        """Return the metric that early stopping follows."""
+    def _measured_metrics(self) -> dict[str, Metric]:
+        """Return the metrics of validation data by name.
+
+        Early stopping follows the first.
+        """
         if self.scoring is None:
-            return self._reported_metric()
-        return get_metric(self.scoring)
+            return name_metrics([self._reported_metric()])
+        if not isinstance(self.scoring, list | tuple):
+            return name_metrics([get_metric(self.scoring)])
+        if len(self.scoring) == 0:
+            raise ValueError("scoring is an empty list: name a metric, or give None")
+        return name_metrics([get_metric(metric) for metric in self.scoring])
+
+    @property
+    def _measures_train(self) -> bool:
+        """Whether the training data are measured by all metrics, too."""
+        return isinstance(self.scoring, list | tuple)
 
     def _check_lambdas(
         self,

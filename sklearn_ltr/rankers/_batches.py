@@ -100,7 +100,6 @@ class PreferenceBatches:
         Number of units.
     """
 
-    name = "cost"
     higher_is_better = False
 
     def __init__(self, preferences: Preferences, sigma: float, batch_size: int) -> None:

@@ -268,8 +268,11 @@ class LambdaRankRanker(NetworkRanker):
             data = model._read_training_data(
                 X, y, groups, sample_weight, reset=not continues
             )
-            validation = model._read_validation_data(
-                X_val, y_val, groups_val, sample_weight_val
+            validation = model._read_validation(
+                X_val,
+                y_val=y_val,
+                groups_val=groups_val,
+                sample_weight_val=sample_weight_val,
             )
             model._fit_queries(data, validation, tasks, continues=continues)
         tasks.end()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any, ClassVar
 
@@ -12,8 +13,18 @@ from scipy.sparse import issparse
 from sklearn_ltr._compile import ThreadTeam, effective_n_threads
 from sklearn_ltr._estimators.callbacks import FitTasks
 from sklearn_ltr._estimators.feature_table import check_finite
-from sklearn_ltr._estimators.monitor import EvaluationSet, Monitor
+from sklearn_ltr._estimators.monitor import (
+    TRAIN,
+    EvalsResult,
+    Measure,
+    Monitor,
+    ScoredMeasure,
+    append_results,
+    curves_of,
+    first_validation_curve,
+)
 from sklearn_ltr._estimators.row_order import order_by_values
+from sklearn_ltr._estimators.validation_sets import name_sets
 from sklearn_ltr._estimators.weights import check_weights
 from sklearn_ltr._queries import TrainingData
 from sklearn_ltr.lambdas._objective import LambdaObjective, PairOptions
@@ -26,6 +37,7 @@ from sklearn_ltr.learners._network import (
     predict,
 )
 from sklearn_ltr.learners._tables import Table, dense_rows
+from sklearn_ltr.rankers._base import name_metrics
 from sklearn_ltr.rankers._batches import QueryBatches, auto_batch_size
 from sklearn_ltr.rankers._evaluation import MetricEvaluation, PairCostEvaluation
 from sklearn_ltr.rankers._network_parameters import (
@@ -54,6 +66,7 @@ class NetworkRanker(NetworkParameters):
     _sigma: float  # of the last fit
     n_iter_: int
     validation_score_: NDArray[np.float64]
+    evals_result_: EvalsResult
 
     _fitted_state = FITTED_STATE
     __metadata_request__partial_fit: ClassVar[dict[str, bool]] = {"groups": True}
@@ -136,13 +149,15 @@ class NetworkRanker(NetworkParameters):
     def _fit_queries(
         self,
         data: TrainingData,
-        validation: TrainingData | None,
+        validation: list[TrainingData],
         tasks: FitTasks,
         *,
         continues: bool,
     ) -> None:
         """Train on graded queries for up to `max_iter` epochs."""
-        data, validation = self._hold_out(data, validation)
+        data, held_out = self._hold_out(data, given=bool(validation))
+        if held_out is not None:
+            validation = [held_out]
         self._check_learnable(data)
         plan = TrainingPlan(self.max_iter, tasks, continues)
         self._train_on_queries(data, validation, plan)
@@ -157,7 +172,7 @@ class NetworkRanker(NetworkParameters):
             self._check_learnable(data)
         if self._has_pairs(data).any():
             plan = TrainingPlan(1, None, continues, keeps_optimizer=continues)
-            self._train_on_queries(data, None, plan)
+            self._train_on_queries(data, [], plan)
 
     def _check_learnable(self, data: TrainingData) -> None:
         """Raise a ValueError unless a query of positive weight has pairs."""
@@ -177,7 +192,7 @@ class NetworkRanker(NetworkParameters):
     def _train_on_queries(
         self,
         data: TrainingData,
-        validation: TrainingData | None,
+        validation: list[TrainingData],
         plan: TrainingPlan,
     ) -> None:
         """Train on the queries that have pairs."""
@@ -202,31 +217,37 @@ class NetworkRanker(NetworkParameters):
                 self._uses_tied_pairs,
                 self._batch_size(auto_batch_size(learned.n_queries)),
             )
-            evaluation = self._train_evaluation(batches)
-            self._train(batches, evaluation, data.X, data.rows, validation, plan, team)
+            measures = self._train_measures(batches)
+            self._train(batches, measures, data.X, data.rows, validation, plan, team)
 
     def _batch_size(self, auto: int) -> int:
         return auto if isinstance(self.batch_size, str) else self.batch_size
 
-    def _train_evaluation(self, batches: QueryBatches) -> EvaluationSet:
-        """Return what measures the scores of the batches."""
-        evaluation: PairCostEvaluation | MetricEvaluation
+    def _train_measures(self, batches: QueryBatches) -> dict[str, Measure]:
+        """Return what measures the scores of the batches, by name."""
+        data, measures = batches.data, dict[str, ScoredMeasure]()
+        metrics = list(self._measured_metrics().values())
+        wanted = metrics if self._measures_train else []
         if self.metric is None:
-            evaluation = PairCostEvaluation(
-                batches.data, self.sigma, self._uses_tied_pairs
+            measures["cost"] = PairCostEvaluation(
+                data, self.sigma, self._uses_tied_pairs
             )
         else:
-            evaluation = MetricEvaluation(batches.data, self._reported_metric())
-        evaluation.update(batches.scores)
-        return evaluation
+            own = self._reported_metric()
+            wanted = [own, *(metric for metric in wanted if metric != own)]
+        for name, metric in name_metrics(wanted).items():
+            measures[name] = MetricEvaluation(data, metric)
+        for measure in measures.values():
+            measure.update(batches.scores)
+        return dict(measures)
 
     def _train(
         self,
         batches: Batches,
-        evaluation: EvaluationSet,
+        measures: Mapping[str, Measure],
         X: Table,
         rows: NDArray[np.intp],
-        validation: TrainingData | None,
+        validation: list[TrainingData],
         plan: TrainingPlan,
         team: ThreadTeam,
     ) -> None:
@@ -238,6 +259,10 @@ class NetworkRanker(NetworkParameters):
         optimizer = self._new_optimizer()
         if plan.keeps_optimizer:
             optimizer = continued_optimizer(self._optimizer, optimizer)
+        metrics = self._measured_metrics()
+        held_out = [NetworkEvaluation(data, metrics) for data in validation]
+        names = [TRAIN, *name_sets(len(held_out))]
+        of_sets = [measures, *(held.measures for held in held_out)]
         training = NetworkTraining(
             network,
             optimizer,
@@ -245,7 +270,8 @@ class NetworkRanker(NetworkParameters):
             batches,
             self.alpha,
             self._seed,
-            self._monitor(evaluation, validation),
+            self._monitor(dict(zip(names, of_sets, strict=True))),
+            held_out,
             team,
         )
         n_done = self.n_iter_ if continues else 0
@@ -258,33 +284,33 @@ class NetworkRanker(NetworkParameters):
         self.network_, self._optimizer = network, training.optimizer
         self._sigma = self.sigma
         self.n_iter_ = n_iter
-        self._set_curves(training.monitor, continues=continues)
+        self._set_curves(training.monitor, n_done)
 
-    def _monitor(
-        self, evaluation: EvaluationSet, validation: TrainingData | None
-    ) -> Monitor:
-        return Monitor(
-            evaluation,
-            None
-            if validation is None
-            else NetworkEvaluation(validation, self._stopping_metric()),
-            self.n_iter_no_change,
-            self.tol,
-            self.verbose,
-            self._stops_on_train,
-        )
+    def _monitor(self, sets: Mapping[str, Mapping[str, Measure]]) -> Monitor:
+        curves = curves_of(sets, {}, 0)
+        followed = first_validation_curve(curves) if self.early_stopping else None
+        if followed is None and self._stops_on_train:
+            followed = curves[0]
+        return Monitor(curves, followed, self.n_iter_no_change, self.tol, self.verbose)
 
-    def _set_curves(self, monitor: Monitor, *, continues: bool) -> None:
-        """Set the recorded curves, appended to those of the fit that is continued."""
+    def _set_curves(self, monitor: Monitor, n_done: int) -> None:
+        """Set the recorded curves, appended to those of the fit that is continued.
+
+        That had `n_done` epochs, 0 if none is continued.
+        """
         measured = {
             self._train_curve: monitor.train_values,
-            "validation_score_": monitor.validation_values,
+            "validation_score_": monitor.stopping_values,
         }
         for name in ("loss_curve_", "train_score_", "validation_score_"):
             before = self.__dict__.pop(name, np.empty(0))
             if name in measured:
                 values = measured[name]
-                setattr(self, name, np.append(before if continues else [], values))
+                setattr(self, name, np.append(before if n_done else [], values))
+        earlier = getattr(self, "evals_result_", {}) if n_done else {}
+        self.evals_result_ = append_results(
+            earlier, n_done, monitor.result(), self.n_iter_ - n_done
+        )
 
     def _new_network(self, X: Table, rows: NDArray[np.intp]) -> Network:
         if self.network is not None:

@@ -42,7 +42,7 @@ class TreeRankerParameters(BoostedTrees, BaseRanker):
         for flag in ("distance_normalization", "query_normalization"):
             check_choice(self, flag, (True, False))
         self._check_objective()
-        self._stopping_metric()  # raises for an unknown metric or scoring
+        self._measured_metrics()  # raises for an unknown metric or scoring
 
     def _score_noise(self) -> float:
         """Return the standard deviation of the noise of scores."""

@@ -59,7 +59,7 @@ OUTCOMES: dict[str, tuple[Callable[[int], Any], type[Exception], str]] = {
         "objective must return finite gradients, but returned nan for row ",
     ),
     "an infinite gradient": (
-        lambda n: (with_first(-np.inf, n), ONES(n)), ValueError, "returned -inf for row",
+        lambda n: (with_first(-np.inf, n), ONES(n)), ValueError, "returned -inf for",
     ),
     "an infinite hessian": (
         lambda n: (with_first(2, n), with_first(np.inf, n)),
@@ -113,7 +113,7 @@ CASES += [
         f"{ranker.__name__}: objective={value!r}",
         partial(fit, ranker, objective=value),
         ValueError,
-        f"objective must be 'lambdarank', which learns from lambdas of the metric, or a "
+        "objective must be 'lambdarank', which learns from lambdas of the metric, or a "
         f"function of scores, grades and offsets; got {value!r}",
     )
     for ranker in RANKERS
