@@ -13,9 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
-EvalsResult = dict[
-    str, dict[str, FloatArray]
-]  # of each set, the values of each measure
+EvalsResult = dict[str, dict[str, FloatArray]]  # set -> measure -> values
 
 TRAIN = "train"  # the set of the training data
 

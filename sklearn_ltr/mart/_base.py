@@ -98,8 +98,8 @@ class BaseMART(BoostedTrees):
             tasks = FitTasks(self, model, "tree", model._n_new_trees, X, y, **given)
             data = model._read_data(X, y, sample_weight, reset=not continues)
             validation = [
-                model._read_data(X_of, *targets, suffix, reset=False)
-                for suffix, X_of, targets in read_validation_sets(
+                model._read_data(X_of, y_of, weight_of, suffix, reset=False)
+                for suffix, X_of, (y_of, weight_of) in read_validation_sets(
                     X_val, y_val=y_val, sample_weight_val=sample_weight_val
                 )
             ]

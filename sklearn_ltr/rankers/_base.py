@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -47,7 +47,7 @@ class BaseRanker(BaseModel):
     """A ranker: `predict` returns scores, and higher scores are ranked first."""
 
     metric: str | Metric | None
-    scoring: str | Metric | Sequence[str | Metric] | None
+    scoring: Any  # str, Metric, a list of these, or None
     objective: Any = "lambdarank"  # RankNet has no other
 
     # Requested from the start, so that metadata routing needs no further call
@@ -139,12 +139,17 @@ class BaseRanker(BaseModel):
         data = read_training_data(table, y, groups, sample_weight, suffix)
         return with_weight(data, f"sample_weight{suffix}")
 
-    def _read_validation(self, X_val: Any, **others: Any) -> list[TrainingData]:
-        """Read all validation data that `fit` was given."""
-        return [
-            self._read_validation_set(suffix, X, *targets)
-            for suffix, X, targets in read_validation_sets(X_val, **others)
-        ]
+    def _read_validation_data(
+        self, X_val: Any, y_val: Any, groups_val: Any, sample_weight_val: Any
+    ) -> list[TrainingData]:
+        """Read the validation data that `fit` was given: none, one or several sets."""
+        sets = read_validation_sets(
+            X_val,
+            y_val=y_val,
+            groups_val=groups_val,
+            sample_weight_val=sample_weight_val,
+        )
+        return [self._read_validation_set(suffix, X, *of) for suffix, X, of in sets]
 
     def _split(self, data: TrainingData) -> tuple[TrainingData, TrainingData]:
         """Split off `validation_fraction` of the queries: (training, validation)."""

@@ -134,8 +134,7 @@ class LambdaRankRanker(NetworkRanker):
 
     References
     ----------
-    C. Burges, "From RankNet to LambdaRank to LambdaMART: An Overview", Microsoft
-    Research Technical Report MSR-TR-2010-82, 2010.
+    C. Burges, "From RankNet to LambdaRank to LambdaMART: An Overview", MSR-TR-2010-82.
 
     Examples
     --------
@@ -209,10 +208,6 @@ class LambdaRankRanker(NetworkRanker):
         self.verbose = verbose
         self.n_jobs = n_jobs
 
-    @property
-    def _truncation_level(self) -> int | None:
-        return self.truncation_level
-
     def _check_parameters(self) -> None:
         super()._check_parameters()
         self._check_objective()
@@ -268,11 +263,8 @@ class LambdaRankRanker(NetworkRanker):
             data = model._read_training_data(
                 X, y, groups, sample_weight, reset=not continues
             )
-            validation = model._read_validation(
-                X_val,
-                y_val=y_val,
-                groups_val=groups_val,
-                sample_weight_val=sample_weight_val,
+            validation = model._read_validation_data(
+                X_val, y_val, groups_val, sample_weight_val
             )
             model._fit_queries(data, validation, tasks, continues=continues)
         tasks.end()

@@ -13,16 +13,7 @@ from scipy.sparse import issparse
 from sklearn_ltr._compile import ThreadTeam, effective_n_threads
 from sklearn_ltr._estimators.callbacks import FitTasks
 from sklearn_ltr._estimators.feature_table import check_finite
-from sklearn_ltr._estimators.monitor import (
-    TRAIN,
-    EvalsResult,
-    Measure,
-    Monitor,
-    ScoredMeasure,
-    append_results,
-    curves_of,
-    first_validation_curve,
-)
+from sklearn_ltr._estimators.monitor import TRAIN, Measure
 from sklearn_ltr._estimators.row_order import order_by_values
 from sklearn_ltr._estimators.validation_sets import name_sets
 from sklearn_ltr._estimators.weights import check_weights
@@ -37,13 +28,11 @@ from sklearn_ltr.learners._network import (
     predict,
 )
 from sklearn_ltr.learners._tables import Table, dense_rows
-from sklearn_ltr.rankers._base import name_metrics
 from sklearn_ltr.rankers._batches import QueryBatches, auto_batch_size
-from sklearn_ltr.rankers._evaluation import MetricEvaluation, PairCostEvaluation
+from sklearn_ltr.rankers._network_curves import NetworkCurves
 from sklearn_ltr.rankers._network_parameters import (
     GRADIENTS,
     LAMBDA_TOTALS,
-    NetworkParameters,
 )
 from sklearn_ltr.rankers._network_training import (
     Batches,
@@ -57,29 +46,17 @@ from sklearn_ltr.rankers._reading import check_learnable
 from sklearn_ltr.rankers._saved_network import FITTED_STATE, check_saved_network
 
 
-class NetworkRanker(NetworkParameters):
+class NetworkRanker(NetworkCurves):
     """A ranker whose scores are the output of a network."""
 
     network_: Network
     n_features_in_: int
     _optimizer: Optimizer
     _sigma: float  # of the last fit
-    n_iter_: int
-    validation_score_: NDArray[np.float64]
-    evals_result_: EvalsResult
+    truncation_level: int | None = None  # a parameter of LambdaRank
 
     _fitted_state = FITTED_STATE
     __metadata_request__partial_fit: ClassVar[dict[str, bool]] = {"groups": True}
-
-    @property
-    def _train_curve(self) -> str:
-        """Name of the attribute that holds the training's costs or metric values."""
-        return "loss_curve_" if self.metric is None else "train_score_"
-
-    @property
-    def _truncation_level(self) -> int | None:
-        """Smallest cutoff of the swap deltas; a parameter of LambdaRank."""
-        return None
 
     def _check_state(self) -> None:
         """Raise an error if the fitted attributes do not fit together."""
@@ -198,7 +175,7 @@ class NetworkRanker(NetworkParameters):
         """Train on the queries that have pairs."""
         learned = data.subset(self._has_pairs(data))
         check_weights(learned.weights, "sample_weight", GRADIENTS)
-        metric = self._trained_metric(self._truncation_level)
+        metric = self._trained_metric(self.truncation_level)
         with ThreadTeam(effective_n_threads(self.n_jobs, data.X.size)) as team:
             learned = learned.reordered(order_by_values(learned, team))
             objective: LambdaObjective | UserObjective
@@ -222,24 +199,6 @@ class NetworkRanker(NetworkParameters):
 
     def _batch_size(self, auto: int) -> int:
         return auto if isinstance(self.batch_size, str) else self.batch_size
-
-    def _train_measures(self, batches: QueryBatches) -> dict[str, Measure]:
-        """Return what measures the scores of the batches, by name."""
-        data, measures = batches.data, dict[str, ScoredMeasure]()
-        metrics = list(self._measured_metrics().values())
-        wanted = metrics if self._measures_train else []
-        if self.metric is None:
-            measures["cost"] = PairCostEvaluation(
-                data, self.sigma, self._uses_tied_pairs
-            )
-        else:
-            own = self._reported_metric()
-            wanted = [own, *(metric for metric in wanted if metric != own)]
-        for name, metric in name_metrics(wanted).items():
-            measures[name] = MetricEvaluation(data, metric)
-        for measure in measures.values():
-            measure.update(batches.scores)
-        return dict(measures)
 
     def _train(
         self,
@@ -285,32 +244,6 @@ class NetworkRanker(NetworkParameters):
         self._sigma = self.sigma
         self.n_iter_ = n_iter
         self._set_curves(training.monitor, n_done)
-
-    def _monitor(self, sets: Mapping[str, Mapping[str, Measure]]) -> Monitor:
-        curves = curves_of(sets, {}, 0)
-        followed = first_validation_curve(curves) if self.early_stopping else None
-        if followed is None and self._stops_on_train:
-            followed = curves[0]
-        return Monitor(curves, followed, self.n_iter_no_change, self.tol, self.verbose)
-
-    def _set_curves(self, monitor: Monitor, n_done: int) -> None:
-        """Set the recorded curves, appended to those of the fit that is continued.
-
-        That had `n_done` epochs, 0 if none is continued.
-        """
-        measured = {
-            self._train_curve: monitor.train_values,
-            "validation_score_": monitor.stopping_values,
-        }
-        for name in ("loss_curve_", "train_score_", "validation_score_"):
-            before = self.__dict__.pop(name, np.empty(0))
-            if name in measured:
-                values = measured[name]
-                setattr(self, name, np.append(before if n_done else [], values))
-        earlier = getattr(self, "evals_result_", {}) if n_done else {}
-        self.evals_result_ = append_results(
-            earlier, n_done, monitor.result(), self.n_iter_ - n_done
-        )
 
     def _new_network(self, X: Table, rows: NDArray[np.intp]) -> Network:
         if self.network is not None:

@@ -102,11 +102,8 @@ class PairwiseRanker(NetworkRanker):
                 pair_probabilities,
                 reset=not continues,
             )
-            validation = model._read_validation(
-                X_val,
-                y_val=y_val,
-                groups_val=groups_val,
-                sample_weight_val=sample_weight_val,
+            validation = model._read_validation_data(
+                X_val, y_val, groups_val, sample_weight_val
             )
             if isinstance(data, TrainingData):
                 model._fit_queries(data, validation, tasks, continues=continues)
