@@ -121,7 +121,7 @@ class MARTClassifier(ClassifierMixin, TwoClasses):
     early_stopping : bool or "auto", default="auto"
         Stop when the validation score has not improved for `n_iter_no_change` trees,
         and keep the trees up to the best.  "auto": if `X_val` is given to `fit`.
-        False: `X_val` is checked, but not used.
+        False: `X_val` is only measured.
     validation_fraction : float in (0, 1), default=0.1
         Fraction of the rows held out for early stopping without `X_val`.
     n_iter_no_change : int >= 1, default=20
@@ -150,6 +150,9 @@ class MARTClassifier(ClassifierMixin, TwoClasses):
         The trees, as arrays.
     n_iter_ : int
         Number of trees kept.
+    evals_result_ : dict of str to dict of str to ndarray of shape (n_trees + 1,)
+        Of each set, "train" and "validation" ("validation_0", "validation_1", ... of
+        several), the values of the measure below.
     train_score_, validation_score_ : ndarrays of shape (n_trees + 1,), float64
         Mean log-likelihood before the first tree and after each, those dropped by early
         stopping included; empty where nothing was measured (`train_score_` without

@@ -99,7 +99,7 @@ class MARTRegressor(RegressorMixin, BaseMART):
     early_stopping : bool or "auto", default="auto"
         Stop when the validation score has not improved for `n_iter_no_change` trees,
         and keep the trees up to the best.  "auto": if `X_val` is given to `fit`.
-        False: `X_val` is checked, but not used.
+        False: `X_val` is only measured.
     validation_fraction : float in (0, 1), default=0.1
         Fraction of the rows held out for early stopping without `X_val`.
     n_iter_no_change : int >= 1, default=20
@@ -127,6 +127,9 @@ class MARTRegressor(RegressorMixin, BaseMART):
         The trees, as arrays.
     n_iter_ : int
         Number of trees kept.
+    evals_result_ : dict of str to dict of str to ndarray of shape (n_trees + 1,)
+        Of each set, "train" and "validation" ("validation_0", "validation_1", ... of
+        several), the values of the measure below.
     train_score_, validation_score_ : ndarrays of shape (n_trees + 1,), float64
         Minus half the mean squared error before the first tree and after each, those
         dropped by early stopping included; empty where nothing was measured

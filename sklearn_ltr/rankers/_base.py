@@ -27,6 +27,14 @@ from sklearn_ltr.rankers._reading import (
 LONGEST_LIST = 2**31  # rows are numbered by int32
 
 
+def is_among(metric: Metric, others: Iterable[Metric]) -> bool:
+    """Return whether a metric is one of others; arrays of gains have no ``==``."""
+    return any(
+        metric is other or (type(metric) is type(other) and repr(metric) == repr(other))
+        for other in others
+    )
+
+
 def name_metrics(metrics: Iterable[Metric]) -> dict[str, Metric]:
     """Return the metrics by name; by their repr where others have the same name.
 
@@ -37,7 +45,7 @@ def name_metrics(metrics: Iterable[Metric]) -> dict[str, Metric]:
     """
     named: dict[str, Metric] = {}
     for metric in metrics:
-        if metric in named.values():
+        if is_among(metric, named.values()):
             raise ValueError(f"scoring holds {metric!r} twice")
         named[repr(metric) if metric.name in named else metric.name] = metric
     return named

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 from sklearn_ltr.metrics import Metric
@@ -60,8 +60,9 @@ class LambdaMARTRanker(TreeRanker):
     query_normalization : bool, default=True
         Multiply the lambdas of a query by ``log2(1 + S) / S``, with S their absolute
         sum, so that long lists do not dominate short ones.
-    scoring : str, Metric or None, default=None
-        Metric that early stopping follows; None: `metric`.
+    scoring : str, Metric, list of these or None, default=None
+        Metric to measure by during the fit, which early stopping follows; None:
+        `metric`.  A list: all are measured, and the first is followed.
     init : estimator or None, default=None
         The base model F_0, on top of which trees are added: a ranker, a regressor, or a
         Pipeline that ends in one.  A fitted one is used as it is (model adaptation); of
@@ -136,7 +137,7 @@ class LambdaMARTRanker(TreeRanker):
     early_stopping : bool or "auto", default="auto"
         Stop when the validation score has not improved for `n_iter_no_change` trees,
         and keep the trees up to the best.  "auto": if `X_val` is given to `fit`.
-        False: `X_val` is checked, but not used.
+        False: `X_val` is only measured.  Of several sets the first is followed.
     validation_fraction : float in (0, 1), default=0.1
         Fraction of the queries held out for early stopping without `X_val`.
     n_iter_no_change : int >= 1, default=20
@@ -164,10 +165,14 @@ class LambdaMARTRanker(TreeRanker):
         Number of trees kept.
     init_ : estimator or None
         The base model.
+    evals_result_ : dict of str to dict of str to ndarray of shape (n_trees + 1,)
+        Of each set, "train" and "validation" ("validation_0", "validation_1", ... of
+        several), the values of each metric before the first tree and after each, those
+        dropped by early stopping included.  Training data are measured where anything
+        else is, with ``verbose > 0``, and if `scoring` is a list.
     train_score_, validation_score_ : ndarrays of shape (n_trees + 1,), float64
-        Score before the first tree and after each, those dropped by early stopping
-        included; empty where nothing was measured (`train_score_` without early
-        stopping and with ``verbose=0``; `validation_score_` without early stopping).
+        Of these, the training scores by the first metric, and the scores that early
+        stopping has followed; empty if there are none.
     loss_curve_ : ndarray of shape (n_trees + 1,), float64
         With ``metric=None`` only, and in place of `train_score_`: RankNet's cost, the
         mean over the pairs of the training queries.
@@ -204,7 +209,7 @@ class LambdaMARTRanker(TreeRanker):
         truncation_level: int | None = 30,
         distance_normalization: bool = True,
         query_normalization: bool = True,
-        scoring: str | Metric | None = None,
+        scoring: str | Metric | Sequence[str | Metric] | None = None,
         init: Any = None,
         n_estimators: int = 100,
         learning_rate: float | Callable[[int], float] = 0.1,

@@ -16,7 +16,7 @@ from sklearn_ltr._estimators.monitor import (
     curves_of,
     first_validation_curve,
 )
-from sklearn_ltr.rankers._base import name_metrics
+from sklearn_ltr.rankers._base import is_among, name_metrics
 from sklearn_ltr.rankers._batches import QueryBatches
 from sklearn_ltr.rankers._evaluation import MetricEvaluation, PairCostEvaluation
 from sklearn_ltr.rankers._network_parameters import NetworkParameters
@@ -45,7 +45,7 @@ class NetworkCurves(NetworkParameters):
             )
         else:
             own = self._reported_metric()
-            wanted = [own, *(metric for metric in wanted if metric != own)]
+            wanted = [own, *(m for m in wanted if not is_among(m, [own]))]
         for name, metric in name_metrics(wanted).items():
             measures[name] = MetricEvaluation(data, metric)
         for measure in measures.values():

@@ -71,8 +71,11 @@ class PairwiseRanker(NetworkRanker):
             `groups` is given.
         pair_probabilities : array-like of shape (n_pairs,), default=None
             Probability in [0, 1] that the first of a pair beats the second; None: 1.
-        X_val, y_val, groups_val, sample_weight_val : array-likes, default=None
-            Graded documents that early stopping evaluates.
+        X_val, y_val, groups_val, sample_weight_val : array-likes or tuples, \
+default=None
+            Graded documents, which are measured after each epoch.  Tuples are several
+            sets: ``X_val=(X_1, X_2), y_val=(y_1, y_2), ...``; early stopping follows
+            the first.
 
         Returns
         -------
