@@ -42,6 +42,7 @@ PRINTED_BY_EXAMPLE = {
         "median",
         "95%",
     ),
+    "08_your_own_objective.py": ("lambdas, train", "ListNet, validation_1", "map"),
 }
 
 

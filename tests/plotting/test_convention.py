@@ -39,7 +39,9 @@ DISPLAYS = [
     FeatureImportancesDisplay([0.1, 0.7, 0.2], [0.1, 0.1, 0.2]),
     ForcesDisplay([0, 1, 0], [3, 2, 1], {"RankNet": [1.5, -2, 0.5]}),
     QueryComparisonDisplay([0.1, 0.5, 0.3], [0.4, 0.1, 0.3]),
-    TrainingCurveDisplay(train=[1, 2, 3], validation=[1, 3, 2], kept=2),
+    TrainingCurveDisplay(
+        {"train": {"score": [1, 2, 3]}, "validation": {"score": [1, 3, 2]}}, kept=2
+    ),
     WeightCurvesDisplay(
         [[0, 1, 2], [-1, 0, 1]],
         [[0.5, 0.6, 0.5], [0.2, 0.6, 0.7]],
@@ -99,7 +101,7 @@ print(CutoffCurveDisplay(k=[1], means={"a": [2.0]}).means["a"][0])
 print(FeatureImportancesDisplay([1.0, 3.0]).order[0])
 print(ForcesDisplay([0, 1], [1, 0], {"a": [1, -1]}).pairwise_errors)
 print(QueryComparisonDisplay([1.0], [5.0]).differences[0])
-print(TrainingCurveDisplay(train=[1.0, 2.0], first_step=4).steps[1])
+print(TrainingCurveDisplay({"a": {"b": [1.0, 2.0]}}, first_step=4).steps[1])
 print(WeightCurvesDisplay([[0, 1]], [[6, 7]], learned=[0], value=6).value)
 print("matplotlib" in sys.modules)
 """
