@@ -174,7 +174,6 @@ class BoostedTrees(TreeFeatures):
         if not continues:
             self.ensemble_ = TreeEnsemble.empty()
             self.train_score_ = self.validation_score_ = np.empty(0)
-            self.evals_result_ = {}
         n_kept = len(self.ensemble_)
         scores = self._scores_so_far(train)
         evaluate = self._evaluator(train, validation, scores)
@@ -250,7 +249,8 @@ class BoostedTrees(TreeFeatures):
     def _monitor(self, sets: Mapping[str, BoostedData]) -> Monitor:
         """Return a monitor that continues the curves of an earlier fit."""
         measures = {name: boosted.measures for name, boosted in sets.items()}
-        curves = curves_of(measures, self.evals_result_, len(self.ensemble_))
+        earlier = getattr(self, "evals_result_", {})
+        curves = curves_of(measures, earlier, len(self.ensemble_))
         return Monitor(
             curves,
             first_validation_curve(curves) if self.early_stopping else None,
