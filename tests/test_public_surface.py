@@ -21,6 +21,7 @@ PUBLIC = {
         "MissingGroupsWarning",
         "NewerVersionWarning",
         "RankNetRanker",
+        "SplitQueriesWarning",
         "UnscaledFeaturesWarning",
     ],
     "sklearn_ltr.blending": ["BlendCurve", "BlendedRanker", "best_blend"],
@@ -37,6 +38,7 @@ PUBLIC = {
     "sklearn_ltr.ensemble": ["BaggingRanker"],
     "sklearn_ltr.inspection": [
         "LocalOptimality",
+        "ScoreRegressor",
         "WeightCurves",
         "local_optimality",
         "weight_curves",
@@ -93,6 +95,7 @@ PUBLIC = {
         "MissingGroupsWarning",
         "NewerVersionWarning",
         "RankNetRanker",
+        "SplitQueriesWarning",
         "UnscaledFeaturesWarning",
     ],
     "sklearn_ltr.scorers": [
@@ -113,6 +116,7 @@ PATHS_IN_SAVED_MODELS = [
     "sklearn_ltr.blending._blended.BlendedRanker",
     "sklearn_ltr.blending._sweep.BlendCurve",
     "sklearn_ltr.ensemble._bagging.BaggingRanker",
+    "sklearn_ltr.inspection._score_regressor.ScoreRegressor",
     "sklearn_ltr.learners._trees.ensemble.TreeEnsemble",
     "sklearn_ltr.learners._trees.binning.BinMapper",
     "sklearn_ltr.learners._trees.categories.CategoryBins",

@@ -28,7 +28,7 @@ from sklearn_ltr._estimators.monitor import (
 )
 from sklearn_ltr._estimators.row_order import order_by_bins, order_by_values
 from sklearn_ltr._estimators.state import require
-from sklearn_ltr._estimators.tree_features import TreeFeatures
+from sklearn_ltr._estimators.tree_inspection import TreeInspection
 from sklearn_ltr._estimators.validation_sets import name_sets
 from sklearn_ltr._parameters import LARGEST_SCORE
 from sklearn_ltr._queries import TrainingData
@@ -55,10 +55,9 @@ class BoostedData(NamedTuple):
     measures: Mapping[str, ScoredMeasure] = {}  # by name
 
 
-class BoostedTrees(TreeFeatures):
+class BoostedTrees(TreeInspection):
     """An estimator whose scores are initial scores plus a sum of regression trees."""
 
-    ensemble_: TreeEnsemble
     n_iter_: int
     train_score_: FloatArray
     validation_score_: FloatArray
@@ -91,14 +90,6 @@ class BoostedTrees(TreeFeatures):
     def _train_curve(self) -> str:
         """Name of the attribute that holds the values on the training data."""
         return "train_score_"
-
-    @property
-    def feature_importances_(self) -> FloatArray:
-        """Share of each feature in the gain of all splits, (n_features,) float64."""
-        model = self._fitted()
-        gains = model.ensemble_.gain_by_feature(model.n_features_in_)
-        total = gains.sum()
-        return gains / total if total > 0 else gains
 
     @property
     def _n_kept_trees(self) -> int:

@@ -1,8 +1,11 @@
-"""Is a trained network at a local maximum of the metric?  Section 4.2 of the report.
+"""What a ranker has learned, and whether it is at a local maximum of the metric.
+
+:class:`ScoreRegressor` makes rankers usable in tools that take regressors only:
+scikit-learn's partial dependence and ICE curves.
 
 The report's lambdas are not the gradient of the metric, so whether training ends at a
-maximum of the metric has to be tested.  Both functions accept any fitted RankNetRanker
-or LambdaRankRanker, and any metric:
+maximum of the metric has to be tested (section 4.2).  Both functions accept any fitted
+RankNetRanker or LambdaRankRanker, and any metric:
 
 - :func:`local_optimality` changes all weights along random directions and counts the
   directions along which the metric rises: the report's one-sided Monte Carlo test.
@@ -11,6 +14,13 @@ or LambdaRankRanker, and any metric:
 """
 
 from sklearn_ltr.inspection._local_optimality import LocalOptimality, local_optimality
+from sklearn_ltr.inspection._score_regressor import ScoreRegressor
 from sklearn_ltr.inspection._weight_curves import WeightCurves, weight_curves
 
-__all__ = ["LocalOptimality", "WeightCurves", "local_optimality", "weight_curves"]
+__all__ = [
+    "LocalOptimality",
+    "ScoreRegressor",
+    "WeightCurves",
+    "local_optimality",
+    "weight_curves",
+]

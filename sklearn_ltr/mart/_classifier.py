@@ -41,6 +41,9 @@ class MARTClassifier(ClassifierMixin, TwoClasses):
     The report's trees are those of ``split_gain="least_squares"``.  They model weighted
     pseudo-responses: only with second order is a row of weight 2 the same as two.
 
+    For more than two classes use
+    :class:`sklearn.ensemble.HistGradientBoostingClassifier`.
+
     Parameters
     ----------
     sigma : float in [1e-50, 1e50], default=1.0
@@ -164,7 +167,7 @@ class MARTClassifier(ClassifierMixin, TwoClasses):
         Whether each feature is categorical.
     n_features_in_ : int
         Number of features at `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Their names, if they were strings.
 
     References

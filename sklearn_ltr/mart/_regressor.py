@@ -32,7 +32,8 @@ class MARTRegressor(RegressorMixin, BaseMART):
     F_0 is the mean of y.  Both split gains are the same here, up to `sample_weight` and
     `l2_regularization`.
 
-    Trained on relevance grades it is the pointwise baseline of learning to rank.
+    Trained on relevance grades it is the pointwise baseline of learning to rank.  For
+    other losses use :class:`sklearn.ensemble.HistGradientBoostingRegressor`.
 
     Parameters
     ----------
@@ -141,7 +142,7 @@ class MARTRegressor(RegressorMixin, BaseMART):
         Whether each feature is categorical.
     n_features_in_ : int
         Number of features at `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Their names, if they were strings.
 
     References

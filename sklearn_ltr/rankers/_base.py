@@ -15,6 +15,7 @@ from sklearn_ltr._estimators.validation_sets import read_validation_sets
 from sklearn_ltr._estimators.weights import with_weight
 from sklearn_ltr._parameters import shown
 from sklearn_ltr._queries import TrainingData
+from sklearn_ltr._queries.cross_validation import KnownQueries, warn_if_cut
 from sklearn_ltr.metrics import NDCG, Metric, get_metric, rank_scores
 from sklearn_ltr.rankers._reading import (
     read_queries,
@@ -57,6 +58,7 @@ class BaseRanker(BaseModel):
     metric: str | Metric | None
     scoring: Any  # str, Metric, a list of these, or None
     objective: Any = "lambdarank"  # RankNet has no other
+    _trained_queries: KnownQueries | None = None  # of the last fit; never saved
 
     # Requested from the start, so that metadata routing needs no further call
     __metadata_request__fit: ClassVar[dict[str, bool]] = {
@@ -126,6 +128,8 @@ class BaseRanker(BaseModel):
     ) -> float:
         """Return the mean of the reported metric for the scores of documents."""
         queries = read_queries(groups, len(scores))
+        if groups is not None:
+            warn_if_cut(self, queries)
         data = read_targets(y, queries, sample_weight)
         data = with_weight(data, "sample_weight")
         bound = self._reported_metric().bind(data.y, data.offsets, data.labels)
@@ -137,6 +141,7 @@ class BaseRanker(BaseModel):
         """Read the training data that a public method was given."""
         table = self._read_features(X, reset=reset)
         data = read_training_data(table, y, groups, sample_weight)
+        self._trained_queries = data.labels, data.sizes
         return with_weight(data, "sample_weight")
 
     def _read_validation_set(

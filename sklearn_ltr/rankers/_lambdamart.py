@@ -182,7 +182,7 @@ class LambdaMARTRanker(TreeRanker):
         Whether each feature is categorical.
     n_features_in_ : int
         Number of features at `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Their names, if they were strings.
 
     References

@@ -118,22 +118,24 @@ class LambdaRankRanker(GradedRanker):
     network_ : MultilayerPerceptron, or a copy of `network`
         The trained network; the perceptron's weights are ``network_.coefs`` and
         ``network_.intercepts``.
+    coef_ : ndarray of shape (n_features,), float64
+        Without hidden layers: the weights of the features; `intercept_` is 0.0.
     n_iter_ : int
         Epochs so far.
-    evals_result_ : dict of str to dict of str to ndarray of shape (n_iter_,)
+    evals_result_ : dict of str to dict of str to ndarray of shape (n_iter,)
         Of each set, "train" and "validation" ("validation_0", "validation_1", ... of
         several), the values of each metric in each epoch, and NaN for epochs of other
         fits.  Training data are measured by `metric` (below), and by those of `scoring`
         if that is a list.
-    train_score_ : ndarray of shape (n_iter_,), float64
+    train_score_ : ndarray of shape (n_iter,), float64
         Metric of the training queries that have two grades, each query scored by the
         weights that its batch met.  With ``metric=None`` there is RankNet's
         `loss_curve_` instead.
-    validation_score_ : ndarray of shape (n_iter_,), float64
+    validation_score_ : ndarray of shape (n_iter,), float64
         Validation score of each epoch; empty without early stopping.
     n_features_in_ : int
         Number of features at `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Their names, if they were strings.
 
     References

@@ -29,11 +29,9 @@ from sklearn_ltr.learners._network import (
 )
 from sklearn_ltr.learners._tables import Table, dense_rows
 from sklearn_ltr.rankers._batches import QueryBatches, auto_batch_size
+from sklearn_ltr.rankers._linear_weights import LinearWeights
 from sklearn_ltr.rankers._network_curves import NetworkCurves
-from sklearn_ltr.rankers._network_parameters import (
-    GRADIENTS,
-    LAMBDA_TOTALS,
-)
+from sklearn_ltr.rankers._network_parameters import GRADIENTS, LAMBDA_TOTALS
 from sklearn_ltr.rankers._network_training import (
     Batches,
     NetworkEvaluation,
@@ -46,10 +44,9 @@ from sklearn_ltr.rankers._reading import check_learnable
 from sklearn_ltr.rankers._saved_network import FITTED_STATE, check_saved_network
 
 
-class NetworkRanker(NetworkCurves):
+class NetworkRanker(NetworkCurves, LinearWeights):
     """A ranker whose scores are the output of a network."""
 
-    network_: Network
     n_features_in_: int
     _optimizer: Optimizer
     _sigma: float  # of the last fit
@@ -145,6 +142,7 @@ class NetworkRanker(NetworkCurves):
         A call that continues accepts data without anything to learn from: in a stream
         some will be so.
         """
+        self._trained_queries = None  # those of earlier calls are not known
         if not continues:
             self._check_learnable(data)
         if self._has_pairs(data).any():

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 from scipy import sparse
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
@@ -156,6 +157,34 @@ BAD: dict[str, tuple[Any, type[Exception], str]] = {
     "a frame of polars, text": (
         pl.DataFrame({"a": X[:, 0], "b": ["2"] * N}), ValueError, f"'b' {TEXT}",
     ),
+    "periods": (framed(pd.Period(DAY, "D")), ValueError, f"'b' {DATES} (Period)"),
+    "an Arrow table of dates": (
+        pa.table({"a": X[:, 0], "b": [DAY.date()] * N}), ValueError, f"'b' {DATES}",
+    ),
+    "an Arrow table of times": (
+        pa.table({"a": X[:, 0], "b": [DAY] * N}), ValueError, f"'b' {DATES}",
+    ),
+    "an Arrow table of text": (
+        pa.table({"a": X[:, 0], "b": ["2"] * N}), ValueError, f"'b' {TEXT}",
+    ),
+    "an Arrow table of categories": (
+        pa.table({"a": X[:, 0], "b": pa.array(["2"] * N).dictionary_encode()}),
+        ValueError, f"'b' {TEXT}",
+    ),
+    "a frame of intervals": (
+        framed(pd.Interval(0, 1)), TypeError, "'b' holds values of the type Interval",
+    ),
+    "a frame of lists": (
+        framed(pd.Series([[1, 2]] * N)), TypeError, "'b' holds values of the type list",
+    ),
+    "a frame of polars, lists": (
+        pl.DataFrame({"a": X[:, 0], "b": [[1, 2]] * N}), TypeError,
+        "'b' holds values of the type ndarray",
+    ),
+    "a lazy frame": (
+        pl.DataFrame(X, schema=["a", "b"]).lazy(), ValueError,
+        "is a LazyFrame, without values yet: give its collect()",
+    ),
     "masked values": (np.ma.masked_greater(X, 0), ValueError, "is a masked array"),
     # scipy would read and write outside of its arrays
     "a CSR index": (damaged("csr", "indices", 3, 999), ValueError, OUTSIDE),
@@ -209,7 +238,10 @@ OF_NETWORKS: dict[str, tuple[Any, type[Exception], str]] = {
         "in single precision contains infinity (inf) at row 3, column 1",
     ),
 }  # fmt: skip
-OF_TREES_ACCEPTED = ("a frame of categories",)  # see categories.py
+OF_TREES_ACCEPTED = (
+    "a frame of categories",
+    "an Arrow table of categories",
+)  # see categories.py
 TREE_FITS = ("LambdaMART fit", "MARTClassifier fit", "MARTRegressor fit")
 NETWORK_ENTRIES = ("LambdaRank", "RankNet", "score", "predict_pair")
 

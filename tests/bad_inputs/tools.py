@@ -12,13 +12,14 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
+from sklearn.inspection import partial_dependence
 from sklearn.linear_model import Ridge
 
 from sklearn_ltr import LambdaMARTRanker, RankNetRanker
 from sklearn_ltr.blending import BlendedRanker, best_blend
 from sklearn_ltr.datasets import load_letor, make_ranking
 from sklearn_ltr.ensemble import BaggingRanker
-from sklearn_ltr.inspection import local_optimality, weight_curves
+from sklearn_ltr.inspection import ScoreRegressor, local_optimality, weight_curves
 from sklearn_ltr.lambdas import compute_lambdas
 from sklearn_ltr.metrics import MAP, NDCG
 from sklearn_ltr.model_selection import LetorFolds, group_train_test_split
@@ -616,3 +617,18 @@ CASES += [
         ),
     ),
 ]
+
+# --- partial dependence ---------------------------------------------------------------
+
+CASES += [
+    Case("partial dependence of a ranker", partial(partial_dependence, FITTED, X, [0]),
+         ValueError, "must be a fitted regressor or classifier"),
+    accepted("partial dependence of a ScoreRegressor",
+             partial(partial_dependence, ScoreRegressor(FITTED), X, [0])),
+    Case("partial dependence before fit",
+         partial(partial_dependence, ScoreRegressor(LambdaMARTRanker()), X, [0]),
+         NotFittedError, "is not fitted yet"),
+    Case("partial dependence of other columns",
+         partial(partial_dependence, ScoreRegressor(FITTED), X[:, 1:], [0]),
+         ValueError, "features, but "),
+]  # fmt: skip

@@ -103,6 +103,22 @@ def contributions(library: Library, fitted) -> np.ndarray:
     return fitted.predict(DATA.X, pred_contrib=True)
 
 
+@row("the leaf of each tree that a document comes to")
+def leaves(library):
+    """Two documents in the same leaves have the same score."""
+    fitted = library.fit(DATA)
+    if library.name == "LightGBM":
+        found = fitted.predict(DATA.X, pred_leaf=True)
+    elif library.name == "CatBoost":
+        found = fitted.calc_leaf_indexes(DATA.X)
+    else:
+        found = fitted.apply(DATA.X)
+    assert found.shape == (len(DATA.y), 5)
+    _, first, same = np.unique(found, axis=0, return_index=True, return_inverse=True)
+    scores = fitted.predict(DATA.X)
+    same_scores(scores, scores[first][same.ravel()])
+
+
 @row("export of the model as JSON", sklearn_ltr="no attribute 'save_model'")
 def as_json(library):
     fitted = library.fit(DATA)
