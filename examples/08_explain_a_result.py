@@ -1,6 +1,7 @@
-"""Why is this result above that one? SHAP values of a ranker of trees.
+"""Why is this result above that one? SHAP values of a ranker of trees
+===================================================================
 
-    python examples/08_explain_a_result.py
+Run it by ``python examples/08_explain_a_result.py``.
 
 A LambdaMART ranker is trained on queries about Python's documentation. For one unseen
 query, SHAP values say what each feature adds to the score of each document; they sum to
@@ -8,7 +9,7 @@ the score, exactly. The difference of the values of two documents says why one i
 the other: a positive number is a reason for the upper one.
 
 Nothing is downloaded: the data are made on this machine in some seconds. With Python
-3.11.7 the output ends like this:
+3.11.7 the output ends like this::
 
     "A handler class which buffers logging records in memory."
     rank 1, score +2.983: logging.handlers.MemoryHandler.flush

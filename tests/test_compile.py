@@ -33,6 +33,11 @@ class Median(metrics.Metric):
 for metric in ("ndcg", "dcg@5", "map@5", "mrr", "err@3", "precision@5", None, Median()):
     r = LambdaMARTRanker(metric, n_estimators=3, early_stopping=True, random_state=0)
     r.fit(X, y, groups=g).score(X, y, groups=g)
+own = {"objective": lambda s, y, offsets: (s - y, np.ones(len(y)))}
+r = LambdaMARTRanker(n_estimators=3, learning_rate=lambda m: 0.1, **own)
+r.set_params(scoring=["map", "ndcg@5"], early_stopping=False, random_state=0)
+r.fit(X, y, groups=g, X_val=(X, X[:99]), y_val=(y, y[:99]), groups_val=(g, g[:99]))
+LambdaRankRanker(max_iter=1, scoring=["map", "err"], **own).fit(Z, y, groups=g)
 options = {"split_gain": "least_squares", "colsample_bytree": 3, "max_features": 2}
 options |= {"bagging_temperature": 0.5, "score_noise": 0.1}
 for table in (X, np.asfortranarray(X), X.astype(np.float32), X[::-1], csr_matrix(Z)):

@@ -48,6 +48,7 @@ PRINTED_BY_EXAMPLE = {
         "95%",
     ),
     "08_explain_a_result.py": ("why rank 1", "other features", "difference of the"),
+    "09_your_own_objective.py": ("lambdas, train", "ListNet, validation_1", "map"),
 }
 
 

@@ -181,8 +181,7 @@ class BaggingRanker(BaggingParameters):
             Weight of a query, constant within it.  Rankers of this package are fitted
             with it; others if they request it (metadata routing).
         X_val, y_val, groups_val, sample_weight_val : array-likes, default=None
-            Passed to members that request them: documents that early stopping
-            evaluates.
+            Passed to members that request them: validation data, tuples of several.
 
         Returns
         -------

@@ -43,7 +43,9 @@ DISPLAYS = [
     QueryComparisonDisplay([0.1, 0.5, 0.3], [0.4, 0.1, 0.3]),
     ShapHeatmapDisplay([[0.1, -0.5, 0.0], [0.2, 0.6, 0.1], [0.3, 0.0, 0.0]]),
     ShapValuesDisplay([0.1, 0.7, -0.2], bias=0.5, feature_values=[1.0, 2.5, 3]),
-    TrainingCurveDisplay(train=[1, 2, 3], validation=[1, 3, 2], kept=2),
+    TrainingCurveDisplay(
+        {"train": {"score": [1, 2, 3]}, "validation": {"score": [1, 3, 2]}}, kept=2
+    ),
     WeightCurvesDisplay(
         [[0, 1, 2], [-1, 0, 1]],
         [[0.5, 0.6, 0.5], [0.2, 0.6, 0.7]],
@@ -105,7 +107,7 @@ print(ForcesDisplay([0, 1], [1, 0], {"a": [1, -1]}).pairwise_errors)
 print(QueryComparisonDisplay([1.0], [5.0]).differences[0])
 print(ShapHeatmapDisplay([[1.0, 3.0]]).order[0])
 print(ShapValuesDisplay([1.0, 3.0], bias=0.5).score)
-print(TrainingCurveDisplay(train=[1.0, 2.0], first_step=4).steps[1])
+print(TrainingCurveDisplay({"a": {"b": [1.0, 2.0]}}, first_step=4).steps[1])
 print(WeightCurvesDisplay([[0, 1]], [[6, 7]], learned=[0], value=6).value)
 print("matplotlib" in sys.modules)
 """
