@@ -147,7 +147,9 @@ def fit_hist_gradient_boosting(X, y, groups, settings: Settings) -> ScoresAfter:
     return lambda X, stops: _at(regressor.staged_predict(X), stops)
 
 
-def train_lightgbm(X, y, groups, settings: Settings, **more):
+def train_lightgbm(
+    X, y, groups, settings: Settings, categorical_feature="auto", **more
+):
     import lightgbm
 
     parameters = {
@@ -161,7 +163,13 @@ def train_lightgbm(X, y, groups, settings: Settings, **more):
         "verbosity": -1,
         **more,
     }
-    data = lightgbm.Dataset(X, y, group=query_sizes(groups), params=parameters)
+    data = lightgbm.Dataset(
+        X,
+        y,
+        group=query_sizes(groups),
+        params=parameters,
+        categorical_feature=categorical_feature,
+    )
     return lightgbm.train(parameters, data, settings.n_estimators)
 
 
