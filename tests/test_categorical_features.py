@@ -323,10 +323,11 @@ def test_one_split_by_a_set_does_what_many_thresholds_do():
                "min_samples_leaf": 1}  # fmt: skip
     native = MARTRegressor(**options, categorical_features=[0])
     assert native.fit(codes[:, np.newaxis], y).score(codes[:, np.newaxis], y) == 1.0
-    ordinal = MARTRegressor(**options).fit(codes[:, np.newaxis], y)
-    assert ordinal.score(codes[:, np.newaxis], y) < 0.1
-    more = MARTRegressor(**options | {"max_leaf_nodes": 20})
-    assert more.fit(codes[:, np.newaxis], y).score(codes[:, np.newaxis], y) == 1.0
+    one_hot = (codes[:, np.newaxis] == np.arange(20)).astype(float)
+    for table in (codes[:, np.newaxis], one_hot):
+        assert MARTRegressor(**options).fit(table, y).score(table, y) < 0.12
+        more = MARTRegressor(**options | {"max_leaf_nodes": 20})
+        assert more.fit(table, y).score(table, y) == 1.0
 
 
 @pytest.mark.skipif(INTERPRETED, reason="loops over many rows")
@@ -455,6 +456,56 @@ def test_a_failed_fit_leaves_the_estimator_as_it_was():
         model.set_params(categorical_features=["nothing"]).fit(frame(), Y)
     model.set_params(categorical_features="from_dtype")
     assert pickle.dumps(model) == before
+
+
+@pytest.mark.parametrize("table", [FINE_X, FINE_FRAME], ids=["codes", "frame"])
+@pytest.mark.parametrize(
+    ("options", "n_of_tree", "n_of_path", "depth"),
+    [
+        ({"colsample_bytree": 1}, 1, 1, 30),
+        ({"max_features": 1, "max_depth": 3}, 3, 3, 3),
+        ({"colsample_bytree": 2, "max_features": 1, "max_depth": 2}, 2, 2, 2),
+        ({"interaction_cst": "no_interactions", "max_depth": 4}, 1, 1, 4),
+        ({"interaction_cst": [[0, 1]], "monotonic_cst": [0, 1, 0]}, 2, 2, 30),
+    ],
+    ids=str,
+)
+def test_what_limits_trees_also_limits_splits_of_categories(
+    options, n_of_tree, n_of_path, depth, table
+):
+    model = fit(
+        table=table, **SHARED | {"n_estimators": 30, "split_noise": 0} | options
+    )
+    trees = model.ensemble_
+    bounds = [*trees.first_node, len(trees.feature)]
+    of_trees, of_paths, depths = set(), set(), set()
+    for first, last in zip(bounds[:-1], bounds[1:], strict=True):
+        of_trees.add(frozenset(trees.feature[first:last].tolist()) - {-1})
+        paths = {0: []}
+        for node in range(last - first):
+            feature = int(trees.feature[first + node])
+            if feature >= 0:
+                for child in (trees.left[first + node], trees.right[first + node]):
+                    paths[int(child)] = [*paths[node], feature]
+        of_paths |= {frozenset(path) for path in paths.values()}
+        depths |= set(map(len, paths.values()))
+    assert max(map(len, of_trees)) == n_of_tree
+    assert max(map(len, of_paths)) == n_of_path
+    assert max(depths) == depth if depth < 30 else max(depths) > 3
+    assert {0, 1} <= set().union(*of_trees)
+    if "monotonic_cst" in options:
+        assert all(path <= {0, 1} or path == {2} for path in of_paths)
+        swept = np.tile(FINE_X[:20], (9, 1)).reshape(9, 20, 3)
+        swept[:, :, 1] = np.linspace(-3, 3, 9)[:, np.newaxis]
+        if table is FINE_X:
+            scores = model.predict(swept.reshape(-1, 3)).reshape(9, 20)
+            assert (np.diff(scores, axis=0) >= 0).all()
+
+
+@pytest.mark.parametrize("none", [[], np.zeros(3, dtype=bool), "from_dtype", None])
+def test_a_table_without_categories_gives_the_same_model_however_it_is_said(none):
+    expected = trees(fit(categorical_features=None))
+    assert trees(fit(categorical_features=none)) == expected
 
 
 def test_both_parameters_change_the_model():
