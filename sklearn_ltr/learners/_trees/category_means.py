@@ -5,17 +5,17 @@ query), w its weight, and m `category_smoothing`, the mean of category c is
 
     mean_c = sum over its rows of w t / (m + sum over its rows of w),
 
-which draws categories of few rows to 0.  Thresholds between these means divide the
-categories among bins.
+which draws categories of few rows to 0 (D. Micci-Barreca, "A preprocessing scheme for
+high-cardinality categorical attributes", SIGKDD Explorations 3, 2001).  Thresholds
+between these means divide the categories among bins.
 
 A row's own target must not tell its bin: a tree would learn from the bin what it cannot
 know of a new row.  So in training the mean is that of the rows of other queries: they
 are dealt into N_FOLDS folds, and a row's bin is by the mean over all folds but its own
-(cross-fitting: D. Micci-Barreca, "A preprocessing scheme for high-cardinality
-categorical attributes", SIGKDD Explorations 3, 2001; L. Prokhorenkova et al.,
-"CatBoost: unbiased boosting with categorical features", NeurIPS 2018, section 3).  A
-category that no other fold has seen is missing there, as it would be in prediction.
-Predictions use the mean over all rows.
+(cross-fitting; compared with other ways by L. Prokhorenkova et al., "CatBoost: unbiased
+boosting with categorical features", NeurIPS 2018, section 3).  A category that no other
+fold has seen is missing there, as it would be in prediction.  Predictions use the mean
+over all rows.
 
 The thresholds are quantiles of the means in training, and few: in narrow bins of equal
 means, a row's fold could be read off, and from it the row's target.
