@@ -1,13 +1,19 @@
 """Categorical features beside LightGBM and CatBoost: quality, and seconds of a fit.
 
     python benchmarks/categories.py --preset a
+    python benchmarks/categories.py --preset a --data python_names
     python benchmarks/categories.py --preset a --libraries sklearn_ltr LightGBM
 
-Data are made by `make_ranking` with 136 columns, the last five of which are replaced by
-categorical features of 10 to 10,000 values.  Values are drawn by a power law, so that
-most of the many are rare, and each has an effect of its own on the grades.  Every
-library gets them as categories, and once as plain numbers.  NDCG@10 is that of held-out
-queries, whose rare categories may be new.
+Data of ``--data made`` are made by `make_ranking` with 136 columns, the last five of
+which are replaced by categorical features of 10 to 10,000 values.  Values are drawn by
+a power law, so that most of the many are rare, and each has an effect of its own on the
+grades.  ``--data python_names`` are real, see ``python_names.py``.
+
+Every library gets the categories as such, then as plain numbers, or the most frequent
+ones of each column as columns of their own (one-hot), or not at all.  The number of
+trees is the one with the highest NDCG@10 of validation queries.  Printed is NDCG@10 of
+test queries, whose rare categories may be new, the difference to ours, and in brackets
+the standard error of this difference over all test queries.
 """
 
 from __future__ import annotations
@@ -15,34 +21,43 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 import pandas as pd
 from fit import MSLR_LIKE
 from measuring import in_turns
+from python_names import python_names
+from scipy.stats import sem
+from sklearn.compose import make_column_transformer
+from sklearn.preprocessing import OneHotEncoder
 
 import peers
-from peers import OURS, THREADS, Settings
+from peers import OURS, THREADS, ScoresAfter, Settings
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.metrics import NDCG
 
 SIZES = (10, 100, 1000, 3000, 10_000)
-# Training queries, held-out queries, settings
+# Queries of training, validation and test; settings.
 PRESETS = {
-    "small": (40, 20, Settings(n_estimators=5)),
-    "a": (2000, 500, Settings(n_estimators=100)),
+    "small": ((40, 10, 20), Settings(n_estimators=20)),
+    "b": ((800, 200, 500), Settings(n_estimators=300)),
+    "a": ((2000, 300, 500), Settings(n_estimators=300)),
 }
+# So many times more queries: they have 40 rows, not 122.
+MORE_QUERIES = 4
+STOP_STEP = 20
 GRADE_SHARES = (0.5, 0.8, 0.93, 0.98)  # quantiles where the grades 1 to 4 begin
+ONE_HOT_COLUMNS = 50  # for each categorical feature
+METRIC = NDCG(10)
 
 
-def make_data(preset: str, seed: int):
-    """Return training and held-out (X, y, groups); X is a frame with categories."""
-    n_train, n_test, _ = PRESETS[preset]
-    made = make_ranking(n_train + n_test, random_state=seed, **MSLR_LIKE)
-    rng, n_rows = np.random.default_rng(seed), len(made.target)
-    X = pd.DataFrame(made.data).add_prefix("x")
-    latent = made.target + rng.normal(scale=0.3, size=n_rows)
+def made(n_queries: int, seed: int):
+    """Return X, y and groups; X is a frame with categories."""
+    ranking = make_ranking(n_queries, random_state=seed, **MSLR_LIKE)
+    rng, n_rows = np.random.default_rng(seed), len(ranking.target)
+    X = pd.DataFrame(ranking.data).add_prefix("x")
+    latent = ranking.target + rng.normal(scale=0.3, size=n_rows)
     for name, size in zip(X.columns[-len(SIZES) :], SIZES, strict=True):
         # the k-th most frequent value has a share of about 1 / (k + 10); its number is
         # drawn
@@ -51,45 +66,85 @@ def make_data(preset: str, seed: int):
         latent += rng.normal(scale=0.5, size=size)[codes]
         X[name] = pd.Categorical.from_codes(codes, np.arange(size))
     y = np.digitize(latent, np.quantile(latent, GRADE_SHARES))
-    is_train = made.groups < np.unique(made.groups)[n_train]
-    parts = is_train, ~is_train
-    return [(X[part], y[part], made.groups[part]) for part in parts]
+    return X, y, ranking.groups
+
+
+read_python_names = cache(python_names)
+
+
+def make_parts(data: str, preset: str, seed: int):
+    """Return (X, y, groups) of training, validation and test."""
+    sizes = np.array(PRESETS[preset][0])
+    if data == "made":
+        X, y, groups = made(sizes.sum(), seed)
+    else:
+        sizes *= MORE_QUERIES
+        X, y, groups = read_python_names(2 * sizes.sum())
+    query_of_row = np.unique(groups, return_inverse=True)[1]
+    n_queries = query_of_row.max() + 1
+    order = np.arange(n_queries)
+    if data != "made":  # other test queries for each seed, as long as there are some
+        order = np.roll(order, -seed * sizes[2])
+    part = np.full(n_queries, -1)
+    part[order[-sizes[2] :]] = 2
+    part[order[: sizes[0]]] = 0
+    part[order[sizes[0] : sizes[0] + sizes[1]]] = 1
+    rows = [part[query_of_row] == number for number in range(3)]
+    return [(X[kept], y[kept], query_of_row[kept]) for kept in rows]
+
+
+def categorical(X: pd.DataFrame) -> list[str]:
+    return list(X.select_dtypes("category").columns)
+
+
+def codes(X: pd.DataFrame, names: list[str]) -> pd.DataFrame:
+    """Return X with the numbers of its categories, the same in all parts."""
+    return X.assign(**{name: X[name].cat.codes.astype(np.int64) for name in names})
 
 
 def as_numbers(X: pd.DataFrame) -> np.ndarray:
-    return X.astype(np.float32).to_numpy()
+    return codes(X, categorical(X)).to_numpy(np.float32)
 
 
-def fit_ours(X, y, groups, settings: Settings):
-    return peers.train_sklearn_ltr(X, y, groups, settings).predict
+def without_categories(X: pd.DataFrame) -> np.ndarray:
+    return X.drop(columns=categorical(X)).to_numpy(np.float32)
 
 
-def fit_ours_on_numbers(X, y, groups, settings: Settings):
-    model = peers.train_sklearn_ltr(as_numbers(X), y, groups, settings)
-    return lambda X: model.predict(as_numbers(X))
+def fit_encoded(X, y, groups, settings: Settings, fit, encode) -> ScoresAfter:
+    scores_after = fit(encode(X), y, groups, settings)
+    return lambda X, stops: scores_after(encode(X), stops)
 
 
-def fit_lightgbm(X, y, groups, settings: Settings):
-    columns = ",".join(map(str, range(X.shape[1] - len(SIZES), X.shape[1])))
-    model = peers.train_lightgbm(
-        as_numbers(X), y, groups, settings, categorical_feature=columns
+def fit_one_hot(X, y, groups, settings: Settings) -> ScoresAfter:
+    """Columns of the most frequent categories, and of all others together."""
+    encoder = OneHotEncoder(
+        max_categories=ONE_HOT_COLUMNS,
+        handle_unknown="infrequent_if_exist",
+        sparse_output=False,
+        dtype=np.float32,
     )
-    return lambda X: model.predict(as_numbers(X))
+    table = make_column_transformer(
+        (encoder, categorical(X)), remainder="passthrough"
+    ).fit(codes(X, categorical(X)))
+
+    def encode(X):
+        return table.transform(codes(X, categorical(X))).astype(np.float32)
+
+    return fit_encoded(X, y, groups, settings, peers.fit_sklearn_ltr, encode)
 
 
-def fit_lightgbm_on_numbers(X, y, groups, settings: Settings):
-    model = peers.train_lightgbm(as_numbers(X), y, groups, settings)
-    return lambda X: model.predict(as_numbers(X))
+def fit_lightgbm(X, y, groups, settings: Settings) -> ScoresAfter:
+    columns = [X.columns.get_loc(name) for name in categorical(X)]
+    fit = partial(peers.fit_lightgbm, categorical_feature=columns)
+    return fit_encoded(X, y, groups, settings, fit, as_numbers)
 
 
-def fit_catboost(X, y, groups, settings: Settings):
+def fit_catboost(X, y, groups, settings: Settings) -> ScoresAfter:
     import catboost
 
-    names = list(X.columns[-len(SIZES) :])
-
     def pool(X, **more):
-        integers = X.astype(dict.fromkeys(names, np.int64))
-        return catboost.Pool(integers, cat_features=names, **more)
+        names = categorical(X)
+        return catboost.Pool(codes(X, names), cat_features=names, **more)
 
     model = catboost.CatBoost(
         {
@@ -103,57 +158,90 @@ def fit_catboost(X, y, groups, settings: Settings):
             "verbose": False,
         }
     ).fit(pool(X, label=y, group_id=groups))
-    return lambda X: model.predict(pool(X))
+
+    def scores_after(X, stops):
+        table = pool(X)
+        return [model.predict(table, ntree_end=stop) for stop in stops]
+
+    return scores_after
+
+
+def with_table(fit: Callable, encode: Callable) -> Callable:
+    return partial(fit_encoded, fit=fit, encode=encode)
 
 
 FITS: dict[str, Callable] = {
-    OURS: fit_ours,
+    OURS: peers.fit_sklearn_ltr,
     "LightGBM": fit_lightgbm,
     "CatBoost symmetric": fit_catboost,
-    f"{OURS}, numbers": fit_ours_on_numbers,
-    "LightGBM, numbers": fit_lightgbm_on_numbers,
+    f"{OURS}, one-hot": fit_one_hot,
+    f"{OURS}, numbers": with_table(peers.fit_sklearn_ltr, as_numbers),
+    "LightGBM, numbers": with_table(peers.fit_lightgbm, as_numbers),
+    f"{OURS}, without": with_table(peers.fit_sklearn_ltr, without_categories),
+    "LightGBM, without": with_table(peers.fit_lightgbm, without_categories),
 }
+
+
+def test_values(scores_after: ScoresAfter, validation, test, n_estimators: int):
+    """Return NDCG@10 of each test query, and the number of trees that was chosen."""
+    stops = range(STOP_STEP, n_estimators + 1, STOP_STEP)
+    X, y, groups = validation
+    values = [METRIC(y, s, groups=groups) for s in scores_after(X, stops)]
+    n_trees = stops[int(np.argmax(values))]
+    X, y, groups = test
+    (scores,) = scores_after(X, [n_trees])
+    return METRIC.per_query(y, scores, groups=groups), n_trees
 
 
 def compare(arguments: argparse.Namespace) -> list[dict]:
     """Fit every library on data of each seed; return seconds and NDCG@10."""
-    settings = replace(PRESETS[arguments.preset][2], n_threads=arguments.threads)
+    settings = replace(PRESETS[arguments.preset][1], n_threads=arguments.threads)
     names = [name for name in FITS if name.split(",")[0] in arguments.libraries]
+    if not arguments.encodings:
+        names = [name for name in names if "," not in name]
     records = []
     for seed in range(arguments.repetitions):
-        train, (X_test, y_test, groups_test) = make_data(arguments.preset, seed)
+        train, validation, test = make_parts(arguments.data, arguments.preset, seed)
         X, y, groups = train
         few = groups < np.unique(groups)[20]
         for name in names if seed == 0 else ():  # warm up
             FITS[name](X[few], y[few], groups[few], replace(settings, n_estimators=2))
         calls = {name: partial(FITS[name], *train, settings) for name in names}
-        for name, seconds, predict in in_turns(calls, 1):
-            ndcg = NDCG(10)(y_test, predict(X_test), groups=groups_test)
-            result = {"seconds": seconds, "ndcg@10": float(ndcg)}
+        for name, seconds, scores_after in in_turns(calls, 1):
+            values, n_trees = test_values(
+                scores_after, validation, test, settings.n_estimators
+            )
+            result = {"seconds": seconds, "trees": n_trees, "ndcg@10": values.tolist()}
             records.append({"library": name, "seed": seed, **result})
     return records
 
 
 def print_table(records: list[dict]) -> None:
-    """Print medians of the seconds, means of NDCG@10 and of its differences to ours."""
+    """Print seconds, trees, NDCG@10 and its difference to ours."""
     table = pd.DataFrame(records)
-    ndcg = table.pivot(index="seed", columns="library", values="ndcg@10")
-    print(f"{'':22}{'seconds':>9}{'NDCG@10':>9}{'minus ours':>20}")
+    values = {
+        name: np.concatenate(rows["ndcg@10"].to_list())
+        for name, rows in table.groupby("library", sort=False)
+    }
+    print(f"{'':22}{'seconds':>9}{'trees':>7}{'NDCG@10':>9}{'minus ours':>20}")
     for name, rows in table.groupby("library", sort=False):
-        row = f"{name:22}{rows['seconds'].median():9.2f}{rows['ndcg@10'].mean():9.4f}"
-        if OURS in ndcg and name != OURS:
-            difference = ndcg[name] - ndcg[OURS]
-            row += f"{difference.mean():+13.4f}"
-            if len(difference) > 1:
-                row += f" ({difference.sem():.4f})"
+        seconds, trees = rows["seconds"].median(), rows["trees"].median()
+        row = f"{name:22}{seconds:9.2f}{trees:7.0f}{values[name].mean():9.4f}"
+        if OURS in values and name != OURS:
+            difference = values[name] - values[OURS]
+            row += f"{difference.mean():+13.4f} ({sem(difference):.4f})"
         print(row)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--preset", choices=PRESETS, default="small")
+    parser.add_argument("--data", choices=("made", "python_names"), default="made")
     parser.add_argument("--repetitions", type=int, default=3)
     parser.add_argument("--threads", type=int, default=THREADS)
+    parser.add_argument(
+        "--encodings", action="store_true", help="also other ways to give categories"
+    )
     libraries = [name for name in FITS if "," not in name]
     peers.add_arguments(parser, libraries)
     arguments = parser.parse_args()
@@ -161,7 +249,7 @@ def main() -> None:
     print(peers.machine())
     records = compare(arguments)
     print_table(records)
-    about = {"preset": arguments.preset, "threads": arguments.threads}
+    about = {name: getattr(arguments, name) for name in ("preset", "data", "threads")}
     peers.append_json(arguments.json, [about | record for record in records])
 
 

@@ -147,7 +147,9 @@ def fit_hist_gradient_boosting(X, y, groups, settings: Settings) -> ScoresAfter:
     return lambda X, stops: _at(regressor.staged_predict(X), stops)
 
 
-def train_lightgbm(X, y, groups, settings: Settings, **more):
+def train_lightgbm(
+    X, y, groups, settings: Settings, categorical_feature="auto", **more
+):
     import lightgbm
 
     parameters = {
@@ -161,7 +163,13 @@ def train_lightgbm(X, y, groups, settings: Settings, **more):
         "verbosity": -1,
         **more,
     }
-    data = lightgbm.Dataset(X, y, group=query_sizes(groups), params=parameters)
+    data = lightgbm.Dataset(
+        X,
+        y,
+        group=query_sizes(groups),
+        params=parameters,
+        categorical_feature=categorical_feature,
+    )
     return lightgbm.train(parameters, data, settings.n_estimators)
 
 
@@ -182,7 +190,7 @@ def fit_lightgbm_quantized(X, y, groups, settings: Settings) -> ScoresAfter:
     return fit_lightgbm(X, y, groups, settings, **quantized)
 
 
-def train_xgboost(X, y, groups, settings: Settings):
+def train_xgboost(X, y, groups, settings: Settings, **more):
     """XGBoost has no minimum of rows per leaf; 20 becomes its default hessian of 1."""
     import xgboost
 
@@ -197,6 +205,7 @@ def train_xgboost(X, y, groups, settings: Settings):
         "max_bin": BINS,
         "nthread": settings.n_threads,
         "seed": settings.random_state,
+        **more,
     }
     data = xgboost.QuantileDMatrix(
         X, y, qid=groups, max_bin=BINS, nthread=settings.n_threads
@@ -204,8 +213,8 @@ def train_xgboost(X, y, groups, settings: Settings):
     return xgboost.train(parameters, data, settings.n_estimators)
 
 
-def fit_xgboost(X, y, groups, settings: Settings) -> ScoresAfter:
-    booster = train_xgboost(X, y, groups, settings)
+def fit_xgboost(X, y, groups, settings: Settings, **more) -> ScoresAfter:
+    booster = train_xgboost(X, y, groups, settings, **more)
     return lambda X, stops: [
         booster.inplace_predict(X, iteration_range=(0, stop)) for stop in stops
     ]

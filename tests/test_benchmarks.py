@@ -17,7 +17,7 @@ SETTINGS = ["defaults", "noise on X", "quantiles of X", "early stopping"]
 COMMANDS = {
     "fit.py": [*TINY, *OURS],
     "binning.py": [*TINY, *OURS],
-    "categories.py": [*TINY, *OURS],
+    "categories.py": [*TINY, *OURS, "--encodings"],
     "predict.py": [*TINY, *OURS, "--rows", "100", "--threads", "1"],
     "explain.py": [*TINY, *OURS, "--rows", "100", "--threads", "1"],
     "floor.py": [*TINY, "--rows", "1000"],

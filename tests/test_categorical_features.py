@@ -18,6 +18,8 @@ from sklearn.preprocessing import FunctionTransformer
 
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr._compile import INTERPRETED
+from sklearn_ltr._estimators.category_training import row_targets
+from sklearn_ltr._queries import TrainingData
 from sklearn_ltr.ensemble import BaggingRanker
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
 from sklearn_ltr.scorers import make_ranking_scorer
@@ -220,23 +222,94 @@ def test_missing_categories_are_learned_from():
     assert high > 1 > low
 
 
-@pytest.mark.skipif(INTERPRETED, reason="loops over many rows")
-def test_the_most_frequent_categories_have_bins_and_the_others_share_one():
-    many = rng.integers(0, 5000, 20_000)
-    many[:8000] = np.arange(8000) % 20  # 20 frequent ones
-    y = (many % 7).astype(float)
-    model = MARTRegressor(
-        n_estimators=5, categorical_features=[0], max_bins=21, random_state=0
-    )
-    model.fit(many[:, np.newaxis], y)
+# 60 categories in 32 bins: at most 30 of their own, 2 shared
+FINE = CODE + K * (np.arange(N) % 3 == 0)
+FINE_X = np.column_stack([FINE, NUMBER, OTHER]).astype(np.float64)
+FINE_FRAME = frame(np.array([f"word {i:02d}" for i in range(2 * K)])[FINE])
+SHARED = {"max_bins": 32}
+
+
+def test_the_most_frequent_categories_have_bins_and_the_others_share_some():
+    model = fit(table=FINE_X, **SHARED)
     categories = model._mapper.categories
-    assert categories.n_bins.tolist() == [21]
-    assert categories.bin[:20].tolist() == list(range(20))
-    assert set(categories.bin[20:]) == {20}
-    rare = model.predict([[100], [4000]])
-    assert rare[0] == rare[1]
-    unseen, seen = model.predict([[5001], [3]])
-    assert np.isfinite(unseen) and seen != rare[0]
+    assert categories.n_bins.tolist() == [32, 4]
+    assert categories.has_shared.tolist() == [True, False]
+    value, bins = (a[: categories.first[1]] for a in (categories.value, categories.bin))
+    count = np.bincount(FINE)[value.astype(int)]
+    frequent = np.sort(np.argsort(-count, kind="stable")[:30])
+    assert bins[frequent].tolist() == list(range(30))
+    mean = np.bincount(FINE, Y - Y.mean())[value.astype(int)] / (count + 10)
+    assert mean[bins == 30].max() < mean[bins == 31].min()
+    low, high = value[bins == 30], value[bins == 31]
+    table = np.zeros((len(low) + len(high), 3))
+    table[:, 0] = np.append(low, high)
+    scores = model.predict(table)
+    assert len(set(scores[: len(low)])) == len(set(scores[len(low) :])) == 1
+    assert scores[0] < scores[-1]
+
+
+def test_categories_of_few_rows_share_bins_where_any_do():
+    model = fit(table=FINE_X, **SHARED | {"min_samples_category": 12})
+    categories = model._mapper.categories
+    count = np.bincount(FINE)[categories.value[: categories.first[1]].astype(int)]
+    n_single = np.count_nonzero(count >= 12)
+    assert 0 < n_single < 30
+    assert categories.shared_from[0] == n_single
+    assert categories.n_bins[0] == n_single + 2
+
+
+def test_targets_are_relative_to_the_query_whose_rows_are_in_one_fold():
+    weights = np.array([1.0, 3.0, 2.0])
+    query, offsets = np.array([0, 0, 1, 2, 2, 2]), np.array([0, 2, 3, 6])
+    y = np.array([0.0, 2, 4, 1, 1, 4])
+    data = TrainingData(None, np.arange(6), y, offsets, weights, labels=[7, 8, 9])
+    target, weight, fold, smoothing = row_targets(data, 5.0)
+    assert (target * 4).tolist() == [-1, 1, 0, -1, -1, 2]  # 4: the largest |y|
+    np.testing.assert_allclose(weight, (weights / 2)[query])
+    assert fold.tolist() == query.tolist()
+    assert smoothing == 5
+    rows = TrainingData(None, np.arange(6), y, np.arange(7), np.ones(6), labels=None)
+    target, weight, fold, _ = row_targets(rows, 5.0)
+    np.testing.assert_allclose(target * 4, y - 2)
+    assert (weight == 1).all()
+    assert fold.tolist() == [0, 1, 2, 3, 4, 0]
+
+
+@every_estimator
+def test_shared_bins_do_not_depend_on_the_order_of_rows_or_on_units(name):
+    rows = np.random.default_rng(1).permutation(N)
+    expected = trees(fit(name, FINE_FRAME, **SHARED))
+    assert trees(fit(name, FINE_FRAME, rows, **SHARED)) == expected
+    if name == "ranker":  # the others deal rows into folds by their values
+        assert trees(fit(name, FINE_X * [7, 1, 3], **SHARED)) == expected
+    assert trees(fit(name, FINE_FRAME, n_jobs=2, **SHARED)) == expected
+
+
+@every_estimator
+def test_a_warm_start_keeps_shared_bins(name):
+    model = fit(name, FINE_FRAME, n_estimators=4, warm_start=True, **SHARED)
+    y = {"ranker": GRADES, "regressor": Y, "classifier": Y > 0}[name]
+    groups = {"groups": GROUPS} if name == "ranker" else {}
+    model = pickle.loads(pickle.dumps(model)).set_params(n_estimators=8)
+    model.fit(FINE_FRAME, y, **groups)
+    assert trees(model) == trees(fit(name, FINE_FRAME, **SHARED))
+    assert model.score(FINE_FRAME, y, **groups) > 0
+
+
+@pytest.mark.skipif(INTERPRETED, reason="loops over many rows")
+def test_rare_categories_are_learned():
+    noise = np.random.default_rng(7)
+    effect = noise.normal(size=1000)
+    codes = noise.integers(0, 1000, 12_000)
+    y = effect[codes] + noise.normal(size=12_000)
+    train, test = slice(0, 8000), slice(8000, None)
+    model = MARTRegressor(categorical_features=[0], random_state=0)
+    model.fit(codes[train, np.newaxis], y[train])
+    # half of the variance is noise; a mean of 8 rows explains 8/9 of the other half
+    assert model.score(codes[test, np.newaxis], y[test]) > 0.35
+    # without an effect nothing is learned
+    model.fit(codes[train, np.newaxis], noise.permutation(y[train]))
+    assert model.score(codes[test, np.newaxis], noise.permutation(y[test])) > -0.05
 
 
 # --- quality ----------------------------------------------------------------------
@@ -250,10 +323,11 @@ def test_one_split_by_a_set_does_what_many_thresholds_do():
                "min_samples_leaf": 1}  # fmt: skip
     native = MARTRegressor(**options, categorical_features=[0])
     assert native.fit(codes[:, np.newaxis], y).score(codes[:, np.newaxis], y) == 1.0
-    ordinal = MARTRegressor(**options).fit(codes[:, np.newaxis], y)
-    assert ordinal.score(codes[:, np.newaxis], y) < 0.1
-    more = MARTRegressor(**options | {"max_leaf_nodes": 20})
-    assert more.fit(codes[:, np.newaxis], y).score(codes[:, np.newaxis], y) == 1.0
+    one_hot = (codes[:, np.newaxis] == np.arange(20)).astype(float)
+    for table in (codes[:, np.newaxis], one_hot):
+        assert MARTRegressor(**options).fit(table, y).score(table, y) < 0.12
+        more = MARTRegressor(**options | {"max_leaf_nodes": 20})
+        assert more.fit(table, y).score(table, y) == 1.0
 
 
 @pytest.mark.skipif(INTERPRETED, reason="loops over many rows")
@@ -382,6 +456,56 @@ def test_a_failed_fit_leaves_the_estimator_as_it_was():
         model.set_params(categorical_features=["nothing"]).fit(frame(), Y)
     model.set_params(categorical_features="from_dtype")
     assert pickle.dumps(model) == before
+
+
+@pytest.mark.parametrize("table", [FINE_X, FINE_FRAME], ids=["codes", "frame"])
+@pytest.mark.parametrize(
+    ("options", "n_of_tree", "n_of_path", "depth"),
+    [
+        ({"colsample_bytree": 1}, 1, 1, 30),
+        ({"max_features": 1, "max_depth": 3}, 3, 3, 3),
+        ({"colsample_bytree": 2, "max_features": 1, "max_depth": 2}, 2, 2, 2),
+        ({"interaction_cst": "no_interactions", "max_depth": 4}, 1, 1, 4),
+        ({"interaction_cst": [[0, 1]], "monotonic_cst": [0, 1, 0]}, 2, 2, 30),
+    ],
+    ids=str,
+)
+def test_what_limits_trees_also_limits_splits_of_categories(
+    options, n_of_tree, n_of_path, depth, table
+):
+    model = fit(
+        table=table, **SHARED | {"n_estimators": 30, "split_noise": 0} | options
+    )
+    trees = model.ensemble_
+    bounds = [*trees.first_node, len(trees.feature)]
+    of_trees, of_paths, depths = set(), set(), set()
+    for first, last in zip(bounds[:-1], bounds[1:], strict=True):
+        of_trees.add(frozenset(trees.feature[first:last].tolist()) - {-1})
+        paths = {0: []}
+        for node in range(last - first):
+            feature = int(trees.feature[first + node])
+            if feature >= 0:
+                for child in (trees.left[first + node], trees.right[first + node]):
+                    paths[int(child)] = [*paths[node], feature]
+        of_paths |= {frozenset(path) for path in paths.values()}
+        depths |= set(map(len, paths.values()))
+    assert max(map(len, of_trees)) == n_of_tree
+    assert max(map(len, of_paths)) == n_of_path
+    assert max(depths) == depth if depth < 30 else max(depths) > 3
+    assert {0, 1} <= set().union(*of_trees)
+    if "monotonic_cst" in options:
+        assert all(path <= {0, 1} or path == {2} for path in of_paths)
+        swept = np.tile(FINE_X[:20], (9, 1)).reshape(9, 20, 3)
+        swept[:, :, 1] = np.linspace(-3, 3, 9)[:, np.newaxis]
+        if table is FINE_X:
+            scores = model.predict(swept.reshape(-1, 3)).reshape(9, 20)
+            assert (np.diff(scores, axis=0) >= 0).all()
+
+
+@pytest.mark.parametrize("none", [[], np.zeros(3, dtype=bool), "from_dtype", None])
+def test_a_table_without_categories_gives_the_same_model_however_it_is_said(none):
+    expected = trees(fit(categorical_features=None))
+    assert trees(fit(categorical_features=none)) == expected
 
 
 def test_both_parameters_change_the_model():

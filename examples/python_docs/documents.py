@@ -10,7 +10,7 @@ import ast
 import re
 import sys
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,8 +65,10 @@ class Document:
         return any(p.startswith("_") and not p.endswith("__") for p in parts)
 
 
-def read_documents(library: Path | None = None) -> list[Document]:
-    """Read all documents of a folder of modules, by default the standard library.
+def read_documents(
+    library: Path | None = None, modules: Iterable[str] = sys.stdlib_module_names
+) -> list[Document]:
+    """Read all documents of modules in a folder, by default the standard library.
 
     Raises
     ------
@@ -75,22 +77,22 @@ def read_documents(library: Path | None = None) -> list[Document]:
     """
     library = library or Path(sysconfig.get_path("stdlib"))
     documents: dict[str, Document] = {}
-    for path, module in _source_files(library):
+    for path, module in _source_files(library, modules):
         tree = ast.parse(path.read_bytes())
         text = ast.get_docstring(tree) or ""
         for document in _documents_in(tree.body, module, "", text):
             documents.setdefault(document.name, document)
     if not documents:
         raise FileNotFoundError(
-            f"No sources of the standard library in {str(library)!r}. "
+            f"No sources of these modules in {str(library)!r}. "
             "Use a Python that is installed with its .py files."
         )
     return list(documents.values())
 
 
-def _source_files(library: Path) -> Iterator[tuple[Path, str]]:
+def _source_files(library: Path, modules: Iterable[str]) -> Iterator[tuple[Path, str]]:
     """Yield the path and the name of each module of the standard library."""
-    for top in sorted(sys.stdlib_module_names):
+    for top in sorted(modules):
         if top in SKIPPED or top.startswith(DUPLICATE_PREFIX):
             continue
         for path in [library / f"{top}.py", *sorted((library / top).rglob("*.py"))]:

@@ -8,16 +8,20 @@ of queries, MART for single rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._compile import ThreadTeam, effective_n_threads
+from sklearn_ltr._compile import ThreadTeam
 from sklearn_ltr._estimators.callbacks import FitTasks
-from sklearn_ltr._estimators.feature_table import check_finite
+from sklearn_ltr._estimators.category_training import (
+    bin_training,
+    encode_binned,
+    fit_categories,
+)
 from sklearn_ltr._estimators.monitor import (
     TRAIN,
     EvalsResult,
@@ -33,7 +37,6 @@ from sklearn_ltr._estimators.validation_sets import name_sets
 from sklearn_ltr._parameters import LARGEST_SCORE
 from sklearn_ltr._queries import TrainingData
 from sklearn_ltr.learners._boosting import Objective, boost
-from sklearn_ltr.learners._tables import Table
 from sklearn_ltr.learners._trees.binning import (
     MAX_SAMPLE_ROWS,
     BinMapper,
@@ -138,14 +141,13 @@ class BoostedTrees(TreeInspection):
         """
         X, rows = data.X, data.rows
         if not continues:
-            sampled = rows
-            if data.n_rows > MAX_SAMPLE_ROWS:
-                sampled = rows[order_by_values(data, team)]
-            features = self._categories.feature
+            is_large = data.n_rows > MAX_SAMPLE_ROWS
+            sampled = rows[order_by_values(data, team)] if is_large else rows
+            categories = fit_categories(data, self._categories.feature, self)
             self._mapper = BinMapper.fit(
-                X, sampled, self.max_bins, self._seed, team, features
+                X, sampled, self.max_bins, self._seed, team, categories
             )
-        binned = self._mapper.transform(X, rows, team)
+        binned = bin_training(self._mapper, data, self.category_smoothing, team)
         order = order_by_bins(data, binned, base_score, team)
         reorder_rows(binned, order, team)
         return BoostedData(data.reordered(order), base_score[order], binned)
@@ -204,7 +206,8 @@ class BoostedTrees(TreeInspection):
         data = boosted.data
         base_score = np.zeros(data.X.shape[0])
         base_score[data.rows] = boosted.base_score
-        return self._add_trees(data.X, base_score)[data.rows]
+        encoded = encode_binned(boosted.binned, self._mapper.categories, data)
+        return self._add_trees(data.X, base_score, encoded)[data.rows]
 
     def _check_step(self, tree: GrownTree) -> None:
         """Raise a ValueError if a tree leads to scores too large to compute with."""
@@ -277,22 +280,3 @@ class BoostedTrees(TreeInspection):
         setattr(self, self._train_curve, monitor.train_values)
         self.validation_score_ = monitor.stopping_values
         self.evals_result_ = monitor.result()
-
-    def _add_trees(self, X: Table, base_score: FloatArray) -> FloatArray:
-        """Return F of each row of X: its initial score plus all trees.
-
-        A row with an infinite value, for which the ensemble returns NaN, raises a
-        ValueError: the ensemble reads all of X anyway.
-        """
-        work = X.shape[0] * len(self.ensemble_)
-        with ThreadTeam(effective_n_threads(self.n_jobs, work)) as team:
-            encoded = self._mapper.categories.encode(X)
-            scores = self.ensemble_.predict(encoded, team, base_score)
-        if np.isnan(scores).any():
-            check_finite(X, "X", allow_nan=True)
-        return scores
-
-    def _stages(self, X: Table, base_score: FloatArray) -> Iterator[FloatArray]:
-        """Yield F of each row of X after each tree."""
-        encoded = self._mapper.categories.encode(X)
-        yield from self.ensemble_.staged_predict(encoded, base_score)

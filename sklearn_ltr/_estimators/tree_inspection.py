@@ -1,19 +1,24 @@
-"""What fitted trees tell: the importance of features, and the leaves of rows."""
+"""What fitted trees tell: scores and leaves of rows, and the importance of features."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._compile import ThreadTeam, effective_n_threads
+from sklearn_ltr._estimators.feature_table import check_finite
 from sklearn_ltr._estimators.tree_features import TreeFeatures
+from sklearn_ltr.learners._tables import Table
 from sklearn_ltr.learners._trees.ensemble import TreeEnsemble
+
+FloatArray = NDArray[np.float64]
 
 
 class TreeInspection(TreeFeatures):
-    """An estimator of boosted trees: its features, and the leaves of rows."""
+    """An estimator of boosted trees: scores, leaves and importances."""
 
     ensemble_: TreeEnsemble
 
@@ -58,3 +63,26 @@ class TreeInspection(TreeFeatures):
         work = table.shape[0] * len(model.ensemble_)
         with ThreadTeam(effective_n_threads(model.n_jobs, work)) as team:
             return model.ensemble_.leaf_nodes(encoded, team)
+
+    def _add_trees(
+        self, X: Table, base_score: FloatArray, encoded: Table | None = None
+    ) -> FloatArray:
+        """Return F of each row of X: its initial score plus all trees.
+
+        `encoded` is X with bins of categories, if these are not those of prediction.
+        A row with an infinite value, for which the ensemble returns NaN, raises a
+        ValueError: the ensemble reads all of X anyway.
+        """
+        work = X.shape[0] * len(self.ensemble_)
+        with ThreadTeam(effective_n_threads(self.n_jobs, work)) as team:
+            if encoded is None:
+                encoded = self._mapper.categories.encode(X)
+            scores = self.ensemble_.predict(encoded, team, base_score)
+        if np.isnan(scores).any():
+            check_finite(X, "X", allow_nan=True)
+        return scores
+
+    def _stages(self, X: Table, base_score: FloatArray) -> Iterator[FloatArray]:
+        """Yield F of each row of X after each tree."""
+        encoded = self._mapper.categories.encode(X)
+        yield from self.ensemble_.staged_predict(encoded, base_score)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._estimators.categories import FeatureCategories
-from sklearn_ltr.export._tree_model import Category, Feature, Tree
+from sklearn_ltr.export._tree_model import Category, Feature, TrainingState, Tree
 from sklearn_ltr.learners._trees.binning import MISSING_BIN
 from sklearn_ltr.learners._trees.categories import CategoryBins
 from sklearn_ltr.learners._trees.tree_walk import unpack_sets
@@ -64,9 +64,20 @@ def find_category_bins(
 
 
 def category_bins(
-    features: Sequence[Feature], bins: Mapping[int, Sequence[int]]
+    features: Sequence[Feature],
+    bins: Mapping[int, Sequence[int]],
+    training: TrainingState | None,
 ) -> CategoryBins:
     """Return the bins of categories, as an estimator stores them."""
+    if training is None:
+        shared_from = [first_shared_bin(of_feature) for of_feature in bins.values()]
+        thresholds = np.empty((len(bins), 0))
+    else:
+        shared_from = [training.shared_from[j] for j in bins]
+        by_feature = [training.mean_thresholds[j] for j in bins]
+        thresholds = np.full((len(bins), max(map(len, by_feature), default=0)), np.inf)
+        for row, known in zip(thresholds, by_feature, strict=True):
+            row[: len(known)] = known
     values = [
         np.arange(len(f.categories), dtype=np.float64)
         if f.is_text
@@ -81,7 +92,15 @@ def category_bins(
         bin=np.concatenate(
             [np.empty(0, np.uint8)] + [np.array(b, np.uint8) for b in bins.values()]
         ),
+        shared_from=np.array(shared_from, dtype=np.int64),
+        mean_threshold=thresholds,
     )
+
+
+def first_shared_bin(bins: Sequence[int]) -> int:
+    """Return the first bin that categories share, where their means are not known."""
+    n_bins = max(bins, default=-1) + 1
+    return n_bins if n_bins == len(bins) else n_bins - 1
 
 
 def bin_sets(

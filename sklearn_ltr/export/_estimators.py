@@ -18,11 +18,11 @@ from sklearn_ltr.export._categories import (
     left_categories,
 )
 from sklearn_ltr.export._stacking import stack
+from sklearn_ltr.export._training_state import training_state
 from sklearn_ltr.export._tree_model import (
     LARGEST_THRESHOLD,
     Category,
     Feature,
-    TrainingState,
     Tree,
     TreeModel,
     made_up_names,
@@ -35,7 +35,6 @@ from sklearn_ltr.rankers import LambdaMARTRanker
 ESTIMATORS: dict[str, Any] = {
     cls.__name__: cls for cls in (LambdaMARTRanker, MARTRegressor, MARTClassifier)
 }
-CURVES = ("train_score_", "validation_score_", "loss_curve_")
 NODE_ARRAYS = ("missing_left", "left", "right", "value", "gain", "n_rows")
 
 
@@ -159,30 +158,6 @@ def trees_of(fitted: BoostedTrees, features: Sequence[Feature]) -> tuple[Tree, .
     return tuple(trees)
 
 
-def training_state(fitted: Any) -> TrainingState | None:
-    """Return what a warm start needs, None if this estimator cannot continue so."""
-    if fitted._is_foreign:
-        return None
-    mapper = fitted._mapper
-    bins = mapper.categories
-    return TrainingState(
-        seed=fitted._seed,
-        bin_thresholds=tuple(
-            () if j in bins.feature else tuple(thresholds.tolist())
-            for j, thresholds in enumerate(mapper.bin_thresholds)
-        ),
-        category_bins={
-            j: tuple(bins.bin[slice(*bins.first[number : number + 2])].tolist())
-            for number, j in enumerate(bins.feature.tolist())
-        },
-        curves={
-            name: tuple(getattr(fitted, name).tolist())
-            for name in CURVES
-            if hasattr(fitted, name)
-        },
-    )
-
-
 def from_tree_model(model: TreeModel) -> Any:
     """Return the fitted estimator that a model describes.
 
@@ -243,6 +218,10 @@ def set_fitted_state(estimator: Any, model: TreeModel) -> None:
     curves = {} if training is None else dict(training.curves)
     for name in ("train_score_", "validation_score_", *curves):
         setattr(estimator, name, np.array(curves.get(name, ()), dtype=np.float64))
+    estimator.evals_result_ = {
+        of_set: {name: np.array(values) for name, values in of_metric.items()}
+        for of_set, of_metric in (training.evals_result if training else {}).items()
+    }
     if model.estimator == "LambdaMARTRanker":
         estimator.init_, estimator._uses_init_score = None, model.uses_init_score
     else:
@@ -267,7 +246,8 @@ def bin_mapper(model: TreeModel, bins: Mapping[int, Sequence[int]]) -> BinMapper
         thresholds = [np.array(t, np.float64) for t in model.training.bin_thresholds]
     for j, of_categories in bins.items():
         thresholds[j] = np.arange(max(of_categories, default=0)) + 0.5
-    return BinMapper(thresholds, category_bins(model.features, bins))
+    categories = category_bins(model.features, bins, model.training)
+    return BinMapper(thresholds, categories)
 
 
 def ensemble_of(model: TreeModel, bins: Mapping[int, Sequence[int]]) -> TreeEnsemble:

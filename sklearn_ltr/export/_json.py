@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
@@ -123,10 +124,20 @@ def training_value(training: TrainingState) -> dict[str, Any]:
         "seed": training.seed,
         "bin_thresholds": [[*thresholds] for thresholds in training.bin_thresholds],
         "category_bins": {str(j): [*b] for j, b in training.category_bins.items()},
-        "curves": {
-            name: [None if np.isnan(v) else v for v in values]
-            for name, values in training.curves.items()
+        "shared_from": {str(j): b for j, b in training.shared_from.items()},
+        "mean_thresholds": {str(j): [*t] for j, t in training.mean_thresholds.items()},
+        "curves": curve_values(training.curves),
+        "evals_result": {
+            name: curve_values(curves) for name, curves in training.evals_result.items()
         },
+    }
+
+
+def curve_values(curves: Mapping[str, Sequence[float]]) -> dict[str, list[Any]]:
+    """Return curves, with None for NaN."""
+    return {
+        name: [None if np.isnan(v) else v for v in values]
+        for name, values in curves.items()
     }
 
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr.export._document import array, checked, items, member, shown
-from sklearn_ltr.export._estimators import CURVES
 from sklearn_ltr.export._parameters import from_value
+from sklearn_ltr.export._training_state import CURVES
 from sklearn_ltr.export._tree_model import (
     Category,
     Feature,
@@ -117,8 +117,12 @@ def read_training(value: Any) -> TrainingState:
     """Return what a warm start needs."""
     where = "training.bin_thresholds"
     thresholds = items(member(value, "bin_thresholds", list, "training"), list, where)
-    bins = member(value, "category_bins", dict, "training")
+    n_features = len(thresholds)
+    bins = by_feature(value, "category_bins", n_features)
+    means = by_feature(value, "mean_thresholds", n_features)
+    shared_from = by_feature(value, "shared_from", n_features)
     curves = member(value, "curves", dict, "training")
+    results = member(value, "evals_result", dict, "training")
     if not curves.keys() <= set(CURVES):
         raise ValueError(f"training.curves must be some of {', '.join(CURVES)}")
     return TrainingState(
@@ -127,16 +131,41 @@ def read_training(value: Any) -> TrainingState:
             tuple(items(t, float, f"{where}[{j}]")) for j, t in enumerate(thresholds)
         ),
         category_bins={
-            read_index(j, len(thresholds), "training.category_bins"): tuple(
-                items(b, int, f"training.category_bins[{j!r}]")
-            )
+            j: tuple(items(b, int, f"training.category_bins[{j}]"))
             for j, b in bins.items()
         },
-        curves={
-            name: tuple(
-                np.nan if v is None else checked(v, float, f"training.curves.{name}")
-                for v in checked(values, list, f"training.curves.{name}")
+        shared_from={
+            j: checked(b, int, f"training.shared_from[{j}]")
+            for j, b in shared_from.items()
+        },
+        mean_thresholds={
+            j: tuple(items(t, float, f"training.mean_thresholds[{j}]"))
+            for j, t in means.items()
+        },
+        curves=read_curves(curves, "training.curves"),
+        evals_result={
+            name: read_curves(
+                checked(of_set, dict, f"training.evals_result.{name}"),
+                f"training.evals_result.{name}",
             )
-            for name, values in curves.items()
+            for name, of_set in results.items()
         },
     )
+
+
+def by_feature(value: Any, name: str, n_features: int) -> dict[int, Any]:
+    """Return a member of the training whose keys are features."""
+    members = member(value, name, dict, "training")
+    where = f"training.{name}"
+    return {read_index(j, n_features, where): v for j, v in members.items()}
+
+
+def read_curves(value: dict[str, Any], where: str) -> dict[str, tuple[float, ...]]:
+    """Return curves by name, NaN for null."""
+    return {
+        name: tuple(
+            np.nan if v is None else checked(v, float, f"{where}.{name}")
+            for v in checked(values, list, f"{where}.{name}")
+        )
+        for name, values in value.items()
+    }

@@ -106,14 +106,24 @@ class TrainingState:
         Thresholds between the bins of each feature, ascending; none for categories.
     category_bins : dict of int to tuple of int
         Of each categorical feature, the bin of each of its categories.
+    shared_from : dict of int to int
+        Of each categorical feature, the first bin that categories may share.
+    mean_thresholds : dict of int to tuple of float
+        Of each categorical feature, the thresholds, ascending, between the mean targets
+        of the categories in its shared bins.
     curves : dict of str to tuple of float
         `train_score_`, `validation_score_` and `loss_curve_`, as far as there are any.
+    evals_result : dict of str to dict of str to tuple of float
+        `evals_result_`, by name of the set and of what was measured.
     """
 
     seed: int
     bin_thresholds: tuple[tuple[float, ...], ...]
     category_bins: Mapping[int, tuple[int, ...]]
+    shared_from: Mapping[int, int]
+    mean_thresholds: Mapping[int, tuple[float, ...]]
     curves: Mapping[str, tuple[float, ...]]
+    evals_result: Mapping[str, Mapping[str, tuple[float, ...]]]
 
 
 @dataclass(frozen=True)
@@ -284,3 +294,6 @@ def check_training(training: TrainingState, features: Sequence[Feature]) -> None
             "training: category_bins must hold one of the bins from 0 to "
             f"{MISSING_BIN - 1} for each category of each categorical feature"
         )
+    for name in ("shared_from", "mean_thresholds"):
+        if getattr(training, name).keys() != n_categories.keys():
+            raise ValueError(f"training: {name} must be those of {[*n_categories]}")

@@ -92,14 +92,18 @@ class LambdaMARTRanker(TreeRanker):
         columns of a DataFrame that have a categorical dtype (categories of pandas and
         polars, enums, Arrow dictionaries).  Categories are text or whole numbers, in a
         dense X, and a split sends a set of them left.  If there are more than
-        `max_bins`, all but the most frequent share a bin.  Categories unseen in `fit`
-        go where missing values go.
+        `max_bins`, the most frequent have a bin each, and the others share one bin in
+        16 with those of similar mean grades (less the mean of the query).  For a row in
+        training, that is the mean over the rows of the other queries, in five folds.
+        Categories unseen in `fit` go where missing values go.
     category_smoothing : float in [0, 1e50], default=10.0
         Rows of a node's mean gradient and hessian that are added to those of each
         category before the categories are sorted by gradient over hessian, to be split
-        in this order.  It regularises: small categories move to the middle.
+        in this order.  It regularises: small categories move to the middle.  As many
+        rows of the mean are added to the mean of a category that shares a bin.
     min_samples_category : int >= 1, default=20
-        A category with fewer rows in a node goes where missing values go.
+        A category with fewer rows in a node goes where missing values go.  If there are
+        more than `max_bins`, one with fewer rows in all shares a bin.
     max_split_categories : int >= 1, default=32
         Maximum number of categories on one side of a split; on the other side there
         may be more.

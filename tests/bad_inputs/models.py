@@ -442,7 +442,7 @@ CHANGES_OF_CATEGORIES: dict[str, Change] = {
     },
     **{
         f"the categories' {name} {how}": in_categories(name, change)
-        for name in ("feature", "first", "value", "bin")
+        for name in ("feature", "first", "value", "bin", "shared_from")
         for how, change in ARRAY_CHANGES.items()
     },
     "a set at a leaf": in_trees("category_node", put(-1, 4)),
@@ -462,6 +462,16 @@ CHANGES_OF_CATEGORIES: dict[str, Change] = {
     "a category inf": in_categories("value", put(-1, INF)),
     "a category in a bin too many": in_categories("bin", put(0, 7)),
     "a category in the missing bin": in_categories("bin", put(-1, 255)),
+    "thresholds of too few features": in_categories("mean_threshold", lambda a: a[1:]),
+    "thresholds of one number": in_categories("mean_threshold", np.ravel),
+    "thresholds in single precision": in_categories(
+        "mean_threshold", lambda a: a.astype(np.float32)
+    ),
+    "thresholds that fall": in_categories("mean_threshold", put((0, 0), NAN)),
+    "bins of categories that share them too early": in_categories(
+        "shared_from", put(0, 2)
+    ),
+    "a negative number of bins": in_categories("shared_from", put(0, -1)),
     "no categories of the features": without("_categories"),
     "no bins of the categories": lambda model: vars(model._mapper).pop("categories"),
     "other categorical features": set_to(

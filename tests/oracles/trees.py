@@ -188,3 +188,51 @@ def route_by_set(row, tree) -> int:
             left = bool(tree.category_set[set_of_node[node], b // 8] >> (b % 8) & 1)
         node = int(tree.left[node] if left else tree.right[node])
     return node
+
+
+def shared_bins(x, targets, max_bins, least):
+    """Bin of each category, and of each row in training; NaN is missing, bin 255.
+
+    Of ``max_bins`` bins, one in 16, at least one, holds more than one category.
+    """
+    target, weight, fold, smoothing = targets
+    rows_of = {}
+    for row, category in enumerate(x):
+        if category == category:
+            rows_of.setdefault(category, []).append(row)
+    n_single = max_bins - max(1, max_bins // 16)
+    by_frequency = sorted(rows_of, key=lambda c: (-len(rows_of[c]), c))
+    single = sorted(c for c in by_frequency[:n_single] if len(rows_of[c]) >= least)
+    n_shared, n_single = max_bins - n_single, len(single)
+
+    def mean(category, without):
+        rows = [row for row in rows_of[category] if fold[row] != without]
+        if not rows:
+            return None
+        total = sum(target[row] * weight[row] for row in rows)
+        return total / (sum(weight[row] for row in rows) + smoothing)
+
+    of_rows = {
+        row: mean(x[row], fold[row])
+        for row in range(len(x))
+        if x[row] == x[row] and x[row] not in single
+    }
+    known = sorted(m for m in of_rows.values() if m is not None)
+    thresholds = {
+        known[i * len(known) // n_shared] for i in range(1, n_shared) if known
+    }
+    thresholds.difference_update(known[-1:])
+
+    def bin_of(m):
+        return 255 if m is None else n_single + sum(m > t for t in thresholds)
+
+    bins = {
+        c: single.index(c) if c in single else bin_of(mean(c, without=None))
+        for c in rows_of
+    }
+    in_training = [
+        255 if x[row] != x[row] else bin_of(of_rows[row]) if row in of_rows
+        else bins[x[row]]
+        for row in range(len(x))
+    ]  # fmt: skip
+    return bins, in_training

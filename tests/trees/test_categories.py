@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from sklearn_ltr._compile import INTERPRETED, ROW_BLOCK
 from sklearn_ltr.learners._trees.bit_sliced import BitSlicedEvaluator
-from sklearn_ltr.learners._trees.categories import CategoryBins, bins_by_frequency
+from sklearn_ltr.learners._trees.categories import CategoryBins, most_frequent
+from sklearn_ltr.learners._trees.category_means import exact, find_mean_thresholds
 from sklearn_ltr.learners._trees.category_splits import (
     sort_categories as sort_categories_kernel,
 )
@@ -22,7 +23,7 @@ from sklearn_ltr.learners._trees.tree_walk import unpack_sets, walk_trees
 from sklearn_ltr.learners._trees.workspace import allocate_workspaces
 from tests import from_python
 from tests.oracles import trees as oracle
-from tests.trees import ONE_THREAD, binned_values, grow_on
+from tests.trees import ONE_THREAD, binned_values, grow_on, row_targets
 from tests.trees.forests import (
     SHAPES,
     by_walking_sets,
@@ -258,7 +259,7 @@ def test_the_number_of_threads_does_not_matter():
 
 def test_a_category_has_a_bin_in_the_order_of_its_value():
     X = np.array([[7.0, 0.5], [-3.0, 0.1], [NAN, 0.2], [7.0, 0.3]])
-    bins = CategoryBins.fit(X, np.arange(4), np.array([0]), 255)
+    bins = CategoryBins.fit(X, np.arange(4), np.array([0]), 255, 1, row_targets(4))
     assert bins.value.tolist() == [-3, 7]
     assert bins.n_bins.tolist() == [2]
     new = np.array([[7.0, 0.5], [8.0, 0.5], [-3.0, NAN], [NAN, 0.0]])
@@ -271,18 +272,64 @@ def test_a_category_has_a_bin_in_the_order_of_its_value():
 
 
 @pytest.mark.parametrize(
-    ("counts", "max_bins", "expected"),
+    ("counts", "n", "expected"),
     [
         ([1, 1, 1], 3, [0, 1, 2]),
-        ([5, 1, 7, 2], 3, [0, 2, 1, 2]),
-        ([2, 2, 2, 2], 3, [0, 1, 2, 2]),  # of equally frequent ones the lowest
-        ([1, 1, 2], 2, [1, 1, 0]),
+        ([5, 1, 7, 2], 2, [0, 2]),
+        ([2, 2, 2, 2], 2, [0, 1]),  # of equally frequent ones the lowest
+        ([1, 1, 2], 1, [2]),
     ],
 )
-def test_categories_beyond_the_bins_are_grouped_by_frequency(
-    counts, max_bins, expected
+def test_the_most_frequent_categories_have_bins_of_their_own(counts, n, expected):
+    found = np.flatnonzero(most_frequent(np.array(counts), n))
+    assert found.tolist() == expected
+
+
+@pytest.mark.parametrize(("smoothing", "least"), [(0.0, 1), (3.0, 1), (3.0, 10)])
+@pytest.mark.parametrize("max_bins", [2, 9, 32, 40])
+def test_rare_categories_share_bins_by_the_mean_targets_of_other_folds(
+    max_bins, smoothing, least
 ):
-    assert bins_by_frequency(np.array(counts), max_bins).tolist() == expected
+    rng = np.random.default_rng(max_bins)
+    for _ in range(10):
+        x = np.floor(rng.exponential(9, size=150))
+        x[rng.random(150) < 0.1] = NAN
+        # in eighths, whose sums have no rounding errors
+        target = np.rint(8 * rng.normal(size=150)) / 8
+        weight = rng.choice([0.5, 1.0, 2.0], 150)
+        targets = row_targets(150, target, weight, smoothing)
+        X, every = x[:, np.newaxis], np.arange(150)
+        bins = CategoryBins.fit(X, every, np.array([0]), max_bins, least, targets)
+        expected = oracle.shared_bins(x.tolist(), targets, max_bins, least)
+        if len(np.unique(x[~np.isnan(x)])) <= max_bins:
+            assert not bins.has_shared.any()
+            continue
+        assert dict(zip(bins.value, bins.bin, strict=True)) == expected[0]
+        ((feature, in_training),) = bins.bins_in_training(X, every, targets)
+        assert feature == 0
+        assert in_training.tolist() == expected[1]
+        assert bins.n_bins[0] <= max_bins
+        seen = in_training[in_training < 255]
+        assert seen.max() < bins.n_bins[0]
+
+
+def test_sums_of_exact_numbers_do_not_depend_on_their_order():
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=5000) * 10.0 ** rng.integers(-12, 12, 5000)
+    rounded = exact(values)
+    sums = {rng.permutation(rounded).cumsum()[-1] for _ in range(20)}
+    assert len(sums) == 1
+    np.testing.assert_allclose(rounded, values, atol=1e-11 * np.abs(values).max())
+    assert exact(np.zeros(3)).tolist() == [0, 0, 0]
+    assert abs(exact(np.array([5e-324, 1e-323]))).max() < 1e-300
+
+
+def test_thresholds_between_means():
+    assert find_mean_thresholds(np.empty(0), 3).tolist() == [np.inf, np.inf]
+    assert find_mean_thresholds(np.ones(9), 3).tolist() == [np.inf, np.inf]
+    assert find_mean_thresholds(np.arange(9.0), 1).tolist() == []
+    # bins of 4, 3 and 2 of them: a threshold is in the bin below it
+    assert find_mean_thresholds(np.arange(9.0), 3).tolist() == [3, 6]
 
 
 def test_a_feature_of_missing_values_has_one_bin():

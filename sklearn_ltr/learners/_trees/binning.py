@@ -221,7 +221,7 @@ class BinMapper:
         max_bins: int,
         seed: int,
         team: ThreadTeam,
-        categorical: NDArray[np.int64] = NO_CATEGORIES.feature,
+        categories: CategoryBins = NO_CATEGORIES,
     ) -> BinMapper:
         """Compute the thresholds from some rows of X, or a sample of 200,000 of them.
 
@@ -235,10 +235,9 @@ class BinMapper:
         seed : int
             Seed of the sample.
         team : ThreadTeam
-        categorical : ndarray of shape (n_categorical,), int64
-            The categorical features, ascending.  If there are any, X is dense.
+        categories : CategoryBins
+            The bins of categorical features.  If there are any, X is dense.
         """
-        categories = CategoryBins.fit(X, rows, categorical, max_bins)
         if len(rows) > MAX_SAMPLE_ROWS:
             sample = np.random.default_rng(seed).choice(
                 len(rows), MAX_SAMPLE_ROWS, replace=False
@@ -257,7 +256,7 @@ class BinMapper:
                     thresholds[j] = find_bin_thresholds(values, max_bins)
 
         team.run(fit_features)
-        for j, n_bins in zip(categorical, categories.n_bins, strict=True):
+        for j, n_bins in zip(categories.feature, categories.n_bins, strict=True):
             thresholds[j] = np.arange(n_bins - 1) + 0.5
         return cls(thresholds, categories)
 

@@ -4,14 +4,16 @@ A category is a number: what the user gave, or the position of a label among the
 labels (``_estimators/categories.py``).  The categories of the training rows are
 numbered in the order of these numbers, and the number is the bin.  If there are more
 categories than bins, the most frequent ones (of equally frequent ones, the lowest) have
-a bin each, and all others share the last.  Missing and unseen categories are NaN, in
-the missing bin.
+a bin each, if they have `min_samples_category` rows, and the others share the last
+bins, 1 of SHARED_BINS, by their mean targets (``category_means.py``).  Missing and
+unseen categories are NaN, in the missing bin.
 
 Trees see bins only: prediction, too, encodes X first.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -20,8 +22,15 @@ from numpy.typing import NDArray
 
 from sklearn_ltr.learners._checksum import KEY, check_checksum, checksum
 from sklearn_ltr.learners._tables import Table, contiguous_rows
+from sklearn_ltr.learners._trees.category_means import (
+    FoldSums,
+    RowTargets,
+    count_shared_bins,
+    find_mean_thresholds,
+)
 
 FloatArray = NDArray[np.floating]
+MISSING = 255  # bin of missing values: `MISSING_BIN` of binning.py, which imports this
 
 
 @dataclass(frozen=True)
@@ -38,12 +47,18 @@ class CategoryBins:
         The categories; those of a feature ascend.
     bin : ndarray of shape (n_categories,), uint8
         The bin of each.
+    shared_from : ndarray of shape (n_categorical,), int64
+        The first bin of each feature that categories may share.
+    mean_threshold : ndarray of shape (n_categorical, n_shared_bins - 1), float64
+        Thresholds between the means of the categories in these, padded with inf.
     """
 
     feature: NDArray[np.int64]
     first: NDArray[np.int64]
     value: NDArray[np.float64]
     bin: NDArray[np.uint8]
+    shared_from: NDArray[np.int64]
+    mean_threshold: NDArray[np.float64]
 
     @classmethod
     def fit(
@@ -52,28 +67,58 @@ class CategoryBins:
         rows: NDArray[np.intp],
         features: NDArray[np.int64],
         max_bins: int,
+        min_samples_category: int,
+        targets: RowTargets,
     ) -> CategoryBins:
-        """Give bins to the categories of some rows of X."""
+        """Give bins to the categories of some rows of X, which have these targets."""
         if len(features) == 0:
             return NO_CATEGORIES
-        counted = [
-            np.unique(x[~np.isnan(x)], return_counts=True)
-            for x in (X[rows, feature] for feature in features)
-        ]
+        options = max_bins, min_samples_category, targets
+        fitted = [fit_feature(X[rows, j], *options) for j in features]
+        values, bins, shared_from, thresholds = zip(*fitted, strict=True)
         return cls(
             feature=features,
-            first=np.cumsum([0, *(len(values) for values, _ in counted)]),
-            value=np.concatenate([values for values, _ in counted]).astype(np.float64),
-            bin=np.concatenate(
-                [bins_by_frequency(counts, max_bins) for _, counts in counted]
-            ),
+            first=np.cumsum([0, *map(len, values)]),
+            value=np.concatenate(values).astype(np.float64),
+            bin=np.concatenate(bins),
+            shared_from=np.array(shared_from, dtype=np.int64),
+            mean_threshold=np.array(thresholds),
         )
 
     @property
     def n_bins(self) -> NDArray[np.int64]:
         """Bins of each of the features, at least 1: (n_categorical,) int64."""
-        parts = zip(self.first[:-1], self.first[1:], strict=True)
-        return np.array([self.bin[i:j].max(initial=0) + 1 for i, j in parts], np.int64)
+        n_shared = 1 + np.isfinite(self.mean_threshold).sum(axis=1)
+        n_shared = np.where(self.has_shared, n_shared, 0)
+        return np.maximum(self.shared_from + n_shared, 1)
+
+    @property
+    def has_shared(self) -> NDArray[np.bool_]:
+        """Whether categories of each of the features share bins, (n_categorical,)."""
+        return np.diff(self.first) > self.shared_from
+
+    def bins_in_training(
+        self, X: FloatArray, rows: NDArray[np.intp], targets: RowTargets
+    ) -> Iterator[tuple[int, NDArray[np.uint8]]]:
+        """Yield each feature with shared bins, and the bins of rows to train on.
+
+        Where a category shares a bin, a row's is by the mean over the other folds.
+        """
+        for number in np.flatnonzero(self.has_shared):
+            part = slice(*self.first[number : number + 2])
+            known, bins = self.value[part], self.bin[part]
+            x = X[rows, self.feature[number]]
+            category = np.minimum(np.searchsorted(known, x), len(known) - 1)
+            found = np.flatnonzero(known[category] == x)
+            category, shared_from = category[found], self.shared_from[number]
+            sums = FoldSums.of(category, len(known), found, targets)
+            means = sums.means_elsewhere()[targets.fold[found], category]
+            shared = np.searchsorted(self.mean_threshold[number], means) + shared_from
+            shared[np.isnan(means)] = MISSING
+            in_training = np.full(len(x), MISSING, dtype=np.uint8)
+            is_single = bins[category] < shared_from
+            in_training[found] = np.where(is_single, bins[category], shared)
+            yield int(self.feature[number]), in_training
 
     def encode(self, table: Table) -> Table:
         """Return a table with the bins of its categories, NaN if unknown.
@@ -117,16 +162,34 @@ class CategoryBins:
         check_checksum(arrays.values(), saved)
 
 
-def bins_by_frequency(counts: NDArray[np.intp], max_bins: int) -> NDArray[np.uint8]:
-    """Return the bin of each category, given how often they occur."""
-    n_categories = len(counts)
-    if n_categories <= max_bins:
-        return np.arange(n_categories, dtype=np.uint8)
-    frequent = np.argsort(-counts, kind="stable")[: max_bins - 1]
-    is_frequent = np.zeros(n_categories, dtype=np.bool_)
-    is_frequent[frequent] = True
-    bins = np.where(is_frequent, np.cumsum(is_frequent) - 1, max_bins - 1)
-    return bins.astype(np.uint8)
+def fit_feature(
+    x: FloatArray, max_bins: int, min_samples_category: int, targets: RowTargets
+) -> tuple[FloatArray, NDArray[np.uint8], int, NDArray[np.float64]]:
+    """Return categories, their bins, and `shared_from` and `mean_threshold`."""
+    rows, n_shared = np.flatnonzero(~np.isnan(x)), count_shared_bins(max_bins)
+    values, category, counts = np.unique(
+        x[rows], return_inverse=True, return_counts=True
+    )
+    if len(values) <= max_bins:
+        bins = np.arange(len(values), dtype=np.uint8)
+        return values, bins, len(values), np.full(n_shared - 1, np.inf)
+    single = most_frequent(counts, max_bins - n_shared)
+    single &= counts >= min_samples_category
+    sums = FoldSums.of(category, len(values), rows, targets)
+    means = sums.means_elsewhere()[targets.fold[rows], category]
+    is_known = ~single[category] & ~np.isnan(means)
+    thresholds = find_mean_thresholds(means[is_known], n_shared)
+    n_single = int(np.count_nonzero(single))
+    shared = n_single + np.searchsorted(thresholds, sums.means())
+    bins = np.where(single, np.cumsum(single) - 1, shared).astype(np.uint8)
+    return values, bins, n_single, thresholds
+
+
+def most_frequent(counts: NDArray[np.intp], n: int) -> NDArray[np.bool_]:
+    """Return which are the n most frequent categories; of equal ones, the lowest."""
+    is_frequent = np.zeros(len(counts), dtype=np.bool_)
+    is_frequent[np.argsort(-counts, kind="stable")[:n]] = True
+    return is_frequent
 
 
 NO_CATEGORIES = CategoryBins(
@@ -134,4 +197,6 @@ NO_CATEGORIES = CategoryBins(
     np.zeros(1, dtype=np.int64),
     np.empty(0),
     np.empty(0, dtype=np.uint8),
+    np.empty(0, dtype=np.int64),
+    np.empty((0, 0)),
 )

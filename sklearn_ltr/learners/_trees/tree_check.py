@@ -45,11 +45,17 @@ def check_bins(mapper: BinMapper, n_features: int) -> None:
 
 def check_categories(categories: CategoryBins, n_bins: NDArray[np.int64]) -> None:
     """Raise a ValueError unless the categories have bins of their features."""
-    feature, first, value, b = (
-        getattr(categories, name) for name in ("feature", "first", "value", "bin")
-    )
-    dtypes = [array.dtype for array in (feature, first, value, b)]
-    if dtypes != [np.int64, np.int64, np.float64, np.uint8] or value.shape != b.shape:
+    names = "feature", "first", "value", "bin", "shared_from", "mean_threshold"
+    arrays = [getattr(categories, name) for name in names]
+    feature, first, value, b, shared_from, thresholds = arrays
+    dtypes = [np.int64, np.int64, np.float64, np.uint8, np.int64, np.float64]
+    if (
+        [array.dtype for array in arrays] != dtypes
+        or value.shape != b.shape
+        or shared_from.shape != feature.shape
+        or thresholds.shape[:1] != feature.shape
+        or thresholds.ndim != 2
+    ):
         raise ValueError("the arrays of categories have other dtypes or shapes")
     if not (
         len(first) == len(feature) + 1
@@ -63,6 +69,9 @@ def check_categories(categories: CategoryBins, n_bins: NDArray[np.int64]) -> Non
     ascends = (value[1:] > value[:-1]) | (owner[1:] > owner[:-1])
     if not (ascends.all() and np.isfinite(value).all() and (b < n_bins[owner]).all()):
         raise ValueError("the categories of a feature do not ascend, or have no bins")
+    ascends = (thresholds[:, 1:] >= thresholds[:, :-1]).all()
+    if not (ascends and np.array_equal(categories.n_bins, n_bins[feature])):
+        raise ValueError("the means of categories have other bins")
 
 
 def check_trees(arrays: Mapping[str, NDArray[Any]], n_features: int) -> None:
