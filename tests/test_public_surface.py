@@ -50,6 +50,7 @@ PUBLIC = {
         "to_lightgbm",
         "to_tree_model",
         "to_xgboost",
+        "to_xgboost_dump",
     ],
     "sklearn_ltr.inspection": [
         "LocalOptimality",

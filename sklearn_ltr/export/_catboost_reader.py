@@ -49,7 +49,9 @@ def from_catboost(model: Any) -> Any:
 
 def written_by(model: Any) -> bytes | None:
     """Return the JSON of a fitted model, None for another object."""
-    if not hasattr(model, "save_model") or not hasattr(model, "tree_count_"):
+    if not (hasattr(model, "save_model") and hasattr(model, "is_fitted")):
+        return None
+    if not model.is_fitted():
         return None
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.json"

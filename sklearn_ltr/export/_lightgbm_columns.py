@@ -33,12 +33,7 @@ class Columns(NamedTuple):
         for j, codes in self.codes.items():
             found = {*self.categories.get(j, ()), *(self.category(j, c) for c in codes)}
             is_text = any(isinstance(category, str) for category in found)
-            try:
-                categories = tuple(sorted(found))
-            except TypeError:
-                raise ValueError(
-                    f"feature {j} has categories that are text, and others that are not"
-                ) from None
+            categories = tuple(sorted(found))
             features[j] = Feature(self.names[j], categories, is_text)
         return features
 
@@ -85,4 +80,6 @@ def read_categories(parts: Text, features: list[int]) -> dict[int, list[Category
         ]
         if len(set(categories[j])) < len(categories[j]):
             raise ValueError(f"{where} has a category twice")
+        if len({isinstance(category, str) for category in categories[j]}) > 1:
+            raise ValueError(f"{where} has categories that are text, and others")
     return categories

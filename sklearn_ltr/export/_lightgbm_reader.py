@@ -19,10 +19,16 @@ from sklearn_ltr.export._lightgbm_text import (
     divide,
     many,
     one_integer,
+    value_of,
 )
 from sklearn_ltr.export._source import text_of
-from sklearn_ltr.export._tree_model import Tree, TreeModel
-from sklearn_ltr.export._zero_as_missing import ANYWHERE, zero_segments
+from sklearn_ltr.export._tree_model import LARGEST_THRESHOLD, Tree, TreeModel
+from sklearn_ltr.export._zero_as_missing import (
+    ANYWHERE,
+    BELOW_ZERO,
+    ZERO,
+    zero_segments,
+)
 
 # Objectives with one score for each row.  Scores are what trees add up to, before any
 # function that an objective applies to them.
@@ -141,9 +147,12 @@ def read_nodes(section: Section, n_features: int) -> Nodes:
         for side in children
     )
     n_rows = many(section, "leaf_count", n_leaves, int)
+    # inf: the node separates missing values from all others
+    words = value_of(section, "threshold").replace("inf", repr(LARGEST_THRESHOLD))
+    finite = {"threshold": words}
     return Nodes(
         feature,
-        many(section, "threshold", n, float),
+        many(section | finite, "threshold", n, float),
         many(section, "decision_type", n, int),
         [max(0.0, gain) for gain in many(section, "split_gain", n, float)],
         left,
@@ -152,6 +161,13 @@ def read_nodes(section: Section, n_features: int) -> Nodes:
         [max(0, count) for count in n_rows],
         read_bitsets(section),
     )
+
+
+def as_read(threshold: float) -> float:
+    """Return a threshold for numbers of which LightGBM takes the closest to 0 for 0."""
+    if -ZERO <= threshold <= ZERO:
+        return ZERO if threshold >= 0 else BELOW_ZERO
+    return threshold
 
 
 def read_bitsets(section: Section) -> list[list[int]]:
@@ -204,10 +220,10 @@ def add_node(
     decision = nodes.decision[node]
     if not decision & CATEGORICAL:
         # where there were no missing values, NaN is taken as 0
-        to_left = 0.0 <= threshold
+        to_left = threshold >= 0.0
         if decision >> 2 & 3 == MISSING_NAN:
             to_left = bool(decision & DEFAULT_LEFT)
-        return builder.split(place, j, threshold, to_left, gain)
+        return builder.split(place, j, as_read(threshold), to_left, gain)
     if not (threshold.is_integer() and 0 <= threshold < len(nodes.bitsets)):
         raise ValueError(f"node {node} has the set {threshold:g}, which is none")
     words = nodes.bitsets[int(threshold)]

@@ -90,7 +90,8 @@ class Tree:
 
     def scaled(self, factor: float) -> Tree:
         """Return the tree with its leaf values multiplied by a factor."""
-        return replace(self, value=self.value * factor)
+        with np.errstate(over="ignore"):  # of a damaged model; check() refuses it
+            return replace(self, value=self.value * factor)
 
 
 @dataclass(frozen=True)
@@ -185,7 +186,8 @@ class TreeModel:
         that `predict` computes.
         """
         first = self.trees[0]
-        value = np.where(first.is_leaf, self.base_score + first.value, first.value)
+        with np.errstate(over="ignore"):
+            value = np.where(first.is_leaf, self.base_score + first.value, first.value)
         first = replace(first, value=value)
         return replace(self, base_score=0.0, trees=(first, *self.trees[1:]))
 

@@ -66,9 +66,12 @@ def stored_column(column: Mapping[str, Any], where: str) -> list[Category]:
         ]
     offsets = array(column, "offsets", np.int64, where).tolist()
     codes = array(column, "values", np.int64, where)
-    if not ((codes >= -128) & (codes < 256)).all() or any(
-        not 0 <= first <= last <= len(codes) for first, last in pairwise(offsets)
-    ):
-        raise ValueError(f"{where} holds no text")
+    if ((codes < 0) | (codes >= 128)).any():
+        raise ValueError(
+            f"{where} holds text that is not ASCII, of which XGBoost (up to 3.2) has "
+            "counted the characters in place of the bytes: train with other names"
+        )
+    if any(not 0 <= first <= last <= len(codes) for first, last in pairwise(offsets)):
+        raise ValueError(f"{where}.offsets do not divide the text")
     text = codes.astype(np.uint8).tobytes()
     return [text[first:last].decode() for first, last in pairwise(offsets)]

@@ -60,9 +60,15 @@ def to_xgboost(estimator: Any) -> str:
     Raises
     ------
     TypeError, ValueError
-        As :func:`to_lightgbm`; and for leaf values that float32 cannot hold.
+        As :func:`to_lightgbm`; for leaf values that float32 cannot hold; and for
+        categories that are not ASCII, of which XGBoost miscounts the bytes.
     """
-    model = float32_model(to_tree_model(estimator))
+    return xgboost_text(to_tree_model(estimator))
+
+
+def xgboost_text(model: TreeModel) -> str:
+    """Return a model as XGBoost's JSON."""
+    model = float32_model(model)
     names = [feature.name for feature in model.features]
     trees = [tree_value(tree, model, m) for m, tree in enumerate(model.trees)]
     n_trees = len(trees)
@@ -150,71 +156,98 @@ def float32_values(values: NDArray[np.float64]) -> list[float]:
 
 def tree_value(tree: Tree, model: TreeModel, number: int) -> dict[str, Any]:
     """Return a tree of a model."""
-    left, right, default_left = (
-        array.copy() for array in (tree.left, tree.right, tree.missing_left)
-    )
-    sets: list[list[int]] = []
-    nodes = sorted(tree.left_categories)
-    for node in nodes:
+    left, right, default_left, right_codes = sides(tree, model)
+    order = breadth_first(left, right)
+    place = np.argsort(order)
+    is_leaf, mean, n_rows = tree.is_leaf[order], *node_means(tree)
+    children = [
+        np.where(is_leaf, -1, place[side[order]]).tolist() for side in (left, right)
+    ]
+    parents = [NO_PARENT] * len(order)
+    for node, pair in enumerate(zip(*children, strict=True)):
+        for child in pair:
+            if child != -1:
+                parents[child] = node
+    nodes = [node for node, old in enumerate(order) if old in right_codes]
+    sets = [right_codes[order[node]] for node in nodes]
+    sizes = [len(codes) for codes in sets]
+    split = np.where(tree.is_leaf, tree.value, thresholds(tree))
+    return {
+        "id": number,
+        "tree_param": {
+            "num_nodes": str(len(order)),
+            "num_feature": str(model.n_features),
+            "num_deleted": "0",
+            "size_leaf_vector": "1",
+        },
+        "left_children": children[0],
+        "right_children": children[1],
+        "parents": parents,
+        "split_indices": np.maximum(tree.feature[order], 0).tolist(),
+        "split_conditions": float32_values(split[order]),
+        "split_type": [int(old in right_codes) for old in order],
+        "default_left": default_left[order].astype(np.int64).tolist(),
+        "categories": [code for codes in sets for code in codes],
+        "categories_nodes": nodes,
+        "categories_segments": np.cumsum([0, *sizes])[:-1].tolist(),
+        "categories_sizes": sizes,
+        "base_weights": float32_values(mean[order]),
+        "loss_changes": float32_values(np.minimum(tree.gain[order], LARGEST)),
+        "sum_hessian": float32_values(n_rows[order].astype(np.float64)),
+    }
+
+
+Sides = tuple[
+    NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_], dict[int, list[int]]
+]
+
+
+def sides(tree: Tree, model: TreeModel) -> Sides:
+    """Return left, right, default_left, and the codes that nodes send right."""
+    left, right = tree.left.copy(), tree.right.copy()
+    default_left = tree.missing_left.copy()
+    right_codes = {}
+    for node, categories in tree.left_categories.items():
         code = codes_of(model.features[tree.feature[node]]) or {}
-        goes_right = set(tree.left_categories[node])
+        goes_right = set(categories)
         if tree.missing_left[node]:
             goes_right = set(code) - goes_right
         else:
             left[node], right[node] = right[node], left[node]
         default_left[node] = True
-        sets.append(sorted(code[category] for category in goes_right))
-    sizes = [len(codes) for codes in sets]
-    parents = np.full(len(left), NO_PARENT)
-    inner = np.flatnonzero(~tree.is_leaf)
-    parents[left[inner]] = parents[right[inner]] = inner
-    mean, n_rows = node_means(tree)
-    split = np.where(tree.is_leaf, tree.value, thresholds(tree))
-    split_type = np.zeros(len(left), dtype=np.int64)
-    split_type[nodes] = 1
-    return {
-        "id": number,
-        "tree_param": {
-            "num_nodes": str(len(left)),
-            "num_feature": str(model.n_features),
-            "num_deleted": "0",
-            "size_leaf_vector": "1",
-        },
-        "left_children": left.tolist(),
-        "right_children": right.tolist(),
-        "parents": parents.tolist(),
-        "split_indices": np.maximum(tree.feature, 0).tolist(),
-        "split_conditions": float32_values(split),
-        "split_type": split_type.tolist(),
-        "default_left": default_left.astype(np.int64).tolist(),
-        "categories": [code for codes in sets for code in codes],
-        "categories_nodes": nodes,
-        "categories_segments": np.cumsum([0, *sizes])[:-1].tolist(),
-        "categories_sizes": sizes,
-        "base_weights": float32_values(mean),
-        "loss_changes": float32_values(np.minimum(tree.gain, LARGEST)),
-        "sum_hessian": float32_values(n_rows.astype(np.float64)),
-    }
+        right_codes[node] = sorted(code[category] for category in goes_right)
+    return left, right, default_left, right_codes
+
+
+def breadth_first(left: NDArray[np.int32], right: NDArray[np.int32]) -> list[int]:
+    """Return the nodes, level by level: XGBoost looks for a right child after a left.
+
+    That is undocumented, but true of all trees that it grows.
+    """
+    order = [0]
+    for node in order:
+        if left[node] != -1:
+            order += [int(left[node]), int(right[node])]
+    return order
 
 
 def categories_value(model: TreeModel) -> dict[str, Any]:
     """Return the categories of all features, by code, as XGBoost stores them."""
     encoded: list[dict[str, Any]] = []
-    order: list[int] = []
-    sizes = []
+    order: list[int] = []  # of each feature's categories, which ascend already
+    sizes = [0]
     for feature in model.features:
         known = feature.categories or ()
         if feature.categories is None or feature.is_text:
+            if not all(str(category).isascii() for category in known):
+                raise ValueError(
+                    f"feature {feature.name!r} has categories that are not ASCII, "
+                    "which XGBoost (up to 3.2) misreads: rename them and fit again"
+                )
             texts = [str(category).encode() for category in known]
-            encoded.append(
-                {
-                    "offsets": np.cumsum([0, *map(len, texts)]).tolist()
-                    if texts
-                    else [],
-                    "values": [byte for text in texts for byte in text],
-                }
-            )
-            # XGBoost compares bytes, as UTF-8 sorts like the text itself
+            ends = np.cumsum([0, *map(len, texts)]).tolist() if texts else []
+            values = np.frombuffer(b"".join(texts), dtype=np.int8).tolist()
+            encoded.append({"offsets": ends, "values": values})
             sizes.append(len(texts))
         else:
             n_codes = max((int(category) for category in known), default=-1) + 1
@@ -223,7 +256,7 @@ def categories_value(model: TreeModel) -> dict[str, Any]:
         order += range(sizes[-1])
     return {
         "enc": encoded,
-        "feature_segments": np.cumsum([0, *sizes]).tolist(),
+        "feature_segments": np.cumsum(sizes).tolist(),
         "sorted_idx": order,
     }
 
