@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from tests.export.models import GROUPS, TREES, N, fitted, grades, numbers, table
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
 from sklearn_ltr.export import TreeModel, to_tree_model
 from sklearn_ltr.export._float32 import at_most
 from sklearn_ltr.mart import MARTRegressor
+from tests.export.models import GROUPS, TREES, N, fitted, grades, numbers, score, table
 from tests.export.readers import descend, float32_sum
 
 N_ROWS = 100_000
@@ -31,6 +31,13 @@ def served() -> dict[str, Any]:
             table().drop(columns="kind"), grades(table()), groups=GROUPS
         ),
     }
+
+
+def own_scores(model: Any, X: np.ndarray) -> np.ndarray:
+    """Return our scores of an array, which gets the names of the columns."""
+    names = getattr(model, "feature_names_in_", None)
+    table = X.astype(np.float64)
+    return score(model, table if names is None else pd.DataFrame(table, columns=names))
 
 
 def codes(model: Any, X: Any) -> np.ndarray:
@@ -52,7 +59,8 @@ def float32_rows(model: Any, n: int = N_ROWS, seed: int = 2) -> np.ndarray:
     """Rows of float32, half of whose numbers are at thresholds or beside, or NaN."""
     rng = np.random.default_rng(seed)
     described = to_tree_model(model)
-    X = numbers(seed, n)[:, : described.n_features].astype(np.float32)
+    X = numbers(seed, n)[:, : described.n_features]
+    X = np.clip(X, -1e38, 1e38).astype(np.float32)
     for j in range(described.n_features):
         near = [at_most(tree.threshold[tree.feature == j]) for tree in described.trees]
         near = np.concatenate([*near, np.zeros(1, np.float32)])

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
-from tests.export.models import GROUPS, TREES, grades, numbers, rows_of, score
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker
 from sklearn_ltr.export import to_onnx
+from tests.export.models import GROUPS, TREES, grades, numbers, rows_of, score
 from tests.export.serving import N_ROWS, codes, networks, served
 
 onnxruntime = pytest.importorskip("onnxruntime")

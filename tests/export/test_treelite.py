@@ -6,9 +6,9 @@ import shutil
 
 import numpy as np
 import pytest
-from tests.export.models import rows_of, score
 
 from sklearn_ltr.export import to_treelite
+from tests.export.models import rows_of, score
 from tests.export.serving import N_ROWS, codes, served
 from tests.export.test_onnx import NAMES
 
