@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import tempfile
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -15,8 +17,15 @@ catboost = pytest.importorskip("catboost")
 
 
 def trained(X, y, **parameters):
-    given = {"loss_function": "YetiRank", "iterations": 15, "depth": 4, "verbose": 0,
-             "allow_writing_files": False, "thread_count": 1, "random_seed": 0}  # fmt: skip
+    given = {
+        "loss_function": "YetiRank",
+        "iterations": 15,
+        "depth": 4,
+        "verbose": 0,
+        "allow_writing_files": False,
+        "thread_count": 1,
+        "random_seed": 0,
+    }
     groups = GROUPS if "Rank" in (given | parameters)["loss_function"] else None
     model = catboost.CatBoost(given | parameters)
     return model.fit(catboost.Pool(X, y, group_id=groups))
@@ -67,9 +76,6 @@ def test_what_catboost_has_and_we_have_not_is_refused():
 def text():
     X = np.clip(numbers(), -1e30, 1e30)
     booster = trained(X, grades(X), iterations=2)
-    import tempfile
-    from pathlib import Path
-
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.json"
         booster.save_model(str(path), format="json")
@@ -81,15 +87,31 @@ def text():
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [
-        (("oblivious_trees", 0, "splits"), [{}] * 60, r"oblivious_trees\[0\]: it has 60"),
-        (("oblivious_trees", 0, "splits", 0, "border"), "x", r"splits\[0\].border must"),
+        (
+            ("oblivious_trees", 0, "splits"),
+            [{}] * 60,
+            r"oblivious_trees\[0\]: it has 60",
+        ),
+        (
+            ("oblivious_trees", 0, "splits", 0, "border"),
+            "x",
+            r"splits\[0\].border must",
+        ),
         (("oblivious_trees", 0, "splits", 0, "float_feature_index"), 9, "that is none"),
-        (("oblivious_trees", 1, "leaf_values", 0), None, r"leaf_values\[0\] must be a f"),
+        (
+            ("oblivious_trees", 1, "leaf_values", 0),
+            None,
+            r"leaf_values\[0\] must be a f",
+        ),
         (("scale_and_bias",), [1, [0, 1]], "2 scores for each row"),
-        (("features_info", "float_features", 0, "nan_value_treatment"), "x", "_treatment"),
+        (
+            ("features_info", "float_features", 0, "nan_value_treatment"),
+            "x",
+            "_treatment",
+        ),
         (("oblivious_trees",), [], "at least one feature and one tree|has no trees"),
     ],
-)  # fmt: skip
+)
 def test_a_damaged_text_is_refused_and_says_where(path, value, message):
     document = part = text()
     for key in path[:-1]:

@@ -35,8 +35,11 @@ HOSTILE = [
 
 def catboost_text():
     split = {"border": 0.5, "float_feature_index": 1, "split_type": "FloatFeature"}
-    tree = {"leaf_values": [1.5, 2.5, 3.5, 4.5], "leaf_weights": [1, 2, 3, 4],
-            "splits": [split, split | {"border": 0.25, "float_feature_index": 3}]}  # fmt: skip
+    tree = {
+        "leaf_values": [1.5, 2.5, 3.5, 4.5],
+        "leaf_weights": [1, 2, 3, 4],
+        "splits": [split, split | {"border": 0.25, "float_feature_index": 3}],
+    }
     columns = [
         {"feature_index": j, "flat_feature_index": j, "feature_id": "",
          "nan_value_treatment": "AsFalse"} for j in range(5)

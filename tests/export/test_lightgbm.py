@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
 
 import numpy as np
@@ -228,7 +228,7 @@ def test_segments_say_what_a_node_that_takes_0_as_missing_does(
             segment = next(s for s in segments if x <= s.last)
             goes_left = default_left if region == AT_ZERO else x <= threshold
             assert (segment.goes_left, segment.regions & region) == (goes_left, region)
-    assert all(a.goes_left != b.goes_left for a, b in zip(segments, segments[1:]))
+    assert all(a.goes_left != b.goes_left for a, b in pairwise(segments))
 
 
 TEXT = to_lightgbm(MODELS["categories"])
@@ -242,19 +242,43 @@ TEXT = to_lightgbm(MODELS["categories"])
         ("Tree=1", "Tree=2", "Tree=1 must come here"),
         ("num_class=1", "num_class=3", "num_class is '3'"),
         ("num_class=1", "num_class=" + "9" * 5000, "num_class.* is no number"),
-        ("objective=lambdarank", "objective=multiclass", "objective 'multiclass' is not"),
+        (
+            "objective=lambdarank",
+            "objective=multiclass",
+            "objective 'multiclass' is not",
+        ),
         ("is_linear=0", "is_linear=1", "Tree=0: its leaves are linear"),
-        ("max_feature_idx=3", "max_feature_idx=99999999", "different numbers of features"),
-        ("num_leaves=8", "num_leaves=99999999", "Tree=0: leaf_value must hold 99999999"),
+        (
+            "max_feature_idx=3",
+            "max_feature_idx=99999999",
+            "different numbers of features",
+        ),
+        (
+            "num_leaves=8",
+            "num_leaves=99999999",
+            "Tree=0: leaf_value must hold 99999999",
+        ),
         ("left_child=", "left_child=0 ", "Tree=0: left_child must hold 7"),
-        ("leaf_value=", "leaf_value=nan ", r"leaf_value\[0\] is nan, but must be finite"),
+        (
+            "leaf_value=",
+            "leaf_value=nan ",
+            r"leaf_value\[0\] is nan, but must be finite",
+        ),
         ("leaf_value=", "leaf_value=1_0 ", r"leaf_value\[0\] is no number"),
         ("pandas_categorical:[[", "pandas_categorical:[[[", "is no valid JSON"),
-        ("pandas_categorical:[", "pandas_categorical:[[],", "whose they are is not known"),
+        (
+            "pandas_categorical:[",
+            "pandas_categorical:[[],",
+            "whose they are is not known",
+        ),
         ('"alpha"', "7", "categories that are text, and others"),
-        ("cat_boundaries=0", "cat_boundaries=1", "Tree=.: cat_boundaries do not ascend"),
+        (
+            "cat_boundaries=0",
+            "cat_boundaries=1",
+            "Tree=.: cat_boundaries do not ascend",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_damaged_text_is_refused_and_says_where(old, new, message):
     assert old in TEXT
     with pytest.raises(ValueError, match=message):
@@ -273,10 +297,16 @@ def model_on(X, **parameters):
     [
         (pd.DataFrame({"a": pd.Categorical([-1, 1] * 50)}), "has the category -1"),
         (pd.DataFrame({"a": pd.Categorical([0.5, 1] * 50)}), "has the category 0.5"),
-        (pd.DataFrame({"a": pd.Categorical([1, 2**30] * 50)}), "numbers from 0 to 1048576"),
-        (pd.DataFrame(numbers()[:100, :2], columns=["a b", "a_b"]), "must be different"),
+        (
+            pd.DataFrame({"a": pd.Categorical([1, 2**30] * 50)}),
+            "numbers from 0 to 1048576",
+        ),
+        (
+            pd.DataFrame(numbers()[:100, :2], columns=["a b", "a_b"]),
+            "must be different",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_lightgbm_cannot_hold_is_refused(X, message):
     with pytest.raises(ValueError, match=message):
         to_lightgbm(model_on(X))

@@ -326,25 +326,44 @@ FIRST = (*MODEL, "trees", 0)
         (TEXT[:-5], "no valid JSON"),
         ("{}", "learner is missing"),
         (changed("learner_model_param", "num_feature", value="9" * 20), "is no number"),
-        (changed("learner_model_param", "num_feature", value="99999999"),
-         "num_feature is 99999999, and there are 4 feature_names"),
+        (
+            changed("learner_model_param", "num_feature", value="99999999"),
+            "num_feature is 99999999, and there are 4 feature_names",
+        ),
         (changed("learner_model_param", "base_score", value="[1,2]"), "base_score="),
         (changed("objective", "name", value="os"), "objective 'os' is not known"),
-        (changed(*FIRST, "left_children", 0, value=0), r"trees\[0\]: node 0 is a child t"),
-        (changed(*FIRST, "left_children", 0, value=-9), r"trees\[0\]: node -9 is a child"),
-        (changed(*FIRST, "left_children", 0, value=-1), r"trees\[0\]: node 0 has one chi"),
-        (changed(*FIRST, "default_left", 0, value=7), r"default_left\[0\] must be 0 or 1"),
+        (
+            changed(*FIRST, "left_children", 0, value=0),
+            r"trees\[0\]: node 0 is a child t",
+        ),
+        (
+            changed(*FIRST, "left_children", 0, value=-9),
+            r"trees\[0\]: node -9 is a child",
+        ),
+        (
+            changed(*FIRST, "left_children", 0, value=-1),
+            r"trees\[0\]: node 0 has one chi",
+        ),
+        (
+            changed(*FIRST, "default_left", 0, value=7),
+            r"default_left\[0\] must be 0 or 1",
+        ),
         (changed(*FIRST, "split_indices", 0, value=4), "none of 4"),
         (changed(*FIRST, "sum_hessian", value=[]), "sum_hessian has 0 of"),
-        (changed(*FIRST, "split_conditions", 1, value="x"), r"split_conditions\[1\] must"),
+        (
+            changed(*FIRST, "split_conditions", 1, value="x"),
+            r"split_conditions\[1\] must",
+        ),
         (changed(*FIRST, "categories_sizes", value=[2**40]), "categories_... do not"),
         (changed(*FIRST, "categories", 0, value=2**50), "codes that are not from 0"),
-        (changed(*MODEL, "cats", "enc", value=[{"values": [1], "type": 1}] * 4),
-         "fewer than its trees test"),
+        (
+            changed(*MODEL, "cats", "enc", value=[{"values": [1], "type": 1}] * 4),
+            "fewer than its trees test",
+        ),
         (changed(*MODEL, "tree_info", 0, value=1), "2 scores or more"),
         (changed(*MODEL, "trees", value=[]), "has no trees"),
     ],
-)  # fmt: skip
+)
 def test_a_damaged_text_is_refused_and_says_where(text, message):
     with pytest.raises(ValueError, match=message):
         from_xgboost(text)
@@ -352,8 +371,12 @@ def test_a_damaged_text_is_refused_and_says_where(text, message):
 
 def test_the_rules_of_thresholds_in_float32():
     rng = np.random.default_rng(0)
-    t = np.concatenate([rng.normal(size=20_000) * 10.0 ** rng.integers(-45, 39, 20_000),
-                        [0.0, 1e-46, -1e-46, 1e300, -1e300, 3.4028234663852886e38]])  # fmt: skip
+    t = np.concatenate(
+        [
+            rng.normal(size=20_000) * 10.0 ** rng.integers(-45, 39, 20_000),
+            [0.0, 1e-46, -1e-46, 1e300, -1e300, 3.4028234663852886e38],
+        ]
+    )
     limit = np.concatenate([at_most(t), above(t)])
     with np.errstate(over="ignore"):
         x = np.concatenate([limit, np.nextafter(limit, np.float32(np.inf)),

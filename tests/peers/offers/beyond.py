@@ -1,4 +1,4 @@
-"""Rows on features that other libraries have and sklearn_ltr has not."""
+"""Rows on features beyond ranking, some of which sklearn_ltr has not."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from sklearn_ltr.export import from_lightgbm, to_json, to_xgboost
 from tests.peers.offers import row
 from tests.peers.offers.libraries import DATA, Data, Library, same_scores
 
@@ -103,9 +104,12 @@ def contributions(library: Library, fitted) -> np.ndarray:
     return fitted.predict(DATA.X, pred_contrib=True)
 
 
-@row("export of the model as JSON", sklearn_ltr="no attribute 'save_model'")
+@row("export of the model as JSON")
 def as_json(library):
     fitted = library.fit(DATA)
+    if library.name == "sklearn_ltr":
+        assert json.loads(to_json(fitted))
+        return
     if library.name == "LightGBM":
         assert json.dumps(fitted.booster_.dump_model())
         return
@@ -114,6 +118,33 @@ def as_json(library):
         path = Path(folder, "model.json")
         fitted.save_model(path, **options)
         assert json.loads(path.read_text())
+
+
+@row(
+    "scores a model that another library has trained, with the same leaves",
+    LightGBM="Model file doesn't specify the number of classes",
+    XGBoost="Unknown construct",
+    CatBoost="Incorrect model file descriptor",
+)
+def of_another_library(library):
+    """LightGBM's model; XGBoost's, where LightGBM itself is the library."""
+    lightgbm = pytest.importorskip("lightgbm")
+    sizes = np.unique(DATA.groups, return_counts=True)[1]
+    order = np.argsort(DATA.groups, kind="stable")
+    theirs = lightgbm.LGBMRanker(n_estimators=3, verbose=-1)
+    theirs.fit(DATA.X[order], DATA.y[order], group=sizes)
+    text = theirs.booster_.model_to_string()
+    if library.name == "sklearn_ltr":
+        expected = theirs.booster_.predict(DATA.X)
+        np.testing.assert_array_equal(from_lightgbm(text).predict(DATA.X), expected)
+        return
+    module = pytest.importorskip(library.module)
+    if library.name == "LightGBM":
+        lightgbm.Booster(model_str=to_xgboost(from_lightgbm(text)))
+    elif library.name == "XGBoost":
+        module.Booster().load_model(bytearray(text.encode()))
+    else:
+        module.CatBoost().load_model(blob=text.encode())
 
 
 POSITIONS = np.arange(len(DATA.y)) % 12
