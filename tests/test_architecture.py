@@ -40,12 +40,16 @@ OPTIONAL = {
     "catboost",
     "lightgbm",
     "matplotlib",
+    "onnx",
+    "onnxruntime",
     "pandas",
     "polars",
     "pyarrow",
     "pytrec_eval",
     "ranx",
+    "tl2cgen",
     "torch",
+    "treelite",
     "xgboost",
 }
 COMPILERS = {"numba", "llvmlite"}
