@@ -12,11 +12,29 @@ from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
 from sklearn_ltr.export import TreeModel, to_tree_model
 from sklearn_ltr.export._float32 import at_most
 from sklearn_ltr.mart import MARTRegressor
-from tests.export.models import GROUPS, TREES, N, fitted, grades, numbers, score, table
+from tests.export.models import (
+    GROUPS,
+    TREES,
+    N,
+    fitted,
+    grades,
+    numbers,
+    rows_of,
+    score,
+    table,
+)
 from tests.export.readers import descend, float32_sum
 
 N_ROWS = 100_000
-NUMERIC = ("ranker", "regressor", "classifier", "on top", "one leaf", "named")
+NUMERIC = (
+    "ranker",
+    "regressor",
+    "classifier",
+    "on top",
+    "one leaf",
+    "missing",
+    "named",
+)
 
 
 @cache
@@ -26,6 +44,9 @@ def served() -> dict[str, Any]:
     named = pd.DataFrame(X[:, :4], columns=["title", "é fresh", "n/a", "price"])
     return fitted() | {
         "one leaf": MARTRegressor(n_estimators=2, min_samples_leaf=N).fit(X, X[:, 0]),
+        "missing": MARTRegressor(n_estimators=2, min_samples_leaf=99).fit(
+            X[:, [3]] * 0, np.isnan(X[:, 3]) + 0.1
+        ),
         "named": LambdaMARTRanker(**TREES).fit(named, grades(X), groups=GROUPS),
         "text": LambdaMARTRanker(**TREES).fit(
             table().drop(columns="kind"), grades(table()), groups=GROUPS
@@ -55,11 +76,21 @@ def codes(model: Any, X: Any) -> np.ndarray:
     return np.column_stack(columns)
 
 
+def rows(model: Any) -> Any:
+    """Random rows; half of their numbers are at thresholds or beside, or NaN."""
+    n_features = to_tree_model(model).n_features
+    if n_features == 5 or to_tree_model(model).has_categories:
+        return rows_of(model, N_ROWS)
+    return float32_rows(model).astype(np.float64)
+
+
 def float32_rows(model: Any, n: int = N_ROWS, seed: int = 2) -> np.ndarray:
     """Rows of float32, half of whose numbers are at thresholds or beside, or NaN."""
     rng = np.random.default_rng(seed)
     described = to_tree_model(model)
-    X = numbers(seed, n)[:, : described.n_features]
+    X = numbers(seed, n)
+    if described.n_features < X.shape[1]:
+        X = X[:, 4 - described.n_features : 4]
     X = np.clip(X, -1e38, 1e38).astype(np.float32)
     for j in range(described.n_features):
         near = [at_most(tree.threshold[tree.feature == j]) for tree in described.trees]

@@ -11,8 +11,8 @@ from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker
 from sklearn_ltr.export import to_onnx
-from tests.export.models import GROUPS, TREES, grades, numbers, rows_of, score
-from tests.export.serving import N_ROWS, codes, networks, served
+from tests.export.models import GROUPS, TREES, grades, numbers, score
+from tests.export.serving import N_ROWS, codes, networks, rows, served
 
 onnxruntime = pytest.importorskip("onnxruntime")
 pytest.importorskip("onnx")
@@ -25,6 +25,7 @@ NAMES = (
     "regressor of categories",
     "on top",
     "one leaf",
+    "missing",
 )
 
 
@@ -40,7 +41,7 @@ def run(model, X, n_threads=1):
 @pytest.mark.parametrize("name", NAMES)
 def test_onnxruntime_scores_trees_bit_for_bit(name):
     model = served()[name]
-    X = rows_of(model, N_ROWS)
+    X = rows(model)
     C = codes(model, X)
     expected = score(model, X)
     np.testing.assert_array_equal(run(model, C), expected)

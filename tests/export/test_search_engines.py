@@ -12,6 +12,10 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from sklearn_ltr import LambdaRankRanker, RankNetRanker
 from sklearn_ltr.export import (
+    Feature,
+    Tree,
+    TreeModel,
+    from_tree_model,
     to_elasticsearch_ltr,
     to_elasticsearch_ml,
     to_ranklib,
@@ -19,6 +23,7 @@ from sklearn_ltr.export import (
     to_tree_model,
     to_vespa,
 )
+from sklearn_ltr.export._elasticsearch_writer import elastic_nodes
 from sklearn_ltr.export._float32 import at_most
 from sklearn_ltr.export._solr_writer import less_slack
 from sklearn_ltr.mart import MARTRegressor
@@ -31,6 +36,7 @@ from tests.export.serving import (
     float32_scores,
     networks,
     own_scores,
+    rows,
     served,
 )
 
@@ -88,7 +94,7 @@ def test_the_feature_set_of_the_plugin_has_the_parameters_of_the_queries():
 @pytest.mark.parametrize("name", [n for n in NUMERIC if n != "classifier"])
 def test_elastics_own_trees_score_all_rows_bit_for_bit(name):
     model = served()[name]
-    X = rows_of(model, N_ROWS) if name != "named" else numbers(3, N_ROWS)[:, :4]
+    X = rows(model)
     features = {column: {"match": {"text": "{{query}}"}} for column in names_of(model)}
     (request,) = to_elasticsearch_ml(model, name="m 1", features=features)
     assert (request.method, request.path) == ("PUT", "/_ml/trained_models/m%201")
@@ -185,19 +191,44 @@ def test_solr_gets_the_features_with_the_names_of_the_store():
     assert upload.body["store"] == "s" and upload.body["name"] == "m"
 
 
-@pytest.mark.parametrize("name", [*(n for n in NUMERIC if n != "named"), "text"])
+@pytest.mark.parametrize("name", [*NUMERIC, "text"])
 def test_vespa_scores_all_rows_bit_for_bit(name):
     model = served()[name]
     if name == "text":
         X = rows_of(served()["categories"], N_ROWS).drop(columns="kind")
         objects = X.astype(object).to_numpy()
     else:
-        X = objects = rows_of(model, N_ROWS)
+        X = objects = rows(model)
     found = vespa.predict(to_vespa(model), objects)
     if name == "classifier":
         np.testing.assert_allclose(found, model.predict_proba(X)[:, 1], rtol=1e-12)
     else:
-        np.testing.assert_array_equal(found, score(model, X))
+        expected = score(model, X) if name == "text" else own_scores(model, X)
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_trees_of_any_depth_are_written():
+    depth = 3000
+    node = np.arange(2 * depth + 1)
+    is_leaf = node % 2 == 1
+    is_leaf[-1] = True
+    chain = Tree(
+        feature=np.where(is_leaf, -1, 0).astype(np.int32),
+        threshold=np.where(is_leaf, 0.0, node / 4),
+        missing_left=np.zeros(len(node), dtype=bool),
+        left=np.where(is_leaf, -1, node + 1).astype(np.int32),
+        right=np.where(is_leaf, -1, node + 2).astype(np.int32),
+        value=np.where(is_leaf, node / 8, 0.0),
+        gain=np.zeros(len(node)),
+        n_rows=np.ones(len(node), dtype=np.int64),
+    )
+    model = from_tree_model(
+        TreeModel("MARTRegressor", {}, (Feature("a"),), False, 0.0, (chain,))
+    )
+    assert to_ranklib(model, missing="zero").count("<output>") == depth + 1
+    assert to_vespa(model).count("leaf_value") == depth + 1
+    assert len(elastic_nodes(chain)) == len(node)
+    assert to_solr(model, name="m")
 
 
 SCALERS = {

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from sklearn_ltr.export import to_treelite
-from tests.export.models import rows_of, score
-from tests.export.serving import N_ROWS, codes, served
+from tests.export.models import score
+from tests.export.serving import codes, rows, served
 from tests.export.test_onnx import NAMES
 
 treelite = pytest.importorskip("treelite")
@@ -18,7 +18,7 @@ treelite = pytest.importorskip("treelite")
 @pytest.mark.parametrize("name", NAMES)
 def test_treelite_scores_bit_for_bit(name):
     model = served()[name]
-    X = rows_of(model, N_ROWS)
+    X = rows(model)
     expected = score(model, X)
     built = to_treelite(model)
     C = codes(model, X)
@@ -35,7 +35,7 @@ def test_treelite_scores_bit_for_bit(name):
 def test_compiled_trees_score_bit_for_bit(name, tmp_path):
     tl2cgen = pytest.importorskip("tl2cgen")
     model = served()[name]
-    X = rows_of(model, N_ROWS)
+    X = rows(model)
     library = tmp_path / "ranker.so"
     tl2cgen.export_lib(to_treelite(model), toolchain="gcc", libpath=library)
     predictor = tl2cgen.Predictor(library, nthread=1)
