@@ -10,7 +10,7 @@ import pandas as pd
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
 from sklearn_ltr.export import TreeModel, to_tree_model
-from sklearn_ltr.export._float32 import at_most
+from sklearn_ltr.export._float32 import LARGEST, at_most
 from sklearn_ltr.mart import MARTRegressor
 from tests.export.models import (
     GROUPS,
@@ -98,7 +98,8 @@ def float32_rows(model: Any, n: int = N_ROWS, seed: int = 2) -> np.ndarray:
         with np.errstate(over="ignore", under="ignore"):
             sides = [np.nextafter(near, np.float32(s)) for s in (np.inf, -np.inf)]
         near = np.concatenate([near, *sides])
-        near = np.append(near[np.isfinite(near)], np.float32(np.nan))
+        # nothing is above the largest float32, so `<` cannot send it left
+        near = np.append(near[np.abs(near) < LARGEST], np.float32(np.nan))
         chosen = rng.random(n) < 0.5
         X[chosen, j] = rng.choice(near, chosen.sum())
     return X

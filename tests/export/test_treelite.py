@@ -39,6 +39,6 @@ def test_compiled_trees_score_bit_for_bit(name, tmp_path):
     library = tmp_path / "ranker.so"
     tl2cgen.export_lib(to_treelite(model), toolchain="gcc", libpath=library)
     predictor = tl2cgen.Predictor(library, nthread=1)
-    rows = tl2cgen.DMatrix(codes(model, X), dtype="float64")
-    found = predictor.predict(rows, pred_margin=True).ravel()
+    matrix = tl2cgen.DMatrix(codes(model, X), dtype="float64")
+    found = predictor.predict(matrix, pred_margin=True).ravel()
     np.testing.assert_array_equal(found, score(model, X))
