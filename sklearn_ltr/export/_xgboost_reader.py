@@ -78,6 +78,8 @@ def from_xgboost(model: Any) -> Any:
 def written_by(model: Any) -> bytes | None:
     """Return the JSON of a booster or an estimator, None for another object."""
     booster = model.get_booster() if hasattr(model, "get_booster") else model
+    if booster is not model and hasattr(model, "best_iteration"):
+        booster = booster[: model.best_iteration + 1]  # as `predict` of the estimator
     return bytes(booster.save_raw("json")) if hasattr(booster, "save_raw") else None
 
 

@@ -243,6 +243,17 @@ def test_forms_of_a_model(tmp_path):
         np.testing.assert_array_equal(from_xgboost(form).predict(X), expected)
 
 
+def test_early_stopping_of_an_estimator_counts():
+    X = np.clip(numbers(), -1e30, 1e30)
+    y, late = grades(X), GROUPS >= 30
+    estimator = xgboost.XGBRanker(n_estimators=60, n_jobs=1, early_stopping_rounds=3)
+    estimator.fit(X[~late], y[~late], qid=GROUPS[~late], eval_set=[(X[late], y[late])],
+                  eval_qid=[GROUPS[late]], verbose=False)  # fmt: skip
+    model = from_xgboost(estimator)
+    assert model.n_iter_ == estimator.best_iteration + 1 < 60
+    assert_close(model.predict(X), estimator.predict(X))
+
+
 def test_a_model_of_xgboost_is_continued():
     X = np.clip(numbers(), -1e30, 1e30)
     y = grades(X)
