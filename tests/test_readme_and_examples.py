@@ -42,6 +42,12 @@ PRINTED_BY_EXAMPLE = {
         "median",
         "95%",
     ),
+    "09_export_a_model.py": (
+        "largest difference",
+        "POST /_ltr/_featureset/python_docs/_createmodel",
+        "PUT /_ml/trained_models/ranker",
+        "PUT /schema/model-store",
+    ),
 }
 
 
