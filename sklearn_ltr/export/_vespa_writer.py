@@ -1,10 +1,11 @@
 """The JSON of LightGBM's trees, as Vespa's importer reads it.
 
 The importer writes ``x < t`` for a node that sends missing values right, and
-``!(x >= t)`` for one that sends them left, in float64, whatever the node says; so t is
-the number after the threshold.  Categories are compared as text; what a set does not
-hold goes right, missing values included, so a node that sends missing values left has
-its children exchanged.
+``!(x >= t)`` for one that sends them left, whatever the node says.  Vespa compares in
+float64, but where it optimizes a sum of trees, it holds t and the leaf values in
+float32; so t is the float32 above the threshold.  Categories are compared as text;
+what a set does not hold goes right, missing values included, so a node that sends
+missing values left has its children exchanged.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ from typing import Any
 import numpy as np
 
 from sklearn_ltr.export._estimators import to_tree_model
+from sklearn_ltr.export._float32 import LARGEST, above
 from sklearn_ltr.export._fold import fold
 from sklearn_ltr.export._lightgbm_writer import without_init_score
-from sklearn_ltr.export._tree_model import LARGEST_THRESHOLD, Tree, TreeModel
+from sklearn_ltr.export._tree_model import Tree, TreeModel
 
 OBJECTIVES = {"MARTRegressor": "regression", "MARTClassifier": "binary"}
 
@@ -37,8 +39,10 @@ def to_vespa(estimator: Any) -> str:
     Returns
     -------
     text : str
-        All finite numbers and NaN reach the same leaves.  Programs that read
-        LightGBM's JSON otherwise do not; for them, dump the booster of
+        Rows whose numbers float32 can hold reach the same leaves; another number may
+        cross a threshold that lies between it and the next float32.  Vespa adds leaf
+        values in float64, but may round them to float32 before.  Programs that read
+        LightGBM's JSON otherwise score otherwise; for them, dump the booster of
         :func:`to_lightgbm`.  The score of a classifier is the probability of its
         second class.
 
@@ -91,9 +95,7 @@ def category_codes(model: TreeModel, j: int) -> dict[Any, int]:
 
 def tree_json(tree: Tree, codes: list[dict[Any, int]]) -> str:
     """Return a tree."""
-    with np.errstate(over="ignore"):
-        above = np.nextafter(tree.threshold, np.inf)
-    threshold = np.minimum(above, LARGEST_THRESHOLD).tolist()
+    threshold = np.minimum(above(tree.threshold), LARGEST).astype(np.float64).tolist()
     value = tree.value.tolist()
 
     def leaf(node: int) -> str:

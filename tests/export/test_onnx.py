@@ -13,6 +13,7 @@ from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker
 from sklearn_ltr.export import to_onnx
 from tests.export.models import GROUPS, TREES, grades, numbers, score
 from tests.export.serving import N_ROWS, codes, networks, rows, served
+from tests.network import Linear
 
 onnxruntime = pytest.importorskip("onnxruntime")
 pytest.importorskip("onnx")
@@ -96,6 +97,14 @@ def test_the_metadata_names_the_columns():
     (entry,) = to_onnx(served()["named"]).metadata_props
     assert entry.key == "feature_names"
     assert json.loads(entry.value) == ["title", "é fresh", "n/a", "price"]
+
+
+def test_a_network_of_your_own_is_refused():
+    X = np.nan_to_num(numbers()[:, :4])
+    ranker = LambdaRankRanker(network=Linear(), max_iter=1, random_state=0)
+    ranker.fit(X, grades(numbers()), groups=GROUPS)
+    with pytest.raises(TypeError, match="network=Linear: only the networks of hidden"):
+        to_onnx(ranker)
 
 
 def test_other_steps_of_a_pipeline_are_refused():
