@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
+from sklearn_ltr._compile import INTERPRETED
 from sklearn_ltr.export import TreeModel, to_tree_model
 from sklearn_ltr.export._float32 import LARGEST, at_most
 from sklearn_ltr.mart import MARTRegressor
@@ -25,7 +26,7 @@ from tests.export.models import (
 )
 from tests.export.readers import descend, float32_sum
 
-N_ROWS = 100_000
+N_ROWS = 2_000 if INTERPRETED else 100_000
 NUMERIC = (
     "ranker",
     "regressor",
