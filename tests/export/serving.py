@@ -85,13 +85,20 @@ def rows(model: Any) -> Any:
     return float32_rows(model).astype(np.float64)
 
 
-def float32_rows(model: Any, n: int = N_ROWS, seed: int = 2) -> np.ndarray:
-    """Rows of float32, half of whose numbers are at thresholds or beside, or NaN."""
+def float32_rows(
+    model: Any, n: int = N_ROWS, seed: int = 2, among: np.ndarray | None = None
+) -> np.ndarray:
+    """Rows of float32, half of whose numbers are at thresholds or beside, or NaN.
+
+    The other half are those of rows `among`, or random.
+    """
     rng = np.random.default_rng(seed)
     described = to_tree_model(model)
-    X = numbers(seed, n)
-    if described.n_features < X.shape[1]:
-        X = X[:, 4 - described.n_features : 4]
+    if among is None:
+        among = numbers(seed, n)
+        if described.n_features < among.shape[1]:
+            among = among[:, 4 - described.n_features : 4]
+    X = among[rng.integers(0, len(among), n)]
     X = np.clip(X, -1e38, 1e38).astype(np.float32)
     for j in range(described.n_features):
         near = [at_most(tree.threshold[tree.feature == j]) for tree in described.trees]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,7 @@ import pytest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
-from sklearn_ltr import LambdaRankRanker, RankNetRanker
+from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
 from sklearn_ltr.export import (
     Feature,
     Tree,
@@ -40,6 +41,7 @@ from tests.export.serving import (
     served,
 )
 
+MQ2008 = Path(__file__).resolve().parents[3] / "shared" / "data" / "mq2008.npz"
 FLOAT32 = 1e-6  # rounding of sums in float32, relative to the largest score
 QUERY = {"match": {"title": "{{keywords}} {{ city }}"}}
 SOLR_CLASS = "org.apache.solr.ltr.feature."
@@ -211,6 +213,29 @@ def test_vespa_finds_the_leaves_of_float32_rows(name, held):
         np.testing.assert_array_equal(found, expected)
     # leaf values are rounded
     np.testing.assert_allclose(found, expected, atol=FLOAT32 * scale)
+
+
+@pytest.mark.skipif(not MQ2008.exists(), reason="needs MQ2008")
+def test_a_model_of_mq2008_is_the_same_everywhere():
+    with np.load(MQ2008) as arrays:
+        X, y, groups = arrays["X"], arrays["y"], arrays["qid"]
+    model = LambdaMARTRanker(n_estimators=30, random_state=0).fit(X, y, groups=groups)
+    rows = float32_rows(model, among=X)
+    names, expected = names_of(model), float32_scores(model, rows)
+    (request,) = to_elasticsearch_ltr(model, name="m", feature_set="f")
+    np.testing.assert_array_equal(plugin.predict(request.body, names, rows), expected)
+    (request,) = to_solr(model, name="m")
+    np.testing.assert_array_equal(solr.predict(request.body, names, rows), expected)
+    np.testing.assert_array_equal(
+        ranklib.predict(to_ranklib(model, missing="zero"), rows),
+        float32_scores(model, np.nan_to_num(rows, nan=0.0)),
+    )
+    expected = own_scores(model, rows)
+    np.testing.assert_array_equal(vespa.predict(to_vespa(model), rows), expected)
+    features = {name: {"match_all": {}} for name in names}
+    (request,) = to_elasticsearch_ml(model, name="m", features=features)
+    rows = rows.astype(np.float64)
+    np.testing.assert_array_equal(elastic.predict(request.body, rows), expected)
 
 
 def test_trees_of_any_depth_are_written():
