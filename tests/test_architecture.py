@@ -40,13 +40,17 @@ OPTIONAL = {
     "catboost",
     "lightgbm",
     "matplotlib",
+    "onnx",
+    "onnxruntime",
     "pandas",
     "polars",
     "pyarrow",
     "pytrec_eval",
     "ranx",
     "shap",
+    "tl2cgen",
     "torch",
+    "treelite",
     "xgboost",
 }
 COMPILERS = {"numba", "llvmlite"}

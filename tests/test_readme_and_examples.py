@@ -49,6 +49,12 @@ PRINTED_BY_EXAMPLE = {
     ),
     "08_explain_a_result.py": ("why rank 1", "other features", "difference of the"),
     "09_your_own_objective.py": ("lambdas, train", "ListNet, validation_1", "map"),
+    "10_export_a_model.py": (
+        "largest difference",
+        "POST /_ltr/_featureset/python_docs/_createmodel",
+        "PUT /_ml/trained_models/ranker",
+        "PUT /schema/model-store",
+    ),
 }
 
 

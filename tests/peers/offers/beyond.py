@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from sklearn_ltr import inspection
-from sklearn_ltr.export import from_lightgbm, to_json, to_xgboost
+from sklearn_ltr.export import from_lightgbm, to_json, to_onnx, to_xgboost
 from tests.peers.offers import row
 from tests.peers.offers.libraries import DATA, Data, Library, same_scores
 
@@ -137,6 +137,29 @@ def as_json(library):
         path = Path(folder, "model.json")
         fitted.save_model(path, **options)
         assert json.loads(path.read_text())
+
+
+@row("export as ONNX", LightGBM="INVALID_PROTOBUF", XGBoost="INVALID_PROTOBUF")
+def as_onnx(library):
+    """What the library saves is loaded by onnxruntime, and scores the same."""
+    onnxruntime = pytest.importorskip("onnxruntime")
+    fitted = library.fit(DATA)
+    dtype = np.float64 if library.name == "sklearn_ltr" else np.float32
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "(.|\n)*Saving model in the UBJSON")
+        path = Path(folder, "model.onnx")
+        if library.name == "sklearn_ltr":
+            path.write_bytes(to_onnx(fitted).SerializeToString())
+        elif library.name == "LightGBM":
+            fitted.booster_.save_model(path)
+        elif library.name == "XGBoost":
+            fitted.save_model(path)
+        else:
+            fitted.save_model(path, format="onnx")
+        session = onnxruntime.InferenceSession(path)
+        (name,) = (column.name for column in session.get_inputs())
+        scores = session.run(None, {name: DATA.X.astype(dtype)})[0]
+    same_scores(scores.ravel(), fitted.predict(DATA.X))
 
 
 @row(

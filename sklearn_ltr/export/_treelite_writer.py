@@ -1,0 +1,110 @@
+"""Treelite's models: of FIL on GPUs, of TL2cgen's C code, and of treelite.gtil."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn_ltr.export._estimators import to_tree_model
+from sklearn_ltr.export._lightgbm_writer import codes_of, without_init_score
+from sklearn_ltr.export._tree_model import Tree, TreeModel
+
+TASKS = {"LambdaMARTRanker": "kLearningToRank", "MARTClassifier": "kBinaryClf"}
+
+
+def to_treelite(estimator: Any) -> Any:
+    """Return a fitted model as a model of treelite, with thresholds in float64.
+
+    Parameters
+    ----------
+    estimator : LambdaMARTRanker, MARTRegressor or MARTClassifier
+        Fitted.
+
+    Returns
+    -------
+    model : treelite.Model
+        Its scores are those of ``predict``, or of the classifier's
+        ``decision_function`` (``pred_margin=True``), bit for bit, on float64 rows.
+        Categories are codes, as in :func:`to_lightgbm`.
+
+    Raises
+    ------
+    ImportError
+        If treelite is not installed.
+    TypeError, ValueError
+        As :func:`to_lightgbm`.
+    """
+    from treelite.model_builder import (
+        Metadata,
+        ModelBuilder,
+        PostProcessorFunc,
+        TreeAnnotation,
+    )
+
+    model = without_init_score(to_tree_model(estimator)).with_base_score_in_leaves()
+    n_trees = len(model.trees)
+    is_classifier = model.estimator == "MARTClassifier"
+    builder = ModelBuilder(
+        threshold_type="float64",
+        leaf_output_type="float64",
+        metadata=Metadata(
+            num_feature=model.n_features,
+            task_type=TASKS.get(model.estimator, "kRegressor"),
+            average_tree_output=False,
+            num_target=1,
+            num_class=[1],
+            leaf_vector_shape=(1, 1),
+        ),
+        tree_annotation=TreeAnnotation(
+            num_tree=n_trees, target_id=[0] * n_trees, class_id=[0] * n_trees
+        ),
+        postprocessor=PostProcessorFunc("sigmoid", sigmoid_alpha=2 * model.sigma)
+        if is_classifier
+        else PostProcessorFunc("identity"),
+        base_scores=[0.0],
+    )
+    for tree in model.trees:
+        build_tree(builder, tree, model)
+    return builder.commit()
+
+
+def build_tree(builder: Any, tree: Tree, model: TreeModel) -> None:
+    """Add a tree."""
+    builder.start_tree()
+    for node, is_leaf in enumerate(tree.is_leaf.tolist()):
+        builder.start_node(node)
+        if is_leaf:
+            builder.leaf(float(tree.value[node]))
+        elif node in tree.left_categories:
+            build_category_test(builder, tree, node, model)
+        else:
+            builder.numerical_test(
+                feature_id=int(tree.feature[node]),
+                threshold=float(tree.threshold[node]),
+                default_left=bool(tree.missing_left[node]),
+                opname="<=",
+                left_child_key=int(tree.left[node]),
+                right_child_key=int(tree.right[node]),
+            )
+        builder.end_node()
+    builder.end_tree()
+
+
+def build_category_test(builder: Any, tree: Tree, node: int, model: TreeModel) -> None:
+    """Add a test of a set of categories.
+
+    The set is of those that go the other way than missing ones, so that unseen
+    categories go the missing way.
+    """
+    code = codes_of(model.features[tree.feature[node]]) or {}
+    missing_left = bool(tree.missing_left[node])
+    among = set(tree.left_categories[node])
+    if missing_left:
+        among = set(code) - among
+    builder.categorical_test(
+        feature_id=int(tree.feature[node]),
+        default_left=missing_left,
+        category_list=sorted(code[category] for category in among),
+        category_list_right_child=missing_left,
+        left_child_key=int(tree.left[node]),
+        right_child_key=int(tree.right[node]),
+    )

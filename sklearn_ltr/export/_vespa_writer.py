@@ -1,0 +1,126 @@
+"""The JSON of LightGBM's trees, as Vespa's importer reads it.
+
+The importer writes ``x < t`` for a node that sends missing values right, and
+``!(x >= t)`` for one that sends them left, whatever the node says.  Vespa compares in
+float64, but where it optimizes a sum of trees, it holds t and the leaf values in
+float32; so t is the float32 above the threshold.  Categories are compared as text;
+what a set does not hold goes right, missing values included, so a node that sends
+missing values left has its children exchanged.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+
+from sklearn_ltr.export._estimators import to_tree_model
+from sklearn_ltr.export._float32 import LARGEST, above
+from sklearn_ltr.export._fold import fold
+from sklearn_ltr.export._lightgbm_writer import without_init_score
+from sklearn_ltr.export._tree_model import Tree, TreeModel
+
+OBJECTIVES = {"MARTRegressor": "regression", "MARTClassifier": "binary"}
+
+
+def to_vespa(estimator: Any) -> str:
+    """Return a fitted model as the JSON of a LightGBM model, for Vespa only.
+
+    The file stands in the folder `models` of an application package, and a rank
+    profile evaluates it as ``lightgbm("ranker.json")``.
+
+    Parameters
+    ----------
+    estimator : LambdaMARTRanker, MARTRegressor or MARTClassifier
+        Fitted.  The names of its columns are the rank features, or the functions of
+        the rank profile, that the expression takes, such as `fieldMatch(title)`.
+
+    Returns
+    -------
+    text : str
+        Rows whose numbers float32 can hold reach the same leaves; another number may
+        cross a threshold that lies between it and the next float32.  Vespa adds leaf
+        values in float64, but may round them to float32 before.  Programs that read
+        LightGBM's JSON otherwise score otherwise; for them, dump the booster of
+        :func:`to_lightgbm`.  The score of a classifier is the probability of its
+        second class.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As :func:`to_tree_model`; for trees on top of an `init_score`; and for
+        categories that are not text.
+    """
+    model = without_init_score(to_tree_model(estimator)).with_base_score_in_leaves()
+    if model.estimator == "MARTClassifier":
+        model = model.scaled(2 * model.sigma)
+    codes = [category_codes(model, j) for j in range(model.n_features)]
+    document = {
+        "name": "tree",
+        "version": "v4",
+        "num_class": 1,
+        "num_tree_per_iteration": 1,
+        "max_feature_idx": model.n_features - 1,
+        "objective": OBJECTIVES.get(model.estimator, "lambdarank"),
+        "feature_names": [feature.name for feature in model.features],
+        "feature_infos": {
+            feature.name: {"values": list(code.values())}
+            for feature, code in zip(model.features, codes, strict=True)
+            if code
+        },
+        "tree_info": [],
+        "pandas_categorical": [
+            list(feature.categories) for feature in model.features if feature.categories
+        ],
+    }
+    text = json.dumps(document, allow_nan=False)
+    trees = ",\n".join(
+        f'{{"tree_index": {m}, "tree_structure": {tree_json(tree, codes)}}}'
+        for m, tree in enumerate(model.trees)
+    )
+    return text.replace('"tree_info": []', f'"tree_info": [{trees}]', 1)
+
+
+def category_codes(model: TreeModel, j: int) -> dict[Any, int]:
+    """Return the position of each category of a feature, which must be text."""
+    feature = model.features[j]
+    if feature.categories and not feature.is_text:
+        raise ValueError(
+            f"feature {feature.name!r} has categories that are numbers, and Vespa "
+            "compares text: make the column text and fit again"
+        )
+    return {category: code for code, category in enumerate(feature.categories or ())}
+
+
+def tree_json(tree: Tree, codes: list[dict[Any, int]]) -> str:
+    """Return a tree."""
+    threshold = np.minimum(above(tree.threshold), LARGEST).astype(np.float64).tolist()
+    value = tree.value.tolist()
+
+    def leaf(node: int) -> str:
+        return json.dumps({"leaf_value": value[node]})
+
+    def split(node: int, left: str, right: str) -> str:
+        j = int(tree.feature[node])
+        fields: dict[str, Any] = {
+            "split_feature": j,
+            "threshold": threshold[node],
+            "decision_type": "<=",
+            "default_left": bool(tree.missing_left[node]),
+        }
+        if node in tree.left_categories:
+            among = set(tree.left_categories[node])
+            if tree.missing_left[node]:
+                left, right, among = right, left, set(codes[j]) - among
+            if not among:  # nothing goes left
+                return right
+            fields |= {
+                "threshold": "||".join(str(codes[j][c]) for c in sorted(among)),
+                "decision_type": "==",
+                "default_left": False,
+            }
+        children = f'"left_child": {left}, "right_child": {right}'
+        return f"{json.dumps(fields)[:-1]}, {children}}}"
+
+    return fold(tree, leaf, split)

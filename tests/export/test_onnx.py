@@ -1,0 +1,115 @@
+"""ONNX models, scored by onnxruntime."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
+
+from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker
+from sklearn_ltr.export import to_onnx
+from tests.export.models import GROUPS, TREES, grades, numbers, score
+from tests.export.serving import N_ROWS, codes, networks, rows, served
+from tests.network import Linear
+
+onnxruntime = pytest.importorskip("onnxruntime")
+pytest.importorskip("onnx")
+
+NAMES = (
+    "ranker",
+    "regressor",
+    "classifier",
+    "categories",
+    "regressor of categories",
+    "on top",
+    "one leaf",
+    "missing",
+)
+
+
+def run(model, X, n_threads=1):
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = n_threads
+    session = onnxruntime.InferenceSession(
+        to_onnx(model).SerializeToString(), options, providers=["CPUExecutionProvider"]
+    )
+    return session.run(["scores"], {"X": X})[0]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_onnxruntime_scores_trees_bit_for_bit(name):
+    model = served()[name]
+    X = rows(model)
+    C = codes(model, X)
+    expected = score(model, X)
+    np.testing.assert_array_equal(run(model, C), expected)
+    np.testing.assert_array_equal(run(model, C[:1]), expected[:1])
+    # more threads add the trees in another order
+    scale = np.abs(expected).max()
+    np.testing.assert_allclose(run(model, C, 2), expected, atol=1e-13 * scale)
+
+
+@pytest.mark.parametrize("scaler", [StandardScaler(), MinMaxScaler(clip=True)])
+def test_trees_after_a_scaler_are_the_same_bit_for_bit(scaler):
+    X = numbers()
+    pipeline = make_pipeline(scaler, "passthrough", LambdaMARTRanker(**TREES))
+    pipeline.fit(X, grades(X), lambdamartranker__groups=GROUPS)
+    rows = numbers(7, N_ROWS)
+    np.testing.assert_array_equal(run(pipeline, rows), pipeline.predict(rows))
+
+
+@pytest.mark.parametrize("name", ["identity", "logistic", "tanh", "relu", "linear"])
+def test_networks_score_the_same_within_float32(name):
+    ranker = networks()[name]
+    X = np.nan_to_num(numbers(3, 5000)[:, :4])
+    expected = ranker.predict(X)
+    np.testing.assert_allclose(
+        run(ranker, X), expected, atol=1e-5 * np.abs(expected).max()
+    )
+
+
+@pytest.mark.parametrize(
+    "scaler",
+    [
+        StandardScaler(),
+        StandardScaler(with_mean=False),
+        StandardScaler(with_std=False),
+        MinMaxScaler(),
+        MinMaxScaler(feature_range=(-2, 1), clip=True),
+    ],
+)
+def test_networks_after_a_scaler_score_the_same_within_float32(scaler):
+    X = np.nan_to_num(numbers()[:, :3])
+    network = LambdaRankRanker(hidden_layer_sizes=(5,), max_iter=3, random_state=0)
+    pipeline = make_pipeline(scaler, network)
+    pipeline.fit(X, grades(numbers()), lambdarankranker__groups=GROUPS)
+    rows = np.nan_to_num(numbers(4, 5000)[:, :3])
+    expected = pipeline.predict(rows)
+    np.testing.assert_allclose(
+        run(pipeline, rows), expected, atol=1e-5 * np.abs(expected).max()
+    )
+
+
+def test_the_metadata_names_the_columns():
+    (entry,) = to_onnx(served()["named"]).metadata_props
+    assert entry.key == "feature_names"
+    assert json.loads(entry.value) == ["title", "é fresh", "n/a", "price"]
+
+
+def test_a_network_of_your_own_is_refused():
+    X = np.nan_to_num(numbers()[:, :4])
+    ranker = LambdaRankRanker(network=Linear(), max_iter=1, random_state=0)
+    ranker.fit(X, grades(numbers()), groups=GROUPS)
+    with pytest.raises(TypeError, match="network=Linear: only the networks of hidden"):
+        to_onnx(ranker)
+
+
+def test_other_steps_of_a_pipeline_are_refused():
+    X = np.nan_to_num(numbers())
+    pipeline = make_pipeline(RobustScaler(), LambdaMARTRanker(**TREES))
+    pipeline.fit(X, grades(X), lambdamartranker__groups=GROUPS)
+    with pytest.raises(TypeError, match="'robustscaler' of the Pipeline"):
+        to_onnx(pipeline)

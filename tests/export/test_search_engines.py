@@ -1,0 +1,353 @@
+"""Models in search engines: what their readers, rebuilt here, make of our requests."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
+
+from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
+from sklearn_ltr.export import (
+    Feature,
+    Tree,
+    TreeModel,
+    from_tree_model,
+    to_elasticsearch_ltr,
+    to_elasticsearch_ml,
+    to_ranklib,
+    to_solr,
+    to_tree_model,
+    to_vespa,
+)
+from sklearn_ltr.export._elasticsearch_writer import elastic_nodes
+from sklearn_ltr.export._float32 import at_most
+from sklearn_ltr.export._solr_writer import less_slack
+from sklearn_ltr.mart import MARTRegressor
+from tests.export.models import GROUPS, grades, numbers, rows_of, score
+from tests.export.readers import elastic, plugin, ranklib, solr, vespa
+from tests.export.serving import (
+    N_ROWS,
+    NUMERIC,
+    float32_rows,
+    float32_scores,
+    networks,
+    own_scores,
+    rows,
+    served,
+)
+
+MQ2008 = Path(__file__).resolve().parents[3] / "shared" / "data" / "mq2008.npz"
+FLOAT32 = 1e-6  # rounding of sums in float32, relative to the largest score
+QUERY = {"match": {"title": "{{keywords}} {{ city }}"}}
+SOLR_CLASS = "org.apache.solr.ltr.feature."
+
+
+def names_of(model):
+    return [feature.name for feature in to_tree_model(model).features]
+
+
+def factor_of(model):
+    """Classifiers are exported with scores that a plain sigmoid makes probabilities."""
+    return 2 * model._sigma if hasattr(model, "classes_") else 1.0
+
+
+@pytest.mark.parametrize("name", NUMERIC)
+def test_the_plugin_finds_the_leaves_of_all_float32_rows(name):
+    model = served()[name]
+    X, names = float32_rows(model), names_of(model)
+    (request,) = to_elasticsearch_ltr(model, name="m", feature_set="f")
+    body = json.loads(json.dumps(request.body))
+    found = plugin.predict(body, names, X)
+    expected = float32_scores(model, X, factor_of(model))
+    if name == "classifier":
+        probability = model.predict_proba(X.astype(np.float64))[:, 1]
+        np.testing.assert_allclose(found, probability, atol=FLOAT32)
+        expected = (1 / (1 + np.exp(-expected.astype(np.float64)))).astype(np.float32)
+    else:
+        scores = own_scores(model, X)
+        np.testing.assert_allclose(found, scores, atol=FLOAT32 * np.abs(scores).max())
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_the_feature_set_of_the_plugin_has_the_parameters_of_the_queries():
+    model = served()["named"]
+    queries = dict.fromkeys(names_of(model), QUERY)
+    queries["price"] = {"function_score": {"field_value_factor": {"field": "price"}}}
+    features, upload = to_elasticsearch_ltr(
+        model, name="my model", feature_set="my set/1", features=queries
+    )
+    assert (features.method, features.path) == (
+        "POST",
+        "/_ltr/_featureset/my%20set%2F1",
+    )
+    assert upload.path == "/_ltr/_featureset/my%20set%2F1/_createmodel"
+    assert upload.body["model"]["name"] == "my model"
+    body = json.loads(json.dumps(features.body))
+    assert plugin.names_of_features(body) == names_of(model)
+    params = {f["name"]: f["params"] for f in body["featureset"]["features"]}
+    assert params["title"] == ["keywords", "city"] and params["price"] == []
+
+
+@pytest.mark.parametrize("name", [n for n in NUMERIC if n != "classifier"])
+def test_elastics_own_trees_score_all_rows_bit_for_bit(name):
+    model = served()[name]
+    X = rows(model)
+    features = {column: {"match": {"text": "{{query}}"}} for column in names_of(model)}
+    (request,) = to_elasticsearch_ml(model, name="m 1", features=features)
+    assert (request.method, request.path) == ("PUT", "/_ml/trained_models/m%201")
+    body = json.loads(json.dumps(request.body))
+    np.testing.assert_array_equal(elastic.predict(body, X), own_scores(model, X))
+
+
+@pytest.mark.parametrize("name", NUMERIC)
+def test_ranklib_finds_the_leaves_of_all_float32_rows_without_missing_values(name):
+    model = served()[name]
+    X = float32_rows(model)
+    found = ranklib.predict(to_ranklib(model, missing="zero"), X)
+    zero = np.where(np.isnan(X), np.float32(0), X)
+    np.testing.assert_array_equal(found, float32_scores(model, zero, factor_of(model)))
+
+
+def test_ranklib_takes_a_model_that_sends_missing_values_where_0_goes():
+    X = np.abs(numbers()[:, :1])
+    y = np.minimum(X[:, 0], 1.0)
+    X[::3] = 0.0
+    X[1::3] = np.nan  # both have the same targets
+    y[::3] = y[1::3] = -1.0
+    model = MARTRegressor(n_estimators=3, max_leaf_nodes=2, random_state=0).fit(X, y)
+    assert not to_tree_model(model).tests_missing
+    rows = float32_rows(model)
+    np.testing.assert_array_equal(
+        ranklib.predict(to_ranklib(model), rows), float32_scores(model, rows)
+    )
+
+
+def test_ranklib_refuses_other_missing_values_and_says_what_to_do():
+    with pytest.raises(ValueError, match="give missing='zero' if"):
+        to_ranklib(served()["ranker"])
+
+
+def reachable(threshold):
+    """Return whether float32 has a number that Solr's 1e-6 makes the threshold."""
+    start = threshold - np.float32(1e-6)
+    bits = np.arange(-64, 65)
+    for step in bits:
+        near = start
+        for _ in range(abs(step)):
+            near = np.nextafter(near, np.float32(np.sign(step) * np.inf))
+        if near + np.float32(1e-6) == threshold:
+            return True
+    return False
+
+
+@pytest.mark.parametrize("missing", ["branch", "zero"])
+@pytest.mark.parametrize("name", NUMERIC)
+def test_solr_finds_the_leaves_of_float32_rows(name, missing):
+    model = served()[name]
+    X, names = float32_rows(model), names_of(model)
+    (request,) = to_solr(model, name="m", missing=missing)
+    body = json.loads(json.dumps(request.body))
+    found = solr.predict(body, names, X)
+    expected = X if missing == "branch" else np.nan_to_num(X, nan=0.0)
+    expected = float32_scores(model, expected, factor_of(model))
+    # rows between a threshold and the number that Solr compares with instead
+    missed = np.zeros(len(X), dtype=bool)
+    for tree in to_tree_model(model).trees:
+        for node in np.flatnonzero(~tree.is_leaf):
+            t = at_most(tree.threshold[[node]])
+            compared = less_slack(t) + np.float32(1e-6)
+            x = X[:, tree.feature[node]]
+            missed |= (x <= t) != (x <= compared)
+    assert missed.mean() < 0.1
+    np.testing.assert_array_equal(found[~missed], expected[~missed])
+
+
+def test_solr_compares_with_the_threshold_wherever_float32_can():
+    rng = np.random.default_rng(0)
+    t = rng.choice([-1, 1], 3000) * np.exp(rng.uniform(-20, 20, 3000))
+    t = np.append(t, 0).astype(np.float32)
+    hit = less_slack(t) + np.float32(1e-6) == t
+    assert hit[(np.abs(t) >= 1) | (t > 1e-5)].all()
+    assert hit[t < -1e-4].mean() > 0.998
+    for missed in t[~hit][:20]:
+        assert not reachable(missed)
+    off = np.abs((less_slack(t) + np.float32(1e-6)).astype(np.float64) - t)
+    assert (off <= np.maximum(np.spacing(np.abs(t)), 2.0**-43)).all()
+
+
+def test_solr_gets_the_features_with_the_names_of_the_store():
+    model = served()["named"]
+    given = {
+        column: {"class": SOLR_CLASS + "FieldValueFeature", "params": {"field": "f"}}
+        for column in names_of(model)
+    }
+    features, upload = to_solr(model, name="m", store="s", features=given)
+    assert (features.method, features.path) == ("PUT", "/schema/feature-store")
+    assert (upload.method, upload.path) == ("PUT", "/schema/model-store")
+    assert solr.names_of_features(features.body, "s") == names_of(model)
+    assert upload.body["store"] == "s" and upload.body["name"] == "m"
+
+
+@pytest.mark.parametrize("held", [np.float64, np.float32])
+@pytest.mark.parametrize("name", [*NUMERIC, "text"])
+def test_vespa_finds_the_leaves_of_float32_rows(name, held):
+    model = served()[name]
+    if name == "text":
+        X = rows_of(served()["categories"], N_ROWS).drop(columns="kind")
+        numeric = ["price", "missing"]
+        X[numeric] = X[numeric].astype(np.float32).astype(np.float64)
+        objects, expected = X.astype(object).to_numpy(), score(model, X)
+    else:
+        objects = float32_rows(model)
+        expected = own_scores(model, objects)
+    found = vespa.predict(to_vespa(model), objects, held)
+    if name == "classifier":
+        expected = 1 / (1 + np.exp(-2 * model._sigma * expected))
+    scale = np.abs(expected).max()
+    if held is np.float64 and name != "classifier":
+        np.testing.assert_array_equal(found, expected)
+    # leaf values are rounded
+    np.testing.assert_allclose(found, expected, atol=FLOAT32 * scale)
+
+
+@pytest.mark.skipif(not MQ2008.exists(), reason="needs MQ2008")
+def test_a_model_of_mq2008_is_the_same_everywhere():
+    with np.load(MQ2008) as arrays:
+        X, y, groups = arrays["X"], arrays["y"], arrays["qid"]
+    model = LambdaMARTRanker(n_estimators=30, random_state=0).fit(X, y, groups=groups)
+    rows = float32_rows(model, among=X)
+    names, expected = names_of(model), float32_scores(model, rows)
+    (request,) = to_elasticsearch_ltr(model, name="m", feature_set="f")
+    np.testing.assert_array_equal(plugin.predict(request.body, names, rows), expected)
+    (request,) = to_solr(model, name="m")
+    np.testing.assert_array_equal(solr.predict(request.body, names, rows), expected)
+    np.testing.assert_array_equal(
+        ranklib.predict(to_ranklib(model, missing="zero"), rows),
+        float32_scores(model, np.nan_to_num(rows, nan=0.0)),
+    )
+    expected = own_scores(model, rows)
+    np.testing.assert_array_equal(vespa.predict(to_vespa(model), rows), expected)
+    features = {name: {"match_all": {}} for name in names}
+    (request,) = to_elasticsearch_ml(model, name="m", features=features)
+    rows = rows.astype(np.float64)
+    np.testing.assert_array_equal(elastic.predict(request.body, rows), expected)
+
+
+def test_trees_of_any_depth_are_written():
+    depth = 3000
+    node = np.arange(2 * depth + 1)
+    is_leaf = node % 2 == 1
+    is_leaf[-1] = True
+    chain = Tree(
+        feature=np.where(is_leaf, -1, 0).astype(np.int32),
+        threshold=np.where(is_leaf, 0.0, node / 4),
+        missing_left=np.zeros(len(node), dtype=bool),
+        left=np.where(is_leaf, -1, node + 1).astype(np.int32),
+        right=np.where(is_leaf, -1, node + 2).astype(np.int32),
+        value=np.where(is_leaf, node / 8, 0.0),
+        gain=np.zeros(len(node)),
+        n_rows=np.ones(len(node), dtype=np.int64),
+    )
+    model = from_tree_model(
+        TreeModel("MARTRegressor", {}, (Feature("a"),), False, 0.0, (chain,))
+    )
+    assert to_ranklib(model, missing="zero").count("<output>") == depth + 1
+    assert to_vespa(model).count("leaf_value") == depth + 1
+    assert len(elastic_nodes(chain)) == len(node)
+    assert to_solr(model, name="m")
+
+
+SCALERS = {
+    "none": [],
+    "standard": [StandardScaler()],
+    "no mean": [StandardScaler(with_mean=False)],
+    "no scale": [StandardScaler(with_std=False)],
+    "min and max": [MinMaxScaler(feature_range=(-1, 1))],
+}
+
+
+def linear(scalers, hidden=()):
+    X = pd.DataFrame(np.nan_to_num(numbers()[:, :3]), columns=["a", "b", "c"])
+    ranker = LambdaRankRanker(hidden_layer_sizes=hidden, max_iter=3, random_state=0)
+    pipeline = make_pipeline(*scalers, ranker)
+    pipeline.fit(X, grades(numbers()), lambdarankranker__groups=GROUPS)
+    return pipeline, X
+
+
+def assert_close(found, expected):
+    """Both are in float32, whose sums differ by their order."""
+    np.testing.assert_allclose(
+        found, expected, atol=10 * FLOAT32 * np.abs(expected).max()
+    )
+
+
+@pytest.mark.parametrize("scaler", SCALERS)
+def test_a_linear_model_with_its_scaler_scores_the_same_in_solr_and_the_plugin(scaler):
+    pipeline, X = linear(SCALERS[scaler])
+    expected = pipeline.predict(X)
+    (request,) = to_solr(pipeline, name="m")
+    assert request.body["class"].endswith(".LinearModel")
+    assert_close(solr.predict(request.body, list(X), X.to_numpy()), expected)
+    (request,) = to_elasticsearch_ltr(pipeline, name="m", feature_set="f")
+    assert_close(plugin.predict(request.body, list(X), X.to_numpy()), expected)
+
+
+@pytest.mark.parametrize("name", ["identity", "logistic", "tanh", "relu", "linear"])
+def test_solr_scores_networks_as_we_do(name):
+    X = np.nan_to_num(numbers(5)[:, :4])
+    ranker = networks()[name]
+    (request,) = to_solr(ranker, name="m")
+    names = [f"Column_{j}" for j in range(4)]
+    assert_close(solr.predict(request.body, names, X), ranker.predict(X))
+
+
+def test_the_plugin_refuses_hidden_layers():
+    with pytest.raises(ValueError, match="no networks with hidden layers"):
+        to_elasticsearch_ltr(networks()["relu"], name="m", feature_set="f")
+
+
+def test_engines_refuse_what_their_normalizers_cannot_do():
+    pipeline, _ = linear([MinMaxScaler(clip=True)])
+    with pytest.raises(ValueError, match="clip=False"):
+        to_solr(pipeline, name="m")
+    pipeline, _ = linear([StandardScaler(), MinMaxScaler()])
+    for call in (
+        lambda: to_solr(pipeline, name="m"),
+        lambda: to_elasticsearch_ltr(pipeline, name="m", feature_set="f"),
+    ):
+        with pytest.raises(ValueError, match="use one scaler"):
+            call()
+
+
+@pytest.mark.parametrize(
+    ("write", "message"),
+    [
+        (lambda m: to_ranklib(m), "RankLib knows no categories"),
+        (lambda m: to_solr(m, name="m"), "Solr's trees know no categories"),
+        (lambda m: to_vespa(m), "make the column text"),
+        (
+            lambda m: to_elasticsearch_ltr(m, name="m", feature_set="f"),
+            "know no categories",
+        ),
+        (
+            lambda m: to_elasticsearch_ml(m, name="m", features={}),
+            "Elastic's trees know no categories",
+        ),
+    ],
+)
+def test_categories_are_refused_where_they_cannot_be_held(write, message):
+    with pytest.raises(ValueError, match=message):
+        write(served()["categories"])
+
+
+def test_a_network_in_a_format_of_trees_is_refused():
+    ranker = RankNetRanker(max_iter=1, random_state=0)
+    ranker.fit(np.nan_to_num(numbers()[:, :3]), grades(numbers()), groups=GROUPS)
+    for write in (to_ranklib, to_vespa):
+        with pytest.raises(TypeError, match="models of boosted trees"):
+            write(ranker)
