@@ -109,11 +109,18 @@ def test_unseen_categories_come_to_the_leaf_of_missing_ones():
 def test_many_rows_come_to_the_leaves_of_few(n_jobs, monkeypatch):
     model = fit("ranker", FRAME, n_jobs=n_jobs)
     expected = model.apply(FRAME)
-    monkeypatch.setattr(
-        "sklearn_ltr.learners._trees.ensemble.walk_budget", WalkBudget(0)
-    )
+    for module, name, value in (
+        ("leaf_search", "MOST_WALKS", 0),
+        ("leaf_search", "ROWS", 1000),
+        ("ensemble", "walk_budget", WalkBudget(0)),
+    ):
+        monkeypatch.setattr(f"sklearn_ltr.learners._trees.{module}.{name}", value)
     many = pd.concat([FRAME] * 5)
     np.testing.assert_array_equal(model.apply(many), np.tile(expected, (5, 1)))
+    counts = np.maximum(np.round(X), 0)
+    model = fit("regressor", counts, n_jobs=n_jobs)
+    expected = model.apply(counts)
+    np.testing.assert_array_equal(model.apply(csr_matrix(counts)), expected)
 
 
 def test_trees_of_a_warm_start_and_of_early_stopping_are_those_of_the_model():

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn_ltr._compile import ThreadTeam, effective_n_threads
 from sklearn_ltr._estimators.tree_features import TreeFeatures
 from sklearn_ltr.learners._trees.ensemble import TreeEnsemble
+from sklearn_ltr.learners._trees.leaf_search import find_leaves
 
 
 class TreeInspection(TreeFeatures):
@@ -57,4 +58,4 @@ class TreeInspection(TreeFeatures):
         encoded = model._mapper.categories.encode(table)
         work = table.shape[0] * len(model.ensemble_)
         with ThreadTeam(effective_n_threads(model.n_jobs, work)) as team:
-            return model.ensemble_.leaf_nodes(encoded, team)
+            return find_leaves(model.ensemble_, encoded, team)
