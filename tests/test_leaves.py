@@ -16,11 +16,16 @@ from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.learners._trees.tree_walk import WalkBudget
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
 
-DATA = make_ranking(30, n_features=5, n_informative=3, random_state=0)
+DATA = make_ranking(20, n_documents=10, n_features=5, n_informative=3, random_state=0)
 X, Y, GROUPS = DATA.data, DATA.target, DATA.groups
 BRAND = np.array(["a", "b", "c", "d"])[np.arange(len(Y)) * 7 % 4]
 FRAME = pd.DataFrame(X, columns=list("vwxyz")).assign(brand=pd.Categorical(BRAND))
-OPTIONS = {"n_estimators": 6, "max_leaf_nodes": 6, "random_state": 0}
+OPTIONS = {
+    "n_estimators": 4,
+    "max_leaf_nodes": 6,
+    "min_samples_leaf": 5,
+    "random_state": 0,
+}
 
 every_estimator = pytest.mark.parametrize("name", ["ranker", "regressor", "classifier"])
 
@@ -70,7 +75,7 @@ def test_the_leaves_are_those_that_a_row_walks_to(name):
     table = with_missing(X)
     model = fit(name, table)
     leaves = model.apply(table)
-    assert leaves.shape == (len(table), 6)
+    assert leaves.shape == (len(table), 4)
     assert leaves.dtype == np.int64
     assert leaves.tolist() == [walk(model.ensemble_, row) for row in table]
 
@@ -95,7 +100,13 @@ def test_every_form_of_a_table_gives_the_same_leaves(name):
     expected = model.apply(FRAME)
     shuffled = FRAME.assign(brand=pd.Categorical(BRAND, categories=list("dbca")))
     np.testing.assert_array_equal(model.apply(shuffled), expected)
-    np.testing.assert_array_equal(model.apply(pl.from_pandas(FRAME)), expected)
+
+
+@every_estimator
+def test_frames_of_polars(name):
+    table = pl.from_pandas(FRAME)
+    leaves = fit(name, table).apply(table)
+    np.testing.assert_array_equal(leaves, fit(name, FRAME).apply(FRAME))
 
 
 def test_unseen_categories_come_to_the_leaf_of_missing_ones():
@@ -109,11 +120,18 @@ def test_unseen_categories_come_to_the_leaf_of_missing_ones():
 def test_many_rows_come_to_the_leaves_of_few(n_jobs, monkeypatch):
     model = fit("ranker", FRAME, n_jobs=n_jobs)
     expected = model.apply(FRAME)
-    monkeypatch.setattr(
-        "sklearn_ltr.learners._trees.ensemble.walk_budget", WalkBudget(0)
-    )
-    many = pd.concat([FRAME] * 5)
-    np.testing.assert_array_equal(model.apply(many), np.tile(expected, (5, 1)))
+    for module, name, value in (
+        ("leaf_search", "MOST_WALKS", 0),
+        ("leaf_search", "ROWS", 1000),
+        ("ensemble", "walk_budget", WalkBudget(0)),
+    ):
+        monkeypatch.setattr(f"sklearn_ltr.learners._trees.{module}.{name}", value)
+    many = pd.concat([FRAME] * 12)
+    np.testing.assert_array_equal(model.apply(many), np.tile(expected, (12, 1)))
+    counts = np.maximum(np.round(X), 0)
+    model = fit("regressor", counts, n_jobs=n_jobs)
+    expected = model.apply(counts)
+    np.testing.assert_array_equal(model.apply(csr_matrix(counts)), expected)
 
 
 def test_trees_of_a_warm_start_and_of_early_stopping_are_those_of_the_model():
@@ -122,7 +140,7 @@ def test_trees_of_a_warm_start_and_of_early_stopping_are_those_of_the_model():
     model.set_params(warm_start=True, n_estimators=5).fit(X, Y, groups=GROUPS)
     assert model.apply(X).shape == (len(X), 5)
     np.testing.assert_array_equal(model.apply(X)[:, :2], first)
-    model = fit("ranker", n_estimators=40, early_stopping=True, n_iter_no_change=2)
+    model = fit("ranker", n_estimators=20, early_stopping=True, n_iter_no_change=2)
     assert model.apply(X).shape == (len(X), model.n_iter_)
 
 

@@ -30,9 +30,10 @@ def rows_of(values, kept):
 
 
 def fitted_state(model):
-    """Everything that a fit has set, as a hash."""
+    """All that a fit has set and a pickle holds, as a hash."""
     parameters = model.get_params()
-    state = {k: v for k, v in vars(model).items() if k not in parameters}
+    saved = model.__getstate__()
+    state = {k: v for k, v in saved.items() if k not in parameters}
     if hasattr(model, "network_"):
         state["network_"] = model.network_.parameters
     return joblib.hash(state)

@@ -204,7 +204,8 @@ def check_numbers(values: NDArray[Any], name: str) -> None:
     if any(issubclass(t, str | bytes) for t in types) or kind == "T":
         raise ValueError(
             f"{name} must be numeric, but holds text; turn it into numbers first, with "
-            "OrdinalEncoder or OneHotEncoder in a Pipeline, say"
+            "OrdinalEncoder or OneHotEncoder in a Pipeline, say (trees also take "
+            "columns of a categorical dtype)"
         )
 
 

@@ -13,6 +13,7 @@ from sklearn_ltr._estimators.feature_table import check_finite
 from sklearn_ltr._estimators.tree_features import TreeFeatures
 from sklearn_ltr.learners._tables import Table
 from sklearn_ltr.learners._trees.ensemble import TreeEnsemble
+from sklearn_ltr.learners._trees.leaf_search import find_leaves
 
 FloatArray = NDArray[np.float64]
 
@@ -62,7 +63,7 @@ class TreeInspection(TreeFeatures):
         encoded = model._mapper.categories.encode(table)
         work = table.shape[0] * len(model.ensemble_)
         with ThreadTeam(effective_n_threads(model.n_jobs, work)) as team:
-            return model.ensemble_.leaf_nodes(encoded, team)
+            return find_leaves(model.ensemble_, encoded, team)
 
     def _add_trees(
         self, X: Table, base_score: FloatArray, encoded: Table | None = None

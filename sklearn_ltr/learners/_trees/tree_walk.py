@@ -40,9 +40,8 @@ def walk_trees(
 ) -> None:
     """Add the values of the leaves that a row reaches to its score, in tree order.
 
-    All walks, one for each tree and row, take a step at a time, until all have come to
-    a leaf.  The score of a row with an infinite value, in any feature, becomes NaN
-    (see `TreeEnsemble.add_to`).
+    The score of a row with an infinite value, in any feature, becomes NaN (see
+    `TreeEnsemble.add_to`).
 
     Parameters
     ----------
@@ -50,6 +49,17 @@ def walk_trees(
     scores : ndarray of shape (n_rows,), float64
         Changed in place.
     X : ndarray of shape (n_rows, n_features), float32 or float64
+    """
+    for leaf_of_row in reached_leaves(nodes, X):  # one tree after another
+        scores += nodes.value[leaf_of_row]
+    scores[np.isinf(X).any(axis=1)] = np.nan
+
+
+def reached_leaves(nodes: TreeNodes, X: NDArray[np.floating]) -> NDArray[np.int64]:
+    """Return the leaf, a node, that each row comes to: (n_trees, n_rows) int64.
+
+    All walks, one for each tree and row, take a step at a time, until all have come to
+    a leaf.
     """
     roots, X = nodes.first_node[:-1], X.astype(np.float64)  # exact
     reached = np.repeat(roots[:, np.newaxis], len(X), axis=1)  # (n_trees, n_rows) nodes
@@ -71,9 +81,7 @@ def walk_trees(
         reached[tree, row] = child
         is_inner = nodes.feature[child] >= 0
         tree, row = tree[is_inner], row[is_inner]
-    for leaf_of_row in reached:  # one tree after another
-        scores += nodes.value[leaf_of_row]
-    scores[np.isinf(X).any(axis=1)] = np.nan
+    return reached
 
 
 def unpack_sets(category_set: NDArray[np.uint8]) -> NDArray[np.bool_]:
