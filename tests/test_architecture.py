@@ -30,6 +30,7 @@ ROOMS_A_ROOM_MAY_IMPORT = {
     "scorers": {"_queries", "metrics"},
     "model_selection": {"_queries"},
     "inspection": {"_queries", "metrics", "learners"},
+    "clicks": {"_queries", "metrics", "_estimators"},
     "plotting": {"_queries", "metrics", "lambdas", "inspection", "blending"},
     "datasets": {"_queries"},
     "compile": {"blending", "datasets", "mart", "metrics", "rankers"},
@@ -206,6 +207,7 @@ PUBLIC_WITH_MANY = {
     "bpref_score",
     "cg_score",
     "compute_lambdas",
+    "counterfactual_score",
     "dcg_score",
     "err_score",
     "fit",
@@ -222,6 +224,7 @@ PUBLIC_WITH_MANY = {
     "r_precision_score",
     "rbp_score",
     "recall_score",
+    "simulate_clicks",
     "weight_curves",
 }
 

@@ -11,6 +11,11 @@ import pytest
 
 import sklearn_ltr
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
+from sklearn_ltr.clicks import (
+    DynamicBayesianNetwork,
+    InterventionHarvesting,
+    PositionBasedModel,
+)
 from sklearn_ltr.ensemble import BaggingRanker
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
 
@@ -24,6 +29,18 @@ PUBLIC = {
         "UnscaledFeaturesWarning",
     ],
     "sklearn_ltr.blending": ["BlendCurve", "BlendedRanker", "best_blend"],
+    "sklearn_ltr.clicks": [
+        "CascadeModel",
+        "CounterfactualEstimate",
+        "DynamicBayesianNetwork",
+        "InterleavingResult",
+        "InterventionHarvesting",
+        "PositionBasedModel",
+        "counterfactual_score",
+        "interleave",
+        "interleaving_test",
+        "simulate_clicks",
+    ],
     "sklearn_ltr.compile": ["compile_kernels"],
     "sklearn_ltr.datasets": [
         "dump_qrels",
@@ -83,6 +100,7 @@ PUBLIC = {
         "CutoffCurveDisplay",
         "FeatureImportancesDisplay",
         "ForcesDisplay",
+        "PropensityCurveDisplay",
         "QueryComparisonDisplay",
         "TrainingCurveDisplay",
         "WeightCurvesDisplay",
@@ -113,6 +131,10 @@ PATHS_IN_SAVED_MODELS = [
     "sklearn_ltr.blending._blended.BlendedRanker",
     "sklearn_ltr.blending._sweep.BlendCurve",
     "sklearn_ltr.ensemble._bagging.BaggingRanker",
+    "sklearn_ltr.clicks._cascade.CascadeModel",
+    "sklearn_ltr.clicks._dynamic_bayesian.DynamicBayesianNetwork",
+    "sklearn_ltr.clicks._harvesting.InterventionHarvesting",
+    "sklearn_ltr.clicks._position_based.PositionBasedModel",
     "sklearn_ltr.learners._trees.ensemble.TreeEnsemble",
     "sklearn_ltr.learners._trees.binning.BinMapper",
     "sklearn_ltr.learners._trees.categories.CategoryBins",
@@ -143,6 +165,9 @@ ESTIMATORS = [
     MARTClassifier,
     MARTRegressor,
     BaggingRanker,
+    DynamicBayesianNetwork,
+    InterventionHarvesting,
+    PositionBasedModel,
 ]
 
 

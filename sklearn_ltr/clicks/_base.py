@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,12 @@ class ClickModel(SavedState, BaseEstimator):
     attractiveness_: FloatArray
     groups_: NDArray[Any]
     documents_: NDArray[Any]
-    _fitted_state = ("propensities_", "attractiveness_", "groups_", "documents_")
+    _fitted_state: ClassVar[tuple[str, ...]] = (
+        "propensities_",
+        "attractiveness_",
+        "groups_",
+        "documents_",
+    )
 
     def fit(
         self,

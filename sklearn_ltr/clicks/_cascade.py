@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr.clicks._base import ClickModel
+from sklearn_ltr.clicks._em import sum_by
 from sklearn_ltr.clicks._log import ClickLog, Lists
 from sklearn_ltr.clicks._standard_errors import ratio_and_error
 
@@ -97,8 +98,8 @@ class CascadeModel(ClickModel):
                 "DynamicBayesianNetwork, or leave such sessions out"
             )
         examined = above == 0
-        n_examined = np.bincount(log.pair, weights=examined, minlength=log.n_pairs)
-        clicked = np.bincount(log.pair, weights=log.clicks, minlength=log.n_pairs)
+        n_examined = sum_by(log.pair, examined, log.n_pairs)
+        clicked = sum_by(log.pair, log.clicks, log.n_pairs)
         self.attractiveness_ = np.divide(
             clicked, n_examined, out=np.full(log.n_pairs, np.nan), where=n_examined > 0
         )

@@ -1,8 +1,8 @@
 r"""The dynamic Bayesian network of Chapelle and Zhang, fitted by EM.
 
 A user reads from the top.  An examined document i is clicked with probability a_i; a
-clicked one satisfies with probability s_i, which ends the session; else the user goes on
-to the next document with probability gamma.
+clicked one satisfies with probability s_i, which ends the session; else the user goes
+on to the next document with probability gamma.
 
 Down to the last click, at position l, all is known: every document was examined, and no
 click but the last one satisfied.  Hidden are whether click l satisfied, and how far the
@@ -33,31 +33,11 @@ from scipy.special import xlog1py, xlogy
 from sklearn_ltr._parameters import Range, at_least, check_ranges, positive
 from sklearn_ltr.clicks._base import ClickModel
 from sklearn_ltr.clicks._cascade import check_no_gaps
-from sklearn_ltr.clicks._em import maximise
+from sklearn_ltr.clicks._em import maximise, sum_by
 from sklearn_ltr.clicks._log import ClickLog
+from sklearn_ltr.clicks._patterns import Patterns, count_patterns
 
 FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
-
-
-class Patterns(NamedTuple):
-    """Distinct sessions; equal ones (documents and clicks) are counted, not repeated.
-
-    Lists are padded with the pair `n_pairs`, which is never clicked.
-    """
-
-    pair: IntArray  # (n_patterns, n_positions)
-    clicked: BoolArray  # (n_patterns, n_positions)
-    count: FloatArray  # (n_patterns, 1) number of sessions
-    length: IntArray  # (n_patterns, 1) documents of the list
-    last_click: IntArray  # (n_patterns, 1) position, -1 if there is none
-    n_pairs: int
-
-    @property
-    def position(self) -> IntArray:
-        """Positions, (1, n_positions)."""
-        return np.arange(self.pair.shape[1])[None, :]
 
 
 class Rates(NamedTuple):
@@ -69,35 +49,10 @@ class Rates(NamedTuple):
 
 
 class Hidden(NamedTuple):
-    """What a session does not show, given its clicks; both (n_patterns, n_positions)."""
+    """What is hidden, given the clicks; both are (n_patterns, n_positions)."""
 
     examined: FloatArray  # probability that a position was examined
     satisfied: FloatArray  # probability that a click satisfied; 0 without a click
-
-
-def count_patterns(log: ClickLog) -> Patterns:
-    """Return the distinct sessions of a log, sorted by their documents and clicks."""
-    lists = log.lists
-    n_sessions, width = len(lists.offsets) - 1, lists.n_positions
-    coded = np.full((n_sessions, width), 2 * log.n_pairs)
-    coded[lists.session_of_row, lists.positions] = 2 * log.pair + log.clicks
-    pattern = np.zeros(n_sessions, dtype=np.int64)
-    for column in coded.T:  # sort by one position after another
-        _, pattern = np.unique(
-            pattern * (2 * log.n_pairs + 1) + column, return_inverse=True
-        )
-    _, first, count = np.unique(pattern, return_index=True, return_counts=True)
-    coded = coded[first]
-    clicked = coded % 2 == 1
-    position = np.arange(width)
-    return Patterns(
-        coded // 2,
-        clicked,
-        count[:, None].astype(np.float64),
-        (coded < 2 * log.n_pairs).sum(axis=1, keepdims=True),
-        np.where(clicked, position, -1).max(axis=1, keepdims=True),
-        log.n_pairs,
-    )
 
 
 def no_click_below(patterns: Patterns, rates: Rates) -> tuple[FloatArray, FloatArray]:
@@ -119,16 +74,14 @@ def log_likelihood(patterns: Patterns, rates: Rates) -> float:
     attraction = np.append(rates.attraction, 0.0)[patterns.pair]
     satisfaction = np.append(rates.satisfaction, 0.0)[patterns.pair]
     position, last = patterns.position, patterns.last_click
-    seen = np.where(
-        patterns.clicked, xlogy(1.0, attraction), xlog1py(1.0, -attraction)
-    )
+    seen = np.where(patterns.clicked, xlogy(1.0, attraction), xlog1py(1.0, -attraction))
     unsatisfied = xlog1py(patterns.clicked & (position < last), -satisfaction)
     known = np.where(position <= last, seen, 0.0) + unsatisfied
     at = np.maximum(last, 0)
     s, w = (np.take_along_axis(x, at, axis=1) for x in (satisfaction, goes_on))
     below = np.where(last < 0, tail[:, :1], s + (1 - s) * w)
     each = known.sum(axis=1, keepdims=True) + xlogy(at, rates.perseverance)
-    return float((patterns.count * (each + np.log(below))).sum())
+    return float((patterns.n_sessions * (each + np.log(below))).sum())
 
 
 def infer(patterns: Patterns, rates: Rates) -> Hidden:
@@ -157,7 +110,7 @@ def infer(patterns: Patterns, rates: Rates) -> Hidden:
 def em_step(patterns: Patterns, rates: Rates) -> Rates:
     """Return the rates after one step of EM; a rate without evidence stays."""
     examined, satisfied = infer(patterns, rates)
-    count, is_inner = patterns.count, patterns.position < patterns.length - 1
+    count, is_inner = patterns.n_sessions, patterns.position < patterns.length - 1
     # a document below which others are shown, so that satisfaction has an effect
     inner_click = patterns.clicked & is_inner
     goes = (count * examined[:, 1:]).sum()
@@ -179,8 +132,8 @@ def _ratio(
 ) -> FloatArray:
     """Return the ratio of two sums over each pair, (n_pairs,)."""
     pair, n = patterns.pair.ravel(), patterns.n_pairs + 1
-    parts = np.bincount(pair, weights=part.ravel(), minlength=n)[:-1]
-    wholes = np.bincount(pair, weights=whole.ravel(), minlength=n)[:-1]
+    parts = sum_by(pair, part.ravel(), n)[:-1]
+    wholes = sum_by(pair, whole.ravel(), n)[:-1]
     return np.divide(parts, wholes, out=otherwise.copy(), where=wholes > 0)
 
 
@@ -242,7 +195,7 @@ class DynamicBayesianNetwork(ClickModel):
     ...     sessions=[1, 1, 2, 2, 3, 3],
     ... )
     >>> model.attractiveness_.round(2), model.satisfaction_.round(2)
-    (array([0.67, 1.  ]), array([0.5,  nan]))
+    (array([0.67, 1.  ]), array([0.5, nan]))
     """
 
     satisfaction_: FloatArray
@@ -300,13 +253,11 @@ class DynamicBayesianNetwork(ClickModel):
 
     def _set_rates(self, patterns: Patterns, rates: Rates) -> None:
         examined = infer(patterns, rates).examined
-        count, unknown = patterns.count, np.full(patterns.n_pairs, np.nan)
+        count, unknown = patterns.n_sessions, np.full(patterns.n_pairs, np.nan)
         is_shown = count * (patterns.position < patterns.length)
         self.propensities_ = (count * examined).sum(axis=0) / is_shown.sum(axis=0)
         is_seen = _ratio(patterns, count * examined, count * examined, unknown)
-        inner = count * (
-            patterns.clicked & (patterns.position < patterns.length - 1)
-        )
+        inner = count * (patterns.clicked & (patterns.position < patterns.length - 1))
         self.attractiveness_ = rates.attraction * is_seen  # 1, or NaN if never seen
         self.satisfaction_ = rates.satisfaction * _ratio(
             patterns, inner, inner, unknown

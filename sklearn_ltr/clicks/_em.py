@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,9 +46,19 @@ class Table(NamedTuple):
     shown: FloatArray  # (n_cells,) > 0
     clicked: FloatArray  # (n_cells,) from 0 to shown
 
-    def sum_by(self, key: IntArray, values: FloatArray) -> FloatArray:
-        """Return the sum of the values of each unit or position."""
-        return np.bincount(key, weights=values, minlength=int(key.max()) + 1)
+    def by_unit(self, values: FloatArray) -> FloatArray:
+        """Return the sums of the values of each unit."""
+        return sum_by(self.unit, values)
+
+    def by_position(self, values: FloatArray) -> FloatArray:
+        """Return the sums of the values of each position."""
+        return sum_by(self.position, values)
+
+
+def sum_by(key: IntArray, values: NDArray[Any], n: int = 0) -> FloatArray:
+    """Return the sums of values by key, in their order; at least n of them."""
+    sums = np.bincount(key, weights=values, minlength=n)
+    return sums.astype(np.float64, copy=False)
 
 
 class Fit(NamedTuple):
@@ -129,9 +139,8 @@ def table_step(
     examined = table.clicked + weight * of_position * (1 - of_unit)
     attracted = table.clicked + weight * of_unit * (1 - of_position)
     return (
-        table.sum_by(table.position, examined)
-        / table.sum_by(table.position, table.shown),
-        table.sum_by(table.unit, attracted) / table.sum_by(table.unit, table.shown),
+        table.by_position(examined) / table.by_position(table.shown),
+        table.by_unit(attracted) / table.by_unit(table.shown),
     )
 
 
@@ -143,12 +152,10 @@ def fit_table(
     Only products of theta and gamma matter, so the scale is that of position 0: a
     propensity is relative to position 0, and an attraction is the rate of clicks there.
     """
-    rate = table.sum_by(table.position, table.clicked) / table.sum_by(
-        table.position, table.shown
-    )
+    rate = table.by_position(table.clicked) / table.by_position(table.shown)
     theta = np.clip(0.9 * rate / rate.max(), 1e-3, 0.9)
-    expected = table.sum_by(table.unit, table.shown * theta[table.position])
-    clicked = table.sum_by(table.unit, table.clicked)
+    expected = table.by_unit(table.shown * theta[table.position])
+    clicked = table.by_unit(table.clicked)
     gamma = (clicked + 0.5) / (expected + 1.0)
     start = np.concatenate((theta, np.clip(gamma, 1e-3, 0.9)))
     n_positions = len(theta)
@@ -172,7 +179,7 @@ def check_connected(table: Table, positions: IntArray) -> None:
     position that no clicked unit shares with the others has a theta of any value.
     """
     n_positions = len(positions)
-    clicked = table.sum_by(table.unit, table.clicked)
+    clicked = table.by_unit(table.clicked)
     informs = clicked[table.unit] > 0
     nodes = (table.position[informs], n_positions + table.unit[informs])
     size = n_positions + len(clicked)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr.clicks._em import Table
+from sklearn_ltr.clicks._em import Table, sum_by
 from sklearn_ltr.clicks._log import ClickLog
 from sklearn_ltr.clicks._position_based import EMModel, count_cells
 
@@ -71,12 +71,13 @@ def positions_of_pairs(cells: Table) -> tuple[Table, IntArray]:
 def sum_rows(rows: Table) -> Table:
     """Return the table that has one cell for all rows of a unit at a position."""
     n_positions = int(rows.position.max()) + 1
-    cells, cell = np.unique(rows.unit * n_positions + rows.position, return_inverse=True)
+    key = rows.unit * n_positions + rows.position
+    cells, cell = np.unique(key, return_inverse=True)
     return Table(
         cells // n_positions,
         cells % n_positions,
-        np.bincount(cell, weights=rows.shown),
-        np.bincount(cell, weights=rows.clicked),
+        sum_by(cell, rows.shown, len(cells)),
+        sum_by(cell, rows.clicked, len(cells)),
     )
 
 
@@ -159,10 +160,10 @@ class InterventionHarvesting(EMModel):
                 "shown at another position for the same query: leave its rows out"
             )
         self._fit_table(sum_rows(rows), rows, log.query_of_pair[pair], positions)
-        examined = cells.sum_by(
-            cells.unit, cells.shown * self.propensities_[positions[cells.position]]
+        examined = cells.by_unit(
+            cells.shown * self.propensities_[positions[cells.position]]
         )
-        clicked = cells.sum_by(cells.unit, cells.clicked)
+        clicked = cells.by_unit(cells.clicked)
         self.attractiveness_ = np.divide(
             clicked, examined, out=np.full(log.n_pairs, np.nan), where=examined > 0
         )

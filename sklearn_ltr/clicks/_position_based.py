@@ -1,6 +1,6 @@
-"""The position-based model: a click is an examined position and an attractive document.
+"""The position-based model: clicks need examination and attraction.
 
-    P(click on document d of query q at position k) = theta_k gamma_qd
+P(click on document d of query q at position k) = theta_k gamma_qd
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sklearn_ltr._parameters import at_least, check_ranges, positive
 from sklearn_ltr.clicks._base import ClickModel
-from sklearn_ltr.clicks._em import Table, check_connected, fit_table
+from sklearn_ltr.clicks._em import Table, check_connected, fit_table, sum_by
 from sklearn_ltr.clicks._log import ClickLog
 from sklearn_ltr.clicks._standard_errors import propensity_errors
 
@@ -48,7 +48,7 @@ def count_cells(log: ClickLog) -> tuple[Table, IntArray]:
         cells // len(positions),
         cells % len(positions),
         np.bincount(cell).astype(np.float64),
-        np.bincount(cell, weights=log.clicks),
+        sum_by(cell, log.clicks, len(cells)),
     )
     return table, positions
 
@@ -156,7 +156,7 @@ class PositionBasedModel(EMModel):
     ...     sessions=[i // 2 for i in range(16)],
     ... )
     >>> model.propensities_.round(2)
-    array([1.  , 0.33])
+    array([1.  , 0.28])
     """
 
     def __init__(self, max_iter: int = 1000, tol: float = 1e-6) -> None:

@@ -51,7 +51,8 @@ def simulate_clicks(
     A session draws a query and one of the logging rankers, all equally likely, and
     shows the first k documents.  With y_max the highest grade, a document has the
     relevance :math:`R = (2^y - 1) / (2^{y_{max}} - 1)` and attracts a click with
-    probability :math:`A = \epsilon + (1 - \epsilon) R`, with :math:`\epsilon` the noise.
+    probability :math:`A = \epsilon + (1 - \epsilon) R`, with the noise
+    :math:`\epsilon`.
 
     Parameters
     ----------
@@ -143,12 +144,12 @@ def simulate_clicks(
         model, eta, perseverance,
     )  # fmt: skip
     is_row = shown >= 0
-    session, position = np.nonzero(is_row)
+    session, shown_at = np.nonzero(is_row)
     return Bunch(
         clicks=clicked[is_row].astype(np.int64),
         groups=as_array(queries.labels)[query[session]],
         documents=queries.order[shown[is_row]].astype(np.int64),
-        positions=position,
+        positions=shown_at,
         sessions=session,
         propensities=(examined * is_row).sum(axis=0) / is_row.sum(axis=0),
         attractiveness=queries.unsort(attraction),
@@ -201,7 +202,8 @@ def _click(
     before = np.hstack((np.zeros((n_sessions, 1), bool), stops[:, :-1]))
     reads = ~np.logical_or.accumulate(before, axis=1)
     goes_on = np.hstack((np.ones((n_sessions, 1)), 1 - probability[:, :-1]))
-    return attracted & reads, np.cumprod(goes_on, axis=1)
+    probabilities: FloatArray = np.cumprod(goes_on, axis=1, dtype=np.float64)
+    return attracted & reads, probabilities
 
 
 def _check_parameters(

@@ -49,13 +49,14 @@ def propensity_errors(
     r"""Return the standard errors of theta / theta_0, (n_positions,).
 
     With a_k = log theta_k and b_u = log gamma_u, a cell of p = theta_k gamma_u has the
-    score s = (c - n p) / (1 - p) by both, and the information w = (n - c) p / (1 - p)^2.
+    score s = (c - n p) / (1 - p) by both, and the information
+    w = (n - c) p / (1 - p)^2.
     The profile of b leaves the information
 
         S = diag(sum_u w_uk) - sum_u w_uk w_ul / sum_k w_uk
 
-    about a, and the score  s_uk - (w_uk / sum_l w_ul) sum_l s_ul.  With the sum B of the
-    outer products of a query's scores, the variance of a, with a_0 fixed, is
+    about a, and the score  s_uk - (w_uk / sum_l w_ul) sum_l s_ul.  With the sum B of
+    the outer products of a query's scores, the variance of a, with a_0 fixed, is
     S^-1 B S^-1.  A unit whose rate is at its bound, 1, is known, and not profiled.
 
     Parameters

@@ -10,6 +10,7 @@ matplotlib artists.
 - :class:`CutoffCurveDisplay`: a metric against its cutoff k, for several rankers.
 - :class:`FeatureImportancesDisplay`: the features that a model uses most.
 - :class:`ForcesDisplay`: the lambdas of the documents of one query, as arrows.
+- :class:`PropensityCurveDisplay`: how often users examine each position, by clicks.
 - :class:`QueryComparisonDisplay`: difference of two rankers on each query.
 - :class:`TrainingCurveDisplay`: training and validation scores after each iteration.
 - :class:`WeightCurvesDisplay`: a metric against each weight of a network.
@@ -22,6 +23,7 @@ from sklearn_ltr.plotting._blend_curve import BlendCurveDisplay
 from sklearn_ltr.plotting._cutoff_curve import CutoffCurveDisplay
 from sklearn_ltr.plotting._feature_importances import FeatureImportancesDisplay
 from sklearn_ltr.plotting._forces import ForcesDisplay
+from sklearn_ltr.plotting._propensity_curve import PropensityCurveDisplay
 from sklearn_ltr.plotting._query_comparison import QueryComparisonDisplay
 from sklearn_ltr.plotting._training_curve import TrainingCurveDisplay
 from sklearn_ltr.plotting._weight_curves import WeightCurvesDisplay
@@ -31,6 +33,7 @@ __all__ = [
     "CutoffCurveDisplay",
     "FeatureImportancesDisplay",
     "ForcesDisplay",
+    "PropensityCurveDisplay",
     "QueryComparisonDisplay",
     "TrainingCurveDisplay",
     "WeightCurvesDisplay",
