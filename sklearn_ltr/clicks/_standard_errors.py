@@ -90,9 +90,9 @@ def propensity_errors(
     )
     of_unit = np.asarray(weight.sum(axis=1)).ravel()
     part = weight.copy()
-    is_free = (of_unit > 0) & (gamma * theta.max() <= 1 - AT_BOUND)
-    share = np.divide(1.0, of_unit, out=np.zeros_like(of_unit), where=is_free)
-    part.data *= np.repeat(share, np.diff(part.indptr))
+    is_free = gamma * theta.max() <= 1 - AT_BOUND
+    whole, free = (np.repeat(x, np.diff(part.indptr)) for x in (of_unit, is_free))
+    part.data = np.divide(part.data, whole, out=np.zeros_like(whole), where=free)
     information = np.diag(np.asarray(weight.sum(axis=0)).ravel())
     information -= (weight.T @ part).toarray()
     scores = _sums(query, rows.position, score, (len(queries), len(theta)))
