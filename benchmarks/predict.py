@@ -8,6 +8,7 @@ Every library trains an ensemble of the same size on the same data and predicts 
 same unseen float32 rows in memory through its public Python interface. The calls are
 run interleaved; medians are printed. TL2cgen, treelite and lleaves predict with
 LightGBM's trees, if they are installed and work (TL2cgen needs a C compiler).
+"Here": sklearn_ltr predicts with the same trees, read from the other library.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from measuring import cost_of, in_turns, slope, take_turns
 import peers
 from peers import OURS, Settings
 from sklearn_ltr.datasets import make_ranking
+from sklearn_ltr.export import from_lightgbm, from_xgboost
 
 Predict = Callable[[np.ndarray], np.ndarray]
 
@@ -91,6 +93,14 @@ def of_treelite(booster, n_threads: int) -> Predict:
     return lambda X: gtil.predict(model, X, nthread=n_threads).ravel()
 
 
+def of_lightgbm_read(booster, n_threads: int) -> Predict:
+    return of_sklearn_ltr(from_lightgbm(booster), n_threads)
+
+
+def of_xgboost_read(booster, n_threads: int) -> Predict:
+    return of_sklearn_ltr(from_xgboost(booster), n_threads)
+
+
 def of_lleaves(booster, n_threads: int) -> Predict:
     import lleaves
 
@@ -105,6 +115,8 @@ def of_lleaves(booster, n_threads: int) -> Predict:
 LIBRARIES = {
     OURS: (peers.train_sklearn_ltr, of_sklearn_ltr),
     "LightGBM": (peers.train_lightgbm, of_lightgbm),
+    "LightGBM's trees here": (peers.train_lightgbm, of_lightgbm_read),
+    "XGBoost's trees here": (peers.train_xgboost, of_xgboost_read),
     "XGBoost in place": (peers.train_xgboost, of_xgboost_in_place),
     "XGBoost DMatrix": (peers.train_xgboost, of_xgboost_matrix),
     "CatBoost": (peers.train_catboost, of_catboost),
@@ -178,13 +190,13 @@ def measure(
 def print_table(records: list[dict]) -> None:
     medians = {record["library"]: np.median(record["seconds"]) for record in records}
     ours = medians.get(OURS)
-    header = f"{'':20}{'milliseconds':>13}{'(min - max)':>23}{'us per row':>12}"
+    header = f"{'':22}{'milliseconds':>13}{'(min - max)':>23}{'us per row':>12}"
     print(header + f"{'peak MB':>9}{'times ours':>12}")
     for record in records:
         times = 1e3 * np.array(record["seconds"])
         median = medians[record["library"]]
         spread = f"({times.min():.3f} - {times.max():.3f})"
-        row = f"{record['library']:20}{1e3 * median:13.3f}{spread:>23}"
+        row = f"{record['library']:22}{1e3 * median:13.3f}{spread:>23}"
         row += f"{1e6 * median / record['rows']:12.3f}{record['peak_mb']:9.1f}"
         print(row + (f"{median / ours:12.2f}" if ours else ""))
 

@@ -1,6 +1,7 @@
-"""Search Python's own documentation, better than BM25 does.
+"""Search Python's own documentation, better than BM25 does
+========================================================
 
-    python examples/01_first_ranker.py
+Run it by ``python examples/01_first_ranker.py``.
 
 The documents are the functions, methods and classes of the standard library. A query
 is the first sentence of one docstring, removed from what is searched. BM25 finds 50
@@ -10,7 +11,7 @@ the highest gain, then its class, then its module. For MAP all of these are rele
 for MRR only the source is.
 
 Nothing is downloaded: the data are made on this machine in some seconds. With Python
-3.11.7 the output ends like this (another Python has other documentation):
+3.11.7 the output ends like this (another Python has other documentation)::
 
     600 unseen queries    NDCG@10      MAP      MRR
     BM25                    0.556    0.533    0.494

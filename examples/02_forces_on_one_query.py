@@ -1,11 +1,12 @@
-"""Redraw figure 1 of the report: the lambdas of the documents of one query.
+"""Redraw figure 1 of the report: the lambdas of the documents of one query
+========================================================================
 
-    python examples/02_forces_on_one_query.py [picture.png]
+Run it by ``python examples/02_forces_on_one_query.py [picture.png]``.
 
 A query has sixteen documents, two of them relevant; scores decrease evenly from 1 to 0.
 From the left list to the right list, the upper relevant document moves down by three
 ranks and the lower one up by five. That reduces the number of pairwise errors, but NDCG
-drops from 0.766 to 0.441:
+drops from 0.766 to 0.441::
 
     Left list, NDCG 0.766: 13 pairwise errors
                                rank 1   rank 15

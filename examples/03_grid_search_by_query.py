@@ -1,12 +1,13 @@
-"""Search for the best settings of a Pipeline, query by query.
+"""Search for the best settings of a Pipeline, query by query
+==========================================================
 
-    python examples/03_grid_search_by_query.py [picture.png]
+Run it by ``python examples/03_grid_search_by_query.py [picture.png]``.
 
 No query is divided between training and test (GroupKFold), every setting is evaluated
 by three metrics, and the best by NDCG@10 is refitted. scikit-learn's metadata routing,
 enabled once, passes `groups` to each fit and each scorer.
 
-The data are those of the first example, with 600 queries. With Python 3.11.7:
+The data are those of the first example, with 600 queries. With Python 3.11.7::
 
     18 settings x 5 folds, best first
 

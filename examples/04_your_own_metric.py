@@ -1,9 +1,11 @@
-"""Define a metric of your own and train LambdaMART for it.
+"""Define a metric of your own and train LambdaMART for it
+=======================================================
 
-    python examples/04_your_own_metric.py
+Run it by ``python examples/04_your_own_metric.py``.
 
-Rank-biased precision (Moffat and Zobel, 2008) is not in this package. It models a
-reader who continues from one document to the next with probability p:
+The metric is rank-biased precision (Moffat and Zobel, 2008), which this package has
+as `sklearn_ltr.metrics.RBP`; here it is written once more. It models a reader who
+continues from one document to the next with probability p::
 
     RBP = (1 - p) * sum over ranks r of  relevance_r * p^(r - 1).
 
@@ -13,7 +15,7 @@ of two documents is then computed by trying out each swap. With `swap_delta` it 
 by a formula: the model is the same but for rounding, and training is faster.
 
 With p = 0.5, 88% of the weight is on the first three documents. On the data of the
-first example (2,000 queries of 20 documents, Python 3.11.7):
+first example (2,000 queries of 20 documents, Python 3.11.7)::
 
     10 trees for RBP, 100 queries, value only        3.04 s
     10 trees for RBP, 100 queries, with swap_delta   0.11 s

@@ -1,11 +1,12 @@
-"""Rank the rows of a pandas DataFrame.
+"""Rank the rows of a pandas DataFrame
+===================================
 
-    python examples/05_dataframe_to_ranking.py
+Run it by ``python examples/05_dataframe_to_ranking.py``.
 
 The table is what a search engine might log: the text of the query, columns of numbers,
 columns of categories, and a grade for each document. A ColumnTransformer makes features
 of columns selected by name, a LambdaRank network is trained, and the output are the
-rows of the table, query by query, best document first. With Python 3.11.7:
+rows of the table, query by query, best document first. With Python 3.11.7::
 
     NDCG@10 on 120 unseen queries
       BM25        0.549

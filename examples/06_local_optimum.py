@@ -1,6 +1,7 @@
-"""Test whether LambdaRank ends at a local maximum of NDCG: section 4.2 of the report.
+"""Test whether LambdaRank ends at a local maximum of NDCG: section 4.2 of the report
+==================================================================================
 
-    python examples/06_local_optimum.py [MQ2008.npz]
+Run it by ``python examples/06_local_optimum.py [MQ2008.npz]``.
 
 The lambdas of LambdaRank are not the gradient of NDCG. The report tests by Monte Carlo
 whether training nevertheless ends at a local maximum: it draws 459 random directions in
@@ -9,7 +10,7 @@ confidence of 99% at most 1% of all directions increase NDCG.
 
 Here a linear LambdaRank for NDCG@3 and a linear RankNet are trained on five synthetic
 collections of 2,000 queries; the epoch with the highest NDCG@3 on these same queries is
-kept. The output ends like this:
+kept. The output ends like this::
 
     Share of directions that ascend, and fits where none of 459 does
     step / |w*|            LambdaRank               RankNet
@@ -24,7 +25,7 @@ fewer directions ascend for LambdaRank.
 
 The five training sets of MQ2008 have only about 470 queries each. There the difference
 is seen with steps of half the length, not with shorter ones
-(benchmarks/local_optimality.py has other metrics and steps):
+(benchmarks/local_optimality.py has other metrics and steps)::
 
     step / |w*|            LambdaRank               RankNet
             10%        8.1%   0 of 5         8.0%   0 of 5

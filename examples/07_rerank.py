@@ -1,6 +1,7 @@
-"""Search in two stages: BM25 finds 50 documents, a ranker reorders them.
+"""Search in two stages: BM25 finds 50 documents, a ranker reorders them
+=====================================================================
 
-    python examples/07_rerank.py
+Run it by ``python examples/07_rerank.py``.
 
 A learned ranker computes dozens of features for every document that it scores, which is
 too slow for all documents. A cheap score therefore selects a few: here BM25 keeps 50 of
@@ -15,7 +16,7 @@ Latency is measured for one query at a time: one call of `predict` from Python w
 50 documents of a query (including feature scaling for the networks).
 
 Nothing is downloaded: the data are made on this machine in some seconds. With Python
-3.11.7, on two cores shared with other processes, the output ends like this:
+3.11.7, on two cores shared with other processes, the output ends like this::
 
     600 unseen queries    NDCG@10      MRR   ms: median     95%
     BM25 alone              0.556    0.494

@@ -11,6 +11,7 @@ from sklearn_ltr.rankers import (
     MissingGroupsWarning,
     NewerVersionWarning,
     RankNetRanker,
+    SplitQueriesWarning,
     UnscaledFeaturesWarning,
 )
 
@@ -20,6 +21,7 @@ __all__ = [
     "MissingGroupsWarning",
     "NewerVersionWarning",
     "RankNetRanker",
+    "SplitQueriesWarning",
     "UnscaledFeaturesWarning",
 ]
 __version__ = version("sklearn_ltr")

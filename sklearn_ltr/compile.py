@@ -21,6 +21,7 @@ from sklearn.utils import Bunch
 from sklearn_ltr import metrics
 from sklearn_ltr.blending import best_blend
 from sklearn_ltr.datasets import make_ranking
+from sklearn_ltr.inspection import shap_values
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
 from sklearn_ltr.rankers import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
 
@@ -64,6 +65,7 @@ def _steps(data: Bunch) -> dict[str, Callable[[], Any]]:
         "categories": partial(_fit_categories, data),
         "objectives": partial(_compute_objectives, data),
         "MART": partial(_fit_mart, data),
+        "SHAP values": partial(_explain, data),
         "networks": partial(_fit_networks, data),
         "metrics": partial(_evaluate_metrics, data),
         "blends": partial(_blend, data),
@@ -118,6 +120,13 @@ def _fit_mart(data: Bunch) -> None:
     MARTRegressor(**options).fit(data.data, data.target)
     classifier = MARTClassifier(**options).fit(data.data, data.target > 0)
     classifier.predict_proba(data.data)
+
+
+def _explain(data: Bunch) -> None:
+    X = data.data
+    regressor = MARTRegressor(n_estimators=2).fit(X, data.target)
+    shap_values(regressor, X)
+    shap_values(regressor, X, background=X)
 
 
 def _fit_networks(data: Bunch) -> None:

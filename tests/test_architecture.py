@@ -33,7 +33,8 @@ ROOMS_A_ROOM_MAY_IMPORT = {
     "clicks": {"_queries", "metrics", "_estimators"},
     "plotting": {"_queries", "metrics", "lambdas", "inspection", "blending"},
     "datasets": {"_queries"},
-    "compile": {"blending", "datasets", "mart", "metrics", "rankers"},
+    "export": {"metrics", "learners", "rankers", "mart", "_estimators"},
+    "compile": {"blending", "datasets", "inspection", "mart", "metrics", "rankers"},
     "__init__": {"rankers"},
 }
 OPTIONAL = {
@@ -45,6 +46,7 @@ OPTIONAL = {
     "pyarrow",
     "pytrec_eval",
     "ranx",
+    "shap",
     "torch",
     "xgboost",
 }

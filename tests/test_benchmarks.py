@@ -19,6 +19,7 @@ COMMANDS = {
     "binning.py": [*TINY, *OURS],
     "categories.py": [*TINY, *OURS],
     "predict.py": [*TINY, *OURS, "--rows", "100", "--threads", "1"],
+    "explain.py": [*TINY, *OURS, "--rows", "100", "--threads", "1"],
     "floor.py": [*TINY, "--rows", "1000"],
     "scoring_floor.py": TINY,
     "lambdas.py": ["--longest", "300", "--repetitions", "1"],

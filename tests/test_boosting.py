@@ -64,6 +64,8 @@ def run(
 ):
     """Return the trees, their bin mapper, and the final scores."""
     rows = np.arange(len(X))
+    parameters = growth() if parameters is None else parameters
+    steps = [(index, parameters.learning_rate) for index in tree_indices]
     mapper = BinMapper.fit(X, rows, 32, 0, ONE_THREAD)
     scores = np.zeros(len(X)) if scores is None else scores
     with ThreadTeam(n_threads) as team:
@@ -72,9 +74,9 @@ def run(
                 mapper.transform(X, rows, team),
                 objective,
                 sampler_of(X, **drawn),
-                growth() if parameters is None else parameters,
+                parameters,
                 scores,
-                tree_indices,
+                steps,
                 team,
             )
         )

@@ -18,7 +18,7 @@ from scipy.sparse import csr_matrix
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker, metrics
 from sklearn_ltr.blending import BlendedRanker, best_blend
 from sklearn_ltr.datasets import make_ranking
-from sklearn_ltr.inspection import local_optimality
+from sklearn_ltr.inspection import local_optimality, shap_values
 from sklearn_ltr.lambdas import compute_lambdas
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
 
@@ -33,6 +33,11 @@ class Median(metrics.Metric):
 for metric in ("ndcg", "dcg@5", "map@5", "mrr", "err@3", "precision@5", None, Median()):
     r = LambdaMARTRanker(metric, n_estimators=3, early_stopping=True, random_state=0)
     r.fit(X, y, groups=g).score(X, y, groups=g)
+own = {"objective": lambda s, y, offsets: (s - y, np.ones(len(y)))}
+r = LambdaMARTRanker(n_estimators=3, learning_rate=lambda m: 0.1, **own)
+r.set_params(scoring=["map", "ndcg@5"], early_stopping=False, random_state=0)
+r.fit(X, y, groups=g, X_val=(X, X[:99]), y_val=(y, y[:99]), groups_val=(g, g[:99]))
+LambdaRankRanker(max_iter=1, scoring=["map", "err"], **own).fit(Z, y, groups=g)
 options = {"split_gain": "least_squares", "colsample_bytree": 3, "max_features": 2}
 options |= {"bagging_temperature": 0.5, "score_noise": 0.1}
 for table in (X, np.asfortranarray(X), X.astype(np.float32), X[::-1], csr_matrix(Z)):
@@ -43,6 +48,8 @@ LambdaMARTRanker(n_estimators=3, n_jobs=2).fit(X, y, groups=g, init_score=Z[:, 0
 MARTRegressor(n_estimators=3).fit(X, y).predict(X)
 c = MARTClassifier(n_estimators=3, subsample=0.5, early_stopping=True).fit(X, y > 0)
 c.predict_proba(X)
+for table in (X, np.asfortranarray(X), X.astype(np.float32), X[::-1], csr_matrix(Z)):
+    shap_values(c, table), shap_values(c, table[:3], background=table[:20])
 for activation in ("relu", "tanh", "logistic", "identity"):
     LambdaRankRanker(activation=activation, max_iter=1).fit(Z, y, groups=g).predict(Z)
 n = RankNetRanker(max_iter=1, solver="sgd", learning_rate_init=1e-6, tied_pairs=True)

@@ -1,4 +1,4 @@
-"""The code of the README and the examples runs and prints what is documented."""
+"""The code of README, docs and examples runs and prints what is documented."""
 
 from __future__ import annotations
 
@@ -17,6 +17,11 @@ import sklearn
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+PAGES = [
+    page
+    for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    if "```python" in page.read_text(encoding="utf-8")
+]
 MAIN_JOB = "python -m pip install -e . && python examples/01_first_ranker.py"
 INSTALL = 'python -m pip install -e ".[test]"'
 TEST = "python -m pytest -n auto"
@@ -42,22 +47,24 @@ PRINTED_BY_EXAMPLE = {
         "median",
         "95%",
     ),
+    "08_explain_a_result.py": ("why rank 1", "other features", "difference of the"),
+    "09_your_own_objective.py": ("lambdas, train", "ListNet, validation_1", "map"),
 }
 
 
-def fenced(language: str) -> list[str]:
-    """Return the code blocks of the README in one language."""
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    return re.findall(rf"^```{language}\n(.*?)^```", readme, flags=re.M | re.S)
+def fenced(language: str, page: Path = ROOT / "README.md") -> list[str]:
+    """Return the code blocks of a page in one language."""
+    text = page.read_text(encoding="utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```", text, flags=re.M | re.S)
 
 
-def test_the_python_of_the_readme_runs():
-    blocks = fenced("python")
-    assert blocks
-    names: dict[str, object] = {}
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_the_python_of_a_page_runs(page):
+    blocks = fenced("python", page)
+    names: dict[str, object] = {"__name__": "page"}
     with sklearn.config_context():  # restores what a block sets
         for block in blocks:
-            exec(compile(block, "README.md", "exec"), names)
+            exec(compile(block, str(page), "exec"), names)
 
 
 def test_the_commands_of_the_readme_are_those_that_ci_runs():
@@ -68,9 +75,8 @@ def test_the_commands_of_the_readme_are_those_that_ci_runs():
 
 
 def test_the_table_of_systems_names_what_exists():
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    _, _, below = readme.partition("\n## The report, system by system\n")
-    rows = re.findall(r"^\| .* \| `(\S+)`.* \| `(tests/\S+)` \|$", below, flags=re.M)
+    page = (ROOT / "docs" / "report.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| .* \| `(\S+)`.* \| `(tests/\S+)` \|$", page, flags=re.M)
     assert len(rows) == 18
     for system, pinned_by in rows:
         package, *names = f"sklearn_ltr.{system}".split(".")

@@ -285,8 +285,15 @@ def test_scikit_learn_accepts_it_as_a_scorer():
         (make_ranking_scorer(MAP(3)), "make_ranking_scorer(MAP(k=3))"),
         (
             make_ranking_scorer(["map", "ndcg@5"], response_method="predict_proba"),
-            "make_ranking_scorer({'map': MAP(), 'ndcg@5': NDCG(k=5)}, "
-            "response_method='predict_proba')",
+            "make_ranking_scorer(['map', 'ndcg@5'], response_method='predict_proba')",
+        ),
+        (
+            make_ranking_scorer({"m": MAP(), "n": "ndcg@5"}),
+            "make_ranking_scorer({'m': MAP(), 'n': 'ndcg@5'})",
+        ),
+        (
+            make_ranking_scorer("map").set_score_request(groups="qid", init_score=True),
+            "make_ranking_scorer('map').set_score_request(groups='qid')",
         ),
     ],
 )
@@ -294,7 +301,34 @@ def test_its_repr_is_the_call_that_makes_it(scorer, shown):
     assert repr(scorer) == shown
     again = eval(shown)
     assert repr(again) == shown
-    assert again.metrics == scorer.metrics
+    assert again == scorer
+
+
+SCORERS = [
+    make_ranking_scorer("ndcg@10"),
+    make_ranking_scorer("ndcg@5"),
+    make_ranking_scorer(["ndcg@10"]),
+    make_ranking_scorer(["ndcg@10", "map"]),
+    make_ranking_scorer("ndcg@10", response_method="predict_proba"),
+    make_ranking_scorer("ndcg@10").set_score_request(sample_weight=True),
+]
+
+
+@pytest.mark.parametrize("scorer", SCORERS, ids=repr)
+def test_scorers_are_equal_if_they_do_the_same(scorer):
+    assert [other == scorer for other in SCORERS].count(True) == 1
+    for same in (clone(scorer), pickle.loads(pickle.dumps(scorer)), eval(repr(scorer))):
+        assert same == scorer
+        assert hash(same) == hash(scorer)
+    assert scorer != "ndcg@10"
+    search = GridSearchCV(Ridge(), {}, scoring=scorer)
+    assert clone(search).scoring == scorer
+
+
+def test_a_name_and_the_metric_it_stands_for_make_equal_scorers():
+    assert make_ranking_scorer("ndcg@10") == make_ranking_scorer(NDCG(10))
+    several = make_ranking_scorer({"map": MAP(), "err@20": "err@20"})
+    assert several == make_ranking_scorer(iter(["map", "err@20"]))
 
 
 def test_its_repr_is_part_of_that_of_a_search():

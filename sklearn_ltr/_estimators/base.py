@@ -59,18 +59,15 @@ class BaseModel(SavedState, CallbackSupportMixin, BaseEstimator):
         self._seed = int(random_state.randint(2**31))
 
     def _hold_out(
-        self, data: TrainingData, validation: TrainingData | None
+        self, data: TrainingData, *, given: bool
     ) -> tuple[TrainingData, TrainingData | None]:
-        """Return training and validation data as `early_stopping` says.
+        """Return training data, and those held out if early stopping needs them.
 
-        ``False``: no validation data; ``"auto"``: those that `fit` was given;
-        ``True``: those, or a part split off from the training data.
+        It does if ``early_stopping=True`` and `fit` was not given validation data.
         """
-        if not self.early_stopping:
-            return data, None
-        if validation is None and self.early_stopping != "auto":
+        if self.early_stopping is True and not given:
             return self._split(data)
-        return data, validation
+        return data, None
 
     @abstractmethod
     def _split(self, data: TrainingData) -> tuple[TrainingData, TrainingData]:

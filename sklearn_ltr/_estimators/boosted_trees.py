@@ -8,7 +8,7 @@ of queries, MART for single rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
@@ -19,13 +19,17 @@ from sklearn_ltr._compile import ThreadTeam, effective_n_threads
 from sklearn_ltr._estimators.callbacks import FitTasks
 from sklearn_ltr._estimators.feature_table import check_finite
 from sklearn_ltr._estimators.monitor import (
+    TRAIN,
+    EvalsResult,
     Monitor,
-    ScoredEvaluationSet,
-    earlier_values,
+    ScoredMeasure,
+    curves_of,
+    first_validation_curve,
 )
 from sklearn_ltr._estimators.row_order import order_by_bins, order_by_values
 from sklearn_ltr._estimators.state import require
-from sklearn_ltr._estimators.tree_features import TreeFeatures
+from sklearn_ltr._estimators.tree_inspection import TreeInspection
+from sklearn_ltr._estimators.validation_sets import name_sets
 from sklearn_ltr._parameters import LARGEST_SCORE
 from sklearn_ltr._queries import TrainingData
 from sklearn_ltr.learners._boosting import Objective, boost
@@ -48,16 +52,18 @@ class BoostedData(NamedTuple):
     data: TrainingData
     base_score: FloatArray  # (n_rows,): F_0 of each row of the data
     binned: BinnedData  # its rows
-    evaluation: ScoredEvaluationSet | None = None  # measures their scores
+    measures: Mapping[str, ScoredMeasure] = {}  # by name
 
 
-class BoostedTrees(TreeFeatures):
+class BoostedTrees(TreeInspection):
     """An estimator whose scores are initial scores plus a sum of regression trees."""
 
-    ensemble_: TreeEnsemble
     n_iter_: int
     train_score_: FloatArray
     validation_score_: FloatArray
+    evals_result_: EvalsResult
+    # whether the trees were read from another library's model, or joined from two
+    _is_foreign: bool = False
 
     _fitted_state: ClassVar[tuple[str, ...]] = (
         "ensemble_",
@@ -88,14 +94,6 @@ class BoostedTrees(TreeFeatures):
         return "train_score_"
 
     @property
-    def feature_importances_(self) -> FloatArray:
-        """Share of each feature in the gain of all splits, (n_features,) float64."""
-        model = self._fitted()
-        gains = model.ensemble_.gain_by_feature(model.n_features_in_)
-        total = gains.sum()
-        return gains / total if total > 0 else gains
-
-    @property
     def _n_kept_trees(self) -> int:
         """Number of trees of the last fit that a warm start keeps."""
         kept = self.warm_start and hasattr(self, "ensemble_")
@@ -114,6 +112,13 @@ class BoostedTrees(TreeFeatures):
                 f"{self._n_kept_trees} trees that warm_start keeps"
             )
         continues = self._n_kept_trees > 0
+        if continues and self._is_foreign:
+            raise ValueError(
+                "the trees that warm_start would keep were not grown by this "
+                "estimator, so their bins and random numbers are not known: continue "
+                "with a new estimator, whose init is this one"
+            )
+        self._is_foreign = False
         if not continues:
             self._draw_seed()
         return continues
@@ -155,21 +160,25 @@ class BoostedTrees(TreeFeatures):
     def _boost(
         self,
         train: BoostedData,
-        validation: BoostedData | None,
+        validation: list[BoostedData],
         objective: Objective,
         team: ThreadTeam,
         tasks: FitTasks,
         *,
         continues: bool,
     ) -> None:
-        """Grow trees until there are `n_estimators`, or early stopping ends the fit."""
+        """Grow trees until there are `n_estimators`, or early stopping ends the fit.
+
+        It follows the first of the validation sets.
+        """
         if not continues:
             self.ensemble_ = TreeEnsemble.empty()
             self.train_score_ = self.validation_score_ = np.empty(0)
         n_kept = len(self.ensemble_)
         scores = self._scores_so_far(train)
         evaluate = self._evaluator(train, validation, scores)
-        monitor = self._monitor(train, validation)
+        names = [TRAIN, *name_sets(len(validation))]
+        monitor = self._monitor(dict(zip(names, [train, *validation], strict=True)))
         growth = self._growth_parameters(train.data.n_rows)
         trees: list[GrownTree] = []
         monitor.record(n_kept)
@@ -179,7 +188,7 @@ class BoostedTrees(TreeFeatures):
             self._tree_sampler(train.data.offsets, growth.max_leaf_nodes),
             growth,
             scores,
-            range(n_kept, self.n_estimators),
+            self._learning_rates(range(n_kept, self.n_estimators)),
             team,
         ):
             trees.append(tree)
@@ -201,55 +210,53 @@ class BoostedTrees(TreeFeatures):
         """Raise a ValueError if a tree leads to scores too large to compute with."""
         largest = np.abs(tree.value).max()
         if not largest <= LARGEST_SCORE:
+            rate = self.learning_rate
+            at = "" if callable(rate) else f"={rate:g}"
             raise ValueError(
                 f"the scores diverge: a tree adds {largest:.3g} to them; lower "
-                f"learning_rate={self.learning_rate:g}, or raise "
+                f"learning_rate{at}, or raise "
                 f"l2_regularization={self.l2_regularization:g}"
             )
 
     def _evaluator(
         self,
         train: BoostedData,
-        validation: BoostedData | None,
+        validation: list[BoostedData],
         scores: FloatArray,
     ) -> Callable[[GrownTree], None]:
-        """Update the evaluation sets; return a function that does so after a tree."""
-        if train.evaluation is not None:
-            train.evaluation.update(scores)
-        if validation is not None and validation.evaluation is not None:
-            binned = validation.binned
-            rows = np.arange(validation.data.n_rows, dtype=np.int32)
-            validation_scores = self._scores_so_far(validation)
-            validation.evaluation.update(validation_scores)
+        """Update the measures; return a function that does so after a tree."""
+        followed = [
+            (held.binned, np.arange(held.data.n_rows, dtype=np.int32), start)
+            for held in validation
+            for start in [self._scores_so_far(held)]
+        ]
+
+        def update() -> None:
+            for measure in train.measures.values():
+                measure.update(scores)
+            for held, (_, _, held_scores) in zip(validation, followed, strict=True):
+                for measure in held.measures.values():
+                    measure.update(held_scores)
 
         def evaluate(tree: GrownTree) -> None:
-            if train.evaluation is not None:
-                train.evaluation.update(scores)
-            if validation is not None and validation.evaluation is not None:
-                add_binned(binned, rows, tree, validation_scores)
-                validation.evaluation.update(validation_scores)
+            for binned, rows, held_scores in followed:
+                add_binned(binned, rows, tree, held_scores)
+            update()
 
+        update()
         return evaluate
 
-    def _monitor(self, train: BoostedData, validation: BoostedData | None) -> Monitor:
+    def _monitor(self, sets: Mapping[str, BoostedData]) -> Monitor:
         """Return a monitor that continues the curves of an earlier fit."""
-        n_kept = len(self.ensemble_)
-        train_curve = getattr(self, self._train_curve, self.train_score_)
-        measured = None if validation is None else validation.evaluation
+        measures = {name: boosted.measures for name, boosted in sets.items()}
+        earlier = getattr(self, "evals_result_", {})
+        curves = curves_of(measures, earlier, len(self.ensemble_))
         return Monitor(
-            train.evaluation,
-            measured,
+            curves,
+            first_validation_curve(curves) if self.early_stopping else None,
             self.n_iter_no_change,
             self.tol,
             self.verbose,
-            train_values=(
-                [] if train.evaluation is None else earlier_values(train_curve, n_kept)
-            ),
-            validation_values=(
-                []
-                if measured is None
-                else earlier_values(self.validation_score_, n_kept)
-            ),
         )
 
     def _fitted_with(self, trees: list[GrownTree]) -> dict[str, Any]:
@@ -260,15 +267,16 @@ class BoostedTrees(TreeFeatures):
         return {"ensemble_": ensemble, "n_iter_": len(ensemble)}
 
     def _keep(self, trees: list[GrownTree], monitor: Monitor) -> None:
-        """Set the fitted attributes; with validation data, up to the best tree."""
+        """Set the fitted attributes; with early stopping, up to the best tree."""
         ensemble = self._fitted_with(trees)["ensemble_"]
         n_kept = len(ensemble)
-        if monitor.validation is not None:
+        if monitor.followed is not None:
             n_kept = max(1, monitor.best_index)
         self.ensemble_ = ensemble.part(0, n_kept)
         self.n_iter_ = n_kept
-        setattr(self, self._train_curve, np.array(monitor.train_values))
-        self.validation_score_ = np.array(monitor.validation_values)
+        setattr(self, self._train_curve, monitor.train_values)
+        self.validation_score_ = monitor.stopping_values
+        self.evals_result_ = monitor.result()
 
     def _add_trees(self, X: Table, base_score: FloatArray) -> FloatArray:
         """Return F of each row of X: its initial score plus all trees.

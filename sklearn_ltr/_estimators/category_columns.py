@@ -10,7 +10,9 @@ from scipy.sparse import issparse
 
 # Starts of the names of dtypes, in lower case, of numpy, pandas, polars and Arrow
 CATEGORICAL = ("category", "categorical", "enum", "dictionary")
-NUMERIC = ("int8", "int16", "int32", "int64", "uint", "float", "double", "bool")
+NUMERIC = (
+    "int8", "int16", "int32", "int64", "uint", "float", "halffloat", "double", "bool"
+)  # fmt: skip
 # Floats hold all integers up to these; those of other dtypes become float64
 LARGEST_CODE = {"float16": 2**11, "float32": 2**24}
 FORMS = "'from_dtype', None, or a list of names, of indices or of booleans"
@@ -35,7 +37,17 @@ class Labels(NamedTuple):
 
 def is_frame(X: Any) -> bool:
     """Return whether X has columns with dtypes, as those of pandas and polars."""
-    return hasattr(X, "columns") and hasattr(X, "dtypes")
+    return not is_lazy(X) and hasattr(X, "columns") and hasattr(X, "dtypes")
+
+
+def is_lazy(X: Any) -> bool:
+    """Return whether X is a LazyFrame of polars: to ask for its columns runs it."""
+    return type(X).__name__ == "LazyFrame"
+
+
+def is_numeric(dtype: Any) -> bool:
+    """Return whether a dtype of a column is one of numbers or booleans."""
+    return str(dtype).lower().removeprefix("sparse[").startswith(NUMERIC)
 
 
 def is_arrow(X: Any) -> bool:
@@ -127,7 +139,7 @@ def get_column(X: Any, feature: int, name: str) -> Numbers | Labels:
     column = X.iloc[:, feature] if hasattr(X, "iloc") else X[:, feature]
     label = X.columns[feature] if is_frame(X) else feature
     name, dtype = f"{name} in column {label!r}", str(column.dtype).lower()
-    if dtype.startswith(NUMERIC):
+    if is_numeric(dtype):
         return Numbers(name, as_floats(column), LARGEST_CODE.get(dtype, 2**53))
     is_categorical = dtype.startswith(CATEGORICAL)
     of_pandas: Any = getattr(column, "cat", None)

@@ -11,10 +11,17 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
+from sklearn_ltr._estimators.category_columns import (
+    is_arrow,
+    is_frame,
+    is_lazy,
+    is_numeric,
+)
 from sklearn_ltr.learners._tables import Table
 
 CHUNK_SIZE = 2**18  # values checked at a time: 2 MiB, which stay in the cache
 DATES = (date, time, timedelta, np.datetime64, np.timedelta64)
+PERIOD = "Period"  # of pandas
 
 
 def read_feature_table(
@@ -120,12 +127,12 @@ def _as_numbers(X: Any, name: str) -> Any:
     if issparse(X):
         _check_indices(X, name)
         return X
-    if hasattr(X, "columns") and hasattr(X, "dtypes"):
-        for number, (column, dtype) in enumerate(zip(X.columns, X.dtypes, strict=True)):
-            if not any(k in str(dtype).lower() for k in ("int", "float", "bool")):
-                values = X.iloc[:, number] if hasattr(X, "iloc") else X[:, number]
-                check_numbers(np.asarray(values), f"{name} in column {column!r}")
-        return X
+    if is_lazy(X):
+        raise ValueError(
+            f"{name} is a LazyFrame, without values yet: give its collect()"
+        )
+    if is_frame(X) or is_arrow(X):
+        return _frame_of_numbers(X, name)
     if isinstance(X, list | tuple):
         try:
             X = np.asarray(X)
@@ -133,7 +140,48 @@ def _as_numbers(X: Any, name: str) -> Any:
             raise ValueError(f"{name}: {error}") from None
     if isinstance(X, np.ndarray):
         check_numbers(X, name)
+        if X.dtype.kind == "O" and any(map(is_na, X.flat)):
+            X = np.array([np.nan if is_na(x) else x for x in X.flat]).reshape(X.shape)
     return X
+
+
+def _frame_of_numbers(X: Any, name: str) -> Any:
+    """Return a frame or an Arrow table whose columns numpy reads as numbers.
+
+    An error names the first column that holds something else.
+    """
+    if is_arrow(X):
+        if all(is_numeric(dtype) for dtype in X.schema.types):
+            return X
+        X = X.to_pandas()
+    given = X
+    for number, (column, dtype) in enumerate(zip(X.columns, X.dtypes, strict=True)):
+        if is_numeric(dtype):
+            continue
+        values = X.iloc[:, number] if hasattr(X, "iloc") else X[:, number]
+        check_numbers(np.asarray(values), f"{name} in column {column!r}")
+        _check_objects(np.asarray(values), f"{name} in column {column!r}")
+        if hasattr(X, "isetitem") and any(map(is_na, values)):  # pandas
+            X = X.copy(deep=False) if X is given else X
+            X.isetitem(number, values.to_numpy(dtype=np.float64, na_value=np.nan))
+    return X
+
+
+def _check_objects(values: NDArray[Any], name: str) -> None:
+    """Raise a TypeError for objects that are neither numbers nor missing."""
+    for found in set(map(type, values)) if values.dtype.kind in "OV" else ():
+        is_missing = found is type(None) or found.__name__ == "NAType"
+        is_number = hasattr(found, "__float__") and found is not np.ndarray
+        if not (is_missing or is_number):
+            raise TypeError(
+                f"{name} holds values of the type {found.__name__}, and features are "
+                "numbers"
+            )
+
+
+def is_na(value: Any) -> bool:
+    """Return whether a value is pandas' NA, which numpy does not convert."""
+    return type(value).__name__ == "NAType"
 
 
 def check_numbers(values: NDArray[Any], name: str) -> None:
@@ -145,7 +193,9 @@ def check_numbers(values: NDArray[Any], name: str) -> None:
         )
     kind = values.dtype.kind
     types = set(map(type, values.flat)) if kind == "O" else {values.dtype.type}
-    found = next((t for t in types if issubclass(t, DATES)), None)
+    found = next(
+        (t for t in types if issubclass(t, DATES) or t.__name__ == PERIOD), None
+    )
     if found is not None:
         raise ValueError(
             f"{name} holds dates or times ({found.__name__}); turn them into numbers "

@@ -5,6 +5,7 @@ It serves boosted trees (a step is a tree) and networks (a step is an epoch) ali
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -12,112 +13,168 @@ import numpy as np
 from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
+EvalsResult = dict[str, dict[str, FloatArray]]  # set -> measure -> values
+
+TRAIN = "train"  # the set of the training data
 
 
-class EvaluationSet(Protocol):
-    """Data on which the model is measured during a fit.
+class Measure(Protocol):
+    """What is measured of some data during a fit.
 
     Attributes
     ----------
-    name : str
-        Name of the measure, for the lines printed with `verbose`.
     higher_is_better : bool
     """
 
-    name: str
     higher_is_better: bool
 
     def value(self) -> float:
         """Return the measure of the model's present scores."""
 
 
-class ScoredEvaluationSet(EvaluationSet, Protocol):
-    """An evaluation set that is handed the scores it measures."""
+class ScoredMeasure(Measure, Protocol):
+    """A measure that is handed the scores it measures."""
 
     def update(self, scores: FloatArray) -> None:
         """Measure these scores from now on, (n_rows,); the array is not copied."""
 
 
 @dataclass
-class Monitor:
-    """Measures the evaluation sets after each step, prints, and decides when to stop.
-
-    Early stopping follows the validation set; without one, and with
-    `stop_on_train`, the training set.
+class Curve:
+    """The values of one measure of one set, one for each step.
 
     Attributes
     ----------
-    train, validation : EvaluationSet or None
+    set_name, name : str
+        "train", "validation", ..., and the name of the measure.
+    measure : Measure
+    values : list of float
+        One for each call of `Monitor.record`; may begin with those of an earlier fit.
+    """
+
+    set_name: str
+    name: str
+    measure: Measure
+    values: list[float] = field(default_factory=list)
+
+
+@dataclass
+class Monitor:
+    """Measures all curves after each step, prints, and decides when to stop.
+
+    Attributes
+    ----------
+    curves : list of Curve
+    followed : Curve or None
+        The one that early stopping follows; None: no early stopping.
     n_iter_no_change : int
         Steps to wait for an improvement.
     tol : float
         Smallest difference to the best value that counts as an improvement.
     verbose : int
         Print the values of every `verbose`-th step; 0: never.
-    stop_on_train : bool
-    train_values, validation_values : list of float
-        One for each call of `record`; may begin with those of an earlier fit.
     """
 
-    train: EvaluationSet | None
-    validation: EvaluationSet | None
+    curves: list[Curve]
+    followed: Curve | None
     n_iter_no_change: int
     tol: float
     verbose: int
-    stop_on_train: bool = False
-    train_values: list[float] = field(default_factory=list)
-    validation_values: list[float] = field(default_factory=list)
     _waiting_since: int = 0
 
     def record(self, step: int) -> bool:
         """Measure the model after a step; return whether to stop early."""
         printed = []
-        for kind, evaluation, values in (
-            ("train", self.train, self.train_values),
-            ("validation", self.validation, self.validation_values),
-        ):
-            if evaluation is not None:
-                values.append(evaluation.value())
-                printed.append(f"{kind} {evaluation.name} {values[-1]:.4f}")
+        for curve in self.curves:
+            curve.values.append(curve.measure.value())
+            printed.append(f"{curve.set_name} {curve.name} {curve.values[-1]:.4f}")
         if self.verbose > 0 and step % self.verbose == 0:
             print(f"step {step}: {', '.join(printed)}", flush=True)
-        if self._followed is None:
+        if self.followed is None:
             return False
-        waited = self.n_recorded - 1 - max(self.best_index, self._waiting_since)
+        waited = self._last_index - max(self.best_index, self._waiting_since)
         return waited >= self.n_iter_no_change
 
     def restart_waiting(self) -> None:
         """Count the steps without improvement from the last recorded step on."""
-        self._waiting_since = self.n_recorded - 1
+        self._waiting_since = self._last_index
 
     @property
-    def _followed(self) -> tuple[EvaluationSet, list[float]] | None:
-        """Return the evaluation set that early stopping follows, and its values."""
-        if self.validation is not None:
-            return self.validation, self.validation_values
-        if self.train is not None and self.stop_on_train:
-            return self.train, self.train_values
-        return None
-
-    @property
-    def n_recorded(self) -> int:
-        """Number of recorded steps, those of earlier fits included."""
-        return max(len(self.train_values), len(self.validation_values))
+    def _last_index(self) -> int:
+        """Index of the last value, those of earlier fits counted."""
+        return 0 if self.followed is None else len(self.followed.values) - 1
 
     @property
     def best_index(self) -> int:
         """Index of the best value, the first of equal ones; NaN is never the best."""
         best, highest = 0, -np.inf
-        if self._followed is not None:
-            evaluation, values = self._followed
-            for index, value in enumerate(values):
-                quality = value if evaluation.higher_is_better else -value
+        if self.followed is not None:
+            for index, value in enumerate(self.followed.values):
+                better = self.followed.measure.higher_is_better
+                quality = value if better else -value
                 if quality > highest + self.tol:
                     best, highest = index, quality
         return best
 
+    @property
+    def stopping_values(self) -> FloatArray:
+        """Values that early stopping has followed, if they are not of training data."""
+        if self.followed is None or self.followed.set_name == TRAIN:
+            return np.empty(0)
+        return np.array(self.followed.values)
 
-def earlier_values(values: FloatArray, n_steps: int) -> list[float]:
-    """Return the values of an earlier fit's steps, padded with NaN to `n_steps`."""
-    known: list[float] = values[:n_steps].tolist()
-    return known + [np.nan] * (n_steps - len(known))
+    @property
+    def train_values(self) -> FloatArray:
+        """Values of the first measure of the training data; empty if there is none."""
+        of_train = [c.values for c in self.curves if c.set_name == TRAIN]
+        return np.array(of_train[0] if of_train else [])
+
+    def result(self) -> EvalsResult:
+        """Return the values of all curves."""
+        found: EvalsResult = {}
+        for curve in self.curves:
+            of_set = found.setdefault(curve.set_name, {})
+            of_set[curve.name] = np.array(curve.values)
+        return found
+
+
+def curves_of(
+    measures: Mapping[str, Mapping[str, Measure]], earlier: EvalsResult, n_steps: int
+) -> list[Curve]:
+    """Return a curve for each measure of each set, after `n_steps` earlier steps.
+
+    Their values are those of an earlier fit; NaN where it has none.
+    """
+    curves = []
+    for set_name, of_set in measures.items():
+        for name, measure in of_set.items():
+            before = earlier.get(set_name, {}).get(name, np.empty(0))
+            known: list[float] = before[:n_steps].tolist()
+            known += [np.nan] * (n_steps - len(known))
+            curves.append(Curve(set_name, name, measure, known))
+    return curves
+
+
+def append_results(
+    earlier: EvalsResult, n_earlier: int, later: EvalsResult, n_later: int
+) -> EvalsResult:
+    """Return the curves of two fits, the second of which continues the first.
+
+    Where one of them has no curve, it is NaN.
+    """
+    joined: EvalsResult = {}
+    for set_name in {**earlier, **later}:
+        before, after = earlier.get(set_name, {}), later.get(set_name, {})
+        joined[set_name] = {
+            name: np.append(
+                before.get(name, np.full(n_earlier, np.nan)),
+                after.get(name, np.full(n_later, np.nan)),
+            )
+            for name in {**before, **after}
+        }
+    return joined
+
+
+def first_validation_curve(curves: list[Curve]) -> Curve | None:
+    """Return the first measure of the first validation set, if there is one."""
+    return next((curve for curve in curves if curve.set_name != TRAIN), None)

@@ -28,8 +28,9 @@ class SavedState:
     _fitted_state: ClassVar[tuple[str, ...]] = ()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the attributes and the version."""
+        """Return the attributes and the version, without the queries of the fit."""
         state: dict[str, Any] = dict(super().__getstate__())  # type: ignore[call-overload]
+        state.pop("_trained_queries", None)
         return state | {VERSION_KEY: VERSION}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

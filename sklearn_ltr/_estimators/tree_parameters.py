@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from numbers import Integral, Real
 from typing import Any, Literal
 
@@ -28,7 +29,6 @@ LARGEST_NOISE = 100.0  # exp(100 z) is finite for any z that is ever drawn from 
 LARGEST_TEMPERATURE = 10.0  # weights are up to about 15^10
 RANGES = (
     at_least("n_estimators", 1),
-    positive("learning_rate"),
     at_least("max_leaf_nodes", 2),
     at_least("max_depth", 1, optional=True),
     at_least("min_samples_leaf", 1),
@@ -54,7 +54,7 @@ class TreeParameters(BaseModel):
     """
 
     n_estimators: int
-    learning_rate: float
+    learning_rate: float | Callable[[int], float]
     max_leaf_nodes: int
     max_depth: int | None
     min_samples_leaf: int
@@ -87,6 +87,8 @@ class TreeParameters(BaseModel):
     def _check_parameters(self) -> None:
         """Make the parameters plain values; an error names one out of its range."""
         check_ranges(self, RANGES)
+        if not callable(self.learning_rate):
+            check_ranges(self, [positive("learning_rate")])
         check_fraction_or_count(self, "max_features")
         check_fraction_or_count(self, "colsample_bytree")
         check_choice(self, "split_gain", ("second_order", "least_squares"))
@@ -112,13 +114,27 @@ class TreeParameters(BaseModel):
             max_depth=max_depth,
             min_samples_leaf=min_samples_leaf,
             l2_regularization=self.l2_regularization,
-            learning_rate=self.learning_rate,
+            learning_rate=1.0,  # each tree is given its own
             second_order=self.split_gain == "second_order",
             category_smoothing=self.category_smoothing,
             min_samples_category=min(self.min_samples_category, n_rows + 1),
             max_split_categories=min(self.max_split_categories, self.max_bins),
             constraints=Constraints(self._monotonic, self._interaction_sets),
         )
+
+    def _learning_rates(self, tree_indices: range) -> Iterator[tuple[int, float]]:
+        """Yield the index of each tree and its learning rate.
+
+        Raises
+        ------
+        TypeError, ValueError
+            That names the tree, where a callable returns no number in the range.
+        """
+        for tree_index in tree_indices:
+            rate: Any = self.learning_rate
+            if callable(rate):
+                rate = positive(f"learning_rate({tree_index})").read(rate(tree_index))
+            yield tree_index, rate
 
     def _tree_sampler(self, offsets: Any, max_leaf_nodes: int) -> TreeSampler:
         n_features = self.n_features_in_

@@ -93,7 +93,7 @@ class BlendedRanker(NamedRankers):
         None.
     n_features_in_ : int
         Number of features seen by `fit`, as the first ranker has it.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Names of the features, if all were strings.
 
     See Also
@@ -231,6 +231,7 @@ class BlendedRanker(NamedRankers):
         with refit(self) as model:
             model._choose_weights(scores, grades, metric, canonical)
             model.rankers_ = rankers
+            model._trained_queries = queries.labels, queries.sizes
         return self
 
     def predict(self, X: Any) -> FloatArray:

@@ -87,9 +87,9 @@ class BaggingRanker(BaggingParameters):
         trees by; None if a member is not made of trees.
     n_features_in_ : int
         Number of features seen by `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Names of the features, if all were strings.
-    feature_importances_ : ndarray of shape (n_features_in_,), float64
+    feature_importances_ : ndarray of shape (n_features,), float64
         Mean of the members' importances, if they have any.
 
     References
@@ -149,7 +149,7 @@ class BaggingRanker(BaggingParameters):
 
     @property
     def feature_importances_(self) -> FloatArray:
-        """Mean of the members' importances, (n_features_in_,) float64."""
+        """Mean of the members' importances, (n_features,) float64."""
         members = self._fitted().estimators_
         shares = np.array([member.feature_importances_ for member in members])
         return np.asarray(shares.mean(axis=0))
@@ -181,8 +181,7 @@ class BaggingRanker(BaggingParameters):
             Weight of a query, constant within it.  Rankers of this package are fitted
             with it; others if they request it (metadata routing).
         X_val, y_val, groups_val, sample_weight_val : array-likes, default=None
-            Passed to members that request them: documents that early stopping
-            evaluates.
+            Passed to members that request them: validation data, tuples of several.
 
         Returns
         -------
@@ -204,11 +203,9 @@ class BaggingRanker(BaggingParameters):
             for name in OutOfBag._fields:
                 model.__dict__.pop(f"oob_{name}_", None)
             if model.oob_score:
+                metric = get_metric(model.metric)
                 estimate = out_of_bag(
-                    model.estimators_,
-                    model.estimators_queries_,
-                    data,
-                    get_metric(model.metric),
+                    model.estimators_, model.estimators_queries_, data, metric
                 )
                 for name, value in estimate._asdict().items():
                     setattr(model, f"oob_{name}_", value)
@@ -298,3 +295,4 @@ class BaggingRanker(BaggingParameters):
             members.append(new_member(self._estimator(), rng))
         self.estimators_ = fit_members(members, drawn, data, self.n_jobs, self.verbose)
         self.estimators_queries_ = drawn
+        self._trained_queries = data.queries.labels, data.queries.sizes

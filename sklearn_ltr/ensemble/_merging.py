@@ -47,6 +47,7 @@ def merge_rankers(members: Sequence[Any]) -> LambdaMARTRanker:
     )
     merged.ensemble_, merged.n_iter_ = ensemble, len(ensemble)
     merged.train_score_ = merged.validation_score_ = np.empty(0)
+    merged.evals_result_ = {}
     merged.__dict__.pop("loss_curve_", None)
     return merged
 

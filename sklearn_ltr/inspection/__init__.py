@@ -1,5 +1,12 @@
-"""Is a trained network at a local maximum of the metric?  Section 4.2 of the report.
+"""What a fitted model has learned, and whether it is at a local maximum of the metric.
 
+- :func:`shap_values` tells what each feature adds to the score of each document, for
+  boosted trees.  :class:`sklearn_ltr.plotting.ShapValuesDisplay` and
+  :class:`sklearn_ltr.plotting.ShapHeatmapDisplay` draw its result.
+- :class:`ScoreRegressor` makes rankers usable in tools that take regressors only:
+  scikit-learn's partial dependence and ICE curves.
+
+Is a trained network at a local maximum of the metric?  (Section 4.2 of the report.)
 The report's lambdas are not the gradient of the metric, so whether training ends at a
 maximum of the metric has to be tested.  Both functions accept any fitted RankNetRanker
 or LambdaRankRanker, and any metric:
@@ -11,6 +18,16 @@ or LambdaRankRanker, and any metric:
 """
 
 from sklearn_ltr.inspection._local_optimality import LocalOptimality, local_optimality
+from sklearn_ltr.inspection._score_regressor import ScoreRegressor
+from sklearn_ltr.inspection._shap_values import ShapValues, shap_values
 from sklearn_ltr.inspection._weight_curves import WeightCurves, weight_curves
 
-__all__ = ["LocalOptimality", "WeightCurves", "local_optimality", "weight_curves"]
+__all__ = [
+    "LocalOptimality",
+    "ScoreRegressor",
+    "ShapValues",
+    "WeightCurves",
+    "local_optimality",
+    "shap_values",
+    "weight_curves",
+]

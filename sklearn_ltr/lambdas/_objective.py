@@ -51,6 +51,14 @@ def check_table(delta: Any, n: int, metric: Metric) -> FloatArray:
     return np.ascontiguousarray(table)
 
 
+def move_queries(offsets: IntArray, queries: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the offsets of queries in another order, and their documents in it."""
+    sizes = np.diff(offsets)[queries]
+    moved = np.concatenate(([0], np.cumsum(sizes)))
+    moved_by = np.repeat(offsets[queries] - moved[:-1], sizes)
+    return moved, np.arange(moved[-1]) + moved_by
+
+
 class LambdaObjective:
     """Computes gradient and hessian from scores, for one data set and one metric.
 
@@ -151,10 +159,7 @@ class LambdaObjective:
         `documents` of the result maps its documents to those of `data`.
         """
         other = copy(self)
-        sizes = np.diff(self.offsets)[queries]
-        other.offsets = np.concatenate(([0], np.cumsum(sizes)))
-        moved_by = np.repeat(self.offsets[queries] - other.offsets[:-1], sizes)
-        documents = np.arange(other.offsets[-1]) + moved_by
+        other.offsets, documents = move_queries(self.offsets, queries)
         other.documents = self.documents[documents]
         other.grades = self.grades[documents]
         other.query_weights = self.query_weights[queries]

@@ -44,7 +44,7 @@ def boost(
     sampler: TreeSampler,
     growth: GrowthParameters,
     scores: FloatArray,
-    tree_indices: Iterable[int],
+    steps: Iterable[tuple[int, float]],
     team: ThreadTeam,
 ) -> Iterator[GrownTree]:
     """Grow one tree after another, and add each to `scores`.
@@ -58,11 +58,12 @@ def boost(
     sampler : TreeSampler
         Draws the rows and features of each tree.
     growth : GrowthParameters
-        Size of a tree, regularisation and learning rate.
+        Size of a tree, and regularisation.
     scores : ndarray of shape (n_rows,), float64
         F_{m-1} of each training row; updated in place.
-    tree_indices : iterable of int
-        Index of each tree, from 0; it seeds the random numbers of the tree.
+    steps : iterable of (int, float)
+        Index of each tree, from 0, which seeds the random numbers of the tree, and its
+        learning rate.
     team : ThreadTeam
 
     Yields
@@ -71,7 +72,8 @@ def boost(
         After it has been added to `scores`.
     """
     grower = TreeGrower(binned, growth, team)
-    for tree_index in tree_indices:
+    for tree_index, learning_rate in steps:
+        grower.parameters = growth._replace(learning_rate=learning_rate)
         # random numbers are drawn in one thread while the others compute the gradient
         drawing = team.start(sampler.draw, tree_index)
         gradient, hessian = objective(sampler.noisy_scores(scores, tree_index))

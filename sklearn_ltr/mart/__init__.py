@@ -2,7 +2,9 @@
 
 MART is the boosting that LambdaMART builds on.  Here each row has a cost of its own:
 cross entropy for two classes, squared error for numbers.  Trained on relevance grades
-these are the pointwise baselines of learning to rank.
+these are the pointwise baselines of learning to rank, and they are here for that.  For
+more than two classes and for other losses (absolute error, Poisson, quantiles, ...) use
+scikit-learn's HistGradientBoostingClassifier and HistGradientBoostingRegressor.
 """
 
 from sklearn_ltr.mart._classifier import MARTClassifier

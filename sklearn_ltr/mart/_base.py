@@ -17,6 +17,7 @@ from sklearn_ltr._estimators.boosted_trees import BoostedData, BoostedTrees
 from sklearn_ltr._estimators.callbacks import FitTasks, with_callbacks
 from sklearn_ltr._estimators.row_order import order_by_values
 from sklearn_ltr._estimators.state import refit, require
+from sklearn_ltr._estimators.validation_sets import read_validation_sets
 from sklearn_ltr._estimators.weights import check_weights
 from sklearn_ltr._parameters import LARGEST_SCORE
 from sklearn_ltr._queries import TrainingData, read_numbers
@@ -74,8 +75,9 @@ class BaseMART(BoostedTrees):
             Two classes; finite numbers for the regressor.
         sample_weight : array-like of shape (n_samples,), default=None
             Weight of a row in the objective, >= 0.  0: as if it were not there.
-        X_val, y_val, sample_weight_val : array-likes, default=None
-            The same for the rows that early stopping evaluates.
+        X_val, y_val, sample_weight_val : array-likes or tuples, default=None
+            The same for validation data, which are measured after each tree.  Tuples
+            are several sets; early stopping follows the first.
 
         Returns
         -------
@@ -95,7 +97,12 @@ class BaseMART(BoostedTrees):
             given = {"sample_weight": sample_weight}
             tasks = FitTasks(self, model, "tree", model._n_new_trees, X, y, **given)
             data = model._read_data(X, y, sample_weight, reset=not continues)
-            validation = model._read_validation_data(X_val, y_val, sample_weight_val)
+            validation = [
+                model._read_data(X_of, y_of, weight_of, suffix, reset=False)
+                for suffix, X_of, (y_of, weight_of) in read_validation_sets(
+                    X_val, y_val=y_val, sample_weight_val=sample_weight_val
+                )
+            ]
             model._fit_data(data, validation, tasks, continues=continues)
         tasks.end()
         return self
@@ -103,13 +110,15 @@ class BaseMART(BoostedTrees):
     def _fit_data(
         self,
         data: TrainingData,
-        validation: TrainingData | None,
+        validation: list[TrainingData],
         tasks: FitTasks,
         *,
         continues: bool,
     ) -> None:
         """Boost, and set the fitted attributes."""
-        data, validation = self._hold_out(data, validation)
+        data, held_out = self._hold_out(data, given=bool(validation))
+        if held_out is not None:
+            validation = [held_out]
         if not continues:
             self.base_score_ = self._objective(data).initial_score()
         with ThreadTeam(effective_n_threads(self.n_jobs, data.X.size)) as team:
@@ -117,11 +126,11 @@ class BaseMART(BoostedTrees):
                 data, self._base_score(data), team, continues=continues
             )
             objective = self._objective(train.data)
-            if validation is not None or self.verbose > 0:
-                train = train._replace(evaluation=objective)
+            if validation or self.verbose > 0:
+                train = train._replace(measures={objective.name: objective})
             self._boost(
                 train,
-                self._validation_set(validation, team),
+                [self._validation_set(held, team) for held in validation],
                 objective,
                 team,
                 tasks,
@@ -132,14 +141,11 @@ class BaseMART(BoostedTrees):
         """Return F_0 of each row."""
         return np.full(data.n_rows, self.base_score_)
 
-    def _validation_set(
-        self, data: TrainingData | None, team: ThreadTeam
-    ) -> BoostedData | None:
-        """Return what early stopping follows."""
-        if data is None:
-            return None
+    def _validation_set(self, data: TrainingData, team: ThreadTeam) -> BoostedData:
+        """Return validation data and what measures them."""
         validation = self._bin_validation(data, self._base_score(data), team)
-        return validation._replace(evaluation=self._objective(data))
+        objective = self._objective(data)
+        return validation._replace(measures={objective.name: objective})
 
     def _read_data(
         self, X: Any, y: Any, sample_weight: Any, suffix: str = "", *, reset: bool
@@ -180,19 +186,6 @@ class BaseMART(BoostedTrees):
         )
         with ThreadTeam(effective_n_threads(self.n_jobs, table.size)) as team:
             return data.reordered(order_by_values(data, team))
-
-    def _read_validation_data(
-        self, X_val: Any, y_val: Any, sample_weight_val: Any
-    ) -> TrainingData | None:
-        """Read the data that `fit` was given for early stopping, if any."""
-        if X_val is not None:
-            return self._read_data(X_val, y_val, sample_weight_val, "_val", reset=False)
-        if not (y_val is sample_weight_val is None):
-            raise ValueError(
-                "X_val is None, but y_val or sample_weight_val is not: give X_val with "
-                "them"
-            )
-        return None
 
     def _strata(self, data: TrainingData) -> FloatArray:
         """Return the stratum of each row: both parts of a split have rows of each."""

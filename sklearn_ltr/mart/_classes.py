@@ -37,7 +37,8 @@ def at_most_two_classes(y: NDArray[Any], name: str) -> NDArray[Any]:
         kind = type_of_target(y, input_name=name)
         raise ValueError(
             "Only binary classification is supported. The type of the target is "
-            f"{kind}: {name} has {len(classes)} classes"
+            f"{kind}: {name} has {len(classes)} classes; scikit-learn's "
+            "HistGradientBoostingClassifier learns more than two"
         )
     return classes
 

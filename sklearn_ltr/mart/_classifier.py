@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
 import numpy as np
@@ -41,6 +41,9 @@ class MARTClassifier(ClassifierMixin, TwoClasses):
     The report's trees are those of ``split_gain="least_squares"``.  They model weighted
     pseudo-responses: only with second order is a row of weight 2 the same as two.
 
+    For more than two classes use
+    :class:`sklearn.ensemble.HistGradientBoostingClassifier`.
+
     Parameters
     ----------
     sigma : float in [1e-50, 1e50], default=1.0
@@ -60,8 +63,10 @@ class MARTClassifier(ClassifierMixin, TwoClasses):
         which is not the step of weighted pseudo-responses.
     n_estimators : int >= 1, default=100
         Maximum number of trees.
-    learning_rate : float in [1e-50, 1e50], default=0.1
-        The report's eta: factor of each tree's step.
+    learning_rate : float in [1e-50, 1e50] or callable, default=0.1
+        The report's eta: factor of each tree's step.  A callable gives that of
+        each tree from its index, 0, 1, ...: ``lambda m: 0.3 * 0.98**m``.  A warm start
+        goes on counting.  Only a function of a module can be pickled, not a lambda.
     max_leaf_nodes : int >= 2, default=31
         Maximum number of leaves of a tree; the report's L.  The leaf whose best split
         has the largest gain is split first.
@@ -119,7 +124,7 @@ class MARTClassifier(ClassifierMixin, TwoClasses):
     early_stopping : bool or "auto", default="auto"
         Stop when the validation score has not improved for `n_iter_no_change` trees,
         and keep the trees up to the best.  "auto": if `X_val` is given to `fit`.
-        False: `X_val` is checked, but not used.
+        False: `X_val` is only measured.
     validation_fraction : float in (0, 1), default=0.1
         Fraction of the rows held out for early stopping without `X_val`.
     n_iter_no_change : int >= 1, default=20
@@ -148,6 +153,9 @@ class MARTClassifier(ClassifierMixin, TwoClasses):
         The trees, as arrays.
     n_iter_ : int
         Number of trees kept.
+    evals_result_ : dict of str to dict of str to ndarray of shape (n_trees + 1,)
+        Of each set, "train" and "validation" ("validation_0", "validation_1", ... of
+        several), the values of the measure below.
     train_score_, validation_score_ : ndarrays of shape (n_trees + 1,), float64
         Mean log-likelihood before the first tree and after each, those dropped by early
         stopping included; empty where nothing was measured (`train_score_` without
@@ -159,7 +167,7 @@ class MARTClassifier(ClassifierMixin, TwoClasses):
         Whether each feature is categorical.
     n_features_in_ : int
         Number of features at `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Their names, if they were strings.
 
     References
@@ -186,7 +194,7 @@ class MARTClassifier(ClassifierMixin, TwoClasses):
         sigma: float = 1.0,
         class_weight: dict[Any, float] | Literal["balanced"] | None = None,
         n_estimators: int = 100,
-        learning_rate: float = 0.1,
+        learning_rate: float | Callable[[int], float] = 0.1,
         max_leaf_nodes: int = 31,
         max_depth: int | None = None,
         min_samples_leaf: int = 20,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
 import numpy as np
@@ -32,14 +32,17 @@ class MARTRegressor(RegressorMixin, BaseMART):
     F_0 is the mean of y.  Both split gains are the same here, up to `sample_weight` and
     `l2_regularization`.
 
-    Trained on relevance grades it is the pointwise baseline of learning to rank.
+    Trained on relevance grades it is the pointwise baseline of learning to rank.  For
+    other losses use :class:`sklearn.ensemble.HistGradientBoostingRegressor`.
 
     Parameters
     ----------
     n_estimators : int >= 1, default=100
         Maximum number of trees.
-    learning_rate : float in [1e-50, 1e50], default=0.1
-        The report's eta: factor of each tree's step.
+    learning_rate : float in [1e-50, 1e50] or callable, default=0.1
+        The report's eta: factor of each tree's step.  A callable gives that of
+        each tree from its index, 0, 1, ...: ``lambda m: 0.3 * 0.98**m``.  A warm start
+        goes on counting.  Only a function of a module can be pickled, not a lambda.
     max_leaf_nodes : int >= 2, default=31
         Maximum number of leaves of a tree; the report's L.  The leaf whose best split
         has the largest gain is split first.
@@ -97,7 +100,7 @@ class MARTRegressor(RegressorMixin, BaseMART):
     early_stopping : bool or "auto", default="auto"
         Stop when the validation score has not improved for `n_iter_no_change` trees,
         and keep the trees up to the best.  "auto": if `X_val` is given to `fit`.
-        False: `X_val` is checked, but not used.
+        False: `X_val` is only measured.
     validation_fraction : float in (0, 1), default=0.1
         Fraction of the rows held out for early stopping without `X_val`.
     n_iter_no_change : int >= 1, default=20
@@ -125,6 +128,9 @@ class MARTRegressor(RegressorMixin, BaseMART):
         The trees, as arrays.
     n_iter_ : int
         Number of trees kept.
+    evals_result_ : dict of str to dict of str to ndarray of shape (n_trees + 1,)
+        Of each set, "train" and "validation" ("validation_0", "validation_1", ... of
+        several), the values of the measure below.
     train_score_, validation_score_ : ndarrays of shape (n_trees + 1,), float64
         Minus half the mean squared error before the first tree and after each, those
         dropped by early stopping included; empty where nothing was measured
@@ -136,7 +142,7 @@ class MARTRegressor(RegressorMixin, BaseMART):
         Whether each feature is categorical.
     n_features_in_ : int
         Number of features at `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Their names, if they were strings.
 
     References
@@ -157,7 +163,7 @@ class MARTRegressor(RegressorMixin, BaseMART):
         self,
         *,
         n_estimators: int = 100,
-        learning_rate: float = 0.1,
+        learning_rate: float | Callable[[int], float] = 0.1,
         max_leaf_nodes: int = 31,
         max_depth: int | None = None,
         min_samples_leaf: int = 20,

@@ -132,7 +132,7 @@ class ClosedFormMetric(Metric):
         return replace(self, k=max(self.k, level))
 
     def swap_delta(self, ranked_grades: FloatArray) -> FloatArray:
-        """|change of the value| if two documents swap places, (n, n) by position."""
+        """Return what swaps of two documents change, (n, n) by position, >= 0."""
         grades = read_ranked_grades(ranked_grades)
         n = len(grades)
         bound = self.bind(grades, np.array([0, n], dtype=np.int64))

@@ -116,7 +116,7 @@ class Metric(ABC):
         """
 
     def swap_delta(self, ranked_grades: FloatArray) -> FloatArray:
-        """|change of the value| if two documents swap places.
+        """By how much the value changes if two documents swap places, never negative.
 
         Parameters
         ----------

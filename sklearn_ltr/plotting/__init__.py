@@ -12,6 +12,8 @@ matplotlib artists.
 - :class:`ForcesDisplay`: the lambdas of the documents of one query, as arrows.
 - :class:`PropensityCurveDisplay`: how often users examine each position, by clicks.
 - :class:`QueryComparisonDisplay`: difference of two rankers on each query.
+- :class:`ShapHeatmapDisplay`: SHAP values of the documents of a list.
+- :class:`ShapValuesDisplay`: SHAP values of a document, or of a pair.
 - :class:`TrainingCurveDisplay`: training and validation scores after each iteration.
 - :class:`WeightCurvesDisplay`: a metric against each weight of a network.
 
@@ -25,6 +27,8 @@ from sklearn_ltr.plotting._feature_importances import FeatureImportancesDisplay
 from sklearn_ltr.plotting._forces import ForcesDisplay
 from sklearn_ltr.plotting._propensity_curve import PropensityCurveDisplay
 from sklearn_ltr.plotting._query_comparison import QueryComparisonDisplay
+from sklearn_ltr.plotting._shap_heatmap import ShapHeatmapDisplay
+from sklearn_ltr.plotting._shap_values import ShapValuesDisplay
 from sklearn_ltr.plotting._training_curve import TrainingCurveDisplay
 from sklearn_ltr.plotting._weight_curves import WeightCurvesDisplay
 
@@ -35,6 +39,8 @@ __all__ = [
     "ForcesDisplay",
     "PropensityCurveDisplay",
     "QueryComparisonDisplay",
+    "ShapHeatmapDisplay",
+    "ShapValuesDisplay",
     "TrainingCurveDisplay",
     "WeightCurvesDisplay",
 ]

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr.inspection._pipeline_steps import find_model
-from sklearn_ltr.plotting._arguments import read_numbers
 from sklearn_ltr.plotting._axes import (
     check_matplotlib,
     draw_legend,
@@ -18,7 +17,7 @@ from sklearn_ltr.plotting._axes import (
     set_integer_ticks,
     style_axes,
 )
-from sklearn_ltr.plotting._training_record import read_record
+from sklearn_ltr.plotting._training_record import TRAIN, check_curves, read_record
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -27,21 +26,19 @@ IntArray = NDArray[np.int64]
 class TrainingCurveDisplay:
     """Training and validation scores of a ranker after each tree or epoch.
 
-    Values of the same measure share a panel.  A cost and a metric have a panel each:
-    RankNet's cost is above the metric.  A dot on the validation curve and a dotted line
-    in all panels mark the step whose model was kept.
+    Each measure has a panel: RankNet's cost is above the metric.  A set has one color,
+    the training data that of the first validation set, with dashes.  A dot on the curve
+    that early stopping has followed and a dotted line in all panels mark the step whose
+    model was kept.
 
     :meth:`from_estimator` draws the scores that a fitted ranker has recorded.
 
     Parameters
     ----------
-    train : array-like of shape (n_steps,), default=None
-        Training score or cost of each step; NaN where it is not known.  None: no
-        curve.
-    validation : array-like of shape (n_steps,), default=None
-        Validation score of each step; NaN where it is not known.  None: no curve.
-    train_measure, validation_measure : str, default="score"
-        Names of the measures; the curves share a panel if these are equal.
+    curves : dict of str to dict of str to array-like of shape (n_steps,)
+        Of each set of data, the values of each measure, as in `evals_result_` of our
+        rankers and of LightGBM: ``{"train": {"NDCG@10": [...]}, ...}``.  NaN where a
+        value is not known.  Training data are those named "train".
     first_step : int >= 0, default=1
         Number of the first step; 0 if its values are from before any step.
     step_name : str, default="step"
@@ -55,22 +52,26 @@ class TrainingCurveDisplay:
     ----------
     steps : ndarray of shape (n_steps,), int64
         Numbers of the steps.
-    train_line_, validation_line_ : matplotlib Line2D or None
-        The curves.
+    curves : dict of str to dict of str to ndarray of shape (n_steps,), float64
+        As given.
+    lines_ : dict of str to dict of str to matplotlib Line2D
+        The line of each curve.
     kept_lines_ : list of matplotlib Line2D
         The dotted line in each panel; empty if no step is marked.
     legends_ : list of matplotlib Legend
         One for each panel.
-    ax_ : matplotlib Axes, or ndarray of two
-        The axes of one or two panels.
+    ax_ : matplotlib Axes, or ndarray of them
+        The axes of one or more panels.
     figure_ : matplotlib Figure
         The figure of the axes.
 
     Raises
     ------
     ValueError
-        If both curves are None, their values are not one number per step, `first_step`
+        If there is no curve, their values are not one number per step, `first_step`
         is negative, or `kept` is not the number of a step.
+    TypeError
+        If `curves` is not a dict of dicts.
 
     Notes
     -----
@@ -84,7 +85,10 @@ class TrainingCurveDisplay:
     --------
     >>> from sklearn_ltr.plotting import TrainingCurveDisplay
     >>> display = TrainingCurveDisplay(
-    ...     train=[0.2, 0.5, 0.6, 0.7], validation=[0.2, 0.4, 0.5, 0.4],
+    ...     {
+    ...         "train": {"NDCG@10": [0.2, 0.5, 0.6, 0.7]},
+    ...         "validation": {"NDCG@10": [0.2, 0.4, 0.5, 0.4]},
+    ...     },
     ...     first_step=0, step_name="tree", kept=2,
     ... )
     >>> display.steps
@@ -94,29 +98,14 @@ class TrainingCurveDisplay:
 
     def __init__(
         self,
+        curves: Mapping[str, Mapping[str, Any]],
         *,
-        train: Any = None,
-        validation: Any = None,
-        train_measure: str = "score",
-        validation_measure: str = "score",
         first_step: int = 1,
         step_name: str = "step",
         kept: int | None = None,
         name: str | None = None,
     ) -> None:
-        if train is None and validation is None:
-            raise ValueError("train and validation are both None: nothing to draw")
-        self.train = self.validation = None
-        n = None
-        if train is not None:
-            self.train = read_numbers(train, "train", "step", finite=False)
-            n = len(self.train)
-        if validation is not None:
-            self.validation = read_numbers(
-                validation, "validation", "step", n, finite=False
-            )
-            n = len(self.validation)
-        assert n is not None
+        self.curves, n = check_curves(curves)
         if first_step < 0:
             raise ValueError(f"first_step must be an integer >= 0, got {first_step!r}")
         self.steps: IntArray = np.arange(first_step, first_step + n)
@@ -125,7 +114,6 @@ class TrainingCurveDisplay:
                 f"kept={kept!r} is not the number of a step; the steps are "
                 f"{self.steps[0]} to {self.steps[-1]}"
             )
-        self.train_measure, self.validation_measure = train_measure, validation_measure
         self.first_step, self.step_name = first_step, step_name
         self.kept, self.name = kept, name
 
@@ -139,13 +127,13 @@ class TrainingCurveDisplay:
         ----------
         estimator : estimator instance
             A fitted LambdaMARTRanker, LambdaRankRanker or RankNetRanker, or a Pipeline
-            or a search that ends in one.  A LambdaMARTRanker records scores with early
-            stopping (`X_val`, or ``early_stopping=True``), or training scores alone
-            with ``verbose=1``.
+            or a search that ends in one.  A LambdaMARTRanker records scores with
+            `X_val` or ``early_stopping=True``, and training scores alone with
+            ``verbose=1`` or a list as `scoring`.
         name : str, default=None
             Name of the ranker in the legend, to distinguish several on the same axes.
-        ax : matplotlib Axes, sequence of two or None, default=None
-            Axes to draw on.  One Axes is divided if two panels are needed;
+        ax : matplotlib Axes, sequence of Axes or None, default=None
+            Axes to draw on.  One Axes is divided if several panels are needed;
             ``display.ax_`` adds to the plot of another display.  None: a new figure.
         **kwargs : dict
             Keyword arguments of :meth:`plot`.
@@ -163,8 +151,7 @@ class TrainingCurveDisplay:
         TypeError
             For another estimator.
         ValueError
-            If nothing was recorded (the message says what to set), or validation scores
-            only in some fits of a warm start.
+            If nothing was recorded (the message says what to set).
 
         Notes
         -----
@@ -186,11 +173,12 @@ class TrainingCurveDisplay:
 
         Parameters
         ----------
-        ax : matplotlib Axes, sequence of two or None, default=None
-            Axes to draw on.  One Axes is divided if two panels are needed.  None: a new
-            figure.
+        ax : matplotlib Axes, sequence of Axes or None, default=None
+            Axes to draw on.  One Axes is divided if several panels are needed.  None: a
+            new figure.
         train_kwargs, validation_kwargs : dict, default=None
-            Keyword arguments of matplotlib's `plot`.
+            Keyword arguments of matplotlib's `plot` for the curves of the training
+            data, and for all others.
 
         Returns
         -------
@@ -204,12 +192,12 @@ class TrainingCurveDisplay:
         ValueError
             If there are not as many axes as panels.
         """
-        measures = self._measures()
+        measures = list(dict.fromkeys(m for c in self.curves.values() for m in c))
         panels = get_panels(f"{type(self).__name__}.plot", ax, len(measures))
         self.ax_ = panels[0] if len(panels) == 1 else np.array(panels)
         self.figure_ = panels[0].figure
         panel_of = dict(zip(measures, panels, strict=True))
-        self._draw_curves(panel_of, train_kwargs, validation_kwargs)
+        self._draw_curves(panel_of, train_kwargs or {}, validation_kwargs or {})
         for measure, panel in panel_of.items():
             style_axes(panel, grid="y")
             panel.set_ylabel(measure)
@@ -219,43 +207,42 @@ class TrainingCurveDisplay:
         self.legends_ = [draw_legend(panel) for panel in panels]
         return self
 
-    def _measures(self) -> list[str]:
-        """Return the measure of each panel from top to bottom: training first."""
-        curves = (
-            (self.train, self.train_measure),
-            (self.validation, self.validation_measure),
-        )
-        return list(dict.fromkeys(m for values, m in curves if values is not None))
-
     def _draw_curves(
         self,
         panel_of: Mapping[str, Any],
-        train_kwargs: Mapping[str, Any] | None,
-        validation_kwargs: Mapping[str, Any] | None,
+        train_kwargs: Mapping[str, Any],
+        validation_kwargs: Mapping[str, Any],
     ) -> None:
-        """Draw both curves in one color, training dashed, and mark the step kept."""
+        """Draw the curves of each set in one color, and mark the step kept."""
         from matplotlib.lines import Line2D
 
-        self.train_line_ = self.validation_line_ = None
-        options: dict[str, Any] = {}
-        if self.train is not None:
-            train_options = {"label": self._label("training"), "linestyle": "--"}
-            train_options |= read_style(train_kwargs, Line2D)
-            panel = panel_of[self.train_measure]
-            self.train_line_ = self._draw_curve(panel, self.train, train_options)
-            options["color"] = self.train_line_.get_color()
-        if self.validation is not None:
-            options |= {"label": self._label("validation")} | self._kept_marker()
-            options |= read_style(validation_kwargs, Line2D)
-            panel = panel_of[self.validation_measure]
-            self.validation_line_ = self._draw_curve(panel, self.validation, options)
+        first_panel = next(iter(panel_of.values()))
+        followed = next((name for name in self.curves if name != TRAIN), None)
+        self.lines_: dict[str, dict[str, Any]] = {}
         self.kept_lines_ = []
-        if self.kept is not None:
-            line = self.validation_line_ or self.train_line_
-            assert line is not None
+        marked = None  # the curve that shows the step kept
+        color = next_color(first_panel)
+        for set_name, of_set in self.curves.items():
+            if set_name not in (TRAIN, followed):
+                color = next_color(first_panel)
+            given = train_kwargs if set_name == TRAIN else validation_kwargs
+            self.lines_[set_name] = {}
+            for measure, values in of_set.items():
+                options = {"label": self._label(set_name), "color": color}
+                if set_name == TRAIN:
+                    options["linestyle"] = "--"
+                is_followed = marked is None and set_name == (followed or TRAIN)
+                if is_followed and set_name != TRAIN:
+                    options |= self._kept_marker(set_name)
+                options |= read_style(given, Line2D)
+                line = self._draw_curve(panel_of[measure], values, options)
+                self.lines_[set_name][measure] = line
+                color = line.get_color()
+                marked = line if is_followed else marked
+        if self.kept is not None and marked is not None:
             self.kept_lines_ = [
                 panel.axvline(
-                    self.kept, color=line.get_color(), linestyle=":", linewidth=1
+                    self.kept, color=marked.get_color(), linestyle=":", linewidth=1
                 )
                 for panel in panel_of.values()
             ]
@@ -275,15 +262,24 @@ class TrainingCurveDisplay:
             panel.update_datalim(np.column_stack([self.steps, inside]))
         return line
 
-    def _label(self, kind: str) -> str:
-        return kind if self.name is None else f"{self.name}: {kind}"
+    def _label(self, set_name: str) -> str:
+        label = "training" if set_name == TRAIN else set_name
+        return label if self.name is None else f"{self.name}: {label}"
 
-    def _kept_marker(self) -> dict[str, Any]:
-        """Return the options that mark the step kept on the validation curve."""
+    def _kept_marker(self, set_name: str) -> dict[str, Any]:
+        """Return the options that mark the step kept on the curve of a set."""
         if self.kept is None:
             return {}
         return {
-            "label": self._label(f"validation, kept at {self.step_name} {self.kept}"),
+            "label": f"{self._label(set_name)}, kept at {self.step_name} {self.kept}",
             "marker": "o",
             "markevery": [int(self.kept - self.steps[0])],
         }
+
+
+def next_color(panel: Any) -> Any:
+    """Return the color that the next line of a panel would have, and skip it."""
+    (line,) = panel.plot([], [])
+    color = line.get_color()
+    line.remove()
+    return color

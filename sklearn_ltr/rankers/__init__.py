@@ -1,6 +1,7 @@
 """The three rankers: lambdas and learners behind scikit-learn's interface."""
 
 from sklearn_ltr._estimators.state import NewerVersionWarning
+from sklearn_ltr._queries.cross_validation import SplitQueriesWarning
 from sklearn_ltr.rankers._lambdamart import LambdaMARTRanker
 from sklearn_ltr.rankers._lambdarank import LambdaRankRanker
 from sklearn_ltr.rankers._network_warnings import UnscaledFeaturesWarning
@@ -13,5 +14,6 @@ __all__ = [
     "MissingGroupsWarning",
     "NewerVersionWarning",
     "RankNetRanker",
+    "SplitQueriesWarning",
     "UnscaledFeaturesWarning",
 ]

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn_ltr._queries import TrainingData
 from sklearn_ltr.lambdas._objective import LambdaObjective
 from sklearn_ltr.lambdas._preferences import add_preference_lambdas, preference_cost
+from sklearn_ltr.lambdas._user_objective import UserObjective
 from sklearn_ltr.learners._network import Batch
 from sklearn_ltr.rankers._preferences import Preferences
 
@@ -32,7 +33,7 @@ class QueryBatches:
     Parameters
     ----------
     data : TrainingData
-    objective : LambdaObjective
+    objective : LambdaObjective or UserObjective
         Of these data.
     tied_pairs : bool
         Whether documents of equal grade are pairs too.
@@ -50,7 +51,7 @@ class QueryBatches:
     def __init__(
         self,
         data: TrainingData,
-        objective: LambdaObjective,
+        objective: LambdaObjective | UserObjective,
         tied_pairs: bool,
         batch_size: int,
     ) -> None:
@@ -75,7 +76,7 @@ class QueryBatches:
             ) -> FloatArray:
                 scores[own] = batch_scores
                 lambdas, _ = objective.of_queries(scores, first, last)
-                if self.tied_pairs:
+                if self.tied_pairs and isinstance(objective, LambdaObjective):
                     objective.add_tied_pairs(scores, first, last)
                 return lambdas
 
@@ -99,7 +100,6 @@ class PreferenceBatches:
         Number of units.
     """
 
-    name = "cost"
     higher_is_better = False
 
     def __init__(self, preferences: Preferences, sigma: float, batch_size: int) -> None:

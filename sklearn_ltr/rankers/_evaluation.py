@@ -21,7 +21,6 @@ class MetricEvaluation:
     higher_is_better = True
 
     def __init__(self, data: TrainingData, metric: Metric) -> None:
-        self.name = metric.name
         self._weights = data.weights
         self._metric = metric.bind(data.y, data.offsets, data.labels)
         self._scores = np.zeros(data.n_rows)
@@ -73,7 +72,6 @@ class PairCostEvaluation:
         Whether pairs of equal grade count.
     """
 
-    name = "cost"
     higher_is_better = False
 
     def __init__(self, data: TrainingData, sigma: float, tied_pairs: bool) -> None:

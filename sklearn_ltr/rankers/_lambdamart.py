@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 from sklearn_ltr.metrics import Metric
@@ -37,6 +38,17 @@ class LambdaMARTRanker(TreeRanker):
         ``"map"``, ``"mrr@10"``, ``"err@20"``, ...), or an object of a class derived
         from :class:`sklearn_ltr.metrics.Metric`.  None: pairwise errors alone, RankNet
         on trees; NDCG@10 is reported then.
+    objective : "lambdarank" or callable, default="lambdarank"
+        What trees learn from: lambdas of the metric, or the derivatives of a cost of
+        your own, ``objective(scores, grades, offsets) -> (gradient, hessian)``.  Query
+        q owns the documents ``offsets[q]`` to ``offsets[q + 1] - 1``.  All are arrays:
+        float64 scores and grades and int64 offsets go in, dC/ds and d2C/ds2 >= 0 of
+        each document come out (the scores follow minus the gradient).  We multiply both
+        by the weight of the query.  Queries have two different grades or more; they
+        and their documents come in an order of their content, not of X.  `metric` only
+        reports and stops then, and `sigma`, `truncation_level`, both normalizations,
+        `score_noise` and `regression_weight` are not used.  Only a function of a
+        module can be pickled.
     sigma : float in [1e-50, 1e50], default=1.0
         Steepness of the sigmoid.  With ``l2_regularization=0`` it only scales the
         scores by 1 / sigma (section 7 of the report), those of `init` left aside.
@@ -48,8 +60,9 @@ class LambdaMARTRanker(TreeRanker):
     query_normalization : bool, default=True
         Multiply the lambdas of a query by ``log2(1 + S) / S``, with S their absolute
         sum, so that long lists do not dominate short ones.
-    scoring : str, Metric or None, default=None
-        Metric that early stopping follows; None: `metric`.
+    scoring : str, Metric, list of these or None, default=None
+        Metric to measure by during the fit, which early stopping follows; None:
+        `metric`.  A list: all are measured, and the first is followed.
     init : estimator or None, default=None
         The base model F_0, on top of which trees are added: a ranker, a regressor, or a
         Pipeline that ends in one.  A fitted one is used as it is (model adaptation); of
@@ -58,8 +71,10 @@ class LambdaMARTRanker(TreeRanker):
         F_0 = 0, or the `init_score` given to `fit`.
     n_estimators : int >= 1, default=100
         Maximum number of trees.
-    learning_rate : float in [1e-50, 1e50], default=0.1
-        The report's eta: factor of each tree's step.
+    learning_rate : float in [1e-50, 1e50] or callable, default=0.1
+        The report's eta: factor of each tree's step.  A callable gives that of
+        each tree from its index, 0, 1, ...: ``lambda m: 0.3 * 0.98**m``.  A warm start
+        goes on counting.  Only a function of a module can be pickled, not a lambda.
     max_leaf_nodes : int >= 2, default=31
         Maximum number of leaves of a tree; the report's L.  The leaf whose best split
         has the largest gain is split first.
@@ -122,7 +137,7 @@ class LambdaMARTRanker(TreeRanker):
     early_stopping : bool or "auto", default="auto"
         Stop when the validation score has not improved for `n_iter_no_change` trees,
         and keep the trees up to the best.  "auto": if `X_val` is given to `fit`.
-        False: `X_val` is checked, but not used.
+        False: `X_val` is only measured.  Of several sets the first is followed.
     validation_fraction : float in (0, 1), default=0.1
         Fraction of the queries held out for early stopping without `X_val`.
     n_iter_no_change : int >= 1, default=20
@@ -150,10 +165,14 @@ class LambdaMARTRanker(TreeRanker):
         Number of trees kept.
     init_ : estimator or None
         The base model.
+    evals_result_ : dict of str to dict of str to ndarray of shape (n_trees + 1,)
+        Of each set, "train" and "validation" ("validation_0", "validation_1", ... of
+        several), the values of each metric before the first tree and after each, those
+        dropped by early stopping included.  Training data are measured where anything
+        else is, with ``verbose > 0``, and if `scoring` is a list.
     train_score_, validation_score_ : ndarrays of shape (n_trees + 1,), float64
-        Score before the first tree and after each, those dropped by early stopping
-        included; empty where nothing was measured (`train_score_` without early
-        stopping and with ``verbose=0``; `validation_score_` without early stopping).
+        Of these, the training scores by the first metric, and the scores that early
+        stopping has followed; empty if there are none.
     loss_curve_ : ndarray of shape (n_trees + 1,), float64
         With ``metric=None`` only, and in place of `train_score_`: RankNet's cost, the
         mean over the pairs of the training queries.
@@ -163,7 +182,7 @@ class LambdaMARTRanker(TreeRanker):
         Whether each feature is categorical.
     n_features_in_ : int
         Number of features at `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Their names, if they were strings.
 
     References
@@ -185,14 +204,15 @@ class LambdaMARTRanker(TreeRanker):
         self,
         metric: str | Metric | None = "ndcg@10",
         *,
+        objective: Literal["lambdarank"] | Callable[..., Any] = "lambdarank",
         sigma: float = 1.0,
         truncation_level: int | None = 30,
         distance_normalization: bool = True,
         query_normalization: bool = True,
-        scoring: str | Metric | None = None,
+        scoring: str | Metric | Sequence[str | Metric] | None = None,
         init: Any = None,
         n_estimators: int = 100,
-        learning_rate: float = 0.1,
+        learning_rate: float | Callable[[int], float] = 0.1,
         max_leaf_nodes: int = 31,
         max_depth: int | None = None,
         min_samples_leaf: int = 20,
@@ -222,6 +242,7 @@ class LambdaMARTRanker(TreeRanker):
         n_jobs: int | None = None,
     ) -> None:
         self.metric = metric
+        self.objective = objective
         self.sigma = sigma
         self.truncation_level = truncation_level
         self.distance_normalization = distance_normalization

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Literal, Self
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
 
-from sklearn_ltr._estimators.callbacks import FitTasks, with_callbacks
-from sklearn_ltr._estimators.state import refit
 from sklearn_ltr._parameters import at_least, check_ranges
 from sklearn_ltr.learners._network import Network
 from sklearn_ltr.metrics import Metric
-from sklearn_ltr.rankers._network_ranker import NetworkRanker
+from sklearn_ltr.rankers._graded_ranker import GradedRanker
 
 
-class LambdaRankRanker(NetworkRanker):
+class LambdaRankRanker(GradedRanker):
     r"""LambdaRank: a neural network that learns from lambdas.
 
     For a pair whose document i has the higher grade (section 4.1 of the report,
@@ -40,6 +38,11 @@ class LambdaRankRanker(NetworkRanker):
         ``"map"``, ``"mrr@10"``, ``"err@20"``, ...), a metric object, or an object of
         your own class derived from :class:`sklearn_ltr.metrics.Metric`.  None: pairwise
         errors alone, RankNet; NDCG@10 is reported then.
+    objective : "lambdarank" or callable, default="lambdarank"
+        Lambdas of the metric, or the derivatives of a cost of your own, as for
+        :class:`LambdaMARTRanker`: ``objective(scores, grades, offsets) -> (gradient,
+        hessian)`` of the queries of a batch.  The hessian is not used, nor are `sigma`
+        and `truncation_level` then.
     truncation_level : int >= 1 or None, default=30
         Learn from the metric at this cutoff if the metric's own is smaller: a deeper
         list has more pairs to learn from.  None: from the metric as it is.
@@ -90,14 +93,15 @@ class LambdaRankRanker(NetworkRanker):
     early_stopping : bool or "auto", default="auto"
         Stop when the validation score has not improved for `n_iter_no_change` epochs,
         and keep the best weights.  "auto": if `X_val` is given to `fit`.  False:
-        `X_val` is checked, but not used.
+        `X_val` is only measured.  Of several sets the first is followed.
     validation_fraction : float in (0, 1), default=0.1
         Fraction of the queries held out for early stopping without `X_val`.
     n_iter_no_change : int >= 1, default=10
         Epochs to wait for a better validation score.  Without early stopping
         training runs to the end: a metric may stand still for long and then rise.
-    scoring : str, Metric or None, default=None
-        Metric that early stopping follows; None: the metric of `score`.
+    scoring : str, Metric, list of these or None, default=None
+        Metric to measure by during the fit, which early stopping follows; None: the
+        metric of `score`.  A list: all are measured, and the first is followed.
     warm_start : bool, default=False
         Continue from the weights of the last `fit`.
     random_state : int, RandomState instance or None, default=None
@@ -114,23 +118,29 @@ class LambdaRankRanker(NetworkRanker):
     network_ : MultilayerPerceptron, or a copy of `network`
         The trained network; the perceptron's weights are ``network_.coefs`` and
         ``network_.intercepts``.
+    coef_ : ndarray of shape (n_features,), float64
+        Without hidden layers: the weights of the features; `intercept_` is 0.0.
     n_iter_ : int
         Epochs so far.
-    train_score_ : ndarray of shape (n_iter_,), float64
+    evals_result_ : dict of str to dict of str to ndarray of shape (n_iter,)
+        Of each set, "train" and "validation" ("validation_0", "validation_1", ... of
+        several), the values of each metric in each epoch, and NaN for epochs of other
+        fits.  Training data are measured by `metric` (below), and by those of `scoring`
+        if that is a list.
+    train_score_ : ndarray of shape (n_iter,), float64
         Metric of the training queries that have two grades, each query scored by the
         weights that its batch met.  With ``metric=None`` there is RankNet's
         `loss_curve_` instead.
-    validation_score_ : ndarray of shape (n_iter_,), float64
+    validation_score_ : ndarray of shape (n_iter,), float64
         Validation score of each epoch; empty without early stopping.
     n_features_in_ : int
         Number of features at `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Their names, if they were strings.
 
     References
     ----------
-    C. Burges, "From RankNet to LambdaRank to LambdaMART: An Overview", Microsoft
-    Research Technical Report MSR-TR-2010-82, 2010.
+    C. Burges, "From RankNet to LambdaRank to LambdaMART: An Overview", MSR-TR-2010-82.
 
     Examples
     --------
@@ -147,6 +157,7 @@ class LambdaRankRanker(NetworkRanker):
         self,
         metric: str | Metric | None = "ndcg@10",
         *,
+        objective: Literal["lambdarank"] | Callable[..., Any] = "lambdarank",
         truncation_level: int | None = 30,
         sigma: float = 1.0,
         hidden_layer_sizes: Sequence[int] | int = (100,),
@@ -168,13 +179,14 @@ class LambdaRankRanker(NetworkRanker):
         early_stopping: bool | Literal["auto"] = "auto",
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 10,
-        scoring: str | Metric | None = None,
+        scoring: str | Metric | Sequence[str | Metric] | None = None,
         warm_start: bool = False,
         random_state: Any = None,
         verbose: int = 0,
         n_jobs: int | None = None,
     ) -> None:
         self.metric = metric
+        self.objective = objective
         self.truncation_level = truncation_level
         self.sigma = sigma
         self.hidden_layer_sizes = hidden_layer_sizes
@@ -202,96 +214,7 @@ class LambdaRankRanker(NetworkRanker):
         self.verbose = verbose
         self.n_jobs = n_jobs
 
-    @property
-    def _truncation_level(self) -> int | None:
-        return self.truncation_level
-
     def _check_parameters(self) -> None:
         super()._check_parameters()
+        self._check_objective()
         check_ranges(self, [at_least("truncation_level", 1, optional=True)])
-
-    @with_callbacks
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        *,
-        groups: Any = None,
-        sample_weight: Any = None,
-        X_val: Any = None,
-        y_val: Any = None,
-        groups_val: Any = None,
-        sample_weight_val: Any = None,
-    ) -> Self:
-        """Learn to rank.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_documents, n_features)
-            Finite numbers; float32 is used as it is, and CSR stays sparse.
-        y : array-like of shape (n_documents,)
-            Relevance grades, finite and >= 0, not necessarily integers.
-        groups : array-like of shape (n_documents,), default=None
-            The query of each document: any sortable values, in any row order.  Without
-            it all rows are taken for one query, with a :class:`MissingGroupsWarning`.
-        sample_weight : array-like of shape (n_documents,), default=None
-            Weight of a query, constant within it.  0: as if it were not there.
-        X_val, y_val, groups_val, sample_weight_val : array-likes, default=None
-            The same for the documents that early stopping evaluates.
-
-        Returns
-        -------
-        self : LambdaRankRanker
-
-        Raises
-        ------
-        ValueError, TypeError
-            For a parameter out of its range, arguments of different lengths, an empty
-            X, features that are not finite numbers, grades that are negative, not
-            finite or too large for the metric's gain, weights that change within a
-            query, if no query has two different grades, or if the network diverges.
-            The estimator is left as it was.
-        """
-        given = {"groups": groups, "sample_weight": sample_weight}
-        with refit(self) as model:
-            model._check_parameters()
-            tasks = FitTasks(self, model, "epoch", model.max_iter, X, y, **given)
-            continues = model._begin(model.warm_start)
-            data = model._read_training_data(
-                X, y, groups, sample_weight, reset=not continues
-            )
-            validation = model._read_validation_data(
-                X_val, y_val, groups_val, sample_weight_val
-            )
-            model._fit_queries(data, validation, tasks, continues=continues)
-        tasks.end()
-        return self
-
-    def partial_fit(
-        self, X: Any, y: Any, *, groups: Any = None, sample_weight: Any = None
-    ) -> Self:
-        """Learn from more queries: one pass over them, continuing the last fit.
-
-        Parameters
-        ----------
-        X, y, groups, sample_weight : array-likes
-            As in `fit`.  All documents of a query belong in one call: pairs are made
-            within it.
-
-        Returns
-        -------
-        self : LambdaRankRanker
-
-        Raises
-        ------
-        ValueError, TypeError
-            As by `fit`.  The estimator is left as it was.
-        """
-        with refit(self) as model:
-            model._check_parameters()
-            continues = model._begin(keep=True)
-            data = model._read_training_data(
-                X, y, groups, sample_weight, reset=not continues
-            )
-            model._partial_fit_queries(data, continues=continues)
-        return self

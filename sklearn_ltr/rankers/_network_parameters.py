@@ -16,7 +16,6 @@ from sklearn_ltr._parameters import (
     not_negative,
 )
 from sklearn_ltr.learners._network import SGD, Adam, Network, Optimizer
-from sklearn_ltr.metrics import Metric, get_metric
 from sklearn_ltr.rankers._base import BaseRanker
 
 # The weights are float32.  A gradient is about sigma times the weight of a query, or
@@ -77,7 +76,6 @@ class NetworkParameters(BaseRanker):
     early_stopping: bool | Literal["auto"]
     validation_fraction: float
     n_iter_no_change: int
-    scoring: str | Metric | None
     warm_start: bool
     random_state: Any
     verbose: int
@@ -103,8 +101,7 @@ class NetworkParameters(BaseRanker):
         check_ranges(self, RANGES)
         for name, choices in CHOICES.items():
             check_choice(self, name, choices)
-        if self.scoring is not None:
-            get_metric(self.scoring)
+        self._measured_metrics()  # raises for an unknown metric or scoring
         if not (isinstance(self.batch_size, str) and self.batch_size == "auto"):
             check_ranges(self, [at_least("batch_size", 1)])
         check_n_jobs(self.n_jobs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any, ClassVar
 
@@ -12,11 +13,13 @@ from scipy.sparse import issparse
 from sklearn_ltr._compile import ThreadTeam, effective_n_threads
 from sklearn_ltr._estimators.callbacks import FitTasks
 from sklearn_ltr._estimators.feature_table import check_finite
-from sklearn_ltr._estimators.monitor import EvaluationSet, Monitor
+from sklearn_ltr._estimators.monitor import TRAIN, Measure
 from sklearn_ltr._estimators.row_order import order_by_values
+from sklearn_ltr._estimators.validation_sets import name_sets
 from sklearn_ltr._estimators.weights import check_weights
 from sklearn_ltr._queries import TrainingData
 from sklearn_ltr.lambdas._objective import LambdaObjective, PairOptions
+from sklearn_ltr.lambdas._user_objective import UserObjective
 from sklearn_ltr.learners._network import (
     MultilayerPerceptron,
     Network,
@@ -26,12 +29,9 @@ from sklearn_ltr.learners._network import (
 )
 from sklearn_ltr.learners._tables import Table, dense_rows
 from sklearn_ltr.rankers._batches import QueryBatches, auto_batch_size
-from sklearn_ltr.rankers._evaluation import MetricEvaluation, PairCostEvaluation
-from sklearn_ltr.rankers._network_parameters import (
-    GRADIENTS,
-    LAMBDA_TOTALS,
-    NetworkParameters,
-)
+from sklearn_ltr.rankers._linear_weights import LinearWeights
+from sklearn_ltr.rankers._network_curves import NetworkCurves
+from sklearn_ltr.rankers._network_parameters import GRADIENTS, LAMBDA_TOTALS
 from sklearn_ltr.rankers._network_training import (
     Batches,
     NetworkEvaluation,
@@ -44,28 +44,16 @@ from sklearn_ltr.rankers._reading import check_learnable
 from sklearn_ltr.rankers._saved_network import FITTED_STATE, check_saved_network
 
 
-class NetworkRanker(NetworkParameters):
+class NetworkRanker(NetworkCurves, LinearWeights):
     """A ranker whose scores are the output of a network."""
 
-    network_: Network
     n_features_in_: int
     _optimizer: Optimizer
     _sigma: float  # of the last fit
-    n_iter_: int
-    validation_score_: NDArray[np.float64]
+    truncation_level: int | None = None  # a parameter of LambdaRank
 
     _fitted_state = FITTED_STATE
     __metadata_request__partial_fit: ClassVar[dict[str, bool]] = {"groups": True}
-
-    @property
-    def _train_curve(self) -> str:
-        """Name of the attribute that holds the training's costs or metric values."""
-        return "loss_curve_" if self.metric is None else "train_score_"
-
-    @property
-    def _truncation_level(self) -> int | None:
-        """Smallest cutoff of the swap deltas; a parameter of LambdaRank."""
-        return None
 
     def _check_state(self) -> None:
         """Raise an error if the fitted attributes do not fit together."""
@@ -135,13 +123,15 @@ class NetworkRanker(NetworkParameters):
     def _fit_queries(
         self,
         data: TrainingData,
-        validation: TrainingData | None,
+        validation: list[TrainingData],
         tasks: FitTasks,
         *,
         continues: bool,
     ) -> None:
         """Train on graded queries for up to `max_iter` epochs."""
-        data, validation = self._hold_out(data, validation)
+        data, held_out = self._hold_out(data, given=bool(validation))
+        if held_out is not None:
+            validation = [held_out]
         self._check_learnable(data)
         plan = TrainingPlan(self.max_iter, tasks, continues)
         self._train_on_queries(data, validation, plan)
@@ -152,11 +142,12 @@ class NetworkRanker(NetworkParameters):
         A call that continues accepts data without anything to learn from: in a stream
         some will be so.
         """
+        self._trained_queries = None  # those of earlier calls are not known
         if not continues:
             self._check_learnable(data)
         if self._has_pairs(data).any():
             plan = TrainingPlan(1, None, continues, keeps_optimizer=continues)
-            self._train_on_queries(data, None, plan)
+            self._train_on_queries(data, [], plan)
 
     def _check_learnable(self, data: TrainingData) -> None:
         """Raise a ValueError unless a query of positive weight has pairs."""
@@ -176,16 +167,21 @@ class NetworkRanker(NetworkParameters):
     def _train_on_queries(
         self,
         data: TrainingData,
-        validation: TrainingData | None,
+        validation: list[TrainingData],
         plan: TrainingPlan,
     ) -> None:
         """Train on the queries that have pairs."""
         learned = data.subset(self._has_pairs(data))
         check_weights(learned.weights, "sample_weight", GRADIENTS)
-        metric = self._trained_metric(self._truncation_level)
+        metric = self._trained_metric(self.truncation_level)
         with ThreadTeam(effective_n_threads(self.n_jobs, data.X.size)) as team:
             learned = learned.reordered(order_by_values(learned, team))
-            objective = LambdaObjective(learned, metric, PairOptions(self.sigma), team)
+            objective: LambdaObjective | UserObjective
+            if callable(self.objective):
+                objective = UserObjective(learned, self.objective, needs_hessian=False)
+            else:
+                options = PairOptions(self.sigma)
+                objective = LambdaObjective(learned, metric, options, team)
             # the reverse of the best order has a gradient unless every order has none
             if not (plan.continues or self._uses_tied_pairs):
                 gradient, _ = objective(-learned.y)
@@ -196,31 +192,19 @@ class NetworkRanker(NetworkParameters):
                 self._uses_tied_pairs,
                 self._batch_size(auto_batch_size(learned.n_queries)),
             )
-            evaluation = self._train_evaluation(batches)
-            self._train(batches, evaluation, data.X, data.rows, validation, plan, team)
+            measures = self._train_measures(batches)
+            self._train(batches, measures, data.X, data.rows, validation, plan, team)
 
     def _batch_size(self, auto: int) -> int:
         return auto if isinstance(self.batch_size, str) else self.batch_size
 
-    def _train_evaluation(self, batches: QueryBatches) -> EvaluationSet:
-        """Return what measures the scores of the batches."""
-        evaluation: PairCostEvaluation | MetricEvaluation
-        if self.metric is None:
-            evaluation = PairCostEvaluation(
-                batches.data, self.sigma, self._uses_tied_pairs
-            )
-        else:
-            evaluation = MetricEvaluation(batches.data, self._reported_metric())
-        evaluation.update(batches.scores)
-        return evaluation
-
     def _train(
         self,
         batches: Batches,
-        evaluation: EvaluationSet,
+        measures: Mapping[str, Measure],
         X: Table,
         rows: NDArray[np.intp],
-        validation: TrainingData | None,
+        validation: list[TrainingData],
         plan: TrainingPlan,
         team: ThreadTeam,
     ) -> None:
@@ -232,6 +216,10 @@ class NetworkRanker(NetworkParameters):
         optimizer = self._new_optimizer()
         if plan.keeps_optimizer:
             optimizer = continued_optimizer(self._optimizer, optimizer)
+        metrics = self._measured_metrics()
+        held_out = [NetworkEvaluation(data, metrics) for data in validation]
+        names = [TRAIN, *name_sets(len(held_out))]
+        of_sets = [measures, *(held.measures for held in held_out)]
         training = NetworkTraining(
             network,
             optimizer,
@@ -239,7 +227,8 @@ class NetworkRanker(NetworkParameters):
             batches,
             self.alpha,
             self._seed,
-            self._monitor(evaluation, validation),
+            self._monitor(dict(zip(names, of_sets, strict=True))),
+            held_out,
             team,
         )
         n_done = self.n_iter_ if continues else 0
@@ -252,33 +241,7 @@ class NetworkRanker(NetworkParameters):
         self.network_, self._optimizer = network, training.optimizer
         self._sigma = self.sigma
         self.n_iter_ = n_iter
-        self._set_curves(training.monitor, continues=continues)
-
-    def _monitor(
-        self, evaluation: EvaluationSet, validation: TrainingData | None
-    ) -> Monitor:
-        return Monitor(
-            evaluation,
-            None
-            if validation is None
-            else NetworkEvaluation(validation, self._stopping_metric()),
-            self.n_iter_no_change,
-            self.tol,
-            self.verbose,
-            self._stops_on_train,
-        )
-
-    def _set_curves(self, monitor: Monitor, *, continues: bool) -> None:
-        """Set the recorded curves, appended to those of the fit that is continued."""
-        measured = {
-            self._train_curve: monitor.train_values,
-            "validation_score_": monitor.validation_values,
-        }
-        for name in ("loss_curve_", "train_score_", "validation_score_"):
-            before = self.__dict__.pop(name, np.empty(0))
-            if name in measured:
-                values = measured[name]
-                setattr(self, name, np.append(before if continues else [], values))
+        self._set_curves(training.monitor, n_done)
 
     def _new_network(self, X: Table, rows: NDArray[np.intp]) -> Network:
         if self.network is not None:

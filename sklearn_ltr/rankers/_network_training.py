@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sklearn_ltr._compile import ThreadTeam, one_blas_thread
 from sklearn_ltr._estimators.callbacks import FitTasks
-from sklearn_ltr._estimators.monitor import Monitor
+from sklearn_ltr._estimators.monitor import TRAIN, Monitor
 from sklearn_ltr._queries import TrainingData
 from sklearn_ltr.learners._network import Batch, Network, Optimizer, descend, predict
 from sklearn_ltr.learners._tables import Table
@@ -46,16 +46,30 @@ class TrainingPlan(NamedTuple):
     keeps_optimizer: bool = False  # and from its optimizer's state
 
 
-class NetworkEvaluation(MetricEvaluation):
-    """Validation data, scored by the network after each epoch."""
+class NetworkEvaluation:
+    """Validation data, scored by the network after each epoch.
 
-    def __init__(self, data: TrainingData, metric: Metric) -> None:
-        super().__init__(data, metric)
+    Parameters
+    ----------
+    data : TrainingData
+    metrics : dict of str to Metric
+
+    Attributes
+    ----------
+    measures : dict of str to MetricEvaluation
+    """
+
+    def __init__(self, data: TrainingData, metrics: Mapping[str, Metric]) -> None:
+        self.measures = {
+            name: MetricEvaluation(data, metric) for name, metric in metrics.items()
+        }
         self._table = data.X[data.rows]
 
     def score_with(self, network: Network, team: ThreadTeam) -> None:
         """Update the scores; raise a FloatingPointError if one is not finite."""
-        self.update(predict(network, self._table, team))
+        scores = predict(network, self._table, team)
+        for measure in self.measures.values():
+            measure.update(scores)
 
 
 @dataclass
@@ -76,7 +90,8 @@ class NetworkTraining:
     seed : int
         Of the orders in which the epochs visit the units.
     monitor : Monitor
-        Its validation set, if any, is a NetworkEvaluation.
+    validation : list of NetworkEvaluation
+        Whose measures the monitor has.
     team : ThreadTeam
     """
 
@@ -87,19 +102,22 @@ class NetworkTraining:
     alpha: float
     seed: int
     monitor: Monitor
+    validation: list[NetworkEvaluation]
     team: ThreadTeam
 
     def run(self, n_done: int, n_epochs: int, tasks: FitTasks | None) -> int:
         """Train for up to `n_epochs` epochs; return the number of epochs so far.
 
-        With a validation set the network keeps the weights of the best epoch.
+        If early stopping follows a validation set, the network keeps the weights of
+        the best epoch.
         """
+        followed = self.monitor.followed
         best_weights, highest = None, -np.inf
         for epoch in range(n_done, n_done + n_epochs):
             self._run_epoch(epoch)
             stops = self.monitor.record(epoch + 1)
-            if self.monitor.validation is not None:
-                value = self.monitor.validation_values[-1]
+            if followed is not None and followed.set_name != TRAIN:
+                value = followed.values[-1]
                 if value > highest:
                     best_weights, highest = self._copy_weights(), value
             if stops and self.optimizer.reduce_rate():
@@ -123,14 +141,13 @@ class NetworkTraining:
         rng = np.random.default_rng([self.seed, epoch, 2])
         order = rng.permutation(self.batches.size)
         rate = self.optimizer.rate
-        validation = self.monitor.validation
         try:
             # overflow is detected by scores that are not finite
             with one_blas_thread, np.errstate(over="ignore", invalid="ignore"):
                 batches = self.batches.in_order(order)
                 descend(self.network, self.optimizer, self.X, batches, self.alpha)
-            if isinstance(validation, NetworkEvaluation):
-                validation.score_with(self.network, self.team)
+            for held_out in self.validation:
+                held_out.score_with(self.network, self.team)
         except FloatingPointError:
             raise divergence_error("are no longer finite numbers", rate) from None
         self.optimizer.end_epoch(self.batches.size)

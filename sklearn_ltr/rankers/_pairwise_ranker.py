@@ -71,8 +71,11 @@ class PairwiseRanker(NetworkRanker):
             `groups` is given.
         pair_probabilities : array-like of shape (n_pairs,), default=None
             Probability in [0, 1] that the first of a pair beats the second; None: 1.
-        X_val, y_val, groups_val, sample_weight_val : array-likes, default=None
-            Graded documents that early stopping evaluates.
+        X_val, y_val, groups_val, sample_weight_val : array-likes or tuples, \
+default=None
+            Graded documents, which are measured after each epoch.  Tuples are several
+            sets: ``X_val=(X_1, X_2), y_val=(y_1, y_2), ...``; early stopping follows
+            the first.
 
         Returns
         -------
@@ -157,7 +160,7 @@ class PairwiseRanker(NetworkRanker):
                 model._partial_fit_queries(data, continues=continues)
             else:
                 plan = TrainingPlan(1, None, continues, keeps_optimizer=continues)
-                model._train_on_preferences(data, None, plan)
+                model._train_on_preferences(data, [], plan)
         return self
 
     def predict_pair_proba(self, X_i: Any, X_j: Any) -> NDArray[np.float64]:
@@ -214,12 +217,10 @@ class PairwiseRanker(NetworkRanker):
         return PreferenceData(table, preferences)
 
     def _validation_of_preferences(
-        self, validation: TrainingData | None
-    ) -> TrainingData | None:
+        self, validation: list[TrainingData]
+    ) -> list[TrainingData]:
         """Return the validation data; preferences have no grades to split off."""
-        if not self.early_stopping:
-            return None
-        if validation is None and self.early_stopping != "auto":
+        if not validation and self.early_stopping is True:
             raise ValueError(
                 "early_stopping=True with pairs needs graded documents to look at: "
                 "give X_val, y_val and groups_val"
@@ -229,7 +230,7 @@ class PairwiseRanker(NetworkRanker):
     def _train_on_preferences(
         self,
         data: PreferenceData,
-        validation: TrainingData | None,
+        validation: list[TrainingData],
         plan: TrainingPlan,
     ) -> None:
         """Train on pairs with target probabilities."""
@@ -240,4 +241,5 @@ class PairwiseRanker(NetworkRanker):
         batches = PreferenceBatches(preferences, self.sigma, self._batch_size(auto))
         rows = np.unique(preferences.pairs)
         with ThreadTeam(effective_n_threads(self.n_jobs, data.X.size)) as team:
-            self._train(batches, batches, data.X, rows, validation, plan, team)
+            measures = {"cost": batches}
+            self._train(batches, measures, data.X, rows, validation, plan, team)

@@ -92,14 +92,15 @@ class RankNetRanker(PairwiseRanker):
     early_stopping : bool or "auto", default="auto"
         Stop when the validation score has not improved for `n_iter_no_change` epochs,
         and keep the best weights.  "auto": if `X_val` is given to `fit`.  False:
-        `X_val` is checked, but not used.
+        `X_val` is only measured.  Of several sets the first is followed.
     validation_fraction : float in (0, 1), default=0.1
         Fraction of the queries held out for early stopping without `X_val`.
     n_iter_no_change : int >= 1, default=10
         Epochs to wait for a better validation score.  Without early stopping
         training stops when the cost has not fallen for as many.
-    scoring : str, Metric or None, default=None
-        Metric that early stopping follows; None: the metric of `score`.
+    scoring : str, Metric, list of these or None, default=None
+        Metric to measure by during the fit, which early stopping follows; None: the
+        metric of `score`.  A list: all are measured, and the first is followed.
     warm_start : bool, default=False
         Continue from the weights of the last `fit`.
     random_state : int, RandomState instance or None, default=None
@@ -116,16 +117,23 @@ class RankNetRanker(PairwiseRanker):
     network_ : MultilayerPerceptron, or a copy of `network`
         The trained network; the perceptron's weights are ``network_.coefs`` and
         ``network_.intercepts``.
+    coef_ : ndarray of shape (n_features,), float64
+        Without hidden layers: the weights of the features; `intercept_` is 0.0.
     n_iter_ : int
         Epochs so far.
-    loss_curve_ : ndarray of shape (n_iter_,), float64
+    evals_result_ : dict of str to dict of str to ndarray of shape (n_iter,)
+        Of each set, "train" and "validation" ("validation_0", "validation_1", ... of
+        several), the values of each measure in each epoch, and NaN for epochs of other
+        fits.  Training data are measured by the cost (below), and by the metrics of
+        `scoring` if that is a list.
+    loss_curve_ : ndarray of shape (n_iter,), float64
         Cost C, the mean over training pairs (weighted like their queries), each batch
         scored by the weights that it met.
-    validation_score_ : ndarray of shape (n_iter_,), float64
+    validation_score_ : ndarray of shape (n_iter,), float64
         Validation score of each epoch; empty without early stopping.
     n_features_in_ : int
         Number of features at `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Their names, if they were strings.
 
     References
@@ -168,7 +176,7 @@ class RankNetRanker(PairwiseRanker):
         early_stopping: bool | Literal["auto"] = "auto",
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 10,
-        scoring: str | Metric | None = None,
+        scoring: str | Metric | Sequence[str | Metric] | None = None,
         warm_start: bool = False,
         random_state: Any = None,
         verbose: int = 0,

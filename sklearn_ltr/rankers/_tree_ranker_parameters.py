@@ -41,8 +41,9 @@ class TreeRankerParameters(BoostedTrees, BaseRanker):
         check_ranges(self, RANGES)
         for flag in ("distance_normalization", "query_normalization"):
             check_choice(self, flag, (True, False))
-        self._stopping_metric()  # raises for an unknown metric or scoring
+        self._check_objective()
+        self._measured_metrics()  # raises for an unknown metric or scoring
 
     def _score_noise(self) -> float:
         """Return the standard deviation of the noise of scores."""
-        return self.score_noise / self.sigma
+        return 0.0 if callable(self.objective) else self.score_noise / self.sigma

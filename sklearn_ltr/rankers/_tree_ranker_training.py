@@ -10,12 +10,14 @@ from numpy.typing import NDArray
 from sklearn_ltr._compile import ThreadTeam, effective_n_threads
 from sklearn_ltr._estimators.boosted_trees import BoostedData, BoostedTrees
 from sklearn_ltr._estimators.callbacks import FitTasks, with_callbacks
-from sklearn_ltr._estimators.monitor import ScoredEvaluationSet
+from sklearn_ltr._estimators.monitor import ScoredMeasure
 from sklearn_ltr._estimators.state import refit
+from sklearn_ltr._estimators.validation_sets import read_validation_sets
 from sklearn_ltr._estimators.weights import check_weights
 from sklearn_ltr._queries import TrainingData
 from sklearn_ltr.lambdas._objective import LambdaObjective, PairOptions
 from sklearn_ltr.lambdas._regression import Regression
+from sklearn_ltr.lambdas._user_objective import UserObjective
 from sklearn_ltr.learners._boosting import Objective
 from sklearn_ltr.rankers._evaluation import (
     AllQueriesEvaluation,
@@ -85,9 +87,11 @@ class TreeRankerTraining(TreeRankerParameters):
             F_0 of each document, in place of the model `init`: scores computed
             elsewhere.  `predict`, `rank` and `score` need those of their documents
             then.
-        X_val, y_val, groups_val, sample_weight_val, init_score_val : array-likes, \
-default=None
-            The same for the documents that early stopping evaluates.
+        X_val, y_val, groups_val, sample_weight_val, init_score_val : array-likes or \
+tuples, default=None
+            The same for validation data, which are measured after each tree.  Tuples
+            are several sets: ``X_val=(X_1, X_2), y_val=(y_1, y_2), ...``; early
+            stopping follows the first.
 
         Returns
         -------
@@ -110,24 +114,25 @@ default=None
             data = model._read_training_data(
                 X, y, groups, sample_weight, reset=not continues
             )
-            validation = model._read_validation_data(
-                X_val, y_val, groups_val, sample_weight_val
+            sets = read_validation_sets(
+                X_val,
+                y_val=y_val,
+                groups_val=groups_val,
+                sample_weight_val=sample_weight_val,
+                init_score_val=init_score_val,
             )
             model._prepare_init(X, y, init_score, continues=continues, **given)
-            n_rows = data.X.shape[0]
-            base_score = base_score_val = model._base_score(X, n_rows, init_score)
-            if validation is not None:
-                n_rows = validation.X.shape[0]
-                base_score_val = model._base_score(
-                    X_val, n_rows, init_score_val, "_val"
-                )
-            data, validation = model._hold_out(data, validation)
-            model._fit_sets(
-                (data, base_score),
-                (validation, base_score_val),
-                tasks,
-                continues=continues,
-            )
+            base_score = model._base_score(X, data.X.shape[0], init_score)
+            validation = []
+            for suffix, X_of, (*targets, init_score_of) in sets:
+                held = model._read_validation_set(suffix, X_of, *targets)
+                n_rows = held.X.shape[0]
+                base = model._base_score(X_of, n_rows, init_score_of, suffix)
+                validation.append((held, base))
+            data, held_out = model._hold_out(data, given=bool(validation))
+            if held_out is not None:
+                validation = [(held_out, base_score)]
+            model._fit_sets((data, base_score), validation, tasks, continues=continues)
         tasks.end()
         return self
 
@@ -176,21 +181,21 @@ default=None
     def _fit_sets(
         self,
         train: tuple[TrainingData, FloatArray],
-        validation: tuple[TrainingData | None, FloatArray],
+        validation: list[tuple[TrainingData, FloatArray]],
         tasks: FitTasks,
         *,
         continues: bool,
     ) -> None:
-        """Boost on the training data; both come with F_0 of the rows of their X."""
+        """Boost on the training data; all come with F_0 of the rows of their X."""
         data, base_score = train
-        measured = validation[0] is not None or self.verbose > 0
+        measured = len(validation) > 0 or self.verbose > 0 or self._measures_train
         with ThreadTeam(effective_n_threads(self.n_jobs, data.X.size)) as team:
             train_set = self._train_set(
                 data, base_score, team, continues=continues, measured=measured
             )
             self._boost(
                 train_set,
-                self._validation_set(*validation, team),
+                [self._validation_set(*held, team) for held in validation],
                 self._objective(train_set.data, team),
                 team,
                 tasks,
@@ -200,15 +205,19 @@ default=None
     def _objective(self, data: TrainingData, team: ThreadTeam) -> Objective:
         """Return what trees learn from: lambdas, and the regression on the grades.
 
-        An error if the lambdas vanish.
+        Or the user's function alone.  An error if the first gradient vanishes.
         """
         options = PairOptions(
             self.sigma, self.distance_normalization, self.query_normalization
         )
         metric = self._trained_metric(self.truncation_level)
-        lambdas = LambdaObjective(data, metric, options, team)
+        lambdas: Objective
         regression: Regression | None = None
-        if self.regression_weight > 0:
+        if callable(self.objective):
+            lambdas = UserObjective(data, self.objective, needs_hessian=True)
+        else:
+            lambdas = LambdaObjective(data, metric, options, team)
+        if self.regression_weight > 0 and not callable(self.objective):
             regression = Regression(data, self.regression_weight, self.sigma)
         is_first = True
 
@@ -244,21 +253,24 @@ default=None
         train = self._bin_training(
             learned, base_score[learned.rows], team, continues=continues
         )
-        evaluation: ScoredEvaluationSet | None = None
+        measures: dict[str, ScoredMeasure] = {}
         if self.metric is None:
-            evaluation = PairCostEvaluation(train.data, self.sigma, tied_pairs=False)
-        elif measured:
-            metric = self._stopping_metric()
-            evaluation = AllQueriesEvaluation(data, train.data, metric)
-        return train._replace(evaluation=evaluation)
+            measures["cost"] = PairCostEvaluation(
+                train.data, self.sigma, tied_pairs=False
+            )
+        if measured and (self.metric is not None or self._measures_train):
+            for name, metric in self._measured_metrics().items():
+                measures[name] = AllQueriesEvaluation(data, train.data, metric)
+        return train._replace(measures=measures)
 
     def _validation_set(
-        self, data: TrainingData | None, base_score: FloatArray, team: ThreadTeam
-    ) -> BoostedData | None:
-        """Return what early stopping follows."""
-        if data is None:
-            return None
+        self, data: TrainingData, base_score: FloatArray, team: ThreadTeam
+    ) -> BoostedData:
+        """Return validation data, F_0, and what measures them."""
         check_base_score_size(self.sigma, base_score[data.rows])
         validation = self._bin_validation(data, base_score[data.rows], team)
-        evaluation = MetricEvaluation(data, self._stopping_metric())
-        return validation._replace(evaluation=evaluation)
+        measures = {
+            name: MetricEvaluation(data, metric)
+            for name, metric in self._measured_metrics().items()
+        }
+        return validation._replace(measures=measures)

@@ -47,9 +47,11 @@ default="predict"
 
     Queries should stay whole.  Use a splitter that keeps them so (GroupKFold,
     GroupShuffleSplit, ...): scikit-learn's default, KFold, cuts them, and shorter lists
-    are easier to rank.  Successive halving draws single rows unless its `resource` is
-    another one (``"n_estimators"``, ``"max_iter"``); ``learning_curve`` takes the first
-    rows, so sort them by query, and do not shuffle.
+    are easier to rank.  If the model is a ranker of this package, the scorer warns of
+    it (:class:`sklearn_ltr.SplitQueriesWarning`); other models, and predictions of
+    ``cross_val_predict``, cannot be checked.  Successive halving draws single rows
+    unless its `resource` is another one (``"n_estimators"``, ``"max_iter"``);
+    ``learning_curve`` takes the first rows, so sort them by query, and do not shuffle.
 
     Functions that never hand on groups, such as ``permutation_importance``, take the
     scorer with the groups of their rows in it: ``functools.partial(scorer,

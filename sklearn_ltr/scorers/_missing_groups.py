@@ -7,6 +7,8 @@ from types import FrameType
 
 from sklearn import get_config
 
+from sklearn_ltr._queries.cross_validation import is_of, loop_options
+
 
 class MissingGroupsError(BaseException):
     """`groups` did not reach a ranking scorer.
@@ -49,22 +51,13 @@ def missing_groups_error(scorer: object) -> MissingGroupsError:
 def becomes_a_score(frame: FrameType | None) -> bool:
     """Return whether scikit-learn makes an exception raised in this frame a score.
 
-    Its scoring loops have the parameter ``error_score`` of the functions that the user
-    calls (GridSearchCV, cross_validate, learning_curve, ...); any value but "raise"
-    stands in for the score.  Frames below those of scikit-learn are the scorer's, and
-    of functions that wrap it.  Whoever called scikit-learn may catch exceptions.
+    In its scoring loops any `error_score` but "raise" stands in for the score.  Frames
+    below those of scikit-learn are the scorer's, and of functions that wrap it.
+    Whoever called scikit-learn may catch exceptions.
     """
-    while frame and not is_of_scikit_learn(frame):
+    while frame and not is_of(frame, "sklearn"):
         frame = frame.f_back
-    while frame and is_of_scikit_learn(frame):
-        error_score = frame.f_locals.get("error_score", "raise")
-        if not (isinstance(error_score, str) and error_score == "raise"):
-            return True
-        frame = frame.f_back
-    return False
-
-
-def is_of_scikit_learn(frame: FrameType) -> bool:
-    """Return whether a frame runs code of scikit-learn."""
-    name: str = frame.f_globals.get("__name__", "")
-    return name.partition(".")[0] == "sklearn"
+    return any(
+        not (isinstance(error_score, str) and error_score == "raise")
+        for error_score in loop_options(frame)
+    )

@@ -17,6 +17,7 @@ from sklearn_ltr._queries import (
     count_rows,
     read_numbers,
 )
+from sklearn_ltr._queries.cross_validation import warn_if_cut
 from sklearn_ltr.metrics import Metric, get_metric
 from sklearn_ltr.scorers._missing_groups import missing_groups_error
 
@@ -25,6 +26,11 @@ Metrics = str | Metric | Iterable[str | Metric] | Mapping[str, str | Metric]
 Request = bool | str | None
 
 RESPONSE_METHODS = ("predict", "predict_proba", "decision_function")
+DEFAULT_REQUESTS: dict[str, Request] = {
+    "groups": True,
+    "sample_weight": None,
+    "init_score": True,
+}
 
 
 class RankingScorer:
@@ -42,14 +48,10 @@ class RankingScorer:
                 f"response_method must be one of {RESPONSE_METHODS}, got "
                 f"{response_method!r}"
             )
-        self.metrics = _by_name(metric)
-        self._shown = metric if isinstance(metric, str | Metric) else self.metrics
+        self._shown = _shown(metric)
+        self.metrics = _by_name(self._shown)
         self.response_method = response_method
-        self._requests: dict[str, Request] = {
-            "groups": True,
-            "sample_weight": None,
-            "init_score": True,
-        }
+        self._requests: dict[str, Request] = dict(DEFAULT_REQUESTS)
 
     def __call__(
         self,
@@ -97,6 +99,7 @@ class RankingScorer:
         scores = _response(estimator, X, self.response_method, **given)
         source = f"{type(estimator).__name__}.{self.response_method}(X)"
         queries = QueryGroups.from_groups(groups, count_rows(scores, source))
+        warn_if_cut(estimator, queries)
         grades = check_grades(y, queries)
         weights = check_sample_weight(sample_weight, queries)
         scores = check_scores(scores, queries, source, only_order=True)
@@ -106,7 +109,7 @@ class RankingScorer:
             )
             for name, metric in self.metrics.items()
         }
-        return values if isinstance(self._shown, dict) else next(iter(values.values()))
+        return next(iter(values.values())) if self._has_one else values
 
     def set_score_request(
         self,
@@ -160,22 +163,53 @@ default=sklearn.utils.metadata_routing.UNCHANGED
         """Return a copy, requests included."""
         return deepcopy(self)
 
+    def __eq__(self, other: object) -> bool:
+        """Return whether the other is a scorer that does the same."""
+        return type(other) is type(self) and self._identity() == other._identity()
+
+    def __hash__(self) -> int:
+        """Return a hash that a change of the requests does not change."""
+        return hash((tuple(self.metrics.items()), self._has_one, self.response_method))
+
     def __repr__(self) -> str:
         """Return the call that makes this scorer."""
         method = self.response_method
         option = "" if method == "predict" else f", response_method={method!r}"
-        return f"make_ranking_scorer({self._shown!r}{option})"
+        changed = ", ".join(
+            f"{name}={request!r}"
+            for name, request in self._requests.items()
+            if request != DEFAULT_REQUESTS[name]
+        )
+        requests = f".set_score_request({changed})" if changed else ""
+        return f"make_ranking_scorer({self._shown!r}{option}){requests}"
+
+    @property
+    def _has_one(self) -> bool:
+        """Whether the score is a number, not a dict."""
+        return isinstance(self._shown, str | Metric)
+
+    def _identity(self) -> tuple[Any, ...]:
+        return self.metrics, self._has_one, self.response_method, self._requests
 
     def _accept_sample_weight(self) -> bool:
         # scikit-learn calls this on scorers in a dict while routing is disabled
         return True
 
 
-def _by_name(metric: Metrics) -> dict[str, Metric]:
-    """Return the metrics of a scorer by name, at least one."""
+def _shown(metric: Metrics) -> Any:
+    """Return what was given as metric: one, a list or a dict of them."""
     if isinstance(metric, Mapping):
+        return dict(metric)
+    if isinstance(metric, str | Metric) or not isinstance(metric, Iterable):
+        return metric
+    return list(metric)
+
+
+def _by_name(metric: Any) -> dict[str, Metric]:
+    """Return the metrics of a scorer by name, at least one."""
+    if isinstance(metric, dict):
         named = {name: get_metric(one) for name, one in metric.items()}
-    elif isinstance(metric, str | Metric) or not isinstance(metric, Iterable):
+    elif not isinstance(metric, list):
         one = get_metric(metric)
         named = {one.name: one}
     else:

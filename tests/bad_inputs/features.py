@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 from scipy import sparse
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
+from sklearn_ltr.inspection import shap_values
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
 from tests.bad_inputs import Case, accepted
 from tests.bad_inputs.parameters import GROUPS, NETWORK, TREES, Y, fit
@@ -64,6 +66,10 @@ PREDICTIONS: dict[str, Callable[[Any], Any]] = {
     ),
     "staged_predict": lambda table: list(FITTED["LambdaMART"].staged_predict(table)),
     "rank": lambda table: FITTED["LambdaMART"].rank(table, groups=GROUPS),
+    "shap_values": lambda table: shap_values(FITTED["LambdaMART"], table).values,
+    "shap_values background": lambda table: (
+        shap_values(FITTED["MARTRegressor"], X, background=table).values
+    ),
     "score": lambda table: FITTED["RankNet"].score(table, Y, groups=GROUPS),
     "predict_pair_proba X_i": lambda table: FITTED["RankNet"].predict_pair_proba(
         table, X
@@ -156,6 +162,34 @@ BAD: dict[str, tuple[Any, type[Exception], str]] = {
     "a frame of polars, text": (
         pl.DataFrame({"a": X[:, 0], "b": ["2"] * N}), ValueError, f"'b' {TEXT}",
     ),
+    "periods": (framed(pd.Period(DAY, "D")), ValueError, f"'b' {DATES} (Period)"),
+    "an Arrow table of dates": (
+        pa.table({"a": X[:, 0], "b": [DAY.date()] * N}), ValueError, f"'b' {DATES}",
+    ),
+    "an Arrow table of times": (
+        pa.table({"a": X[:, 0], "b": [DAY] * N}), ValueError, f"'b' {DATES}",
+    ),
+    "an Arrow table of text": (
+        pa.table({"a": X[:, 0], "b": ["2"] * N}), ValueError, f"'b' {TEXT}",
+    ),
+    "an Arrow table of categories": (
+        pa.table({"a": X[:, 0], "b": pa.array(["2"] * N).dictionary_encode()}),
+        ValueError, f"'b' {TEXT}",
+    ),
+    "a frame of intervals": (
+        framed(pd.Interval(0, 1)), TypeError, "'b' holds values of the type Interval",
+    ),
+    "a frame of lists": (
+        framed(pd.Series([[1, 2]] * N)), TypeError, "'b' holds values of the type list",
+    ),
+    "a frame of polars, lists": (
+        pl.DataFrame({"a": X[:, 0], "b": [[1, 2]] * N}), TypeError,
+        "'b' holds values of the type ndarray",
+    ),
+    "a lazy frame": (
+        pl.DataFrame(X, schema=["a", "b"]).lazy(), ValueError,
+        "is a LazyFrame, without values yet: give its collect()",
+    ),
     "masked values": (np.ma.masked_greater(X, 0), ValueError, "is a masked array"),
     # scipy would read and write outside of its arrays
     "a CSR index": (damaged("csr", "indices", 3, 999), ValueError, OUTSIDE),
@@ -209,7 +243,10 @@ OF_NETWORKS: dict[str, tuple[Any, type[Exception], str]] = {
         "in single precision contains infinity (inf) at row 3, column 1",
     ),
 }  # fmt: skip
-OF_TREES_ACCEPTED = ("a frame of categories",)  # see categories.py
+OF_TREES_ACCEPTED = (
+    "a frame of categories",
+    "an Arrow table of categories",
+)  # see categories.py
 TREE_FITS = ("LambdaMART fit", "MARTClassifier fit", "MARTRegressor fit")
 NETWORK_ENTRIES = ("LambdaRank", "RankNet", "score", "predict_pair")
 
@@ -219,7 +256,7 @@ def cases(entry: str, call: Callable[[Any], Any], name: str) -> list[Case]:
     of_entry = BAD | (OF_NETWORKS if entry.startswith(NETWORK_ENTRIES) else {})
     if entry in TREE_FITS:
         of_entry = {k: bad for k, bad in of_entry.items() if k not in OF_TREES_ACCEPTED}
-    if name == "X_val":  # None: there is none
+    if name == "X_val" or "background" in entry:  # None: there is none
         of_entry = {kind: bad for kind, bad in of_entry.items() if kind != "nothing"}
     return [
         Case(f"{kind} to {entry}", partial(call, table), error, message)

@@ -135,7 +135,11 @@ CASES += [
     Case(f"{kind} as y of a classifier", partial(classify, values), ValueError, message)
     for kind, values, message in [
         ("one class", np.zeros(N), "y has only one class, [0.0]"),
-        ("three classes", NUMBERS % 3, "y has 3 classes"),
+        (
+            "three classes",
+            NUMBERS % 3,
+            "3 classes; scikit-learn's HistGradientBoostingC",
+        ),
         ("numbers with fractions", NUMBERS + 0.5 * X[:, 0], "y: Unknown label type"),
         (
             "NaN",

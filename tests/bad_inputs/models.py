@@ -32,6 +32,7 @@ OF_NETWORKS = (LambdaRankRanker, RankNetRanker)
 
 METHODS = {
     "predict": (X,),
+    "apply": (X,),
     "rank": (X,),
     "score": (X, Y),
     "staged_predict": (X,),

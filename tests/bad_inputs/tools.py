@@ -12,13 +12,19 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
+from sklearn.inspection import partial_dependence
 from sklearn.linear_model import Ridge
 
 from sklearn_ltr import LambdaMARTRanker, RankNetRanker
 from sklearn_ltr.blending import BlendedRanker, best_blend
 from sklearn_ltr.datasets import load_letor, make_ranking
 from sklearn_ltr.ensemble import BaggingRanker
-from sklearn_ltr.inspection import local_optimality, weight_curves
+from sklearn_ltr.inspection import (
+    ScoreRegressor,
+    local_optimality,
+    shap_values,
+    weight_curves,
+)
 from sklearn_ltr.lambdas import compute_lambdas
 from sklearn_ltr.metrics import MAP, NDCG
 from sklearn_ltr.model_selection import LetorFolds, group_train_test_split
@@ -277,6 +283,28 @@ CASES += [
 
 # --- inspection -------------------------------------------------------------------
 
+CASES += [
+    Case(f"{name} in shap_values", partial(shap_values, model, X), error, message)
+    for name, model, error, message in (
+        ("a network", FITTED, TypeError, "RankNetRanker is not made of boosted trees"),
+        ("a model of scikit-learn", Ridge().fit(X, Y), TypeError,
+         "Ridge is not made of boosted trees of this package"),
+        ("an unfitted model", LambdaMARTRanker(), NotFittedError, "not fitted"),
+        ("a class", LambdaMARTRanker, TypeError, "is a class, not an instance"),
+        ("an object", object(), TypeError, "is not an estimator instance"),
+    )
+]  # fmt: skip
+EXPLAINED = shap_values(FITTED_TREES, X)
+CASES += table(
+    "ShapValues.difference",
+    partial(EXPLAINED.difference, document=0, other=0),
+    {
+        name: [(value, ValueError, f"{name} is row {value}, but X has {N} rows")
+               for value in (N, -N - 1, HUGE)]
+        + of_type(name, "the number of a row of X", 1.0, "0", None, True, NAN)
+        for name in ("document", "other")
+    },
+)  # fmt: skip
 directions = partial(local_optimality, FITTED, X, Y, groups=GROUPS)
 curves = partial(weight_curves, FITTED, X, Y, groups=GROUPS)
 CHANCE = "a number in (0, 1)"
@@ -616,3 +644,18 @@ CASES += [
         ),
     ),
 ]
+
+# --- partial dependence ---------------------------------------------------------------
+
+CASES += [
+    Case("partial dependence of a ranker", partial(partial_dependence, FITTED, X, [0]),
+         ValueError, "must be a fitted regressor or classifier"),
+    accepted("partial dependence of a ScoreRegressor",
+             partial(partial_dependence, ScoreRegressor(FITTED), X, [0])),
+    Case("partial dependence before fit",
+         partial(partial_dependence, ScoreRegressor(LambdaMARTRanker()), X, [0]),
+         NotFittedError, "is not fitted yet"),
+    Case("partial dependence of other columns",
+         partial(partial_dependence, ScoreRegressor(FITTED), X[:, 1:], [0]),
+         ValueError, "features, but "),
+]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Every cell of the table "What works where" of the README is executed."""
+"""Every cell of the table "What works where" of the documentation is executed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:The argument 'eval_set' is deprecated"),
 ]
 
-README = Path(__file__).resolve().parents[2] / "README.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "what_works_where.md"
 ROWS = [
     row
     for module in (queries, searches, estimators, training, beyond)
@@ -31,16 +31,15 @@ CELLS = [
 ]
 
 
-def table(heading: str) -> list[list[str]]:
-    """Return the cells of the first table below a heading of the README."""
-    _, _, below = README.read_text(encoding="utf-8").partition(f"\n## {heading}\n")
-    section, _, _ = below.partition("\n## ")
-    lines = [line for line in section.splitlines() if line.startswith("|")]
-    return [[cell.strip() for cell in line[1:-1].split("|")] for line in lines]
+def table() -> list[list[str]]:
+    """Return the cells of the page's table."""
+    lines = PAGE.read_text(encoding="utf-8").splitlines()
+    rows = [line for line in lines if line.startswith("|")]
+    return [[cell.strip() for cell in row[1:-1].split("|")] for row in rows]
 
 
-def test_the_table_of_the_readme_has_these_rows():
-    head, _, *rows = table("What works where")
+def test_the_table_has_these_rows():
+    head, _, *rows = table()
     assert head == ["", *(library.name for library in LIBRARIES)]
     assert rows == [
         [row.feature, *(row.cell(library) for library in LIBRARIES)] for row in ROWS

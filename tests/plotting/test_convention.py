@@ -18,6 +18,8 @@ from sklearn_ltr.plotting import (
     ForcesDisplay,
     PropensityCurveDisplay,
     QueryComparisonDisplay,
+    ShapHeatmapDisplay,
+    ShapValuesDisplay,
     TrainingCurveDisplay,
     WeightCurvesDisplay,
 )
@@ -45,7 +47,11 @@ DISPLAYS = [
         true_propensities=[1, 0.5],
     ),
     QueryComparisonDisplay([0.1, 0.5, 0.3], [0.4, 0.1, 0.3]),
-    TrainingCurveDisplay(train=[1, 2, 3], validation=[1, 3, 2], kept=2),
+    ShapHeatmapDisplay([[0.1, -0.5, 0.0], [0.2, 0.6, 0.1], [0.3, 0.0, 0.0]]),
+    ShapValuesDisplay([0.1, 0.7, -0.2], bias=0.5, feature_values=[1.0, 2.5, 3]),
+    TrainingCurveDisplay(
+        {"train": {"score": [1, 2, 3]}, "validation": {"score": [1, 3, 2]}}, kept=2
+    ),
     WeightCurvesDisplay(
         [[0, 1, 2], [-1, 0, 1]],
         [[0.5, 0.6, 0.5], [0.2, 0.6, 0.7]],
@@ -106,7 +112,9 @@ print(FeatureImportancesDisplay([1.0, 3.0]).order[0])
 print(ForcesDisplay([0, 1], [1, 0], {"a": [1, -1]}).pairwise_errors)
 print(PropensityCurveDisplay({"a": [1.0, 0.5]}).propensities["a"][1])
 print(QueryComparisonDisplay([1.0], [5.0]).differences[0])
-print(TrainingCurveDisplay(train=[1.0, 2.0], first_step=4).steps[1])
+print(ShapHeatmapDisplay([[1.0, 3.0]]).order[0])
+print(ShapValuesDisplay([1.0, 3.0], bias=0.5).score)
+print(TrainingCurveDisplay({"a": {"b": [1.0, 2.0]}}, first_step=4).steps[1])
 print(WeightCurvesDisplay([[0, 1]], [[6, 7]], learned=[0], value=6).value)
 print("matplotlib" in sys.modules)
 """
@@ -116,5 +124,5 @@ def test_the_numbers_of_a_display_do_not_need_matplotlib():
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM], check=True, capture_output=True, text=True
     )
-    expected = ["7.0", "2.0", "1", "1", "0.5", "4.0", "5", "6.0", "False"]
+    expected = ["7.0", "2.0", "1", "1", "0.5", "4.0", "1", "4.5", "5", "6.0", "False"]
     assert done.stdout.split() == expected

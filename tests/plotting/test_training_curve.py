@@ -32,6 +32,10 @@ TREES = LambdaMARTRanker(
 NETWORK = {"hidden_layer_sizes": (4,), "max_iter": 3, "random_state": 0, "n_jobs": 1}
 
 
+def lines_of(display):
+    return [line for of_set in display.lines_.values() for line in of_set.values()]
+
+
 class TestTrees:
     def test_values_are_the_metric_before_the_first_tree_and_after_each(self, ax, data):
         ranker = clone(TREES).set_params(n_estimators=30, n_iter_no_change=5)
@@ -39,8 +43,8 @@ class TestTrees:
         display = TrainingCurveDisplay.from_estimator(ranker, ax=ax)
         metric, n = NDCG(10), ranker.n_iter_
         for part, values in (
-            (data.train, display.train),
-            (data.val, display.validation),
+            (data.train, display.curves["train"]["NDCG@10"]),
+            (data.val, display.curves["validation"]["NDCG@10"]),
         ):
             after_each = [
                 metric(part.y, scores, groups=part.groups)
@@ -55,15 +59,16 @@ class TestTrees:
     def test_both_curves_share_a_panel_with_a_mark_at_the_best_tree(self, ax, mart):
         display = TrainingCurveDisplay.from_estimator(mart, ax=ax)
         assert display.ax_ is ax
+        train, validation = lines_of(display)
         for line, values in (
-            (display.train_line_, mart.train_score_),
-            (display.validation_line_, mart.validation_score_),
+            (train, mart.train_score_),
+            (validation, mart.validation_score_),
         ):
             assert_array_equal(line.get_data(), [np.arange(len(values)), values])
-        assert display.train_line_.get_color() == display.validation_line_.get_color()
+        assert train.get_color() == validation.get_color()
         best = mart.n_iter_
         assert display.kept == np.argmax(mart.validation_score_) == best > 0
-        assert display.validation_line_.get_markevery() == [best]
+        assert validation.get_markevery() == [best]
         (mark,) = display.kept_lines_
         assert_array_equal(mark.get_xdata(), [best, best])
         assert (ax.get_xlabel(), ax.get_ylabel()) == ("tree", "NDCG@10")
@@ -84,9 +89,10 @@ class TestTrees:
         ranker = fit(clone(TREES).set_params(verbose=1), data)
         capsys.readouterr()
         display = TrainingCurveDisplay.from_estimator(ranker, ax=ax)
-        assert display.validation is display.validation_line_ is display.kept is None
+        assert display.kept is None
         assert display.kept_lines_ == []
-        assert_array_equal(display.train_line_.get_ydata(), ranker.train_score_)
+        (line,) = lines_of(display)
+        assert_array_equal(line.get_ydata(), ranker.train_score_)
 
     @pytest.mark.parametrize(
         ("options", "train_measure", "validation_measure"),
@@ -101,11 +107,11 @@ class TestTrees:
     ):
         ranker = fit(clone(TREES).set_params(**options), data)
         display = TrainingCurveDisplay.from_estimator(ranker)
-        assert display.train_line_.axes.get_ylabel() == train_measure
+        line = display.lines_["train"][train_measure]
+        assert line.axes.get_ylabel() == train_measure
         train = ranker.loss_curve_ if "metric" in options else ranker.train_score_
-        assert_array_equal(display.train_line_.get_ydata(), train)
-        line = display.validation_line_
-        assert (line and line.axes.get_ylabel()) == validation_measure
+        assert_array_equal(line.get_ydata(), train)
+        assert list(display.lines_.get("validation", [None])) == [validation_measure]
 
     def test_without_records_an_error_says_what_to_set(self, data):
         ranker = fit(clone(TREES), data)
@@ -120,7 +126,8 @@ class TestTrees:
         ranker = fit(clone(TREES).set_params(warm_start=True), data)
         fit(ranker.set_params(n_estimators=8), data, **data.validation)
         display = TrainingCurveDisplay.from_estimator(ranker, ax=ax)
-        assert_array_equal(np.isnan(display.validation), [True] * 4 + [False] * 5)
+        values = display.curves["validation"]["NDCG@10"]
+        assert_array_equal(np.isnan(values), [True] * 4 + [False] * 5)
         display.figure_.draw_without_rendering()
         assert np.isfinite(ax.get_ylim()).all()
 
@@ -132,9 +139,10 @@ class TestNetworks:
         assert upper.get_ylabel() == "cost of a pair"
         assert (lower.get_ylabel(), lower.get_xlabel()) == ("NDCG@10", "epoch")
         epochs = np.arange(1, 9)
+        train, validation = lines_of(display)
         for line, panel, values in (
-            (display.train_line_, upper, ranknet.loss_curve_),
-            (display.validation_line_, lower, ranknet.validation_score_),
+            (train, upper, ranknet.loss_curve_),
+            (validation, lower, ranknet.validation_score_),
         ):
             assert line.axes is panel
             assert_array_equal(line.get_data(), [epochs, values])
@@ -161,7 +169,8 @@ class TestNetworks:
         display = TrainingCurveDisplay.from_estimator(lambdarank, ax=ax)
         assert display.ax_ is ax
         assert ax.get_ylabel() == "NDCG@10"
-        assert_array_equal(display.train_line_.get_ydata(), lambdarank.train_score_)
+        line = display.lines_["train"]["NDCG@10"]
+        assert_array_equal(line.get_ydata(), lambdarank.train_score_)
         ranker = LambdaRankRanker(scoring=MAP(5), **NETWORK)
         display = TrainingCurveDisplay.from_estimator(
             fit(ranker, data, **data.validation)
@@ -171,8 +180,9 @@ class TestNetworks:
     def test_lambdarank_without_a_metric_shows_a_cost(self, ax, data):
         ranker = fit(LambdaRankRanker(None, **NETWORK), data)
         display = TrainingCurveDisplay.from_estimator(ranker, ax=ax)
-        assert_array_equal(display.train, ranker.loss_curve_)
-        assert display.train_measure == "cost of a pair"
+        assert_array_equal(
+            display.curves["train"]["cost of a pair"], ranker.loss_curve_
+        )
         assert display.kept is None
 
     def test_after_a_warm_start_only_the_last_epoch_is_known_to_be_kept(self, data):
@@ -186,11 +196,13 @@ class TestNetworks:
             kept.append(display.kept)
         assert None in kept
 
-    def test_validation_of_unknown_epochs_is_an_error(self, data):
+    def test_epochs_without_validation_leave_a_gap(self, data):
         ranker = fit(RankNetRanker(**NETWORK), data, **data.validation)
         ranker.partial_fit(data.train.X, data.train.y, groups=data.train.groups)
-        with pytest.raises(ValueError, match="3 validation scores for 4 epochs"):
-            TrainingCurveDisplay.from_estimator(ranker)
+        display = TrainingCurveDisplay.from_estimator(ranker)
+        values = display.curves["validation"]["NDCG@10"]
+        assert_array_equal(np.isnan(values), [False] * 3 + [True])
+        assert display.kept is None
 
 
 class TestAxes:
@@ -233,8 +245,8 @@ class TestAxes:
         )
         assert upper == ["ten units: training", "four: training"]
         assert lower[1] == f"four: validation, kept at epoch {other.kept}"
-        assert one.train_line_.get_color() == one.validation_line_.get_color()
-        assert one.train_line_.get_color() != other.train_line_.get_color()
+        colors = [line.get_color() for d in (one, other) for line in lines_of(d)]
+        assert colors[0] == colors[1] != colors[2] == colors[3]
 
 
 class TestEstimators:
@@ -243,7 +255,8 @@ class TestEstimators:
         search = SimpleNamespace(best_estimator_=make_pipeline(pipeline))
         for estimator in (pipeline, search):
             display = TrainingCurveDisplay.from_estimator(estimator, ax=ax)
-            assert_array_equal(display.train, mart.train_score_)
+            values = display.curves["train"]["NDCG@10"]
+            assert_array_equal(values, mart.train_score_)
 
     def test_a_ranker_must_be_fitted(self):
         for ranker in (LambdaMARTRanker(), RankNetRanker(), LambdaRankRanker()):
@@ -265,16 +278,21 @@ class TestEstimators:
 class TestConstructor:
     def test_steps_are_numbered_from_the_first(self, ax):
         display = TrainingCurveDisplay(
-            validation=[0.2, 0.4, 0.3], first_step=0, step_name="tree", kept=1
+            {"mine": {"score": [0.2, 0.4, 0.3]}},
+            first_step=0,
+            step_name="tree",
+            kept=1,
         ).plot(ax)
         assert_array_equal(display.steps, [0, 1, 2])
-        assert display.train is display.train_line_ is None
-        assert_array_equal(display.validation_line_.get_ydata(), [0.2, 0.4, 0.3])
+        assert_array_equal(display.lines_["mine"]["score"].get_ydata(), [0.2, 0.4, 0.3])
         assert ax.get_ylabel() == "score"
+        (text,) = display.legends_[0].get_texts()
+        assert text.get_text() == "mine, kept at tree 1"
 
     @pytest.mark.parametrize(("n", "first"), [(1, 0), (2, 1), (4, 0)])
     def test_ticks_are_integers_for_a_few_steps_too(self, n, first):
-        display = TrainingCurveDisplay(train=np.arange(n) / 7, first_step=first).plot()
+        curves = {"train": {"score": np.arange(n) / 7}}
+        display = TrainingCurveDisplay(curves, first_step=first).plot()
         assert_text_is_readable(display.figure_)
         ticks = display.ax_.get_xticks()
         low, high = display.ax_.get_xlim()
@@ -282,28 +300,91 @@ class TestConstructor:
         assert_array_equal(visible, np.round(visible))
 
     def test_styles_can_be_given(self, ax):
-        display = TrainingCurveDisplay(train=[1, 2], validation=[1, 2], kept=2).plot(
+        curves = {"train": {"score": [1, 2]}, "validation": {"score": [1, 2]}}
+        display = TrainingCurveDisplay(curves, kept=2).plot(
             ax, train_kwargs={"c": "red", "ls": ":"}, validation_kwargs={"c": "blue"}
         )
-        assert display.train_line_.get_color() == "red"
-        assert display.train_line_.get_linestyle() == ":"
-        assert display.validation_line_.get_color() == "blue"
+        train, validation = lines_of(display)
+        assert train.get_color() == "red"
+        assert train.get_linestyle() == ":"
+        assert validation.get_color() == "blue"
         assert display.kept_lines_[0].get_color() == "blue"
 
     @pytest.mark.parametrize(
         ("options", "message"),
         [
-            ({}, r"train and validation are both None"),
-            ({"train": []}, r"train must hold one number for each step"),
+            ({"curves": {}}, r"curves holds no values"),
+            ({"curves": {"train": {}}}, r"curves holds no values"),
             (
-                {"train": [1, 2], "validation": [1]},
-                r"validation .* step, 2 in all, got",
+                {"curves": {"a": {"b": []}}},
+                r"curves\['a'\]\['b'\] must hold one number for each step",
             ),
-            ({"train": [1, 2], "kept": 0}, r"kept=0 is not .* the steps are 1 to 2"),
-            ({"train": [1], "first_step": -1}, r"first_step must be an integer >= 0"),
+            (
+                {"curves": {"a": {"b": [1, 2]}, "c": {"d": [1]}}},
+                r"curves\['c'\]\['d'\] .* step, 2 in all, got",
+            ),
+            (
+                {"curves": {"a": {"b": [1, 2]}}, "kept": 0},
+                r"kept=0 is not .* the steps are 1 to 2",
+            ),
+            (
+                {"curves": {"a": {"b": [1]}}, "first_step": -1},
+                r"first_step must be an integer >= 0",
+            ),
         ],
     )
     def test_an_invalid_argument_is_named(self, options, message):
         with pytest.raises(ValueError, match=message):
             TrainingCurveDisplay(**options)
         assert not plt.get_fignums()
+
+    @pytest.mark.parametrize("curves", [None, [1, 2], {"train": [1, 2]}, "text"])
+    def test_what_is_no_dict_of_dicts_is_refused(self, curves):
+        with pytest.raises(TypeError, match="curves must be a dict of dicts"):
+            TrainingCurveDisplay(curves)
+
+
+class TestSeveralSets:
+    def test_each_set_has_a_color_and_each_metric_a_panel(self, data):
+        ranker = clone(TREES).set_params(scoring=["ndcg@5", MAP()])
+        ranker.fit(
+            data.train.X,
+            data.train.y,
+            groups=data.train.groups,
+            X_val=(data.val.X, data.test.X),
+            y_val=(data.val.y, data.test.y),
+            groups_val=(data.val.groups, data.test.groups),
+        )
+        display = TrainingCurveDisplay.from_estimator(ranker)
+        assert [panel.get_ylabel() for panel in display.ax_] == ["NDCG@5", "MAP"]
+        assert list(display.lines_) == ["train", "validation_0", "validation_1"]
+        colors = {}
+        for set_name, of_set in display.lines_.items():
+            one, other = of_set.values()
+            assert [one.axes, other.axes] == list(display.ax_)
+            assert one.get_color() == other.get_color()
+            colors[set_name] = one.get_color()
+        assert colors["train"] == colors["validation_0"] != colors["validation_1"]
+        assert len(display.kept_lines_) == 2
+        upper, lower = (
+            [text.get_text() for text in legend.get_texts()]
+            for legend in display.legends_
+        )
+        kept = f"validation_0, kept at tree {ranker.n_iter_}"
+        assert upper == ["training", kept, "validation_1"]
+        assert lower == ["training", "validation_0", "validation_1"]
+        assert_text_is_readable(display.figure_)
+
+    def test_without_early_stopping_no_step_is_marked(self, ax, data):
+        ranker = fit(
+            clone(TREES).set_params(early_stopping=False), data, **data.validation
+        )
+        display = TrainingCurveDisplay.from_estimator(ranker, ax=ax)
+        assert display.kept is None
+        assert len(lines_of(display)) == 2
+
+    def test_the_results_of_lightgbm_are_drawn(self, ax):
+        results = {"valid_0": {"ndcg@5": [0.1, 0.3]}, "valid_1": {"ndcg@5": [0.2, 0.2]}}
+        display = TrainingCurveDisplay(results).plot(ax)
+        texts = [text.get_text() for text in display.legends_[0].get_texts()]
+        assert texts == ["valid_0", "valid_1"]

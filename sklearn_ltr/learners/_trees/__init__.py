@@ -22,4 +22,5 @@ tree):
 11. :mod:`tree_walk`: predictions for X while a small budget lasts, in plain numpy.
 12. :mod:`bit_sliced`: all other predictions for X, by compiled kernels; same scores.
 13. :mod:`tree_check`: whether the arrays of a saved ensemble are trees.
+14. :mod:`shapley`: what each feature adds to the score of a row.
 """

@@ -188,6 +188,19 @@ class TreeEnsemble:
             self.part(tree, tree + 1).add_to(scores, X, ThreadTeam(1))
             yield scores.copy()
 
+    def leaf_nodes(self, X: Table, team: ThreadTeam) -> NDArray[np.int64]:
+        """Return the leaf of each tree that a row comes to: (n_rows, n_trees) int64.
+
+        Leaves have the numbers of their nodes, counted from the tree's root: a tree
+        whose values are these numbers predicts them, exactly.
+        """
+        leaves = np.empty((len(self), X.shape[0]), dtype=np.int64)
+        for number, leaf in enumerate(leaves):
+            tree = self.part(number, number + 1)
+            nodes = np.arange(len(tree.value), dtype=np.float64)
+            leaf[:] = replace(tree, value=nodes).predict(X, team)
+        return np.ascontiguousarray(leaves.T)
+
     def add_to(self, scores: NDArray[np.float64], X: Table, team: ThreadTeam) -> None:
         """Add the trees, one after another, to the score of each row of X.
 

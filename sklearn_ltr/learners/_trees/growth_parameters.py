@@ -30,7 +30,7 @@ class GrowthParameters(NamedTuple):
     min_samples_leaf: int
     # added to the sum of hessians: in leaf values, and in second-order gains
     l2_regularization: float
-    learning_rate: float  # leaf values are multiplied by it
+    learning_rate: float  # of one tree; its leaf values are multiplied by it
     second_order: bool  # in gains, W is the sum of hessians, else the number of rows
     # of categorical features, see category_splits.py
     category_smoothing: float = 0.0

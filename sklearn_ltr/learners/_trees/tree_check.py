@@ -102,7 +102,9 @@ def check_trees(arrays: Mapping[str, NDArray[Any]], n_features: int) -> None:
     if np.isnan(arrays["threshold"]).any():
         raise ValueError("threshold has NaN")
     for name in ("value", "gain"):
-        if not np.isfinite(np.abs(arrays[name]).sum()):
+        with np.errstate(over="ignore"):
+            total = np.abs(arrays[name]).sum()
+        if not np.isfinite(total):
             raise ValueError(
                 f"{name} has numbers that are not finite, or far too large"
             )

@@ -17,7 +17,7 @@ Check = Callable[[Library], None]
 
 @dataclass(frozen=True)
 class Row:
-    """One row of the table in the README.
+    """One row of the table in docs/what_works_where.md.
 
     Attributes
     ----------

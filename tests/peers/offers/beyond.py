@@ -1,4 +1,4 @@
-"""Rows on features that other libraries have and sklearn_ltr has not."""
+"""Rows on features beyond ranking, some of which sklearn_ltr has not."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from sklearn_ltr import inspection
+from sklearn_ltr.export import from_lightgbm, to_json, to_xgboost
 from tests.peers.offers import row
 from tests.peers.offers.libraries import DATA, Data, Library, same_scores
 
@@ -85,7 +87,7 @@ def interactions(library):
     assert abs(signs @ library.scores(data, corners, **option)) < 1e-4
 
 
-@row("SHAP values", sklearn_ltr=UNKNOWN)
+@row("SHAP values")
 def shap_values(library):
     """Contributions of all features and a constant sum to the score."""
     fitted = library.fit(DATA)
@@ -93,6 +95,8 @@ def shap_values(library):
 
 
 def contributions(library: Library, fitted) -> np.ndarray:
+    if library.name == "sklearn_ltr":
+        return inspection.shap_values(fitted, DATA.X).contributions
     module = pytest.importorskip(library.module)
     if library.name == "XGBoost":
         table = module.DMatrix(DATA.X)
@@ -103,9 +107,28 @@ def contributions(library: Library, fitted) -> np.ndarray:
     return fitted.predict(DATA.X, pred_contrib=True)
 
 
-@row("export of the model as JSON", sklearn_ltr="no attribute 'save_model'")
+@row("the leaf of each tree that a document comes to")
+def leaves(library):
+    """Two documents in the same leaves have the same score."""
+    fitted = library.fit(DATA)
+    if library.name == "LightGBM":
+        found = fitted.predict(DATA.X, pred_leaf=True)
+    elif library.name == "CatBoost":
+        found = fitted.calc_leaf_indexes(DATA.X)
+    else:
+        found = fitted.apply(DATA.X)
+    assert found.shape == (len(DATA.y), 5)
+    _, first, same = np.unique(found, axis=0, return_index=True, return_inverse=True)
+    scores = fitted.predict(DATA.X)
+    same_scores(scores, scores[first][same.ravel()])
+
+
+@row("export of the model as JSON")
 def as_json(library):
     fitted = library.fit(DATA)
+    if library.name == "sklearn_ltr":
+        assert json.loads(to_json(fitted))
+        return
     if library.name == "LightGBM":
         assert json.dumps(fitted.booster_.dump_model())
         return
@@ -114,6 +137,33 @@ def as_json(library):
         path = Path(folder, "model.json")
         fitted.save_model(path, **options)
         assert json.loads(path.read_text())
+
+
+@row(
+    "scores a model that another library has trained, with the same leaves",
+    LightGBM="Model file doesn't specify the number of classes",
+    XGBoost="Unknown construct",
+    CatBoost="Incorrect model file descriptor",
+)
+def of_another_library(library):
+    """LightGBM's model; XGBoost's, where LightGBM itself is the library."""
+    lightgbm = pytest.importorskip("lightgbm")
+    sizes = np.unique(DATA.groups, return_counts=True)[1]
+    order = np.argsort(DATA.groups, kind="stable")
+    theirs = lightgbm.LGBMRanker(n_estimators=3, verbose=-1)
+    theirs.fit(DATA.X[order], DATA.y[order], group=sizes)
+    text = theirs.booster_.model_to_string()
+    if library.name == "sklearn_ltr":
+        expected = theirs.booster_.predict(DATA.X)
+        np.testing.assert_array_equal(from_lightgbm(text).predict(DATA.X), expected)
+        return
+    module = pytest.importorskip(library.module)
+    if library.name == "LightGBM":
+        lightgbm.Booster(model_str=to_xgboost(from_lightgbm(text)))
+    elif library.name == "XGBoost":
+        module.Booster().load_model(bytearray(text.encode()))
+    else:
+        module.CatBoost().load_model(blob=text.encode())
 
 
 POSITIONS = np.arange(len(DATA.y)) % 12

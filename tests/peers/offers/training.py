@@ -74,6 +74,61 @@ def train_with_own_gradients(library):
     assert np.ptp(scores - library.scores(DATA)) > 1e-3
 
 
+def listnet(scores, y, sizes):
+    """Return gradient and hessian of the cross entropy of two softmax functions."""
+    starts = np.cumsum(sizes) - sizes
+    of_scores, of_grades = (
+        np.exp(values) / np.repeat(np.add.reduceat(np.exp(values), starts), sizes)
+        for values in (scores, np.asarray(y))
+    )
+    return of_scores - of_grades, of_scores * (1 - of_scores)
+
+
+class ListNet:
+    """The same for CatBoost, whose objectives are not given the queries."""
+
+    def calc_ders_range(self, approxes, targets, weights):
+        raise AssertionError("no queries")
+
+
+@row(
+    "an objective of your own, a function that sees the queries",
+    XGBoost="objective function not supported",
+    CatBoost="Invalid loss_function",
+)
+def train_for_own_objective(library):
+    key, own = {
+        "sklearn_ltr": ("objective", lambda s, y, o: listnet(s, y, np.diff(o))),
+        "CatBoost": ("loss_function", ListNet()),
+    }.get(library.name, ("objective", lambda y, s, w, group: listnet(s, y, group)))
+    scores = library.scores(DATA, n_estimators=30, **{key: own})
+    assert get_metric("ndcg@10")(DATA.y, scores, groups=DATA.groups) > 0.7
+
+
+def rate_of_tree(m: int) -> float:
+    return 0.5 * 0.5**m
+
+
+@row("a learning rate for each tree, by a function", CatBoost="not JSON serializable")
+def learning_rate_of_each_tree(library):
+    module = pytest.importorskip(library.module)
+    option, given = {}, {}
+    if library.name == "LightGBM":
+        given = {"callbacks": [module.reset_parameter(learning_rate=rate_of_tree)]}
+    elif library.name == "XGBoost":
+        scheduler = module.callback.LearningRateScheduler(rate_of_tree)
+        option = {"callbacks": [scheduler]}
+    else:
+        option = {"learning_rate": rate_of_tree}
+    queries = library.group_argument(DATA.groups)
+    falling = library.new(n_estimators=9, **option)
+    falling.fit(DATA.X, DATA.y, **queries, **given)
+    constant = library.fit(DATA, n_estimators=9, learning_rate=0.5)
+    # the rates add up to 1 and to 4.5
+    spread = [np.ptp(model.predict(DATA.X)) for model in (falling, constant)]
+    assert 0 < spread[0] < 0.6 * spread[1]
+
+
 PATIENCE = {
     "sklearn_ltr": {"n_iter_no_change": 3},
     "LightGBM": {"early_stopping_round": 3},
@@ -110,6 +165,38 @@ def stops_by_held_out_queries(library):
     fitted = library.new(n_estimators=200, **PATIENCE[library.name])
     fitted.fit(train.X, train.y, **library.group_argument(train.groups), **given)
     check_stopped_early(library, fitted)
+
+
+@row("curves of several validation sets by several metrics")
+def several_curves(library):
+    module = pytest.importorskip(library.module)
+    sets = [BINARY.subset(DATA.groups % 3 == part) for part in range(3)]
+    train, *held_out = sets
+    converted = [library.convert_groups(part.groups) for part in held_out]
+    names = ["ndcg@3", "map"]
+    option, given = {}, {}
+    if library.name == "sklearn_ltr":
+        option = {"scoring": names, "early_stopping": False}
+        X_val, y_val, groups_val = zip(*held_out, strict=True)
+        given = {"X_val": X_val, "y_val": y_val, "groups_val": groups_val}
+    elif library.name == "CatBoost":
+        option = {"custom_metric": ["NDCG:top=3", "MAP"]}
+        pools = [module.Pool(p.X, p.y, group_id=p.groups) for p in held_out]
+        given = {"eval_set": pools}
+    else:
+        given = {f"eval_{library.queries}": converted}
+        given["eval_set"] = [(part.X, part.y) for part in held_out]
+        if library.name == "LightGBM":
+            given["eval_metric"] = ["ndcg", "map"]
+        else:
+            option = {"eval_metric": names}
+    fitted = library.new(**option)
+    fitted.fit(train.X, train.y, **library.group_argument(train.groups), **given)
+    results = fitted.evals_result_
+    if callable(results):
+        results = results()
+    found = [of_set for name, of_set in results.items() if not name.startswith("l")]
+    assert sum(len(of_set) >= 2 for of_set in found) >= 2
 
 
 @row(

@@ -1,0 +1,205 @@
+"""Time of SHAP values of the same trees, side by side.
+
+    python benchmarks/explain.py --preset 31 --rows 10000 100
+    python benchmarks/explain.py --preset 31 --rows 1000 --background 100
+    python benchmarks/explain.py --preset 255 --libraries sklearn_ltr LightGBM shap
+
+LightGBM trains one ensemble; every library explains it, by its public Python interface:
+our ranker is given the trees of LightGBM, with their numbers of training rows. Without
+`--background` the values are path-dependent, with it interventional, which LightGBM has
+not. All values are compared: they must agree. Preparation counts for all (the explainer
+of a library is made in the call that is timed). The package shap has one thread, and
+woodelf takes too long for trees as deep as those of preset 255.
+
+shap, fasttreeshap and woodelf take part where they are installed:
+
+    python -m pip install shap fasttreeshap-fixed woodelf-explainer
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from collections.abc import Callable
+from dataclasses import asdict
+from functools import partial
+from itertools import product
+
+import numpy as np
+from fit import MSLR_LIKE
+from measuring import cost_of, in_turns
+from predict import SMALL_STEP, new_rows, print_table
+
+import peers
+from peers import OURS, Settings
+from sklearn_ltr import LambdaMARTRanker
+from sklearn_ltr.datasets import make_ranking
+from sklearn_ltr.inspection import shap_values
+from sklearn_ltr.learners._trees.ensemble import TreeEnsemble
+
+Explain = Callable[[np.ndarray], np.ndarray]
+
+PRESETS = {
+    "small": (20, Settings(n_estimators=10, max_leaf_nodes=8, **SMALL_STEP)),
+    "31": (100, Settings(n_estimators=100, max_leaf_nodes=31, **SMALL_STEP)),
+    "255": (100, Settings(n_estimators=100, max_leaf_nodes=255, **SMALL_STEP)),
+}
+# shap and woodelf compute some numbers in float32
+TOLERANCE = {"rtol": 1e-4, "atol": 1e-6}
+PACKAGES = ("shap", "fasttreeshap-fixed", "woodelf-explainer")
+
+
+def of_sklearn_ltr(booster, background, n_threads: int) -> Explain:
+    n_features = booster.num_feature()
+    X = np.random.default_rng(0).normal(size=(50, n_features))
+    ranker = LambdaMARTRanker(n_estimators=1, min_samples_leaf=5, n_jobs=n_threads)
+    ranker.fit(X, (X[:, 0] > 0).astype(int), groups=np.zeros(len(X)))
+    ranker.ensemble_ = trees_of_lightgbm(booster)
+    return lambda X: shap_values(ranker, X, background=background).values
+
+
+def of_lightgbm(booster, background, n_threads: int) -> Explain:
+    if background is not None:
+        raise ValueError("has path-dependent values only")
+    options = {"pred_contrib": True, "num_threads": n_threads}
+    return lambda X: booster.predict(X, **options)[:, :-1]
+
+
+def of_shap(booster, background, n_threads: int) -> Explain:
+    from shap import TreeExplainer
+
+    return lambda X: TreeExplainer(booster, background).shap_values(
+        X, check_additivity=False
+    )
+
+
+def of_fasttreeshap(booster, background, n_threads: int, algorithm: str) -> Explain:
+    from fasttreeshap_fixed import TreeExplainer
+
+    if background is not None:
+        raise ValueError("is faster than shap for path-dependent values only")
+    options = {"algorithm": algorithm, "n_jobs": n_threads}
+    return lambda X: TreeExplainer(booster, **options).shap_values(
+        X, check_additivity=False
+    )
+
+
+def of_woodelf(booster, background, n_threads: int) -> Explain:
+    import pandas as pd
+    from woodelf import WoodelfExplainer
+
+    names = booster.feature_name()
+    other = None if background is None else pd.DataFrame(background, columns=names)
+    return lambda X: WoodelfExplainer(booster, other).shap_values(
+        pd.DataFrame(X, columns=names), verbose=False
+    )
+
+
+LIBRARIES = {
+    OURS: of_sklearn_ltr,
+    "LightGBM": of_lightgbm,
+    "shap": of_shap,
+    "fasttreeshap v1": partial(of_fasttreeshap, algorithm="v1"),
+    "fasttreeshap v2": partial(of_fasttreeshap, algorithm="v2"),
+    "woodelf": of_woodelf,
+}
+
+
+def trees_of_lightgbm(booster) -> TreeEnsemble:
+    """Return the trees of a booster of numeric features."""
+    nodes = booster.trees_to_dataframe()
+    place = dict(zip(nodes.node_index, range(len(nodes)), strict=True))
+    column = {name: number for number, name in enumerate(booster.feature_name())}
+    first_node = np.flatnonzero(nodes.node_depth == 1)
+    root = first_node[nodes.tree_index]
+    inner = nodes.split_feature.notna().to_numpy()
+    left, right = (
+        np.where(inner, nodes[side].map(place) - root, -1).astype(np.int32)
+        for side in ("left_child", "right_child")
+    )
+    return TreeEnsemble(
+        first_node=first_node,
+        feature=nodes.split_feature.map(column).fillna(-1).to_numpy(np.int32),
+        threshold=nodes.threshold.fillna(0).to_numpy(),
+        missing_left=(nodes.missing_direction == "left").to_numpy(),
+        left=left,
+        right=right,
+        value=np.where(inner, 0.0, nodes.value),
+        gain=np.zeros(len(nodes)),
+        n_rows=np.where(inner, 0, nodes["count"]),
+    )
+
+
+def working(
+    names: list[str], booster, X: np.ndarray, background, n_threads: int
+) -> dict[str, Explain]:
+    """Return the calls; print which libraries do not work, and why."""
+    calls: dict[str, Explain] = {}
+    expected = None
+    for name in names:
+        try:
+            call = LIBRARIES[name](booster, background, n_threads)
+            values = np.asarray(call(X))
+        except Exception as error:  # any error of another library
+            print(f"{name} left out: {type(error).__name__}: {error}"[:200])
+            continue
+        expected = values if expected is None else expected
+        np.testing.assert_allclose(values, expected, **TOLERANCE, err_msg=name)
+        calls[name] = call
+    return calls
+
+
+def measure(
+    calls: dict[str, Explain], X: np.ndarray, n_threads: int, repetitions: int
+) -> list[dict]:
+    """Time the calls interleaved."""
+    seconds: dict[str, list[float]] = {name: [] for name in calls}
+    bound = {name: partial(call, X) for name, call in calls.items()}
+    for name, elapsed, _ in in_turns(bound, repetitions):
+        seconds[name].append(elapsed)
+    return [
+        {
+            "library": name,
+            "threads": n_threads,
+            "rows": len(X),
+            "seconds": seconds[name],
+            "peak_mb": cost_of(call)[0]["peak_mb"],
+        }
+        for name, call in bound.items()
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--preset", choices=PRESETS, default="small")
+    parser.add_argument("--rows", type=int, nargs="+", default=[10_000, 100])
+    parser.add_argument("--background", type=int, help="background rows")
+    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--repetitions", type=int, default=5)
+    peers.add_arguments(parser, [*LIBRARIES])
+    arguments = parser.parse_args()
+
+    warnings.simplefilter("ignore")  # of other libraries
+    print(peers.machine(more=PACKAGES))
+    n_queries, settings = PRESETS[arguments.preset]
+    made = make_ranking(n_queries, random_state=0, dtype="float32", **MSLR_LIKE)
+    booster = peers.train_lightgbm(made.data, made.target, made.groups, settings)
+    # what all libraries convert without rounding
+    X = new_rows(max(arguments.rows)).astype(np.float64)
+    background = None
+    if arguments.background is not None:
+        background = made.data[: arguments.background].astype(np.float64)
+    about = {"preset": arguments.preset, "background": arguments.background}
+    for n_rows, n_threads in product(arguments.rows, arguments.threads):
+        print(f"\n{n_rows:,} x {X.shape[1]} float64, {settings}")
+        print(f"background rows: {arguments.background}, threads: {n_threads}")
+        names = arguments.libraries
+        calls = working(names, booster, X[:50], background, n_threads)
+        records = measure(calls, X[:n_rows], n_threads, arguments.repetitions)
+        print_table(records)
+        rows = [about | asdict(settings) | record for record in records]
+        peers.append_json(arguments.json, rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,72 @@
+"""Configuration of Sphinx: ``python -m sphinx -W docs docs/_build``."""
+
+from __future__ import annotations
+
+import warnings
+from importlib import metadata
+
+project = "sklearn_ltr"
+author = "The sklearn_ltr developers"
+copyright = "The sklearn_ltr developers"
+version = release = metadata.version("sklearn_ltr")
+
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx_copybutton",
+    "sphinx_gallery.gen_gallery",
+    "sphinx_llms_txt",
+    "sphinx-mathjax-offline",
+]
+exclude_patterns = ["_build", "_gallery/**/*.ipynb", "_gallery/**/*.py"]
+source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
+# references in the docstrings that MART inherits from scikit-learn
+suppress_warnings = ["ref.ref"]
+
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+
+autosummary_generate = True
+autodoc_typehints = "none"  # numpydoc's sections have the types
+numpydoc_show_class_members = True
+numpydoc_class_members_toctree = False
+numpydoc_show_inherited_class_members = True
+
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "_gallery",
+    "filename_pattern": r"/\d\d_",
+    "ignore_pattern": "python_docs",
+    "within_subsection_order": "FileNameSortKey",
+    "download_all_examples": False,
+    "remove_config_comments": True,
+    "show_memory": False,
+    "abort_on_example_error": True,
+    "copyfile_regex": r".*python_docs/.*\.py",
+}
+# sphinx-gallery's own
+warnings.filterwarnings("ignore", category=UserWarning, message=".*FigureCanvasAgg.*")
+
+html_theme = "pydata_sphinx_theme"
+html_title = "sklearn_ltr"
+html_static_path = ["_static"]
+html_css_files = ["narrow.css"]
+# pages without a section of their own have nothing to show there
+html_sidebars = {"getting_started": [], "_gallery/index": []}
+html_theme_options = {
+    "show_toc_level": 2,
+    "navigation_with_keys": False,
+    "header_links_before_dropdown": 6,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}
+html_show_sourcelink = False
+
+llms_txt_title = "sklearn_ltr"
+llms_txt_summary = "Learning to rank for scikit-learn: RankNet, LambdaRank, LambdaMART."

@@ -1,0 +1,89 @@
+"""Train LambdaMART on an objective of your own, with curves of several data sets
+==============================================================================
+
+Run it by ``python examples/09_your_own_objective.py``.
+
+An objective is a function of the scores, the grades and the queries that returns the
+first and second derivatives of a cost by each score.  ListNet (Cao et al., 2007) is the
+cross entropy of two distributions over the documents of a query, one of the gains and
+one of the scores::
+
+    C = - sum_i t_i log p_i,    t_i = gain_i / sum_j gain_j,
+                                p_i = exp(s_i) / sum_j exp(s_j),
+
+    dC/ds_i = p_i - t_i,        d2C/ds_i^2 = p_i (1 - p_i).
+
+The learning rate falls from tree to tree, by a function of the tree's index.  Two
+validation sets are measured by two metrics after each tree; nothing stops early.
+
+On the data of the first example (1,000 queries of 20 documents each, 500 and 500 more
+for validation; Python 3.11.7), NDCG@10::
+
+    trees                      0       10       30      100
+    lambdas, train        0.0271   0.8011   0.8379   0.8753
+             validation_0 0.0289   0.7676   0.7829   0.7899
+             validation_1 0.0180   0.7513   0.7687   0.7761
+    ListNet, train        0.0271   0.8222   0.8645   0.9045
+             validation_0 0.0289   0.7558   0.7654   0.7714
+             validation_1 0.0180   0.7449   0.7619   0.7615
+
+Without the regularisation that goes with lambdas (noise on scores, a regression on the
+grades) ListNet fits the training queries more closely, and the others less.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from python_docs import load_python_docs
+
+from sklearn_ltr import LambdaMARTRanker
+from sklearn_ltr.model_selection import group_train_test_split
+
+
+def listnet(
+    scores: np.ndarray, grades: np.ndarray, offsets: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return gradient and hessian; query q is offsets[q] to offsets[q + 1] - 1."""
+    starts, sizes = offsets[:-1], np.diff(offsets)
+
+    def share(values: np.ndarray) -> np.ndarray:
+        return values / np.repeat(np.add.reduceat(values, starts), sizes)
+
+    highest = np.repeat(np.maximum.reduceat(scores, starts), sizes)
+    p, t = share(np.exp(scores - highest)), share(2**grades - 1)
+    return p - t, p * (1 - p)
+
+
+def falling_rate(tree_index: int) -> float:
+    """Return the learning rate of a tree."""
+    return 0.2 * 0.98**tree_index
+
+
+def main() -> None:
+    docs = load_python_docs(n_candidates=20)
+    X, X_rest, y, y_rest, groups, groups_rest = group_train_test_split(
+        docs.data, docs.target, groups=docs.groups, test_size=0.5, random_state=0
+    )
+    sets = group_train_test_split(
+        X_rest, y_rest, groups=groups_rest, test_size=0.5, random_state=0
+    )
+    X_val, y_val, groups_val = (tuple(sets[i : i + 2]) for i in (0, 2, 4))
+    print("trees             0       10       30      100")
+    for name, objective in (("lambdas", "lambdarank"), ("ListNet", listnet)):
+        ranker = LambdaMARTRanker(
+            objective=objective,
+            learning_rate=falling_rate,
+            scoring=["ndcg@10", "map"],
+            early_stopping=False,
+            random_state=0,
+        )
+        ranker.fit(X, y, groups=groups, X_val=X_val, y_val=y_val, groups_val=groups_val)
+        for set_name, curves in ranker.evals_result_.items():
+            print(f"{name}, {set_name}")
+            for metric, values in curves.items():
+                shown = values[[0, 10, 30, 100]]
+                print(f"{metric:>9}" + "".join(f"{value:9.4f}" for value in shown))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,150 @@
+"""CatBoost's JSON model, read."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sklearn_ltr.export._document import array, checked, items, member, parse, shown
+from sklearn_ltr.export._estimators import from_tree_model
+from sklearn_ltr.export._float32 import rounded_at_most
+from sklearn_ltr.export._foreign_tree import Place, TreeBuilder, foreign_model
+from sklearn_ltr.export._source import text_of
+from sklearn_ltr.export._tree_model import Feature, Tree, TreeModel, made_up_names
+
+DEEPEST = 16  # symmetric trees of CatBoost
+LARGEST_WEIGHT = 1e12
+
+
+def from_catboost(model: Any) -> Any:
+    """Return a ranker that scores as a model trained by CatBoost.
+
+    Parameters
+    ----------
+    model : CatBoost, str, bytes or path
+        A fitted model; the JSON text of ``save_model("model.json", format="json")``; or
+        a path that names the file which holds it.  Its trees are symmetric.
+
+    Returns
+    -------
+    ranker : LambdaMARTRanker
+        Fitted.  Every row reaches the leaves that it reaches in CatBoost, which rounds
+        its numbers to float32 first.  `predict` returns the same raw scores, up to the
+        rounding of sums.  To continue it, give it to another ranker as `init`.
+
+    Raises
+    ------
+    TypeError
+        For anything else.
+    ValueError
+        That says where, if the text is damaged, or holds what this package has not:
+        features that are no numbers, several classes, trees that are not symmetric.
+    """
+    return from_tree_model(read_catboost(text_of(model, "CatBoost", written_by)))
+
+
+def written_by(model: Any) -> bytes | None:
+    """Return the JSON of a fitted model, None for another object."""
+    if not (hasattr(model, "save_model") and hasattr(model, "is_fitted")):
+        return None
+    if not model.is_fitted():
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.json"
+        model.save_model(str(path), format="json")
+        return path.read_bytes()
+
+
+def read_catboost(text: str) -> TreeModel:
+    """Return the model that CatBoost's JSON describes."""
+    document = parse(text)
+    missing_left, names = read_columns(member(document, "features_info", dict))
+    if "oblivious_trees" not in document:
+        raise ValueError(
+            "it has no oblivious_trees: train with grow_policy='SymmetricTree'"
+        )
+    trees = []
+    for m, tree in enumerate(member(document, "oblivious_trees", list)):
+        try:
+            trees.append(read_tree(tree, missing_left))
+        except ValueError as error:
+            raise ValueError(f"oblivious_trees[{m}]: {error}") from None
+    scale_and_bias = member(document, "scale_and_bias", list)
+    if len(scale_and_bias) != 2:
+        raise ValueError("scale_and_bias must hold two")
+    scale = checked(scale_and_bias[0], float, "scale_and_bias[0]")
+    biases = items(scale_and_bias[1], float, "scale_and_bias[1]")
+    if len(biases) != 1:
+        raise ValueError(
+            f"it has {len(biases)} scores for each row, for classes or targets: that "
+            "is no ranker"
+        )
+    scaled = [tree.scaled(scale) for tree in trees]
+    return foreign_model([Feature(name) for name in names], scaled, biases[0])
+
+
+def read_columns(info: dict[str, Any]) -> tuple[list[bool], list[str]]:
+    """Return whether NaN goes left, and the name, of each column."""
+    others = [key for key in info if key != "float_features" and info[key]]
+    if others:
+        raise ValueError(
+            f"features_info has {others}: only features that are numbers are read"
+        )
+    columns = items(member(info, "float_features", list), dict, "float_features")
+    sides, names = [], []
+    for j, column in enumerate(columns):
+        where = f"float_features[{j}]"
+        for key in ("feature_index", "flat_feature_index"):
+            if member(column, key, int, where) != j:
+                raise ValueError(f"{where}.{key} must be {j}")
+        treatment = member(column, "nan_value_treatment", str, where)
+        if treatment not in ("AsFalse", "AsTrue", "AsIs"):
+            raise ValueError(f"{where}.nan_value_treatment is {shown(treatment)}")
+        sides.append(treatment != "AsTrue")  # NaN is not above a border
+        names.append(member(column, "feature_id", str, where))
+    return sides, names if all(names) else made_up_names(len(names))
+
+
+def read_tree(tree: Any, missing_left: Sequence[bool]) -> Tree:
+    """Return a tree.
+
+    Its last split is the root: bit b of the number of a leaf is whether x is above the
+    border of split b.
+    """
+    splits = items(member(tree, "splits", list), dict, "splits")
+    values = array(tree, "leaf_values", np.float64, "tree")
+    weights = array(tree, "leaf_weights", np.float64, "tree")
+    if len(splits) > DEEPEST or not len(values) == len(weights) == 2 ** len(splits):
+        raise ValueError(
+            f"it has {len(splits)} splits, {len(values)} leaf_values and "
+            f"{len(weights)} leaf_weights: there must be 2**splits leaves, and at most "
+            f"{DEEPEST} splits"
+        )
+    features, borders = [], []
+    for i, split in enumerate(splits):
+        where = f"splits[{i}]"
+        if member(split, "split_type", str, where) != "FloatFeature":
+            raise ValueError(f"{where} tests no number")
+        features.append(member(split, "float_feature_index", int, where))
+        borders.append(member(split, "border", float, where))
+        if not 0 <= features[-1] < len(missing_left):
+            raise ValueError(f"{where} tests a feature that is none")
+    with np.errstate(over="ignore", under="ignore"):
+        thresholds = rounded_at_most(np.array(borders, dtype=np.float32))
+    n_rows = np.clip(weights, 0.0, LARGEST_WEIGHT).astype(np.int64)
+    builder = TreeBuilder()
+    waiting: list[tuple[int, int, Place]] = [(len(splits), 0, None)]
+    while waiting:
+        bit, leaf, place = waiting.pop()
+        if bit == 0:
+            builder.leaf(place, float(values[leaf]), int(n_rows[leaf]))
+            continue
+        j, threshold = features[bit - 1], float(thresholds[bit - 1])
+        node = builder.split(place, j, threshold, missing_left[j], 0.0)
+        waiting.append((bit - 1, leaf | 1 << bit - 1, (node, False)))
+        waiting.append((bit - 1, leaf, (node, True)))
+    return builder.tree()

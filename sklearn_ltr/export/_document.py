@@ -1,0 +1,95 @@
+"""Values of a JSON document, checked: an error says where they stand.
+
+Nothing here trusts a document: it may come from anyone.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+NAMES = {
+    int: "an integer",
+    float: "a finite number",
+    bool: "true or false",
+    str: "text",
+    list: "a list",
+    dict: "an object",
+}
+
+
+def parse(text: str | bytes) -> Any:
+    """Return what a JSON text holds; a ValueError if it is none, or holds NaN."""
+    try:
+        return json.loads(
+            text, parse_constant=no_number, object_pairs_hook=without_repetition
+        )
+    except RecursionError:
+        raise ValueError("the JSON is nested too deeply") from None
+    except (ValueError, OverflowError) as error:  # UnicodeDecodeError is one
+        raise ValueError(f"this is no valid JSON: {error}") from None
+
+
+def no_number(name: str) -> Any:
+    """Refuse NaN and Infinity, which JSON does not have."""
+    raise ValueError(f"it holds {name}")
+
+
+def without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object; an error if it has a key twice."""
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        raise ValueError("an object has a key twice")
+    return members
+
+
+def checked(value: Any, kind: Any, where: str) -> Any:
+    """Return a value if it is of a kind, a key of NAMES; else raise a ValueError."""
+    if kind is float and type(value) is int and abs(value) <= 2**1023:
+        value = float(value)
+    if type(value) is not kind or (kind is float and not math.isfinite(value)):
+        raise ValueError(f"{where} must be {NAMES[kind]}, got {shown(value)}")
+    return value
+
+
+def member(document: Any, key: str, kind: Any, where: str = "") -> Any:
+    """Return the checked value of a key of an object."""
+    path = f"{where}.{key}" if where else key
+    if type(document) is not dict or key not in document:
+        raise ValueError(f"{path} is missing")
+    return checked(document[key], kind, path)
+
+
+def items(values: Any, kind: Any, where: str) -> list[Any]:
+    """Return a list of which all items are of a kind."""
+    return [
+        checked(value, kind, f"{where}[{i}]")
+        for i, value in enumerate(checked(values, list, where))
+    ]
+
+
+def array(document: Any, key: str, dtype: Any, where: str) -> NDArray[Any]:
+    """Return a member that is a list of numbers or booleans as an array."""
+    kind = {"b": bool, "i": int, "f": float}[np.dtype(dtype).kind]
+    path = f"{where}.{key}"
+    values = items(member(document, key, list, where), kind, path)
+    if kind is int:
+        limits = np.iinfo(dtype)
+        for i, value in enumerate(values):
+            if not limits.min <= value <= limits.max:
+                raise ValueError(f"{path}[{i}] is out of range: {shown(value)}")
+    return np.array(values, dtype=dtype)
+
+
+def shown(value: Any) -> str:
+    """Return a value for a message, cut to a line."""
+    if isinstance(value, list | dict):
+        return f"{NAMES[type(value)]} of {len(value)}"
+    if isinstance(value, int) and abs(value) > 2**63:
+        return f"an integer of {value.bit_length()} bits"
+    text = repr(value)
+    return text if len(text) <= 40 else f"{text[:40]}..."

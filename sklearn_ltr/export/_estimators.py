@@ -1,0 +1,292 @@
+"""Fitted estimators become a TreeModel, and a TreeModel an estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_ltr._estimators.boosted_trees import BoostedTrees
+from sklearn_ltr._estimators.constraints import read_constraints
+from sklearn_ltr.export._categories import (
+    bin_sets,
+    category_bins,
+    feature_categories,
+    find_category_bins,
+    left_categories,
+)
+from sklearn_ltr.export._stacking import stack
+from sklearn_ltr.export._tree_model import (
+    LARGEST_THRESHOLD,
+    Category,
+    Feature,
+    TrainingState,
+    Tree,
+    TreeModel,
+    made_up_names,
+)
+from sklearn_ltr.learners._trees.binning import BinMapper
+from sklearn_ltr.learners._trees.ensemble import TreeEnsemble
+from sklearn_ltr.mart import MARTClassifier, MARTRegressor
+from sklearn_ltr.rankers import LambdaMARTRanker
+
+ESTIMATORS: dict[str, Any] = {
+    cls.__name__: cls for cls in (LambdaMARTRanker, MARTRegressor, MARTClassifier)
+}
+CURVES = ("train_score_", "validation_score_", "loss_curve_")
+NODE_ARRAYS = ("missing_left", "left", "right", "value", "gain", "n_rows")
+
+
+def to_tree_model(estimator: Any) -> TreeModel:
+    """Return a fitted estimator of boosted trees as plain data.
+
+    Parameters
+    ----------
+    estimator : LambdaMARTRanker, MARTRegressor or MARTClassifier
+        Fitted.  A ranker with a base model, `init`, that is itself one of boosted trees
+        on the same columns becomes one model of the trees of both.
+
+    Returns
+    -------
+    model : TreeModel
+        With the same scores, bit for bit.
+
+    Raises
+    ------
+    TypeError
+        For any other estimator.
+    ValueError
+        If `init` is a model of another kind.
+    NotFittedError
+        Before `fit`.
+    """
+    if type(estimator).__name__ == "BaggingRanker":
+        raise TypeError("a BaggingRanker is several models: give its merge()")
+    if type(estimator).__name__ == "Pipeline":
+        raise TypeError(
+            "a Pipeline has steps that trees cannot hold: give its last step, which "
+            "then scores what the steps before it return"
+        )
+    if ESTIMATORS.get(type(estimator).__name__) is not type(estimator):
+        raise TypeError(
+            f"only {', '.join(ESTIMATORS)} are models of boosted trees, got "
+            f"{type(estimator).__name__}"
+        )
+    fitted = estimator._fitted()
+    model = own_trees(fitted)
+    base = getattr(fitted, "init_", None)
+    if base is None:
+        return model
+    if type(base) not in (LambdaMARTRanker, MARTRegressor):
+        raise ValueError(
+            f"the trees stand on top of a base model, init, which is a "
+            f"{type(base).__name__}: a model of trees cannot hold it. Add its scores "
+            "as a feature and fit without init, or fit with an init that is a "
+            "LambdaMARTRanker or a MARTRegressor"
+        )
+    return stack(to_tree_model(base), model)
+
+
+def own_trees(fitted: Any) -> TreeModel:
+    """Return an estimator without its base model."""
+    features = features_of(fitted)
+    parameters = fitted.get_params(deep=False)
+    return TreeModel(
+        estimator=type(fitted).__name__,
+        parameters={n: None if n == "init" else v for n, v in parameters.items()},
+        features=features,
+        has_feature_names=hasattr(fitted, "feature_names_in_"),
+        base_score=float(getattr(fitted, "base_score_", 0.0)),
+        trees=trees_of(fitted, features),
+        classes=getattr(fitted, "classes_", None),
+        sigma=float(getattr(fitted, "_sigma", parameters.get("sigma", 1.0))),
+        uses_init_score=getattr(fitted, "_uses_init_score", False),
+        training=training_state(fitted),
+    )
+
+
+def features_of(fitted: BoostedTrees) -> tuple[Feature, ...]:
+    """Return the columns that an estimator was fitted on."""
+    n_features = fitted.n_features_in_
+    names = getattr(fitted, "feature_names_in_", None)
+    if names is None:
+        names = np.array(made_up_names(n_features))
+    features = [Feature(name) for name in names.tolist()]
+    bins, labels = fitted._mapper.categories, fitted._categories
+    for number, j in enumerate(bins.feature.tolist()):
+        values = bins.value[slice(*bins.first[number : number + 2])]
+        is_text = bool(labels.is_text[number])
+        categories: Sequence[Category]
+        if is_text:
+            categories = labels.text[number][values.astype(np.intp)].tolist()
+        else:
+            categories = [int(v) if v.is_integer() else v for v in values.tolist()]
+        features[j] = Feature(features[j].name, tuple(categories), is_text)
+    return tuple(features)
+
+
+def trees_of(fitted: BoostedTrees, features: Sequence[Feature]) -> tuple[Tree, ...]:
+    """Return the trees of an estimator."""
+    ensemble, bins = fitted.ensemble_, fitted._mapper.categories
+    bins_of = {
+        j: bins.bin[slice(*bins.first[number : number + 2])]
+        for number, j in enumerate(bins.feature.tolist())
+    }
+    bounds = np.append(ensemble.first_node, len(ensemble.feature)).tolist()
+    sets = dict(
+        zip(ensemble.category_node.tolist(), ensemble.category_set, strict=True)
+    )
+    trees = []
+    for start, stop in zip(bounds[:-1], bounds[1:], strict=True):
+        nodes, by_category = slice(start, stop), {}
+        feature = ensemble.feature[nodes]
+        for node in range(stop - start):
+            if start + node in sets:
+                j = int(feature[node])
+                by_category[node] = left_categories(
+                    sets[start + node], features[j].categories or (), bins_of[j]
+                )
+        trees.append(
+            Tree(
+                feature=feature,
+                threshold=np.minimum(ensemble.threshold[nodes], LARGEST_THRESHOLD),
+                left_categories=by_category,
+                **{name: getattr(ensemble, name)[nodes] for name in NODE_ARRAYS},
+            )
+        )
+    return tuple(trees)
+
+
+def training_state(fitted: Any) -> TrainingState | None:
+    """Return what a warm start needs, None if this estimator cannot continue so."""
+    if fitted._is_foreign:
+        return None
+    mapper = fitted._mapper
+    bins = mapper.categories
+    return TrainingState(
+        seed=fitted._seed,
+        bin_thresholds=tuple(
+            () if j in bins.feature else tuple(thresholds.tolist())
+            for j, thresholds in enumerate(mapper.bin_thresholds)
+        ),
+        category_bins={
+            j: tuple(bins.bin[slice(*bins.first[number : number + 2])].tolist())
+            for number, j in enumerate(bins.feature.tolist())
+        },
+        curves={
+            name: tuple(getattr(fitted, name).tolist())
+            for name in CURVES
+            if hasattr(fitted, name)
+        },
+    )
+
+
+def from_tree_model(model: TreeModel) -> Any:
+    """Return the fitted estimator that a model describes.
+
+    Parameters
+    ----------
+    model : TreeModel
+
+    Returns
+    -------
+    estimator : LambdaMARTRanker, MARTRegressor or MARTClassifier
+        It predicts the scores of the model, bit for bit.  Without `training` a fit
+        with ``warm_start=True`` raises an error; `init` continues it.
+
+    Raises
+    ------
+    ValueError
+        That says where, if the arrays are not trees, do not fit together, or hold what
+        this package cannot evaluate.
+    """
+    if model.estimator not in ESTIMATORS:
+        raise ValueError(
+            f"estimator must be one of {', '.join(ESTIMATORS)}, got {model.estimator!r}"
+        )
+    model.check()
+    if model.estimator == LambdaMARTRanker.__name__:  # which has no base score
+        model = model.with_base_score_in_leaves()
+    cls = ESTIMATORS[model.estimator]
+    unknown = set(model.parameters) - set(cls().get_params())
+    if unknown:
+        raise ValueError(f"parameters: {model.estimator} has no {sorted(unknown)}")
+    estimator = cls(**model.parameters)
+    try:
+        estimator._check_parameters()
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"parameters: {error}") from None
+    set_fitted_state(estimator, model)
+    estimator._check_state()
+    return estimator
+
+
+def set_fitted_state(estimator: Any, model: TreeModel) -> None:
+    """Set the attributes that a fit sets."""
+    training = model.training
+    estimator.n_features_in_ = model.n_features
+    if model.has_feature_names:
+        names = [feature.name for feature in model.features]
+        estimator.feature_names_in_ = np.array(names, dtype=object)
+    estimator._categories = feature_categories(model.features)
+    if training is None:
+        bins = find_category_bins(model.features, model.trees)
+    else:
+        bins = dict(sorted(training.category_bins.items()))
+    estimator._mapper = bin_mapper(model, bins)
+    estimator._is_foreign = training is None
+    estimator._seed = 0 if training is None else training.seed
+    estimator.ensemble_ = ensemble_of(model, bins)
+    estimator.n_iter_ = len(model.trees)
+    curves = {} if training is None else dict(training.curves)
+    for name in ("train_score_", "validation_score_", *curves):
+        setattr(estimator, name, np.array(curves.get(name, ()), dtype=np.float64))
+    if model.estimator == "LambdaMARTRanker":
+        estimator.init_, estimator._uses_init_score = None, model.uses_init_score
+    else:
+        estimator.base_score_ = model.base_score
+    if model.classes is not None:
+        estimator.classes_, estimator._sigma = model.classes, model.sigma
+    try:
+        estimator._monotonic, estimator._interaction_sets = read_constraints(
+            estimator.monotonic_cst,
+            estimator.interaction_cst,
+            getattr(estimator, "feature_names_in_", None),
+            estimator._categories.mask(model.n_features),
+        )
+    except TypeError as error:
+        raise ValueError(f"parameters: {error}") from None
+
+
+def bin_mapper(model: TreeModel, bins: Mapping[int, Sequence[int]]) -> BinMapper:
+    """Return the bins; those of numbers are empty if they are not known."""
+    thresholds: list[NDArray[Any]] = [np.empty(0) for _ in model.features]
+    if model.training is not None:
+        thresholds = [np.array(t, np.float64) for t in model.training.bin_thresholds]
+    for j, of_categories in bins.items():
+        thresholds[j] = np.arange(max(of_categories, default=0)) + 0.5
+    return BinMapper(thresholds, category_bins(model.features, bins))
+
+
+def ensemble_of(model: TreeModel, bins: Mapping[int, Sequence[int]]) -> TreeEnsemble:
+    """Return the trees, as an estimator stores them."""
+    sizes = [len(tree.feature) for tree in model.trees]
+    first_node = np.cumsum([0, *sizes], dtype=np.int64)[:-1]
+    nodes, sets = [], []
+    for m, (first, tree) in enumerate(zip(first_node, model.trees, strict=True)):
+        nodes.append(first + np.array(sorted(tree.left_categories), dtype=np.int64))
+        try:
+            sets.append(bin_sets(tree, model.features, bins))
+        except ValueError as error:
+            raise ValueError(f"trees[{m}]: {error}") from None
+    return TreeEnsemble(
+        first_node=first_node,
+        category_node=np.concatenate(nodes),
+        category_set=np.concatenate(sets),
+        **{
+            name: np.concatenate([getattr(tree, name) for tree in model.trees])
+            for name in ("feature", "threshold", *NODE_ARRAYS)
+        },
+    )

@@ -1,0 +1,61 @@
+"""Thresholds for readers that compute in float32.
+
+For every x that float32 can hold, ``x <= t`` in float64 is ``x <= at_most(t)`` and
+``x < above(t)`` in float32.  Another x may cross a threshold when a reader rounds it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+LARGEST = np.finfo(np.float32).max
+
+
+def at_most(threshold: NDArray[np.float64]) -> NDArray[np.float32]:
+    """Return the largest finite float32 that is at most each threshold, as `threshold`.
+
+    Below all of them it is minus infinity, which no x is at most.
+    """
+    with np.errstate(over="ignore", under="ignore"):
+        nearest = threshold.astype(np.float32)
+        lower = np.nextafter(nearest, np.float32(-np.inf))
+    found: NDArray[np.float32] = np.where(nearest > threshold, lower, nearest)
+    return np.minimum(found, LARGEST)
+
+
+def above(threshold: NDArray[np.float64]) -> NDArray[np.float32]:
+    """Return the smallest float32 above each threshold, as `threshold`.
+
+    Above all of them it is infinity, which all x are below.
+    """
+    lower = at_most(threshold)
+    with np.errstate(over="ignore", under="ignore"):
+        higher: NDArray[np.float32] = np.nextafter(lower, np.float32(np.inf))
+    return higher
+
+
+def rounded_below(limit: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return t such that float32(x) < float32(limit) if, and only if, ``x <= t``."""
+    with np.errstate(over="ignore", under="ignore"):
+        before = np.nextafter(limit.astype(np.float32), np.float32(-np.inf))
+    return rounded_at_most(before)
+
+
+def rounded_at_most(limit: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Return t such that float32(x) <= limit if, and only if, ``x <= t``.
+
+    Numbers up to the middle between the limit and the next float32 are rounded to the
+    limit or below; the middle itself is, if the limit is even.
+    """
+    with np.errstate(over="ignore", under="ignore"):
+        following = np.nextafter(limit, np.float32(np.inf)).astype(np.float64)
+    # above the largest float32, as if there were one more
+    following[np.isinf(following)] = 2.0**128
+    lower = np.maximum(limit.astype(np.float64), -(2.0**128))
+    middle = lower / 2 + following / 2
+    is_even = limit.view(np.uint32) % 2 == 0
+    found: NDArray[np.float64] = np.where(
+        is_even, middle, np.nextafter(middle, -np.inf)
+    )
+    return found

@@ -1,0 +1,286 @@
+"""A boosted-tree model as plain data: what all formats are written from and read into.
+
+    score(x) = base_score + sum over trees of the value of the leaf that x falls into
+
+A node that tests a number sends ``x <= threshold`` left, in float64.  A node that tests
+a category sends the categories of its set left, and other known ones right.  Missing
+values, NaN, go left if `missing_left` says so; unseen categories count as missing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_ltr.learners._trees.binning import MISSING_BIN
+from sklearn_ltr.learners._trees.ensemble import TreeEnsemble
+from sklearn_ltr.learners._trees.tree_check import DTYPES, check_trees
+
+FORMAT_VERSION = 1
+LARGEST_THRESHOLD = float(np.finfo(np.float64).max)
+Category = int | float | str
+
+
+@dataclass(frozen=True)
+class Feature:
+    """One column of X.
+
+    Attributes
+    ----------
+    name : str
+        Its name; "Column_0", "Column_1", ... where X had none.
+    categories : tuple of str, or of int and float, or None
+        The known categories, distinct and ascending; None for a feature of numbers.
+    is_text : bool
+        Whether the categories are text.
+    """
+
+    name: str
+    categories: tuple[Category, ...] | None = None
+    is_text: bool = False
+
+
+@dataclass(frozen=True)
+class Tree:
+    """One regression tree, as arrays over its nodes; node 0 is the root.
+
+    Children come after their parents.
+
+    Attributes
+    ----------
+    feature : ndarray of shape (n_nodes,), int32
+        Feature that a node tests; -1 in a leaf.
+    threshold : ndarray of shape (n_nodes,), float64
+        ``x <= threshold`` goes left.  Finite: a node that only separates missing values
+        from all others has the largest float64.  0 in leaves and nodes of categories.
+    missing_left : ndarray of shape (n_nodes,), bool
+        Whether NaN goes left; False in a leaf.
+    left, right : ndarrays of shape (n_nodes,), int32
+        Children; -1 in a leaf.
+    value : ndarray of shape (n_nodes,), float64
+        What a leaf adds to the score; not used in other nodes.
+    gain : ndarray of shape (n_nodes,), float64
+        Gain of a split, >= 0; 0 in a leaf.  Only feature importances use it.
+    n_rows : ndarray of shape (n_nodes,), int64
+        Training rows in a leaf, >= 0.
+    left_categories : dict of int to tuple of categories
+        The nodes that test a category, and which of the known categories go left,
+        ascending.
+    """
+
+    feature: NDArray[np.int32]
+    threshold: NDArray[np.float64]
+    missing_left: NDArray[np.bool_]
+    left: NDArray[np.int32]
+    right: NDArray[np.int32]
+    value: NDArray[np.float64]
+    gain: NDArray[np.float64]
+    n_rows: NDArray[np.int64]
+    left_categories: Mapping[int, tuple[Category, ...]] = field(default_factory=dict)
+
+    @property
+    def is_leaf(self) -> NDArray[np.bool_]:
+        """Whether each node is a leaf, (n_nodes,) bool."""
+        return self.feature < 0
+
+    def scaled(self, factor: float) -> Tree:
+        """Return the tree with its leaf values multiplied by a factor."""
+        with np.errstate(over="ignore"):  # of a damaged model; check() refuses it
+            return replace(self, value=self.value * factor)
+
+
+@dataclass(frozen=True)
+class TrainingState:
+    """What a fit with `warm_start` needs besides the trees.
+
+    Attributes
+    ----------
+    seed : int
+        Seed of all random numbers of the fit.
+    bin_thresholds : tuple of n_features tuples of float
+        Thresholds between the bins of each feature, ascending; none for categories.
+    category_bins : dict of int to tuple of int
+        Of each categorical feature, the bin of each of its categories.
+    curves : dict of str to tuple of float
+        `train_score_`, `validation_score_` and `loss_curve_`, as far as there are any.
+    """
+
+    seed: int
+    bin_thresholds: tuple[tuple[float, ...], ...]
+    category_bins: Mapping[int, tuple[int, ...]]
+    curves: Mapping[str, tuple[float, ...]]
+
+
+@dataclass(frozen=True)
+class TreeModel:
+    """A fitted estimator of boosted trees as plain data.
+
+    Attributes
+    ----------
+    estimator : {"LambdaMARTRanker", "MARTRegressor", "MARTClassifier"}
+    parameters : dict of str to object
+        Parameters of the estimator, as ``get_params(deep=False)`` gives them.
+    features : tuple of Feature
+        The columns of X, in order.
+    has_feature_names : bool
+        Whether X had names; else those of `features` are made up.
+    base_score : float
+        The score before the first tree: F_0 of MART, 0 of a ranker.
+    trees : tuple of Tree
+        Their values are added to `base_score` in this order.
+    classes : ndarray of shape (2,), or None
+        The classes of a MARTClassifier.  A score above 0 means the second one, whose
+        probability is 1 / (1 + exp(-2 sigma score)).
+    sigma : float
+        The sigma that the trees were grown with.
+    uses_init_score : bool
+        Whether `predict` adds an `init_score` that the caller gives.
+    training : TrainingState or None
+        None: a fit cannot continue the model with `warm_start`, but with `init`.
+    """
+
+    estimator: str
+    parameters: Mapping[str, Any]
+    features: tuple[Feature, ...]
+    has_feature_names: bool
+    base_score: float
+    trees: tuple[Tree, ...]
+    classes: NDArray[Any] | None = None
+    sigma: float = 1.0
+    uses_init_score: bool = False
+    training: TrainingState | None = None
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns of X."""
+        return len(self.features)
+
+    @property
+    def has_categories(self) -> bool:
+        """Whether there are categorical features."""
+        return any(feature.categories is not None for feature in self.features)
+
+    @property
+    def tests_missing(self) -> bool:
+        """Whether a missing value ever goes elsewhere than the number 0."""
+        return any(
+            (tree.missing_left != (tree.threshold >= 0))[~tree.is_leaf].any()
+            or tree.left_categories
+            for tree in self.trees
+        )
+
+    def scaled(self, factor: float) -> TreeModel:
+        """Return the model with its scores multiplied by a factor."""
+        trees = tuple(tree.scaled(factor) for tree in self.trees)
+        return replace(self, base_score=factor * self.base_score, trees=trees)
+
+    def with_base_score_in_leaves(self) -> TreeModel:
+        """Return a model of the same scores, bit for bit, whose base score is 0.
+
+        The base score is added to the leaves of the first tree, which is the first sum
+        that `predict` computes.
+        """
+        first = self.trees[0]
+        with np.errstate(over="ignore"):
+            value = np.where(first.is_leaf, self.base_score + first.value, first.value)
+        first = replace(first, value=value)
+        return replace(self, base_score=0.0, trees=(first, *self.trees[1:]))
+
+    def check(self) -> None:
+        """Raise a ValueError that says where, unless this is a model."""
+        if not self.features or not self.trees:
+            raise ValueError("there must be at least one feature and one tree")
+        if not math.isfinite(self.base_score):
+            raise ValueError(f"base_score is {self.base_score}, but must be finite")
+        if (self.classes is not None) != (self.estimator == "MARTClassifier"):
+            raise ValueError("a MARTClassifier has classes, and no other estimator")
+        for j, feature in enumerate(self.features):
+            check_feature(feature, f"features[{j}]")
+        known = {
+            j: set(feature.categories)
+            for j, feature in enumerate(self.features)
+            if feature.categories is not None
+        }
+        for m, tree in enumerate(self.trees):
+            try:
+                check_tree(tree, self.n_features, known)
+            except ValueError as error:
+                raise ValueError(f"trees[{m}]: {error}") from None
+        if self.training is not None:
+            check_training(self.training, self.features)
+
+
+def made_up_names(n_features: int) -> list[str]:
+    """Return names for columns that have none: LightGBM's."""
+    return [f"Column_{j}" for j in range(n_features)]
+
+
+def check_feature(feature: Feature, where: str) -> None:
+    """Raise a ValueError unless the categories are distinct, ascending, of one kind."""
+    kinds = str if feature.is_text else int | float
+    categories = feature.categories or ()
+    if not all(
+        isinstance(c, kinds) and (feature.is_text or abs(c) <= 2**53)  # type: ignore[arg-type]
+        for c in categories
+    ):
+        kind = "text" if feature.is_text else "numbers of up to 2**53 in size"
+        raise ValueError(f"{where}: its categories are not all {kind}")
+    for i in range(1, len(categories)):
+        if not categories[i - 1] < categories[i]:  # type: ignore[operator]
+            raise ValueError(f"{where}: its categories do not ascend at number {i}")
+
+
+def check_tree(tree: Tree, n_features: int, known: Mapping[int, set[Category]]) -> None:
+    """Raise a ValueError unless the arrays are a tree that tests these features."""
+    arrays: dict[str, NDArray[Any]] = {
+        name: getattr(tree, name) for name in DTYPES if name != "first_node"
+    }
+    empty = TreeEnsemble.empty()
+    arrays["first_node"] = np.zeros(1, dtype=np.int64)
+    arrays |= {"category_node": empty.category_node, "category_set": empty.category_set}
+    check_trees(arrays, n_features)
+    is_finite = np.isfinite(tree.threshold)
+    if not is_finite.all():
+        raise ValueError(f"threshold[{int(np.argmin(is_finite))}] is infinite")
+    by_category = set(np.flatnonzero(np.isin(tree.feature, list(known))).tolist())
+    if by_category != set(tree.left_categories):
+        node = min(by_category.symmetric_difference(tree.left_categories))
+        raise ValueError(
+            f"node {node} must have a set of categories if, and only if, it tests a "
+            "feature that has categories"
+        )
+    for node, categories in tree.left_categories.items():
+        unknown = set(categories) - known[int(tree.feature[node])]
+        if unknown or len(set(categories)) < len(categories):
+            raise ValueError(
+                f"the set of node {node} holds a category twice, or one that its "
+                f"feature has not: {sorted(unknown, key=str)[:3]}"
+            )
+
+
+def check_training(training: TrainingState, features: Sequence[Feature]) -> None:
+    """Raise a ValueError unless there are bins for each feature."""
+    if not 0 <= training.seed < 2**31:
+        raise ValueError(f"training: seed must be in [0, 2**31), got {training.seed}")
+    if len(training.bin_thresholds) != len(features):
+        raise ValueError(
+            f"training: bin_thresholds are those of {len(training.bin_thresholds)} "
+            f"features, and there are {len(features)}"
+        )
+    n_categories = {
+        j: len(feature.categories)
+        for j, feature in enumerate(features)
+        if feature.categories is not None
+    }
+    n_binned = {j: len(bins) for j, bins in training.category_bins.items()}
+    bins = [b for of_feature in training.category_bins.values() for b in of_feature]
+    if n_binned != n_categories or not all(0 <= b < MISSING_BIN for b in bins):
+        raise ValueError(
+            "training: category_bins must hold one of the bins from 0 to "
+            f"{MISSING_BIN - 1} for each category of each categorical feature"
+        )

@@ -1,0 +1,61 @@
+"""A fitted ranker for tools that take regressors and classifiers only."""
+
+from __future__ import annotations
+
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils import RegressorTags, Tags
+
+
+class ScoreRegressor(FrozenEstimator):
+    """A fitted ranker as a regressor whose predictions are the ranker's scores.
+
+    scikit-learn's ``partial_dependence`` and ``PartialDependenceDisplay`` refuse
+    rankers: they take regressors and classifiers.  This one is a
+    :class:`sklearn.frozen.FrozenEstimator` in all but its type: methods and fitted
+    attributes are those of the ranker, `fit` does nothing, and `clone` returns it.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A fitted ranker, or a fitted Pipeline or search that ends in one.
+
+    Notes
+    -----
+    Scores are comparable within a query only: the level of a curve means nothing, and
+    its slope does.  A feature that is the same for all documents of a query moves all
+    their scores alike, which changes no ranking, however steep its curve.  Curves of
+    single documents (ICE) start at heights that differ between queries, so draw them
+    with ``kind="both", centered=True``: all start at 0 then.
+
+    Columns of categories are named in ``categorical_features`` of the tool, too.  For
+    features with missing values give a grid without them, ``custom_values={name:
+    grid}`` (from scikit-learn 1.7 on).
+
+    References
+    ----------
+    A. Goldstein, A. Kapelner, J. Bleich and E. Pitkin, "Peeking Inside the Black Box:
+    Visualizing Statistical Learning With Plots of Individual Conditional Expectation",
+    Journal of Computational and Graphical Statistics 24(1), 2015.
+
+    Examples
+    --------
+    >>> from sklearn.inspection import partial_dependence
+    >>> from sklearn_ltr import LambdaMARTRanker
+    >>> from sklearn_ltr.datasets import make_ranking
+    >>> from sklearn_ltr.inspection import ScoreRegressor
+    >>> data = make_ranking(30, random_state=0)
+    >>> ranker = LambdaMARTRanker(n_estimators=10, random_state=0)
+    >>> ranker = ranker.fit(data.data, data.target, groups=data.groups)
+    >>> curve = partial_dependence(
+    ...     ScoreRegressor(ranker), data.data, [0], grid_resolution=3
+    ... )
+    >>> curve["average"].shape
+    (1, 3)
+    """
+
+    def __sklearn_tags__(self) -> Tags:
+        """Return the tags of the estimator, but of a regressor."""
+        tags = super().__sklearn_tags__()
+        tags.estimator_type = "regressor"
+        tags.regressor_tags = RegressorTags()
+        return tags

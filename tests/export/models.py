@@ -1,0 +1,145 @@
+"""Small models of every kind, and rows that lie on and beside their thresholds."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sklearn_ltr import LambdaMARTRanker
+from sklearn_ltr.export import to_tree_model
+from sklearn_ltr.mart import MARTClassifier, MARTRegressor
+
+N_QUERIES, LENGTH = 40, 15
+N = N_QUERIES * LENGTH
+GROUPS = np.repeat(np.arange(N_QUERIES), LENGTH)
+TREES: dict[str, Any] = {
+    "n_estimators": 8,
+    "max_leaf_nodes": 8,
+    "min_samples_leaf": 4,
+    "min_samples_category": 1,
+    "category_smoothing": 1.0,
+    "random_state": 0,
+}
+WORDS = np.array(["alpha", "beta", "gamma", 'de"lta', "", "zeta"])
+
+
+def numbers(seed: int = 0, n: int = N) -> np.ndarray:
+    """Columns of numbers: continuous, with zeros, of few values, with NaN, huge."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 5))
+    X[rng.random(n) < 0.3, 1] = 0.0
+    X[:, 2] = rng.integers(-2, 3, n)
+    X[rng.random(n) < 0.2, 3] = np.nan
+    X[:, 4] = rng.lognormal(0.0, 20.0, n)
+    return X
+
+
+def table(seed: int = 0, n: int = N, extra: bool = False) -> pd.DataFrame:
+    """Numbers and categories; with `extra`, categories that are not in others."""
+    rng = np.random.default_rng(seed + 1)
+    X = numbers(seed, n)
+    words = [*WORDS, "unseen"] if extra else WORDS
+    text = pd.Categorical.from_codes(
+        rng.integers(-1, len(words), n), categories=list(words)
+    )
+    # one of the codes becomes missing
+    codes = rng.integers(0, 12 if extra else 9, n) * 3
+    return pd.DataFrame(
+        {
+            "price": X[:, 0],
+            "site": text,
+            "kind": pd.Categorical(codes).set_categories(sorted({*codes} - {6})),
+            "missing": X[:, 3],
+        }
+    )
+
+
+def grades(X: Any) -> np.ndarray:
+    """Grades 0 to 3 that depend on all columns."""
+    if isinstance(X, pd.DataFrame):
+        signal = (
+            X["price"].to_numpy()
+            + X["site"].cat.codes.to_numpy() % 2
+            + X["kind"].cat.codes.to_numpy() % 3
+            + X["missing"].isna().to_numpy()
+        )
+    else:
+        signal = X[:, 0] + (X[:, 1] == 0) + X[:, 2] ** 2 / 2 + np.isnan(X[:, 3])
+    return np.clip(np.floor(signal), 0, 3)
+
+
+@cache
+def fitted() -> dict[str, Any]:
+    """Return models by name."""
+    X, C = numbers(), table()
+    y, yc = grades(X), grades(C)
+    ranker = LambdaMARTRanker(**TREES).fit(X, y, groups=GROUPS)
+    return {
+        "ranker": ranker,
+        "regressor": MARTRegressor(**TREES).fit(X, y),
+        "classifier": MARTClassifier(**TREES, sigma=0.7).fit(X, y > 1),
+        "categories": LambdaMARTRanker(**TREES).fit(C, yc, groups=GROUPS),
+        "regressor of categories": MARTRegressor(**TREES).fit(C, yc),
+        "on top": LambdaMARTRanker(**TREES, init=ranker).fit(X, y, groups=GROUPS),
+    }
+
+
+def score(model: Any, X: Any) -> np.ndarray:
+    """Return the raw scores of any of the models."""
+    return getattr(model, "decision_function", model.predict)(X)
+
+
+def rows_of(model: Any, n: int = 20_000, seed: int = 1) -> Any:
+    """Random rows; half of their numbers are thresholds, or next to one, or NaN."""
+    rng = np.random.default_rng(seed)
+    is_table = hasattr(model, "feature_names_in_")
+    X = table(seed, n, extra=True) if is_table else numbers(seed, n)
+    described = to_tree_model(model)
+    for j, feature in enumerate(described.features):
+        t = [tree.threshold[tree.feature == j] for tree in described.trees]
+        t = np.concatenate([*t, np.zeros(1)])
+        with np.errstate(over="ignore"):
+            sides = [np.nextafter(t, np.inf), np.nextafter(t, -np.inf)]
+        near = np.concatenate([t, *sides])
+        near = np.append(near[np.isfinite(near)], np.nan)
+        if feature.categories is None:
+            column = X.iloc[:, j].to_numpy().copy() if is_table else X[:, j]
+            chosen = rng.random(n) < 0.5
+            column[chosen] = rng.choice(near, chosen.sum())
+            if is_table:
+                X.isetitem(j, column)
+    return X
+
+
+def leaves_of(model: Any, X: Any) -> np.ndarray:
+    """Return the leaf of each row in each tree, from the description alone."""
+    columns = [X.iloc[:, j] if isinstance(X, pd.DataFrame) else X[:, j]
+               for j in range(model.n_features)]  # fmt: skip
+    found = np.zeros((len(X), len(model.trees)), dtype=np.int64)
+    for m, tree in enumerate(model.trees):
+        at = np.zeros(len(X), dtype=np.int64)
+        for node in np.flatnonzero(~tree.is_leaf).tolist():
+            j = tree.feature[node]
+            known, x = model.features[j].categories, columns[j]
+            if known is None:
+                x = np.asarray(x, dtype=np.float64)
+                left, missing = x <= tree.threshold[node], np.isnan(x)
+            else:
+                left = x.isin(tree.left_categories[node]).to_numpy()
+                missing = ~x.isin(known).to_numpy()
+            left = np.where(missing, tree.missing_left[node], left)
+            at[(at == node) & ~left] = tree.right[node]
+            at[(at == node) & left] = tree.left[node]
+        found[:, m] = at
+    return found
+
+
+def plain_score(model: Any, X: Any) -> np.ndarray:
+    """Score rows from the description alone."""
+    scores = np.full(len(X), model.base_score)
+    for tree, leaf in zip(model.trees, leaves_of(model, X).T, strict=True):
+        scores += tree.value[leaf]
+    return scores

@@ -1,0 +1,368 @@
+"""Models as JSON: what comes back is the model that left."""
+
+from __future__ import annotations
+
+import json
+import pickle
+
+import jsonschema
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from sklearn_ltr import LambdaMARTRanker, NewerVersionWarning, RankNetRanker
+from sklearn_ltr.blending import BlendedRanker
+from sklearn_ltr.ensemble import BaggingRanker
+from sklearn_ltr.export import (
+    from_json,
+    from_tree_model,
+    json_schema,
+    to_json,
+    to_tree_model,
+)
+from sklearn_ltr.mart import MARTClassifier, MARTRegressor
+from sklearn_ltr.metrics import ERR, MAP, NDCG
+from tests.export.models import (
+    GROUPS,
+    TREES,
+    WORDS,
+    fitted,
+    grades,
+    numbers,
+    plain_score,
+    rows_of,
+    score,
+    table,
+)
+
+MODELS = fitted()
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_what_comes_back_predicts_the_same_bytes(name):
+    model = MODELS[name]
+    text = to_json(model)
+    again = from_json(text)
+    assert type(again) is type(model)
+    rows = rows_of(model)
+    assert score(again, rows).tobytes() == score(model, rows).tobytes()
+    assert to_json(again) == text
+    loaded = pickle.loads(pickle.dumps(again))
+    assert score(loaded, rows).tobytes() == score(model, rows).tobytes()
+    if name != "on top":
+        expected = model.feature_importances_
+        np.testing.assert_array_equal(again.feature_importances_, expected)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_what_is_written_follows_the_schema(name):
+    schema = json_schema()
+    jsonschema.Draft202012Validator.check_schema(schema)
+    document = json.loads(to_json(MODELS[name]))
+    jsonschema.Draft202012Validator(schema).validate(document)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_description_scores_as_its_documentation_says(name):
+    model, X = MODELS[name], rows_of(MODELS[name])
+    np.testing.assert_array_equal(plain_score(to_tree_model(model), X), score(model, X))
+
+
+def test_categories_are_described_by_their_values():
+    model = to_tree_model(MODELS["categories"])
+    price, site, kind, missing = model.features
+    assert site.is_text and set(site.categories) == set(WORDS)
+    assert kind.categories == (0, 3, 9, 12, 15, 18, 21, 24) and not kind.is_text
+    assert price.categories is missing.categories is None
+    sets = [c for tree in model.trees for c in tree.left_categories.values()]
+    assert sets and all(set(c) <= set(WORDS) | set(kind.categories) for c in sets)
+
+
+@pytest.mark.parametrize("name", ["ranker", "regressor", "classifier", "categories"])
+def test_a_warm_start_continues_in_the_same_way(name):
+    model = MODELS[name]
+    X = table() if name == "categories" else numbers()
+    y = grades(X)
+    given = {"groups": GROUPS} if isinstance(model, LambdaMARTRanker) else {}
+    target = y > 1 if isinstance(model, MARTClassifier) else y
+    scores = []
+    for start in (pickle.loads(pickle.dumps(model)), from_json(to_json(model))):
+        start.set_params(warm_start=True, n_estimators=12)
+        scores.append(score(start.fit(X, target, **given), X))
+    assert scores[0].tobytes() == scores[1].tobytes()
+
+
+def test_curves_constraints_and_parameters_come_back():
+    X, y = numbers(), grades(numbers())
+    model = LambdaMARTRanker(
+        ERR(7, no_relevant="one"),
+        **TREES,
+        scoring=NDCG(gain=[0, 1, 3, 7.5]),
+        monotonic_cst={0: 1, 2: -1},
+        interaction_cst=[{0, 1}, (2, np.int64(3))],
+        max_features=np.float64(0.5),
+        early_stopping=True,
+        verbose=0,
+    ).fit(X, y, groups=GROUPS)
+    again = from_json(to_json(model))
+    assert again.metric == model.metric and again.scoring == model.scoring
+    assert again.monotonic_cst == {0: 1, 2: -1}
+    assert again.interaction_cst == [[0, 1], [2, 3]]
+    np.testing.assert_array_equal(again.validation_score_, model.validation_score_)
+    np.testing.assert_array_equal(again._monotonic, model._monotonic)
+    np.testing.assert_array_equal(again._interaction_sets, model._interaction_sets)
+    assert again.score(X, y, groups=GROUPS) == model.score(X, y, groups=GROUPS)
+
+
+def test_a_loss_curve_comes_back():
+    X = numbers()
+    model = LambdaMARTRanker(None, **TREES).fit(X, grades(X), groups=GROUPS)
+    again = from_json(to_json(model))
+    np.testing.assert_array_equal(again.loss_curve_, model.loss_curve_)
+
+
+@pytest.mark.parametrize(
+    "classes", [[0, 1], [False, True], ["no", "yes"], [1.0, 2.0], [np.uint8(3), 4]]
+)
+@pytest.mark.parametrize("dtype", [None, object])
+def test_classes_come_back(classes, dtype):
+    if dtype is object and not isinstance(classes[0], str):
+        return
+    X = numbers()
+    y = np.array(classes, dtype=dtype)[(X[:, 0] > 0).astype(int)]
+    weight = {c: 2.0 for c in np.unique(y).tolist()}
+    model = MARTClassifier(**TREES, class_weight=weight).fit(X, y)
+    again = from_json(to_json(model))
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    assert again.class_weight == weight
+
+
+def test_trees_of_init_and_on_top_become_one_model():
+    model = to_tree_model(MODELS["on top"])
+    assert len(model.trees) == 16 and model.training is None
+    again = from_tree_model(model)
+    assert again.init_ is None and again.n_estimators == 16
+    with pytest.raises(ValueError, match="continue with a new estimator, whose init"):
+        again.set_params(warm_start=True, n_estimators=20).fit(
+            numbers(), grades(numbers()), groups=GROUPS
+        )
+    again.set_params(warm_start=False, n_estimators=2)
+    again.fit(numbers(), grades(numbers()), groups=GROUPS)
+    again.set_params(warm_start=True, n_estimators=3)
+    assert again.fit(numbers(), grades(numbers()), groups=GROUPS).n_iter_ == 3
+
+
+def test_init_may_have_seen_other_categories():
+    X = table()
+    few = X[X["site"].isin(["alpha", "beta"]) & (X["kind"] != 9)]
+    few = few.assign(site=few["site"].cat.remove_unused_categories())
+    base = MARTRegressor(**TREES).fit(few, grades(few))
+    model = LambdaMARTRanker(**TREES, init=base).fit(X, grades(X), groups=GROUPS)
+    again, rows = from_json(to_json(model)), rows_of(model)
+    assert again.predict(rows).tobytes() == model.predict(rows).tobytes()
+
+
+@pytest.mark.parametrize(
+    "base",
+    [
+        MARTRegressor(**TREES).fit(numbers()[:, :4], grades(numbers())),
+        MARTRegressor(**TREES).fit(
+            pd.DataFrame(numbers(), columns=list("vwxyz")), grades(numbers())
+        ),
+    ],
+)
+def test_init_on_other_columns_is_refused(base):
+    model = pickle.loads(pickle.dumps(MODELS["ranker"]))
+    model.init_ = base
+    if base.n_features_in_ == 5:
+        model.feature_names_in_ = np.array(list("abcde"), dtype=object)
+    with pytest.raises(ValueError, match="init was fitted on other columns"):
+        to_json(model)
+
+
+def test_a_merged_bag_is_a_model_of_trees():
+    X = numbers()
+    bag = BaggingRanker(LambdaMARTRanker(**TREES), n_estimators=3, random_state=0)
+    bag.fit(X, grades(X), groups=GROUPS)
+    merged = bag.merge()
+    assert (from_json(to_json(merged)).predict(X) == merged.predict(X)).all()
+    with pytest.raises(TypeError, match="give its merge"):
+        to_json(bag)
+
+
+def test_what_comes_back_can_be_blended():
+    X, y = numbers(), grades(numbers())
+    again = from_json(to_json(MODELS["ranker"]))
+    rankers = [("a", again), ("b", MODELS["ranker"])]
+    blend = BlendedRanker(rankers, cv="prefit").fit(X, y, groups=GROUPS)
+    assert np.isfinite(blend.predict(X)).all()
+
+
+def test_init_score_is_still_required():
+    X = numbers()
+    given = np.linspace(0, 1, len(X))
+    model = LambdaMARTRanker(**TREES).fit(X, grades(X), groups=GROUPS, init_score=given)
+    again = from_json(to_json(model))
+    assert (
+        again.predict(X, init_score=given) == model.predict(X, init_score=given)
+    ).all()
+    with pytest.raises(ValueError, match="fit was given init_score"):
+        again.predict(X)
+
+
+def ranker(**parameters):
+    X = numbers()
+    return LambdaMARTRanker(**TREES | parameters).fit(X, grades(X), groups=GROUPS)
+
+
+def on_top_of_another():
+    X, y = np.tanh(np.nan_to_num(numbers())), grades(numbers())
+    return LambdaMARTRanker(**TREES, init=Ridge()).fit(X, y, groups=GROUPS)
+
+
+class Own(MAP):
+    pass
+
+
+class OwnRanker(LambdaMARTRanker):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda: LambdaMARTRanker(), NotFittedError, "not fitted yet"),
+        (on_top_of_another, ValueError, "init, which is a Ridge"),
+        (
+            lambda: ranker(random_state=np.random.RandomState(0)),
+            ValueError,
+            "random_state is a RandomState, which JSON cannot hold: change it by set_p",
+        ),
+        (lambda: ranker(metric=Own()), ValueError, "metric is a Own"),
+        (
+            lambda: ranker(metric=NDCG(gain=np.sqrt)),
+            ValueError,
+            "metric.gain is a ufunc",
+        ),
+        (
+            lambda: RankNetRanker(),
+            TypeError,
+            "only LambdaMARTRanker, .* got RankNetRan",
+        ),
+        (lambda: OwnRanker(), TypeError, "got OwnRanker"),
+        (lambda: make_pipeline(StandardScaler(), ranker()), TypeError, "its last step"),
+        (lambda: None, TypeError, "got NoneType"),
+    ],
+)
+def test_what_cannot_be_written_is_refused_with_a_reason(make, error, message):
+    with pytest.raises(error, match=message):
+        to_json(make())
+
+
+def changed(*path, value, name="ranker"):
+    document = json.loads(to_json(MODELS[name]))
+    part = document
+    for key in path[:-1]:
+        part = part[key]
+    part[path[-1]] = value
+    return json.dumps(document)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "no valid JSON"),
+        ("[" * 100_000, "nested too deeply"),
+        ("[]", 'no model written by to_json: "format"'),
+        ('{"format": "sklearn_ltr"}', "format_version is missing"),
+        (changed("format_version", value=2), "format_version is 2"),
+        (changed("estimator", value="os.system"), "estimator must be one of"),
+        (changed("base_score", value=float("nan")), "it holds NaN"),
+        (changed("base_score", value=10**400), "base_score must be a finite number"),
+        (changed("trees", value=[]), "at least one feature and one tree"),
+        (
+            changed("trees", 3, "threshold", 0, value="1"),
+            r"trees\[3\].threshold\[0\] must be a finite number, got '1'",
+        ),
+        (
+            changed("trees", 3, "left", 0, value=2**40),
+            r"trees\[3\].left\[0\] is out of",
+        ),
+        (
+            changed("trees", 2, "left", 0, value=0),
+            r"trees\[2\]: left and right are not",
+        ),
+        (
+            changed("trees", 2, "feature", 0, value=99),
+            r"trees\[2\]: feature is not one",
+        ),
+        (changed("trees", 1, "left_categories", value={"0": ["a"]}), r"trees\[1\]"),
+        (changed("trees", 1, "left_categories", value={"-1": []}), "its key must be"),
+        (
+            changed("trees", 0, "left_categories", value={}, name="categories"),
+            r"trees\[0\]: node \d must have a set",
+        ),
+        (
+            changed("features", 1, "categories", value=["b", "a"], name="categories"),
+            r"features\[1\]: its categories do not ascend",
+        ),
+        (
+            changed("features", 1, "categories", value=["b", 1], name="categories"),
+            r"features\[1\].categories\[1\] must be text",
+        ),
+        (
+            changed("features", 2, "categories", value=[2**60], name="categories"),
+            r"features\[2\]: its categories are not all numbers",
+        ),
+        (
+            changed("parameters", "n_estimators", value="many"),
+            "parameters: n_estimators",
+        ),
+        (changed("parameters", "depth", value=1), r"has no \['depth'\]"),
+        (
+            changed(
+                "parameters", "metric", value={"metric": "Metric", "parameters": {}}
+            ),
+            "parameters.metric.metric must be one of",
+        ),
+        (
+            changed(
+                "parameters", "metric", value={"metric": "MAP", "parameters": {"z": 1}}
+            ),
+            "parameters.metric: ",
+        ),
+        (changed("parameters", "monotonic_cst", value=[9]), "monotonic_cst must"),
+        (changed("training", "seed", value=-1), "seed must be in"),
+        (
+            changed("training", "bin_thresholds", value=[]),
+            "bin_thresholds are those of 0",
+        ),
+        (changed("training", "bin_thresholds", 0, value=[2.0, 1.0]), "do not ascend"),
+        (
+            changed("training", "category_bins", value={}, name="categories"),
+            "category_bins must hold",
+        ),
+        (
+            changed("classes", value=None, name="classifier"),
+            "a MARTClassifier has class",
+        ),
+        (
+            changed("classes", "kind", value="<U99999999", name="classifier"),
+            "classes.kind must be one of",
+        ),
+        (changed("sigma", value=-1.0, name="classifier"), "sigma"),
+    ],
+)
+def test_a_text_that_is_no_model_is_refused_and_says_where(text, message):
+    with pytest.raises(ValueError, match=message):
+        from_json(text)
+
+
+def test_a_text_of_a_newer_version_warns():
+    with pytest.warns(NewerVersionWarning, match="written by sklearn_ltr 99.1"):
+        from_json(changed("library_version", value="99.1.0"))

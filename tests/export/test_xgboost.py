@@ -1,0 +1,414 @@
+"""XGBoost reads what we write, and we read what it writes: in its float32."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sklearn_ltr import LambdaMARTRanker
+from sklearn_ltr.export import (
+    from_xgboost,
+    to_tree_model,
+    to_xgboost,
+    to_xgboost_dump,
+)
+from sklearn_ltr.export._float32 import above, at_most, rounded_at_most, rounded_below
+from sklearn_ltr.export._xgboost_writer import xgboost_text
+from sklearn_ltr.mart import MARTRegressor
+from tests.export.models import (
+    GROUPS,
+    TREES,
+    fitted,
+    grades,
+    leaves_of,
+    numbers,
+    rows_of,
+    score,
+    table,
+)
+
+xgboost = pytest.importorskip("xgboost")
+MODELS = fitted()
+MQ2008 = Path(__file__).resolve().parents[3] / "shared" / "data" / "mq2008.npz"
+# XGBoost adds up to 32 leaf values in float32, each with half a unit of error
+ROUNDING = 32 * 2.0**-24
+
+
+def in_float32(X):
+    """Return rows whose numbers float32 can hold."""
+    if isinstance(X, pd.DataFrame):
+        floats = X.select_dtypes(float)
+        return X.assign(**{c: in_float32(floats[[c]].to_numpy())[:, 0] for c in floats})
+    largest = np.float32(3e38)
+    return np.clip(X, -largest, largest).astype(np.float32).astype(np.float64)
+
+
+def float32_rows(model, n=100_000):
+    """Rows on the float32 numbers on both sides of each threshold, categories known."""
+    X, rng = in_float32(rows_of(model, n)), np.random.default_rng(0)
+    described = to_tree_model(model)
+    for j, feature in enumerate(described.features):
+        if feature.categories is not None:
+            known = [c for c in X.iloc[:, j].cat.categories if c in feature.categories]
+            X.isetitem(j, X.iloc[:, j].cat.set_categories(known))
+            continue
+        t = [tree.threshold[tree.feature == j] for tree in described.trees]
+        t = np.append(np.concatenate(t), 0.0)
+        t = np.concatenate([at_most(t), above(t)])
+        t = t[np.abs(t) < 3e38].astype(np.float64)
+        chosen = rng.random(n) < 0.4
+        column = X.iloc[:, j].to_numpy().copy() if hasattr(X, "iloc") else X[:, j]
+        column[chosen] = rng.choice(t, chosen.sum())
+        if hasattr(X, "iloc"):
+            X.isetitem(j, column)
+    return X
+
+
+def matrix(X):
+    return xgboost.DMatrix(X, enable_categorical=True, nthread=1)
+
+
+def load(text):
+    booster = xgboost.Booster({"nthread": 1})
+    booster.load_model(bytearray(text, "utf-8"))
+    return booster
+
+
+def assert_close(found, expected):
+    atol = ROUNDING * np.abs(expected).max()
+    np.testing.assert_allclose(found, expected, rtol=0, atol=atol)
+
+
+def leaves_in_xgboost(model, X):
+    """Return the leaves that XGBoost finds, from leaf values that are their numbers."""
+    trees = [replace(t, value=np.arange(len(t.feature)) * 1.0) for t in model.trees]
+    numbered = replace(model, trees=tuple(trees), base_score=0.0, sigma=0.5)
+    found = [
+        load(xgboost_text(replace(numbered, trees=(tree,)))).predict(
+            matrix(X), output_margin=True
+        )
+        for tree in trees
+    ]
+    return np.column_stack(found)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_xgboost_reaches_the_leaves_of_our_models(name):
+    model = MODELS[name]
+    text, rows = to_xgboost(model), float32_rows(MODELS[name])
+    booster, described = load(text), to_tree_model(model)
+    np.testing.assert_array_equal(
+        leaves_in_xgboost(described, rows), leaves_of(described, rows)
+    )
+    expected = score(model, rows) * (2 * 0.7 if name == "classifier" else 1)
+    assert_close(booster.predict(matrix(rows), output_margin=True), expected)
+    assert_close(from_xgboost(text).predict(rows), expected)
+    if name == "classifier":
+        expected = model.predict_proba(rows)[:, 1]
+        np.testing.assert_allclose(  # of scores with errors of float32
+            booster.predict(matrix(rows)), expected, rtol=1e-5
+        )
+
+
+def test_unseen_codes_go_the_way_of_missing_values():
+    model = MODELS["categories"]
+    rows = float32_rows(model, 5000)
+    codes = rows.assign(
+        site=rows["site"].cat.codes.where(rows["site"].notna()),
+        kind=rows["kind"].astype(float),
+    ).astype(float)
+    unseen = codes.copy()
+    unseen.loc[unseen["site"].isna(), "site"] = 40
+    unseen.loc[unseen["kind"].isna(), "kind"] = 100
+    text = json.loads(to_xgboost(model))
+    del text["learner"]["gradient_booster"]["model"]["cats"]  # as by older versions
+    booster, types = load(json.dumps(text)), ["float", "c", "c", "float"]
+    both = [
+        booster.predict(
+            xgboost.DMatrix(X, feature_types=types, enable_categorical=True)
+        )
+        for X in (codes, unseen)
+    ]
+    np.testing.assert_array_equal(both[0], both[1])
+
+
+def walk(node, x, names):
+    """Score a row by a dump, as Elasticsearch's plugin does, in float32."""
+    while "leaf" not in node:
+        value = np.float32(x[names.index(node["split"])])
+        yes, no = node["children"]
+        assert (yes["nodeid"], no["nodeid"]) == (node["yes"], node["no"])
+        if np.isnan(value):
+            node = yes if node["missing"] == node["yes"] else no
+        else:
+            node = yes if value < np.float32(node["split_condition"]) else no
+    return np.float32(node["leaf"])
+
+
+@pytest.mark.parametrize("name", ["ranker", "regressor"])
+def test_a_reader_of_the_dump_reaches_the_same_leaves(name):
+    model = MODELS[name]
+    trees = json.loads(to_xgboost_dump(model))
+    rows, names = float32_rows(model, 1000), [f"Column_{j}" for j in range(5)]
+    found = [sum(walk(tree, x, names) for tree in trees) for x in rows]
+    assert_close(found, model.predict(rows))
+    keys = {"nodeid", "depth", "split", "split_condition", "yes", "no", "missing"}
+    assert trees[0].keys() == keys | {"children"}
+    assert trees[0]["children"][0]["depth"] == 1
+
+
+def test_the_dump_is_that_of_xgboost():
+    model = MODELS["ranker"]
+    theirs = load(to_xgboost(model)).get_dump(dump_format="json")
+
+    def plain(node):
+        """Return a node without its number and its feature."""
+        if "leaf" in node:
+            return np.float32(node["leaf"])
+        yes, no = map(plain, node["children"])
+        is_yes = node["missing"] == node["yes"]
+        return np.float32(node["split_condition"]), is_yes, yes, no
+
+    for one, other in zip(json.loads(to_xgboost_dump(model)), theirs, strict=True):
+        assert plain(one) == plain(json.loads(other))
+
+
+def test_a_deep_chain_can_be_dumped():
+    X = np.arange(3000.0)[:, np.newaxis]
+    model = MARTRegressor(n_estimators=1, max_leaf_nodes=2000, min_samples_leaf=1)
+    model.fit(X, 1.02 ** np.arange(3000.0))
+    assert to_xgboost_dump(model).count('"leaf"') == model.ensemble_.left.size // 2 + 1
+
+
+PARAMETERS = {
+    "default": {},
+    "dart": {"booster": "dart", "rate_drop": 0.3},
+    "random forest": {"num_parallel_tree": 3, "subsample": 0.5, "eta": 1.0},
+    "approx": {"tree_method": "approx"},
+    "lossguide": {"grow_policy": "lossguide", "max_leaves": 20, "max_depth": 0},
+    "one against the rest": {"max_cat_to_onehot": 100},
+    "squares": {"objective": "reg:squarederror"},
+    "two classes": {"objective": "binary:logistic"},
+    "raw": {"objective": "binary:logitraw"},
+    "counts": {"objective": "count:poisson"},
+    "gamma": {"objective": "reg:gamma"},
+    "base score": {"base_score": 0.25},
+}
+
+
+def trained(X, y, parameters, groups=GROUPS, n_trees=10):
+    given = {"objective": "rank:ndcg", "nthread": 1, "seed": 0} | parameters
+    if given.get("booster") != "gblinear":
+        given = {"max_cat_to_onehot": 1} | given
+    data = matrix(X)
+    shift = 0.5 if given["objective"] == "reg:gamma" else 0.0
+    data.set_label(y > 1 if "binary" in given["objective"] else y + shift)
+    if "rank" in given["objective"]:
+        data.set_info(qid=groups)
+    return xgboost.train(given, data, n_trees)
+
+
+@pytest.mark.parametrize("kind", [numbers, table])
+@pytest.mark.parametrize("name", PARAMETERS)
+def test_we_score_models_of_xgboost_within_its_float32(kind, name):
+    X = in_float32(kind()) if kind is table else np.clip(kind(), -1e30, 1e30)
+    booster = trained(X, grades(X), PARAMETERS[name])
+    model = from_xgboost(booster)
+    rows = float32_rows(model)
+    assert_close(model.predict(rows), booster.predict(matrix(rows), output_margin=True))
+    rng = np.random.default_rng(3)
+    if kind is numbers:  # and where XGBoost rounds numbers to float32
+        with np.errstate(under="ignore"):
+            rows *= 1 + 2.0**-24 * rng.integers(-4, 5, rows.shape) / 2
+        rounded = rows.astype(np.float32)
+        assert (rounded != rows).any()
+        np.testing.assert_array_equal(model.predict(rows), model.predict(rounded))
+
+
+def test_forms_of_a_model(tmp_path):
+    X, y = numbers(), grades(numbers())
+    X = np.clip(X, -1e30, 1e30)
+    estimator = xgboost.XGBRanker(n_estimators=3, n_jobs=1).fit(X, y, qid=GROUPS)
+    path = tmp_path / "model.json"
+    estimator.save_model(path)
+    expected = from_xgboost(estimator).predict(X)
+    assert_close(expected, estimator.predict(X))
+    for form in (estimator.get_booster(), path, str(path), path.read_text(),
+                 path.read_bytes()):  # fmt: skip
+        np.testing.assert_array_equal(from_xgboost(form).predict(X), expected)
+
+
+def test_early_stopping_of_an_estimator_counts():
+    X = np.clip(numbers(), -1e30, 1e30)
+    y, late = grades(X), GROUPS >= 30
+    estimator = xgboost.XGBRanker(n_estimators=60, n_jobs=1, early_stopping_rounds=3)
+    estimator.fit(X[~late], y[~late], qid=GROUPS[~late], eval_set=[(X[late], y[late])],
+                  eval_qid=[GROUPS[late]], verbose=False)  # fmt: skip
+    model = from_xgboost(estimator)
+    assert model.n_iter_ == estimator.best_iteration + 1 < 60
+    assert_close(model.predict(X), estimator.predict(X))
+
+
+def test_a_model_of_xgboost_is_continued():
+    X = np.clip(numbers(), -1e30, 1e30)
+    y = grades(X)
+    base = from_xgboost(trained(X, y, {}, n_trees=3))
+    more = LambdaMARTRanker(**TREES, init=base).fit(X, y, groups=GROUPS)
+    assert more.score(X, y, groups=GROUPS) > base.score(X, y, groups=GROUPS)
+    assert len(to_tree_model(more).trees) == 11
+
+
+@pytest.mark.skipif(not MQ2008.exists(), reason="MQ2008 is not here")
+@pytest.mark.parametrize("name", ["default", "dart", "random forest"])
+def test_boosters_of_mq2008(name):
+    data = np.load(MQ2008)
+    order = np.argsort(data["qid"], kind="stable")
+    X, y, groups = data["X"][order].astype(float), data["y"][order], data["qid"][order]
+    X[np.random.default_rng(0).random(X.shape) < 0.1] = np.nan
+    booster = trained(X, y, PARAMETERS[name], groups)
+    expected = booster.predict(matrix(X), output_margin=True)
+    assert_close(from_xgboost(booster).predict(X), expected)
+
+
+def test_what_xgboost_has_and_we_have_not_is_refused():
+    X = np.clip(numbers(), -1e30, 1e30)
+    y = grades(X)
+    for parameters, message in (
+        ({"booster": "gblinear", "objective": "reg:squarederror"}, "'gblinear'"),
+        ({"objective": "multi:softmax", "num_class": 5}, "5 scores or more"),
+        ({"objective": "survival:cox"}, "objective 'survival:cox' is not known"),
+    ):
+        booster = trained(np.nan_to_num(X), y, parameters)
+        with pytest.raises(ValueError, match=message):
+            from_xgboost(booster)
+    binary = load(to_xgboost(MODELS["ranker"])).save_raw("ubj")
+    with pytest.raises(ValueError, match="the model is no text|no valid JSON"):
+        from_xgboost(binary)
+    with pytest.raises(TypeError, match="must be a fitted model of XGBoost"):
+        from_xgboost(MODELS["ranker"])
+
+
+def test_text_that_is_not_ascii_is_refused():
+    """XGBoost counts its characters for its bytes, so that all categories change."""
+    X = pd.DataFrame({"a": pd.Categorical(["ä", "b", "c"] * 40)})
+    y = np.arange(120) % 3
+    model = MARTRegressor(**TREES).fit(X, y)
+    with pytest.raises(ValueError, match="'a' has categories that are not ASCII"):
+        to_xgboost(model)
+    data = xgboost.DMatrix(X, label=y, enable_categorical=True)
+    booster = xgboost.train({"verbosity": 0}, data, 1)
+    with pytest.raises(ValueError, match=r"cats.enc\[0\] holds text that is not ASCII"):
+        from_xgboost(booster)
+
+
+def test_what_xgboost_cannot_hold_is_refused():
+    with pytest.raises(ValueError, match="know no categories"):
+        to_xgboost_dump(MODELS["categories"])
+    X = numbers()
+    model = MARTRegressor(n_estimators=2).fit(X, 1e60 * grades(X))
+    with pytest.raises(ValueError, match="which float32 cannot hold"):
+        to_xgboost(model)
+
+
+TEXT = to_xgboost(MODELS["categories"])
+
+
+def changed(*path, value):
+    document = json.loads(TEXT)
+    part = document["learner"]
+    for key in path[:-1]:
+        part = part[key]
+    part[path[-1]] = value
+    return json.dumps(document)
+
+
+MODEL = ("gradient_booster", "model")
+FIRST = (*MODEL, "trees", 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (TEXT[:-5], "no valid JSON"),
+        ("{}", "learner is missing"),
+        (changed("learner_model_param", "num_feature", value="9" * 20), "is no number"),
+        (
+            changed("learner_model_param", "num_feature", value="99999999"),
+            "num_feature is 99999999, and there are 4 feature_names",
+        ),
+        (changed("learner_model_param", "base_score", value="[1,2]"), "base_score="),
+        (changed("objective", "name", value="os"), "objective 'os' is not known"),
+        (
+            changed(*FIRST, "left_children", 0, value=0),
+            r"trees\[0\]: node 0 is a child t",
+        ),
+        (
+            changed(*FIRST, "left_children", 0, value=-9),
+            r"trees\[0\]: node -9 is a child",
+        ),
+        (
+            changed(*FIRST, "left_children", 0, value=-1),
+            r"trees\[0\]: node 0 has one chi",
+        ),
+        (
+            changed(*FIRST, "default_left", 0, value=7),
+            r"default_left\[0\] must be 0 or 1",
+        ),
+        (changed(*FIRST, "split_indices", 0, value=4), "none of 4"),
+        (changed(*FIRST, "sum_hessian", value=[]), "sum_hessian has 0 of"),
+        (
+            changed(*FIRST, "split_conditions", 1, value="x"),
+            r"split_conditions\[1\] must",
+        ),
+        (changed(*FIRST, "categories_sizes", value=[2**40]), "categories_... do not"),
+        (changed(*FIRST, "categories", 0, value=2**50), "codes that are not from 0"),
+        (
+            changed(*MODEL, "cats", "enc", value=[{"values": [1], "type": 1}] * 4),
+            "fewer than its trees test",
+        ),
+        (changed(*MODEL, "tree_info", 0, value=1), "2 scores or more"),
+        (changed(*MODEL, "trees", value=[]), "has no trees"),
+    ],
+)
+def test_a_damaged_text_is_refused_and_says_where(text, message):
+    with pytest.raises(ValueError, match=message):
+        from_xgboost(text)
+
+
+def test_the_rules_of_thresholds_in_float32():
+    rng = np.random.default_rng(0)
+    t = np.concatenate(
+        [
+            rng.normal(size=20_000) * 10.0 ** rng.integers(-45, 39, 20_000),
+            [0.0, 1e-46, -1e-46, 1e300, -1e300, 3.4028234663852886e38],
+        ]
+    )
+    limit = np.concatenate([at_most(t), above(t)])
+    with np.errstate(over="ignore"):
+        x = np.concatenate([limit, np.nextafter(limit, np.float32(np.inf)),
+                            np.nextafter(limit, -np.float32(np.inf))])  # fmt: skip
+    x, t = np.where(np.isfinite(x), x, np.float32(0)), np.tile(t, 6)
+    np.testing.assert_array_equal(x <= at_most(t), x.astype(np.float64) <= t)
+    np.testing.assert_array_equal(x < above(t), x.astype(np.float64) <= t)
+
+
+def test_the_rules_of_readers_that_round_to_float32():
+    rng = np.random.default_rng(0)
+    t = (rng.normal(size=20_000) * 10.0 ** rng.integers(-44, 38, 20_000)).astype(
+        np.float32
+    )
+    middle = t.astype(np.float64) / 2 + np.nextafter(t, np.float32(np.inf)) / 2.0
+    below = t.astype(np.float64) / 2 + np.nextafter(t, -np.float32(np.inf)) / 2.0
+    for x in (t.astype(np.float64), middle, below):
+        for side in (x, np.nextafter(x, np.inf), np.nextafter(x, -np.inf)):
+            with np.errstate(under="ignore", over="ignore"):
+                rounded = side.astype(np.float32)
+            np.testing.assert_array_equal(side <= rounded_at_most(t), rounded <= t)
+            np.testing.assert_array_equal(
+                side <= rounded_below(t.astype(np.float64)), rounded < t
+            )

@@ -1,0 +1,153 @@
+"""`apply`: the leaf of each tree that a row comes to."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy.sparse import csr_matrix
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker
+from sklearn_ltr.datasets import make_ranking
+from sklearn_ltr.learners._trees.tree_walk import WalkBudget
+from sklearn_ltr.mart import MARTClassifier, MARTRegressor
+
+DATA = make_ranking(30, n_features=5, n_informative=3, random_state=0)
+X, Y, GROUPS = DATA.data, DATA.target, DATA.groups
+BRAND = np.array(["a", "b", "c", "d"])[np.arange(len(Y)) * 7 % 4]
+FRAME = pd.DataFrame(X, columns=list("vwxyz")).assign(brand=pd.Categorical(BRAND))
+OPTIONS = {"n_estimators": 6, "max_leaf_nodes": 6, "random_state": 0}
+
+every_estimator = pytest.mark.parametrize("name", ["ranker", "regressor", "classifier"])
+
+
+def with_missing(X):
+    holes = np.random.default_rng(0).uniform(size=X.shape) < 0.2
+    return np.where(holes, np.nan, X)
+
+
+def fit(name, table=X, **options):
+    if name == "ranker":
+        return LambdaMARTRanker(**OPTIONS | options).fit(table, Y, groups=GROUPS)
+    if name == "classifier":
+        return MARTClassifier(**OPTIONS | options).fit(table, Y > 0)
+    return MARTRegressor(**OPTIONS | options).fit(table, Y)
+
+
+def raw_scores(model, table):
+    """The scores without the constant that they start from."""
+    if hasattr(model, "decision_function"):
+        return model.decision_function(table) - model.base_score_
+    return model.predict(table) - getattr(model, "base_score_", 0)
+
+
+def walk(ensemble, row):
+    """The leaf of each tree for one row without categories, step by step."""
+    leaves = []
+    for root in ensemble.first_node.tolist():
+        node = root
+        while ensemble.feature[node] >= 0:
+            x = row[ensemble.feature[node]]
+            left = x <= ensemble.threshold[node]
+            if np.isnan(x):
+                left = ensemble.missing_left[node]
+            child = ensemble.left[node] if left else ensemble.right[node]
+            node = root + int(child)
+        leaves.append(node - root)
+    return leaves
+
+
+def value_of_leaves(ensemble, leaves):
+    return ensemble.value[ensemble.first_node + leaves].sum(axis=1)
+
+
+@every_estimator
+def test_the_leaves_are_those_that_a_row_walks_to(name):
+    table = with_missing(X)
+    model = fit(name, table)
+    leaves = model.apply(table)
+    assert leaves.shape == (len(table), 6)
+    assert leaves.dtype == np.int64
+    assert leaves.tolist() == [walk(model.ensemble_, row) for row in table]
+
+
+@every_estimator
+@pytest.mark.parametrize("table", [X, with_missing(X), FRAME], ids=str.__class__)
+def test_the_values_of_the_leaves_are_the_score(name, table):
+    model = fit(name, table)
+    summed = value_of_leaves(model.ensemble_, model.apply(table))
+    np.testing.assert_allclose(summed, raw_scores(model, table), atol=1e-12)
+
+
+@every_estimator
+def test_every_form_of_a_table_gives_the_same_leaves(name):
+    counts = np.maximum(np.round(X), 0)
+    model = fit(name, counts)
+    expected = model.apply(counts)
+    for form in (csr_matrix(counts), np.asfortranarray(counts), counts.tolist()):
+        np.testing.assert_array_equal(model.apply(form), expected)
+    np.testing.assert_array_equal(model.apply(counts.astype(np.float32)), expected)
+    model = fit(name, FRAME)
+    expected = model.apply(FRAME)
+    shuffled = FRAME.assign(brand=pd.Categorical(BRAND, categories=list("dbca")))
+    np.testing.assert_array_equal(model.apply(shuffled), expected)
+    np.testing.assert_array_equal(model.apply(pl.from_pandas(FRAME)), expected)
+
+
+def test_unseen_categories_come_to_the_leaf_of_missing_ones():
+    model = fit("ranker", FRAME)
+    unseen = model.apply(FRAME.assign(brand="new"))
+    missing = pd.Categorical([None] * len(FRAME), categories=["a"])
+    np.testing.assert_array_equal(unseen, model.apply(FRAME.assign(brand=missing)))
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_many_rows_come_to_the_leaves_of_few(n_jobs, monkeypatch):
+    model = fit("ranker", FRAME, n_jobs=n_jobs)
+    expected = model.apply(FRAME)
+    monkeypatch.setattr(
+        "sklearn_ltr.learners._trees.ensemble.walk_budget", WalkBudget(0)
+    )
+    many = pd.concat([FRAME] * 5)
+    np.testing.assert_array_equal(model.apply(many), np.tile(expected, (5, 1)))
+
+
+def test_trees_of_a_warm_start_and_of_early_stopping_are_those_of_the_model():
+    model = fit("ranker", n_estimators=2)
+    first = model.apply(X)
+    model.set_params(warm_start=True, n_estimators=5).fit(X, Y, groups=GROUPS)
+    assert model.apply(X).shape == (len(X), 5)
+    np.testing.assert_array_equal(model.apply(X)[:, :2], first)
+    model = fit("ranker", n_estimators=40, early_stopping=True, n_iter_no_change=2)
+    assert model.apply(X).shape == (len(X), model.n_iter_)
+
+
+def test_a_tree_that_cannot_split_has_the_leaf_0():
+    model = fit("regressor", np.zeros_like(X))
+    assert not model.apply(X).any()
+
+
+def test_leaves_are_features_of_a_linear_model():
+    trees = fit("ranker", n_estimators=20)
+    encoder = OneHotEncoder(handle_unknown="ignore").fit(trees.apply(X))
+    linear = LambdaRankRanker(hidden_layer_sizes=(), random_state=0)
+    model = make_pipeline(StandardScaler(with_mean=False), linear)
+    leaves = encoder.transform(trees.apply(X))
+    model.fit(leaves, Y, lambdarankranker__groups=GROUPS)
+    assert linear.score(leaves, Y, groups=GROUPS) > 0.7
+
+
+def test_bad_input_is_refused_as_by_predict():
+    with pytest.raises(NotFittedError):
+        MARTRegressor().apply(X)
+    model = fit("ranker")
+    with pytest.raises(ValueError, match="expecting 5 features"):
+        model.apply(X[:, 1:])
+    infinite = X.copy()
+    infinite[3, 1] = np.inf
+    with pytest.raises(ValueError, match="infinity.* at row 3, column 1"):
+        model.apply(infinite)

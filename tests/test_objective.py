@@ -1,0 +1,306 @@
+"""Objectives of one's own: functions of scores, grades and offsets."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, GroupKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker
+from sklearn_ltr.datasets import make_ranking
+from sklearn_ltr.ensemble import BaggingRanker
+from sklearn_ltr.lambdas import compute_lambdas
+from sklearn_ltr.metrics import NDCG, ndcg_score
+from tests.oracles import lambdas as oracle
+
+DATA = make_ranking(n_queries=40, n_documents=12, random_state=0)
+X, Y, GROUPS = DATA.data, DATA.target, DATA.groups
+HAS_PAIRS = np.array([np.ptp(Y[GROUPS == query]) > 0 for query in GROUPS])
+TREES = {"n_estimators": 8, "min_samples_leaf": 5, "random_state": 0}
+NETWORK = {"max_iter": 4, "hidden_layer_sizes": (5,), "random_state": 0}
+#: the report's lambdas, of the scores as they are
+PLAIN = {
+    "distance_normalization": False,
+    "query_normalization": False,
+    "score_noise": 0.0,
+    "regression_weight": 0.0,
+    "truncation_level": None,
+}
+both_rankers = pytest.mark.parametrize("ranker", [LambdaMARTRanker, LambdaRankRanker])
+
+
+def queries(offsets):
+    return np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+
+
+def lambdarank(scores, grades, offsets):
+    return compute_lambdas(scores, grades, "ndcg@10", groups=queries(offsets))
+
+
+def slow_lambdarank(scores, grades, offsets):
+    """The definition, one pair after another."""
+    parts = [
+        oracle.lambdas_by_symmetry(scores[a:b], grades[a:b], NDCG(10), 1.0)
+        for a, b in zip(offsets[:-1], offsets[1:], strict=True)
+    ]
+    return tuple(np.concatenate(parts, axis=1))
+
+
+def listnet(scores, grades, offsets):
+    """Cross entropy of two softmax distributions, query by query."""
+    gradient, hessian = np.empty((2, len(scores)))
+    for start, stop in zip(offsets[:-1], offsets[1:], strict=True):
+        own = slice(start, stop)
+        p = np.exp(scores[own] - scores[own].max())
+        p /= p.sum()
+        target = 2.0 ** grades[own] - 1
+        gradient[own] = p - target / target.sum()
+        hessian[own] = p * (1 - p)
+    return gradient, hessian
+
+
+def listnet_cost(scores, grades, offsets):
+    cost = 0.0
+    for start, stop in zip(offsets[:-1], offsets[1:], strict=True):
+        target = 2.0 ** grades[start:stop] - 1
+        log_p = scores[start:stop] - np.log(np.exp(scores[start:stop]).sum())
+        cost -= target @ log_p / target.sum()
+    return cost
+
+
+def fitted(objective, ranker=LambdaMARTRanker, weight=None, **options):
+    small = TREES if ranker is LambdaMARTRanker else NETWORK
+    model = ranker(objective=objective, **small | options)
+    return model.fit(X, Y, groups=GROUPS, sample_weight=weight)
+
+
+def scores_of(*arguments, **options):
+    return fitted(*arguments, **options).predict(X)
+
+
+# --- what is learned ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", [{}, {"subsample": 0.5, "init": None}])
+def test_the_lambdas_of_the_report_as_a_function_give_the_same_model(options):
+    weights = 1.0 + GROUPS % 2  # powers of two: the order of the factors is no matter
+    built_in = scores_of("lambdarank", weight=weights, **PLAIN | options)
+    own = scores_of(lambdarank, weight=weights, **PLAIN | options)
+    assert own.tobytes() == built_in.tobytes()
+    # they are not used with a function
+    assert scores_of(lambdarank, weight=weights, **options).tobytes() == own.tobytes()
+
+
+def test_the_definition_as_a_function_gives_the_same_model():
+    # to rounding: the kernel adds the pairs in another order
+    np.testing.assert_allclose(
+        scores_of(slow_lambdarank, n_estimators=3),
+        scores_of("lambdarank", n_estimators=3, **PLAIN),
+        rtol=1e-9,
+    )
+
+
+def test_lambdarank_as_a_function_gives_the_same_network():
+    options = {"truncation_level": None}
+    built_in = scores_of("lambdarank", LambdaRankRanker, **options)
+    own = scores_of(lambdarank, LambdaRankRanker, **options)
+    np.testing.assert_array_equal(own, built_in)
+    # weights of queries are multiplied by us
+    weights = 1.0 + GROUPS % 2
+    built_in = scores_of("lambdarank", LambdaRankRanker, weights, **options)
+    own = scores_of(lambdarank, LambdaRankRanker, weights, **options)
+    np.testing.assert_array_equal(own, built_in)
+
+
+def test_the_derivatives_of_listnet_are_those_of_its_cost():
+    rng = np.random.default_rng(0)
+    scores, grades = rng.normal(size=9), np.arange(9.0) % 4
+    offsets = np.array([0, 4, 9])
+    gradient, hessian = listnet(scores, grades, offsets)
+    for i in range(9):
+        step = np.zeros(9)
+        step[i] = 1e-4
+        up, here, down = (
+            listnet_cost(scores + t * step, grades, offsets) for t in (1, 0, -1)
+        )
+        assert gradient[i] == pytest.approx((up - down) / 2e-4, abs=1e-7)
+        assert hessian[i] == pytest.approx((up - 2 * here + down) / 1e-8, abs=1e-5)
+
+
+@both_rankers
+def test_listnet_learns_the_order(ranker):
+    options = {"n_estimators": 30} if ranker is LambdaMARTRanker else {"max_iter": 30}
+    found = scores_of(listnet, ranker, **options)
+    assert ndcg_score(Y, found, groups=GROUPS, k=10) > 0.75
+    assert ndcg_score(Y, np.zeros(len(Y)), groups=GROUPS, k=10) < 0.5
+
+
+def test_a_gradient_alone_is_followed_with_a_hessian_of_ones():
+    # then a leaf's value is minus the mean gradient, times the learning rate
+    model = fitted(
+        lambda s, y, offsets: (-y, np.ones(len(y))),
+        n_estimators=1,
+        learning_rate=0.5,
+        max_leaf_nodes=2,
+        bagging_temperature=0,
+    )
+    scores = model.predict(X)
+    for value in np.unique(scores):
+        mean = Y[(scores == value) & HAS_PAIRS].mean()
+        assert value == pytest.approx(0.5 * mean, rel=1e-12)
+
+
+# --- what the function gets ---------------------------------------------------------
+
+
+def recorded(calls):
+    def objective(scores, grades, offsets):
+        calls.append((scores, grades, offsets))
+        return listnet(scores, grades, offsets)
+
+    return objective
+
+
+def test_whole_queries_of_two_grades_are_given_before_each_tree():
+    calls = []
+    ranker = LambdaMARTRanker(objective=recorded(calls), **TREES, subsample=0.5)
+    ranker.fit(X, Y, groups=GROUPS)
+    assert not HAS_PAIRS.all()
+    assert len(calls) == TREES["n_estimators"]
+    counts = np.unique(GROUPS[HAS_PAIRS], return_counts=True)[1]
+    for scores, given, offsets in calls:
+        assert scores.dtype == given.dtype == np.float64
+        assert offsets.dtype == np.int64
+        np.testing.assert_array_equal(np.diff(offsets), counts)
+        assert len(scores) == len(given) == offsets[-1]
+    first, *_, last = calls
+    assert not first[0].any()
+    assert last[0].any()
+    # the last scores are those of all trees but the last, of the same documents
+    *_, before, _ = ranker.staged_predict(X)
+    found = sorted(zip(last[1], last[0], strict=True))
+    expected = sorted(zip(Y[HAS_PAIRS], before[HAS_PAIRS], strict=True))
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-15)
+
+
+@both_rankers
+def test_the_function_may_change_and_keep_what_it_gets(ranker):
+    def objective(scores, grades, offsets):
+        result = listnet(scores, grades, offsets)
+        scores[:], grades[:], offsets[:] = 7.0, -1.0, 0
+        return result
+
+    expected = scores_of(listnet, ranker)
+    np.testing.assert_array_equal(scores_of(objective, ranker), expected)
+
+
+@both_rankers
+def test_one_result_array_may_be_used_for_all_calls(ranker):
+    buffer = np.empty((2, len(Y)))
+
+    def objective(scores, grades, offsets):
+        result = buffer[:, : len(scores)]
+        result[:] = listnet(scores, grades, offsets)
+        return result
+
+    expected = scores_of(listnet, ranker)
+    np.testing.assert_array_equal(scores_of(objective, ranker), expected)
+
+
+@both_rankers
+def test_other_containers_and_dtypes_are_read(ranker):
+    expected = scores_of(listnet, ranker)
+
+    def as_lists(scores, grades, offsets):
+        return [values.tolist() for values in listnet(scores, grades, offsets)]
+
+    np.testing.assert_array_equal(scores_of(as_lists, ranker), expected)
+
+    def single(scores, grades, offsets):
+        return tuple(v.astype(np.float32) for v in listnet(scores, grades, offsets))
+
+    np.testing.assert_allclose(scores_of(single, ranker), expected, atol=0.05)
+
+
+# --- the rest of a ranker -----------------------------------------------------------
+
+
+def test_no_bit_depends_on_the_order_of_rows_or_the_threads():
+    whole = scores_of(listnet, n_jobs=1)
+    assert scores_of(listnet, n_jobs=2).tobytes() == whole.tobytes()
+    order = np.random.default_rng(0).permutation(len(Y))
+    ranker = LambdaMARTRanker(objective=listnet, **TREES)
+    ranker.fit(X[order], Y[order], groups=GROUPS[order])
+    assert ranker.predict(X).tobytes() == whole.tobytes()
+
+
+def test_a_weight_of_two_is_the_query_twice():
+    weights = 1.0 + (GROUPS == GROUPS[0])
+    twice = np.append(np.arange(len(Y)), np.flatnonzero(GROUPS == GROUPS[0]))
+    groups = np.append(GROUPS, np.full(sum(GROUPS == GROUPS[0]), GROUPS.max() + 1))
+    options = TREES | {"bagging_temperature": 0, "split_noise": 0}
+    options |= {"min_samples_leaf": 1, "n_estimators": 2, "max_leaf_nodes": 4}
+    one = LambdaMARTRanker(objective=listnet, **options)
+    few = np.round(X)  # each value has a bin, however often it occurs
+    one.fit(few, Y, groups=GROUPS, sample_weight=weights)
+    other = LambdaMARTRanker(objective=listnet, **options)
+    other.fit(few[twice], Y[twice], groups=groups)
+    np.testing.assert_allclose(one.predict(few), other.predict(few), rtol=1e-6)
+
+
+@pytest.mark.parametrize("init", [False, True])
+def test_a_warm_start_grows_the_trees_of_one_long_fit(init):
+    given = {"init_score": np.arctan(X[:, 0])} if init else {}
+    whole = LambdaMARTRanker(objective=listnet, **TREES)
+    whole.fit(X, Y, groups=GROUPS, **given)
+    ranker = LambdaMARTRanker(objective=listnet, **TREES, warm_start=True)
+    for n in (3, 8):
+        ranker.set_params(n_estimators=n).fit(X, Y, groups=GROUPS, **given)
+    found, expected = ranker.ensemble_.value, whole.ensemble_.value
+    assert found.tobytes() == expected.tobytes()
+
+
+@both_rankers
+def test_early_stopping_follows_the_metric(ranker):
+    model = fitted(listnet, ranker, early_stopping=True, metric="map")
+    assert len(model.validation_score_) > 0
+    assert model.score(X, Y, groups=GROUPS) > 0.3
+
+
+@both_rankers
+def test_clones_pickles_pipelines_searches_and_bags_work(ranker):
+    model = fitted(listnet, ranker)
+    assert clone(model).objective is listnet
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    small = TREES if ranker is LambdaMARTRanker else NETWORK
+    search = GridSearchCV(
+        make_pipeline(StandardScaler(), ranker(**small)),
+        {f"{ranker.__name__.lower()}__objective": ["lambdarank", listnet]},
+        cv=GroupKFold(2),
+    )
+    with config_context(enable_metadata_routing=True):
+        search.fit(X, Y, groups=GROUPS)
+    assert (search.cv_results_["mean_test_score"] > 0.4).all()
+    bag = BaggingRanker(ranker(objective=listnet, **small), 2, random_state=0)
+    assert bag.fit(X, Y, groups=GROUPS).score(X, Y, groups=GROUPS) > 0.4
+
+
+@both_rankers
+def test_an_error_of_the_function_leaves_the_estimator_unchanged(ranker):
+    model = fitted(listnet, ranker)
+    before = dict(vars(model))
+
+    def failing(scores, grades, offsets):
+        raise ZeroDivisionError("mine")
+
+    model.set_params(objective=failing)
+    with pytest.raises(ZeroDivisionError, match="mine"):
+        model.fit(X, Y, groups=GROUPS)
+    assert vars(model) == before | {"objective": failing}

@@ -1,0 +1,196 @@
+"""scikit-learn's partial dependence and ICE of rankers, by ScoreRegressor."""
+
+from __future__ import annotations
+
+import pickle
+from functools import partial
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from sklearn.base import clone, is_regressor
+from sklearn.compose import make_column_selector, make_column_transformer
+from sklearn.ensemble import VotingRegressor
+from sklearn.exceptions import NotFittedError
+from sklearn.inspection import (
+    PartialDependenceDisplay,
+    partial_dependence,
+    permutation_importance,
+)
+from sklearn.model_selection import GridSearchCV, GroupKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker
+from sklearn_ltr.blending import BlendedRanker
+from sklearn_ltr.datasets import make_ranking
+from sklearn_ltr.ensemble import BaggingRanker
+from sklearn_ltr.inspection import ScoreRegressor
+from sklearn_ltr.scorers import make_ranking_scorer
+
+RELEASE = tuple(map(int, sklearn.__version__.split(".")[:2]))
+DATA = make_ranking(20, n_documents=10, n_features=4, n_informative=2, random_state=0)
+X, Y, GROUPS = DATA.data, DATA.target, DATA.groups
+BRAND = np.array(["anchor", "beacon", "comet"])[np.arange(len(Y)) * 7 % 3]
+FRAME = pd.DataFrame(X, columns=list("wxyz")).assign(brand=pd.Categorical(BRAND))
+GRID = 5
+
+
+def trees(table=X, **options):
+    ranker = LambdaMARTRanker(n_estimators=5, random_state=0, **options)
+    return ranker.fit(table, Y, groups=GROUPS)
+
+
+def network():
+    return LambdaRankRanker(hidden_layer_sizes=(4,), max_iter=3, random_state=0)
+
+
+def curves_by_hand(model, table, feature, grid):
+    """The score of each row with one feature at each value of the grid."""
+    curves = np.empty((len(table), len(grid)))
+    for number, value in enumerate(grid):
+        moved = table.copy()
+        if isinstance(table, pd.DataFrame):
+            column = [value] * len(table)
+            kind = table[feature].dtype
+            moved[feature] = pd.Series(column, index=table.index, dtype=kind)
+        else:
+            moved[:, feature] = value
+        curves[:, number] = model.predict(moved)
+    return curves
+
+
+def test_scikit_learn_refuses_the_ranker_itself():
+    with pytest.raises(ValueError, match="regressor"):
+        partial_dependence(trees(), X, [0])
+
+
+@pytest.mark.parametrize("feature", [0, 2])
+@pytest.mark.parametrize("kind", ["trees", "network", "pipeline", "search", "bagging"])
+def test_curves_are_the_scores_with_a_feature_moved(kind, feature):
+    model = {
+        "trees": trees,
+        "network": lambda: network().fit(X, Y, groups=GROUPS),
+        "pipeline": lambda: make_pipeline(StandardScaler(), network()).fit(
+            X, Y, lambdarankranker__groups=GROUPS
+        ),
+        "search": search,
+        "bagging": lambda: BaggingRanker(
+            trees(), n_estimators=2, random_state=0
+        ).fit(X, Y, groups=GROUPS),
+    }[kind]()  # fmt: skip
+    found = partial_dependence(
+        ScoreRegressor(model), X, [feature], kind="both", grid_resolution=GRID
+    )
+    expected = curves_by_hand(model, X, feature, found["grid_values"][0])
+    np.testing.assert_array_equal(found["individual"][0], expected)
+    np.testing.assert_allclose(found["average"][0], expected.mean(axis=0), rtol=1e-12)
+
+
+def search():
+    scoring = make_ranking_scorer("ndcg@5")
+    search = GridSearchCV(
+        trees(), {"max_leaf_nodes": [3, 5]}, scoring=scoring, cv=GroupKFold(2)
+    )
+    with sklearn.config_context(enable_metadata_routing=True):
+        return search.fit(X, Y, groups=GROUPS)
+
+
+def test_blends_of_fitted_rankers():
+    blend = BlendedRanker([("a", trees()), ("b", trees(max_leaf_nodes=4))])
+    blend.set_params(method="equal").fit(X, Y, groups=GROUPS)
+    found = partial_dependence(ScoreRegressor(blend), X, [1], grid_resolution=GRID)
+    expected = curves_by_hand(blend, X, 1, found["grid_values"][0]).mean(axis=0)
+    np.testing.assert_allclose(found["average"][0], expected, rtol=1e-12)
+
+
+def one_hot():
+    columns = make_column_transformer(
+        (OneHotEncoder(), ["brand"]),
+        (StandardScaler(), make_column_selector(dtype_include="number")),
+    )
+    model = make_pipeline(columns, network())
+    return model.fit(FRAME, Y, lambdarankranker__groups=GROUPS)
+
+
+@pytest.mark.parametrize("make", [lambda: trees(FRAME), one_hot], ids=["trees", "net"])
+def test_categories_of_a_frame(make):
+    model = make()
+    found = partial_dependence(
+        ScoreRegressor(model),
+        FRAME,
+        ["brand"],
+        categorical_features=["brand"],
+        kind="individual",
+    )
+    (grid,) = found["grid_values"]
+    assert grid.tolist() == ["anchor", "beacon", "comet"]
+    expected = curves_by_hand(model, FRAME, "brand", grid)
+    np.testing.assert_array_equal(found["individual"][0], expected)
+
+
+@pytest.mark.skipif(RELEASE < (1, 7), reason="custom_values came with 1.7")
+def test_missing_values_take_a_grid_without_them():
+    holes = np.random.default_rng(0).uniform(size=X.shape) < 0.2
+    table = np.where(holes, np.nan, X)
+    model, grid = trees(table), np.linspace(-1, 1, GRID)
+    found = partial_dependence(
+        ScoreRegressor(model), table, [1], custom_values={1: grid}
+    )
+    expected = curves_by_hand(model, table, 1, grid).mean(axis=0)
+    np.testing.assert_allclose(found["average"][0], expected, rtol=1e-12)
+
+
+def test_displays_have_centred_curves_and_names():
+    options = {"grid_resolution": GRID, "categorical_features": ["brand"]}
+    with mpl.rc_context({"backend": "agg"}):
+        display = PartialDependenceDisplay.from_estimator(
+            ScoreRegressor(trees(FRAME)), FRAME, ["w", "brand", ("w", "x")], **options
+        )
+        assert [axes.get_xlabel() for axes in display.axes_[0]] == ["w", "brand", "w"]
+        display = PartialDependenceDisplay.from_estimator(
+            ScoreRegressor(trees()), X, [0], kind="both", centered=True,
+            grid_resolution=GRID,
+        )  # fmt: skip
+        for line in display.lines_.ravel():
+            assert line.get_ydata()[0] == 0
+
+
+def test_it_is_the_ranker_in_all_but_its_type():
+    ranker = trees(FRAME)
+    model = ScoreRegressor(ranker)
+    assert is_regressor(model) and not is_regressor(ranker)
+    np.testing.assert_array_equal(model.predict(FRAME), ranker.predict(FRAME))
+    assert model.score(FRAME, Y, groups=GROUPS) == ranker.score(FRAME, Y, groups=GROUPS)
+    assert model.feature_names_in_.tolist() == FRAME.columns.tolist()
+    assert model.fit(FRAME, -Y) is model
+    assert clone(model).estimator is ranker
+    loaded = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(loaded.predict(FRAME), ranker.predict(FRAME))
+    assert repr(model).startswith("ScoreRegressor(estimator=LambdaMARTRanker(")
+    assert "ScoreRegressor" in model._repr_html_()
+
+
+def test_permutation_importance_of_it_is_that_of_the_ranker():
+    ranker = trees()
+    scoring = partial(make_ranking_scorer("ndcg@5"), groups=GROUPS)
+    one, other = (
+        permutation_importance(model, X, Y, scoring=scoring, random_state=0)
+        for model in (ranker, ScoreRegressor(ranker))
+    )
+    np.testing.assert_array_equal(one.importances, other.importances)
+
+
+def test_scores_of_fitted_rankers_can_vote():
+    rankers = [trees(), trees(max_leaf_nodes=3)]
+    voters = [(name, ScoreRegressor(r)) for name, r in zip("ab", rankers, strict=True)]
+    voted = VotingRegressor(voters).fit(X, Y).predict(X)
+    mean = np.mean([r.predict(X) for r in rankers], axis=0)
+    np.testing.assert_allclose(voted, mean, rtol=1e-12)
+
+
+def test_before_fit_it_is_not_fitted():
+    with pytest.raises(NotFittedError, match="not fitted"):
+        partial_dependence(ScoreRegressor(LambdaMARTRanker()), X, [0])

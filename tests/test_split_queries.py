@@ -1,0 +1,188 @@
+"""A warning where cross-validation cuts queries apart, and nowhere else."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+import sklearn
+from sklearn.base import BaseEstimator, clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    KFold,
+    PredefinedSplit,
+    RandomizedSearchCV,
+    cross_val_predict,
+    cross_val_score,
+    cross_validate,
+    learning_curve,
+    validation_curve,
+)
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from sklearn_ltr import (
+    LambdaMARTRanker,
+    LambdaRankRanker,
+    RankNetRanker,
+    SplitQueriesWarning,
+)
+from sklearn_ltr.blending import BlendedRanker
+from sklearn_ltr.datasets import make_ranking
+from sklearn_ltr.ensemble import BaggingRanker
+from sklearn_ltr.scorers import make_ranking_scorer
+
+DATA = make_ranking(20, n_features=4, n_informative=2, random_state=0)
+X, Y, GROUPS = DATA.data, DATA.target, DATA.groups
+NAMES = np.array([f"query {q}" for q in GROUPS])
+SCORER = make_ranking_scorer("ndcg@5")
+CUTS = KFold(3, shuffle=True, random_state=0)
+WHOLE = GroupKFold(3)
+
+
+@pytest.fixture(autouse=True)
+def routing():
+    with sklearn.config_context(enable_metadata_routing=True):
+        yield
+
+
+def trees():
+    return LambdaMARTRanker(n_estimators=2, min_samples_leaf=5, random_state=0)
+
+
+def network(ranker=LambdaRankRanker, **options):
+    return ranker(hidden_layer_sizes=(), max_iter=1, random_state=0, **options)
+
+
+MODELS = {
+    "trees": trees(),
+    "LambdaRank": network(),
+    "RankNet": network(RankNetRanker),
+    "pipeline": make_pipeline(StandardScaler(), network()),
+    "bagging": BaggingRanker(trees(), n_estimators=2, random_state=0),
+    "blend": BlendedRanker([trees(), network()], method="equal"),
+    "search": GridSearchCV(trees(), {}, scoring=SCORER, cv=GroupKFold(2)),
+}
+TOOLS = {
+    "cross_validate": lambda cv: cross_validate(
+        trees(), X, Y, cv=cv, scoring=SCORER, params={"groups": GROUPS},
+        return_train_score=True,
+    ),
+    "cross_val_score": lambda cv: cross_val_score(
+        trees(), X, Y, cv=cv, scoring=SCORER, params={"groups": NAMES}
+    ),
+    "score of the ranker": lambda cv: cross_val_score(
+        trees(), X, Y, cv=cv, params={"groups": GROUPS}
+    ),
+    "score of a pipeline": lambda cv: cross_val_score(
+        MODELS["pipeline"], X, Y, cv=cv, params={"groups": GROUPS}
+    ),
+    "several metrics": lambda cv: cross_validate(
+        trees(), X, Y, cv=cv, params={"groups": GROUPS},
+        scoring={"a": SCORER, "b": make_ranking_scorer("map")},
+    ),
+    "grid": lambda cv: GridSearchCV(
+        trees(), {"sigma": [1, 2]}, cv=cv, scoring=SCORER
+    ).fit(X, Y, groups=GROUPS),
+    "errors raised": lambda cv: RandomizedSearchCV(
+        trees(), {"sigma": [1, 2]}, n_iter=2, cv=cv, scoring=SCORER,
+        error_score="raise",
+    ).fit(X, Y, groups=GROUPS),
+    "validation_curve": lambda cv: validation_curve(
+        trees(), X, Y, cv=cv, scoring=SCORER, param_name="sigma", param_range=[1, 2],
+        params={"groups": GROUPS},
+    ),
+    "learning_curve": lambda cv: learning_curve(
+        trees(), X, Y, cv=cv, scoring=SCORER, train_sizes=[0.7, 1.0],
+        params={"groups": GROUPS},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("tool", TOOLS.values(), ids=TOOLS)
+def test_tools_warn_if_the_splitter_cuts_queries(tool):
+    with pytest.warns(SplitQueriesWarning, match="cv=GroupKFold"):
+        tool(CUTS)
+    tool(WHOLE)  # warnings are errors
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_models_of_all_kinds_are_checked(name):
+    def scores(cv):
+        return cross_validate(
+            MODELS[name], X, Y, cv=cv, scoring=SCORER, params={"groups": GROUPS},
+            return_train_score=True,
+        )  # fmt: skip
+
+    with pytest.warns(SplitQueriesWarning):
+        scores(CUTS)
+    scores(WHOLE)
+
+
+def test_one_cut_query_is_enough():
+    parts = GROUPS % 2
+    parts[0] = 1 - parts[0]
+    found = "of 1[01] queries that are scored, 1 have other .* such as query 0"
+    with pytest.warns(SplitQueriesWarning, match=found):
+        cross_val_score(
+            trees(), X, Y, cv=PredefinedSplit(parts), params={"groups": GROUPS}
+        )
+
+
+def test_the_ids_of_other_data_may_be_the_same():
+    """Outside of the loops nobody knows that two queries of one id are the same."""
+    other = make_ranking(12, n_features=4, n_informative=2, random_state=1)
+    search = GridSearchCV(trees(), {}, scoring=SCORER, cv=WHOLE)
+    for model in (trees(), search):
+        model.fit(X, Y, groups=GROUPS)
+        assert model.score(other.data, other.target, groups=other.groups) > 0
+        assert SCORER(model, other.data, other.target, groups=other.groups) > 0
+
+
+class ScoresOnOtherData(BaseEstimator):
+    """An estimator that scores a ranker on data of its own while it is scored."""
+
+    __metadata_request__fit = {"groups": True}
+    __metadata_request__score = {"groups": True}
+
+    def fit(self, X, y, groups):
+        self.ranker_ = trees().fit(X, y, groups=groups)
+        return self
+
+    def score(self, X, y, groups):
+        other = make_ranking(30, n_features=4, n_informative=2, random_state=1)
+        return self.ranker_.score(other.data, other.target, groups=other.groups)
+
+
+def test_inside_the_loops_other_code_may_score_other_data():
+    cross_val_score(ScoresOnOtherData(), X, Y, cv=WHOLE, params={"groups": GROUPS})
+
+
+def test_models_fitted_before_the_loop_know_no_queries_of_it():
+    fitted = trees().fit(X[:100], Y[:100], groups=GROUPS[:100])
+    cross_val_predict(trees(), X, Y, cv=CUTS, params={"groups": GROUPS})
+    loaded = FrozenEstimator(pickle.loads(pickle.dumps(fitted)))
+    assert SCORER(loaded, X, Y, groups=GROUPS) > 0
+
+
+def test_partial_fits_are_not_checked():
+    """Their training data came in several calls."""
+    learning_curve(
+        network(), X, Y, cv=WHOLE, scoring=SCORER, exploit_incremental_learning=True,
+        params={"groups": GROUPS},
+    )  # fmt: skip
+
+
+def test_other_models_have_no_queries():
+    cross_val_score(Ridge(), X, Y, cv=CUTS, scoring=SCORER, params={"groups": GROUPS})
+
+
+def test_the_queries_of_the_fit_are_neither_saved_nor_copied():
+    model = trees().fit(X, Y, groups=NAMES)
+    assert b"query 0" not in pickle.dumps(model)
+    assert pickle.loads(pickle.dumps(model))._trained_queries is None
+    assert clone(model)._trained_queries is None
