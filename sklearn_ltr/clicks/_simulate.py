@@ -137,7 +137,7 @@ def simulate_clicks(
         has_one = queries.sizes[query] > position
         at = queries.offsets[query[has_one]] + position
         shown[has_one, position] = ranked[ranker[has_one], at]
-    relevance = np.expm1(grades * np.log(2.0)) / np.expm1(grades.max() * np.log(2.0))
+    relevance = relevance_of(grades)
     attraction = noise + (1 - noise) * relevance
     clicked, examined = _click(
         rng, np.append(attraction, 0.0)[shown], np.append(relevance, 0.0)[shown],
@@ -154,6 +154,15 @@ def simulate_clicks(
         propensities=(examined * is_row).sum(axis=0) / is_row.sum(axis=0),
         attractiveness=queries.unsort(attraction),
     )
+
+
+def relevance_of(grades: FloatArray) -> FloatArray:
+    """Return R of each grade, written so that no power of 2 overflows."""
+    ln_2, top = np.log(2.0), grades.max()
+    relevance: FloatArray = np.exp((grades - top) * ln_2) * (
+        np.expm1(-grades * ln_2) / np.expm1(-top * ln_2)
+    )
+    return relevance
 
 
 def read_columns(scores: Any, queries: QueryGroups) -> list[FloatArray]:

@@ -107,9 +107,11 @@ def test_queries_of_different_lengths_have_their_own_lists():
     assert_allclose(log.propensities, 1 / np.arange(1, 5))
 
 
-def test_a_high_grade_overflows_nothing():
-    log = simulate(y=[0, 900, 899, 0], n_sessions=10)
-    assert_allclose(log.attractiveness, [0.1, 1, 0.55, 0.1])
+@pytest.mark.parametrize("unit", [1e-200, 1.0, 300.0])
+def test_grades_of_any_size_have_their_relevance(unit):
+    log = simulate(y=[0, 4 * unit, 3 * unit, 0], n_sessions=10)
+    middle = {1e-200: 3 / 4, 1.0: 7 / 15, 300.0: 0.0}[unit]
+    assert_allclose(log.attractiveness, [0.1, 1, 0.1 + 0.9 * middle, 0.1])
 
 
 def test_logs_of_other_rows_of_the_same_documents_are_the_same():
