@@ -179,6 +179,12 @@ class DynamicBayesianNetwork(ClickModel):
     n_iter_ : int
         Number of iterations.
 
+    Notes
+    -----
+    Each pair has two parameters of its own.  Where pairs are clicked only a few times,
+    satisfaction is overestimated, and examination of low positions underestimated.
+    There are no standard errors; fit the model to resampled queries instead.
+
     References
     ----------
     O. Chapelle and Y. Zhang, "A Dynamic Bayesian Network Click Model for Web Search

@@ -153,11 +153,13 @@ def fit_table(
     propensity is relative to position 0, and an attraction is the rate of clicks there.
     """
     rate = table.by_position(table.clicked) / table.by_position(table.shown)
-    theta = np.clip(0.9 * rate / rate.max(), 1e-3, 0.9)
+    # what was never clicked has a rate of 0, where EM stays
+    theta = np.clip(0.9 * rate / rate.max(), 1e-3, 0.9) * (rate > 0)
     expected = table.by_unit(table.shown * theta[table.position])
     clicked = table.by_unit(table.clicked)
     gamma = (clicked + 0.5) / (expected + 1.0)
-    start = np.concatenate((theta, np.clip(gamma, 1e-3, 0.9)))
+    gamma = np.clip(gamma, 1e-3, 0.9) * (clicked > 0)
+    start = np.concatenate((theta, gamma))
     n_positions = len(theta)
 
     def step(rates: FloatArray) -> FloatArray:
