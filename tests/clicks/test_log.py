@@ -162,3 +162,20 @@ def test_the_order_of_rows_changes_no_estimate():
         log.clicks[rows], scores[rows], **{n: log[n][rows] for n in names}, **given
     )
     assert one == other
+
+
+@pytest.mark.parametrize(
+    "cls", [PositionBasedModel, CascadeModel, DynamicBayesianNetwork]
+)
+def test_lists_of_one_document_have_one_position(cls):
+    model = cls().fit(
+        [1, 0, 1],
+        groups=[1, 1, 2],
+        documents=["a", "a", "b"],
+        positions=[0, 0, 0],
+        sessions=[1, 2, 3],
+    )
+    assert model.propensities_.tolist() == [1.0]
+    np.testing.assert_allclose(model.attractiveness_, [0.5, 1.0], atol=1e-3)
+    if cls is DynamicBayesianNetwork:
+        assert np.isnan(model.satisfaction_).all()
