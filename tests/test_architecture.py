@@ -30,6 +30,7 @@ ROOMS_A_ROOM_MAY_IMPORT = {
     "scorers": {"_queries", "metrics"},
     "model_selection": {"_queries"},
     "inspection": {"_queries", "metrics", "learners"},
+    "clicks": {"_queries", "metrics", "_estimators"},
     "plotting": {"_queries", "metrics", "lambdas", "inspection", "blending"},
     "datasets": {"_queries"},
     "export": {"metrics", "learners", "rankers", "mart", "_estimators"},
@@ -212,6 +213,7 @@ PUBLIC_WITH_MANY = {
     "bpref_score",
     "cg_score",
     "compute_lambdas",
+    "counterfactual_score",
     "dcg_score",
     "err_score",
     "fit",
@@ -228,6 +230,7 @@ PUBLIC_WITH_MANY = {
     "r_precision_score",
     "rbp_score",
     "recall_score",
+    "simulate_clicks",
     "weight_curves",
 }
 

@@ -34,6 +34,7 @@ COMMANDS = {
         "--settings",
         *SETTINGS,
     ],
+    "propensities.py": ["--queries", "20", "--sessions", "1000", "--seeds", "1"],
     "soak.py": ["--fits", "12", "--predictions", "100", "--interrupts", "2"],
     "two_versions.py": [
         *(ROOT, ROOT, "--what", "fit-small", "predict-query"),

@@ -11,6 +11,11 @@ import pytest
 
 import sklearn_ltr
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
+from sklearn_ltr.clicks import (
+    DynamicBayesianNetwork,
+    InterventionHarvesting,
+    PositionBasedModel,
+)
 from sklearn_ltr.ensemble import BaggingRanker
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
 
@@ -25,6 +30,18 @@ PUBLIC = {
         "UnscaledFeaturesWarning",
     ],
     "sklearn_ltr.blending": ["BlendCurve", "BlendedRanker", "best_blend"],
+    "sklearn_ltr.clicks": [
+        "CascadeModel",
+        "CounterfactualEstimate",
+        "DynamicBayesianNetwork",
+        "InterleavingResult",
+        "InterventionHarvesting",
+        "PositionBasedModel",
+        "counterfactual_score",
+        "interleave",
+        "interleaving_test",
+        "simulate_clicks",
+    ],
     "sklearn_ltr.compile": ["compile_kernels"],
     "sklearn_ltr.datasets": [
         "dump_qrels",
@@ -112,6 +129,7 @@ PUBLIC = {
         "CutoffCurveDisplay",
         "FeatureImportancesDisplay",
         "ForcesDisplay",
+        "PropensityCurveDisplay",
         "QueryComparisonDisplay",
         "ShapHeatmapDisplay",
         "ShapValuesDisplay",
@@ -145,6 +163,10 @@ PATHS_IN_SAVED_MODELS = [
     "sklearn_ltr.blending._blended.BlendedRanker",
     "sklearn_ltr.blending._sweep.BlendCurve",
     "sklearn_ltr.ensemble._bagging.BaggingRanker",
+    "sklearn_ltr.clicks._cascade.CascadeModel",
+    "sklearn_ltr.clicks._dynamic_bayesian.DynamicBayesianNetwork",
+    "sklearn_ltr.clicks._harvesting.InterventionHarvesting",
+    "sklearn_ltr.clicks._position_based.PositionBasedModel",
     "sklearn_ltr.inspection._score_regressor.ScoreRegressor",
     "sklearn_ltr.learners._trees.ensemble.TreeEnsemble",
     "sklearn_ltr.learners._trees.binning.BinMapper",
@@ -176,6 +198,9 @@ ESTIMATORS = [
     MARTClassifier,
     MARTRegressor,
     BaggingRanker,
+    DynamicBayesianNetwork,
+    InterventionHarvesting,
+    PositionBasedModel,
 ]
 
 

@@ -10,6 +10,7 @@ matplotlib artists.
 - :class:`CutoffCurveDisplay`: a metric against its cutoff k, for several rankers.
 - :class:`FeatureImportancesDisplay`: the features that a model uses most.
 - :class:`ForcesDisplay`: the lambdas of the documents of one query, as arrows.
+- :class:`PropensityCurveDisplay`: how often users examine each position, by clicks.
 - :class:`QueryComparisonDisplay`: difference of two rankers on each query.
 - :class:`ShapHeatmapDisplay`: SHAP values of the documents of a list.
 - :class:`ShapValuesDisplay`: SHAP values of a document, or of a pair.
@@ -24,6 +25,7 @@ from sklearn_ltr.plotting._blend_curve import BlendCurveDisplay
 from sklearn_ltr.plotting._cutoff_curve import CutoffCurveDisplay
 from sklearn_ltr.plotting._feature_importances import FeatureImportancesDisplay
 from sklearn_ltr.plotting._forces import ForcesDisplay
+from sklearn_ltr.plotting._propensity_curve import PropensityCurveDisplay
 from sklearn_ltr.plotting._query_comparison import QueryComparisonDisplay
 from sklearn_ltr.plotting._shap_heatmap import ShapHeatmapDisplay
 from sklearn_ltr.plotting._shap_values import ShapValuesDisplay
@@ -35,6 +37,7 @@ __all__ = [
     "CutoffCurveDisplay",
     "FeatureImportancesDisplay",
     "ForcesDisplay",
+    "PropensityCurveDisplay",
     "QueryComparisonDisplay",
     "ShapHeatmapDisplay",
     "ShapValuesDisplay",

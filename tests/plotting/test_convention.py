@@ -16,6 +16,7 @@ from sklearn_ltr.plotting import (
     CutoffCurveDisplay,
     FeatureImportancesDisplay,
     ForcesDisplay,
+    PropensityCurveDisplay,
     QueryComparisonDisplay,
     ShapHeatmapDisplay,
     ShapValuesDisplay,
@@ -40,6 +41,11 @@ DISPLAYS = [
     ),
     FeatureImportancesDisplay([0.1, 0.7, 0.2], [0.1, 0.1, 0.2]),
     ForcesDisplay([0, 1, 0], [3, 2, 1], {"RankNet": [1.5, -2, 0.5]}),
+    PropensityCurveDisplay(
+        {"a": [1, 0.5, 0.4], "b": [1, 0.6]},
+        {"a": [0, 0.1, np.nan]},
+        true_propensities=[1, 0.5],
+    ),
     QueryComparisonDisplay([0.1, 0.5, 0.3], [0.4, 0.1, 0.3]),
     ShapHeatmapDisplay([[0.1, -0.5, 0.0], [0.2, 0.6, 0.1], [0.3, 0.0, 0.0]]),
     ShapValuesDisplay([0.1, 0.7, -0.2], bias=0.5, feature_values=[1.0, 2.5, 3]),
@@ -104,6 +110,7 @@ print(BlendCurveDisplay([0.5], [1.0, 7.0]).values[1])
 print(CutoffCurveDisplay(k=[1], means={"a": [2.0]}).means["a"][0])
 print(FeatureImportancesDisplay([1.0, 3.0]).order[0])
 print(ForcesDisplay([0, 1], [1, 0], {"a": [1, -1]}).pairwise_errors)
+print(PropensityCurveDisplay({"a": [1.0, 0.5]}).propensities["a"][1])
 print(QueryComparisonDisplay([1.0], [5.0]).differences[0])
 print(ShapHeatmapDisplay([[1.0, 3.0]]).order[0])
 print(ShapValuesDisplay([1.0, 3.0], bias=0.5).score)
@@ -117,5 +124,5 @@ def test_the_numbers_of_a_display_do_not_need_matplotlib():
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM], check=True, capture_output=True, text=True
     )
-    expected = ["7.0", "2.0", "1", "1", "4.0", "1", "4.5", "5", "6.0", "False"]
+    expected = ["7.0", "2.0", "1", "1", "0.5", "4.0", "1", "4.5", "5", "6.0", "False"]
     assert done.stdout.split() == expected

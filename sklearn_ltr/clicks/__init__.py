@@ -1,0 +1,46 @@
+"""Click logs: estimate the bias of positions, and judge rankers by clicks.
+
+A *log* has one row per shown document, in five columns: ``clicks`` (0 or 1), ``groups``
+(the query), ``documents``, ``positions`` (0 is shown first) and ``sessions`` (one list,
+shown once).  Rows may be in any order, and no result depends on it.
+
+*Propensity* is the probability that a user examines a position; *attractiveness* that
+he clicks an examined document.
+
+- :class:`PositionBasedModel`, :class:`InterventionHarvesting`, :class:`CascadeModel`
+  and :class:`DynamicBayesianNetwork` are fitted to a log and have `propensities_`.
+- :func:`simulate_clicks` makes a log of known bias from grades.
+- :func:`counterfactual_score` estimates a metric of a ranker that was not in use.
+- :func:`interleave` merges the lists of two rankers, and :func:`interleaving_test` says
+  which of them users prefer.
+
+:class:`sklearn_ltr.plotting.PropensityCurveDisplay` draws the propensities.
+"""
+
+from sklearn_ltr.clicks._cascade import CascadeModel
+from sklearn_ltr.clicks._counterfactual import (
+    CounterfactualEstimate,
+    counterfactual_score,
+)
+from sklearn_ltr.clicks._dynamic_bayesian import DynamicBayesianNetwork
+from sklearn_ltr.clicks._harvesting import InterventionHarvesting
+from sklearn_ltr.clicks._interleaving import (
+    InterleavingResult,
+    interleave,
+    interleaving_test,
+)
+from sklearn_ltr.clicks._position_based import PositionBasedModel
+from sklearn_ltr.clicks._simulate import simulate_clicks
+
+__all__ = [
+    "CascadeModel",
+    "CounterfactualEstimate",
+    "DynamicBayesianNetwork",
+    "InterleavingResult",
+    "InterventionHarvesting",
+    "PositionBasedModel",
+    "counterfactual_score",
+    "interleave",
+    "interleaving_test",
+    "simulate_clicks",
+]

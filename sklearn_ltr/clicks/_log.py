@@ -1,0 +1,238 @@
+"""Read a click log: one row per shown document, in any order of the rows.
+
+All click models read the same columns.  A session is one list, shown once for one
+query; its rows are the documents of that list.  In a `ClickLog` the rows are in
+canonical order, by session and position, and labels are replaced by numbers that follow
+the order of the sorted labels.  So no result depends on the order of the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_ltr._queries import (
+    Labels,
+    QueryGroups,
+    check_holds_rows,
+    count_rows,
+    read_numbers,
+)
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+MOST_POSITIONS = 1000  # matrices of (position, position) are dense
+
+
+@dataclass(frozen=True, eq=False)
+class Lists:
+    """Which rows form the list of a session.
+
+    Attributes
+    ----------
+    order : (n_rows,) int64
+        Canonical order: the rows by session, then by position.
+    positions : (n_rows,) int64
+        In canonical order, from 0; each at most once in a session.
+    offsets : (n_sessions + 1,) int64
+        Session s owns the rows ``offsets[s]`` to ``offsets[s + 1] - 1``.
+    query : (n_sessions,) int64
+        Index of the session's query.
+    queries, sessions : QueryGroups
+        The labels.
+    """
+
+    order: IntArray
+    positions: IntArray
+    offsets: IntArray
+    query: IntArray
+    queries: QueryGroups
+    sessions: QueryGroups
+
+    @property
+    def session_of_row(self) -> IntArray:
+        """Index of each row's session, (n_rows,), in canonical order."""
+        return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
+
+    @property
+    def n_positions(self) -> int:
+        """One more than the last position."""
+        return int(self.positions.max()) + 1
+
+
+@dataclass(frozen=True, eq=False)
+class ClickLog:
+    """A log in canonical order.
+
+    Attributes
+    ----------
+    lists : Lists
+    clicks : (n_rows,) int64, 0 or 1
+    pair : (n_rows,) int64
+        Index of the row's (query, document) pair, by sorted query, then document.
+    query_of_pair : (n_pairs,) int64
+    groups, documents : (n_pairs,) arrays
+        Labels of each pair.
+    """
+
+    lists: Lists
+    clicks: IntArray
+    pair: IntArray
+    query_of_pair: IntArray
+    groups: NDArray[Any]
+    documents: NDArray[Any]
+
+    @property
+    def n_pairs(self) -> int:
+        """Number of (query, document) pairs."""
+        return len(self.query_of_pair)
+
+    @property
+    def query_of_row(self) -> IntArray:
+        """Index of each row's query, (n_rows,)."""
+        return self.query_of_pair[self.pair]
+
+
+def read_labels(values: Any, n: int, name: str, thing: str) -> QueryGroups:
+    """Return the distinct values of a column of labels, and the rows of each."""
+    if values is None:
+        raise ValueError(f"{name} is None: give the {thing} of each row")
+    check_holds_rows(values, name, thing)
+    if hasattr(values, "__len__") and len(values) != n:
+        raise ValueError(
+            f"{name} has {len(values)} values for the {n} rows of the log: give the "
+            f"{thing} of each row"
+        )
+    return QueryGroups.from_groups(values, n, name)
+
+
+def as_array(labels: Labels) -> NDArray[Any]:
+    """Return labels as an array, of objects if they are no numbers."""
+    if isinstance(labels, np.ndarray):
+        return labels
+    return np.fromiter(labels, dtype=object, count=len(labels))
+
+
+def read_positions(
+    positions: Any, n: int, describe: Callable[[int], str], name: str = "positions"
+) -> IntArray:
+    """Return positions, (n,) int64 in the order of the rows, each checked alone."""
+    numbers = read_numbers(positions, n, name, describe=describe)
+    valid = (numbers >= 0) & (numbers < MOST_POSITIONS)
+    valid &= numbers == np.floor(np.where(valid, numbers, 0.0))
+    if not valid.all():
+        row = int(np.argmin(valid))
+        raise ValueError(
+            f"{name} must be integers from 0 (shown first) to {MOST_POSITIONS - 1}, "
+            f"but {describe(row)} has {numbers[row]:g}; leave rows that were not "
+            "shown, or far below, out of the log"
+        )
+    return numbers.astype(np.int64)
+
+
+def read_clicks(clicks: Any, n: int, describe: Callable[[int], str]) -> IntArray:
+    """Return clicks, (n,) int64 of 0 and 1 in the order of the rows."""
+    numbers = read_numbers(clicks, n, "clicks", describe=describe)
+    valid = (numbers == 0) | (numbers == 1)
+    if not valid.all():
+        row = int(np.argmin(valid))
+        raise ValueError(
+            "clicks must be 1 for a clicked and 0 for another document, but "
+            f"{describe(row)} has {numbers[row]:g}"
+        )
+    return numbers.astype(np.int64)
+
+
+def read_lists(
+    n: int, groups: Any, positions: Any, sessions: Any
+) -> tuple[Lists, Callable[[int], str]]:
+    """Return the lists of sessions, and what names a row in error messages.
+
+    Raises
+    ------
+    ValueError
+        If there is no row, an argument has not one value per row, a session has rows of
+        two queries or two rows of one position, or a position is no integer >= 0.
+    """
+    if n == 0:
+        raise ValueError("clicks is empty: the log has no rows")
+    queries = read_labels(groups, n, "groups", "query")
+    by_session = read_labels(sessions, n, "sessions", "session")
+    query, session = queries.query_of_row, by_session.query_of_row
+
+    def describe(row: int) -> str:
+        of = by_session.describe(int(session[row]))
+        return f"row {row} (query {queries.describe(int(query[row]))}, session {of})"
+
+    shown = read_positions(positions, n, describe)
+    order = np.lexsort((shown, session)).astype(np.int64)
+    offsets = by_session.offsets
+    first = order[offsets[:-1]]  # the first row of each session
+    other = query[order] != np.repeat(query[first], np.diff(offsets))
+    if other.any():
+        row = int(order[np.argmax(other)])
+        a, b = first[session[row]], row
+        raise ValueError(
+            f"session {by_session.describe(int(session[row]))} has rows of the queries "
+            f"{queries.describe(int(query[a]))} and {queries.describe(int(query[b]))}: "
+            "a session is one list that was shown for one query; give each list a "
+            "session of its own"
+        )
+    twice = (session[order][1:] == session[order][:-1]) & (
+        shown[order][1:] == shown[order][:-1]
+    )
+    if twice.any():
+        row_a, row_b = order[np.argmax(twice) :][:2].tolist()
+        raise ValueError(
+            f"position {shown[row_a]} is repeated: {describe(row_a)} and row {row_b} "
+            "of the same session have it; a session is one list that was shown once"
+        )
+    lists = Lists(order, shown[order], offsets, query[first], queries, by_session)
+    return lists, describe
+
+
+def read_click_log(
+    clicks: Any, groups: Any, documents: Any, positions: Any, sessions: Any
+) -> ClickLog:
+    """Read and check the columns of a log.
+
+    Raises
+    ------
+    ValueError
+        As `read_lists`; if a click is not 0 or 1, no document was clicked, or a
+        session shows a document twice.
+    """
+    n = count_rows(clicks, "clicks")
+    lists, describe = read_lists(n, groups, positions, sessions)
+    clicked = read_clicks(clicks, n, describe)
+    if not clicked.any():
+        raise ValueError("clicks has no 1: a log without a click says nothing")
+    shown = read_labels(documents, n, "documents", "document")
+    n_documents = shown.n_queries
+    key = lists.queries.query_of_row * n_documents + shown.query_of_row
+    keys, pair = np.unique(key, return_inverse=True)
+    order, session = lists.order, lists.session_of_row
+    by_pair = np.lexsort((pair[order], session))
+    twice = (pair[order][by_pair][1:] == pair[order][by_pair][:-1]) & (
+        session[by_pair][1:] == session[by_pair][:-1]
+    )
+    if twice.any():
+        row_a, row_b = order[by_pair][np.argmax(twice) :][:2].tolist()
+        name = shown.describe(int(shown.query_of_row[row_a]))
+        raise ValueError(
+            f"documents has {name} twice in one list: {describe(row_a)} and row {row_b}"
+        )
+    query_of_pair = (keys // n_documents).astype(np.int64)
+    return ClickLog(
+        lists,
+        clicked[order],
+        pair[order].astype(np.int64),
+        query_of_pair,
+        as_array(lists.queries.labels)[query_of_pair],
+        as_array(shown.labels)[keys % n_documents],
+    )

@@ -1,0 +1,234 @@
+r"""Clicks simulated from grades, with a known bias.
+
+A document of grade y has, with y_max the highest grade,
+
+    relevance       R = (2^y - 1) / (2^y_max - 1),
+    attraction      A = noise + (1 - noise) R.
+
+- "pbm": position k (from 0) is examined with probability (1 / (k + 1))^eta,
+  and an examined document is clicked with probability A.
+- "cascade": the user reads from the top, clicks each document with probability A, and
+  stops at the first click.
+- "dbn": the user reads from the top and clicks with probability A; after a click he is
+  satisfied with probability R and stops; else he reads on with probability
+  `perseverance`.
+"""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import Bunch, check_random_state
+
+from sklearn_ltr._parameters import Range, at_least, not_negative
+from sklearn_ltr._queries import QueryGroups, check_grades, check_scores, count_rows
+from sklearn_ltr.clicks._log import MOST_POSITIONS, as_array
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+MODELS = ("pbm", "cascade", "dbn")
+
+
+def simulate_clicks(
+    y: Any,
+    scores: Any,
+    *,
+    groups: Any,
+    model: str = "pbm",
+    n_sessions: int | None = 10_000,
+    k: int = 10,
+    eta: float = 1.0,
+    noise: float = 0.1,
+    perseverance: float = 0.9,
+    random_state: Any = None,
+) -> Bunch:
+    r"""Simulate the click log of users who see the lists of a ranker.
+
+    A session draws a query and one of the logging rankers, all equally likely, and
+    shows the first k documents.  With y_max the highest grade, a document has the
+    relevance :math:`R = (2^y - 1) / (2^{y_{max}} - 1)` and attracts a click with
+    probability :math:`A = \epsilon + (1 - \epsilon) R`, with the noise
+    :math:`\epsilon`.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_documents,)
+        Grades, finite and >= 0, at least one above 0.
+    scores : array-like of shape (n_documents,) or (n_documents, n_rankers)
+        Scores of the logging ranker, or a column for each of several; higher is shown
+        first, and of equal scores the lower grade.  For given positions, their
+        negatives.
+    groups : array-like of shape (n_documents,)
+        The query of each document: any sortable values, in any row order.
+    model : {"pbm", "cascade", "dbn"}, default="pbm"
+        How users click.  "pbm": position-based, rank r is examined with probability
+        :math:`(1 / r)^\eta`, whatever else happens.  "cascade": from the top to the
+        first click.  "dbn": the dynamic Bayesian network, in which a user reads from
+        the top; after a click he is satisfied with probability R and stops; else he
+        goes on with probability `perseverance`.
+    n_sessions : int >= 1 or None, default=10000
+        Number of sessions.  None: one session for each query.
+    k : int >= 1, default=10
+        Number of documents shown; all, where a query has fewer.
+    eta : float >= 0, default=1.0
+        Strength of the bias of "pbm"; 0 is none.  Other models do not use it.
+    noise : float in [0, 1], default=0.1
+        Probability :math:`\epsilon` that a document of grade 0 attracts a click.
+    perseverance : float in [0, 1], default=0.9
+        Probability that an unsatisfied user of "dbn" reads on.  Other models do not use
+        it.
+    random_state : int, RandomState or None, default=None
+        Seed or generator; the same integer gives the same log.
+
+    Returns
+    -------
+    Bunch
+        The log, a row per shown document, by session and position:
+        ``clicks`` : (n_rows,) int64, 0 or 1;
+        ``groups`` : (n_rows,) array, the query;
+        ``documents`` : (n_rows,) int64, the row of y;
+        ``positions`` : (n_rows,) int64, from 0;
+        ``sessions`` : (n_rows,) int64, from 0.
+
+        The truth behind it:
+        ``propensities`` : (n_positions,) float64, mean probability that a shown
+        document was examined at each position (1 at position 0);
+        ``attractiveness`` : (n_documents,) float64, A of each row of y.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an argument is of the wrong type or out of range, scores are not a number for
+        each document and ranker, or all grades are 0.
+
+    Examples
+    --------
+    >>> from sklearn_ltr.clicks import simulate_clicks
+    >>> log = simulate_clicks(
+    ...     [2, 0, 1], [3, 2, 1], groups=[7, 7, 7], n_sessions=2, random_state=0
+    ... )
+    >>> log.documents
+    array([0, 1, 2, 0, 1, 2])
+    >>> log.propensities.round(2)
+    array([1.  , 0.5 , 0.33])
+    """
+    _check_parameters(model, n_sessions, k, eta, noise, perseverance)
+    queries = QueryGroups.from_groups(groups, count_rows(y, "y"))
+    grades = check_grades(y, queries)
+    if not grades.any():
+        raise ValueError("y holds grades of 0 only: no document is relevant")
+    ranked = np.stack(
+        [_rank(column, grades, queries) for column in read_columns(scores, queries)]
+    )
+    rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
+    if n_sessions is None:
+        query = np.arange(queries.n_queries)
+    else:
+        query = rng.integers(queries.n_queries, size=int(n_sessions))
+    ranker = rng.integers(len(ranked), size=len(query))
+    k = min(int(k), int(queries.sizes.max()))
+    # (n_sessions, k): canonical positions of the documents shown; -1 below the list
+    shown = np.full((len(query), k), -1)
+    for position in range(k):
+        has_one = queries.sizes[query] > position
+        at = queries.offsets[query[has_one]] + position
+        shown[has_one, position] = ranked[ranker[has_one], at]
+    relevance = relevance_of(grades)
+    attraction = noise + (1 - noise) * relevance
+    clicked, examined = _click(
+        rng, np.append(attraction, 0.0)[shown], np.append(relevance, 0.0)[shown],
+        model, eta, perseverance,
+    )  # fmt: skip
+    is_row = shown >= 0
+    session, shown_at = np.nonzero(is_row)
+    return Bunch(
+        clicks=clicked[is_row].astype(np.int64),
+        groups=as_array(queries.labels)[query[session]],
+        documents=queries.order[shown[is_row]].astype(np.int64),
+        positions=shown_at,
+        sessions=session,
+        propensities=(examined * is_row).sum(axis=0) / is_row.sum(axis=0),
+        attractiveness=queries.unsort(attraction),
+    )
+
+
+def relevance_of(grades: FloatArray) -> FloatArray:
+    """Return R of each grade, written so that no power of 2 overflows."""
+    ln_2, top = np.log(2.0), grades.max()
+    relevance: FloatArray = np.exp((grades - top) * ln_2) * (
+        np.expm1(-grades * ln_2) / np.expm1(-top * ln_2)
+    )
+    return relevance
+
+
+def read_columns(scores: Any, queries: QueryGroups) -> list[FloatArray]:
+    """Return the scores of each ranker, (n_documents,) in canonical order."""
+    table = np.asarray(scores) if np.ndim(scores) == 2 else None
+    if table is None:
+        return [check_scores(scores, queries, "scores", only_order=True)]
+    if table.shape[1] == 0:
+        raise ValueError("scores has no column: give one for each logging ranker")
+    return [
+        check_scores(column, queries, f"scores[:, {ranker}]", only_order=True)
+        for ranker, column in enumerate(table.T)
+    ]
+
+
+def _rank(scores: FloatArray, grades: FloatArray, queries: QueryGroups) -> IntArray:
+    """Return the documents from rank 1 down, by query, (n_documents,)."""
+    query = np.repeat(np.arange(queries.n_queries), queries.sizes)
+    return np.lexsort((grades, -scores, query))
+
+
+def _click(
+    rng: np.random.Generator,
+    attraction: FloatArray,
+    relevance: FloatArray,
+    model: str,
+    eta: float,
+    perseverance: float,
+) -> tuple[NDArray[np.bool_], FloatArray]:
+    """Draw clicks, and return them with the probabilities of examination.
+
+    All arrays are (n_sessions, k).
+    """
+    n_sessions, k = attraction.shape
+    attracted = rng.random((n_sessions, k)) < attraction
+    if model == "pbm":
+        examined = np.broadcast_to((1.0 / np.arange(1, k + 1)) ** eta, (n_sessions, k))
+        return attracted & (rng.random((n_sessions, k)) < examined), examined
+    if model == "cascade":
+        stops, probability = attracted, attraction
+    else:
+        goes = rng.random((n_sessions, k)) < perseverance
+        is_satisfied = rng.random((n_sessions, k)) < relevance
+        stops = ~goes | (attracted & is_satisfied)
+        probability = 1 - perseverance * (1 - attraction * relevance)
+    before = np.hstack((np.zeros((n_sessions, 1), bool), stops[:, :-1]))
+    reads = ~np.logical_or.accumulate(before, axis=1)
+    goes_on = np.hstack((np.ones((n_sessions, 1)), 1 - probability[:, :-1]))
+    probabilities: FloatArray = np.cumprod(goes_on, axis=1, dtype=np.float64)
+    return attracted & reads, probabilities
+
+
+def _check_parameters(
+    model: str,
+    n_sessions: int | None,
+    k: int,
+    eta: float,
+    noise: float,
+    perseverance: float,
+) -> None:
+    if not isinstance(model, str) or model not in MODELS:
+        raise ValueError(f"model must be one of {MODELS}, got {model!r}")
+    at_least("n_sessions", 1, optional=True).read(n_sessions)
+    at_least("k", 1).read(k)
+    if k > MOST_POSITIONS:
+        raise ValueError(f"k must be at most {MOST_POSITIONS}, got {k}")
+    not_negative("eta").read(eta)
+    Range("noise", Real, 0, 1, "both").read(noise)
+    Range("perseverance", Real, 0, 1, "both").read(perseverance)

@@ -1,0 +1,235 @@
+"""Plot of examination propensities against the position shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_ltr.plotting._arguments import read_numbers
+from sklearn_ltr.plotting._axes import (
+    check_matplotlib,
+    draw_legend,
+    get_axes,
+    read_style,
+    set_integer_ticks,
+    style_axes,
+    style_of_each,
+)
+from sklearn_ltr.plotting._labels import escape_label
+
+FloatArray = NDArray[np.float64]
+
+
+class PropensityCurveDisplay:
+    """Estimated propensities of positions, with error bars, and the true ones if known.
+
+    :meth:`from_estimators` takes the numbers of fitted click models and draws them.
+
+    Parameters
+    ----------
+    propensities : dict of str to array-like of shape (n_positions,)
+        Propensity of each position, 0 is shown first, by the name of the estimate; NaN
+        where there is none.  Curves may have different lengths.
+    standard_errors : dict of str to array-like of shape (n_positions,), default=None
+        Standard errors, for all names or some; NaN where there is none.
+    true_propensities : array-like of shape (n_positions,), default=None
+        The propensities that a simulation used.
+
+    Attributes
+    ----------
+    lines_ : list of matplotlib ErrorbarContainer
+        One for each estimate.
+    true_line_ : matplotlib Line2D or None
+        The true propensities.
+    legend_ : matplotlib Legend
+        Names of the curves.
+    ax_ : matplotlib Axes
+        The axes drawn on.
+    figure_ : matplotlib Figure
+        The figure of the axes.
+
+    Raises
+    ------
+    ValueError
+        If there is no curve, a curve holds no numbers >= 0, or standard errors are of
+        another length or of a name that has no curve.
+
+    See Also
+    --------
+    sklearn_ltr.clicks : Click models.
+
+    Examples
+    --------
+    >>> from sklearn_ltr.plotting import PropensityCurveDisplay
+    >>> display = PropensityCurveDisplay({"AllPairs": [1, 0.6, 0.4]})
+    >>> display.propensities["AllPairs"]
+    array([1. , 0.6, 0.4])
+    >>> display.plot()  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        propensities: Mapping[str, Any],
+        standard_errors: Mapping[str, Any] | None = None,
+        *,
+        true_propensities: Any = None,
+    ) -> None:
+        if not isinstance(propensities, Mapping) or not propensities:
+            raise ValueError(
+                "propensities must be a dict of one curve or several, such as "
+                f'{{"AllPairs": [1, 0.6]}}, got {propensities!r}'
+            )
+        self.propensities: dict[str, FloatArray] = {
+            name: read_curve(curve, f"propensities[{name!r}]")
+            for name, curve in propensities.items()
+        }
+        self.standard_errors: dict[str, FloatArray] = {}
+        for name, errors in (standard_errors or {}).items():
+            if name not in self.propensities:
+                raise ValueError(
+                    f"standard_errors has {name!r}, which is none of the curves "
+                    f"{list(self.propensities)}"
+                )
+            argument, n = f"standard_errors[{name!r}]", len(self.propensities[name])
+            self.standard_errors[name] = read_curve(errors, argument, n)
+        self.true_propensities = (
+            None
+            if true_propensities is None
+            else read_curve(true_propensities, "true_propensities")
+        )
+
+    @classmethod
+    def from_estimators(
+        cls,
+        estimators: Mapping[str, Any] | Sequence[Any],
+        *,
+        true_propensities: Any = None,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> PropensityCurveDisplay:
+        """Draw the propensities of fitted click models.
+
+        Parameters
+        ----------
+        estimators : dict of str to estimator, or list of estimators
+            Fitted click models of :mod:`sklearn_ltr.clicks`; in a list, they are named
+            by their classes.
+        true_propensities : array-like of shape (n_positions,), default=None
+            The `propensities` of a simulated log.
+        ax : matplotlib Axes, default=None
+            Axes to draw on; ``display.ax_`` adds to the plot of another display.  None:
+            axes of a new figure.
+        **kwargs : dict
+            Keyword arguments of :meth:`plot`.
+
+        Returns
+        -------
+        display : PropensityCurveDisplay
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        NotFittedError
+            If an estimator is not fitted.
+        ValueError
+            If two estimators of a list are of one class.
+        """
+        check_matplotlib(f"{cls.__name__}.from_estimators")
+        if not isinstance(estimators, Mapping):
+            names = [type(estimator).__name__ for estimator in estimators]
+            if len(set(names)) < len(names):
+                raise ValueError(
+                    f"estimators holds two of one class, {names}: give names in a dict "
+                    "{name: estimator}"
+                )
+            estimators = dict(zip(names, estimators, strict=True))
+        for estimator in estimators.values():
+            check_is_fitted(estimator, "propensities_")
+        return cls(
+            {name: e.propensities_ for name, e in estimators.items()},
+            {
+                name: e.standard_errors_
+                for name, e in estimators.items()
+                if hasattr(e, "standard_errors_")
+            },
+            true_propensities=true_propensities,
+        ).plot(ax, **kwargs)
+
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        curve_kwargs: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
+        true_kwargs: Mapping[str, Any] | None = None,
+    ) -> PropensityCurveDisplay:
+        """Draw the curves.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Axes to draw on.  None: axes of a new figure.
+        curve_kwargs : dict or list of dict, default=None
+            Keyword arguments of matplotlib's `errorbar`, for all curves or one for
+            each.
+        true_kwargs : dict, default=None
+            Keyword arguments of matplotlib's `plot`, for the true propensities.
+
+        Returns
+        -------
+        display : PropensityCurveDisplay
+            Itself.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        ValueError
+            If `curve_kwargs` is a list of another length.
+        """
+        ax = get_axes(f"{type(self).__name__}.plot", ax, (6.4, 4.2))
+        from matplotlib.lines import Line2D
+
+        styles = style_of_each(curve_kwargs, len(self.propensities))
+        self.ax_, self.figure_ = ax, ax.figure
+        style_axes(ax, grid="y")
+        self.true_line_ = None
+        if self.true_propensities is not None:
+            options: dict[str, Any] = {"color": "black", "linestyle": "--"}
+            options |= {"linewidth": 1.0, "label": "true"}
+            (self.true_line_,) = ax.plot(
+                np.arange(len(self.true_propensities)),
+                self.true_propensities,
+                **options | read_style(true_kwargs, Line2D),
+            )
+        self.lines_: list[Any] = []
+        for (name, curve), style in zip(self.propensities.items(), styles, strict=True):
+            options = {"marker": "o", "markersize": 4, "linewidth": 1.2, "capsize": 2}
+            options |= {"label": escape_label(name)} | read_style(style, Line2D)
+            errors = self.standard_errors.get(name)
+            position = np.arange(len(curve))
+            self.lines_.append(ax.errorbar(position, curve, yerr=errors, **options))
+        set_integer_ticks(ax.xaxis)
+        ax.set_ylim(bottom=0)
+        has_errors = any(np.isfinite(e).any() for e in self.standard_errors.values())
+        ax.set_xlabel("position (0 is shown first)")
+        ax.set_ylabel(f"propensity{' ± standard error' if has_errors else ''}")
+        self.legend_ = draw_legend(ax)
+        return self
+
+
+def read_curve(values: Any, argument: str, n: int | None = None) -> FloatArray:
+    """Return numbers >= 0 or NaN; raise a ValueError for others."""
+    curve = read_numbers(values, argument, "position", n, finite=False)
+    valid = np.isnan(curve) | ((curve >= 0) & (curve < np.inf))
+    if not valid.all():
+        bad = int(np.argmin(valid))
+        raise ValueError(
+            f"{argument} must be finite and >= 0, or NaN, but position {bad} has "
+            f"{curve[bad]}"
+        )
+    return curve

@@ -1,0 +1,32 @@
+"""The code of the guide runs, block after block, and prints what it says."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("matplotlib")
+
+GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guide" / "clicks.md"
+
+
+def test_the_python_of_the_guide_runs(capsys):
+    import matplotlib.pyplot as plt
+
+    blocks = re.findall(
+        r"^```python\n(.*?)^```", GUIDE.read_text("utf-8"), flags=re.M | re.S
+    )
+    assert len(blocks) == 6
+    names: dict[str, object] = {}
+    for block in blocks:
+        exec(compile(block, str(GUIDE), "exec"), names)
+    plt.close("all")
+    model, estimate = names["model"], names["estimate"]
+    error = np.abs(model.propensities_ - names["log"].propensities)[1:]
+    assert (error < 4 * model.standard_errors_[1:]).all()
+    assert estimate.value > 2 * estimate.standard_error
+    assert names["result"].p_value < 0.05 < 0.5 < names["result"].preference_a
+    assert "true [0.5  0.33 0.25]" in capsys.readouterr().out

@@ -1,0 +1,83 @@
+"""Curves of propensities are those of the click models."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.exceptions import NotFittedError
+
+from sklearn_ltr.clicks import (
+    DynamicBayesianNetwork,
+    InterventionHarvesting,
+    PositionBasedModel,
+)
+from sklearn_ltr.plotting import PropensityCurveDisplay
+
+matplotlib = pytest.importorskip("matplotlib")
+matplotlib.use("Agg")
+
+from tests.clicks.logs import fit, simulated  # noqa: E402
+from tests.plotting.layout import assert_text_is_readable  # noqa: E402
+
+
+def labels(display):
+    return [text.get_text() for text in display.legend_.get_texts()]
+
+
+@pytest.fixture(scope="module")
+def log():
+    return simulated(n_sessions=1500, n_queries=20)
+
+
+def test_the_numbers_are_those_of_the_models(ax, log):
+    models = [fit(PositionBasedModel(), log), fit(InterventionHarvesting(), log)]
+    display = PropensityCurveDisplay.from_estimators(
+        models, true_propensities=log.propensities, ax=ax, curve_kwargs={"lw": 3}
+    )
+    assert display.ax_ is ax
+    for model, bars in zip(models, display.lines_, strict=True):
+        line, _, (errors,) = bars
+        assert_array_equal(line.get_xdata(), np.arange(10))
+        assert_array_equal(line.get_ydata(), model.propensities_)
+        assert line.get_linewidth() == 3
+        low, high = np.array(errors.get_segments())[:, :, 1].T
+        np.testing.assert_allclose((high - low) / 2, model.standard_errors_)
+    assert_array_equal(display.true_line_.get_ydata(), log.propensities)
+    assert labels(display) == ["true", "PositionBasedModel", "InterventionHarvesting"]
+    assert ax.get_ylabel() == "propensity ± standard error"
+    assert_text_is_readable(display.figure_)
+
+
+def test_a_model_without_standard_errors_has_no_bars(ax):
+    log = simulated("dbn", n_sessions=500, n_queries=10)
+    model = fit(DynamicBayesianNetwork(), log)
+    display = PropensityCurveDisplay.from_estimators({"a$ b$": model}, ax=ax)
+    assert display.standard_errors == {}
+    assert display.true_line_ is None
+    assert labels(display) == [r"a\$ b\$"]
+    assert ax.get_ylabel() == "propensity"
+
+
+def test_models_must_be_fitted_and_named(log):
+    with pytest.raises(NotFittedError):
+        PropensityCurveDisplay.from_estimators([PositionBasedModel()])
+    with pytest.raises(ValueError, match="two of one class"):
+        PropensityCurveDisplay.from_estimators([PositionBasedModel()] * 2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"propensities": {}}, "must be a dict of one curve or several"),
+        ({"propensities": [1, 0.5]}, "must be a dict of one curve or several"),
+        ({"propensities": {"a": [1, -0.5]}}, r"propensities\['a'\] must be finite"),
+        ({"propensities": {"a": [1, np.inf]}}, "position 1 has inf"),
+        ({"standard_errors": {"b": [1]}}, "none of the curves"),
+        ({"standard_errors": {"a": [1]}}, "each of the 2 positions|2 in all"),
+        ({"true_propensities": ["x"]}, "true_propensities must be numeric"),
+    ],
+)
+def test_an_invalid_argument_is_named(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        PropensityCurveDisplay(**{"propensities": {"a": [1, 0.5]}} | arguments)
