@@ -1,5 +1,5 @@
-"""Train a ranker, and upload it to a search engine
-================================================
+"""Train a ranker, explain it, and upload it to a search engine
+=============================================================
 
 Run it by ``python examples/10_export_a_model.py``.
 
@@ -41,6 +41,7 @@ from sklearn_ltr.export import (
     to_elasticsearch_ml,
     to_solr,
 )
+from sklearn_ltr.inspection import shap_values
 from sklearn_ltr.metrics import ndcg_score
 from sklearn_ltr.model_selection import group_train_test_split
 
@@ -116,6 +117,18 @@ def main() -> None:
     bm25 = ndcg_score(y_test, X_test["bm25_all"].fillna(0), groups=groups_test, k=10)
     n_queries = len(np.unique(groups_test))
     print(f"NDCG@10 on {n_queries} unseen queries: {ours:.3f} (BM25 {bm25:.3f})")
+
+    # Explain: why is the best document of the first query above the second?
+    query = X_test[groups_test == groups_test[0]]
+    first, second = np.argsort(-ranker.predict(query))[:2]
+    reasons = shap_values(ranker, query).difference(first, second)
+    print("\nRank 1 is above rank 2 because of")
+    for j in np.argsort(-np.abs(reasons))[:3]:
+        values = query.iloc[[first, second], j]
+        print(
+            f"  {query.columns[j]:15} {reasons[j]:+.2f} ({values.iloc[0]:.3g}, not "
+            f"{values.iloc[1]:.3g})"
+        )
 
     # Export
     plugin = to_elasticsearch_ltr(

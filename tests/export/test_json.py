@@ -96,6 +96,25 @@ def test_a_warm_start_continues_in_the_same_way(name):
     assert scores[0].tobytes() == scores[1].tobytes()
 
 
+def test_bins_that_categories_share_come_back():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 100, (len(GROUPS), 2)).astype(float)
+    y = X[:, 0] % 3
+    model = LambdaMARTRanker(
+        **TREES, max_bins=48, categorical_features=[0, 1], verbose=100
+    ).fit(X, y, groups=GROUPS)
+    assert np.isfinite(model._mapper.categories.mean_threshold).any()
+    again = from_json(to_json(model))
+    assert again.predict(X).tobytes() == model.predict(X).tobytes()
+    curves = []
+    for start in (model, again):
+        start.set_params(warm_start=True, n_estimators=12)
+        start.fit(X, y, groups=GROUPS)
+        curves.append(start.evals_result_["train"]["ndcg@10"].tolist())
+    assert len(curves[0]) == 13 and curves[0] == curves[1]
+    assert again.predict(X).tobytes() == model.predict(X).tobytes()
+
+
 def test_curves_constraints_and_parameters_come_back():
     X, y = numbers(), grades(numbers())
     model = LambdaMARTRanker(
