@@ -77,7 +77,7 @@ def measure(ranker, X: np.ndarray, repetitions: int) -> dict:
     """Return, for each part, steps and seconds for one block of rows."""
     evaluator = ranker.ensemble_._evaluator
     circuits, buffers = evaluator._circuits, evaluator._new_buffers(X.dtype)
-    (conditions, _), _ = evaluator._by_dtype[X.dtype]
+    conditions = evaluator._by_dtype[X.dtype][0].conditions
     rows = as_kernel_argument(X)
     n_subtrees = len(circuits.code_bit)
     parts = {
