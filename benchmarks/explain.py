@@ -32,10 +32,9 @@ from predict import SMALL_STEP, new_rows, print_table
 
 import peers
 from peers import OURS, Settings
-from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr.datasets import make_ranking
+from sklearn_ltr.export import from_lightgbm
 from sklearn_ltr.inspection import shap_values
-from sklearn_ltr.learners._trees.ensemble import TreeEnsemble
 
 Explain = Callable[[np.ndarray], np.ndarray]
 
@@ -50,11 +49,7 @@ PACKAGES = ("shap", "fasttreeshap-fixed", "woodelf-explainer")
 
 
 def of_sklearn_ltr(booster, background, n_threads: int) -> Explain:
-    n_features = booster.num_feature()
-    X = np.random.default_rng(0).normal(size=(50, n_features))
-    ranker = LambdaMARTRanker(n_estimators=1, min_samples_leaf=5, n_jobs=n_threads)
-    ranker.fit(X, (X[:, 0] > 0).astype(int), groups=np.zeros(len(X)))
-    ranker.ensemble_ = trees_of_lightgbm(booster)
+    ranker = from_lightgbm(booster).set_params(n_jobs=n_threads)
     return lambda X: shap_values(ranker, X, background=background).values
 
 
@@ -103,31 +98,6 @@ LIBRARIES = {
     "fasttreeshap v2": partial(of_fasttreeshap, algorithm="v2"),
     "woodelf": of_woodelf,
 }
-
-
-def trees_of_lightgbm(booster) -> TreeEnsemble:
-    """Return the trees of a booster of numeric features."""
-    nodes = booster.trees_to_dataframe()
-    place = dict(zip(nodes.node_index, range(len(nodes)), strict=True))
-    column = {name: number for number, name in enumerate(booster.feature_name())}
-    first_node = np.flatnonzero(nodes.node_depth == 1)
-    root = first_node[nodes.tree_index]
-    inner = nodes.split_feature.notna().to_numpy()
-    left, right = (
-        np.where(inner, nodes[side].map(place) - root, -1).astype(np.int32)
-        for side in ("left_child", "right_child")
-    )
-    return TreeEnsemble(
-        first_node=first_node,
-        feature=nodes.split_feature.map(column).fillna(-1).to_numpy(np.int32),
-        threshold=nodes.threshold.fillna(0).to_numpy(),
-        missing_left=(nodes.missing_direction == "left").to_numpy(),
-        left=left,
-        right=right,
-        value=np.where(inner, 0.0, nodes.value),
-        gain=np.zeros(len(nodes)),
-        n_rows=np.where(inner, 0, nodes["count"]),
-    )
 
 
 def working(

@@ -16,12 +16,12 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import Bunch
 
 from sklearn_ltr import LambdaMARTRanker, RankNetRanker
-from sklearn_ltr._compile import INTERPRETED, ThreadTeam
+from sklearn_ltr._compile import INTERPRETED
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.ensemble import BaggingRanker
+from sklearn_ltr.export import from_lightgbm
 from sklearn_ltr.inspection import ShapValues, shap_values
 from sklearn_ltr.learners._trees.ensemble import TreeEnsemble
-from sklearn_ltr.learners._trees.shapley import explain_trees
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
 from tests.oracles import shapley as oracle
 
@@ -202,31 +202,6 @@ def test_values_are_those_of_the_package_shap(kind, ranker):
     assert_allclose(result.bias, explainer.expected_value, rtol=rtol, atol=atol)
 
 
-def trees_of_lightgbm(booster) -> TreeEnsemble:
-    """The trees of a booster of numeric features."""
-    nodes = booster.trees_to_dataframe()
-    column = {name: number for number, name in enumerate(booster.feature_name())}
-    place = dict(zip(nodes.node_index, range(len(nodes)), strict=True))
-    first_node = np.flatnonzero(nodes.node_depth == 1)
-    root = first_node[nodes.tree_index]
-    inner = nodes.split_feature.notna().to_numpy()
-    left, right = (
-        np.where(inner, nodes[side].map(place) - root, -1).astype(np.int32)
-        for side in ("left_child", "right_child")
-    )
-    return TreeEnsemble(
-        first_node=first_node,
-        feature=nodes.split_feature.map(column).fillna(-1).to_numpy(np.int32),
-        threshold=nodes.threshold.fillna(0).to_numpy(),
-        missing_left=(nodes.missing_direction == "left").to_numpy(),
-        left=left,
-        right=right,
-        value=np.where(inner, 0.0, nodes.value),
-        gain=np.zeros(len(nodes)),
-        n_rows=np.where(inner, 0, nodes["count"]),
-    )
-
-
 @pytest.mark.parametrize("n_leaves", [4, 31])
 def test_values_are_those_of_lightgbm_on_its_trees(n_leaves):
     pytest.importorskip("pandas")
@@ -235,11 +210,10 @@ def test_values_are_those_of_lightgbm_on_its_trees(n_leaves):
     options = {"num_leaves": n_leaves, "verbosity": -1, "num_threads": 1}
     options |= {"min_data_in_leaf": 5, "boost_from_average": False}
     booster = lightgbm.train(options, data, num_boost_round=10)
-    trees, n_rows = trees_of_lightgbm(booster), 10 if INTERPRETED else 300
-    values, bias = explain_trees(trees, X[:n_rows], ThreadTeam(1))
-    expected = booster.predict(X[:n_rows], pred_contrib=True)
-    assert_allclose(values, expected[:, :-1], rtol=1e-9, atol=1e-12)
-    assert_allclose(bias, expected[0, -1], rtol=1e-9)
+    rows = X[: 10 if INTERPRETED else 300]
+    result = shap_values(from_lightgbm(booster), rows)
+    expected = booster.predict(rows, pred_contrib=True)
+    assert_allclose(result.contributions, expected, rtol=1e-9, atol=1e-12)
 
 
 # --- the result -------------------------------------------------------------------
