@@ -174,7 +174,7 @@ class DynamicBayesianNetwork(ClickModel):
         Query and document of each pair, sorted.
     perseverance_ : float
         The probability :math:`\gamma`.
-    log_likelihoods_ : ndarray of shape (n_iter_ + 1,), float64
+    log_likelihoods_ : ndarray of shape (n_iter + 1,), float64
         Log-likelihood of the log before EM and after each iteration; never falls.
     n_iter_ : int
         Number of iterations.

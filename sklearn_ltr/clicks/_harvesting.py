@@ -115,7 +115,7 @@ class InterventionHarvesting(EMModel):
         where that sum is 0.
     groups_, documents_ : ndarrays of shape (n_pairs,)
         Query and document of each pair, sorted.
-    log_likelihoods_ : ndarray of shape (n_iter_ + 1,), float64
+    log_likelihoods_ : ndarray of shape (n_iter + 1,), float64
         What is maximised, before EM and after each iteration; never falls.
     n_iter_ : int
         Number of iterations.

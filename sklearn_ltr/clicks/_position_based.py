@@ -124,7 +124,7 @@ class PositionBasedModel(EMModel):
         Rate of clicks of each (query, document) pair at position 0.
     groups_, documents_ : ndarrays of shape (n_pairs,)
         Query and document of each pair, sorted.
-    log_likelihoods_ : ndarray of shape (n_iter_ + 1,), float64
+    log_likelihoods_ : ndarray of shape (n_iter + 1,), float64
         Log-likelihood of the log before EM and after each iteration; never falls.
     n_iter_ : int
         Number of iterations.

@@ -154,8 +154,7 @@ def shap_values(estimator: Any, X: Any, *, background: Any = None) -> ShapValues
         changed.  Of a MARTClassifier, the values of `decision_function` are explained.
     X : array-like or sparse matrix of shape (n_documents, n_features)
         Documents to explain, as for `predict`.
-    background : array-like or sparse matrix of shape (n_background, n_features), \
-default=None
+    background : array-like of shape (n_background, n_features), default=None
         Documents to compare with, such as 100 rows of the training data: values are
         what the features add to the mean score of these.  None: path-dependent values.
 
