@@ -55,7 +55,7 @@ def query_sizes(groups: np.ndarray) -> np.ndarray:
     return np.diff(np.r_[starts, len(groups)])
 
 
-def train_sklearn_ltr(X, y, groups, settings: Settings, **more):
+def make_sklearn_ltr(settings: Settings, **more):
     from sklearn_ltr import LambdaMARTRanker
 
     return LambdaMARTRanker(
@@ -69,7 +69,11 @@ def train_sklearn_ltr(X, y, groups, settings: Settings, **more):
         random_state=settings.random_state,
         n_jobs=settings.n_threads,
         **more,
-    ).fit(X, y, groups=groups)
+    )
+
+
+def train_sklearn_ltr(X, y, groups, settings: Settings, **more):
+    return make_sklearn_ltr(settings, **more).fit(X, y, groups=groups)
 
 
 def fit_sklearn_ltr(X, y, groups, settings: Settings, **more) -> ScoresAfter:
@@ -109,17 +113,10 @@ def fit_sklearn_ltr_blended(X, y, groups, settings: Settings) -> ScoresAfter:
 
 
 def _bagged_trees(X, y, groups, settings: Settings) -> list:
-    from sklearn_ltr import LambdaMARTRanker
     from sklearn_ltr.ensemble import BaggingRanker
 
-    trees = LambdaMARTRanker(
-        n_estimators=settings.n_estimators,
-        learning_rate=settings.learning_rate,
-        max_leaf_nodes=settings.max_leaf_nodes,
-        min_samples_leaf=settings.min_samples_leaf,
-        max_bins=BINS,
-        n_jobs=settings.n_threads,
-    )
+    # BaggingRanker draws the seeds of its members
+    trees = make_sklearn_ltr(settings)
     bagging = BaggingRanker(trees, N_MEMBERS, random_state=settings.random_state)
     return bagging.fit(X, y, groups=groups).estimators_
 

@@ -203,6 +203,8 @@ class BoostedTrees(TreeInspection):
 
     def _scores_so_far(self, boosted: BoostedData) -> FloatArray:
         """Return F of the rows: their initial scores, and the trees of earlier fits."""
+        if len(self.ensemble_) == 0:  # X is not needed, which categories would copy
+            return boosted.base_score.copy()
         data = boosted.data
         base_score = np.zeros(data.X.shape[0])
         base_score[data.rows] = boosted.base_score
@@ -229,9 +231,12 @@ class BoostedTrees(TreeInspection):
     ) -> Callable[[GrownTree], None]:
         """Update the measures; return a function that does so after a tree."""
         followed = [
-            (held.binned, np.arange(held.data.n_rows, dtype=np.int32), start)
+            (
+                held.binned,
+                np.arange(held.data.n_rows, dtype=np.int32),
+                self._scores_so_far(held),
+            )
             for held in validation
-            for start in [self._scores_so_far(held)]
         ]
 
         def update() -> None:

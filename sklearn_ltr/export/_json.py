@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn_ltr._estimators.state import VERSION, NewerVersionWarning, release_numbers
 from sklearn_ltr.export._document import member, parse, shown
 from sklearn_ltr.export._estimators import from_tree_model, to_tree_model
-from sklearn_ltr.export._json_reader import ARRAYS, read_model
+from sklearn_ltr.export._json_reader import read_model
 from sklearn_ltr.export._parameters import to_value
 from sklearn_ltr.export._tree_model import (
     FORMAT_VERSION,
@@ -22,6 +22,7 @@ from sklearn_ltr.export._tree_model import (
     TrainingState,
     Tree,
 )
+from sklearn_ltr.learners._trees.tree_check import NODE_DTYPES
 
 FORMAT = "sklearn_ltr"
 CLASS_KINDS = {"b": "bool", "i": "int", "u": "int", "f": "float", "U": "str"}
@@ -113,7 +114,9 @@ def feature_value(feature: Feature) -> dict[str, Any]:
 
 def tree_value(tree: Tree) -> dict[str, Any]:
     """Return a tree."""
-    arrays: dict[str, Any] = {name: getattr(tree, name).tolist() for name in ARRAYS}
+    arrays: dict[str, Any] = {
+        name: getattr(tree, name).tolist() for name in NODE_DTYPES
+    }
     sets = {str(node): [*c] for node, c in sorted(tree.left_categories.items())}
     return arrays | {"left_categories": sets}
 

@@ -18,17 +18,7 @@ from sklearn_ltr.export._tree_model import (
     Tree,
     TreeModel,
 )
-
-ARRAYS = {
-    "feature": np.int32,
-    "threshold": np.float64,
-    "missing_left": np.bool_,
-    "left": np.int32,
-    "right": np.int32,
-    "value": np.float64,
-    "gain": np.float64,
-    "n_rows": np.int64,
-}
+from sklearn_ltr.learners._trees.tree_check import NODE_DTYPES
 
 
 def read_model(document: Any) -> TreeModel:
@@ -95,7 +85,9 @@ def read_categories(
 
 def read_tree(value: Any, features: Sequence[Feature], where: str) -> Tree:
     """Return a tree."""
-    arrays = {name: array(value, name, dtype, where) for name, dtype in ARRAYS.items()}
+    arrays = {
+        name: array(value, name, dtype, where) for name, dtype in NODE_DTYPES.items()
+    }
     sets, feature = {}, arrays["feature"]
     for key, categories in member(value, "left_categories", dict, where).items():
         path = f"{where}.left_categories[{key!r}]"

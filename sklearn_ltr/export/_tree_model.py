@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from sklearn_ltr.learners._trees.binning import MISSING_BIN
 from sklearn_ltr.learners._trees.ensemble import TreeEnsemble
-from sklearn_ltr.learners._trees.tree_check import DTYPES, check_trees
+from sklearn_ltr.learners._trees.tree_check import NODE_DTYPES, check_trees
 
 FORMAT_VERSION = 1
 LARGEST_THRESHOLD = float(np.finfo(np.float64).max)
@@ -248,7 +248,7 @@ def check_feature(feature: Feature, where: str) -> None:
 def check_tree(tree: Tree, n_features: int, known: Mapping[int, set[Category]]) -> None:
     """Raise a ValueError unless the arrays are a tree that tests these features."""
     arrays: dict[str, NDArray[Any]] = {
-        name: getattr(tree, name) for name in DTYPES if name != "first_node"
+        name: getattr(tree, name) for name in NODE_DTYPES
     }
     empty = TreeEnsemble.empty()
     arrays["first_node"] = np.zeros(1, dtype=np.int64)

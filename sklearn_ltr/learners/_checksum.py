@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -30,3 +31,24 @@ def check_checksum(arrays: Iterable[NDArray[Any]], saved: int | None) -> None:
             "the saved model is damaged (its numbers are not those that were saved): "
             "load it from another copy, or fit it again"
         )
+
+
+class ChecksummedArrays:
+    """A dataclass of arrays, which are saved with their checksum and nothing else."""
+
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays by name."""
+        names = [field.name for field in fields(self)]  # type: ignore[arg-type]
+        return {name: getattr(self, name) for name in names}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the arrays and their checksum."""
+        arrays = self._arrays()
+        return arrays | {KEY: checksum(arrays.values())}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Restore the arrays; a ValueError if they are not those that were saved."""
+        arrays = dict(state)
+        saved = arrays.pop(KEY, None)
+        vars(self).update(arrays)
+        check_checksum(arrays.values(), saved)

@@ -14,13 +14,12 @@ Trees see bins only: prediction, too, encodes X first.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr.learners._checksum import KEY, check_checksum, checksum
+from sklearn_ltr.learners._checksum import ChecksummedArrays
 from sklearn_ltr.learners._tables import Table, contiguous_rows
 from sklearn_ltr.learners._trees.category_means import (
     FoldSums,
@@ -34,7 +33,7 @@ MISSING = 255  # bin of missing values: `MISSING_BIN` of binning.py, which impor
 
 
 @dataclass(frozen=True)
-class CategoryBins:
+class CategoryBins(ChecksummedArrays):
     """The bin of each category of some features, learned from the training rows.
 
     Attributes
@@ -145,21 +144,6 @@ class CategoryBins:
         if len(self.feature) == 0:
             return table, rows
         return contiguous_rows(self.encode(table[rows]), np.arange(len(rows)))
-
-    def _arrays(self) -> dict[str, NDArray[Any]]:
-        return {field.name: getattr(self, field.name) for field in fields(self)}
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return the arrays and their checksum."""
-        arrays = self._arrays()
-        return arrays | {KEY: checksum(arrays.values())}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Restore the arrays; a ValueError if they are not those that were saved."""
-        arrays = dict(state)
-        saved = arrays.pop(KEY, None)
-        vars(self).update(arrays)
-        check_checksum(arrays.values(), saved)
 
 
 def fit_feature(

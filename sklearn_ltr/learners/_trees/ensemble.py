@@ -8,7 +8,7 @@ raw values are made by :mod:`tree_walk` while a small budget lasts, then by
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from sklearn_ltr._compile import ROW_BLOCK, ThreadTeam, int64, kernel
-from sklearn_ltr.learners._checksum import KEY, check_checksum, checksum
+from sklearn_ltr.learners._checksum import ChecksummedArrays
 from sklearn_ltr.learners._tables import Table, dense_rows
 from sklearn_ltr.learners._trees.binning import MISSING_BIN, BinMapper, BinnedData
 from sklearn_ltr.learners._trees.bit_sliced import BitSlicedEvaluator
@@ -58,7 +58,7 @@ def add_binned(
 
 
 @dataclass(frozen=True)
-class TreeEnsemble:
+class TreeEnsemble(ChecksummedArrays):
     """A sum of regression trees, as arrays over the nodes of all trees.
 
     Attributes
@@ -238,21 +238,11 @@ class TreeEnsemble:
     def _evaluator(self) -> BitSlicedEvaluator:
         return BitSlicedEvaluator(self._nodes)
 
-    def _arrays(self) -> dict[str, NDArray[Any]]:
-        return {f.name: getattr(self, f.name) for f in fields(self)}
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return the arrays, without what is made from them, and their checksum."""
-        arrays = self._arrays()
-        return arrays | {KEY: checksum(arrays.values())}
-
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore the arrays; a ValueError if they are not those that were saved."""
-        arrays = dict(state)
-        saved = arrays.pop(KEY, None)
         # models saved before there were categorical features have no sets
-        vars(self).update({"category_node": NO_NODES, "category_set": NO_SETS} | arrays)
-        check_checksum(arrays.values(), saved)
+        vars(self).update(category_node=NO_NODES, category_set=NO_SETS)
+        super().__setstate__(state)
 
     def check(self, n_features: int) -> None:
         """Raise a ValueError unless the arrays are trees that test these features."""

@@ -12,8 +12,7 @@ from sklearn_ltr.learners._trees.binning import MISSING_BIN, BinMapper
 from sklearn_ltr.learners._trees.categories import CategoryBins
 from sklearn_ltr.learners._trees.workspace import SET_BYTES
 
-DTYPES = {
-    "first_node": np.int64,
+NODE_DTYPES = {
     "feature": np.int32,
     "threshold": np.float64,
     "missing_left": np.bool_,
@@ -23,6 +22,7 @@ DTYPES = {
     "gain": np.float64,
     "n_rows": np.int64,
 }
+DTYPES = {"first_node": np.int64} | NODE_DTYPES
 
 
 def check_bins(mapper: BinMapper, n_features: int) -> None:
