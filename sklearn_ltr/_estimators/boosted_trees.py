@@ -37,6 +37,8 @@ from sklearn_ltr.learners._trees.binning import (
     reorder_rows,
 )
 from sklearn_ltr.learners._trees.ensemble import TreeEnsemble, add_binned
+from sklearn_ltr.learners._trees.growing import TreeGrower
+from sklearn_ltr.learners._trees.growth_parameters import GrowthParameters
 from sklearn_ltr.learners._trees.workspace import GrownTree
 
 FloatArray = NDArray[np.float64]
@@ -174,13 +176,11 @@ class BoostedTrees(TreeFeatures):
         trees: list[GrownTree] = []
         monitor.record(n_kept)
         for tree in boost(
-            train.binned,
+            self._tree_grower(train.binned, growth, team),
             objective,
             self._tree_sampler(train.data.offsets, growth.max_leaf_nodes),
-            growth,
             scores,
             range(n_kept, self.n_estimators),
-            team,
         ):
             trees.append(tree)
             self._check_step(tree)
@@ -189,6 +189,11 @@ class BoostedTrees(TreeFeatures):
             if tasks.end_step(partial(self._fitted_with, trees), last=stops):
                 break
         self._keep(trees, monitor)
+
+    def _tree_grower(
+        self, binned: BinnedData, growth: GrowthParameters, team: ThreadTeam
+    ) -> TreeGrower:
+        return TreeGrower(binned, growth, team)
 
     def _scores_so_far(self, boosted: BoostedData) -> FloatArray:
         """Return F of the rows: their initial scores, and the trees of earlier fits."""

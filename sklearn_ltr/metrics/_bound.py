@@ -147,6 +147,10 @@ class BoundMetric:
         values = self.values(scores)
         if weights is None:
             weights = np.ones(len(values))
+        return self.mean_of(values, weights)
+
+    def mean_of(self, values: FloatArray, weights: FloatArray) -> float:
+        """Return the weighted mean of what `values` returned, as `mean` does."""
         _check_array(weights, "weights", len(values))
         if self.metric.no_relevant == "skip":
             values, weights = values[self.has_relevant], weights[self.has_relevant]

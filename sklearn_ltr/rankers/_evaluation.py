@@ -32,7 +32,11 @@ class MetricEvaluation:
 
     def value(self) -> float:
         """Return the mean of the metric."""
-        return self._metric.mean(self._scores, self._weights)
+        return self._metric.mean_of(self.values(), self._weights)
+
+    def values(self) -> FloatArray:
+        """Return the metric of each query, (n_queries,)."""
+        return self._metric.values(self._scores)
 
 
 class AllQueriesEvaluation(MetricEvaluation):
@@ -83,7 +87,7 @@ class PairCostEvaluation:
         self._grades = data.y[self._by_grade]
         self._costs = np.empty(data.n_queries)
         n_pairs = count_pairs(data.offsets, query, self._grades, tied_pairs)
-        self._n_pairs = float((n_pairs * data.weights).sum())
+        self._weighted_pairs = n_pairs * data.weights
         self._scores = np.zeros(data.n_rows)
 
     def update(self, scores: FloatArray) -> None:
@@ -92,6 +96,10 @@ class PairCostEvaluation:
 
     def value(self) -> float:
         """Return the mean cost of a pair."""
+        return float(self.values().sum()) / float(self._weighted_pairs.sum())
+
+    def values(self) -> FloatArray:
+        """Return the cost of each query times its weight, (n_queries,)."""
         pair_costs(
             self._scores[self._by_grade],
             self._grades,
@@ -100,7 +108,7 @@ class PairCostEvaluation:
             self._tied_pairs,
             self._costs,
         )
-        return float((self._costs * self._data.weights).sum()) / self._n_pairs
+        return self._costs * self._data.weights
 
 
 def count_pairs(

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._compile import ThreadTeam, effective_n_threads
+from sklearn_ltr._compile import ThreadTeam
 from sklearn_ltr._estimators.boosted_trees import BoostedData, BoostedTrees
 from sklearn_ltr._estimators.callbacks import FitTasks, with_callbacks
 from sklearn_ltr._estimators.monitor import ScoredEvaluationSet
@@ -184,7 +184,7 @@ default=None
         """Boost on the training data; both come with F_0 of the rows of their X."""
         data, base_score = train
         measured = validation[0] is not None or self.verbose > 0
-        with ThreadTeam(effective_n_threads(self.n_jobs, data.X.size)) as team:
+        with ThreadTeam(self._n_threads(data.X.size)) as team:
             train_set = self._train_set(
                 data, base_score, team, continues=continues, measured=measured
             )
@@ -209,7 +209,7 @@ default=None
         lambdas = LambdaObjective(data, metric, options, team)
         regression: Regression | None = None
         if self.regression_weight > 0:
-            regression = Regression(data, self.regression_weight, self.sigma)
+            regression = self._regression(data)
         is_first = True
 
         def objective(scores: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -223,6 +223,9 @@ default=None
             return gradient, hessian
 
         return objective
+
+    def _regression(self, data: TrainingData) -> Regression:
+        return Regression(data, self.regression_weight, self.sigma)
 
     def _train_set(
         self,
@@ -244,13 +247,28 @@ default=None
         train = self._bin_training(
             learned, base_score[learned.rows], team, continues=continues
         )
-        evaluation: ScoredEvaluationSet | None = None
         if self.metric is None:
-            evaluation = PairCostEvaluation(train.data, self.sigma, tied_pairs=False)
-        elif measured:
-            metric = self._stopping_metric()
-            evaluation = AllQueriesEvaluation(data, train.data, metric)
-        return train._replace(evaluation=evaluation)
+            return train._replace(evaluation=self._cost_evaluation(train.data))
+        if measured:
+            return train._replace(evaluation=self._evaluation(data, train.data))
+        return train
+
+    def _cost_evaluation(self, data: TrainingData) -> ScoredEvaluationSet:
+        """Return what measures RankNet's cost."""
+        return PairCostEvaluation(data, self.sigma, tied_pairs=False)
+
+    def _evaluation(
+        self, data: TrainingData, learned: TrainingData | None = None
+    ) -> ScoredEvaluationSet:
+        """Return what measures the stopping metric.
+
+        With `learned`, the queries that are trained on, it is given the scores of
+        their documents only.
+        """
+        metric = self._stopping_metric()
+        if learned is None:
+            return MetricEvaluation(data, metric)
+        return AllQueriesEvaluation(data, learned, metric)
 
     def _validation_set(
         self, data: TrainingData | None, base_score: FloatArray, team: ThreadTeam
@@ -260,5 +278,4 @@ default=None
             return None
         check_base_score_size(self.sigma, base_score[data.rows])
         validation = self._bin_validation(data, base_score[data.rows], team)
-        evaluation = MetricEvaluation(data, self._stopping_metric())
-        return validation._replace(evaluation=evaluation)
+        return validation._replace(evaluation=self._evaluation(data))

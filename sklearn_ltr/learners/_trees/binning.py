@@ -257,7 +257,14 @@ class BinMapper:
                     thresholds[j] = find_bin_thresholds(values, max_bins)
 
         team.run(fit_features)
-        for j, n_bins in zip(categorical, categories.n_bins, strict=True):
+        return cls.of_thresholds(thresholds, categories)
+
+    @classmethod
+    def of_thresholds(
+        cls, thresholds: list[NDArray[np.float64]], categories: CategoryBins
+    ) -> BinMapper:
+        """Return a mapper of the thresholds of the features without categories."""
+        for j, n_bins in zip(categories.feature, categories.n_bins, strict=True):
             thresholds[j] = np.arange(n_bins - 1) + 0.5
         return cls(thresholds, categories)
 

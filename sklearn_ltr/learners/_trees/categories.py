@@ -54,12 +54,19 @@ class CategoryBins:
         max_bins: int,
     ) -> CategoryBins:
         """Give bins to the categories of some rows of X."""
+        counted = count_categories(X, rows, features)
+        return cls.from_counts(features, counted, max_bins)
+
+    @classmethod
+    def from_counts(
+        cls,
+        features: NDArray[np.int64],
+        counted: list[tuple[FloatArray, NDArray[np.intp]]],
+        max_bins: int,
+    ) -> CategoryBins:
+        """Give bins to the categories that `count_categories` has counted."""
         if len(features) == 0:
             return NO_CATEGORIES
-        counted = [
-            np.unique(x[~np.isnan(x)], return_counts=True)
-            for x in (X[rows, feature] for feature in features)
-        ]
         return cls(
             feature=features,
             first=np.cumsum([0, *(len(values) for values, _ in counted)]),
@@ -115,6 +122,16 @@ class CategoryBins:
         saved = arrays.pop(KEY, None)
         vars(self).update(arrays)
         check_checksum(arrays.values(), saved)
+
+
+def count_categories(
+    X: FloatArray, rows: NDArray[np.intp], features: NDArray[np.int64]
+) -> list[tuple[FloatArray, NDArray[np.intp]]]:
+    """Return the categories of each feature in some rows, ascending, and their rows."""
+    return [
+        np.unique(x[~np.isnan(x)], return_counts=True)
+        for x in (X[rows, feature] for feature in features)
+    ]
 
 
 def bins_by_frequency(counts: NDArray[np.intp], max_bins: int) -> NDArray[np.uint8]:
