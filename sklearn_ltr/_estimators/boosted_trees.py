@@ -135,17 +135,18 @@ class BoostedTrees(TreeFeatures):
         """
         X, rows = data.X, data.rows
         if not continues:
-            sampled = rows
-            if data.n_rows > MAX_SAMPLE_ROWS:
-                sampled = rows[order_by_values(data, team)]
-            features = self._categories.feature
-            self._mapper = BinMapper.fit(
-                X, sampled, self.max_bins, self._seed, team, features
-            )
+            self._mapper = self._fit_bins(data, team)
         binned = self._mapper.transform(X, rows, team)
         order = order_by_bins(data, binned, base_score, team)
         reorder_rows(binned, order, team)
         return BoostedData(data.reordered(order), base_score[order], binned)
+
+    def _fit_bins(self, data: TrainingData, team: ThreadTeam) -> BinMapper:
+        """Learn the bins."""
+        X, rows, features = data.X, data.rows, self._categories.feature
+        if data.n_rows > MAX_SAMPLE_ROWS:
+            rows = rows[order_by_values(data, team)]
+        return BinMapper.fit(X, rows, self.max_bins, self._seed, team, features)
 
     def _bin_validation(
         self, data: TrainingData, base_score: FloatArray, team: ThreadTeam

@@ -5,7 +5,9 @@ It serves boosted trees (a step is a tree) and networks (a step is an epoch) ali
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -55,6 +57,8 @@ class Monitor:
     verbose : int
         Print the values of every `verbose`-th step; 0: never.
     stop_on_train : bool
+    print_line : callable
+        Prints one line.
     train_values, validation_values : list of float
         One for each call of `record`; may begin with those of an earlier fit.
     """
@@ -65,6 +69,7 @@ class Monitor:
     tol: float
     verbose: int
     stop_on_train: bool = False
+    print_line: Callable[[str], None] = partial(print, flush=True)
     train_values: list[float] = field(default_factory=list)
     validation_values: list[float] = field(default_factory=list)
     _waiting_since: int = 0
@@ -80,7 +85,7 @@ class Monitor:
                 values.append(evaluation.value())
                 printed.append(f"{kind} {evaluation.name} {values[-1]:.4f}")
         if self.verbose > 0 and step % self.verbose == 0:
-            print(f"step {step}: {', '.join(printed)}", flush=True)
+            self.print_line(f"step {step}: {', '.join(printed)}")
         if self._followed is None:
             return False
         waited = self.n_recorded - 1 - max(self.best_index, self._waiting_since)

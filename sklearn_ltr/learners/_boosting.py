@@ -154,17 +154,21 @@ class TreeSampler:
 
     def _rows(self, tree_index: int) -> NDArray[np.int32]:
         """Return the rows of the drawn queries, ascending."""
-        n_queries = len(self.offsets) - 1
+        n_queries = self.n_queries
         n_drawn = max(1, round(self.subsample * n_queries))
         if n_drawn == n_queries:
             return self.all_rows
-        drawn = self._drawn_queries(tree_index, n_drawn, n_queries)
+        drawn = self._drawn_queries(tree_index, n_drawn)
         return self.all_rows[np.repeat(drawn, np.diff(self.offsets))]
 
-    def _drawn_queries(
-        self, tree_index: int, n_drawn: int, n_queries: int
-    ) -> NDArray[np.bool_]:
+    @property
+    def n_queries(self) -> int:
+        """Number of queries to draw from."""
+        return len(self.offsets) - 1
+
+    def _drawn_queries(self, tree_index: int, n_drawn: int) -> NDArray[np.bool_]:
         """Return whether each query is one of those drawn for a tree."""
+        n_queries = self.n_queries
         drawn = np.zeros(n_queries, dtype=np.bool_)
         drawn[self._rng(tree_index, ROWS).permutation(n_queries)[:n_drawn]] = True
         return drawn

@@ -28,3 +28,9 @@ class Collective(Protocol):
 
     def gather(self, value: Any) -> list[Any]:
         """Return what each worker gave, by rank."""
+
+    def gather_to(self, rank: int, value: Any) -> list[Any]:
+        """Return what each worker gave, by rank, on one of them; [] on the others."""
+
+    def print_line(self, line: str) -> None:
+        """Print a line once, whichever workers call this."""

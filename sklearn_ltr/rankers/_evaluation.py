@@ -22,8 +22,8 @@ class MetricEvaluation:
 
     def __init__(self, data: TrainingData, metric: Metric) -> None:
         self.name = metric.name
-        self._weights = data.weights
-        self._metric = metric.bind(data.y, data.offsets, data.labels)
+        self.weights = data.weights
+        self.bound = metric.bind(data.y, data.offsets, data.labels)
         self._scores = np.zeros(data.n_rows)
 
     def update(self, scores: FloatArray) -> None:
@@ -32,11 +32,11 @@ class MetricEvaluation:
 
     def value(self) -> float:
         """Return the mean of the metric."""
-        return self._metric.mean_of(self.values(), self._weights)
+        return self.bound.mean(self._scores, self.weights)
 
     def values(self) -> FloatArray:
         """Return the metric of each query, (n_queries,)."""
-        return self._metric.values(self._scores)
+        return self.bound.values(self._scores)
 
 
 class AllQueriesEvaluation(MetricEvaluation):
@@ -87,7 +87,7 @@ class PairCostEvaluation:
         self._grades = data.y[self._by_grade]
         self._costs = np.empty(data.n_queries)
         n_pairs = count_pairs(data.offsets, query, self._grades, tied_pairs)
-        self._weighted_pairs = n_pairs * data.weights
+        self.weighted_pairs = n_pairs * data.weights
         self._scores = np.zeros(data.n_rows)
 
     def update(self, scores: FloatArray) -> None:
@@ -96,7 +96,7 @@ class PairCostEvaluation:
 
     def value(self) -> float:
         """Return the mean cost of a pair."""
-        return float(self.values().sum()) / float(self._weighted_pairs.sum())
+        return float(self.values().sum()) / float(self.weighted_pairs.sum())
 
     def values(self) -> FloatArray:
         """Return the cost of each query times its weight, (n_queries,)."""

@@ -132,6 +132,12 @@ def find_bin_thresholds(
     return np.where((below <= middle) & (middle < above), middle, below)
 
 
+def draw_sample(n_rows: int, seed: int) -> NDArray[np.int64]:
+    """Return the rows of which bins are computed, where there are too many; sorted."""
+    rng = np.random.default_rng(seed)
+    return np.sort(rng.choice(n_rows, MAX_SAMPLE_ROWS, replace=False))
+
+
 class TileBuffers(NamedTuple):
     """Memory of one thread for a tile of rows."""
 
@@ -240,10 +246,7 @@ class BinMapper:
         """
         categories = CategoryBins.fit(X, rows, categorical, max_bins)
         if len(rows) > MAX_SAMPLE_ROWS:
-            sample = np.random.default_rng(seed).choice(
-                len(rows), MAX_SAMPLE_ROWS, replace=False
-            )
-            rows = rows[np.sort(sample)]  # sorted: reads X in order
+            rows = rows[draw_sample(len(rows), seed)]
         n_features = X.shape[1]
         thresholds: list[NDArray[np.float64]] = [np.empty(0)] * n_features
         read_features = columns_reader(X, rows)

@@ -1,0 +1,1 @@
+"""Rankers that are fitted by the workers of a Dask cluster."""

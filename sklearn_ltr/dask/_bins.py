@@ -1,0 +1,98 @@
+"""Bins of the rows of all workers: those that one machine would find.
+
+They are computed of the same sample of rows.  Its values travel, 16 features at a time,
+to the worker that sorts these.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_ltr._compile import ThreadTeam
+from sklearn_ltr._queries import TrainingData
+from sklearn_ltr.dask._standing import Standing
+from sklearn_ltr.learners._collective import Collective
+from sklearn_ltr.learners._tables import columns_reader
+from sklearn_ltr.learners._trees.binning import (
+    FEATURES_PER_READ,
+    MAX_SAMPLE_ROWS,
+    BinMapper,
+    draw_sample,
+    find_bin_thresholds,
+)
+from sklearn_ltr.learners._trees.categories import CategoryBins, count_categories
+
+IntArray = NDArray[np.int64]
+
+
+def sampled_rows(data: TrainingData, standing: Standing, seed: int) -> NDArray[np.intp]:
+    """Return this worker's rows of X in the sample; its data are in content order."""
+    if standing.n_rows <= MAX_SAMPLE_ROWS:
+        return data.rows
+    shift = standing.first_row - data.offsets[:-1]
+    numbers = np.arange(data.n_rows) + np.repeat(shift, data.sizes)
+    return data.rows[np.isin(numbers, draw_sample(standing.n_rows, seed))]
+
+
+def fit_bins(
+    data: TrainingData,
+    sampled: NDArray[np.intp],
+    max_bins: int,
+    categorical: IntArray,
+    collective: Collective,
+    team: ThreadTeam,
+) -> BinMapper:
+    """Return the bins of all workers' rows.
+
+    Parameters
+    ----------
+    data : TrainingData
+        Of this worker.
+    sampled : ndarray of shape (n_sampled,), intp
+        Its rows of X in the sample.
+    max_bins : int in [2, 255]
+    categorical : ndarray of shape (n_categorical,), int64
+    collective : Collective
+    team : ThreadTeam
+    """
+    categories = fit_categories(data, max_bins, categorical, collective)
+    n_features = data.X.shape[1]
+    own: dict[int, NDArray[np.float64]] = {}
+    read_features = columns_reader(data.X, sampled)
+    for turn, first in enumerate(range(0, n_features, FEATURES_PER_READ)):
+        features = range(first, min(first + FEATURES_PER_READ, n_features))
+        root = turn % collective.n_workers
+        values = read_features(features.start, features.stop)
+        gathered = collective.gather_to(root, values)
+        if collective.rank == root:
+            whole = np.concatenate(gathered)
+            remaining = iter(features)  # shared by the threads
+
+            def find_thresholds(
+                thread: int, whole: NDArray[np.floating] = whole, first: int = first
+            ) -> None:
+                for j in remaining:  # noqa: B023
+                    own[j] = find_bin_thresholds(whole[:, j - first], max_bins)
+
+            team.run(find_thresholds)
+    found: dict[int, NDArray[np.float64]] = {}
+    for part in collective.gather(own):
+        found |= part
+    return BinMapper.of_thresholds([found[j] for j in range(n_features)], categories)
+
+
+def fit_categories(
+    data: TrainingData, max_bins: int, categorical: IntArray, collective: Collective
+) -> CategoryBins:
+    """Return the bins of the categories of all workers' rows."""
+    counted = []
+    own = count_categories(data.X, data.rows, categorical)
+    for of_workers in zip(*collective.gather(own), strict=True):
+        values = np.concatenate([values for values, _ in of_workers])
+        counts = np.concatenate([counts for _, counts in of_workers])
+        distinct, place = np.unique(values, return_inverse=True)
+        total = np.zeros(len(distinct), dtype=np.intp)
+        np.add.at(total, place, counts)
+        counted.append((distinct, total))
+    return CategoryBins.from_counts(categorical, counted, max_bins)
