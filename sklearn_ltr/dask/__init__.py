@@ -1,1 +1,8 @@
-"""Rankers that are fitted by the workers of a Dask cluster."""
+"""Rankers that the workers of a Dask cluster fit together.
+
+It needs Dask: ``pip install "sklearn_ltr[dask]"``.
+"""
+
+from sklearn_ltr.dask._ranker import DaskLambdaMARTRanker
+
+__all__ = ["DaskLambdaMARTRanker"]

@@ -79,7 +79,9 @@ def fit_bins(
     found: dict[int, NDArray[np.float64]] = {}
     for part in collective.gather(own):
         found |= part
-    return BinMapper.of_thresholds([found[j] for j in range(n_features)], categories)
+    # copied: what comes from another process may be read-only
+    thresholds = [np.array(found[j]) for j in range(n_features)]
+    return BinMapper.of_thresholds(thresholds, categories)
 
 
 def fit_categories(

@@ -13,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._compile import ThreadTeam
+from sklearn_ltr._compile import STEPS_PER_THREAD, ThreadTeam
 from sklearn_ltr._estimators.boosted_trees import BoostedData
 from sklearn_ltr._estimators.categories import FeatureCategories
 from sklearn_ltr._estimators.monitor import Monitor, ScoredEvaluationSet
@@ -76,8 +76,16 @@ class WorkerRanker(LambdaMARTRanker):
     _collective: Collective
     _numbers: dict[str, dict[Any, int]]  # of the queries, by label; "", "_val"
     _is_validated: bool  # whether some worker has validation data of its own
+    _most_threads: int
     _learned: Standing
     _largest_grade: float
+
+    @classmethod
+    def of(cls, state: dict[str, Any]) -> Self:
+        """Return a ranker with the attributes of a LambdaMARTRanker."""
+        own = cls()
+        own.__dict__ = dict(state)
+        return own
 
     def join(
         self,
@@ -85,6 +93,7 @@ class WorkerRanker(LambdaMARTRanker):
         numbers: dict[str, dict[Any, int]],
         *,
         is_validated: bool,
+        most_threads: int = 1,
     ) -> Self:
         """Set what `fit` needs besides the data; return self.
 
@@ -96,9 +105,11 @@ class WorkerRanker(LambdaMARTRanker):
             of all workers; of the training data ("") and the validation data ("_val").
         is_validated : bool
             Whether some worker gives validation data to `fit`.
+        most_threads : int, default=1
+            Threads that this worker may use without an `n_jobs`.
         """
         self._collective, self._numbers = collective, numbers
-        self._is_validated = is_validated
+        self._is_validated, self._most_threads = is_validated, most_threads
         return self
 
     def fitted_ranker(self) -> LambdaMARTRanker:
@@ -112,7 +123,9 @@ class WorkerRanker(LambdaMARTRanker):
         """Keep the seed, which is that of all workers."""
 
     def _n_threads(self, work: int) -> int:
-        own = super()._n_threads(work)
+        own = max(1, min(self._most_threads, work // STEPS_PER_THREAD))
+        if self.n_jobs is not None:
+            own = super()._n_threads(work)
         return int(min(self._collective.gather(own)))
 
     def _standing(self, data: TrainingData, suffix: str = "") -> Standing:
