@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import pickle
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -81,23 +79,22 @@ def fit_on_cluster(
     arguments, validation : dict
         Dask collections by the names of the arguments of `fit`.
     """
-    with loaded(client, arguments, "") as (futures, summaries):
-        ids = {s.worker: s.worker_id for s in summaries if s is not None}
-        census = take_census(summaries, "")
-        learned = learned_queries(census, held_out_queries(ranker, census, validation))
-        owner = own_queries(census, learned, [])
-        if not learned.any():
-            owner[:] = 0  # its worker says why
-        divided = divide(client, census, owner, futures, "")
-        if validation.get("X_val") is None:
-            return run_fits(client, ranker, [divided], ids)
-        takers = [census.workers.index(address) for address in divided.shares]
-        with loaded(client, validation, "_val") as (futures_val, summaries_val):
-            ids |= {s.worker: s.worker_id for s in summaries_val if s is not None}
-            census_val = take_census(summaries_val, "_val", census.workers)
-            owner = own_queries(census_val, None, takers)
-            divided_val = divide(client, census_val, owner, futures_val, "_val")
-            return run_fits(client, ranker, [divided, divided_val], ids)
+    futures, summaries = load(client, arguments, "")
+    ids = {s.worker: s.worker_id for s in summaries if s is not None}
+    census = take_census(summaries, "")
+    learned = learned_queries(census, held_out_queries(ranker, census, validation))
+    owner = own_queries(census, learned, [])
+    if not learned.any():
+        owner[:] = 0  # its worker says why
+    divided = [divide(client, census, owner, futures, "")]
+    if validation.get("X_val") is not None:
+        futures, summaries = load(client, validation, "_val")
+        ids |= {s.worker: s.worker_id for s in summaries if s is not None}
+        takers = [census.workers.index(address) for address in divided[0].shares]
+        census = take_census(summaries, "_val", census.workers)
+        owner = own_queries(census, None, takers)
+        divided.append(divide(client, census, owner, futures, "_val"))
+    return run_fits(client, ranker, divided, ids)
 
 
 def held_out_queries(
@@ -110,25 +107,18 @@ def held_out_queries(
     return draw_held_out(n_queries, ranker.validation_fraction, ranker._seed)
 
 
-@contextmanager
-def loaded(
+def load(
     client: Any, arguments: dict[str, Any], suffix: str
-) -> Iterator[tuple[list[Any], list[Any]]]:
-    """Load the partitions where the cluster computes them; give (futures, summaries).
-
-    They are released in the end.
-    """
+) -> tuple[list[Any], list[Any]]:
+    """Load the partitions where the cluster computes them: (futures, summaries)."""
     futures = client.compute(delayed_partitions(arguments))
-    try:
-        wait_for(client, futures)
-        summaries = [
-            client.submit(summarize, future, number, suffix, pure=False)
-            for number, future in enumerate(futures)
-        ]
-        wait_for(client, summaries)
-        yield futures, client.gather(summaries)
-    finally:
-        client.cancel(futures)
+    wait_for(client, futures)
+    summaries = [
+        client.submit(summarize, future, number, suffix, pure=False)
+        for number, future in enumerate(futures)
+    ]
+    wait_for(client, summaries)
+    return futures, client.gather(summaries)
 
 
 def divide(
@@ -175,7 +165,8 @@ def run_fits(
     ]
     wait_for(client, placed, addresses)
     actors = [future.result() for future in placed]
-    state = client.scatter(vars(ranker), hash=False)
+    # in a list: the items of a dict would be scattered under their names
+    [state] = client.scatter([vars(ranker)], hash=False)
     tasks = []
     for rank, address in enumerate(addresses):
         shares = [d.shares[address] for d in divided if address in d.shares]

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse, vstack
 
 from sklearn_ltr._estimators.category_columns import CATEGORICAL, is_frame
+from sklearn_ltr._estimators.feature_table import check_finite
 from sklearn_ltr._queries import (
     QueryGroups,
     check_grades,
@@ -131,6 +132,7 @@ def _summarize(
     if name in partition:
         weights = queries.sort(read_numbers(partition[name], n_rows, name))
     columns, categorical = columns_of(X)
+    check_no_infinity(X, f"X{suffix}")
     return Summary(
         columns,
         categorical,
@@ -152,6 +154,22 @@ def columns_of(X: Any) -> tuple[Any, list[str]]:
     is_categorical = [str(t).lower().startswith(CATEGORICAL) for t in X.dtypes]
     names = [str(name) for name in X.columns]
     return names, [n for n, c in zip(names, is_categorical, strict=True) if c]
+
+
+def check_no_infinity(X: Any, name: str) -> None:
+    """Raise a ValueError that names the first infinite value of a partition."""
+    if not is_frame(X):
+        if X.dtype.kind == "f":
+            check_finite(X, name, allow_nan=True)
+        return
+    for column in X.columns:
+        if "float" in str(X[column].dtype).lower():
+            bad = np.isinf(X[column].to_numpy(dtype=np.float64))
+            if bad.any():
+                raise ValueError(
+                    f"{name} contains infinity (inf) at row {int(np.argmax(bad))}, "
+                    f"column {column!r}; replace it first"
+                )
 
 
 def check_alike(summaries: list[Summary | None], name: str) -> None:

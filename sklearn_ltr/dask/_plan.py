@@ -1,8 +1,8 @@
 """Which worker fits which queries, and which rows must travel for that.
 
-A query that lies on several workers goes to the one that has most of its rows.  Nothing
-else travels, unless a worker has no query to learn from: then it gives its rows to the
-others, and takes no part.
+A query that lies on several workers goes to the one that has most of its rows, among
+those that would not have more rows than before.  Nothing else travels, unless a worker
+has no query to learn from: then it gives its rows to the others, and takes no part.
 """
 
 from __future__ import annotations
@@ -129,20 +129,28 @@ def own_queries(
     takers : list of int
         The workers that take part, if `learned` is None.
     """
-    n_queries, n_workers = census.queries.n_queries, len(census.workers)
+    n_workers = len(census.workers)
     # rows of each query on each worker that has some
-    keys, place = np.unique(
-        census.query * n_workers + census.worker, return_inverse=True
-    )
-    n_rows = np.zeros(len(keys), dtype=np.int64)
-    np.add.at(n_rows, place, census.size)
+    both = census.query * n_workers + census.worker
+    keys, place = np.unique(both, return_inverse=True)
+    n_rows = np.bincount(place, census.size).astype(np.int64)
     query, worker = np.divmod(keys, n_workers)
-    by_rows = np.lexsort((-worker, n_rows, query))  # the last of a query has most rows
-    last = np.append(query[by_rows][1:] != query[by_rows][:-1], True)
-    owner: IntArray = worker[by_rows][last].astype(np.int64)
+    starts = np.flatnonzero(np.append(True, query[1:] != query[:-1]))
+    owner: IntArray = worker[starts].astype(np.int64)
+    n_holders = np.diff(np.append(starts, len(query)))
+    size = np.add.reduceat(n_rows, starts)
+    is_whole = n_holders == 1
+    # a worker shall have as many rows as before
+    room = np.bincount(worker, n_rows, n_workers)
+    room -= np.bincount(owner[is_whole], size[is_whole], n_workers)
+    for number in np.flatnonzero(~is_whole).tolist():
+        holders = slice(starts[number], starts[number] + n_holders[number])
+        fits = room[worker[holders]] >= size[number]
+        most = np.where(fits, n_rows[holders], room[worker[holders]] - size[number])
+        owner[number] = worker[holders][np.argmax(most)]
+        room[owner[number]] -= size[number]
     if learned is not None:
         takers = np.unique(owner[learned]).tolist()
-    size = np.bincount(census.query, census.size, n_queries).astype(np.int64)
     given = np.flatnonzero(~np.isin(owner, takers))
     if len(given) > 0:
         # to the workers in turn, the one with the fewest rows first

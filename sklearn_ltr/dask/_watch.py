@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 POLL_SECONDS = 0.5
+TELL_SECONDS = 10
 LOSS_POLLS = 6  # until the scheduler has noticed that a worker is lost
 
 
@@ -34,24 +35,35 @@ def wait_for(
     Exception
         What a task raised.
     """
-    from distributed import wait
+    from distributed import CancelledError, wait
 
     pending = list(futures)
     try:
         while pending:
             with suppress(TimeoutError):
-                wait(pending, timeout=POLL_SECONDS, return_when="FIRST_COMPLETED")
+                try:
+                    wait(pending, timeout=POLL_SECONDS, return_when="FIRST_COMPLETED")
+                except CancelledError as error:  # what they need is lost
+                    raise_error(client, error, workers)
             check_workers(client, workers)
             for future in [future for future in pending if future.done()]:
                 if future.status != "finished":
-                    raise_error(client, future, workers)
+                    raise_error(client, future.exception(), workers)
                 pending.remove(future)
     except BaseException as error:
-        for actor in actors or ():
-            with suppress(Exception):
-                actor.abort(f"another worker ended the fit: {error}")
-        client.cancel(pending)
+        tell(actors or [], f"another worker ended the fit: {error}")
         raise
+
+
+def tell(actors: list[Any], reason: str) -> None:
+    """End the exchanges of all workers that can be reached."""
+    answers = []
+    for actor in actors:
+        with suppress(Exception):  # its worker may be the one that is lost
+            answers.append(actor.abort(reason))
+    for answer in answers:
+        with suppress(Exception):
+            answer.result(timeout=TELL_SECONDS)
 
 
 def check_workers(client: Any, workers: list[str] | None) -> None:
@@ -66,15 +78,16 @@ def check_workers(client: Any, workers: list[str] | None) -> None:
         )
 
 
-def raise_error(client: Any, future: Any, workers: list[str] | None) -> None:
+def raise_error(client: Any, error: BaseException, workers: list[str] | None) -> None:
     """Raise what ended a task: its error, or that of a lost worker behind it."""
     from distributed import CancelledError
 
-    if future.status != "error":
-        raise CancelledError(f"a task of fit was {future.status}")
-    error = future.exception()
-    if isinstance(error, OSError | RuntimeError):  # could not reach another worker?
+    if isinstance(error, OSError | RuntimeError | CancelledError):
         for _ in range(LOSS_POLLS):
             check_workers(client, workers)
             time.sleep(POLL_SECONDS)
+    if isinstance(error, CancelledError):
+        raise RuntimeError(
+            f"a worker was lost while its rows were needed ({error}): fit again"
+        ) from error
     raise error

@@ -129,7 +129,7 @@ class WorkerRanker(LambdaMARTRanker):
         return int(min(self._collective.gather(own)))
 
     def _standing(self, data: TrainingData, suffix: str = "") -> Standing:
-        numbers = self._numbers[suffix]
+        numbers = self._numbers.get(suffix, {})  # none of a worker without any
         labels = [] if data.labels is None else data.labels
         own = np.array([numbers[label] for label in labels], dtype=np.int64)
         return Standing.of(own, data.sizes, self._collective)
