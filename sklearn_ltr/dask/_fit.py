@@ -156,6 +156,8 @@ def run_fits(
     client: Any, ranker: LambdaMARTRanker, divided: list[Divided], ids: dict[str, str]
 ) -> tuple[LambdaMARTRanker, Traffic]:
     """Run a task on each worker that fits its share; return what they agree on."""
+    import cloudpickle
+
     addresses = list(divided[0].shares)
     placed = [
         client.submit(
@@ -165,8 +167,8 @@ def run_fits(
     ]
     wait_for(client, placed, addresses)
     actors = [future.result() for future in placed]
-    # in a list: the items of a dict would be scattered under their names
-    [state] = client.scatter([vars(ranker)], hash=False)
+    # as bytes: arrays that Dask brings are read-only, and would stay so in the model
+    state = client.scatter(cloudpickle.dumps(vars(ranker)), hash=False)
     tasks = []
     for rank, address in enumerate(addresses):
         shares = [d.shares[address] for d in divided if address in d.shares]
@@ -194,14 +196,17 @@ def run_fits(
             "numpy or of sklearn_ltr?"
         )
     _, saved, n_exchanges, n_bytes = results[0]
+    base = ranker.init_ if ranker._n_kept_trees > 0 else ranker.init
+    parameters = ranker.get_params(deep=False)
+    fitted = LambdaMARTRanker()
+    fitted.__dict__ = parameters | pickle.loads(saved) | {"init_": base}
     moved_queries = sum(d.n_moved_queries for d in divided)
     moved_rows = sum(d.n_moved_rows for d in divided)
-    fitted: LambdaMARTRanker = pickle.loads(saved)
     return fitted, Traffic(moved_queries, moved_rows, n_exchanges, n_bytes)
 
 
 def fit_share(
-    state: dict[str, Any],
+    state: bytes,
     rank: int,
     actors: list[Any],
     numbers: list[IntArray],
@@ -213,8 +218,8 @@ def fit_share(
 
     Parameters
     ----------
-    state : dict
-        Attributes of the ranker.
+    state : bytes
+        Attributes of the ranker, pickled.
     rank : int
     actors : list of proxies of `Exchange`
     numbers : list of ndarrays of int64
@@ -229,8 +234,8 @@ def fit_share(
     -------
     digest : str
         Of the fitted model.
-    state : bytes
-        The fitted model, pickled; empty but from the worker of rank 0.
+    saved : bytes
+        The fitted attributes, pickled; none but from the worker of rank 0.
     n_exchanges, n_bytes : int
         See `DaskCollective`.
     """
@@ -255,17 +260,20 @@ def fit_share(
         number_of[suffix] = dict(zip(labels, own.tolist(), strict=True))
         arguments |= rows
     collective = DaskCollective(rank, actors, partial(print, flush=True))
-    local = WorkerRanker.of(state).join(
+    local = WorkerRanker.of(pickle.loads(state)).join(
         collective,
         number_of,
         is_validated=is_validated,
         most_threads=worker.state.nthreads,
     )
     fitted = local.fit(**arguments).fitted_ranker()
+    # the parameters, which may be objects of any class, are the caller's
+    left_out = {"init_", *fitted.get_params(deep=False)}
+    saved = pickle.dumps({n: v for n, v in vars(fitted).items() if n not in left_out})
     digest = hashlib.sha256(pickle.dumps(fitted.ensemble_)).hexdigest()
     return (
         digest,
-        pickle.dumps(fitted) if rank == 0 else b"",
+        saved if rank == 0 else b"",
         collective.n_exchanges,
         collective.n_bytes,
     )

@@ -98,5 +98,6 @@ def fit_together(
 
 
 def bytes_of(model: LambdaMARTRanker) -> bytes:
-    """The model as it is saved; of equal models the same."""
-    return pickle.dumps(pickle.loads(pickle.dumps(model)))
+    """All attributes as they are saved, each by itself; of equal models the same."""
+    state = vars(pickle.loads(pickle.dumps(model)))
+    return b"".join(pickle.dumps((name, state[name])) for name in sorted(state))

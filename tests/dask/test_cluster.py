@@ -182,13 +182,16 @@ def test_initial_scores(client):
     base = LambdaMARTRanker(**OPTIONS).fit(**arguments(FRAME))
     adapted = LambdaMARTRanker(**OPTIONS, init=base).fit(**arguments(FRAME))
     ranker = DaskLambdaMARTRanker(**OPTIONS, init=base).fit(**arguments(ddf))
+    assert ranker.init_ is base
     assert bytes_of(ranker.to_local()) == bytes_of(adapted)
 
 
 def test_one_query_larger_than_a_partition_and_a_worker_with_nothing_to_learn(client):
     frame = FRAME.sort_values("query")
     # the largest query is over three partitions on as many workers
-    frame["query"] = np.where(np.arange(len(frame)) < 500, 0, frame["query"])
+    is_first = np.arange(len(frame)) < 500
+    frame["query"] = np.where(is_first, 0, frame["query"])
+    frame["weight"] = np.where(frame["query"] == 0, 1.0, frame["weight"])
     parts = cut(frame, [150, 300, 1480])
     parts[3] = parts[3].assign(y=2.0)
     frame = pd.concat(parts)
