@@ -23,15 +23,15 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 Partition = dict[str, Any]  # the rows of each argument of `fit` that was given
 
-# What differs between partitions that are read together
 HINT = "; give partitions with the same columns, from ddf[columns], say"
+NUMBERS = ("integer", "floating", "mixed-integer-float", "boolean")  # words of pandas
 
 
 class Summary(NamedTuple):
     """What a partition holds."""
 
     columns: Any  # of X: names, or their number
-    categorical: list[str]  # names of the columns of a categorical dtype
+    categorical: list[str]  # columns of a categorical dtype
     labels: Labels  # of its queries, sorted
     sizes: IntArray  # (n_queries,): rows of each
     lowest: FloatArray  # (n_queries,): grade of each
@@ -151,9 +151,13 @@ def columns_of(X: Any) -> tuple[Any, list[str]]:
     """Return the columns of X, names or their number, and the categorical ones."""
     if not is_frame(X):
         return int(X.shape[1]), []
-    is_categorical = [str(t).lower().startswith(CATEGORICAL) for t in X.dtypes]
-    names = [str(name) for name in X.columns]
-    return names, [n for n, c in zip(names, is_categorical, strict=True) if c]
+    categorical = []
+    for name, dtype in zip(X.columns, X.dtypes, strict=True):
+        if str(dtype).lower().startswith(CATEGORICAL):
+            categories = getattr(dtype, "categories", None)
+            of_numbers = getattr(categories, "inferred_type", "") in NUMBERS
+            categorical.append(f"{name} of numbers" if of_numbers else str(name))
+    return [str(name) for name in X.columns], categorical
 
 
 def check_no_infinity(X: Any, name: str) -> None:

@@ -13,6 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_ltr._estimators.state import refit
 from sklearn_ltr.dask._fit import Traffic, fit_on_cluster
 from sklearn_ltr.dask._partitions import is_collection
+from sklearn_ltr.dask._scoring import computed, score_block, score_frame
+from sklearn_ltr.dask._watch import current_client
 from sklearn_ltr.rankers import LambdaMARTRanker
 
 FloatArray = NDArray[np.float64]
@@ -279,50 +281,9 @@ default=None
         yield from super().staged_predict(X, init_score=init_score)
 
 
-def current_client() -> Any:
-    """Return the client of the cluster, or raise a RuntimeError."""
-    from distributed import get_client
-
-    try:
-        client = get_client()
-    except ValueError as error:
-        raise RuntimeError(
-            "there is no Dask cluster: create a distributed.Client first"
-        ) from error
-    if client.asynchronous:
-        raise RuntimeError(
-            "the client is asynchronous: create one with asynchronous=False"
-        )
-    return client
-
-
 def local_ranker(ranker: LambdaMARTRanker) -> LambdaMARTRanker:
     """Return a plain ranker with the same attributes, those of the cluster left out."""
     local = LambdaMARTRanker()
     left_out = {"traffic_", "_skl_callbacks"}
     local.__dict__ = {n: v for n, v in vars(ranker).items() if n not in left_out}
     return local
-
-
-def computed(*values: Any) -> tuple[Any, ...]:
-    """Return what Dask collections hold, and other values as they are."""
-    import dask
-
-    found: tuple[Any, ...] = dask.compute(*values)
-    return found
-
-
-def score_frame(X: Any, *init_score: Any, model: LambdaMARTRanker) -> Any:
-    """Return the scores of a partition of a DataFrame, a Series."""
-    import pandas as pd
-
-    scores = score_block(X, *init_score, model=model)
-    return pd.Series(scores, index=X.index, name="score")
-
-
-def score_block(X: Any, *init_score: Any, model: LambdaMARTRanker) -> FloatArray:
-    """Return the scores of a partition."""
-    if X.shape[0] == 0:
-        return np.empty(0)
-    given = np.ravel(init_score[0]) if init_score else None
-    return model.predict(X, init_score=given)

@@ -91,3 +91,20 @@ def raise_error(client: Any, error: BaseException, workers: list[str] | None) ->
             f"a worker was lost while its rows were needed ({error}): fit again"
         ) from error
     raise error
+
+
+def current_client() -> Any:
+    """Return the client of the cluster, or raise a RuntimeError."""
+    from distributed import get_client
+
+    try:
+        client = get_client()
+    except ValueError as error:
+        raise RuntimeError(
+            "there is no Dask cluster: create a distributed.Client first"
+        ) from error
+    if client.asynchronous:
+        raise RuntimeError(
+            "the client is asynchronous: create one with asynchronous=False"
+        )
+    return client

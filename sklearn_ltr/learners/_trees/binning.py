@@ -134,8 +134,8 @@ def find_bin_thresholds(
 
 def draw_sample(n_rows: int, seed: int) -> NDArray[np.int64]:
     """Return the rows of which bins are computed, where there are too many; sorted."""
-    rng = np.random.default_rng(seed)
-    return np.sort(rng.choice(n_rows, MAX_SAMPLE_ROWS, replace=False))
+    drawn = np.random.default_rng(seed).choice(n_rows, MAX_SAMPLE_ROWS, replace=False)
+    return np.sort(drawn)
 
 
 class TileBuffers(NamedTuple):
@@ -229,17 +229,15 @@ class BinMapper:
         team: ThreadTeam,
         categorical: NDArray[np.int64] = NO_CATEGORIES.feature,
     ) -> BinMapper:
-        """Compute the thresholds from some rows of X, or a sample of 200,000 of them.
+        """Learn from some rows of X, or from a sample of 200,000 of them.
 
         Parameters
         ----------
         X : ndarray or CSR matrix of shape (n, n_features), float32 or float64
         rows : ndarray of shape (n_rows,), intp
-            The rows to learn from.
         max_bins : int in [2, 255]
             Maximum number of bins of a feature, the missing bin not counted.
         seed : int
-            Seed of the sample.
         team : ThreadTeam
         categorical : ndarray of shape (n_categorical,), int64
             The categorical features, ascending.  If there are any, X is dense.
