@@ -17,6 +17,7 @@ SETTINGS = ["defaults", "noise on X", "quantiles of X", "early stopping"]
 COMMANDS = {
     "fit.py": [*TINY, *OURS],
     "binning.py": [*TINY, *OURS],
+    "dask_fit.py": [*TINY, *OURS, "--workers", "2"],
     "categories.py": [*TINY, *OURS],
     "predict.py": [*TINY, *OURS, "--rows", "100", "--threads", "1"],
     "floor.py": [*TINY, "--rows", "1000"],
@@ -39,7 +40,7 @@ COMMANDS = {
         *("--scale", "0.002", "--repetitions", "1"),
     ],
 }
-NEEDS = {"metrics.py": ("ranx", "pytrec_eval")}
+NEEDS = {"metrics.py": ("ranx", "pytrec_eval"), "dask_fit.py": ("distributed",)}
 # Compare the additions counted in a fit, where kernels are plain Python, to floor.py.
 ADDITIONS = """
 import floor

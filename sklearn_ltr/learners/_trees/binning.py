@@ -134,8 +134,8 @@ def find_bin_thresholds(
 
 def draw_sample(n_rows: int, seed: int) -> NDArray[np.int64]:
     """Return the rows of which bins are computed, where there are too many; sorted."""
-    drawn = np.random.default_rng(seed).choice(n_rows, MAX_SAMPLE_ROWS, replace=False)
-    return np.sort(drawn)
+    rng = np.random.default_rng(seed)
+    return np.sort(rng.choice(n_rows, MAX_SAMPLE_ROWS, replace=False))
 
 
 class TileBuffers(NamedTuple):
@@ -240,7 +240,7 @@ class BinMapper:
         seed : int
         team : ThreadTeam
         categorical : ndarray of shape (n_categorical,), int64
-            The categorical features, ascending.  If there are any, X is dense.
+            Categorical features, ascending; with any, X is dense.
         """
         categories = CategoryBins.fit(X, rows, categorical, max_bins)
         if len(rows) > MAX_SAMPLE_ROWS:
