@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -40,6 +39,11 @@ class ScoredEvaluationSet(EvaluationSet, Protocol):
         """Measure these scores from now on, (n_rows,); the array is not copied."""
 
 
+def print_at_once(line: str) -> None:
+    """Print a line without delay."""
+    print(line, flush=True)
+
+
 @dataclass
 class Monitor:
     """Measures the evaluation sets after each step, prints, and decides when to stop.
@@ -69,7 +73,7 @@ class Monitor:
     tol: float
     verbose: int
     stop_on_train: bool = False
-    print_line: Callable[[str], None] = partial(print, flush=True)
+    print_line: Callable[[str], None] = print_at_once
     train_values: list[float] = field(default_factory=list)
     validation_values: list[float] = field(default_factory=list)
     _waiting_since: int = 0

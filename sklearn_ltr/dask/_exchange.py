@@ -41,6 +41,11 @@ class Exchange:
         self._n_workers = n_workers
         self._meetings: dict[int, Meeting] = {}
         self._failure: str | None = None
+        self._ranks: set[int] = set()
+
+    async def n_arrived(self) -> int:
+        """Return how many workers have taken part in an exchange of values here."""
+        return len(self._ranks)
 
     async def sum(self, number: int, values: NDArray[np.int64]) -> Any:
         """Return the sum of the workers' arrays."""
@@ -56,6 +61,7 @@ class Exchange:
         """Return what each worker brought, by rank; [] to others than `to`."""
         meeting = self._meeting(number)
         meeting.values[rank] = value
+        self._ranks.add(rank)
         if to is not None and rank != to:
             meeting.n_left += 1  # and does not wait
             self._arrive(meeting)

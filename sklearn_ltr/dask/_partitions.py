@@ -211,7 +211,9 @@ def count_rows_of(values: Any) -> int:
 
 def take_rows(values: Any, rows: NDArray[np.intp]) -> Any:
     """Return some rows of a part of a collection."""
-    return values.iloc[rows] if hasattr(values, "iloc") else values[rows]
+    if hasattr(values, "iloc"):
+        return values.iloc[rows]
+    return (values.tocsr() if issparse(values) else values)[rows]
 
 
 def join_rows(parts: list[Partition]) -> Partition:

@@ -8,6 +8,7 @@ from typing import Any
 
 POLL_SECONDS = 0.5
 TELL_SECONDS = 10
+PAUSE_SECONDS = 30
 LOSS_POLLS = 6  # until the scheduler has noticed that a worker is lost
 
 
@@ -37,7 +38,7 @@ def wait_for(
     """
     from distributed import CancelledError, wait
 
-    pending = list(futures)
+    pending, start, everyone_is_here = list(futures), time.monotonic(), False
     try:
         while pending:
             with suppress(TimeoutError):
@@ -46,6 +47,9 @@ def wait_for(
                 except CancelledError as error:  # what they need is lost
                     raise_error(client, error, workers)
             check_workers(client, workers)
+            if actors and not everyone_is_here:
+                everyone_is_here = actors[0].n_arrived().result() == len(actors)
+                check_paused(client, workers or [], time.monotonic() - start)
             for future in [future for future in pending if future.done()]:
                 if future.status != "finished":
                     raise_error(client, future.exception(), workers)
@@ -76,6 +80,26 @@ def check_workers(client: Any, workers: list[str] | None) -> None:
             "stopped, and the estimator is as it was: fit again (on more workers if "
             "the memory did not suffice)"
         )
+
+
+def check_paused(client: Any, workers: list[str], waited: float) -> None:
+    """Raise a RuntimeError if a paused worker, which starts no task, is waited for."""
+    if waited < PAUSE_SECONDS:
+        return
+    status = client.run_on_scheduler(worker_status)
+    paused = [address for address in workers if status.get(address) == "paused"]
+    if paused:
+        raise RuntimeError(
+            f"the workers {', '.join(paused)} have been paused since their memory is "
+            f"nearly full, and the others have waited for {waited:.0f} s: give the "
+            "workers more memory, or fit on more of them"
+        )
+
+
+def worker_status(dask_scheduler: Any) -> dict[str, str]:
+    """Return the status of each worker by its address; run on the scheduler."""
+    workers = dask_scheduler.workers.items()
+    return {address: worker.status.name for address, worker in workers}
 
 
 def raise_error(client: Any, error: BaseException, workers: list[str] | None) -> None:

@@ -6,6 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
@@ -131,6 +132,16 @@ def test_arrays_whose_columns_are_divided_too(client):
     scores = ranker.predict(given["X"])
     np.testing.assert_array_equal(scores, expected.predict(make_data()["X"]))
     assert scores.shape == (N_ROWS,)
+
+
+def test_sparse_arrays(client):
+    data = make_data()
+    X = np.nan_to_num(data["X"]) * (np.abs(np.nan_to_num(data["X"])) > 0.5)
+    expected = LambdaMARTRanker(**OPTIONS).fit(**data | {"X": csr_matrix(X)})
+    given = array_arguments(400, X)
+    given["X"] = given["X"].rechunk({1: -1}).map_blocks(csr_matrix)
+    ranker = DaskLambdaMARTRanker(**OPTIONS).fit(**given)
+    assert bytes_of(ranker.to_local()) == bytes_of(expected)
 
 
 def test_partitions_of_different_dtypes_and_of_arrow(client):

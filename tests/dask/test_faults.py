@@ -13,7 +13,7 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 from sklearn_ltr import LambdaMARTRanker
-from sklearn_ltr.dask import DaskLambdaMARTRanker
+from sklearn_ltr.dask import DaskLambdaMARTRanker, _watch
 from tests.dask.test_cluster import (
     COLUMNS,
     FRAME,
@@ -145,6 +145,18 @@ def test_an_error_of_one_worker_ends_the_fit_of_all(client):
     assert vars(ranker) == before
     again = DaskLambdaMARTRanker(**OPTIONS).fit(**arguments(ddf))
     assert vars(again.to_local()).keys() == vars(local_fit()).keys()
+
+
+def test_a_paused_worker_is_not_waited_for(client, monkeypatch):
+    addresses = sorted(client.nthreads())
+    status = {address: "running" for address in addresses} | {addresses[1]: "paused"}
+    monkeypatch.setattr(client, "run_on_scheduler", lambda function: status)
+    _watch.check_paused(client, addresses, 1.0)
+    with pytest.raises(RuntimeError, match=f"workers {addresses[1]} have been paused"):
+        _watch.check_paused(client, addresses, 31.0)
+    monkeypatch.undo()
+    real = client.run_on_scheduler(_watch.worker_status)
+    assert real == dict.fromkeys(addresses, "running")
 
 
 @pytest.mark.slow

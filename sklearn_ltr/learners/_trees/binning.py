@@ -213,7 +213,6 @@ class BinMapper:
         Ascending; feature j has ``len(bin_thresholds[j]) + 1`` bins.  Those of a
         categorical feature are 0.5, 1.5, ...: its values are bins already.
     categories : CategoryBins
-        The bins of categorical features.
     """
 
     bin_thresholds: list[NDArray[np.float64]]
