@@ -201,7 +201,7 @@ default=None
         given = () if init_score is None else (init_score,)
         if hasattr(X, "map_partitions"):
             return X.map_partitions(
-                score_frame, *given, model=model, meta=("score", np.float64)
+                score_frame, model, *given, meta=("score", np.float64)
             )
         X = X.rechunk({1: -1})
         return X.map_blocks(

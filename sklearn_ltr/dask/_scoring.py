@@ -20,7 +20,7 @@ def computed(*values: Any) -> tuple[Any, ...]:
     return found
 
 
-def score_frame(X: Any, *init_score: Any, model: LambdaMARTRanker) -> Any:
+def score_frame(X: Any, model: LambdaMARTRanker, *init_score: Any) -> Any:
     """Return the scores of a partition of a DataFrame, a Series."""
     import pandas as pd
 
