@@ -4,10 +4,14 @@ import logging
 
 import pytest
 
+from sklearn_ltr._compile import INTERPRETED
+
 
 @pytest.fixture(scope="package")
 def client():
     """A client of a cluster of four processes."""
+    if INTERPRETED:
+        pytest.skip("interpreted kernels are slow")
     distributed = pytest.importorskip("distributed")
     pytest.importorskip("dask.dataframe")
     with (

@@ -13,6 +13,7 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 from sklearn_ltr import LambdaMARTRanker
+from sklearn_ltr._compile import INTERPRETED
 from sklearn_ltr.dask import DaskLambdaMARTRanker, _watch
 from tests.dask.test_cluster import (
     COLUMNS,
@@ -160,6 +161,7 @@ def test_a_paused_worker_is_not_waited_for(client, monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(INTERPRETED, reason="interpreted kernels are slow")
 def test_a_lost_worker_ends_the_fit(recwarn):
     ranker = DaskLambdaMARTRanker(**OPTIONS)
     with (

@@ -10,13 +10,17 @@ import sklearn_ltr.dask._bins as bins
 import sklearn_ltr.dask._worker_ranker as worker_ranker
 import sklearn_ltr.learners._trees.binning as binning
 from sklearn_ltr import LambdaMARTRanker
+from sklearn_ltr._compile import INTERPRETED
 from sklearn_ltr._estimators import boosted_trees
 from sklearn_ltr.metrics import ERR, NDCG
 from tests.dask import N_QUERIES, bytes_of, fit_together, make_data
 
 DATA = make_data()
+if INTERPRETED:  # fewer rows, as kernels are slow
+    DATA = {name: values[:300] for name, values in DATA.items()}
 VALIDATION = {f"{name}_val": values[:200] for name, values in make_data(1).items()}
-OPTIONS = {"n_estimators": 6, "random_state": 1, "max_leaf_nodes": 12}
+N_TREES = 2 if INTERPRETED else 6
+OPTIONS = {"n_estimators": N_TREES, "random_state": 1, "max_leaf_nodes": 12}
 CODES = {"categorical_features": [3, 4], "min_samples_category": 2}
 CASES = {
     "defaults": {},
@@ -37,7 +41,11 @@ CASES = {
     "threads": {"n_jobs": 2},
     "cost": {"metric": None, "verbose": 2},
     "largest grade": {"metric": "err", "verbose": 1},
-    "held out": {"early_stopping": True, "n_estimators": 20, "learning_rate": 0.8},
+    "held out": {
+        "early_stopping": True,
+        "n_estimators": 3 * N_TREES,
+        "learning_rate": 0.8,
+    },
     "skip": {
         "early_stopping": True,
         "scoring": NDCG(5, no_relevant="skip"),
@@ -71,6 +79,7 @@ def test_workers_fit_the_model_of_one_machine(name, capsys):
         assert printed == lines
 
 
+@pytest.mark.skipif(INTERPRETED, reason="interpreted kernels are slow")
 def test_with_validation_data_that_not_every_worker_has():
     options = OPTIONS | {"n_estimators": 30, "learning_rate": 1.0, "metric": "err"}
     expected = LambdaMARTRanker(**options).fit(**DATA, **VALIDATION)
