@@ -7,11 +7,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._compile import ThreadTeam, effective_n_threads
-from sklearn_ltr._estimators.boosted_trees import BoostedData, BoostedTrees
+from sklearn_ltr._compile import ThreadTeam
+from sklearn_ltr._estimators.boosted_trees import BoostedTrees
 from sklearn_ltr._estimators.callbacks import FitTasks, with_callbacks
 from sklearn_ltr._estimators.monitor import ScoredMeasure
 from sklearn_ltr._estimators.state import refit
+from sklearn_ltr._estimators.tree_binning import BoostedData
 from sklearn_ltr._estimators.validation_sets import read_validation_sets
 from sklearn_ltr._estimators.weights import check_weights
 from sklearn_ltr._queries import TrainingData
@@ -19,6 +20,7 @@ from sklearn_ltr.lambdas._objective import LambdaObjective, PairOptions
 from sklearn_ltr.lambdas._regression import Regression
 from sklearn_ltr.lambdas._user_objective import UserObjective
 from sklearn_ltr.learners._boosting import Objective
+from sklearn_ltr.metrics import Metric
 from sklearn_ltr.rankers._evaluation import (
     AllQueriesEvaluation,
     MetricEvaluation,
@@ -114,7 +116,7 @@ tuples, default=None
             data = model._read_training_data(
                 X, y, groups, sample_weight, reset=not continues
             )
-            sets = read_validation_sets(
+            sets = model._read_validation_sets(
                 X_val,
                 y_val=y_val,
                 groups_val=groups_val,
@@ -135,6 +137,11 @@ tuples, default=None
             model._fit_sets((data, base_score), validation, tasks, continues=continues)
         tasks.end()
         return self
+
+    def _read_validation_sets(
+        self, X_val: Any, **others: Any
+    ) -> list[tuple[str, Any, list[Any]]]:
+        return read_validation_sets(X_val, **others)
 
     def _prepare_init(
         self, X: Any, y: Any, init_score: Any, *, continues: bool, **metadata: Any
@@ -189,7 +196,7 @@ tuples, default=None
         """Boost on the training data; all come with F_0 of the rows of their X."""
         data, base_score = train
         measured = len(validation) > 0 or self.verbose > 0 or self._measures_train
-        with ThreadTeam(effective_n_threads(self.n_jobs, data.X.size)) as team:
+        with ThreadTeam(self._n_threads(data.X.size)) as team:
             train_set = self._train_set(
                 data, base_score, team, continues=continues, measured=measured
             )
@@ -218,7 +225,7 @@ tuples, default=None
         else:
             lambdas = LambdaObjective(data, metric, options, team)
         if self.regression_weight > 0 and not callable(self.objective):
-            regression = Regression(data, self.regression_weight, self.sigma)
+            regression = self._regression(data)
         is_first = True
 
         def objective(scores: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -232,6 +239,9 @@ tuples, default=None
             return gradient, hessian
 
         return objective
+
+    def _regression(self, data: TrainingData) -> Regression:
+        return Regression(data, self.regression_weight, self.sigma)
 
     def _train_set(
         self,
@@ -255,13 +265,27 @@ tuples, default=None
         )
         measures: dict[str, ScoredMeasure] = {}
         if self.metric is None:
-            measures["cost"] = PairCostEvaluation(
-                train.data, self.sigma, tied_pairs=False
-            )
+            measures["cost"] = self._cost_measure(train.data)
         if measured and (self.metric is not None or self._measures_train):
             for name, metric in self._measured_metrics().items():
-                measures[name] = AllQueriesEvaluation(data, train.data, metric)
+                measures[name] = self._metric_measure(data, metric, train.data)
         return train._replace(measures=measures)
+
+    def _cost_measure(self, data: TrainingData) -> ScoredMeasure:
+        """Return what measures RankNet's cost."""
+        return PairCostEvaluation(data, self.sigma, tied_pairs=False)
+
+    def _metric_measure(
+        self, data: TrainingData, metric: Metric, learned: TrainingData | None = None
+    ) -> ScoredMeasure:
+        """Return what measures a metric.
+
+        With `learned`, the queries that are trained on, it is given the scores of
+        their documents only.
+        """
+        if learned is None:
+            return MetricEvaluation(data, metric)
+        return AllQueriesEvaluation(data, learned, metric)
 
     def _validation_set(
         self, data: TrainingData, base_score: FloatArray, team: ThreadTeam
@@ -270,7 +294,7 @@ tuples, default=None
         check_base_score_size(self.sigma, base_score[data.rows])
         validation = self._bin_validation(data, base_score[data.rows], team)
         measures = {
-            name: MetricEvaluation(data, metric)
+            name: self._metric_measure(data, metric)
             for name, metric in self._measured_metrics().items()
         }
         return validation._replace(measures=measures)
