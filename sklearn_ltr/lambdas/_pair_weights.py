@@ -151,4 +151,4 @@ def is_equal(i: int, j: int, documents: FloatArray) -> bool:
     equal &= documents[GRADE, i] == documents[GRADE, j]
     equal &= documents[BETTER_WEIGHT, i] == documents[BETTER_WEIGHT, j]
     equal &= documents[WORSE_WEIGHT, i] == documents[WORSE_WEIGHT, j]
-    return equal
+    return bool(equal)
