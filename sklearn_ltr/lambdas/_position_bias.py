@@ -75,8 +75,8 @@ class PositionBias(ABC):
     def _sum(self, of_documents: FloatArray) -> FloatArray:
         """Return the sum over the documents at each position."""
         n_positions = self.values.shape[-1]
-        total: FloatArray = np.bincount(self.positions, of_documents, n_positions)
-        return total
+        total = np.bincount(self.positions, of_documents, n_positions)
+        return total.astype(np.float64)
 
     def as_shown(self, scores: FloatArray) -> FloatArray:
         """Return the scores of all documents with the bias of their positions."""

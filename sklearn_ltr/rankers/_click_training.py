@@ -20,7 +20,6 @@ from sklearn_ltr.rankers._base import BaseRanker
 
 FloatArray = NDArray[np.float64]
 
-BIASES = (None, "additive", "pairwise")
 REGULARIZATION = {"additive": 0.3, "pairwise": 1.0}  # where the parameter is None
 SMALLEST_PROPENSITY = 1e-6  # whose inverses, and products of these, stay moderate
 
@@ -28,6 +27,7 @@ SMALLEST_PROPENSITY = 1e-6  # whose inverses, and products of these, stay modera
 class ClickTraining(BaseRanker):
     """A ranker that can correct for the position at which a document was clicked."""
 
+    _biases: ClassVar[tuple[str | None, ...]] = (None, "additive", "pairwise")
     position_bias: Literal["additive", "pairwise"] | None
     bias_regularization: float | None
     min_propensity: float
@@ -40,7 +40,7 @@ class ClickTraining(BaseRanker):
 
     def _check_position_bias(self) -> None:
         """Raise an error for a parameter out of its range."""
-        check_choice(self, "position_bias", BIASES)
+        check_choice(self, "position_bias", self._biases)
         check_ranges(
             self,
             [
