@@ -175,7 +175,7 @@ class LambdaObjective:
         other._scale = self._scale[queries]
         other._gain = self._gain[documents]
         if self.pair_weights is not None:
-            other.pair_weights = self.pair_weights[:, documents]
+            other.pair_weights = np.take(self.pair_weights, documents, axis=1)
         if self._bound is not None:
             other._bound = self._bound.subset(queries, documents, other.offsets)
         other._allocate()

@@ -98,9 +98,9 @@ class QueryBatches:
             yield Batch(self.data.rows[documents[own]], last - first, gradient)
         self.scores[documents], self.shown_scores[documents] = scores, shown
         if self.bias is not None:
-            in_order = np.zeros((2, len(documents)))
-            in_order[:, documents] = derivatives
-            self.bias.step(*in_order, BIAS_RATE)
+            gradients, hessians = np.zeros((2, len(documents)))
+            gradients[documents], hessians[documents] = derivatives
+            self.bias.step(gradients, hessians, BIAS_RATE)
 
 
 class PreferenceBatches:

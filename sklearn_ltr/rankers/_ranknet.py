@@ -240,6 +240,6 @@ class RankNetRanker(PairwiseRanker):
         super()._check_exposure(exposure)
         if self.tied_pairs and exposure.propensities is not None:
             raise ValueError(
-                "propensities weigh a pair by its clicked document, and tied_pairs=True "
-                "makes pairs without one: give tied_pairs=False"
+                "propensities weigh a pair by its clicked document, and with "
+                "tied_pairs=True there are pairs without one: give tied_pairs=False"
             )
