@@ -32,8 +32,9 @@ class DaskLambdaMARTRanker(LambdaMARTRanker):
 
     The parameters are those of :class:`~sklearn_ltr.LambdaMARTRanker`, with these
     differences: `init` must be fitted; `n_jobs` is the number of threads of each
-    worker, None: as many as it has, if the data are worth them; callbacks are refused.
-    The cluster is that of the current :class:`distributed.Client`.
+    worker, None: as many as it has, if the data are worth them; callbacks and a
+    `position_bias` are refused.  The cluster is that of the current
+    :class:`distributed.Client`.
 
     Attributes
     ----------
@@ -71,6 +72,8 @@ class DaskLambdaMARTRanker(LambdaMARTRanker):
         groups: Any = None,
         sample_weight: Any = None,
         init_score: Any = None,
+        positions: Any = None,
+        propensities: Any = None,
         X_val: Any = None,
         y_val: Any = None,
         groups_val: Any = None,
@@ -88,9 +91,11 @@ class DaskLambdaMARTRanker(LambdaMARTRanker):
             partitions as X.
         groups : Dask Series or Array of shape (n_documents,)
             The query of each document.  The rows of a query may be anywhere.
-        sample_weight, init_score : Dask Series or Arrays of shape (n_documents,), \
-default=None
+        sample_weight, init_score, propensities : Dask Series or Arrays of shape \
+(n_documents,), default=None
             As for :class:`~sklearn_ltr.LambdaMARTRanker`.
+        positions : default=None
+            Not used, since a `position_bias` is refused.
         X_val, y_val, groups_val, sample_weight_val, init_score_val : Dask \
 collections, default=None
             The same for the documents that early stopping evaluates.
@@ -115,6 +120,7 @@ collections, default=None
             "groups": groups,
             "sample_weight": sample_weight,
             "init_score": init_score,
+            "propensities": propensities,
         }
         validation = {
             "X_val": X_val,
@@ -152,6 +158,11 @@ collections, default=None
             raise ValueError(
                 "callbacks are not called on the workers of a cluster: remove them by "
                 "set_callbacks(), or fit a LambdaMARTRanker"
+            )
+        if self.position_bias is not None:
+            raise ValueError(
+                f"position_bias={self.position_bias!r} is not learned on a cluster: "
+                "give None, or fit a LambdaMARTRanker"
             )
         if self.init is not None:
             try:

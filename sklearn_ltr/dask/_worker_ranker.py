@@ -32,7 +32,7 @@ from sklearn_ltr.dask._evaluation import (
 )
 from sklearn_ltr.dask._standing import Standing
 from sklearn_ltr.lambdas._regression import GradeSpread, Regression, spread_of_grades
-from sklearn_ltr.learners._boosting import Objective, TreeSampler
+from sklearn_ltr.learners._boosting import TreeSampler
 from sklearn_ltr.learners._collective import Collective
 from sklearn_ltr.learners._row_draws import RowNumbers
 from sklearn_ltr.learners._trees.binning import MAX_SAMPLE_ROWS, BinMapper, BinnedData
@@ -197,6 +197,7 @@ class WorkerRanker(LambdaMARTRanker):
         continues: bool,
     ) -> BoostedData:
         self._learned = self._standing(data)
+        self._largest_grade = self._largest_of(data.y)
         return super()._bin_training(data, base_score, team, continues=continues)
 
     def _find_categories(self, data: TrainingData) -> TrainingCategories:
@@ -225,10 +226,6 @@ class WorkerRanker(LambdaMARTRanker):
     ) -> DistributedTreeGrower:
         numbers = self._learned.row_numbers()
         return DistributedTreeGrower(binned, growth, team, numbers, self._collective)
-
-    def _objective(self, data: TrainingData, team: ThreadTeam) -> Objective:
-        self._largest_grade = self._largest_of(data.y)
-        return super()._objective(data, team)
 
     def _trained_metric(self, truncation_level: int | None) -> Metric | None:
         metric = super()._trained_metric(truncation_level)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from sklearn_ltr._parameters import check_choice
+from sklearn_ltr._queries import Exposure
 from sklearn_ltr.learners._network import Network
 from sklearn_ltr.metrics import Metric
 from sklearn_ltr.rankers._pairwise_ranker import PairwiseRanker
@@ -89,6 +90,13 @@ class RankNetRanker(PairwiseRanker):
         Decay of "adam"'s running means of the gradient and of its square.
     epsilon : float in [1.2e-38, 1e19], default=1e-8
         Added to "adam"'s denominator.
+    position_bias : "additive" or None, default=None
+        "additive": learn a bias of each of the `positions` given to `fit`, if y are
+        clicks.  Training adds it to the scores, and predictions are without it.
+    bias_regularization : float in [0, 1e50] or None, default=None
+        Shrinks the bias towards 0; 0: not at all.  None: 0.3.
+    min_propensity : float in [1e-6, 1], default=0.05
+        Smaller `propensities` given to `fit` count as this.
     early_stopping : bool or "auto", default="auto"
         Stop when the validation score has not improved for `n_iter_no_change` epochs,
         and keep the best weights.  "auto": if `X_val` is given to `fit`.  False:
@@ -128,9 +136,12 @@ class RankNetRanker(PairwiseRanker):
         `scoring` if that is a list.
     loss_curve_ : ndarray of shape (n_iter,), float64
         Cost C, the mean over training pairs (weighted like their queries), each batch
-        scored by the weights that it met.
+        scored by the weights that it met, with the bias of positions if it is learned.
+        Propensities do not count here.
     validation_score_ : ndarray of shape (n_iter,), float64
         Validation score of each epoch; empty without early stopping.
+    position_bias_ : ndarray of shape (n_positions,), float64
+        With `position_bias`: in units of scores, 0 for position 0.
     n_features_in_ : int
         Number of features at `fit`.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -173,6 +184,9 @@ class RankNetRanker(PairwiseRanker):
         beta_1: float = 0.9,
         beta_2: float = 0.999,
         epsilon: float = 1e-8,
+        position_bias: Literal["additive"] | None = None,
+        bias_regularization: float | None = None,
+        min_propensity: float = 0.05,
         early_stopping: bool | Literal["auto"] = "auto",
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 10,
@@ -200,6 +214,9 @@ class RankNetRanker(PairwiseRanker):
         self.beta_1 = beta_1
         self.beta_2 = beta_2
         self.epsilon = epsilon
+        self.position_bias = position_bias
+        self.bias_regularization = bias_regularization
+        self.min_propensity = min_propensity
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
@@ -228,3 +245,11 @@ class RankNetRanker(PairwiseRanker):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_choice(self, "tied_pairs", (True, False))
+
+    def _check_exposure(self, exposure: Exposure) -> None:
+        super()._check_exposure(exposure)
+        if self.tied_pairs and exposure.propensities is not None:
+            raise ValueError(
+                "propensities weigh a pair by its clicked document, and with "
+                "tied_pairs=True there are pairs without one: give tied_pairs=False"
+            )

@@ -117,6 +117,18 @@ def test_held_out_queries_and_a_warm_start(client):
     assert bytes_of(ranker.to_local()) == bytes_of(expected)
 
 
+def test_known_propensities(client):
+    propensity = 1.0 / (1 + np.arange(N_ROWS) % 7)
+    expected = LambdaMARTRanker(**OPTIONS)
+    expected.fit(**arguments(FRAME), propensities=propensity)
+    assert bytes_of(expected) != bytes_of(local_fit())
+    frame = FRAME.assign(propensity=propensity)
+    ddf = on_workers(client, cut(frame, [200, 900]), 2)
+    ranker = DaskLambdaMARTRanker(**OPTIONS)
+    ranker.fit(**arguments(ddf), propensities=ddf["propensity"])
+    assert bytes_of(ranker.to_local()) == bytes_of(expected)
+
+
 def array_arguments(chunks, X=None):
     data = make_data()
     X = data.pop("X") if X is None else X

@@ -103,6 +103,15 @@ def test_bad_rows_are_refused(client, name):
     assert vars(ranker) == vars(DaskLambdaMARTRanker(**OPTIONS))
 
 
+@pytest.mark.parametrize("bias", ["additive", "pairwise"])
+def test_a_position_bias_is_refused(client, bias):
+    ddf = dd.from_pandas(FRAME, npartitions=2, sort=False)
+    ranker = DaskLambdaMARTRanker(**OPTIONS, position_bias=bias)
+    with pytest.raises(ValueError, match=f"position_bias='{bias}' is not learned on"):
+        ranker.fit(**arguments(ddf), positions=ddf["query"])
+    assert not hasattr(ranker, "ensemble_")
+
+
 def test_arguments_must_be_collections_of_the_same_partitions(client):
     ranker, given = DaskLambdaMARTRanker(**OPTIONS), arguments(FRAME)
     ddf = arguments(dd.from_pandas(FRAME, npartitions=2, sort=False))
