@@ -163,7 +163,7 @@ def main() -> None:
         threads = max(1, cores // n_workers)
         with (
             LocalCluster(
-                n_workers=n_workers, threads_per_worker=threads, dashboard_address=None
+                n_workers=n_workers, threads_per_worker=threads, dashboard_address=":0"
             ) as cluster,
             Client(cluster) as client,
         ):

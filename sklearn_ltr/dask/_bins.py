@@ -6,10 +6,13 @@ to the worker that sorts these.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._compile import ThreadTeam
+from sklearn_ltr._estimators.categories import FeatureCategories
 from sklearn_ltr._queries import TrainingData
 from sklearn_ltr.dask._standing import Standing
 from sklearn_ltr.learners._collective import Collective
@@ -59,7 +62,7 @@ def fit_bins(
     categories = fit_categories(data, max_bins, categorical, collective)
     n_features = data.X.shape[1]
     own: dict[int, NDArray[np.float64]] = {}
-    read_features = columns_reader(data.X, sampled)
+    read_features = columns_reader(data.X[sampled], np.arange(len(sampled)))
     for turn, first in enumerate(range(0, n_features, FEATURES_PER_READ)):
         features = range(first, min(first + FEATURES_PER_READ, n_features))
         root = turn % collective.n_workers
@@ -89,7 +92,10 @@ def fit_categories(
 ) -> CategoryBins:
     """Return the bins of the categories of all workers' rows."""
     counted = []
-    own = count_categories(data.X, data.rows, categorical)
+    own = []
+    if len(categorical) > 0:
+        codes = data.X[:, categorical]
+        own = count_categories(codes, data.rows, np.arange(len(categorical)))
     for of_workers in zip(*collective.gather(own), strict=True):
         values = np.concatenate([values for values, _ in of_workers])
         counts = np.concatenate([counts for _, counts in of_workers])
@@ -98,3 +104,16 @@ def fit_categories(
         np.add.at(total, place, counts)
         counted.append((distinct, total))
     return CategoryBins.from_counts(categorical, counted, max_bins)
+
+
+def merge_categories(
+    own: FeatureCategories, parts: list[FeatureCategories]
+) -> FeatureCategories:
+    """Return the categories of several parts of the rows, of which one has `own`."""
+    text, is_text = [], np.empty(len(own.feature), dtype=np.bool_)
+    for number in range(len(is_text)):
+        found = set().union(*(part.text[number].tolist() for part in parts))
+        text.append(np.array(sorted(found), dtype=np.str_))
+        # a part in which all are missing does not know
+        is_text[number] = bool(found) or all(part.is_text[number] for part in parts)
+    return replace(own, text=text, is_text=is_text)

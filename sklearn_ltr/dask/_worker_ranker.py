@@ -6,8 +6,8 @@ is added up, counted, drawn or numbered here is what one machine would have.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from dataclasses import dataclass, fields
+from functools import cached_property, partial
 from typing import Any, Self
 
 import numpy as np
@@ -17,19 +17,20 @@ from sklearn_ltr._compile import STEPS_PER_THREAD, ThreadTeam
 from sklearn_ltr._estimators.boosted_trees import BoostedData
 from sklearn_ltr._estimators.categories import FeatureCategories
 from sklearn_ltr._estimators.monitor import Monitor, ScoredEvaluationSet
-from sklearn_ltr._estimators.row_order import order_by_values
 from sklearn_ltr._queries import TrainingData
-from sklearn_ltr.dask._bins import fit_bins, sampled_rows
+from sklearn_ltr.dask._bins import fit_bins, merge_categories, sampled_rows
 from sklearn_ltr.dask._evaluation import (
     SharedCostEvaluation,
     SharedMetricEvaluation,
     of_scale,
 )
 from sklearn_ltr.dask._standing import Standing
+from sklearn_ltr.dask._tables import PartBinMapper, PartRows, PartTable, hash_rows
 from sklearn_ltr.lambdas._regression import GradeSpread, Regression, spread_of_grades
 from sklearn_ltr.learners._boosting import Objective, TreeSampler
 from sklearn_ltr.learners._collective import Collective
 from sklearn_ltr.learners._row_draws import RowNumbers
+from sklearn_ltr.learners._tables import Table
 from sklearn_ltr.learners._trees.binning import MAX_SAMPLE_ROWS, BinMapper, BinnedData
 from sklearn_ltr.learners._trees.distributed_growing import DistributedTreeGrower
 from sklearn_ltr.learners._trees.growth_parameters import GrowthParameters
@@ -40,6 +41,7 @@ from sklearn_ltr.rankers._evaluation import (
     MetricEvaluation,
     PairCostEvaluation,
 )
+from sklearn_ltr.rankers._initial import check_base_scores
 from sklearn_ltr.rankers._reading import draw_held_out
 
 FloatArray = NDArray[np.float64]
@@ -79,6 +81,7 @@ class WorkerRanker(LambdaMARTRanker):
     _most_threads: int
     _learned: Standing
     _largest_grade: float
+    _whole: PartRows  # X of the training data, of which the categories are learned
 
     @classmethod
     def of(cls, state: dict[str, Any]) -> Self:
@@ -117,6 +120,8 @@ class WorkerRanker(LambdaMARTRanker):
         ranker = LambdaMARTRanker()
         own = set(WorkerRanker.__annotations__)
         ranker.__dict__ = {n: v for n, v in vars(self).items() if n not in own}
+        bins = self._mapper
+        ranker._mapper = BinMapper(bins.bin_thresholds, bins.categories)
         return ranker
 
     def _draw_seed(self) -> None:
@@ -140,16 +145,23 @@ class WorkerRanker(LambdaMARTRanker):
 
     # --- reading ----------------------------------------------------------------------
 
+    def _read_features(self, X: Any, *, reset: bool = False, name: str = "X") -> Table:
+        read = super()._read_features
+        if not isinstance(X, PartRows):
+            return read(X, reset=reset, name=name)
+        if reset:
+            self._whole = X
+            read(X.read(0), reset=True, name=name)
+        return PartTable(X, partial(read, name=name), self.n_features_in_)
+
     def _learn_categories(self, X: Any, name: str) -> FeatureCategories:
         own = super()._learn_categories(X, name)
-        others = self._collective.gather(own)
-        text, is_text = [], np.empty(len(own.feature), dtype=np.bool_)
-        for number in range(len(own.feature)):
-            found = set().union(*(other.text[number].tolist() for other in others))
-            text.append(np.array(sorted(found), dtype=np.str_))
-            # a worker on which all are missing does not know
-            is_text[number] = bool(found) or all(o.is_text[number] for o in others)
-        return replace(own, text=text, is_text=is_text)
+        if len(own.feature) > 0 and hasattr(self, "_whole"):
+            learn = super()._learn_categories
+            parts = self._whole.read_all()
+            parts = self._whole.read_all()
+            own = merge_categories(own, [learn(part, name) for part in parts])
+        return merge_categories(own, self._collective.gather(own))
 
     def _read_validation_data(
         self, X_val: Any, y_val: Any, groups_val: Any, sample_weight_val: Any
@@ -167,7 +179,10 @@ class WorkerRanker(LambdaMARTRanker):
     ) -> FloatArray:
         if n_rows == 0:
             return np.empty(0)
-        return super()._base_score(X, n_rows, init_score, suffix)
+        if self.init_ is None or init_score is not None or not isinstance(X, PartRows):
+            return super()._base_score(X, n_rows, init_score, suffix)
+        scores = np.concatenate([self.init_.predict(part) for part in X.read_all()])
+        return check_base_scores(scores, n_rows, "what init predicts")
 
     def _split(self, data: TrainingData) -> tuple[TrainingData, TrainingData]:
         standing = self._standing(data)
@@ -187,17 +202,32 @@ class WorkerRanker(LambdaMARTRanker):
         continues: bool,
     ) -> BoostedData:
         self._learned = self._standing(data)
+        if continues:
+            bins = self._mapper
+            self._mapper = PartBinMapper(bins.bin_thresholds, bins.categories)
         return super()._bin_training(data, base_score, team, continues=continues)
 
     def _fit_bins(self, data: TrainingData, team: ThreadTeam) -> BinMapper:
         standing = self._learned
         if standing.n_rows > MAX_SAMPLE_ROWS:
-            data = data.reordered(order_by_values(data, team))
+            order = data.content_order(hash_rows(data.X, data.rows, team))
+            data = data.reordered(order)
         sampled = sampled_rows(data, standing, self._seed)
         categorical = self._categories.feature
-        return fit_bins(
+        bins = fit_bins(
             data, sampled, self.max_bins, categorical, self._collective, team
         )
+        return PartBinMapper(bins.bin_thresholds, bins.categories)
+
+    def _scores_so_far(self, boosted: BoostedData) -> FloatArray:
+        X = boosted.data.X
+        if len(self.ensemble_) == 0:
+            return boosted.base_score.copy()
+        if not isinstance(X, PartTable):
+            return super()._scores_so_far(boosted)
+        rows, base_score = boosted.data.rows, np.zeros(X.shape[0])
+        base_score[rows] = boosted.base_score
+        return X.map(self._add_trees, base_score)[rows]
 
     def _growth_parameters(self, n_rows: int) -> GrowthParameters:
         return super()._growth_parameters(self._learned.n_rows)
