@@ -9,7 +9,8 @@ import io
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+
+from sklearn_ltr.dask._maps import FileArray
 
 Graph = dict[Any, Any]
 Partition = dict[str, Any]  # the rows of each argument of `fit` that was given
@@ -98,7 +99,7 @@ def culled(part: Any) -> Graph:
 
 def is_data(node: Any) -> bool:
     """Return whether a node of a graph is no task."""
-    return hasattr(node, "value") or isinstance(node, np.ndarray)
+    return hasattr(node, "value") or isinstance(node, np.ndarray | FileArray)
 
 
 def is_complete(graph: Graph) -> bool:
@@ -119,10 +120,6 @@ def pickle_graphs(graphs: dict[str, tuple[Graph, Any]]) -> Recipe | None:
         def reducer_override(self, value: Any) -> Any:
             if isinstance(value, Future):
                 raise NoRecipeError
-            if isinstance(value, np.memmap):
-                place = place_in_file(value)
-                if place is not None:
-                    return open_map, place
             return super().reducer_override(value)
 
     if not all(is_complete(graph) for graph, _ in graphs.values()):
@@ -143,21 +140,3 @@ class BoundedFile(io.BytesIO):
         if self.tell() + memoryview(part).nbytes > MOST_BYTES:
             raise NoRecipeError
         return super().write(part)
-
-
-def place_in_file(mapped: Any) -> tuple[str, str, tuple[int, ...], int] | None:
-    """Return the arguments of `open_map` for a memory map, None if it has none."""
-    root = mapped
-    while isinstance(root.base, np.memmap):
-        root = root.base
-    if root.filename is None or root.mode == "c" or not mapped.flags.c_contiguous:
-        return None
-    start = mapped.ctypes.data - root.ctypes.data + root.offset
-    return str(root.filename), mapped.dtype.str, mapped.shape, int(start)
-
-
-def open_map(
-    filename: str, dtype: str, shape: tuple[int, ...], offset: int
-) -> NDArray[Any]:
-    """Map a file into memory, read-only."""
-    return np.memmap(filename, dtype, "r", offset, shape)
