@@ -48,7 +48,7 @@ def made_rows(number: int, n_rows: int) -> dict[str, np.ndarray]:
 
 def write_maps(folder: Path, n_parts: int, part_rows: int) -> None:
     n_rows = n_parts * part_rows
-    shapes = {"X": (n_rows, N_FEATURES), "y": n_rows, "groups": n_rows}
+    shapes = {"X": (n_rows, N_FEATURES), "y": (n_rows,), "groups": (n_rows,)}
     dtypes = {"X": np.float64, "y": np.float64, "groups": np.int64}
     for number in range(n_parts):
         for name, values in made_rows(number, part_rows).items():
@@ -69,15 +69,25 @@ def write_parquet(folder: Path, n_parts: int, part_rows: int) -> None:
         pq.write_table(table, folder / f"part{number:05}.parquet")
 
 
-def open_maps(folder: Path, part_rows: int) -> tuple[Any, Any, Any]:
+def rows_of_file(file: Path, block_info: Any = None) -> np.ndarray:
+    first, last = block_info[None]["array-location"][0]
+    return np.load(file, mmap_mode="r")[first:last]
+
+
+def mapped(file: Path, part_rows: int) -> Any:
     import dask.array as da
 
-    def mapped(name: str, chunks: tuple[int, ...]) -> Any:
-        rows = np.load(folder / f"{name}.npy", mmap_mode="r")
-        return da.from_array(rows, chunks=chunks)
+    whole = np.load(file, mmap_mode="r")
+    chunks = da.core.normalize_chunks((part_rows, *whole.shape[1:]), whole.shape)
+    return da.map_blocks(
+        rows_of_file, file, chunks=chunks, dtype=whole.dtype, meta=np.array(whole[:0])
+    )
 
-    X = mapped("X", (part_rows, N_FEATURES))
-    return X, mapped("y", (part_rows,)), mapped("groups", (part_rows,))
+
+def open_maps(folder: Path, part_rows: int) -> tuple[Any, Any, Any]:
+    return tuple(
+        mapped(folder / f"{name}.npy", part_rows) for name in ("X", "y", "groups")
+    )
 
 
 def open_parquet(folder: Path, part_rows: int) -> tuple[Any, Any, Any]:

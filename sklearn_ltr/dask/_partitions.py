@@ -18,7 +18,6 @@ from sklearn_ltr._queries import (
     read_numbers,
 )
 from sklearn_ltr._queries.groups import Labels
-from sklearn_ltr.dask._maps import from_files
 from sklearn_ltr.dask._recipes import Partition, Recipe, read_part
 
 FloatArray = NDArray[np.float64]
@@ -95,7 +94,6 @@ def delayed_partitions(arguments: dict[str, Any]) -> list[dict[str, Any]]:
 
 def delayed_parts(values: Any) -> list[Any]:
     """Return the partitions of a Dask collection."""
-    values = from_files(values)
     if hasattr(values, "simplify"):
         # optimized further, a column would have other partitions than the others: of
         # few bytes per row, more files are read together

@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr._estimators.state import refit
 from sklearn_ltr.dask._fit import Traffic, fit_on_cluster
-from sklearn_ltr.dask._maps import from_files
 from sklearn_ltr.dask._partitions import is_collection
 from sklearn_ltr.dask._scoring import computed, score_block, score_frame
 from sklearn_ltr.dask._watch import current_client
@@ -204,10 +203,10 @@ default=None
             return X.map_partitions(
                 score_frame, model, *given, meta=("score", np.float64)
             )
-        X = from_files(X).rechunk({1: -1})
+        X = X.rechunk({1: -1})
         return X.map_blocks(
             score_block,
-            *(from_files(scores)[:, None] for scores in given),
+            *(scores[:, None] for scores in given),
             model=model,
             dtype=np.float64,
             drop_axis=1,

@@ -10,8 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_ltr.dask._maps import FileArray
-
 Graph = dict[Any, Any]
 Partition = dict[str, Any]  # the rows of each argument of `fit` that was given
 
@@ -99,7 +97,7 @@ def culled(part: Any) -> Graph:
 
 def is_data(node: Any) -> bool:
     """Return whether a node of a graph is no task."""
-    return hasattr(node, "value") or isinstance(node, np.ndarray | FileArray)
+    return hasattr(node, "value") or isinstance(node, np.ndarray)
 
 
 def is_complete(graph: Graph) -> bool:

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr.dask._maps import from_files
 from sklearn_ltr.rankers import LambdaMARTRanker
 
 FloatArray = NDArray[np.float64]
@@ -17,7 +16,7 @@ def computed(*values: Any) -> tuple[Any, ...]:
     """Return what Dask collections hold, and other values as they are."""
     import dask
 
-    found: tuple[Any, ...] = dask.compute(*map(from_files, values))
+    found: tuple[Any, ...] = dask.compute(*values)
     return found
 
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pytest
 
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr._compile import ThreadTeam
 from sklearn_ltr.dask import DaskLambdaMARTRanker
-from sklearn_ltr.dask._maps import FileArray
 from sklearn_ltr.dask._partitions import delayed_partitions
 from sklearn_ltr.dask._recipes import make_recipes
 from sklearn_ltr.dask._tables import PartBinMapper, PartRows, PartTable, hash_rows
@@ -48,9 +45,16 @@ def files(tmp_path):
     return tmp_path
 
 
-def mapped(files, name, chunks):
-    values = np.load(files / f"{name}.npy", mmap_mode="r")
-    return da.from_array(values, chunks=chunks)
+def rows_of_file(file, block_info=None):
+    first, last = block_info[None]["array-location"][0]
+    return np.load(file, mmap_mode="r")[first:last]
+
+
+def mapped(files, name):
+    file = files / f"{name}.npy"
+    whole = np.load(file, mmap_mode="r")
+    chunks = ((400, 400, 400, 300), *((n,) for n in whole.shape[1:]))
+    return da.map_blocks(rows_of_file, file, chunks=chunks, meta=np.array(whole[:0]))
 
 
 def test_parquet_files_are_read_again(client, files):
@@ -74,25 +78,13 @@ def test_parquet_files_are_read_again(client, files):
 
 
 def test_memory_maps_are_read_again(client, files):
-    given = {name: mapped(files, name, (400,)) for name in make_data() if name != "X"}
-    given["X"] = mapped(files, "X", (400, 9))
+    given = {name: mapped(files, name) for name in make_data()}
     assert None not in recipes_of(**given)
     expected = LambdaMARTRanker(**OPTIONS).fit(**make_data())
     ranker = DaskLambdaMARTRanker(**OPTIONS).fit(**given)
     assert bytes_of(ranker.to_local()) == bytes_of(expected)
     scores = ranker.predict(given["X"])
     np.testing.assert_array_equal(scores, expected.predict(make_data()["X"]))
-
-
-def test_a_map_is_found_in_its_file(tmp_path):
-    values = np.arange(60.0).reshape(12, 5)
-    np.save(tmp_path / "x.npy", values)
-    whole = np.load(tmp_path / "x.npy", mmap_mode="r")
-    found = FileArray.of_map(whole[3:7])
-    np.testing.assert_array_equal(found[1:, 2], values[4:7, 2])
-    assert len(pickle.dumps(found)) < 1000
-    assert FileArray.of_map(whole[:, 1:3]) is None
-    assert FileArray.of_map(np.load(tmp_path / "x.npy", mmap_mode="c")) is None
 
 
 def test_what_the_cluster_has_or_needs_all_rows_is_kept(client, files):
