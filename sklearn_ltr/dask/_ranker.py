@@ -197,7 +197,8 @@ default=None
             return super().predict(X, init_score=init_score)
         from dask import delayed
 
-        model = delayed(self.to_local())
+        # a task each for the threads of a worker
+        model = delayed(self.to_local().set_params(n_jobs=1))
         given = () if init_score is None else (init_score,)
         if hasattr(X, "map_partitions"):
             return X.map_partitions(
