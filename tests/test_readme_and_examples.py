@@ -42,6 +42,7 @@ PRINTED_BY_EXAMPLE = {
         "median",
         "95%",
     ),
+    "11_cluster.py": ("8000 rows in 4", "brought together", "one machine: True"),
 }
 
 
