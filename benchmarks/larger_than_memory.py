@@ -148,11 +148,13 @@ def measure(folder: Path, arguments: argparse.Namespace, n_parts: int) -> dict:
     from sklearn_ltr.dask import DaskLambdaMARTRanker
 
     write, open_table = FORMATS[arguments.format]
-    start = time.perf_counter()
-    write(folder, n_parts, arguments.partition_rows)
+    if not any(folder.iterdir()):
+        write(folder, n_parts, arguments.partition_rows)
     size = sum(file.stat().st_size for file in folder.iterdir())
-    print(f"{size / 1e9:.2f} GB written in {time.perf_counter() - start:.1f} s")
-    threads = max(1, len(os.sched_getaffinity(0)) // arguments.workers)
+    print(f"{size / 1e9:.2f} GB in files", flush=True)
+    threads = arguments.threads or max(
+        1, len(os.sched_getaffinity(0)) // arguments.workers
+    )
     limit = f"{arguments.memory_limit / arguments.workers}GB"
     n_rows = n_parts * arguments.partition_rows
     row: dict[str, Any] = {
@@ -207,11 +209,17 @@ def main() -> None:
     parser.add_argument("--format", choices=list(FORMATS), default="map")
     parser.add_argument("--partition-rows", type=int, default=100_000)
     parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument(
+        "--threads", type=int, default=None, help="of each worker; None: all cores"
+    )
     parser.add_argument("--trees", type=int, default=10)
     parser.add_argument(
         "--memory-limit", type=float, default=6.0, help="of the workers, in GB"
     )
     parser.add_argument("--directory", default=None, help="where the table is written")
+    parser.add_argument(
+        "--table", type=Path, default=None, help="a folder that is kept, and read again"
+    )
     parser.add_argument("--check", action="store_true")
     add_json_argument(parser)
     arguments = parser.parse_args()
@@ -219,11 +227,13 @@ def main() -> None:
     n_rows = arguments.gigabytes * 1e9 / (8 * N_FEATURES)
     n_parts = max(1, round(n_rows / arguments.partition_rows))
     print(machine(["dask", "distributed"]))
-    folder = Path(tempfile.mkdtemp(dir=arguments.directory))
+    folder = arguments.table or Path(tempfile.mkdtemp(dir=arguments.directory))
+    folder.mkdir(exist_ok=True)
     try:
         row = measure(folder, arguments, n_parts)
     finally:
-        shutil.rmtree(folder)
+        if arguments.table is None:
+            shutil.rmtree(folder)
     append_json(arguments.json, [row])
 
 

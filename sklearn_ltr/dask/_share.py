@@ -114,4 +114,20 @@ def read_rows(
         rows.append(own)
         others.append(other)
     sizes = [count_rows_of(other[of_queries]) for other in others]
-    return {name: PartRows(name, parts, rows, sizes)} | join_rows(others)
+    joined = {n: narrowed(values) for n, values in join_rows(others).items()}
+    return {name: PartRows(name, parts, rows, sizes)} | joined
+
+
+def narrowed(values: Any) -> Any:
+    """Return the same numbers in fewer bytes, where they are an array of integers."""
+    if isinstance(getattr(values, "dtype", None), np.dtype):
+        values = np.asarray(values)  # of pandas
+    if not isinstance(values, np.ndarray) or values.dtype.kind not in "iuf":
+        return values
+    low, high = values.min(initial=0), values.max(initial=0)
+    if not np.isfinite([low, high]).all():
+        return values
+    narrow = values.astype(
+        np.result_type(*map(np.min_scalar_type, map(int, (low, high))))
+    )
+    return narrow if np.array_equal(narrow, values) else values

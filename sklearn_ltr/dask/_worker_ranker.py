@@ -6,7 +6,7 @@ is added up, counted, drawn or numbered here is what one machine would have.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
 from typing import Any, Self
 
@@ -23,10 +23,11 @@ from sklearn_ltr.dask._evaluation import (
     SharedCostEvaluation,
     SharedMetricEvaluation,
     of_scale,
+    spread_of_all_grades,
 )
 from sklearn_ltr.dask._standing import Standing
 from sklearn_ltr.dask._tables import PartBinMapper, PartRows, PartTable, hash_rows
-from sklearn_ltr.lambdas._regression import GradeSpread, Regression, spread_of_grades
+from sklearn_ltr.lambdas._regression import Regression
 from sklearn_ltr.learners._boosting import Objective, TreeSampler
 from sklearn_ltr.learners._collective import Collective
 from sklearn_ltr.learners._row_draws import RowNumbers
@@ -163,6 +164,10 @@ class WorkerRanker(LambdaMARTRanker):
             own = merge_categories(own, [learn(part, name) for part in parts])
         return merge_categories(own, self._collective.gather(own))
 
+    def _read_training_data(self, *arguments: Any, reset: bool) -> TrainingData:
+        data = super()._read_training_data(*arguments, reset=reset)
+        return replace(data, rows=data.rows.astype(np.int32))
+
     def _read_validation_data(
         self, X_val: Any, y_val: Any, groups_val: Any, sample_weight_val: Any
     ) -> TrainingData | None:
@@ -222,7 +227,7 @@ class WorkerRanker(LambdaMARTRanker):
     def _scores_so_far(self, boosted: BoostedData) -> FloatArray:
         X = boosted.data.X
         if len(self.ensemble_) == 0:
-            return boosted.base_score.copy()
+            return boosted.base_score  # which is not needed again
         if not isinstance(X, PartTable):
             return super()._scores_so_far(boosted)
         rows, base_score = boosted.data.rows, np.zeros(X.shape[0])
@@ -255,31 +260,8 @@ class WorkerRanker(LambdaMARTRanker):
         return float(sum(self._collective.gather(super()._sum_of_lambdas(gradient))))
 
     def _regression(self, data: TrainingData) -> Regression:
-        spread = self._spread_of_grades(data)
+        spread = spread_of_all_grades(data, self._learned)
         return Regression(data, self.regression_weight, self.sigma, spread)
-
-    def _spread_of_grades(self, data: TrainingData) -> GradeSpread:
-        """Return the spread of the grades of all workers.
-
-        It is a sum of floats, of which one machine determines the order: so the grades
-        of the rows, one byte each if there are at most 256, travel to the first worker.
-        """
-        collective, standing = self._collective, self._learned
-        grades, codes = np.unique(data.y, return_inverse=True)
-        codes = codes.astype(np.min_scalar_type(len(grades) - 1))
-        gathered = collective.gather_to(0, (grades, codes, data.sizes, data.weights))
-        spread: GradeSpread | None = None
-        if collective.rank == 0:
-            y = np.concatenate([table[codes] for table, codes, _, _ in gathered])
-            sizes = np.concatenate([sizes for _, _, sizes, _ in gathered])
-            weights = np.concatenate([weights for *_, weights in gathered])
-            order = standing.order
-            starts = (np.cumsum(sizes) - sizes)[order]
-            offsets = np.concatenate(([0], np.cumsum(sizes[order])))
-            rows = np.arange(len(y)) + np.repeat(starts - offsets[:-1], sizes[order])
-            spread = spread_of_grades(y[rows], offsets, weights[order])
-        found: GradeSpread = collective.gather(spread)[0]
-        return found
 
     # --- measuring --------------------------------------------------------------------
 

@@ -122,8 +122,10 @@ default=None
                     X_val, n_rows, init_score_val, "_val"
                 )
             data, validation = model._hold_out(data, validation)
+            train = [(data, base_score)]
+            del data, base_score  # not needed while trees are grown
             model._fit_sets(
-                (data, base_score),
+                train,
                 (validation, base_score_val),
                 tasks,
                 continues=continues,
@@ -175,18 +177,20 @@ default=None
 
     def _fit_sets(
         self,
-        train: tuple[TrainingData, FloatArray],
+        train: list[tuple[TrainingData, FloatArray]],
         validation: tuple[TrainingData | None, FloatArray],
         tasks: FitTasks,
         *,
         continues: bool,
     ) -> None:
-        """Boost on the training data; both come with F_0 of the rows of their X."""
-        data, base_score = train
+        """Boost on the training data; both come with F_0 of the rows of their X.
+
+        `train` has one element, which is taken out.
+        """
         measured = validation[0] is not None or self.verbose > 0
-        with ThreadTeam(self._n_threads(data.X.size)) as team:
+        with ThreadTeam(self._n_threads(train[0][0].X.size)) as team:
             train_set = self._train_set(
-                data, base_score, team, continues=continues, measured=measured
+                *train.pop(), team, continues=continues, measured=measured
             )
             self._boost(
                 train_set,

@@ -121,7 +121,9 @@ class TreeGrower:
         weighted = derivatives
         if weights is not None:
             gradient, hessian = derivatives
-            weighted = Derivatives(gradient * weights, hessian * weights)
+            weighted = Derivatives(
+                gradient * weights, np.multiply(hessian, weights, out=weights)
+            )
         self._workspaces[0].next_leaf[0] = 0
         pair = (derivatives, weighted, weights is not None)
         self._grow_nodes(binned, pair, sample, nodes, scores)
