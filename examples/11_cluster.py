@@ -61,7 +61,7 @@ def main() -> None:
         Client(cluster),
     ):
         frame = make_files(Path(folder))
-        rows = dd.read_parquet(folder)
+        rows = dd.from_map(pd.read_parquet, sorted(Path(folder).iterdir()))
         X = rows.drop(columns=["grade", "query"])
         ranker = DaskLambdaMARTRanker(n_estimators=N_TREES, random_state=0)
         ranker.fit(X, rows["grade"], groups=rows["query"])

@@ -108,7 +108,7 @@ class TreeGrower:
         derivatives : Derivatives
             First and second derivative of the cost by each row's score.
         weights : ndarray of shape (n_rows,), float64, or None
-            Of the rows, while splits are sought; leaf values do without.
+            Of the rows, while splits are sought; leaf values do without.  Overwritten.
         sample : TreeSample
             Rows and features to grow it on, and the factors of split gains.
         scores : ndarray of shape (n_rows,), float64
