@@ -76,7 +76,7 @@ def fit_share(
             raise RuntimeError(CHANGED.format(f"groups{suffix}"))
         number_of[suffix] = dict(zip(labels, own.tolist(), strict=True))
         arguments |= rows
-    collective = DaskCollective(rank, actors, partial(print, flush=True))
+    collective = DaskCollective(rank, actors, worker, partial(print, flush=True))
     local = WorkerRanker.of(pickle.loads(state)).join(
         collective,
         number_of,
