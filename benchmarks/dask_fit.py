@@ -159,11 +159,15 @@ def main() -> None:
     print(machine(["dask", "distributed"]))
     cores = len(os.sched_getaffinity(0))
     results = []
+    print(
+        f"{'workers x threads':<18}{'library':<13}{'seconds':>8}{'MB/tree':>9}"
+        f"{'peak MB':>9}{'NDCG@10':>9}{'exchanges/tree':>16}{'MB of sums':>14}"
+    )
     for n_workers in arguments.workers:
         threads = max(1, cores // n_workers)
         with (
             LocalCluster(
-                n_workers=n_workers, threads_per_worker=threads, dashboard_address=None
+                n_workers=n_workers, threads_per_worker=threads, dashboard_address=":0"
             ) as cluster,
             Client(cluster) as client,
         ):
@@ -179,16 +183,13 @@ def main() -> None:
         for name, found in runs.items():
             row = {key: median(run[key] for run in found) for key in found[0]}
             results.append({"library": name, "workers": n_workers} | row)
+            counted = "exchanges_per_tree" in row
             print(
-                f"{n_workers} x {threads} threads  {name:<13}"
-                f"{row['seconds']:8.2f} s {row['bytes_per_tree'] / 1e6:8.2f} MB/tree "
-                f"{row['peak_mb']:7.0f} MB  NDCG@10 {row['ndcg']:.4f}"
-                + (
-                    f"  {row['exchanges_per_tree']:.1f} exchanges/tree, "
-                    f"{row['sum_bytes_per_tree'] / 1e6:.2f} MB/tree in sums"
-                    if "exchanges_per_tree" in row
-                    else ""
-                ),
+                f"{f'{n_workers} x {threads}':<18}{name:<13}{row['seconds']:8.2f}"
+                f"{row['bytes_per_tree'] / 1e6:9.2f}{row['peak_mb']:9.0f}"
+                f"{row['ndcg']:9.4f}"
+                + (f"{row['exchanges_per_tree']:16.1f}" if counted else "")
+                + (f"{row['sum_bytes_per_tree'] / 1e6:14.2f}" if counted else ""),
                 flush=True,
             )
     append_json(arguments.json, results)

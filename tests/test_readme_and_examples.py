@@ -57,6 +57,7 @@ PRINTED_BY_EXAMPLE = {
         "PUT /_ml/trained_models/ranker",
         "PUT /schema/model-store",
     ),
+    "11_cluster.py": ("8000 rows in 4", "brought together", "one machine: True"),
 }
 
 

@@ -114,6 +114,20 @@ def bin_training(
     return binned
 
 
+def shared_bins(
+    binned: BinnedData, categories: CategoryBins
+) -> tuple[IntArray, NDArray[np.float64]]:
+    """Return the features whose categories share bins, and these, NaN if missing.
+
+    The bins have the shape (n_rows, n_shared).
+    """
+    features = categories.feature[categories.has_shared]
+    bins = np.empty((binned.values.shape[1], len(features)))
+    for number, j in enumerate(features):
+        bins[:, number] = binned.values[binned.block[j], :, binned.slot[j]]
+    return features, np.where(bins == MISSING_BIN, np.nan, bins)
+
+
 def encode_binned(
     binned: BinnedData, categories: CategoryBins, data: TrainingData
 ) -> Table:
@@ -122,7 +136,7 @@ def encode_binned(
     It is a copy, or without categorical features the same, which may be sparse.
     """
     encoded = categories.encode(data.X)
-    for j in categories.feature[categories.has_shared]:
-        bins = binned.values[binned.block[j], :, binned.slot[j]]
-        encoded[data.rows, j] = np.where(bins == MISSING_BIN, np.nan, bins)
+    features, bins = shared_bins(binned, categories)
+    if len(features) > 0:
+        encoded[np.ix_(data.rows, features)] = bins
     return encoded

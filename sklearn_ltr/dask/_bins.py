@@ -7,12 +7,14 @@ to the worker that sorts these.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._compile import ThreadTeam
+from sklearn_ltr._estimators.categories import FeatureCategories
 from sklearn_ltr._estimators.category_training import TargetScale, TrainingCategories
 from sklearn_ltr._queries import TrainingData
 from sklearn_ltr.dask._standing import Standing
@@ -63,7 +65,7 @@ def fit_bins(
     """
     n_features = data.X.shape[1]
     own: dict[int, NDArray[np.float64]] = {}
-    read_features = columns_reader(data.X, sampled)
+    read_features = columns_reader(data.X[sampled], np.arange(len(sampled)))
     for turn, first in enumerate(range(0, n_features, FEATURES_PER_READ)):
         features = range(first, min(first + FEATURES_PER_READ, n_features))
         root = turn % collective.n_workers
@@ -96,7 +98,10 @@ def find_categories(
     weights = standing.gather(data.weights)
     largest_y = max(gather(np.abs(data.y).max()))
     scale = TargetScale(largest_y, weights.mean(), weights.max(), standing.n_rows)
-    own = TrainingCategories.of(data, features, standing.position, scale)
+    # one reading of X for all features
+    codes = replace(data, X=data.X[:, features] if len(features) > 0 else None)
+    columns = np.arange(len(features))
+    own = TrainingCategories.of(codes, columns, standing.position, scale)
     merged = [merge_sums(parts) for parts in zip(*gather(own.sums), strict=True)]
     return own._replace(sums=merged)
 
@@ -112,3 +117,16 @@ def merge_sums(parts: Sequence[CategorySums]) -> CategorySums:
         return sums
 
     return CategorySums(value, total("weighted"), total("weight"), total("n_rows"))
+
+
+def merge_categories(
+    own: FeatureCategories, parts: list[FeatureCategories]
+) -> FeatureCategories:
+    """Return the categories of several parts of the rows, of which one has `own`."""
+    text, is_text = [], np.empty(len(own.feature), dtype=np.bool_)
+    for number in range(len(is_text)):
+        found = set().union(*(part.text[number].tolist() for part in parts))
+        text.append(np.array(sorted(found), dtype=np.str_))
+        # a part in which all are missing does not know
+        is_text[number] = bool(found) or all(part.is_text[number] for part in parts)
+    return replace(own, text=text, is_text=is_text)

@@ -11,7 +11,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_ltr._queries import TrainingData
 from sklearn_ltr.dask._standing import Standing
+from sklearn_ltr.lambdas._regression import GradeSpread, spread_of_grades
 from sklearn_ltr.metrics import ERR, Metric
 from sklearn_ltr.metrics._bound import mean_of_values
 from sklearn_ltr.rankers._evaluation import MetricEvaluation, PairCostEvaluation
@@ -84,3 +86,27 @@ class SharedCostEvaluation:
     def value(self) -> float:
         """Return the mean cost of a pair."""
         return float(self._standing.gather(self._own.values()).sum()) / self._n_pairs
+
+
+def spread_of_all_grades(data: TrainingData, standing: Standing) -> GradeSpread:
+    """Return the spread of the grades of all workers.
+
+    It is a sum of floats, of which one machine determines the order: so the grades of
+    the rows, one byte each if there are at most 256, travel to the first worker.
+    """
+    collective = standing.collective
+    grades, codes = np.unique(data.y, return_inverse=True)
+    codes = codes.astype(np.min_scalar_type(len(grades) - 1))
+    gathered = collective.gather_to(0, (grades, codes, data.sizes, data.weights))
+    spread: GradeSpread | None = None
+    if collective.rank == 0:
+        y = np.concatenate([table[codes] for table, codes, _, _ in gathered])
+        sizes = np.concatenate([sizes for _, _, sizes, _ in gathered])
+        weights = np.concatenate([weights for *_, weights in gathered])
+        order = standing.order
+        starts = (np.cumsum(sizes) - sizes)[order]
+        offsets = np.concatenate(([0], np.cumsum(sizes[order])))
+        rows = np.arange(len(y)) + np.repeat(starts - offsets[:-1], sizes[order])
+        spread = spread_of_grades(y[rows], offsets, weights[order])
+    found: GradeSpread = collective.gather(spread)[0]
+    return found

@@ -1,8 +1,9 @@
 """Exchanges between the workers of a fit, by actors of the cluster.
 
 Each worker of the fit has an actor, an `Exchange`, which the workers call directly: the
-scheduler takes no part.  An array to be added up is cut into parts, which the actors
-add, one part each; so no worker receives all arrays of all others.
+scheduler takes no part.  A worker calls its own actor without a message.  An array to
+be added up is cut into parts, which the actors add, one part each; so no worker
+receives all arrays of all others.
 """
 
 from __future__ import annotations
@@ -103,6 +104,8 @@ class DaskCollective:
     rank : int
     actors : list of n_workers proxies of an `Exchange`
         By the rank of the worker that each is on.
+    worker : distributed.Worker
+        This one, on which the actor `actors[rank]` is.
     print_line : callable
         Prints a line where the user sees it.
 
@@ -115,11 +118,17 @@ class DaskCollective:
     """
 
     def __init__(
-        self, rank: int, actors: list[Any], print_line: Callable[[str], None]
+        self,
+        rank: int,
+        actors: list[Any],
+        worker: Any,
+        print_line: Callable[[str], None],
     ) -> None:
         self.rank, self.n_workers = rank, len(actors)
         self.n_exchanges = self.n_bytes = 0
         self._actors, self._print_line = actors, print_line
+        self._own: Exchange = worker.state.actors[actors[rank].key]
+        self._loop = worker.loop.asyncio_loop
 
     def sum(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the sum of the workers' arrays, which are of the same shape."""
@@ -129,8 +138,8 @@ class DaskCollective:
         n_parts = min(self.n_workers, -(-received // ACTOR_BYTES))
         parts = np.array_split(values.reshape(-1), max(1, n_parts))
         sums = [
-            actor.sum(self.n_exchanges, part)
-            for actor, part in zip(self._actors, parts, strict=False)
+            self._call(number, "sum", self.n_exchanges, part)
+            for number, part in enumerate(parts)
         ]
         return np.concatenate([one.result() for one in sums]).reshape(values.shape)
 
@@ -144,10 +153,16 @@ class DaskCollective:
 
     def _gather(self, at: int, value: Any, to: int | None) -> list[Any]:
         self.n_exchanges += 1
-        actor = self._actors[at]
-        gathered = actor.gather(self.n_exchanges, self.rank, value, to)
-        result: list[Any] = gathered.result()
+        call = self._call(at, "gather", self.n_exchanges, self.rank, value, to)
+        result: list[Any] = call.result()
         return result
+
+    def _call(self, at: int, method: str, *arguments: Any) -> Any:
+        """Call a method of the actor of a worker; return a future."""
+        if at == self.rank:
+            call = getattr(self._own, method)(*arguments)
+            return asyncio.run_coroutine_threadsafe(call, self._loop)
+        return getattr(self._actors[at], method)(*arguments)
 
     def print_line(self, line: str) -> None:
         """Print a line once, whichever workers call this."""

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
 import pickle
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._queries import QueryGroups
-from sklearn_ltr.dask._exchange import DaskCollective, Exchange
+from sklearn_ltr.dask._exchange import Exchange
 from sklearn_ltr.dask._partitions import (
-    Partition,
     delayed_partitions,
-    join_rows,
     select_queries,
     summarize,
 )
 from sklearn_ltr.dask._plan import Census, learned_queries, own_queries, take_census
+from sklearn_ltr.dask._recipes import make_recipes
+from sklearn_ltr.dask._share import fit_share
 from sklearn_ltr.dask._watch import wait_for
-from sklearn_ltr.dask._worker_ranker import WorkerRanker
 from sklearn_ltr.rankers import LambdaMARTRanker
 from sklearn_ltr.rankers._reading import draw_held_out
 
@@ -79,21 +75,21 @@ def fit_on_cluster(
     arguments, validation : dict
         Dask collections by the names of the arguments of `fit`.
     """
-    futures, summaries = load(client, arguments, "")
+    parts, summaries = load(client, arguments, "")
     ids = {s.worker: s.worker_id for s in summaries if s is not None}
     census = take_census(summaries, "")
     learned = learned_queries(census, held_out_queries(ranker, census, validation))
     owner = own_queries(census, learned, [])
     if not learned.any():
         owner[:] = 0  # its worker says why
-    divided = [divide(client, census, owner, futures, "")]
+    divided = [divide(client, census, owner, parts, "")]
     if validation.get("X_val") is not None:
-        futures, summaries = load(client, validation, "_val")
+        parts, summaries = load(client, validation, "_val")
         ids |= {s.worker: s.worker_id for s in summaries if s is not None}
         takers = [census.workers.index(address) for address in divided[0].shares]
         census = take_census(summaries, "_val", census.workers)
         owner = own_queries(census, None, takers)
-        divided.append(divide(client, census, owner, futures, "_val"))
+        divided.append(divide(client, census, owner, parts, "_val"))
     return run_fits(client, ranker, divided, ids)
 
 
@@ -110,19 +106,31 @@ def held_out_queries(
 def load(
     client: Any, arguments: dict[str, Any], suffix: str
 ) -> tuple[list[Any], list[Any]]:
-    """Load the partitions where the cluster computes them: (futures, summaries)."""
-    futures = client.compute(delayed_partitions(arguments))
+    """Read the partitions, where the cluster does: (parts, summaries).
+
+    A part is a recipe, or a future of rows that the cluster keeps.
+    """
+    from dask import delayed
+
+    partitions = delayed_partitions(arguments)
+    parts: list[Any] = list(make_recipes(partitions))
+    kept = [number for number, part in enumerate(parts) if part is None]
+    futures = client.compute(
+        [delayed(dict)(list(partitions[number].items())) for number in kept]
+    )
+    for number, future in zip(kept, futures, strict=True):
+        parts[number] = future
     wait_for(client, futures)
     summaries = [
-        client.submit(summarize, future, number, suffix, pure=False)
-        for number, future in enumerate(futures)
+        client.submit(summarize, part, number, suffix, pure=False)
+        for number, part in enumerate(parts)
     ]
     wait_for(client, summaries)
-    return futures, client.gather(summaries)
+    return parts, client.gather(summaries)
 
 
 def divide(
-    client: Any, census: Census, owner: IntArray, futures: list[Any], suffix: str
+    client: Any, census: Census, owner: IntArray, given: list[Any], suffix: str
 ) -> Divided:
     """Give each worker its queries; what lies elsewhere is cut out there."""
     query, workers = census.query, census.workers
@@ -133,7 +141,7 @@ def divide(
         source = workers[census.worker[inside][0]]
         receivers = np.unique(to[inside]).tolist()
         for receiver in receivers:
-            part, chosen = futures[number], None
+            part, chosen = given[number], None
             if len(receivers) > 1:
                 chosen = census.local[inside & (to == receiver)]
             if workers[receiver] != source:
@@ -203,77 +211,3 @@ def run_fits(
     moved_queries = sum(d.n_moved_queries for d in divided)
     moved_rows = sum(d.n_moved_rows for d in divided)
     return fitted, Traffic(moved_queries, moved_rows, n_exchanges, n_bytes)
-
-
-def fit_share(
-    state: bytes,
-    rank: int,
-    actors: list[Any],
-    numbers: list[IntArray],
-    partitions: list[list[Partition]],
-    chosen: list[list[IntArray | None]],
-    expected: tuple[str | None, bool],
-) -> tuple[str, bytes, int, int]:
-    """Fit one worker's share; run on that worker.
-
-    Parameters
-    ----------
-    state : bytes
-        Attributes of the ranker, pickled.
-    rank : int
-    actors : list of proxies of `Exchange`
-    numbers : list of ndarrays of int64
-        Of the worker's queries in the order of their labels: of the training data and,
-        if it has any, of the validation data.
-    partitions, chosen : lists of lists
-        The partitions of both, and the queries of each, None: all.
-    expected : (str, bool)
-        The id of this worker, and whether any worker has validation data.
-
-    Returns
-    -------
-    digest : str
-        Of the fitted model.
-    saved : bytes
-        The fitted attributes, pickled; none but from the worker of rank 0.
-    n_exchanges, n_bytes : int
-        See `DaskCollective`.
-    """
-    from distributed import get_worker, print, secede
-
-    worker, (worker_id, is_validated) = get_worker(), expected
-    if worker_id is not None and worker.id != worker_id:
-        raise RuntimeError(f"the worker {worker.address} was restarted during the fit")
-    secede()  # so that no other task keeps a worker from meeting the others
-    arguments: Partition = {}
-    number_of: dict[str, dict[Any, int]] = {}
-    for own, parts, selections in zip(numbers, partitions, chosen, strict=True):
-        suffix = "" if "X" in parts[0] else "_val"
-        rows = join_rows(
-            [
-                part if those is None else select_queries(part, suffix, those)
-                for part, those in zip(parts, selections, strict=True)
-            ]
-        )
-        groups = rows[f"groups{suffix}"]
-        labels = QueryGroups.from_groups(groups, len(groups)).labels
-        number_of[suffix] = dict(zip(labels, own.tolist(), strict=True))
-        arguments |= rows
-    collective = DaskCollective(rank, actors, partial(print, flush=True))
-    local = WorkerRanker.of(pickle.loads(state)).join(
-        collective,
-        number_of,
-        is_validated=is_validated,
-        most_threads=worker.state.nthreads,
-    )
-    fitted = local.fit(**arguments).fitted_ranker()
-    # the parameters, which may be objects of any class, are the caller's
-    left_out = {"init_", *fitted.get_params(deep=False)}
-    saved = pickle.dumps({n: v for n, v in vars(fitted).items() if n not in left_out})
-    digest = hashlib.sha256(pickle.dumps(fitted.ensemble_)).hexdigest()
-    return (
-        digest,
-        saved if rank == 0 else b"",
-        collective.n_exchanges,
-        collective.n_bytes,
-    )

@@ -18,10 +18,10 @@ from sklearn_ltr._queries import (
     read_numbers,
 )
 from sklearn_ltr._queries.groups import Labels
+from sklearn_ltr.dask._recipes import Partition, Recipe, read_part
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
-Partition = dict[str, Any]  # the rows of each argument of `fit` that was given
 
 HINT = "; give partitions with the same columns, from ddf[columns], say"
 NUMBERS = ("integer", "floating", "mixed-integer-float", "boolean")  # words of pandas
@@ -49,8 +49,8 @@ def is_collection(values: Any) -> bool:
     return bool(is_dask_collection(values))
 
 
-def delayed_partitions(arguments: dict[str, Any]) -> list[Any]:
-    """Return the partitions of Dask collections, each a delayed `Partition`.
+def delayed_partitions(arguments: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the partitions of Dask collections, delayed objects by name.
 
     Parameters
     ----------
@@ -64,8 +64,6 @@ def delayed_partitions(arguments: dict[str, Any]) -> list[Any]:
     ValueError
         If they have different numbers of partitions.
     """
-    from dask import delayed
-
     parts: dict[str, list[Any]] = {}
     for name, values in arguments.items():
         if values is None:
@@ -79,7 +77,7 @@ def delayed_partitions(arguments: dict[str, Any]) -> list[Any]:
             )
         if getattr(values, "ndim", 1) == 2 and hasattr(values, "rechunk"):
             values = values.rechunk({1: -1})
-        parts[name] = np.asarray(values.to_delayed(), dtype=object).ravel().tolist()
+        parts[name] = delayed_parts(values)
     counts = {name: len(found) for name, found in parts.items()}
     if len(set(counts.values())) > 1:
         raise ValueError(
@@ -89,13 +87,27 @@ def delayed_partitions(arguments: dict[str, Any]) -> list[Any]:
         )
     names = list(parts)
     return [
-        delayed(dict)(list(zip(names, part, strict=True)))
+        dict(zip(names, part, strict=True))
         for part in zip(*parts.values(), strict=True)
     ]
 
 
-def summarize(partition: Partition, number: int, suffix: str) -> Summary | None:
+def delayed_parts(values: Any) -> list[Any]:
+    """Return the partitions of a Dask collection."""
+    if hasattr(values, "simplify"):
+        # optimized further, a column would have other partitions than the others: of
+        # few bytes per row, more files are read together
+        parts = values.simplify().to_delayed(optimize_graph=False)
+    else:
+        parts = values.to_delayed()
+    found: list[Any] = np.asarray(parts, dtype=object).ravel().tolist()
+    return found
+
+
+def summarize(part: Partition | Recipe, number: int, suffix: str) -> Summary | None:
     """Return what a partition holds, None if it has no rows; on the worker with it.
+
+    The worker that computes this for a recipe is to read its rows from now on.
 
     Raises
     ------
@@ -106,6 +118,7 @@ def summarize(partition: Partition, number: int, suffix: str) -> Summary | None:
     from distributed import get_worker
 
     worker = get_worker()
+    partition = read_part(part)
     try:
         return _summarize(partition, suffix, worker.address, worker.id)
     except (TypeError, ValueError) as error:
@@ -196,12 +209,19 @@ def check_alike(summaries: list[Summary | None], name: str) -> None:
             )
 
 
-def select_queries(partition: Partition, suffix: str, chosen: IntArray) -> Partition:
+def select_queries(
+    part: Partition | Recipe, suffix: str, chosen: IntArray
+) -> Partition:
     """Return the rows of some queries, numbered in the order of their labels."""
-    groups = partition[f"groups{suffix}"]
-    queries = QueryGroups.from_groups(groups, count_rows_of(groups), "groups")
-    rows = np.flatnonzero(np.isin(queries.query_of_row, chosen))
+    partition = read_part(part)
+    rows = rows_of_queries(partition[f"groups{suffix}"], chosen)
     return {name: take_rows(values, rows) for name, values in partition.items()}
+
+
+def rows_of_queries(groups: Any, chosen: IntArray) -> NDArray[np.intp]:
+    """Return the rows of some queries, numbered in the order of their labels."""
+    queries = QueryGroups.from_groups(groups, count_rows_of(groups), "groups")
+    return np.flatnonzero(np.isin(queries.query_of_row, chosen))
 
 
 def count_rows_of(values: Any) -> int:

@@ -33,8 +33,7 @@ class DaskLambdaMARTRanker(LambdaMARTRanker):
     The parameters are those of :class:`~sklearn_ltr.LambdaMARTRanker`, with these
     differences: `init` must be fitted; `n_jobs` is the number of threads of each
     worker, None: as many as it has, if the data are worth them; callbacks and a
-    `position_bias` are refused.  The cluster is that of the current
-    :class:`distributed.Client`.
+    `position_bias` are refused.  The current :class:`distributed.Client` is used.
 
     Attributes
     ----------
@@ -208,7 +207,8 @@ default=None
             return super().predict(X, init_score=init_score)
         from dask import delayed
 
-        model = delayed(self.to_local())
+        # a task each for the threads of a worker
+        model = delayed(self.to_local().set_params(n_jobs=1))
         given = () if init_score is None else (init_score,)
         if hasattr(X, "map_partitions"):
             return X.map_partitions(

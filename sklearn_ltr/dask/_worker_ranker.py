@@ -7,8 +7,8 @@ is added up, counted, drawn or numbered here is what one machine would have.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from dataclasses import replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -19,22 +19,30 @@ from sklearn_ltr._estimators.categories import FeatureCategories
 from sklearn_ltr._estimators.category_training import (
     TrainingCategories,
     fit_category_bins,
+    shared_bins,
 )
 from sklearn_ltr._estimators.monitor import Monitor, ScoredMeasure
-from sklearn_ltr._estimators.row_order import order_by_values
 from sklearn_ltr._estimators.tree_binning import BoostedData
 from sklearn_ltr._queries import TrainingData
-from sklearn_ltr.dask._bins import find_categories, fit_bins, sampled_rows
+from sklearn_ltr.dask._bins import (
+    find_categories,
+    fit_bins,
+    merge_categories,
+    sampled_rows,
+)
 from sklearn_ltr.dask._evaluation import (
     SharedCostEvaluation,
     SharedMetricEvaluation,
     of_scale,
+    spread_of_all_grades,
 )
+from sklearn_ltr.dask._sampling import WorkerSampler
 from sklearn_ltr.dask._standing import Standing
-from sklearn_ltr.lambdas._regression import GradeSpread, Regression, spread_of_grades
+from sklearn_ltr.dask._tables import PartBinMapper, PartRows, PartTable, hash_rows
+from sklearn_ltr.lambdas._regression import Regression
 from sklearn_ltr.learners._boosting import TreeSampler
 from sklearn_ltr.learners._collective import Collective
-from sklearn_ltr.learners._row_draws import RowNumbers
+from sklearn_ltr.learners._tables import Table
 from sklearn_ltr.learners._trees.binning import MAX_SAMPLE_ROWS, BinMapper, BinnedData
 from sklearn_ltr.learners._trees.distributed_growing import DistributedTreeGrower
 from sklearn_ltr.learners._trees.growth_parameters import GrowthParameters
@@ -45,30 +53,11 @@ from sklearn_ltr.rankers._evaluation import (
     MetricEvaluation,
     PairCostEvaluation,
 )
+from sklearn_ltr.rankers._initial import check_base_scores
 from sklearn_ltr.rankers._reading import draw_held_out
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class WorkerSampler(TreeSampler):
-    """Draws this worker's part of what one machine would draw."""
-
-    standing: Standing
-
-    @property
-    def n_queries(self) -> int:
-        """Number of queries of all workers."""
-        return self.standing.n_queries
-
-    @cached_property
-    def row_numbers(self) -> RowNumbers:
-        """Return the numbers of this worker's rows among those of all workers."""
-        return self.standing.row_numbers()
-
-    def _drawn_queries(self, tree_index: int, n_drawn: int) -> NDArray[np.bool_]:
-        return super()._drawn_queries(tree_index, n_drawn)[self.standing.position]
 
 
 class WorkerRanker(LambdaMARTRanker):
@@ -84,6 +73,7 @@ class WorkerRanker(LambdaMARTRanker):
     _most_threads: int
     _learned: Standing
     _largest_grade: float
+    _whole: PartRows  # X of the training data, of which the categories are learned
 
     @classmethod
     def of(cls, state: dict[str, Any]) -> Self:
@@ -122,6 +112,8 @@ class WorkerRanker(LambdaMARTRanker):
         ranker = LambdaMARTRanker()
         own = set(WorkerRanker.__annotations__)
         ranker.__dict__ = {n: v for n, v in vars(self).items() if n not in own}
+        bins = self._mapper
+        ranker._mapper = BinMapper(bins.bin_thresholds, bins.categories)
         return ranker
 
     def _draw_seed(self) -> None:
@@ -145,16 +137,27 @@ class WorkerRanker(LambdaMARTRanker):
 
     # --- reading ----------------------------------------------------------------------
 
+    def _read_features(self, X: Any, *, reset: bool = False, name: str = "X") -> Table:
+        read = super()._read_features
+        if not isinstance(X, PartRows):
+            return read(X, reset=reset, name=name)
+        if reset:
+            self._whole = X
+            read(X.read(0), reset=True, name=name)
+        return PartTable(X, partial(read, name=name), self.n_features_in_)
+
     def _learn_categories(self, X: Any, name: str) -> FeatureCategories:
         own = super()._learn_categories(X, name)
-        others = self._collective.gather(own)
-        text, is_text = [], np.empty(len(own.feature), dtype=np.bool_)
-        for number in range(len(own.feature)):
-            found = set().union(*(other.text[number].tolist() for other in others))
-            text.append(np.array(sorted(found), dtype=np.str_))
-            # a worker on which all are missing does not know
-            is_text[number] = bool(found) or all(o.is_text[number] for o in others)
-        return replace(own, text=text, is_text=is_text)
+        if len(own.feature) > 0 and hasattr(self, "_whole"):
+            learn = super()._learn_categories
+            parts = self._whole.read_all()
+            parts = self._whole.read_all()
+            own = merge_categories(own, [learn(part, name) for part in parts])
+        return merge_categories(own, self._collective.gather(own))
+
+    def _read_training_data(self, *arguments: Any, reset: bool) -> TrainingData:
+        data = super()._read_training_data(*arguments, reset=reset)
+        return replace(data, rows=data.rows.astype(np.int32))
 
     def _read_validation_sets(
         self, X_val: Any, **others: Any
@@ -177,7 +180,10 @@ class WorkerRanker(LambdaMARTRanker):
     ) -> FloatArray:
         if n_rows == 0:
             return np.empty(0)
-        return super()._base_score(X, n_rows, init_score, suffix)
+        if self.init_ is None or init_score is not None or not isinstance(X, PartRows):
+            return super()._base_score(X, n_rows, init_score, suffix)
+        scores = np.concatenate([self.init_.predict(part) for part in X.read_all()])
+        return check_base_scores(scores, n_rows, "what init predicts")
 
     def _split(self, data: TrainingData) -> tuple[TrainingData, TrainingData]:
         standing = self._standing(data)
@@ -198,6 +204,9 @@ class WorkerRanker(LambdaMARTRanker):
     ) -> BoostedData:
         self._learned = self._standing(data)
         self._largest_grade = self._largest_of(data.y)
+        if continues:
+            bins = self._mapper
+            self._mapper = PartBinMapper(bins.bin_thresholds, bins.categories)
         return super()._bin_training(data, base_score, team, continues=continues)
 
     def _find_categories(self, data: TrainingData) -> TrainingCategories:
@@ -208,18 +217,39 @@ class WorkerRanker(LambdaMARTRanker):
     ) -> BinMapper:
         standing = self._learned
         if standing.n_rows > MAX_SAMPLE_ROWS:
-            data = data.reordered(order_by_values(data, team))
+            order = data.content_order(hash_rows(data.X, data.rows, team))
+            data = data.reordered(order)
         sampled = sampled_rows(data, standing, self._seed)
-        bins = fit_category_bins(categories, self._categories.feature, self)
-        return fit_bins(data, sampled, self.max_bins, bins, self._collective, team)
+        categorical = fit_category_bins(categories, self._categories.feature, self)
+        bins = fit_bins(
+            data, sampled, self.max_bins, categorical, self._collective, team
+        )
+        return PartBinMapper(bins.bin_thresholds, bins.categories)
+
+    def _scores_so_far(self, boosted: BoostedData) -> FloatArray:
+        data, categories = boosted.data, self._mapper.categories
+        if len(self.ensemble_) == 0:
+            return boosted.base_score  # which is not needed again
+        if not isinstance(data.X, PartTable):
+            return super()._scores_so_far(boosted)
+        features, bins = shared_bins(boosted.binned, categories)
+        of_rows = np.zeros((data.X.shape[0], 1 + len(features)))
+        of_rows[data.rows] = np.column_stack((boosted.base_score, bins))
+
+        def score(table: Table, of_rows: FloatArray) -> FloatArray:
+            encoded = categories.encode(table)
+            if len(features) > 0:
+                encoded[:, features] = of_rows[:, 1:]
+            return self._add_trees(table, of_rows[:, 0].copy(), encoded)
+
+        return data.X.map(score, of_rows)[data.rows]
 
     def _growth_parameters(self, n_rows: int) -> GrowthParameters:
         return super()._growth_parameters(self._learned.n_rows)
 
     def _tree_sampler(self, offsets: IntArray, max_leaf_nodes: int) -> TreeSampler:
         sampler = super()._tree_sampler(offsets, max_leaf_nodes)
-        drawn = {field.name: getattr(sampler, field.name) for field in fields(sampler)}
-        return WorkerSampler(**drawn, standing=self._learned)
+        return WorkerSampler.of(sampler, self._learned)
 
     def _tree_grower(
         self, binned: BinnedData, growth: GrowthParameters, team: ThreadTeam
@@ -235,31 +265,8 @@ class WorkerRanker(LambdaMARTRanker):
         return float(sum(self._collective.gather(super()._sum_of_lambdas(gradient))))
 
     def _regression(self, data: TrainingData) -> Regression:
-        spread = self._spread_of_grades(data)
+        spread = spread_of_all_grades(data, self._learned)
         return Regression(data, self.regression_weight, self.sigma, spread)
-
-    def _spread_of_grades(self, data: TrainingData) -> GradeSpread:
-        """Return the spread of the grades of all workers.
-
-        It is a sum of floats, of which one machine determines the order: so the grades
-        of the rows, one byte each if there are at most 256, travel to the first worker.
-        """
-        collective, standing = self._collective, self._learned
-        grades, codes = np.unique(data.y, return_inverse=True)
-        codes = codes.astype(np.min_scalar_type(len(grades) - 1))
-        gathered = collective.gather_to(0, (grades, codes, data.sizes, data.weights))
-        spread: GradeSpread | None = None
-        if collective.rank == 0:
-            y = np.concatenate([table[codes] for table, codes, _, _ in gathered])
-            sizes = np.concatenate([sizes for _, _, sizes, _ in gathered])
-            weights = np.concatenate([weights for *_, weights in gathered])
-            order = standing.order
-            starts = (np.cumsum(sizes) - sizes)[order]
-            offsets = np.concatenate(([0], np.cumsum(sizes[order])))
-            rows = np.arange(len(y)) + np.repeat(starts - offsets[:-1], sizes[order])
-            spread = spread_of_grades(y[rows], offsets, weights[order])
-        found: GradeSpread = collective.gather(spread)[0]
-        return found
 
     # --- measuring --------------------------------------------------------------------
 

@@ -112,7 +112,7 @@ class LambdaObjective:
         )
         self.grades, self.offsets = data.y, data.offsets
         self.query_weights = data.weights
-        self.documents = np.arange(n_documents)
+        self.documents = np.arange(n_documents, dtype=np.int32)
         self.pair_weights = pair_weights
         self._bound: BoundMetric | None = None  # where factors depend on the order
         self._constant_factors: SwapFactors | None

@@ -143,7 +143,9 @@ tuples, default=None
             data, held_out = model._hold_out(data, given=bool(validation))
             if held_out is not None:
                 validation = [(held_out, base_score)]
-            model._fit_sets((data, base_score), validation, tasks, continues=continues)
+            train = [(data, base_score)]
+            del data, base_score  # not needed while trees are grown
+            model._fit_sets(train, validation, tasks, continues=continues)
         tasks.end()
         return self
 
@@ -196,19 +198,21 @@ tuples, default=None
 
     def _fit_sets(
         self,
-        train: tuple[TrainingData, FloatArray],
+        train: list[tuple[TrainingData, FloatArray]],
         validation: list[tuple[TrainingData, FloatArray]],
         tasks: FitTasks,
         *,
         continues: bool,
     ) -> None:
-        """Boost on the training data; all come with F_0 of the rows of their X."""
-        data, base_score = train
+        """Boost on the training data; all come with F_0 of the rows of their X.
+
+        `train` has one element, which is taken out.
+        """
         measured = len(validation) > 0 or self.verbose > 0 or self._measures_train
         n_kept = self._n_kept_trees
-        with ThreadTeam(self._n_threads(data.X.size)) as team:
+        with ThreadTeam(self._n_threads(train[0][0].X.size)) as team:
             train_set = self._train_set(
-                data, base_score, team, continues=continues, measured=measured
+                *train.pop(), team, continues=continues, measured=measured
             )
             rates = self._learning_rates(range(n_kept, self.n_estimators))
             bias = self._new_bias(train_set.data, continues=continues)

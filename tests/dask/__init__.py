@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import threading
+import time
 from typing import Any
 
 import numpy as np
@@ -40,11 +41,12 @@ class Meeting:
 class ThreadCollective:
     """The collective of one of them."""
 
-    def __init__(self, rank: int, meeting: Meeting) -> None:
+    def __init__(self, rank: int, meeting: Meeting, *, is_slow: bool = False) -> None:
         self.rank, self.n_workers = rank, len(meeting.values)
-        self._meeting = meeting
+        self._meeting, self._delay = meeting, 0.005 if is_slow else 0.0
 
     def gather(self, value: Any) -> list[Any]:
+        time.sleep(self._delay)
         self._meeting.values[self.rank] = value
         self._meeting.barrier.wait()
         gathered = list(self._meeting.values)
@@ -64,9 +66,15 @@ class ThreadCollective:
 
 
 def fit_together(
-    parts: list[dict[str, Any]], seed: int, ranker: LambdaMARTRanker
+    parts: list[dict[str, Any]],
+    seed: int,
+    ranker: LambdaMARTRanker,
+    slow: int | None = None,
 ) -> tuple[list[LambdaMARTRanker], list[str]]:
-    """Fit the parts by a thread each; return the models, and what was printed."""
+    """Fit the parts by a thread each; return the models, and what was printed.
+
+    The thread `slow` comes late to each exchange.
+    """
     meeting, errors = Meeting(len(parts)), []
     models: list[Any] = [None] * len(parts)
     numbers = {}
@@ -79,7 +87,7 @@ def fit_together(
         try:
             own = WorkerRanker.of(vars(ranker) | {"_seed": seed})
             is_validated = len(numbers["_val"]) > 0
-            collective = ThreadCollective(rank, meeting)
+            collective = ThreadCollective(rank, meeting, is_slow=rank == slow)
             own.join(collective, numbers, is_validated=is_validated)
             models[rank] = own.fit(**parts[rank]).fitted_ranker()
         except BaseException as error:

@@ -18,7 +18,7 @@ def client():
         distributed.LocalCluster(
             n_workers=4,
             threads_per_worker=1,
-            dashboard_address=None,
+            dashboard_address=":0",
             silence_logs=logging.CRITICAL,
         ) as cluster,
         distributed.Client(cluster) as client,

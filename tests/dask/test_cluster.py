@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import time
 
 import numpy as np
 import pytest
@@ -73,6 +74,18 @@ def test_the_model_is_that_of_one_machine(client, n_workers):
     assert type(ranker.to_local()) is LambdaMARTRanker
     assert bytes_of(ranker.to_local()) == bytes_of(expected)
     assert ranker.traffic_.n_exchanges > 0
+
+
+def test_a_partition_that_is_read_late_changes_nothing(client):
+    def late(part):
+        time.sleep(0.5 if len(part) > 600 else 0)  # of 700 rows
+        return part
+
+    frames = cut(FRAME, [100, 800])
+    ddf = dd.from_map(lambda frame: frame, frames, meta=FRAME.iloc[:0])
+    ddf = ddf.map_partitions(late, meta=FRAME.iloc[:0])
+    ranker = DaskLambdaMARTRanker(**OPTIONS).fit(**arguments(ddf))
+    assert bytes_of(ranker.to_local()) == bytes_of(local_fit())
 
 
 def test_sorted_rows_do_not_travel_but_for_the_queries_at_the_bounds(client):

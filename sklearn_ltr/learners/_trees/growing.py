@@ -108,7 +108,7 @@ class TreeGrower:
         derivatives : Derivatives
             First and second derivative of the cost by each row's score.
         weights : ndarray of shape (n_rows,), float64, or None
-            Of the rows, while splits are sought; leaf values do without.
+            Of the rows, while splits are sought; leaf values do without.  Overwritten.
         sample : TreeSample
             Rows and features to grow it on, and the factors of split gains.
         scores : ndarray of shape (n_rows,), float64
@@ -121,7 +121,9 @@ class TreeGrower:
         weighted = derivatives
         if weights is not None:
             gradient, hessian = derivatives
-            weighted = Derivatives(gradient * weights, hessian * weights)
+            weighted = Derivatives(
+                gradient * weights, np.multiply(hessian, weights, out=weights)
+            )
         self._workspaces[0].next_leaf[0] = 0
         pair = (derivatives, weighted, weights is not None)
         self._grow_nodes(binned, pair, sample, nodes, scores)

@@ -1,0 +1,172 @@
+"""Partitions that are read from files: again and again, never all at once."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sklearn_ltr import LambdaMARTRanker
+from sklearn_ltr._compile import ThreadTeam
+from sklearn_ltr.dask import DaskLambdaMARTRanker
+from sklearn_ltr.dask._partitions import delayed_partitions
+from sklearn_ltr.dask._recipes import make_recipes
+from sklearn_ltr.dask._tables import PartBinMapper, PartRows, PartTable, hash_rows
+from sklearn_ltr.learners._row_hashes import hash_values
+from sklearn_ltr.learners._trees.binning import BinMapper
+from tests.dask import bytes_of, make_data
+from tests.dask.test_cluster import (
+    COLUMNS,
+    FRAME,
+    OPTIONS,
+    arguments,
+    cut,
+    local_fit,
+    on_workers,
+)
+
+pd = pytest.importorskip("pandas")
+da = pytest.importorskip("dask.array")
+dd = pytest.importorskip("dask.dataframe")
+# of Dask, which reads Parquet files by it
+pytestmark = pytest.mark.filterwarnings("ignore:The inplace keyword")
+
+
+def recipes_of(**arguments):
+    return make_recipes(delayed_partitions(arguments))
+
+
+@pytest.fixture
+def files(tmp_path):
+    """The rows as Parquet files and as files of arrays."""
+    pytest.importorskip("pyarrow")
+    dd.from_pandas(FRAME, npartitions=5, sort=False).to_parquet(tmp_path / "rows")
+    for name, values in make_data().items():
+        np.save(tmp_path / f"{name}.npy", values)
+    return tmp_path
+
+
+def rows_of_file(file, block_info=None):
+    first, last = block_info[None]["array-location"][0]
+    return np.load(file, mmap_mode="r")[first:last]
+
+
+def mapped(files, name):
+    file = files / f"{name}.npy"
+    whole = np.load(file, mmap_mode="r")
+    chunks = ((400, 400, 400, 300), *((n,) for n in whole.shape[1:]))
+    return da.map_blocks(rows_of_file, file, chunks=chunks, meta=np.array(whole[:0]))
+
+
+def test_parquet_files_are_read_again(client, files):
+    given = arguments(dd.read_parquet(files / "rows"))
+    assert None not in recipes_of(**given)
+    ranker = DaskLambdaMARTRanker(**OPTIONS).fit(**given)
+    assert bytes_of(ranker.to_local()) == bytes_of(local_fit())
+    scores = ranker.predict(given["X"]).compute()
+    np.testing.assert_array_equal(scores, local_fit().predict(FRAME[COLUMNS]))
+    with_start = arguments(FRAME.assign(query=FRAME["query"] % 7, weight=1.0))
+    ddf = dd.read_parquet(files / "rows")
+    ddf = ddf.assign(query=ddf["query"] % 7, weight=1.0)  # each in all partitions
+    base = local_fit()
+    expected = LambdaMARTRanker(**OPTIONS, init=base, warm_start=True).fit(**with_start)
+    ranker = DaskLambdaMARTRanker(**OPTIONS, init=base, warm_start=True)
+    ranker.fit(**arguments(ddf))
+    assert bytes_of(ranker.to_local()) == bytes_of(expected)
+    expected.set_params(n_estimators=3).fit(**with_start)
+    ranker.set_params(n_estimators=3).fit(**arguments(ddf))
+    assert bytes_of(ranker.to_local()) == bytes_of(expected)
+
+
+def test_memory_maps_are_read_again(client, files):
+    given = {name: mapped(files, name) for name in make_data()}
+    assert None not in recipes_of(**given)
+    expected = LambdaMARTRanker(**OPTIONS).fit(**make_data())
+    ranker = DaskLambdaMARTRanker(**OPTIONS).fit(**given)
+    assert bytes_of(ranker.to_local()) == bytes_of(expected)
+    scores = ranker.predict(given["X"])
+    np.testing.assert_array_equal(scores, expected.predict(make_data()["X"]))
+
+
+def test_categories_that_share_bins_are_read_again(client, files):
+    options = OPTIONS | {
+        "categorical_features": ["f3", "f4", "color"],
+        "max_bins": 16,
+        "min_samples_category": 60,
+        "warm_start": True,
+    }
+    expected = LambdaMARTRanker(**options).fit(**arguments(FRAME))
+    assert expected._mapper.categories.has_shared.any()
+    ddf = dd.read_parquet(files / "rows")
+    ranker = DaskLambdaMARTRanker(**options).fit(**arguments(ddf))
+    assert bytes_of(ranker.to_local()) == bytes_of(expected)
+    expected.set_params(n_estimators=5).fit(**arguments(FRAME))
+    ranker.set_params(n_estimators=5).fit(**arguments(ddf))
+    assert bytes_of(ranker.to_local()) == bytes_of(expected)
+
+
+def test_what_the_cluster_has_or_needs_all_rows_is_kept(client, files):
+    ddf = dd.read_parquet(files / "rows")
+    large = da.ones((400_000, 2), chunks=200_000) * 1.0
+    assert None not in recipes_of(X=large)  # made, not stored
+    large = da.from_array(np.ones((400_000, 2)), chunks=(200_000, 2))
+    kept = {
+        "persisted": ddf.persist(),
+        "placed": on_workers(client, cut(FRAME, [500]), 2),
+        "sorted": ddf.sort_values("f0"),
+        "given": large,
+    }
+    for name, values in kept.items():
+        assert set(recipes_of(X=values)) == {None}, name
+
+
+def test_rows_that_change_between_readings_are_refused(client, files):
+    ddf = dd.read_parquet(files / "rows")
+
+    def noisy(part):
+        return part + np.random.default_rng().normal(size=part.shape)
+
+    X = ddf[COLUMNS[:3]]
+    given = arguments(ddf) | {"X": X.map_partitions(noisy, meta=FRAME[COLUMNS[:3]])}
+    ranker = DaskLambdaMARTRanker(**OPTIONS)
+    with pytest.raises(RuntimeError, match="a partition of X had other rows"):
+        ranker.fit(**given)
+
+    def shuffled(part):
+        return part.map(lambda query: np.random.default_rng().integers(1000))
+
+    given = arguments(ddf)
+    given["groups"] = given["groups"].map_partitions(shuffled, meta=FRAME["query"])
+    with pytest.raises((RuntimeError, ValueError)):
+        ranker.fit(**given)
+    assert not hasattr(ranker, "ensemble_")
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_a_table_of_parts_is_the_whole_table(is_sparse):
+    X = np.nan_to_num(make_data()["X"])
+    parts, chosen = np.split(X, [300, 300, 800]), [None, None, np.arange(0, 500, 3)]
+    kept = np.concatenate([X[:300], X[300:800:3], X[800:]])
+    if is_sparse:
+        csr_matrix = pytest.importorskip("scipy.sparse").csr_matrix
+        parts = [csr_matrix(part) for part in parts]
+    sizes = [300, 0, 167, len(X) - 800]
+    rows = PartRows("X", [{"X": part} for part in parts], [*chosen, None], sizes)
+    table = PartTable(rows, lambda part: part, 9)
+    assert table.shape == kept.shape
+
+    def dense(values):
+        return values.toarray() if is_sparse else values
+
+    order = np.random.default_rng(0).permutation(len(kept))[:400]
+    np.testing.assert_array_equal(dense(table[order]), kept[order])
+    np.testing.assert_array_equal(dense(table[:, [4, 2]]), kept[:, [4, 2]])
+    assert table[order[:0]].shape == (0, 9)
+    with ThreadTeam(2) as team:
+        hashes = hash_rows(table, order, team)
+        np.testing.assert_array_equal(hashes, hash_values(kept, order, team))
+        bins = BinMapper.fit(kept, order, 20, 0, team)
+        by_parts = PartBinMapper(bins.bin_thresholds, bins.categories)
+        expected = bins.transform(kept, order, team)
+        found = by_parts.transform(table, order, team)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
