@@ -20,6 +20,7 @@ from sklearn.utils import Bunch
 
 from sklearn_ltr import metrics
 from sklearn_ltr.blending import best_blend
+from sklearn_ltr.dask._worker_ranker import WorkerRanker
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.inspection import shap_values
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
@@ -63,6 +64,7 @@ def _steps(data: Bunch) -> dict[str, Callable[[], Any]]:
         "LambdaMART, float32": partial(_fit_trees, X.astype(np.float32), data),
         "LambdaMART, sparse X": partial(_fit_trees, csr_matrix(X), data),
         "categories": partial(_fit_categories, data),
+        "fits by several workers": partial(_fit_together, data),
         "objectives": partial(_compute_objectives, data),
         "weighted pairs": partial(_fit_clicks, data),
         "MART": partial(_fit_mart, data),
@@ -107,6 +109,32 @@ def _fit_categories(data: Bunch) -> None:
     ranker.fit(X, data.target, groups=data.groups).predict(X)
     ranker = LambdaMARTRanker(n_estimators=2, monotonic_cst=[1] * X.shape[1])
     ranker.fit(X, data.target, groups=data.groups)
+
+
+class _OneWorker:
+    """The collective of a worker that is alone."""
+
+    rank, n_workers = 0, 1
+
+    def sum(self, values: Any) -> Any:
+        return values
+
+    def gather(self, value: Any) -> list[Any]:
+        return [value]
+
+    def gather_to(self, rank: int, value: Any) -> list[Any]:
+        return [value]
+
+    def print_line(self, line: str) -> None:
+        pass
+
+
+def _fit_together(data: Bunch) -> None:
+    numbers = {"": {label: i for i, label in enumerate(np.unique(data.groups))}}
+    for X in (data.data, data.data.astype(np.float32)):
+        ranker = WorkerRanker(n_estimators=2, subsample=0.5)
+        ranker.join(_OneWorker(), numbers, is_validated=False)._seed = 0
+        ranker.fit(X, data.target, groups=data.groups)
 
 
 def _compute_objectives(data: Bunch) -> None:

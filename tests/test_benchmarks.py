@@ -18,6 +18,7 @@ COMMANDS = {
     "fit.py": [*TINY, *OURS],
     "binning.py": [*TINY, *OURS],
     "categories.py": [*TINY, *OURS, "--encodings"],
+    "dask_fit.py": [*TINY, *OURS, "--workers", "2"],
     "predict.py": [*TINY, *OURS, "--rows", "100", "--threads", "1"],
     "explain.py": [*TINY, *OURS, "--rows", "100", "--threads", "1"],
     "floor.py": [*TINY, "--rows", "1000"],
@@ -41,7 +42,7 @@ COMMANDS = {
         *("--scale", "0.002", "--repetitions", "1"),
     ],
 }
-NEEDS = {"metrics.py": ("ranx", "pytrec_eval")}
+NEEDS = {"metrics.py": ("ranx", "pytrec_eval"), "dask_fit.py": ("distributed",)}
 # Compare the additions counted in a fit, where kernels are plain Python, to floor.py.
 ADDITIONS = """
 import floor

@@ -9,6 +9,7 @@ from sklearn_ltr._compile import INTERPRETED, ThreadTeam
 from sklearn_ltr.learners._boosting import TreeSampler, boost
 from sklearn_ltr.learners._trees.binning import BinMapper
 from sklearn_ltr.learners._trees.ensemble import TreeEnsemble
+from sklearn_ltr.learners._trees.growing import TreeGrower
 from sklearn_ltr.learners._trees.growth_parameters import GrowthParameters
 
 ONE_THREAD = ThreadTeam(1)
@@ -69,17 +70,10 @@ def run(
     mapper = BinMapper.fit(X, rows, 32, 0, ONE_THREAD)
     scores = np.zeros(len(X)) if scores is None else scores
     with ThreadTeam(n_threads) as team:
-        trees = list(
-            boost(
-                mapper.transform(X, rows, team),
-                objective,
-                sampler_of(X, **drawn),
-                parameters,
-                scores,
-                steps,
-                team,
-            )
-        )
+        binned = mapper.transform(X, rows, team)
+        grower = TreeGrower(binned, parameters, team)
+        sampler = sampler_of(X, **drawn)
+        trees = list(boost(grower, objective, sampler, scores, steps))
     return trees, mapper, scores
 
 

@@ -18,7 +18,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr._compile import INTERPRETED
-from sklearn_ltr._estimators.category_training import row_targets
+from sklearn_ltr._estimators.category_training import TargetScale, row_targets
 from sklearn_ltr._queries import TrainingData
 from sklearn_ltr.ensemble import BaggingRanker
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
@@ -263,14 +263,15 @@ def test_targets_are_relative_to_the_query_whose_rows_are_in_one_fold():
     query, offsets = np.array([0, 0, 1, 2, 2, 2]), np.array([0, 2, 3, 6])
     y = np.array([0.0, 2, 4, 1, 1, 4])
     data = TrainingData(None, np.arange(6), y, offsets, weights, labels=[7, 8, 9])
-    target, weight, fold, smoothing = row_targets(data, 5.0)
-    assert (target * 4).tolist() == [-1, 1, 0, -1, -1, 2]  # 4: the largest |y|
+    of_data = np.arange(3), TargetScale.of(data)
+    weighted, weight, fold = row_targets(data, *of_data)
+    target = weighted / weight
+    np.testing.assert_allclose(target * 4, [-1, 1, 0, -1, -1, 2])  # 4: the largest |y|
     np.testing.assert_allclose(weight, (weights / 2)[query])
     assert fold.tolist() == query.tolist()
-    assert smoothing == 5
     rows = TrainingData(None, np.arange(6), y, np.arange(7), np.ones(6), labels=None)
-    target, weight, fold, _ = row_targets(rows, 5.0)
-    np.testing.assert_allclose(target * 4, y - 2)
+    weighted, weight, fold = row_targets(rows, np.arange(6), TargetScale.of(rows))
+    np.testing.assert_allclose(weighted * 4, y - 2)
     assert (weight == 1).all()
     assert fold.tolist() == [0, 1, 2, 3, 4, 0]
 

@@ -43,6 +43,7 @@ PUBLIC = {
         "simulate_clicks",
     ],
     "sklearn_ltr.compile": ["compile_kernels"],
+    "sklearn_ltr.dask": ["DaskLambdaMARTRanker"],
     "sklearn_ltr.datasets": [
         "dump_qrels",
         "dump_run",
@@ -158,6 +159,8 @@ PATHS_IN_SAVED_MODELS = [
     "sklearn_ltr.rankers._lambdamart.LambdaMARTRanker",
     "sklearn_ltr.rankers._lambdarank.LambdaRankRanker",
     "sklearn_ltr.rankers._ranknet.RankNetRanker",
+    "sklearn_ltr.dask._fit.Traffic",
+    "sklearn_ltr.dask._ranker.DaskLambdaMARTRanker",
     "sklearn_ltr.mart._classifier.MARTClassifier",
     "sklearn_ltr.mart._regressor.MARTRegressor",
     "sklearn_ltr.blending._blended.BlendedRanker",

@@ -9,11 +9,12 @@ from sklearn.base import clone
 
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr.datasets import make_ranking
-from sklearn_ltr.learners._row_draws import bayesian_weights, noisy_scores
+from sklearn_ltr.learners._row_draws import RowNumbers, bayesian_weights, noisy_scores
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
 from tests.trees import grow_on
 
 N = 20_000
+ALL = RowNumbers.consecutive(N)
 DATA = make_ranking(60, n_features=6, n_informative=3, random_state=0)
 OPTIONS = {"n_estimators": 8, "min_samples_leaf": 5, "split_noise": 0.0}
 
@@ -24,14 +25,14 @@ def rng(seed: int = 0) -> np.random.Generator:
 
 @pytest.mark.parametrize("temperature", [0.3, 1.0, 2.0])
 def test_weights_are_exponential_to_the_power_of_the_temperature(temperature):
-    weights = bayesian_weights(rng(), N, temperature)
+    weights = bayesian_weights(rng(), ALL, temperature)
     assert (weights > 0).all()
     assert stats.kstest(weights ** (1 / temperature), "expon").pvalue > 0.01
 
 
 def test_noise_is_logistic_with_the_standard_deviation():
     scores = rng(1).normal(size=N)
-    noise = noisy_scores(rng(), scores, 0.25) - scores
+    noise = noisy_scores(rng(), ALL, scores, 0.25) - scores
     scale = 0.25 * np.sqrt(3) / np.pi
     assert stats.kstest(noise, "logistic", args=(0, scale)).pvalue > 0.01
     assert noise.std() == pytest.approx(0.25, rel=0.03)
@@ -39,12 +40,26 @@ def test_noise_is_logistic_with_the_standard_deviation():
 
 @pytest.mark.parametrize("draw", [bayesian_weights, noisy_scores])
 def test_draws_are_independent_of_each_other_and_follow_the_generator(draw):
-    argument = N if draw is bayesian_weights else np.zeros(N)
-    one, other, again = (draw(rng(seed), argument, 1.0) for seed in (0, 1, 0))
+    rows = (ALL,) if draw is bayesian_weights else (ALL, np.zeros(N))
+    one, other, again = (draw(rng(seed), *rows, 1.0) for seed in (0, 1, 0))
     np.testing.assert_array_equal(again, one)
     # within four standard errors of no correlation
     for a, b in ((one, other), (one[1:], one[:-1])):
         assert abs(np.corrcoef(a, b)[0, 1]) < 4 / np.sqrt(N)
+
+
+def test_a_row_draws_by_its_number_wherever_it_is():
+    # rows 5 to 7, then 100 to 149: two runs of the numbers of all rows
+    part = RowNumbers(np.array([5, 100]), np.array([0, 3, 53]), N)
+    rows = np.append(np.arange(5, 8), np.arange(100, 150))
+    scores = rng(1).normal(size=N)
+    np.testing.assert_array_equal(
+        bayesian_weights(rng(), part, 0.5), bayesian_weights(rng(), ALL, 0.5)[rows]
+    )
+    np.testing.assert_array_equal(
+        noisy_scores(rng(), part, scores[rows], 0.3),
+        noisy_scores(rng(), ALL, scores, 0.3)[rows],
+    )
 
 
 def test_splits_are_sought_with_the_weights_and_leaf_values_without():

@@ -53,6 +53,7 @@ from sklearn_ltr._compile.kernels import (
 )
 from sklearn_ltr._compile.memory import allocate_aligned, as_kernel_argument
 from sklearn_ltr._compile.threads import (
+    STEPS_PER_THREAD,
     ThreadTeam,
     check_n_jobs,
     effective_n_threads,
@@ -65,6 +66,7 @@ __all__ = [
     "MANTISSA_BITS",
     "REGISTER_LANES",
     "ROW_BLOCK",
+    "STEPS_PER_THREAD",
     "VECTOR_LANES",
     "ThreadTeam",
     "allocate_aligned",

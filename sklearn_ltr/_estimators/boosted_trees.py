@@ -10,55 +10,36 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._compile import ThreadTeam
 from sklearn_ltr._estimators.callbacks import FitTasks
-from sklearn_ltr._estimators.category_training import (
-    bin_training,
-    encode_binned,
-    fit_categories,
-)
+from sklearn_ltr._estimators.category_training import encode_binned
 from sklearn_ltr._estimators.monitor import (
     TRAIN,
     EvalsResult,
     Monitor,
-    ScoredMeasure,
     curves_of,
     first_validation_curve,
 )
-from sklearn_ltr._estimators.row_order import order_by_bins, order_by_values
 from sklearn_ltr._estimators.state import require
-from sklearn_ltr._estimators.tree_inspection import TreeInspection
+from sklearn_ltr._estimators.tree_binning import BoostedData, TreeBinning
 from sklearn_ltr._estimators.validation_sets import name_sets
 from sklearn_ltr._parameters import LARGEST_SCORE
-from sklearn_ltr._queries import TrainingData
 from sklearn_ltr.learners._boosting import Objective, boost
-from sklearn_ltr.learners._trees.binning import (
-    MAX_SAMPLE_ROWS,
-    BinMapper,
-    BinnedData,
-    reorder_rows,
-)
+from sklearn_ltr.learners._trees.binning import BinnedData
 from sklearn_ltr.learners._trees.ensemble import TreeEnsemble, add_binned
+from sklearn_ltr.learners._trees.growing import TreeGrower
+from sklearn_ltr.learners._trees.growth_parameters import GrowthParameters
 from sklearn_ltr.learners._trees.workspace import GrownTree
 
 FloatArray = NDArray[np.float64]
 
 
-class BoostedData(NamedTuple):
-    """Data that trees are grown on, or evaluated on."""
-
-    data: TrainingData
-    base_score: FloatArray  # (n_rows,): F_0 of each row of the data
-    binned: BinnedData  # its rows
-    measures: Mapping[str, ScoredMeasure] = {}  # by name
-
-
-class BoostedTrees(TreeInspection):
+class BoostedTrees(TreeBinning):
     """An estimator whose scores are initial scores plus a sum of regression trees."""
 
     n_iter_: int
@@ -126,39 +107,6 @@ class BoostedTrees(TreeInspection):
             self._draw_seed()
         return continues
 
-    def _bin_training(
-        self,
-        data: TrainingData,
-        base_score: FloatArray,
-        team: ThreadTeam,
-        *,
-        continues: bool,
-    ) -> BoostedData:
-        """Learn the bins, unless the fit continues another, and bin the rows.
-
-        The rows come out in the order of what trees see of them, to which the initial
-        scores belong, (n_rows,).
-        """
-        X, rows = data.X, data.rows
-        if not continues:
-            is_large = data.n_rows > MAX_SAMPLE_ROWS
-            sampled = rows[order_by_values(data, team)] if is_large else rows
-            categories = fit_categories(data, self._categories.feature, self)
-            self._mapper = BinMapper.fit(
-                X, sampled, self.max_bins, self._seed, team, categories
-            )
-        binned = bin_training(self._mapper, data, self.category_smoothing, team)
-        order = order_by_bins(data, binned, base_score, team)
-        reorder_rows(binned, order, team)
-        return BoostedData(data.reordered(order), base_score[order], binned)
-
-    def _bin_validation(
-        self, data: TrainingData, base_score: FloatArray, team: ThreadTeam
-    ) -> BoostedData:
-        """Bin the rows by the bins of the training data."""
-        binned = self._mapper.transform(data.X, data.rows, team)
-        return BoostedData(data, base_score, binned)
-
     def _boost(
         self,
         train: BoostedData,
@@ -185,13 +133,11 @@ class BoostedTrees(TreeInspection):
         trees: list[GrownTree] = []
         monitor.record(n_kept)
         for tree in boost(
-            train.binned,
+            self._tree_grower(train.binned, growth, team),
             objective,
             self._tree_sampler(train.data.offsets, growth.max_leaf_nodes),
-            growth,
             scores,
             self._learning_rates(range(n_kept, self.n_estimators)),
-            team,
         ):
             trees.append(tree)
             self._check_step(tree)
@@ -200,6 +146,11 @@ class BoostedTrees(TreeInspection):
             if tasks.end_step(partial(self._fitted_with, trees), last=stops):
                 break
         self._keep(trees, monitor)
+
+    def _tree_grower(
+        self, binned: BinnedData, growth: GrowthParameters, team: ThreadTeam
+    ) -> TreeGrower:
+        return TreeGrower(binned, growth, team)
 
     def _scores_so_far(self, boosted: BoostedData) -> FloatArray:
         """Return F of the rows: their initial scores, and the trees of earlier fits."""

@@ -5,7 +5,7 @@ It serves boosted trees (a step is a tree) and networks (a step is an epoch) ali
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -37,6 +37,11 @@ class ScoredMeasure(Measure, Protocol):
 
     def update(self, scores: FloatArray) -> None:
         """Measure these scores from now on, (n_rows,); the array is not copied."""
+
+
+def print_at_once(line: str) -> None:
+    """Print a line without delay."""
+    print(line, flush=True)
 
 
 @dataclass
@@ -73,6 +78,8 @@ class Monitor:
         Smallest difference to the best value that counts as an improvement.
     verbose : int
         Print the values of every `verbose`-th step; 0: never.
+    print_line : callable
+        Prints one line.
     """
 
     curves: list[Curve]
@@ -80,6 +87,7 @@ class Monitor:
     n_iter_no_change: int
     tol: float
     verbose: int
+    print_line: Callable[[str], None] = print_at_once
     _waiting_since: int = 0
 
     def record(self, step: int) -> bool:
@@ -89,7 +97,7 @@ class Monitor:
             curve.values.append(curve.measure.value())
             printed.append(f"{curve.set_name} {curve.name} {curve.values[-1]:.4f}")
         if self.verbose > 0 and step % self.verbose == 0:
-            print(f"step {step}: {', '.join(printed)}", flush=True)
+            self.print_line(f"step {step}: {', '.join(printed)}")
         if self.followed is None:
             return False
         waited = self._last_index - max(self.best_index, self._waiting_since)

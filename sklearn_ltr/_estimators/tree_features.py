@@ -43,9 +43,7 @@ class TreeFeatures(TreeParameters):
     def _read_features(self, X: Any, *, reset: bool = False, name: str = "X") -> Table:
         """Return X as a checked table; with `reset`, store what its columns are."""
         if reset:
-            self._categories = FeatureCategories.learn(
-                X, self.categorical_features, name
-            )
+            self._categories = self._learn_categories(X, name)
         table = super()._read_features(
             self._encoded(X, name, reset=reset), reset=reset, name=name
         )
@@ -57,6 +55,9 @@ class TreeFeatures(TreeParameters):
                 self._categories.mask(self.n_features_in_),
             )
         return table
+
+    def _learn_categories(self, X: Any, name: str) -> FeatureCategories:
+        return FeatureCategories.learn(X, self.categorical_features, name)
 
     def _read_unchecked(self, X: Any) -> Table:
         """Return X as a table; infinite values are found by :meth:`_add_trees`."""

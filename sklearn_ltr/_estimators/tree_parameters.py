@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._compile import check_n_jobs
+from sklearn_ltr._compile import check_n_jobs, effective_n_threads
 from sklearn_ltr._estimators.base import BaseModel
 from sklearn_ltr._parameters import (
     LARGEST,
@@ -95,6 +95,10 @@ class TreeParameters(BaseModel):
         check_choice(self, "early_stopping", (True, False, "auto"))
         check_choice(self, "warm_start", (True, False))
         check_n_jobs(self.n_jobs)
+
+    def _n_threads(self, work: int) -> int:
+        """Return the number of threads of a fit of about so many steps."""
+        return effective_n_threads(self.n_jobs, work)
 
     def _score_noise(self) -> float:
         """Return the standard deviation of the noise of scores; for rankers only."""

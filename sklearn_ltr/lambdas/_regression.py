@@ -18,6 +18,8 @@ on all documents, also on those below the cutoff that no pair reaches.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -26,6 +28,13 @@ from sklearn_ltr._queries import TrainingData
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+
+
+class GradeSpread(NamedTuple):
+    """The unit of the grades, and their spread."""
+
+    largest: float  # squares of grades in units of the largest are finite
+    deviation: float  # weighted standard deviation of the centred ones, in this unit
 
 
 class Regression:
@@ -38,14 +47,25 @@ class Regression:
     weight : float > 0
         The curvature of the regression, in units of that of the pairs.
     sigma : float > 0
+    spread : GradeSpread or None, default=None
+        That of all queries, if the data are some of them; None: of the data.
     """
 
-    def __init__(self, data: TrainingData, weight: float, sigma: float) -> None:
+    def __init__(
+        self,
+        data: TrainingData,
+        weight: float,
+        sigma: float,
+        spread: GradeSpread | None = None,
+    ) -> None:
         self._offsets = data.offsets
         self._weight, self._sigma = weight, sigma
-        self._targets = np.empty(len(data.y))
-        largest = float(np.abs(data.y).max())  # squares of smaller numbers are finite
-        fill_targets(data.y / largest, data.offsets, data.weights, self._targets)
+        largest, deviation = spread or spread_of_grades(
+            data.y, data.offsets, data.weights
+        )
+        self._targets = data.y / largest
+        centre_grades(data.offsets, self._targets)
+        self._targets /= deviation
 
     def add(
         self, scores: FloatArray, gradient: FloatArray, hessian: FloatArray
@@ -62,12 +82,19 @@ class Regression:
         )
 
 
+def spread_of_grades(
+    y: FloatArray, offsets: IntArray, weights: FloatArray
+) -> GradeSpread:
+    """Return the spread of the grades of some queries."""
+    largest = float(np.abs(y).max())
+    centred = y / largest
+    centre_grades(offsets, centred)
+    return GradeSpread(largest, weighted_deviation(centred, offsets, weights))
+
+
 @kernel
-def fill_targets(
-    grades: FloatArray, offsets: IntArray, weights: FloatArray, targets: FloatArray
-) -> None:
-    """Write the centred grades, in units of their weighted standard deviation."""
-    square_sum, weight_sum = 0.0, 0.0
+def centre_grades(offsets: IntArray, grades: FloatArray) -> None:
+    """Subtract from each grade the mean of its query."""
     for query in range(len(offsets) - 1):
         start, stop = offsets[query], offsets[query + 1]
         mean = 0.0
@@ -75,12 +102,20 @@ def fill_targets(
             mean += grades[i]
         mean /= stop - start
         for i in range(start, stop):
-            targets[i] = grades[i] - mean
-            square_sum += weights[query] * targets[i] * targets[i]
+            grades[i] -= mean
+
+
+@kernel
+def weighted_deviation(
+    centred: FloatArray, offsets: IntArray, weights: FloatArray
+) -> float:
+    """Return the standard deviation of centred grades, weighted by query."""
+    square_sum, weight_sum = 0.0, 0.0
+    for query in range(len(offsets) - 1):
+        for i in range(offsets[query], offsets[query + 1]):
+            square_sum += weights[query] * centred[i] * centred[i]
             weight_sum += weights[query]
-    deviation = np.sqrt(square_sum / weight_sum)
-    for i in range(len(targets)):
-        targets[i] /= deviation
+    return float(np.sqrt(square_sum / weight_sum))
 
 
 @kernel

@@ -16,12 +16,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._compile import LOG2_E, ThreadTeam, exp2_of
-from sklearn_ltr.learners._row_draws import bayesian_weights, noisy_scores
-from sklearn_ltr.learners._trees.binning import BinnedData
+from sklearn_ltr._compile import LOG2_E, exp2_of
+from sklearn_ltr.learners._row_draws import RowNumbers, bayesian_weights, noisy_scores
 from sklearn_ltr.learners._trees.ensemble import add_binned
 from sklearn_ltr.learners._trees.growing import TreeGrower
-from sklearn_ltr.learners._trees.growth_parameters import GrowthParameters
 from sklearn_ltr.learners._trees.quantization import Derivatives
 from sklearn_ltr.learners._trees.workspace import (
     GrownTree,
@@ -39,43 +37,38 @@ TREE_FEATURES, ROWS, SPLIT_NOISE, SPLIT_FEATURES, WEIGHTS, SCORE_NOISE = range(6
 
 
 def boost(
-    binned: BinnedData,
+    grower: TreeGrower,
     objective: Objective,
     sampler: TreeSampler,
-    growth: GrowthParameters,
     scores: FloatArray,
     steps: Iterable[tuple[int, float]],
-    team: ThreadTeam,
 ) -> Iterator[GrownTree]:
     """Grow one tree after another, and add each to `scores`.
 
     Parameters
     ----------
-    binned : BinnedData
-        Features of the training rows.
+    grower : TreeGrower
+        It has the features of the training rows.
     objective : callable
         Turns scores into gradient and hessian.
     sampler : TreeSampler
         Draws the rows and features of each tree.
-    growth : GrowthParameters
-        Size of a tree, and regularisation.
     scores : ndarray of shape (n_rows,), float64
         F_{m-1} of each training row; updated in place.
     steps : iterable of (int, float)
         Index of each tree, from 0, which seeds the random numbers of the tree, and its
         learning rate.
-    team : ThreadTeam
 
     Yields
     ------
     tree : GrownTree
         After it has been added to `scores`.
     """
-    grower = TreeGrower(binned, growth, team)
+    binned = grower.binned
     for tree_index, learning_rate in steps:
-        grower.parameters = growth._replace(learning_rate=learning_rate)
+        grower.parameters = grower.parameters._replace(learning_rate=learning_rate)
         # random numbers are drawn in one thread while the others compute the gradient
-        drawing = team.start(sampler.draw, tree_index)
+        drawing = grower.team.start(sampler.draw, tree_index)
         gradient, hessian = objective(sampler.noisy_scores(scores, tree_index))
         sample, weights = drawing.result()
         tree = grower.grow(Derivatives(gradient, hessian), weights, sample, scores)
@@ -139,16 +132,19 @@ class TreeSampler:
         if self.bagging_temperature == 0.0:
             return None
         rng = self._rng(tree_index, WEIGHTS)
-        n_rows = int(self.offsets[-1])
-        return bayesian_weights(rng, n_rows, self.bagging_temperature)
+        return bayesian_weights(rng, self.row_numbers, self.bagging_temperature)
 
     def noisy_scores(self, scores: FloatArray, tree_index: int) -> FloatArray:
         """Return the scores whose gradients a tree learns: with noise, if any."""
         if self.score_noise == 0.0:
             return scores
-        return noisy_scores(
-            self._rng(tree_index, SCORE_NOISE), scores, self.score_noise
-        )
+        rng = self._rng(tree_index, SCORE_NOISE)
+        return noisy_scores(rng, self.row_numbers, scores, self.score_noise)
+
+    @cached_property
+    def row_numbers(self) -> RowNumbers:
+        """Return the numbers of the rows, by which their random numbers are drawn."""
+        return RowNumbers.consecutive(int(self.offsets[-1]))
 
     @cached_property
     def all_rows(self) -> NDArray[np.int32]:
@@ -160,13 +156,24 @@ class TreeSampler:
 
     def _rows(self, tree_index: int) -> NDArray[np.int32]:
         """Return the rows of the drawn queries, ascending."""
-        n_queries = len(self.offsets) - 1
+        n_queries = self.n_queries
         n_drawn = max(1, round(self.subsample * n_queries))
         if n_drawn == n_queries:
             return self.all_rows
+        drawn = self._drawn_queries(tree_index, n_drawn)
+        return self.all_rows[np.repeat(drawn, np.diff(self.offsets))]
+
+    @property
+    def n_queries(self) -> int:
+        """Number of queries to draw from."""
+        return len(self.offsets) - 1
+
+    def _drawn_queries(self, tree_index: int, n_drawn: int) -> NDArray[np.bool_]:
+        """Return whether each query is one of those drawn for a tree."""
+        n_queries = self.n_queries
         drawn = np.zeros(n_queries, dtype=np.bool_)
         drawn[self._rng(tree_index, ROWS).permutation(n_queries)[:n_drawn]] = True
-        return self.all_rows[np.repeat(drawn, np.diff(self.offsets))]
+        return drawn
 
     def _features(self, tree_index: int) -> IntArray:
         """Return the features of the tree, ascending."""

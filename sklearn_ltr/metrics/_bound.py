@@ -148,15 +148,7 @@ class BoundMetric:
         if weights is None:
             weights = np.ones(len(values))
         _check_array(weights, "weights", len(values))
-        if self.metric.no_relevant == "skip":
-            values, weights = values[self.has_relevant], weights[self.has_relevant]
-        total = weights.sum()
-        if not total > 0:
-            raise ValueError(
-                f'{self.metric.name} has no query to average: no_relevant="skip" left '
-                "out all that have a weight above zero"
-            )
-        return float((values * weights).sum() / total)
+        return mean_of_values(self.metric, values, weights, self.has_relevant)
 
     def fill_swap_factors(
         self, order: IntArray, first: int, last: int, factors: SwapFactors
@@ -202,6 +194,27 @@ class BoundMetric:
             scores, self.grades, self.offsets, 0, n_queries, k, order, self.stable
         )
         return order
+
+
+def mean_of_values(
+    metric: BindableMetric,
+    values: FloatArray,
+    weights: FloatArray,
+    has_relevant: NDArray[np.bool_],
+) -> float:
+    """Return the weighted mean over queries; ValueError if none counts.
+
+    The arrays are (n_queries,), `values` those of :meth:`BoundMetric.values`.
+    """
+    if metric.no_relevant == "skip":
+        values, weights = values[has_relevant], weights[has_relevant]
+    total = weights.sum()
+    if not total > 0:
+        raise ValueError(
+            f'{metric.name} has no query to average: no_relevant="skip" left '
+            "out all that have a weight above zero"
+        )
+    return float((values * weights).sum() / total)
 
 
 def value_of_list(metric: BindableMetric, ranked_grades: FloatArray) -> float:

@@ -220,7 +220,7 @@ class BaseRanker(BaseModel):
         data: TrainingData,
     ) -> None:
         """Raise a ValueError unless the sum of |lambda| is in a range."""
-        total, (low, high) = np.abs(gradient).sum(), totals
+        total, (low, high) = self._sum_of_lambdas(gradient), totals
         if callable(self.objective):
             if not low <= total <= high:
                 raise ValueError(
@@ -237,6 +237,10 @@ class BaseRanker(BaseModel):
                 f"[{low:g}, {high:g}]: change the scale of its gains, of sigma or of "
                 "sample_weight"
             )
+
+    def _sum_of_lambdas(self, gradient: NDArray[np.float64]) -> float:
+        """Return the sum of |lambda|."""
+        return float(np.abs(gradient).sum())
 
     def _trained_metric(self, truncation_level: int | None) -> Metric | None:
         """Return the metric of the swap deltas, at the truncation level or deeper."""

@@ -21,8 +21,8 @@ class MetricEvaluation:
     higher_is_better = True
 
     def __init__(self, data: TrainingData, metric: Metric) -> None:
-        self._weights = data.weights
-        self._metric = metric.bind(data.y, data.offsets, data.labels)
+        self.weights = data.weights
+        self.bound = metric.bind(data.y, data.offsets, data.labels)
         self._scores = np.zeros(data.n_rows)
 
     def update(self, scores: FloatArray) -> None:
@@ -31,7 +31,11 @@ class MetricEvaluation:
 
     def value(self) -> float:
         """Return the mean of the metric."""
-        return self._metric.mean(self._scores, self._weights)
+        return self.bound.mean(self._scores, self.weights)
+
+    def values(self) -> FloatArray:
+        """Return the metric of each query, (n_queries,)."""
+        return self.bound.values(self._scores)
 
 
 class AllQueriesEvaluation(MetricEvaluation):
@@ -81,7 +85,7 @@ class PairCostEvaluation:
         self._grades = data.y[self._by_grade]
         self._costs = np.empty(data.n_queries)
         n_pairs = count_pairs(data.offsets, query, self._grades, tied_pairs)
-        self._n_pairs = float((n_pairs * data.weights).sum())
+        self.weighted_pairs = n_pairs * data.weights
         self._scores = np.zeros(data.n_rows)
 
     def update(self, scores: FloatArray) -> None:
@@ -90,6 +94,10 @@ class PairCostEvaluation:
 
     def value(self) -> float:
         """Return the mean cost of a pair."""
+        return float(self.values().sum()) / float(self.weighted_pairs.sum())
+
+    def values(self) -> FloatArray:
+        """Return the cost of each query times its weight, (n_queries,)."""
         pair_costs(
             self._scores[self._by_grade],
             self._grades,
@@ -98,7 +106,7 @@ class PairCostEvaluation:
             self._tied_pairs,
             self._costs,
         )
-        return float((self._costs * self._data.weights).sum()) / self._n_pairs
+        return self._costs * self._data.weights
 
 
 def count_pairs(

@@ -54,7 +54,7 @@ def check_base_scores(scores: Any, n_rows: int, name: str) -> FloatArray:
 
 def check_base_score_size(sigma: float, base_score: FloatArray) -> None:
     """Raise a ValueError if float64 could not tell what trees add to F_0."""
-    largest = sigma * np.abs(base_score).max()
+    largest = sigma * np.abs(base_score).max(initial=0.0)
     if largest > LARGEST_BASE_SCORE:
         raise ValueError(
             f"sigma={sigma:g} times init_score (or what init predicts) is as large as "

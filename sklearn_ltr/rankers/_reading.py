@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sklearn_ltr._queries import (
     NO_EXPOSURE,
@@ -127,16 +128,22 @@ def split_queries(
     data: TrainingData, fraction: float, seed: int
 ) -> tuple[TrainingData, TrainingData]:
     """Hold out a fraction of the queries, at least one: (training, validation)."""
-    n_held_out = max(1, round(fraction * data.n_queries))
-    if n_held_out >= data.n_queries:
+    held_out = draw_held_out(data.n_queries, fraction, seed)
+    return data.subset(~held_out), data.subset(held_out)
+
+
+def draw_held_out(n_queries: int, fraction: float, seed: int) -> NDArray[np.bool_]:
+    """Return whether each query is among those drawn to be held out, at least one."""
+    n_held_out = max(1, round(fraction * n_queries))
+    if n_held_out >= n_queries:
         raise ValueError(
-            f"validation_fraction={fraction} of {data.n_queries} queries leaves "
+            f"validation_fraction={fraction} of {n_queries} queries leaves "
             "none to learn from; give X_val, y_val and groups_val, or more queries"
         )
-    held_out = np.zeros(data.n_queries, dtype=np.bool_)
-    order = np.random.default_rng([seed, 1]).permutation(data.n_queries)
+    held_out = np.zeros(n_queries, dtype=np.bool_)
+    order = np.random.default_rng([seed, 1]).permutation(n_queries)
     held_out[order[:n_held_out]] = True
-    return data.subset(~held_out), data.subset(held_out)
+    return held_out
 
 
 def zero_gradient_message(

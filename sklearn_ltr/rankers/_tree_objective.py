@@ -60,8 +60,7 @@ class TreeObjective:
                 data, self._metric, options, team, ranker._pair_weights(data, bias)
             )
             if ranker.regression_weight > 0:
-                weight = ranker.regression_weight
-                self._regression = Regression(data, weight, ranker.sigma)
+                self._regression = ranker._regression(data)
         self._is_first = True
 
     def __call__(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._compile import ThreadTeam, effective_n_threads
-from sklearn_ltr._estimators.boosted_trees import BoostedData, BoostedTrees
+from sklearn_ltr._compile import ThreadTeam
+from sklearn_ltr._estimators.boosted_trees import BoostedTrees
 from sklearn_ltr._estimators.callbacks import FitTasks, with_callbacks
 from sklearn_ltr._estimators.monitor import ScoredMeasure
 from sklearn_ltr._estimators.state import refit
+from sklearn_ltr._estimators.tree_binning import BoostedData
 from sklearn_ltr._estimators.validation_sets import read_validation_sets
 from sklearn_ltr._estimators.weights import check_weights
 from sklearn_ltr._queries import Exposure, TrainingData
+from sklearn_ltr.lambdas._position_bias import PositionBias
+from sklearn_ltr.metrics import Metric
 from sklearn_ltr.rankers._evaluation import (
     AllQueriesEvaluation,
     MetricEvaluation,
@@ -122,7 +126,7 @@ tuples, default=None
             data = model._read_shown_data(
                 X, y, groups, sample_weight, exposure, reset=not continues
             )
-            sets = read_validation_sets(
+            sets = model._read_validation_sets(
                 X_val,
                 y_val=y_val,
                 groups_val=groups_val,
@@ -143,6 +147,11 @@ tuples, default=None
             model._fit_sets((data, base_score), validation, tasks, continues=continues)
         tasks.end()
         return self
+
+    def _read_validation_sets(
+        self, X_val: Any, **others: Any
+    ) -> list[tuple[str, Any, list[Any]]]:
+        return read_validation_sets(X_val, **others)
 
     def _prepare_init(
         self, X: Any, y: Any, init_score: Any, *, continues: bool, **metadata: Any
@@ -198,13 +207,13 @@ tuples, default=None
         data, base_score = train
         measured = len(validation) > 0 or self.verbose > 0 or self._measures_train
         n_kept = self._n_kept_trees
-        with ThreadTeam(effective_n_threads(self.n_jobs, data.X.size)) as team:
+        with ThreadTeam(self._n_threads(data.X.size)) as team:
             train_set = self._train_set(
                 data, base_score, team, continues=continues, measured=measured
             )
             rates = self._learning_rates(range(n_kept, self.n_estimators))
             bias = self._new_bias(train_set.data, continues=continues)
-            objective = TreeObjective(self, train_set.data, team, bias, rates)
+            objective = self._objective(train_set.data, team, bias, rates)
             self._boost(
                 train_set,
                 [self._validation_set(*held, team) for held in validation],
@@ -214,6 +223,15 @@ tuples, default=None
                 continues=continues,
             )
         objective.set_bias_after(self.n_iter_ - n_kept)
+
+    def _objective(
+        self,
+        data: TrainingData,
+        team: ThreadTeam,
+        bias: PositionBias | None,
+        steps: Iterator[tuple[int, float]],
+    ) -> TreeObjective:
+        return TreeObjective(self, data, team, bias, steps)
 
     def _train_set(
         self,
@@ -237,13 +255,27 @@ tuples, default=None
         )
         measures: dict[str, ScoredMeasure] = {}
         if self.metric is None:
-            measures["cost"] = PairCostEvaluation(
-                train.data, self.sigma, tied_pairs=False
-            )
+            measures["cost"] = self._cost_measure(train.data)
         if measured and (self.metric is not None or self._measures_train):
             for name, metric in self._measured_metrics().items():
-                measures[name] = AllQueriesEvaluation(data, train.data, metric)
+                measures[name] = self._metric_measure(data, metric, train.data)
         return train._replace(measures=measures)
+
+    def _cost_measure(self, data: TrainingData) -> ScoredMeasure:
+        """Return what measures RankNet's cost."""
+        return PairCostEvaluation(data, self.sigma, tied_pairs=False)
+
+    def _metric_measure(
+        self, data: TrainingData, metric: Metric, learned: TrainingData | None = None
+    ) -> ScoredMeasure:
+        """Return what measures a metric.
+
+        With `learned`, the queries that are trained on, it is given the scores of
+        their documents only.
+        """
+        if learned is None:
+            return MetricEvaluation(data, metric)
+        return AllQueriesEvaluation(data, learned, metric)
 
     def _validation_set(
         self, data: TrainingData, base_score: FloatArray, team: ThreadTeam
@@ -252,7 +284,7 @@ tuples, default=None
         check_base_score_size(self.sigma, base_score[data.rows])
         validation = self._bin_validation(data, base_score[data.rows], team)
         measures = {
-            name: MetricEvaluation(data, metric)
+            name: self._metric_measure(data, metric)
             for name, metric in self._measured_metrics().items()
         }
         return validation._replace(measures=measures)

@@ -190,12 +190,12 @@ def route_by_set(row, tree) -> int:
     return node
 
 
-def shared_bins(x, targets, max_bins, least):
+def shared_bins(x, targets, max_bins, least, smoothing):
     """Bin of each category, and of each row in training; NaN is missing, bin 255.
 
     Of ``max_bins`` bins, one in 16, at least one, holds more than one category.
     """
-    target, weight, fold, smoothing = targets
+    weighted, weight, fold = targets
     rows_of = {}
     for row, category in enumerate(x):
         if category == category:
@@ -209,7 +209,7 @@ def shared_bins(x, targets, max_bins, least):
         rows = [row for row in rows_of[category] if fold[row] != without]
         if not rows:
             return None
-        total = sum(target[row] * weight[row] for row in rows)
+        total = sum(weighted[row] for row in rows)
         return total / (sum(weight[row] for row in rows) + smoothing)
 
     of_rows = {

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn_ltr._compile import ThreadTeam
 from sklearn_ltr.learners._trees.binning import BinMapper, BinnedData
 from sklearn_ltr.learners._trees.categories import CategoryBins
-from sklearn_ltr.learners._trees.category_means import N_FOLDS, RowTargets
+from sklearn_ltr.learners._trees.category_means import N_FOLDS, CategorySums, RowTargets
 from sklearn_ltr.learners._trees.ensemble import TreeEnsemble
 from sklearn_ltr.learners._trees.growing import TreeGrower
 from sklearn_ltr.learners._trees.growth_parameters import (
@@ -56,17 +56,17 @@ def bin_table(
     """Fit bins on some rows (default: all) and bin all rows."""
     all_rows = np.arange(len(X), dtype=np.intp)
     rows, categorical = all_rows if rows is None else rows, np.array(categorical, int)
-    targets = row_targets(len(rows))
-    categories = CategoryBins.fit(X, rows, categorical, max_bins, 1, targets)
+    sums = [CategorySums.of(X[rows, j], row_targets(len(rows))) for j in categorical]
+    categories = CategoryBins.fit(categorical, sums, max_bins, 1, 0.0)
     mapper = BinMapper.fit(X, rows, max_bins, seed, team, categories)
     return mapper, mapper.transform(X, all_rows, team)
 
 
-def row_targets(n_rows, target=0.0, weight=1.0, smoothing=0.0) -> RowTargets:
+def row_targets(n_rows, target=0.0, weight=1.0) -> RowTargets:
     """Targets and weights of rows, one or all the same; rows are dealt into folds."""
-    fold = np.arange(n_rows) % N_FOLDS
-    given = (np.broadcast_to(np.asarray(a, float), n_rows) for a in (target, weight))
-    return RowTargets(*given, fold, smoothing)
+    target, weight = np.asarray(target, float), np.asarray(weight, float)
+    given = (np.broadcast_to(a, n_rows) for a in (weight * target, weight))
+    return RowTargets(*given, np.arange(n_rows) % N_FOLDS)
 
 
 def binned_values(binned: BinnedData) -> NDArray[np.uint8]:

@@ -12,7 +12,11 @@ from hypothesis import strategies as st
 from sklearn_ltr._compile import INTERPRETED, ROW_BLOCK
 from sklearn_ltr.learners._trees.bit_sliced import BitSlicedEvaluator
 from sklearn_ltr.learners._trees.categories import CategoryBins, most_frequent
-from sklearn_ltr.learners._trees.category_means import exact, find_mean_thresholds
+from sklearn_ltr.learners._trees.category_means import (
+    CategorySums,
+    exact,
+    find_mean_thresholds,
+)
 from sklearn_ltr.learners._trees.category_splits import (
     sort_categories as sort_categories_kernel,
 )
@@ -259,7 +263,8 @@ def test_the_number_of_threads_does_not_matter():
 
 def test_a_category_has_a_bin_in_the_order_of_its_value():
     X = np.array([[7.0, 0.5], [-3.0, 0.1], [NAN, 0.2], [7.0, 0.3]])
-    bins = CategoryBins.fit(X, np.arange(4), np.array([0]), 255, 1, row_targets(4))
+    sums = CategorySums.of(X[:, 0], row_targets(4))
+    bins = CategoryBins.fit(np.array([0]), [sums], 255, 1, 0.0)
     assert bins.value.tolist() == [-3, 7]
     assert bins.n_bins.tolist() == [2]
     new = np.array([[7.0, 0.5], [8.0, 0.5], [-3.0, NAN], [NAN, 0.0]])
@@ -297,15 +302,19 @@ def test_rare_categories_share_bins_by_the_mean_targets_of_other_folds(
         # in eighths, whose sums have no rounding errors
         target = np.rint(8 * rng.normal(size=150)) / 8
         weight = rng.choice([0.5, 1.0, 2.0], 150)
-        targets = row_targets(150, target, weight, smoothing)
-        X, every = x[:, np.newaxis], np.arange(150)
-        bins = CategoryBins.fit(X, every, np.array([0]), max_bins, least, targets)
-        expected = oracle.shared_bins(x.tolist(), targets, max_bins, least)
+        targets = row_targets(150, target, weight)
+        sums = CategorySums.of(x, targets)
+        options = [sums], max_bins, least, smoothing
+        bins = CategoryBins.fit(np.array([0]), *options)
+        expected = oracle.shared_bins(x.tolist(), targets, *options[1:])
         if len(np.unique(x[~np.isnan(x)])) <= max_bins:
             assert not bins.has_shared.any()
             continue
         assert dict(zip(bins.value, bins.bin, strict=True)) == expected[0]
-        ((feature, in_training),) = bins.bins_in_training(X, every, targets)
+        X, every = x[:, np.newaxis], np.arange(150)
+        ((feature, in_training),) = bins.bins_in_training(
+            X, every, targets.fold, [sums], smoothing
+        )
         assert feature == 0
         assert in_training.tolist() == expected[1]
         assert bins.n_bins[0] <= max_bins
@@ -316,12 +325,13 @@ def test_rare_categories_share_bins_by_the_mean_targets_of_other_folds(
 def test_sums_of_exact_numbers_do_not_depend_on_their_order():
     rng = np.random.default_rng(0)
     values = rng.normal(size=5000) * 10.0 ** rng.integers(-12, 12, 5000)
-    rounded = exact(values)
+    largest = np.abs(values).max()
+    rounded = exact(values, largest, len(values))
     sums = {rng.permutation(rounded).cumsum()[-1] for _ in range(20)}
     assert len(sums) == 1
-    np.testing.assert_allclose(rounded, values, atol=1e-11 * np.abs(values).max())
-    assert exact(np.zeros(3)).tolist() == [0, 0, 0]
-    assert abs(exact(np.array([5e-324, 1e-323]))).max() < 1e-300
+    np.testing.assert_allclose(rounded, values, atol=1e-11 * largest)
+    assert exact(np.zeros(3), 0.0, 3).tolist() == [0, 0, 0]
+    assert abs(exact(np.array([5e-324, 1e-323]), 1e-323, 2)).max() < 1e-300
 
 
 def test_thresholds_between_means():

@@ -132,6 +132,12 @@ def find_bin_thresholds(
     return np.where((below <= middle) & (middle < above), middle, below)
 
 
+def draw_sample(n_rows: int, seed: int) -> NDArray[np.int64]:
+    """Return the rows of which bins are computed, where there are too many; sorted."""
+    rng = np.random.default_rng(seed)
+    return np.sort(rng.choice(n_rows, MAX_SAMPLE_ROWS, replace=False))
+
+
 class TileBuffers(NamedTuple):
     """Memory of one thread for a tile of rows."""
 
@@ -207,7 +213,6 @@ class BinMapper:
         Ascending; feature j has ``len(bin_thresholds[j]) + 1`` bins.  Those of a
         categorical feature are 0.5, 1.5, ...: its values are bins already.
     categories : CategoryBins
-        The bins of categorical features.
     """
 
     bin_thresholds: list[NDArray[np.float64]]
@@ -223,26 +228,21 @@ class BinMapper:
         team: ThreadTeam,
         categories: CategoryBins = NO_CATEGORIES,
     ) -> BinMapper:
-        """Compute the thresholds from some rows of X, or a sample of 200,000 of them.
+        """Learn from some rows of X, or from a sample of 200,000 of them.
 
         Parameters
         ----------
         X : ndarray or CSR matrix of shape (n, n_features), float32 or float64
         rows : ndarray of shape (n_rows,), intp
-            The rows to learn from.
         max_bins : int in [2, 255]
             Maximum number of bins of a feature, the missing bin not counted.
         seed : int
-            Seed of the sample.
         team : ThreadTeam
         categories : CategoryBins
             The bins of categorical features.  If there are any, X is dense.
         """
         if len(rows) > MAX_SAMPLE_ROWS:
-            sample = np.random.default_rng(seed).choice(
-                len(rows), MAX_SAMPLE_ROWS, replace=False
-            )
-            rows = rows[np.sort(sample)]  # sorted: reads X in order
+            rows = rows[draw_sample(len(rows), seed)]
         n_features = X.shape[1]
         thresholds: list[NDArray[np.float64]] = [np.empty(0)] * n_features
         read_features = columns_reader(X, rows)
@@ -256,6 +256,13 @@ class BinMapper:
                     thresholds[j] = find_bin_thresholds(values, max_bins)
 
         team.run(fit_features)
+        return cls.of_thresholds(thresholds, categories)
+
+    @classmethod
+    def of_thresholds(
+        cls, thresholds: list[NDArray[np.float64]], categories: CategoryBins
+    ) -> BinMapper:
+        """Return a mapper of the thresholds of the features without categories."""
         for j, n_bins in zip(categories.feature, categories.n_bins, strict=True):
             thresholds[j] = np.arange(n_bins - 1) + 0.5
         return cls(thresholds, categories)

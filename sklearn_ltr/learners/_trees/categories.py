@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 from sklearn_ltr.learners._checksum import ChecksummedArrays
 from sklearn_ltr.learners._tables import Table, contiguous_rows
 from sklearn_ltr.learners._trees.category_means import (
-    FoldSums,
-    RowTargets,
+    CategorySums,
     count_shared_bins,
     find_mean_thresholds,
 )
@@ -62,23 +61,22 @@ class CategoryBins(ChecksummedArrays):
     @classmethod
     def fit(
         cls,
-        X: FloatArray,
-        rows: NDArray[np.intp],
         features: NDArray[np.int64],
+        sums: list[CategorySums],
         max_bins: int,
         min_samples_category: int,
-        targets: RowTargets,
+        smoothing: float,
     ) -> CategoryBins:
-        """Give bins to the categories of some rows of X, which have these targets."""
+        """Give bins to the categories of these features, given their sums."""
         if len(features) == 0:
             return NO_CATEGORIES
-        options = max_bins, min_samples_category, targets
-        fitted = [fit_feature(X[rows, j], *options) for j in features]
-        values, bins, shared_from, thresholds = zip(*fitted, strict=True)
+        options = max_bins, min_samples_category, smoothing
+        fitted = [fit_feature(of_feature, *options) for of_feature in sums]
+        bins, shared_from, thresholds = zip(*fitted, strict=True)
         return cls(
             feature=features,
-            first=np.cumsum([0, *map(len, values)]),
-            value=np.concatenate(values).astype(np.float64),
+            first=np.cumsum([0, *map(len, bins)]),
+            value=np.concatenate([of_feature.value for of_feature in sums]),
             bin=np.concatenate(bins),
             shared_from=np.array(shared_from, dtype=np.int64),
             mean_threshold=np.array(thresholds),
@@ -97,7 +95,12 @@ class CategoryBins(ChecksummedArrays):
         return np.diff(self.first) > self.shared_from
 
     def bins_in_training(
-        self, X: FloatArray, rows: NDArray[np.intp], targets: RowTargets
+        self,
+        X: FloatArray,
+        rows: NDArray[np.intp],
+        fold: NDArray[np.int64],
+        sums: list[CategorySums],
+        smoothing: float,
     ) -> Iterator[tuple[int, NDArray[np.uint8]]]:
         """Yield each feature with shared bins, and the bins of rows to train on.
 
@@ -107,16 +110,15 @@ class CategoryBins(ChecksummedArrays):
             part = slice(*self.first[number : number + 2])
             known, bins = self.value[part], self.bin[part]
             x = X[rows, self.feature[number]]
-            category = np.minimum(np.searchsorted(known, x), len(known) - 1)
-            found = np.flatnonzero(known[category] == x)
-            category, shared_from = category[found], self.shared_from[number]
-            sums = FoldSums.of(category, len(known), found, targets)
-            means = sums.means_elsewhere()[targets.fold[found], category]
+            place = np.minimum(np.searchsorted(known, x), len(known) - 1)
+            found = np.flatnonzero(known[place] == x)
+            bins, shared_from = bins[place[found]], self.shared_from[number]
+            category = np.searchsorted(sums[number].value, x[found])
+            means = sums[number].means_elsewhere(smoothing)[fold[found], category]
             shared = np.searchsorted(self.mean_threshold[number], means) + shared_from
             shared[np.isnan(means)] = MISSING
             in_training = np.full(len(x), MISSING, dtype=np.uint8)
-            is_single = bins[category] < shared_from
-            in_training[found] = np.where(is_single, bins[category], shared)
+            in_training[found] = np.where(bins < shared_from, bins, shared)
             yield int(self.feature[number]), in_training
 
     def encode(self, table: Table) -> Table:
@@ -147,26 +149,23 @@ class CategoryBins(ChecksummedArrays):
 
 
 def fit_feature(
-    x: FloatArray, max_bins: int, min_samples_category: int, targets: RowTargets
-) -> tuple[FloatArray, NDArray[np.uint8], int, NDArray[np.float64]]:
-    """Return categories, their bins, and `shared_from` and `mean_threshold`."""
-    rows, n_shared = np.flatnonzero(~np.isnan(x)), count_shared_bins(max_bins)
-    values, category, counts = np.unique(
-        x[rows], return_inverse=True, return_counts=True
-    )
-    if len(values) <= max_bins:
-        bins = np.arange(len(values), dtype=np.uint8)
-        return values, bins, len(values), np.full(n_shared - 1, np.inf)
+    sums: CategorySums, max_bins: int, min_samples_category: int, smoothing: float
+) -> tuple[NDArray[np.uint8], int, NDArray[np.float64]]:
+    """Return the bins of categories, and `shared_from` and `mean_threshold`."""
+    n_categories, n_shared = len(sums.value), count_shared_bins(max_bins)
+    if n_categories <= max_bins:
+        bins = np.arange(n_categories, dtype=np.uint8)
+        return bins, n_categories, np.full(n_shared - 1, np.inf)
+    counts = sums.n_rows.sum(axis=0)
     single = most_frequent(counts, max_bins - n_shared)
     single &= counts >= min_samples_category
-    sums = FoldSums.of(category, len(values), rows, targets)
-    means = sums.means_elsewhere()[targets.fold[rows], category]
-    is_known = ~single[category] & ~np.isnan(means)
-    thresholds = find_mean_thresholds(means[is_known], n_shared)
+    means = sums.means_elsewhere(smoothing)
+    n_rows = np.where(single | np.isnan(means), 0, sums.n_rows)
+    thresholds = find_mean_thresholds(np.repeat(means, n_rows.ravel()), n_shared)
     n_single = int(np.count_nonzero(single))
-    shared = n_single + np.searchsorted(thresholds, sums.means())
+    shared = n_single + np.searchsorted(thresholds, sums.means(smoothing))
     bins = np.where(single, np.cumsum(single) - 1, shared).astype(np.uint8)
-    return values, bins, n_single, thresholds
+    return bins, n_single, thresholds
 
 
 def most_frequent(counts: NDArray[np.intp], n: int) -> NDArray[np.bool_]:

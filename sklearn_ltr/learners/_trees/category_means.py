@@ -39,56 +39,62 @@ FloatArray = NDArray[np.float64]
 
 
 class RowTargets(NamedTuple):
-    """What the means are taken of: arrays of shape (n_rows,)."""
+    """What the means are taken of: arrays of shape (n_rows,).
 
-    target: FloatArray
+    Sums of `weighted` and of `weight` have no rounding errors, see `exact`.
+    """
+
+    weighted: FloatArray  # weight times target
     weight: FloatArray
     fold: NDArray[np.int64]  # 0 to N_FOLDS - 1
-    smoothing: float  # m
 
 
-class FoldSums(NamedTuple):
-    """Sums over the rows of a fold and category: (N_FOLDS, n_categories)."""
+class CategorySums(NamedTuple):
+    """The categories of a feature, and sums over the rows of each fold and category."""
 
-    target: FloatArray  # of weight times target
+    value: FloatArray  # (n_categories,): the categories, ascending
+    weighted: FloatArray  # (N_FOLDS, n_categories): of weight times target
     weight: FloatArray
-    smoothing: float
+    n_rows: NDArray[np.int64]
 
     @classmethod
-    def of(
-        cls,
-        category: NDArray[np.intp],
-        n_categories: int,
-        rows: NDArray[np.intp],
-        targets: RowTargets,
-    ) -> FoldSums:
-        """Add up some rows, whose categories have numbers below `n_categories`."""
-        target, weight, fold, smoothing = targets
-        cell = fold[rows] * n_categories + category
+    def of(cls, x: FloatArray, targets: RowTargets) -> CategorySums:
+        """Add up the rows of a feature, (n_rows,), that are not NaN."""
+        rows = np.flatnonzero(~np.isnan(x))
+        value, category = np.unique(x[rows], return_inverse=True)
+        cell = targets.fold[rows] * len(value) + category
 
         def total(values: FloatArray) -> FloatArray:
-            n_cells = N_FOLDS * n_categories
-            sums = np.bincount(cell, exact(values)[rows], n_cells)
-            return np.asarray(sums.reshape(N_FOLDS, n_categories), dtype=np.float64)
+            sums = np.bincount(cell, values[rows], N_FOLDS * len(value))
+            return np.asarray(sums.reshape(N_FOLDS, len(value)), dtype=np.float64)
 
-        return cls(total(weight * target), total(weight), smoothing)
+        n_rows = np.bincount(cell, minlength=N_FOLDS * len(value))
+        return cls(
+            value.astype(np.float64),
+            total(targets.weighted),
+            total(targets.weight),
+            n_rows.reshape(N_FOLDS, len(value)),
+        )
 
-    def means(self) -> FloatArray:
+    def means(self, smoothing: float) -> FloatArray:
         """Return the mean of each category over all rows, (n_categories,)."""
-        total = np.maximum(self.weight.sum(axis=0) + self.smoothing, TINY)
-        return np.asarray(self.target.sum(axis=0) / total)
+        total = np.maximum(self.weight.sum(axis=0) + smoothing, TINY)
+        return np.asarray(self.weighted.sum(axis=0) / total)
 
-    def means_elsewhere(self) -> FloatArray:
+    def means_elsewhere(self, smoothing: float) -> FloatArray:
         """Return the mean over all folds but one; NaN without a row in them."""
-        target = self.target.sum(axis=0) - self.target
+        weighted = self.weighted.sum(axis=0) - self.weighted
         weight = self.weight.sum(axis=0) - self.weight
-        means = target / np.maximum(weight + self.smoothing, TINY)
+        means = weighted / np.maximum(weight + smoothing, TINY)
         return np.where(weight > 0, means, np.nan)
 
 
-def exact(values: FloatArray) -> FloatArray:
-    """Round to multiples of a power of two, so that sums have no rounding errors."""
-    _, exponent = np.frexp(np.abs(values).max(initial=0.0) * len(values))
+def exact(values: FloatArray, largest: float, n_rows: int) -> FloatArray:
+    """Round to multiples of a power of two, so that sums have no rounding errors.
+
+    No sum is of more than `n_rows` values, none of which is above `largest`.
+    """
+    _, exponent = np.frexp(largest * n_rows)
     unit = np.ldexp(1.0, max(int(exponent) - SUM_BITS, -1000))
     return np.asarray(np.rint(values / unit) * unit)
 

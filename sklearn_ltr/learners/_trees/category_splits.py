@@ -210,7 +210,7 @@ def mark_left_bins(
             total += histogram[b * FEATURE_BLOCK + slot]
     if rest == 0:
         n_left = total & quantization.count_mask
-        leaf.missing_left = 2 * n_left > leaf.stop - leaf.start
+        leaf.missing_left = 2 * n_left > leaf.total & quantization.count_mask
     elif leaf.missing_left:
         total += rest
     for b in range(HISTOGRAM_BINS):

@@ -17,6 +17,8 @@ integers, so that the tree does not depend on the number of threads.
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -25,19 +27,19 @@ from sklearn_ltr._compile import (
     fetch_add,
     int64,
     kernel,
-    subkernel,
     wait_at_barrier,
 )
 from sklearn_ltr.learners._trees.binning import BinnedData, restrict_features
-from sklearn_ltr.learners._trees.category_splits import (
-    mark_left_bins,
-    record_category_set,
-)
 from sklearn_ltr.learners._trees.growth_parameters import GrowthParameters
-from sklearn_ltr.learners._trees.interactions import restrict_children
-from sklearn_ltr.learners._trees.leaf_values import add_leaf_value, exact_scales
+from sklearn_ltr.learners._trees.leaf_splitting import split_in_two
+from sklearn_ltr.learners._trees.leaf_values import (
+    add_to_scores,
+    exact_scales,
+    set_leaf_value,
+    sum_derivatives,
+)
 from sklearn_ltr.learners._trees.monotonic_leaves import order_leaf_values
-from sklearn_ltr.learners._trees.partition import SplitCondition, fill_root, partition
+from sklearn_ltr.learners._trees.partition import fill_root
 from sklearn_ltr.learners._trees.quantization import (
     BitLayout,
     Derivatives,
@@ -48,12 +50,11 @@ from sklearn_ltr.learners._trees.quantization import (
 )
 from sklearn_ltr.learners._trees.split_search import (
     find_best_splits,
-    select_best_split,
+    select_best_splits,
 )
-from sklearn_ltr.learners._trees.splitting import SplitRule
+from sklearn_ltr.learners._trees.splitting import make_rule
 from sklearn_ltr.learners._trees.workspace import (
     GrownTree,
-    Record,
     Records,
     TreeSample,
     Workspace,
@@ -61,8 +62,10 @@ from sklearn_ltr.learners._trees.workspace import (
     allocate_workspaces,
     best_leaf,
     is_splittable,
-    split_leaf,
 )
+
+# Those of leaf values, those that splits are sought by, and whether they differ
+DerivativesPair: TypeAlias = tuple[Derivatives, Derivatives, bool]
 
 
 class TreeGrower:
@@ -115,29 +118,13 @@ class TreeGrower:
         if len(sample.features) < len(binned.slot):
             binned = restrict_features(binned, sample.features)
         nodes = allocate_nodes(parameters.max_leaf_nodes)
-        layout = choose_bit_layout(
-            len(sample.rows), second_order=parameters.second_order
-        )
         weighted = derivatives
         if weights is not None:
             gradient, hessian = derivatives
             weighted = Derivatives(gradient * weights, hessian * weights)
         self._workspaces[0].next_leaf[0] = 0
-
-        def grow_in(thread: int) -> None:
-            work = self._workspaces[thread]
-            grow_tree(
-                binned,
-                (derivatives, weighted, weights is not None),
-                sample,
-                layout,
-                parameters,
-                work,
-                nodes,
-                scores,
-            )
-
-        self.team.run(grow_in)
+        pair = (derivatives, weighted, weights is not None)
+        self._grow_nodes(binned, pair, sample, nodes, scores)
         n_nodes = 2 * np.count_nonzero(nodes["feature"] >= 0) + 1
         if len(parameters.constraints.monotonic) > 0:
             order_leaf_values(
@@ -145,7 +132,6 @@ class TreeGrower:
                 self._workspaces[0],
                 binned.n_categories,
                 parameters.constraints.monotonic,
-                derivatives.hessian,
                 scores,
             )
         sets = self._workspaces[0].category_set[:n_nodes].copy()
@@ -153,11 +139,38 @@ class TreeGrower:
         arrays = {name: nodes[name][:n_nodes].copy() for name in names}
         return GrownTree(category_set=sets, **arrays)
 
+    def _grow_nodes(
+        self,
+        binned: BinnedData,
+        derivatives: DerivativesPair,
+        sample: TreeSample,
+        nodes: Records,
+        scores: NDArray[np.float64],
+    ) -> None:
+        """Write the nodes of a tree, see `grow_tree`."""
+        second_order = self.parameters.second_order
+        layout = choose_bit_layout(len(sample.rows), second_order=second_order)
+
+        def grow_in(thread: int) -> None:
+            work = self._workspaces[thread]
+            grow_tree(
+                binned,
+                derivatives,
+                sample,
+                layout,
+                self.parameters,
+                work,
+                nodes,
+                scores,
+            )
+
+        self.team.run(grow_in)
+
 
 @kernel
 def grow_tree(
     binned: BinnedData,
-    derivatives: tuple[Derivatives, Derivatives, bool],
+    derivatives: DerivativesPair,
     sample: TreeSample,
     layout: BitLayout,
     parameters: GrowthParameters,
@@ -170,8 +183,7 @@ def grow_tree(
     Parameters
     ----------
     binned : BinnedData
-    derivatives : (Derivatives, Derivatives, bool)
-        Those of leaf values, those that splits are sought by, and whether they differ.
+    derivatives : DerivativesPair
     sample : TreeSample
     layout : BitLayout
     parameters : GrowthParameters
@@ -192,94 +204,43 @@ def grow_tree(
     packed, quantization = buffers.packed_gradients, choose_quantization(layout, totals)
     quantization = quantize(of_splits, sample.tree_index, quantization, packed, team)
     fill_root(sample.rows, leaves[0], buffers, team)
-    count_mask, gradient_scale = quantization.count_mask, quantization.gradient_scale
-    n_categories = binned.n_categories
-    l2, gain_unit = 0.0, 1.0
-    if parameters.second_order:
-        l2 = parameters.l2_regularization * quantization.hessian_scale
-        gain_unit = quantization.hessian_scale
-    if gradient_scale > 0:
-        gain_unit = gain_unit / gradient_scale / gradient_scale
-    rule = SplitRule(
-        parameters.second_order,
-        l2,
-        parameters.min_samples_leaf,
-        parameters.category_smoothing,
-        parameters.min_samples_category,
-        parameters.max_split_categories,
-        parameters.constraints,
-    )
+    rule = make_rule(parameters, quantization)
+    count_mask, n_categories = quantization.count_mask, binned.n_categories
     # Leaves are numbered; `smaller` and `larger` are the last split's children.
     # int64(): numba would compile callees once more for a literal.
     n_leaves, smaller, larger = int64(1), int64(0), int64(-1)
     while n_leaves < parameters.max_leaf_nodes:
-        split_smaller = is_splittable(leaves, smaller, parameters)
-        split_larger = is_splittable(leaves, larger, parameters)
-        if split_smaller or split_larger:
+        if is_splittable(leaves, smaller, count_mask, parameters) or is_splittable(
+            leaves, larger, count_mask, parameters
+        ):
             find_best_splits(
                 smaller, larger, binned, quantization, rule, sample.gain_factors, work
             )
             wait_at_barrier(team.barrier, team.n_threads)
-            if team.thread == 0:
-                work.next_block[0] = 0
-            for k in range(2):
-                number = smaller if k == 0 else larger
-                # find_best_splits also searches a sibling that cannot be split
-                if is_splittable(leaves, number, parameters):
-                    leaf = leaves[number]
-                    select_best_split(
-                        leaf, work.candidates, k, quantization, rule, n_categories
-                    )
+            select_best_splits(
+                smaller, larger, parameters, quantization, rule, n_categories, work
+            )
         number = best_leaf(leaves, n_leaves)
-        leaf = leaves[number]
-        if leaf.gain <= 0.0:
+        if leaves[number].gain <= 0.0:
             break
-        block, slot = binned.block[leaf.feature], binned.slot[leaf.feature]
-        histogram = work.histograms[leaf.histogram_index, block]
-        n_bins = n_categories[leaf.feature]
-        left_total = mark_left_bins(
-            leaf, histogram, slot, n_bins, quantization, rule, work
+        smaller, larger = split_in_two(
+            number,
+            n_leaves,
+            binned,
+            quantization,
+            rule,
+            sample.gain_factors,
+            work,
+            nodes,
         )
-        n_left = left_total & count_mask
-        left_is_smaller = 2 * n_left <= leaf.stop - leaf.start
-        condition = SplitCondition(binned.values[block], slot, work.goes_left)
-        partition(condition, leaf, n_left, left_is_smaller, team, buffers)
-        n_nodes = 2 * n_leaves - 1
-        if team.thread == 0:
-            if n_bins > 0:
-                record_category_set(work.goes_left, work.category_set[leaf.node])
-            record_split(nodes, leaf, n_nodes, gain_unit)
-            if len(parameters.constraints.interaction_sets) > 0:
-                restrict_children(
-                    leaf.node,
-                    n_nodes,
-                    leaf.feature,
-                    parameters.constraints.interaction_sets,
-                    work.open_sets,
-                    sample.gain_factors,
-                )
-        split_leaf(
-            leaves, number, n_leaves, n_nodes, left_total, n_left, left_is_smaller
-        )
-        smaller = number if left_is_smaller else n_leaves
-        larger = n_leaves if left_is_smaller else number
         n_leaves += 1
         wait_at_barrier(team.barrier, team.n_threads)
     number = fetch_add(work.next_leaf)
     while number < n_leaves:
         leaf = leaves[number]
         node, rows = nodes[leaf.node], buffers.rows[leaf.buffer]
-        add_leaf_value(leaf, node, of_leaves, rows, scales, parameters, scores)
+        sums = sum_derivatives(of_leaves, rows, leaf.start, leaf.stop, scales)
+        set_leaf_value(node, leaf.total & count_mask, sums, scales, parameters)
+        if len(parameters.constraints.monotonic) == 0:  # else they may still change
+            add_to_scores(node.value, rows, leaf.start, leaf.stop, scores)
         number = fetch_add(work.next_leaf)
-
-
-@subkernel
-def record_split(nodes: Records, leaf: Record, n_nodes: int, gain_unit: float) -> None:
-    """Write the best split of a leaf into its node; its children are new nodes."""
-    node = nodes[leaf.node]
-    node.feature = leaf.feature
-    node.threshold = leaf.threshold
-    node.missing_left = leaf.missing_left
-    node.left = n_nodes
-    node.right = n_nodes + 1
-    node.gain = leaf.gain * gain_unit

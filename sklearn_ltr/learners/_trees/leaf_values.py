@@ -45,50 +45,55 @@ def exact_scales(totals: Magnitudes) -> ExactScales:
 
 
 @subkernel
-def newton_step(
+def sum_derivatives(
     derivatives: Derivatives,
     rows: NDArray[np.int32],
     first: int,
     last: int,
     scales: ExactScales,
-    l2: float,
-) -> float:
-    """Return ``-sum(gradient) / (sum(hessian) + l2)`` over ``rows[first:last]``.
-
-    0 if either sum is 0.
-    """
+) -> tuple[int, int]:
+    """Return the sums over ``rows[first:last]`` of gradients and hessians, scaled."""
     gradient, hessian = derivatives.gradient, derivatives.hessian
     g, h = int64(0), int64(0)
     for i in range(uint64(first), uint64(last)):
         row = uint64(rows[i])
         g += int64(np.rint(gradient[row] * scales.gradient))
         h += int64(np.rint(hessian[row] * scales.hessian))
-    if g == 0 or h == 0:
-        return 0.0
-    return -(g / scales.gradient) / (h / scales.hessian + l2)
+    return g, h
 
 
 @subkernel
-def add_leaf_value(
-    leaf: Record,
+def set_leaf_value(
     node: Record,
-    derivatives: Derivatives,
-    rows: NDArray[np.int32],
+    n_rows: int,
+    sums: tuple[int, int],
     scales: ExactScales,
     parameters: GrowthParameters,
+) -> None:
+    """Write the value of a leaf, its number of rows and its hessian to its node.
+
+    With monotonic constraints the value may still change in `order_leaf_values`.
+    """
+    g, h = sums
+    node.n_rows = n_rows
+    node.value = node.hessian = 0.0
+    if h != 0:
+        node.hessian = h / scales.hessian
+        if g != 0:
+            step = -(g / scales.gradient) / (
+                node.hessian + parameters.l2_regularization
+            )
+            node.value = parameters.learning_rate * step
+
+
+@subkernel
+def add_to_scores(
+    value: float,
+    rows: NDArray[np.int32],
+    first: int,
+    last: int,
     scores: NDArray[np.float64],
 ) -> None:
-    """Write the value of a leaf to its node, and add it to the scores of its rows.
-
-    These are ``rows[leaf.start : leaf.stop]``.  With monotonic constraints the value
-    may still change, and is added by `order_leaf_values`.
-    """
-    start, stop, l2 = leaf.start, leaf.stop, parameters.l2_regularization
-    step = newton_step(derivatives, rows, start, stop, scales, l2)
-    value = parameters.learning_rate * step
-    node.value = value
-    node.n_rows = stop - start
-    if len(parameters.constraints.monotonic) > 0:
-        return
-    for i in range(uint64(start), uint64(stop)):
+    """Add the value of a leaf to the scores of its rows, ``rows[first:last]``."""
+    for i in range(uint64(first), uint64(last)):
         scores[uint64(rows[i])] += value

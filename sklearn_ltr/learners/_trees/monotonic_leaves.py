@@ -33,7 +33,6 @@ def order_leaf_values(
     work: Workspace,
     n_categories: NDArray[np.int64],
     monotonic: NDArray[np.int8],
-    hessian: NDArray[np.float64],
     scores: NDArray[np.float64],
 ) -> None:
     """Bring the leaf values of a grown tree in order, and add them to the scores.
@@ -41,13 +40,12 @@ def order_leaf_values(
     Parameters
     ----------
     nodes : ndarray of shape (n_nodes,), TREE_NODE
-        Their leaf values change.
+        Their leaf values change; pools weigh them by their hessians.
     work : Workspace
         Its leaves, their rows, and the category sets of the tree.
     n_categories : ndarray of shape (n_features,), int64
         0 for features that are not categorical.
     monotonic : ndarray of shape (n_features,), int8
-    hessian : ndarray of shape (n_rows,), float64
     scores : ndarray of shape (n_rows,), float64
     """
     n_leaves = (len(nodes) + 1) // 2
@@ -56,14 +54,8 @@ def order_leaf_values(
     leaf_of_node = np.empty(len(nodes), dtype=np.int64)
     for i in range(n_leaves):
         leaf_of_node[leaf_nodes[i]] = i
-    for number in range(n_leaves):
-        leaf = work.leaves[number]
-        rows = work.buffers.rows[leaf.buffer]
-        total = 0.0
-        for r in range(uint64(leaf.start), uint64(leaf.stop)):
-            total += hessian[uint64(rows[r])]
-        values[leaf_of_node[leaf.node]] = nodes[leaf.node].value
-        weights[leaf_of_node[leaf.node]] = total
+        values[i] = nodes[leaf_nodes[i]].value
+        weights[i] = nodes[leaf_nodes[i]].hessian
     feature, column = used_features(nodes, len(n_categories))
     regions = node_regions(nodes, column, len(feature), n_categories, work.category_set)
     pool_leaves(ordered_pairs(regions, leaf_nodes, feature, monotonic), values, weights)

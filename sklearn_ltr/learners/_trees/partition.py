@@ -12,7 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._compile import int64, prefetch_row, subkernel, uint64, wait_at_barrier
-from sklearn_ltr.learners._trees.workspace import Record, RowBuffers, Team, chunk_bounds
+from sklearn_ltr.learners._trees.workspace import (
+    Record,
+    RowBuffers,
+    Team,
+    Workspace,
+    chunk_bounds,
+)
 
 MIN_ROWS_FOR_THREADS = 512  # fewer rows are moved faster by one thread
 PREFETCH_DISTANCE = 128  # rows between a prefetch and its use; a row takes about 1 ns
@@ -76,6 +82,21 @@ def move_rows(
         next_left += step * goes_left
         next_right += step * (1 - goes_left)
     return step * (next_left - to.left)
+
+
+@subkernel
+def count_own_rows_left(
+    condition: SplitCondition, leaf: Record, work: Workspace
+) -> int:
+    """Return how many of this worker's rows of a leaf go left; each thread a chunk."""
+    team, rows = work.team, work.buffers.rows[leaf.buffer]
+    first, last = chunk_bounds(team.thread, team.n_threads, leaf.start, leaf.stop)
+    team.sums[team.thread].n_left = count_rows_left(condition, rows, first, last)
+    wait_at_barrier(team.barrier, team.n_threads)
+    n_left = int64(0)
+    for thread in range(team.n_threads):
+        n_left += team.sums[thread].n_left
+    return n_left
 
 
 @subkernel

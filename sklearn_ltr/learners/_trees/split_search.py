@@ -21,6 +21,7 @@ from sklearn_ltr.learners._trees.category_splits import (
     CATEGORIES_PER_ROUNDING,
     find_category_splits,
 )
+from sklearn_ltr.learners._trees.growth_parameters import GrowthParameters
 from sklearn_ltr.learners._trees.histogram import (
     add_rows_to_histogram,
     clear_histogram,
@@ -40,6 +41,7 @@ from sklearn_ltr.learners._trees.workspace import (
     Record,
     Records,
     Workspace,
+    is_splittable,
 )
 
 
@@ -62,16 +64,13 @@ def find_best_splits(
     and searches both for splits while they are in the cache.  It also searches a
     sibling that cannot be split; the caller ignores its candidate.
     """
-    for k in range(2):
-        candidate = work.candidates[work.team.thread, k]
-        candidate.perturbed_gain = candidate.gain = 0.0
-    leaf, splits = work.leaves[smaller], work.splits
+    clear_candidates(work)
+    leaf = work.leaves[smaller]
     rows = work.buffers.rows[leaf.buffer, leaf.start : leaf.stop]
     n_blocks = len(binned.n_bins)
     block = next_used_block(binned.n_used_slots, work.next_block)
     prefetch_first_rows(binned.values, block, rows)
     while block < n_blocks:
-        leaf = work.leaves[smaller]
         n_bins, n_used_slots = binned.n_bins[block], binned.n_used_slots[block]
         histogram = work.histograms[leaf.histogram_index, block]
         clear_histogram(histogram, n_bins)
@@ -85,27 +84,60 @@ def find_best_splits(
         next_block = next_used_block(binned.n_used_slots, work.next_block)
         # these rows arrive in the cache while splits are searched
         prefetch_first_rows(binned.values, next_block, rows)
-        for k in range(1 if larger < 0 else 2):
-            if k == 1:
-                leaf = work.leaves[larger]
-                parent = work.histograms[leaf.histogram_index, block]
-                subtract_histogram(parent, histogram, n_bins)
-                histogram = parent
-            find_block_splits(histogram, n_bins, leaf.total, quantization, rule, splits)
-            find_category_splits(
-                binned, block, histogram, leaf.total, quantization, rule, work
-            )
-            find_monotonic_splits(
-                binned, block, histogram, leaf.total, quantization, rule, splits
-            )
-            propose_splits(
-                splits,
-                child_score(leaf.total, quantization, rule),
-                binned.feature[block],
-                gain_factors[leaf.node],
-                work.candidates[work.team.thread, k],
-            )
+        search_siblings(
+            block, smaller, larger, binned, quantization, rule, gain_factors, work
+        )
         block = next_block
+
+
+@subkernel
+def search_siblings(
+    block: int,
+    smaller: int,
+    larger: int,
+    binned: BinnedData,
+    quantization: Quantization,
+    rule: SplitRule,
+    gain_factors: NDArray[np.float64],
+    work: Workspace,
+) -> None:
+    """Search one block of features for splits of two siblings, see `find_best_splits`.
+
+    The histogram of the smaller leaf is there, that of the larger one is made.
+    """
+    n_bins = binned.n_bins[block]
+    leaf = work.leaves[smaller]
+    histogram = work.histograms[leaf.histogram_index, block]
+    for k in range(1 if larger < 0 else 2):
+        if k == 1:
+            leaf = work.leaves[larger]
+            parent = work.histograms[leaf.histogram_index, block]
+            subtract_histogram(parent, histogram, n_bins)
+            histogram = parent
+        find_block_splits(
+            histogram, n_bins, leaf.total, quantization, rule, work.splits
+        )
+        find_category_splits(
+            binned, block, histogram, leaf.total, quantization, rule, work
+        )
+        find_monotonic_splits(
+            binned, block, histogram, leaf.total, quantization, rule, work.splits
+        )
+        propose_splits(
+            work.splits,
+            child_score(leaf.total, quantization, rule),
+            binned.feature[block],
+            gain_factors[leaf.node],
+            work.candidates[work.team.thread, k],
+        )
+
+
+@subkernel
+def clear_candidates(work: Workspace) -> None:
+    """Forget the candidates that this thread has found."""
+    for k in range(2):
+        candidate = work.candidates[work.team.thread, k]
+        candidate.perturbed_gain = candidate.gain = 0.0
 
 
 @subkernel
@@ -183,3 +215,26 @@ def select_best_split(
     leaf.feature = best.feature
     leaf.threshold = best.threshold
     leaf.missing_left = best.missing_left
+
+
+@subkernel
+def select_best_splits(
+    smaller: int,
+    larger: int,
+    parameters: GrowthParameters,
+    quantization: Quantization,
+    rule: SplitRule,
+    n_categories: NDArray[np.int64],
+    work: Workspace,
+) -> None:
+    """Select the best splits of two siblings, and prepare for the next search."""
+    if work.team.thread == 0:
+        work.next_block[0] = 0
+    for k in range(2):
+        number = smaller if k == 0 else larger
+        # a sibling that cannot be split has been searched, too
+        if is_splittable(work.leaves, number, quantization.count_mask, parameters):
+            leaf = work.leaves[number]
+            select_best_split(
+                leaf, work.candidates, k, quantization, rule, n_categories
+            )

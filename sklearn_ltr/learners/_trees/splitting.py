@@ -13,7 +13,7 @@ l2 is 0: the gain is the decrease of the squared error of equation (11) of the r
 
 G and W are sums of quantized numbers.  A gain must be multiplied by
 ``hessian_scale / gradient_scale**2``, or by ``1 / gradient_scale**2`` where W is the
-number of rows, to be in units of the objective (`gain_unit` in ``growing.py``).
+number of rows, to be in units of the objective (`SplitRule.gain_unit`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,11 @@ from sklearn_ltr.learners._trees.binning import (
     HISTOGRAM_BINS,
     MISSING_BIN,
 )
-from sklearn_ltr.learners._trees.growth_parameters import NO_CONSTRAINTS, Constraints
+from sklearn_ltr.learners._trees.growth_parameters import (
+    NO_CONSTRAINTS,
+    Constraints,
+    GrowthParameters,
+)
 from sklearn_ltr.learners._trees.quantization import Quantization
 from sklearn_ltr.learners._trees.workspace import BlockSplits
 
@@ -49,6 +53,29 @@ class SplitRule(NamedTuple):
     min_samples_category: int = 1
     max_split_categories: int = 255
     constraints: Constraints = NO_CONSTRAINTS
+    gain_unit: float = 1.0  # of quantized gradients, in units of the objective
+
+
+@subkernel
+def make_rule(parameters: GrowthParameters, quantization: Quantization) -> SplitRule:
+    """Return the rule for the splits of one tree."""
+    l2, gain_unit = 0.0, 1.0
+    if parameters.second_order:
+        l2 = parameters.l2_regularization * quantization.hessian_scale
+        gain_unit = quantization.hessian_scale
+    gradient_scale = quantization.gradient_scale
+    if gradient_scale > 0:
+        gain_unit = gain_unit / gradient_scale / gradient_scale
+    return SplitRule(
+        parameters.second_order,
+        l2,
+        parameters.min_samples_leaf,
+        parameters.category_smoothing,
+        parameters.min_samples_category,
+        parameters.max_split_categories,
+        parameters.constraints,
+        gain_unit,
+    )
 
 
 @subkernel

@@ -71,6 +71,7 @@ TREE_NODE = _record(  # fields as in GrownTree
     gain=np.float64,
     n_rows=np.int64,
     value=np.float64,
+    hessian=np.float64,  # sum over the rows of a leaf
 )
 
 LEAF = _record(
@@ -80,7 +81,9 @@ LEAF = _record(
     histogram_index=np.int64,  # its histograms: Workspace.histograms[histogram_index]
     depth=np.int64,
     node=np.int64,  # its node in the tree
-    total=np.int64,  # sum of the packed gradients of its rows
+    # sum of the packed gradients of its rows: those of all workers, where several grow
+    # a tree together, while `start` and `stop` are of this worker's
+    total=np.int64,
     gain=np.float64,  # of its best split, of quantized gradients; 0: no split
     feature=np.int64,  # its best split, as in GrownTree
     threshold=np.int64,
@@ -266,11 +269,13 @@ def split_leaf(
 
 
 @subkernel
-def is_splittable(leaves: Records, leaf: int, parameters: GrowthParameters) -> bool:
+def is_splittable(
+    leaves: Records, leaf: int, count_mask: int, parameters: GrowthParameters
+) -> bool:
     """Return whether a leaf is large and shallow enough; leaf -1 does not exist."""
     if leaf < 0:
         return False
-    n_rows: int = leaves[leaf].stop - leaves[leaf].start
+    n_rows: int = leaves[leaf].total & count_mask
     depth: int = leaves[leaf].depth
     return n_rows >= 2 * parameters.min_samples_leaf and depth < parameters.max_depth
 

@@ -1,0 +1,8 @@
+"""Rankers that the workers of a Dask cluster fit together.
+
+It needs Dask: ``pip install "sklearn_ltr[dask]"``.
+"""
+
+from sklearn_ltr.dask._ranker import DaskLambdaMARTRanker
+
+__all__ = ["DaskLambdaMARTRanker"]

@@ -1,0 +1,236 @@
+"""The partitions of the arguments of `fit`, and what each of them holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse, vstack
+
+from sklearn_ltr._estimators.category_columns import CATEGORICAL, is_frame
+from sklearn_ltr._estimators.feature_table import check_finite
+from sklearn_ltr._queries import (
+    QueryGroups,
+    check_grades,
+    count_rows,
+    read_numbers,
+)
+from sklearn_ltr._queries.groups import Labels
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+Partition = dict[str, Any]  # the rows of each argument of `fit` that was given
+
+HINT = "; give partitions with the same columns, from ddf[columns], say"
+NUMBERS = ("integer", "floating", "mixed-integer-float", "boolean")  # words of pandas
+
+
+class Summary(NamedTuple):
+    """What a partition holds."""
+
+    columns: Any  # of X: names, or their number
+    categorical: list[str]  # columns of a categorical dtype
+    labels: Labels  # of its queries, sorted
+    sizes: IntArray  # (n_queries,): rows of each
+    lowest: FloatArray  # (n_queries,): grade of each
+    highest: FloatArray
+    lowest_weight: FloatArray
+    highest_weight: FloatArray
+    worker: str  # address of the worker that has the partition
+    worker_id: str  # of its process
+
+
+def is_collection(values: Any) -> bool:
+    """Return whether this is a Dask collection."""
+    from dask import is_dask_collection
+
+    return bool(is_dask_collection(values))
+
+
+def delayed_partitions(arguments: dict[str, Any]) -> list[Any]:
+    """Return the partitions of Dask collections, each a delayed `Partition`.
+
+    Parameters
+    ----------
+    arguments : dict
+        The arguments of `fit` by name; those that are None are left out.
+
+    Raises
+    ------
+    TypeError
+        If one is no Dask collection.
+    ValueError
+        If they have different numbers of partitions.
+    """
+    from dask import delayed
+
+    parts: dict[str, list[Any]] = {}
+    for name, values in arguments.items():
+        if values is None:
+            continue
+        if not is_collection(values) or not hasattr(values, "to_delayed"):
+            raise TypeError(
+                f"{name} must be a Dask DataFrame, Series or Array, got "
+                f"{type(values).__name__}: give a collection, from "
+                "dask.dataframe.from_pandas or dask.array.from_array, say; or fit a "
+                "LambdaMARTRanker on what is in memory"
+            )
+        if getattr(values, "ndim", 1) == 2 and hasattr(values, "rechunk"):
+            values = values.rechunk({1: -1})
+        parts[name] = np.asarray(values.to_delayed(), dtype=object).ravel().tolist()
+    counts = {name: len(found) for name, found in parts.items()}
+    if len(set(counts.values())) > 1:
+        raise ValueError(
+            "the arguments must be divided into the same partitions, got "
+            f"{', '.join(f'{n} of {name}' for name, n in counts.items())}: use "
+            "columns of one DataFrame, or repartition (rechunk) them alike"
+        )
+    names = list(parts)
+    return [
+        delayed(dict)(list(zip(names, part, strict=True)))
+        for part in zip(*parts.values(), strict=True)
+    ]
+
+
+def summarize(partition: Partition, number: int, suffix: str) -> Summary | None:
+    """Return what a partition holds, None if it has no rows; on the worker with it.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For arguments of different lengths, or invalid grades, groups or weights; the
+        message begins with the number of the partition.
+    """
+    from distributed import get_worker
+
+    worker = get_worker()
+    try:
+        return _summarize(partition, suffix, worker.address, worker.id)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"partition {number}: {error}") from error
+
+
+def _summarize(
+    partition: Partition, suffix: str, address: str, worker_id: str
+) -> Summary | None:
+    X = partition[f"X{suffix}"]
+    n_rows = int(X.shape[0])
+    for name, values in partition.items():
+        if not name.startswith("X") and len(values) != n_rows:
+            raise ValueError(f"{name} has {len(values)} rows, X{suffix} has {n_rows}")
+    if n_rows == 0:
+        return None
+    queries = QueryGroups.from_groups(
+        partition[f"groups{suffix}"], n_rows, f"groups{suffix}"
+    )
+    starts = queries.offsets[:-1]
+    grades = check_grades(partition[f"y{suffix}"], queries, f"y{suffix}")
+    name = f"sample_weight{suffix}"
+    weights = np.ones(n_rows)
+    if name in partition:
+        weights = queries.sort(read_numbers(partition[name], n_rows, name))
+    columns, categorical = columns_of(X)
+    check_no_infinity(X, f"X{suffix}")
+    return Summary(
+        columns,
+        categorical,
+        queries.labels,
+        queries.sizes,
+        np.minimum.reduceat(grades, starts),
+        np.maximum.reduceat(grades, starts),
+        np.minimum.reduceat(weights, starts),
+        np.maximum.reduceat(weights, starts),
+        address,
+        worker_id,
+    )
+
+
+def columns_of(X: Any) -> tuple[Any, list[str]]:
+    """Return the columns of X, names or their number, and the categorical ones."""
+    if not is_frame(X):
+        return int(X.shape[1]), []
+    categorical = []
+    for name, dtype in zip(X.columns, X.dtypes, strict=True):
+        if str(dtype).lower().startswith(CATEGORICAL):
+            categories = getattr(dtype, "categories", None)
+            of_numbers = getattr(categories, "inferred_type", "") in NUMBERS
+            categorical.append(f"{name} of numbers" if of_numbers else str(name))
+    return [str(name) for name in X.columns], categorical
+
+
+def check_no_infinity(X: Any, name: str) -> None:
+    """Raise a ValueError that names the first infinite value of a partition."""
+    if not is_frame(X):
+        if X.dtype.kind == "f":
+            check_finite(X, name, allow_nan=True)
+        return
+    for column in X.columns:
+        if "float" in str(X[column].dtype).lower():
+            bad = np.isinf(X[column].to_numpy(dtype=np.float64))
+            if bad.any():
+                raise ValueError(
+                    f"{name} contains infinity (inf) at row {int(np.argmax(bad))}, "
+                    f"column {column!r}; replace it first"
+                )
+
+
+def check_alike(summaries: list[Summary | None], name: str) -> None:
+    """Raise a ValueError if partitions of X have different columns."""
+    kept = [(n, s) for n, s in enumerate(summaries) if s is not None]
+    for number, other in kept[1:]:
+        first_number, first = kept[0]
+        if other.columns != first.columns:
+            raise ValueError(
+                f"the partitions of {name} have different columns: {first.columns} in "
+                f"partition {first_number} and {other.columns} in partition {number}"
+                + HINT
+            )
+        if other.categorical != first.categorical:
+            raise ValueError(
+                f"the partitions of {name} have different categorical columns: "
+                f"{first.categorical} in partition {first_number} and "
+                f"{other.categorical} in partition {number}; convert them alike, by "
+                "ddf.astype, say"
+            )
+
+
+def select_queries(partition: Partition, suffix: str, chosen: IntArray) -> Partition:
+    """Return the rows of some queries, numbered in the order of their labels."""
+    groups = partition[f"groups{suffix}"]
+    queries = QueryGroups.from_groups(groups, count_rows_of(groups), "groups")
+    rows = np.flatnonzero(np.isin(queries.query_of_row, chosen))
+    return {name: take_rows(values, rows) for name, values in partition.items()}
+
+
+def count_rows_of(values: Any) -> int:
+    """Return the number of rows of a part of a collection."""
+    return int(values.shape[0]) if hasattr(values, "shape") else count_rows(values, "")
+
+
+def take_rows(values: Any, rows: NDArray[np.intp]) -> Any:
+    """Return some rows of a part of a collection."""
+    if hasattr(values, "iloc"):
+        return values.iloc[rows]
+    return (values.tocsr() if issparse(values) else values)[rows]
+
+
+def join_rows(parts: list[Partition]) -> Partition:
+    """Return the rows of several partitions, in order."""
+    joined = {}
+    for name in parts[0] if parts else ():
+        values = [part[name] for part in parts]
+        joined[name] = values[0] if len(values) == 1 else _concatenate(values)
+    return joined
+
+
+def _concatenate(values: list[Any]) -> Any:
+    if hasattr(values[0], "iloc"):
+        from dask.dataframe.dispatch import concat
+
+        concat_frames: Callable[..., Any] = concat
+        return concat_frames(values)
+    if issparse(values[0]):
+        return vstack(values, format="csr")
+    return np.concatenate(values)

@@ -1,0 +1,173 @@
+"""Which worker fits which queries, and which rows must travel for that.
+
+A query that lies on several workers goes to the one that has most of its rows, among
+those that would not have more rows than before.  Nothing else travels, unless a worker
+has no query to learn from: then it gives its rows to the others, and takes no part.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_ltr._parameters import SMALLEST
+from sklearn_ltr._queries import QueryGroups
+from sklearn_ltr.dask._partitions import Summary, check_alike
+
+IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Census:
+    """The queries of all partitions; those of one partition are an entry each.
+
+    Attributes
+    ----------
+    queries : QueryGroups
+        The queries, of which the entries are the rows.
+    partition : ndarray of shape (n_entries,), int64
+    local : ndarray of shape (n_entries,), int64
+        Number of the query in its partition.
+    size : ndarray of shape (n_entries,), int64
+        Rows of the query in the partition.
+    worker : ndarray of shape (n_entries,), int64
+        Index in `workers` of the worker that has the partition.
+    workers : list of str
+        Addresses.
+    has_pairs : ndarray of shape (n_queries,), bool
+        Whether a query has two different grades.
+    weight : ndarray of shape (n_queries,), float64
+    """
+
+    queries: QueryGroups
+    partition: IntArray
+    local: IntArray
+    size: IntArray
+    worker: IntArray
+    workers: list[str]
+    has_pairs: NDArray[np.bool_]
+    weight: NDArray[np.float64]
+
+    @property
+    def query(self) -> NDArray[np.intp]:
+        """Return the query of each entry, a position in the sorted labels."""
+        return self.queries.query_of_row
+
+
+def take_census(
+    summaries: list[Summary | None], suffix: str, workers: list[str] | None = None
+) -> Census:
+    """Merge the summaries of all partitions.
+
+    `workers` are those known already, to which those of the summaries are added.
+
+    Raises
+    ------
+    ValueError
+        If all partitions are empty, their columns differ, or the weight of a query
+        differs between them.
+    """
+    check_alike(summaries, f"X{suffix}")
+    found = [(n, s) for n, s in enumerate(summaries) if s is not None]
+    if not found:
+        raise ValueError(f"X{suffix} has no rows: all of its partitions are empty")
+    labels = join_labels([summary.labels for _, summary in found])
+    queries = QueryGroups.from_groups(labels, len(labels), f"groups{suffix}")
+    known = list(workers or [])
+    known += sorted({summary.worker for _, summary in found} - set(known))
+    n_entries = [len(summary.sizes) for _, summary in found]
+    starts = queries.offsets[:-1]
+
+    def of_queries(name: str, reduce: Any) -> Any:
+        entries = np.concatenate([getattr(summary, name) for _, summary in found])
+        return reduce.reduceat(queries.sort(entries), starts)
+
+    low, high = of_queries("lowest", np.minimum), of_queries("highest", np.maximum)
+    weight = of_queries("lowest_weight", np.minimum)
+    heaviest = of_queries("highest_weight", np.maximum)
+    differs = weight != heaviest
+    if (differs & np.isfinite(weight) & np.isfinite(heaviest)).any():
+        query = int(np.argmax(differs))
+        raise ValueError(
+            f"sample_weight{suffix} weighs whole queries, so it must be constant "
+            f"within a query, but query {queries.describe(query)} has both "
+            f"{weight[query]} and {heaviest[query]}"
+        )
+    return Census(
+        queries,
+        np.repeat([number for number, _ in found], n_entries),
+        np.concatenate([np.arange(n) for n in n_entries]),
+        np.concatenate([summary.sizes for _, summary in found]),
+        np.repeat([known.index(summary.worker) for _, summary in found], n_entries),
+        known,
+        high > low,
+        weight,
+    )
+
+
+def join_labels(parts: list[Any]) -> Any:
+    """Return the labels of all partitions, as one machine would be given them."""
+    if all(isinstance(part, np.ndarray) for part in parts):
+        return np.concatenate(parts)
+    return [label for part in parts for label in list(part)]
+
+
+def own_queries(
+    census: Census, learned: NDArray[np.bool_] | None, takers: list[int]
+) -> IntArray:
+    """Return the worker that fits each query, (n_queries,).
+
+    Parameters
+    ----------
+    census : Census
+    learned : ndarray of shape (n_queries,), bool, or None
+        Whether a query is learned from.  Of the training data: a worker takes part if
+        it owns such a query.
+    takers : list of int
+        The workers that take part, if `learned` is None.
+    """
+    n_workers = len(census.workers)
+    # rows of each query on each worker that has some
+    both = census.query * n_workers + census.worker
+    keys, place = np.unique(both, return_inverse=True)
+    n_rows = np.bincount(place, census.size).astype(np.int64)
+    query, worker = np.divmod(keys, n_workers)
+    starts = np.flatnonzero(np.append(True, query[1:] != query[:-1]))
+    owner: IntArray = worker[starts].astype(np.int64)
+    n_holders = np.diff(np.append(starts, len(query)))
+    size = np.add.reduceat(n_rows, starts)
+    is_whole = n_holders == 1
+    # a worker shall have as many rows as before
+    room = np.bincount(worker, n_rows, n_workers)
+    room -= np.bincount(owner[is_whole], size[is_whole], n_workers)
+    for number in np.flatnonzero(~is_whole).tolist():
+        holders = slice(starts[number], starts[number] + n_holders[number])
+        fits = room[worker[holders]] >= size[number]
+        most = np.where(fits, n_rows[holders], room[worker[holders]] - size[number])
+        owner[number] = worker[holders][np.argmax(most)]
+        room[owner[number]] -= size[number]
+    if learned is not None:
+        takers = np.unique(owner[learned]).tolist()
+    given = np.flatnonzero(~np.isin(owner, takers))
+    if len(given) > 0:
+        # to the workers in turn, the one with the fewest rows first
+        rows = np.bincount(owner, size, n_workers)[takers]
+        turns = np.array(takers)[np.argsort(rows, kind="stable")]
+        owner[given] = np.resize(turns, len(given))
+    return owner
+
+
+def learned_queries(
+    census: Census, held_out: NDArray[np.bool_] | None
+) -> NDArray[np.bool_]:
+    """Return whether each query is learned from.
+
+    `held_out` is of the queries with a weight above zero, as `fit` draws it.
+    """
+    learned = census.has_pairs & (census.weight >= SMALLEST)
+    if held_out is not None:
+        learned[np.flatnonzero(census.weight > 0)[held_out]] = False
+    return learned

@@ -1,0 +1,296 @@
+"""LambdaMART on the workers of a Dask cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_ltr._estimators.state import refit
+from sklearn_ltr.dask._fit import Traffic, fit_on_cluster, refuse_clicks
+from sklearn_ltr.dask._partitions import is_collection
+from sklearn_ltr.dask._scoring import computed, score_block, score_frame
+from sklearn_ltr.dask._watch import current_client
+from sklearn_ltr.rankers import LambdaMARTRanker
+
+FloatArray = NDArray[np.float64]
+
+
+class DaskLambdaMARTRanker(LambdaMARTRanker):
+    """LambdaMART that the workers of a Dask cluster fit together.
+
+    The model is the one that :class:`~sklearn_ltr.LambdaMARTRanker` fits on all rows in
+    one place, bit for bit: whatever the number of workers, and however the rows are
+    divided into partitions.  Each worker keeps the rows of its partitions; per split,
+    the workers exchange the histograms of one leaf.  A query whose rows lie on several
+    workers is brought together on one of these, so data that are sorted by query hardly
+    travel; `traffic_` counts what did.
+
+    The parameters are those of :class:`~sklearn_ltr.LambdaMARTRanker`, with these
+    differences: `init` must be fitted; `n_jobs` is the number of threads of each
+    worker, None: as many as it has, if the data are worth them; callbacks and a
+    `position_bias` are refused.
+    The cluster is that of the current :class:`distributed.Client`.
+
+    Attributes
+    ----------
+    traffic_ : Traffic
+        `n_moved_queries`, `n_moved_rows`: what had to be brought together;
+        `n_exchanges` between the workers, and `n_sum_bytes` that each sent and received
+        in sums.
+    ensemble_, n_iter_, ... : see LambdaMARTRanker
+
+    See Also
+    --------
+    sklearn_ltr.LambdaMARTRanker : Documents all parameters and attributes.
+
+    Examples
+    --------
+    >>> import dask.dataframe as dd
+    >>> from distributed import Client
+    >>> from sklearn_ltr.dask import DaskLambdaMARTRanker
+    >>> client = Client()  # doctest: +SKIP
+    >>> ddf = dd.read_parquet("judgements/")  # doctest: +SKIP
+    >>> X = ddf.drop(columns=["grade", "query"])  # doctest: +SKIP
+    >>> ranker = DaskLambdaMARTRanker(random_state=0)  # doctest: +SKIP
+    >>> ranker.fit(X, ddf["grade"], groups=ddf["query"])  # doctest: +SKIP
+    >>> ranker.predict(X).to_frame().to_parquet("scores/")  # doctest: +SKIP
+    >>> model = ranker.to_local()  # needs no Dask  # doctest: +SKIP
+    """
+
+    traffic_: Traffic
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        groups: Any = None,
+        sample_weight: Any = None,
+        init_score: Any = None,
+        positions: Any = None,
+        propensities: Any = None,
+        X_val: Any = None,
+        y_val: Any = None,
+        groups_val: Any = None,
+        sample_weight_val: Any = None,
+        init_score_val: Any = None,
+    ) -> Self:
+        """Learn to rank.
+
+        Parameters
+        ----------
+        X : Dask DataFrame or Array of shape (n_documents, n_features)
+            Its partitions are DataFrames, or dense or CSR arrays.
+        y : Dask Series or Array of shape (n_documents,)
+            Relevance grades.  Like all further arguments, it is divided into the same
+            partitions as X.
+        groups : Dask Series or Array of shape (n_documents,)
+            The query of each document.  The rows of a query may be anywhere.
+        sample_weight, init_score : Dask Series or Arrays of shape (n_documents,), \
+default=None
+            As for :class:`~sklearn_ltr.LambdaMARTRanker`.
+        positions, propensities : None, default=None
+            Clicks are corrected in one place only, by LambdaMARTRanker.
+        X_val, y_val, groups_val, sample_weight_val, init_score_val : Dask \
+collections, default=None
+            The same for the documents that early stopping evaluates.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError, TypeError
+            As :class:`~sklearn_ltr.LambdaMARTRanker`; for other arguments than Dask
+            collections of the same partitions; for partitions with different columns;
+            or without `groups`.
+        RuntimeError
+            If there is no client, or a worker is lost.  The estimator is left as it
+            was, as after any error.
+        """
+        arguments = {
+            "X": X,
+            "y": y,
+            "groups": groups,
+            "sample_weight": sample_weight,
+            "init_score": init_score,
+        }
+        validation = {
+            "X_val": X_val,
+            "y_val": y_val,
+            "groups_val": groups_val,
+            "sample_weight_val": sample_weight_val,
+            "init_score_val": init_score_val,
+        }
+        with refit(self) as model:
+            model._check_parameters()
+            self._check_fittable(arguments, validation)
+            shown = {"positions": positions, "propensities": propensities}
+            refuse_clicks(shown | {"position_bias": self.position_bias})
+            client = current_client()
+            model._begin()
+            fitted, traffic = fit_on_cluster(
+                client, local_ranker(model), arguments, validation
+            )
+            model.__dict__ = vars(fitted) | {"traffic_": traffic}
+        return self
+
+    def _check_fittable(
+        self, arguments: dict[str, Any], validation: dict[str, Any]
+    ) -> None:
+        """Raise an error for what a fit on a cluster cannot do."""
+        for given, suffix in ((arguments, ""), (validation, "_val")):
+            if suffix and all(values is None for values in given.values()):
+                continue
+            for name in ("X", "y", "groups"):
+                if given[f"{name}{suffix}"] is None:
+                    raise ValueError(
+                        f"{name}{suffix} is None: DaskLambdaMARTRanker needs X, y and "
+                        "groups of all rows (without groups all would be one query, on "
+                        "one worker)"
+                    )
+        if vars(self).get("_skl_callbacks"):
+            raise ValueError(
+                "callbacks are not called on the workers of a cluster: remove them by "
+                "set_callbacks(), or fit a LambdaMARTRanker"
+            )
+        if self.init is not None:
+            try:
+                check_is_fitted(self.init)
+            except NotFittedError as error:
+                raise ValueError(
+                    "init is not fitted, and DaskLambdaMARTRanker fits no base model: "
+                    "fit it first"
+                ) from error
+
+    def to_local(self) -> LambdaMARTRanker:
+        """Return the fitted model as a ranker that needs no Dask.
+
+        Returns
+        -------
+        ranker : LambdaMARTRanker
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit`.
+        """
+        return local_ranker(self._fitted())
+
+    def predict(self, X: Any, *, init_score: Any = None) -> Any:
+        """Score documents; scores are comparable within a query.
+
+        Parameters
+        ----------
+        X : Dask DataFrame or Array, or array-like, of shape (n_documents, n_features)
+            Real and finite, or NaN.
+        init_score : Dask Series or Array, or array-like, of shape (n_documents,), \
+default=None
+            F_0 of each document, if `fit` was given the `init_score` of its own.
+
+        Returns
+        -------
+        scores : Dask Series or Array, or ndarray, of shape (n_documents,), float64
+            A Series, with the index of X, for a Dask DataFrame; it is computed when it
+            is asked for.  An ndarray if X is no Dask collection.
+        """
+        if not is_collection(X):
+            return super().predict(X, init_score=init_score)
+        from dask import delayed
+
+        model = delayed(self.to_local())
+        given = () if init_score is None else (init_score,)
+        if hasattr(X, "map_partitions"):
+            return X.map_partitions(
+                score_frame, model, *given, meta=("score", np.float64)
+            )
+        X = X.rechunk({1: -1})
+        return X.map_blocks(
+            score_block,
+            *(scores[:, None] for scores in given),
+            model=model,
+            dtype=np.float64,
+            drop_axis=1,
+            meta=np.empty(0),
+        )
+
+    def rank(
+        self, X: Any, *, groups: Any = None, init_score: Any = None
+    ) -> NDArray[np.int64]:
+        """Rank documents within their queries.
+
+        Parameters
+        ----------
+        X, init_score : Dask collections or array-likes
+            As for `predict`.
+        groups : Dask Series or Array, or array-like, of shape (n_documents,), \
+default=None
+            The query of each document; None: all belong to one query.
+
+        Returns
+        -------
+        ranks : ndarray of shape (n_documents,), int64
+            1 is first.  (Scores and groups of all documents come to the caller.)
+        """
+        scores, groups = computed(self.predict(X, init_score=init_score), groups)
+        return self._ranks(np.asarray(scores), groups)
+
+    def score(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        groups: Any = None,
+        sample_weight: Any = None,
+        init_score: Any = None,
+    ) -> float:
+        """Mean of the ranker's `metric` over queries; NDCG@10 where it is None.
+
+        Parameters
+        ----------
+        X, init_score : Dask collections or array-likes
+            As for `predict`.
+        y, groups, sample_weight : Dask collections or array-likes, default=None
+            As for :class:`~sklearn_ltr.LambdaMARTRanker`.
+
+        Returns
+        -------
+        score : float
+            (Scores, y, groups and weights of all documents come to the caller.)
+        """
+        scores = self.predict(X, init_score=init_score)
+        scores, *others = computed(scores, y, groups, sample_weight)
+        return self._mean_metric(np.asarray(scores), *others)
+
+    def staged_predict(self, X: Any, *, init_score: Any = None) -> Iterator[FloatArray]:
+        """Score documents after each tree.
+
+        Parameters
+        ----------
+        X, init_score : array-likes
+            As for :class:`~sklearn_ltr.LambdaMARTRanker`; no Dask collections.
+
+        Yields
+        ------
+        scores : ndarray of shape (n_documents,), float64
+        """
+        if is_collection(X):
+            raise TypeError(
+                "staged_predict takes no Dask collection: call it for the partitions, "
+                "by map_partitions and to_local()"
+            )
+        yield from super().staged_predict(X, init_score=init_score)
+
+
+def local_ranker(ranker: LambdaMARTRanker) -> LambdaMARTRanker:
+    """Return a plain ranker with the same attributes, those of the cluster left out."""
+    local = LambdaMARTRanker()
+    left_out = {"traffic_", "_skl_callbacks"}
+    local.__dict__ = {n: v for n, v in vars(ranker).items() if n not in left_out}
+    return local

@@ -1,0 +1,134 @@
+"""Wait for tasks on a cluster, and notice when a worker is lost."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from typing import Any
+
+POLL_SECONDS = 0.5
+TELL_SECONDS = 10
+PAUSE_SECONDS = 30
+LOSS_POLLS = 6  # until the scheduler has noticed that a worker is lost
+
+
+def wait_for(
+    client: Any,
+    futures: list[Any],
+    workers: list[str] | None = None,
+    actors: list[Any] | None = None,
+) -> None:
+    """Wait until all tasks have ended well.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    futures : list of distributed.Future
+    workers : list of str, default=None
+        Addresses of workers that must not be lost; None: others do their tasks.
+    actors : list of proxies of `Exchange`, default=None
+        Where the tasks meet: told when one of them fails, so that none waits on.
+
+    Raises
+    ------
+    RuntimeError
+        If a worker is lost.
+    Exception
+        What a task raised.
+    """
+    from distributed import CancelledError, wait
+
+    pending, start, everyone_is_here = list(futures), time.monotonic(), False
+    try:
+        while pending:
+            with suppress(TimeoutError):
+                try:
+                    wait(pending, timeout=POLL_SECONDS, return_when="FIRST_COMPLETED")
+                except CancelledError as error:  # what they need is lost
+                    raise_error(client, error, workers)
+            check_workers(client, workers)
+            if actors and not everyone_is_here:
+                everyone_is_here = actors[0].n_arrived().result() == len(actors)
+                check_paused(client, workers or [], time.monotonic() - start)
+            for future in [future for future in pending if future.done()]:
+                if future.status != "finished":
+                    raise_error(client, future.exception(), workers)
+                pending.remove(future)
+    except BaseException as error:
+        tell(actors or [], f"another worker ended the fit: {error}")
+        raise
+
+
+def tell(actors: list[Any], reason: str) -> None:
+    """End the exchanges of all workers that can be reached."""
+    answers = []
+    for actor in actors:
+        with suppress(Exception):  # its worker may be the one that is lost
+            answers.append(actor.abort(reason))
+    for answer in answers:
+        with suppress(Exception):
+            answer.result(timeout=TELL_SECONDS)
+
+
+def check_workers(client: Any, workers: list[str] | None) -> None:
+    """Raise a RuntimeError if a worker has left the cluster."""
+    lost = sorted(set(workers or ()) - set(client.nthreads()))
+    if lost:
+        raise RuntimeError(
+            f"{len(lost)} of the {len(workers or ())} workers that fit ran on left the "
+            f"cluster: {', '.join(lost)}. Their rows are needed, so the fit was "
+            "stopped, and the estimator is as it was: fit again (on more workers if "
+            "the memory did not suffice)"
+        )
+
+
+def check_paused(client: Any, workers: list[str], waited: float) -> None:
+    """Raise a RuntimeError if a paused worker, which starts no task, is waited for."""
+    if waited < PAUSE_SECONDS:
+        return
+    status = client.run_on_scheduler(worker_status)
+    paused = [address for address in workers if status.get(address) == "paused"]
+    if paused:
+        raise RuntimeError(
+            f"the workers {', '.join(paused)} have been paused since their memory is "
+            f"nearly full, and the others have waited for {waited:.0f} s: give the "
+            "workers more memory, or fit on more of them"
+        )
+
+
+def worker_status(dask_scheduler: Any) -> dict[str, str]:
+    """Return the status of each worker by its address; run on the scheduler."""
+    workers = dask_scheduler.workers.items()
+    return {address: worker.status.name for address, worker in workers}
+
+
+def raise_error(client: Any, error: BaseException, workers: list[str] | None) -> None:
+    """Raise what ended a task: its error, or that of a lost worker behind it."""
+    from distributed import CancelledError
+
+    if isinstance(error, OSError | RuntimeError | CancelledError):
+        for _ in range(LOSS_POLLS):
+            check_workers(client, workers)
+            time.sleep(POLL_SECONDS)
+    if isinstance(error, CancelledError):
+        raise RuntimeError(
+            f"a worker was lost while its rows were needed ({error}): fit again"
+        ) from error
+    raise error
+
+
+def current_client() -> Any:
+    """Return the client of the cluster, or raise a RuntimeError."""
+    from distributed import get_client
+
+    try:
+        client = get_client()
+    except ValueError as error:
+        raise RuntimeError(
+            "there is no Dask cluster: create a distributed.Client first"
+        ) from error
+    if client.asynchronous:
+        raise RuntimeError(
+            "the client is asynchronous: create one with asynchronous=False"
+        )
+    return client

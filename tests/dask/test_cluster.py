@@ -1,0 +1,236 @@
+"""DaskLambdaMARTRanker on a cluster: the model of one machine, from any partitions."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from sklearn_ltr import LambdaMARTRanker
+from sklearn_ltr.dask import DaskLambdaMARTRanker
+from tests.dask import N_ROWS, bytes_of, make_data
+
+pd = pytest.importorskip("pandas")
+da = pytest.importorskip("dask.array")
+dd = pytest.importorskip("dask.dataframe")
+
+OPTIONS = {"n_estimators": 2, "max_leaf_nodes": 6, "random_state": 1}
+FEATURES = [f"f{j}" for j in range(9)]
+
+
+def frame_of(data, suffix=""):
+    """The data as one DataFrame, with a column of text."""
+    frame = pd.DataFrame(data["X"], columns=FEATURES)
+    rng = np.random.default_rng(5)
+    text = rng.choice(["red", "green", "blue", None], len(frame))
+    frame["color"] = pd.Categorical(text)
+    return frame.assign(y=data["y"], query=data["groups"], weight=data["sample_weight"])
+
+
+FRAME = frame_of(make_data())
+FRAME_VAL = frame_of(make_data(1)).iloc[:300]
+COLUMNS = [*FEATURES, "color"]
+
+
+def arguments(frame, suffix=""):
+    return {
+        f"X{suffix}": frame[COLUMNS],
+        f"y{suffix}": frame["y"],
+        f"groups{suffix}": frame["query"],
+        f"sample_weight{suffix}": frame["weight"],
+    }
+
+
+def on_workers(client, frames, n_workers):
+    """A Dask DataFrame of these partitions, dealt to some workers."""
+    workers = sorted(client.nthreads())[:n_workers]
+    placed = [
+        client.scatter(frame, workers=[workers[number % n_workers]], hash=False)
+        for number, frame in enumerate(frames)
+    ]
+    return dd.from_delayed(placed, meta=frames[0].iloc[:0], verify_meta=False)
+
+
+def cut(frame, bounds):
+    return [frame.iloc[a:b] for a, b in zip([0, *bounds], [*bounds, None], strict=True)]
+
+
+def local_fit(frame=FRAME, **options):
+    return LambdaMARTRanker(**OPTIONS | options).fit(**arguments(frame))
+
+
+@pytest.mark.parametrize("n_workers", [1, 2, 4])
+def test_the_model_is_that_of_one_machine(client, n_workers):
+    shuffled = FRAME.sample(frac=1.0, random_state=n_workers)
+    frame = shuffled if n_workers > 1 else FRAME
+    ddf = on_workers(client, cut(frame, [100, 101, 700, 1000]), n_workers)
+    ranker = DaskLambdaMARTRanker(**OPTIONS).fit(**arguments(ddf))
+    expected = local_fit()
+    assert type(ranker.to_local()) is LambdaMARTRanker
+    assert bytes_of(ranker.to_local()) == bytes_of(expected)
+    assert ranker.traffic_.n_exchanges > 0
+
+
+def test_sorted_rows_do_not_travel_but_for_the_queries_at_the_bounds(client):
+    frame = FRAME.sort_values("query")
+    bounds = [400, 800, 1200]
+    ddf = on_workers(client, cut(frame, bounds), 4)
+    ranker = DaskLambdaMARTRanker(**OPTIONS).fit(**arguments(ddf))
+    queries = frame["query"].to_numpy()
+    split = sum(queries[b - 1] == queries[b] for b in bounds)
+    assert ranker.traffic_.n_moved_queries <= split
+    longest = frame["query"].value_counts().max()
+    assert ranker.traffic_.n_moved_rows <= split * longest / 2
+    assert bytes_of(ranker.to_local()) == bytes_of(local_fit())
+
+
+def test_with_validation_data(client):
+    options = OPTIONS | {
+        "n_estimators": 12,
+        "learning_rate": 1.0,
+        "n_iter_no_change": 2,
+    }
+    expected = LambdaMARTRanker(**options).fit(
+        **arguments(FRAME), **arguments(FRAME_VAL, "_val")
+    )
+    ddf = on_workers(client, cut(FRAME, [300, 900]), 3)
+    # one partition, and a worker without training rows
+    validation = on_workers(client, cut(FRAME_VAL, [10, 20, 290]), 4)
+    ranker = DaskLambdaMARTRanker(**options)
+    ranker.fit(**arguments(ddf), **arguments(validation, "_val"))
+    assert ranker.n_iter_ < 12
+    assert bytes_of(ranker.to_local()) == bytes_of(expected)
+
+
+def test_held_out_queries_and_a_warm_start(client):
+    options = {"early_stopping": True, "warm_start": True, "learning_rate": 0.5}
+    expected = local_fit(**options)
+    ddf = on_workers(client, cut(FRAME, [800]), 2)
+    ranker = DaskLambdaMARTRanker(**OPTIONS, **options).fit(**arguments(ddf))
+    assert bytes_of(ranker.to_local()) == bytes_of(expected)
+    expected.set_params(n_estimators=3).fit(**arguments(FRAME))
+    ranker.set_params(n_estimators=3).fit(**arguments(ddf))
+    assert bytes_of(ranker.to_local()) == bytes_of(expected)
+
+
+def array_arguments(chunks, X=None):
+    data = make_data()
+    X = data.pop("X") if X is None else X
+    rows = {n: da.from_array(v, chunks=chunks) for n, v in data.items() if n != "X"}
+    return rows | {"X": da.from_array(X, chunks=(chunks, 4))}
+
+
+def test_arrays_whose_columns_are_divided_too(client):
+    expected = LambdaMARTRanker(**OPTIONS).fit(**make_data())
+    given = array_arguments(400)
+    ranker = DaskLambdaMARTRanker(**OPTIONS).fit(**given)
+    assert bytes_of(ranker.to_local()) == bytes_of(expected)
+    scores = ranker.predict(given["X"])
+    np.testing.assert_array_equal(scores, expected.predict(make_data()["X"]))
+    assert scores.shape == (N_ROWS,)
+
+
+def test_sparse_arrays(client):
+    data = make_data()
+    X = np.nan_to_num(data["X"]) * (np.abs(np.nan_to_num(data["X"])) > 0.5)
+    expected = LambdaMARTRanker(**OPTIONS).fit(**data | {"X": csr_matrix(X)})
+    given = array_arguments(400, X)
+    given["X"] = given["X"].rechunk({1: -1}).map_blocks(csr_matrix)
+    ranker = DaskLambdaMARTRanker(**OPTIONS).fit(**given)
+    assert bytes_of(ranker.to_local()) == bytes_of(expected)
+
+
+def test_partitions_of_different_dtypes_and_of_arrow(client):
+    pytest.importorskip("pyarrow")
+    columns = {j: "float32" for j in FEATURES}
+    frame = FRAME.astype(columns)
+    parts = cut(frame, [500, 1000])
+    parts[1] = parts[1].astype({j: "float64" for j in FEATURES})
+    parts[2] = parts[2].astype({j: "double[pyarrow]" for j in FEATURES})
+    ddf = on_workers(client, parts, 2)
+    ranker = DaskLambdaMARTRanker(**OPTIONS).fit(**arguments(ddf))
+    expected = local_fit(frame)
+    assert bytes_of(ranker.to_local()) == bytes_of(expected)
+
+
+def test_scores_ranks_and_the_metric(client):
+    ddf = on_workers(client, cut(FRAME, [300, 300, 1400]), 2)  # one is empty
+    ranker = DaskLambdaMARTRanker(**OPTIONS).fit(**arguments(ddf))
+    expected, rows = local_fit(), arguments(FRAME)
+    X = rows.pop("X")
+    scores = ranker.predict(ddf[COLUMNS])
+    assert isinstance(scores, dd.Series)
+    pd.testing.assert_series_equal(
+        scores.compute(), pd.Series(expected.predict(X), X.index, name="score")
+    )
+    np.testing.assert_array_equal(ranker.predict(X), expected.predict(X))
+    given = arguments(ddf)
+    assert ranker.score(**given) == expected.score(X, **rows)
+    np.testing.assert_array_equal(
+        ranker.rank(given["X"], groups=given["groups"]),
+        expected.rank(X, groups=rows["groups"]),
+    )
+    with pytest.raises(TypeError, match="takes no Dask collection"):
+        next(ranker.staged_predict(given["X"]))
+
+
+def test_initial_scores(client):
+    start = np.random.default_rng(0).normal(size=len(FRAME))
+    frame = FRAME.assign(start=start)
+    expected = LambdaMARTRanker(**OPTIONS).fit(**arguments(frame), init_score=start)
+    ddf = on_workers(client, cut(frame, [700]), 2)
+    ranker = DaskLambdaMARTRanker(**OPTIONS)
+    ranker.fit(**arguments(ddf), init_score=ddf["start"])
+    assert bytes_of(ranker.to_local()) == bytes_of(expected)
+    scores = ranker.predict(ddf[COLUMNS], init_score=ddf["start"])
+    np.testing.assert_array_equal(
+        scores, expected.predict(frame[COLUMNS], init_score=start)
+    )
+    base = LambdaMARTRanker(**OPTIONS).fit(**arguments(FRAME))
+    adapted = LambdaMARTRanker(**OPTIONS, init=base).fit(**arguments(FRAME))
+    ranker = DaskLambdaMARTRanker(**OPTIONS, init=base).fit(**arguments(ddf))
+    assert ranker.init_ is base
+    assert bytes_of(ranker.to_local()) == bytes_of(adapted)
+
+
+def test_one_query_larger_than_a_partition_and_a_worker_with_nothing_to_learn(client):
+    frame = FRAME.sort_values("query")
+    # the largest query is over three partitions on as many workers
+    is_first = np.arange(len(frame)) < 500
+    frame["query"] = np.where(is_first, 0, frame["query"])
+    frame["weight"] = np.where(frame["query"] == 0, 1.0, frame["weight"])
+    parts = cut(frame, [150, 300, 1480])
+    parts[3] = parts[3].assign(y=2.0)
+    frame = pd.concat(parts)
+    ddf = on_workers(client, parts, 4)
+    ranker = DaskLambdaMARTRanker(**OPTIONS).fit(**arguments(ddf))
+    assert bytes_of(ranker.to_local()) == bytes_of(local_fit(frame))
+    assert ranker.traffic_.n_moved_rows >= 300
+
+
+def test_texts_are_legal_queries_and_an_estimator_is_cloned_and_pickled(client):
+    frame = FRAME.assign(query="q" + FRAME["query"].astype(str))
+    ddf = on_workers(client, cut(frame, [600]), 2)
+    ranker = DaskLambdaMARTRanker(**OPTIONS).fit(**arguments(ddf))
+    expected = local_fit(frame)
+    assert bytes_of(ranker.to_local()) == bytes_of(expected)
+    again = pickle.loads(pickle.dumps(ranker))
+    np.testing.assert_array_equal(
+        again.predict(frame[COLUMNS]), ranker.predict(frame[COLUMNS])
+    )
+    assert again.traffic_ == ranker.traffic_
+    with pytest.raises(NotFittedError):
+        clone(ranker).to_local()
+
+
+def test_progress_is_printed_once(client, capsys):
+    ddf = on_workers(client, cut(FRAME, [700]), 2)
+    DaskLambdaMARTRanker(**OPTIONS, verbose=1).fit(**arguments(ddf))
+    client.run(lambda: None)
+    lines = capsys.readouterr().out.splitlines()
+    local_fit(verbose=1)
+    assert lines == capsys.readouterr().out.splitlines()

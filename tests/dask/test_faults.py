@@ -1,0 +1,210 @@
+"""What fit refuses, what ends it, and what it leaves behind."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LinearRegression
+
+from sklearn_ltr import LambdaMARTRanker
+from sklearn_ltr._compile import INTERPRETED
+from sklearn_ltr.dask import DaskLambdaMARTRanker, _watch
+from tests.dask.test_cluster import (
+    COLUMNS,
+    FRAME,
+    OPTIONS,
+    arguments,
+    cut,
+    local_fit,
+    on_workers,
+)
+
+pd = pytest.importorskip("pandas")
+da = pytest.importorskip("dask.array")
+dd = pytest.importorskip("dask.dataframe")
+distributed = pytest.importorskip("distributed")
+
+
+def changed(number, **columns):
+    """Partitions of the data, one of which has other values in some columns."""
+    parts = cut(FRAME, [500, 1000])
+    parts[number] = parts[number].assign(**columns)
+    return parts
+
+
+def with_value(column, row, value):
+    values = FRAME[column].to_numpy()[500:1000].astype(np.float64)
+    values[row] = value
+    return changed(1, **{column: values})
+
+
+REFUSED = {
+    "a negative grade": (with_value("y", 7, -1), r"partition 1: y .* row 7 \(query"),
+    "a grade that is no number": (with_value("y", 3, np.nan), "partition 1: y must"),
+    "an infinite feature": (
+        with_value("f2", 9, np.inf),
+        "partition 1: X contains infinity.* row 9, column 'f2'",
+    ),
+    "a row without a query": (
+        with_value("query", 4, np.nan),
+        "partition 1: groups has",
+    ),
+    "weights that differ within a query": (
+        changed(2, weight=np.arange(len(FRAME) - 1000.0) + 1),
+        "weight.*constant within a query",
+    ),
+    "no query with different grades": (
+        [part.assign(y=1.0) for part in cut(FRAME, [500])],
+        "no query with two different grades",
+    ),
+    "weights of zero": (
+        [part.assign(weight=0.0) for part in cut(FRAME, [500])],
+        "sample_weight is zero for every query",
+    ),
+    "other columns": (
+        [p.drop(columns=["f3"]) if n else p for n, p in enumerate(changed(0))],
+        "have different columns.*partition 0 and .* in partition 1",
+    ),
+    "a column that is categorical here and not there": (
+        [p.astype({"color": object}) if n else p for n, p in enumerate(changed(0))],
+        "different categorical columns: .'color'. in partition 0 and .. in partition 1",
+    ),
+    "text and numbers in one column": (
+        changed(1, color=pd.Categorical(np.arange(500) % 3)),
+        "'color'. in partition 0 and .'color of numbers'. in partition 1",
+    ),
+    "no rows": ([FRAME.iloc[:0], FRAME.iloc[:0]], "X has no rows"),
+}
+
+
+def in_partitions(frame, names):
+    """Columns of partitions that may differ: not by Dask's own selection."""
+    return frame.map_partitions(
+        lambda part: part[[name for name in names if name in part]],
+        meta=FRAME[names].iloc[:0],
+        enforce_metadata=False,
+    )
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_bad_rows_are_refused(client, name):
+    parts, message = REFUSED[name]
+    ddf = on_workers(client, parts, 2)
+    given = arguments(ddf) | {"X": in_partitions(ddf, COLUMNS)}
+    ranker = DaskLambdaMARTRanker(**OPTIONS)
+    with pytest.raises((ValueError, TypeError), match=message):
+        ranker.fit(**given)
+    assert vars(ranker) == vars(DaskLambdaMARTRanker(**OPTIONS))
+
+
+def test_arguments_must_be_collections_of_the_same_partitions(client):
+    ranker, given = DaskLambdaMARTRanker(**OPTIONS), arguments(FRAME)
+    ddf = arguments(dd.from_pandas(FRAME, npartitions=2, sort=False))
+    other = dd.from_pandas(FRAME, npartitions=3, sort=False)
+    with pytest.raises(TypeError, match="X must be a Dask DataFrame"):
+        ranker.fit(**given)
+    with pytest.raises(TypeError, match="groups must be a Dask DataFrame"):
+        ranker.fit(**ddf | {"groups": given["groups"]})
+    with pytest.raises(ValueError, match="2 of X, 3 of y, 2 of groups"):
+        ranker.fit(**ddf | {"y": other["y"]})
+    unequal = da.from_array(FRAME["y"].to_numpy(), chunks=((700, 800),))
+    with pytest.raises(ValueError, match=r"partition \d: y has \d00 rows, X has 750"):
+        ranker.fit(**ddf | {"y": unequal})
+    with pytest.raises(ValueError, match="groups is None"):
+        ranker.fit(**ddf | {"groups": None})
+    with pytest.raises(ValueError, match="X_val is None"):
+        ranker.fit(**ddf, y_val=ddf["y"])
+    with pytest.raises(ValueError, match="init is not fitted"):
+        ranker.set_params(init=LinearRegression()).fit(**ddf)
+    with pytest.raises(ValueError, match="learning_rate"):
+        ranker.set_params(init=None, learning_rate=-1).fit(**ddf)
+
+
+def test_there_must_be_a_cluster(monkeypatch):
+    def no_client():
+        raise ValueError("No global client found")
+
+    monkeypatch.setattr(distributed, "get_client", no_client)
+    ddf = dd.from_pandas(FRAME, npartitions=2, sort=False)
+    with pytest.raises(RuntimeError, match="no Dask cluster"):
+        DaskLambdaMARTRanker(**OPTIONS).fit(**arguments(ddf))
+
+
+def test_an_error_of_one_worker_ends_the_fit_of_all(client):
+    ddf = on_workers(client, cut(FRAME, [500, 1000]), 3)
+    ranker = DaskLambdaMARTRanker(**OPTIONS).fit(**arguments(ddf))
+    before = vars(ranker).copy()
+    start = ddf["y"] * 1e300  # too large for the scores of trees to count
+    with pytest.raises(ValueError, match="lost in rounding"):
+        ranker.fit(**arguments(ddf), init_score=start)
+    assert vars(ranker) == before
+    again = DaskLambdaMARTRanker(**OPTIONS).fit(**arguments(ddf))
+    assert vars(again.to_local()).keys() == vars(local_fit()).keys()
+
+
+def test_a_paused_worker_is_not_waited_for(client, monkeypatch):
+    addresses = sorted(client.nthreads())
+    status = {address: "running" for address in addresses} | {addresses[1]: "paused"}
+    monkeypatch.setattr(client, "run_on_scheduler", lambda function: status)
+    _watch.check_paused(client, addresses, 1.0)
+    with pytest.raises(RuntimeError, match=f"workers {addresses[1]} have been paused"):
+        _watch.check_paused(client, addresses, 31.0)
+    monkeypatch.undo()
+    real = client.run_on_scheduler(_watch.worker_status)
+    assert real == dict.fromkeys(addresses, "running")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(INTERPRETED, reason="interpreted kernels are slow")
+def test_a_lost_worker_ends_the_fit(recwarn):
+    ranker = DaskLambdaMARTRanker(**OPTIONS)
+    with (
+        distributed.LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            dashboard_address=None,
+            silence_logs=logging.CRITICAL,
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        ddf = dd.from_pandas(FRAME, npartitions=4, sort=False)
+        ranker.fit(**arguments(ddf))
+        expected = vars(ranker).copy()
+        doomed = list(client.run(os.getpid).values())[1]
+        killed = []
+
+        def kill():
+            killed.append(time.perf_counter())
+            os.kill(doomed, signal.SIGKILL)
+
+        threading.Timer(3, kill).start()
+        ranker.set_params(n_estimators=100_000)
+        with pytest.raises(RuntimeError, match="left the cluster"):
+            ranker.fit(**arguments(ddf))
+        assert time.perf_counter() - killed[0] < 60
+        assert vars(ranker) == expected | {"n_estimators": 100_000}
+        # the cluster starts another worker, and the next fit may use it
+        ranker.set_params(n_estimators=2).fit(**arguments(ddf))
+        again = LambdaMARTRanker(**OPTIONS).fit(**arguments(FRAME))
+        assert ranker.to_local().n_iter_ == again.n_iter_
+
+
+@pytest.mark.parametrize(
+    ("parameters", "given", "name"),
+    [
+        ({"position_bias": "additive"}, {}, "position_bias"),
+        ({}, {"positions": [0]}, "positions"),
+        ({}, {"propensities": [1.0]}, "propensities"),
+    ],
+)
+def test_clicks_are_not_corrected_on_a_cluster(parameters, given, name):
+    frame = dd.from_pandas(FRAME, npartitions=1)
+    ranker = DaskLambdaMARTRanker(**OPTIONS | parameters)
+    with pytest.raises(ValueError, match=f"^{name} is given, but Dask"):
+        ranker.fit(frame[["f2"]], frame["y"], groups=frame["query"], **given)

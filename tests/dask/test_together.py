@@ -1,0 +1,147 @@
+"""Workers in one process fit the model of one machine, however queries are divided."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+import sklearn_ltr.dask._bins as bins
+import sklearn_ltr.dask._worker_ranker as worker_ranker
+import sklearn_ltr.learners._trees.binning as binning
+from sklearn_ltr import LambdaMARTRanker
+from sklearn_ltr._compile import INTERPRETED
+from sklearn_ltr._estimators import tree_binning
+from sklearn_ltr.metrics import ERR, NDCG
+from tests.dask import N_QUERIES, bytes_of, fit_together, make_data
+
+DATA = make_data()
+if INTERPRETED:  # fewer rows, as kernels are slow
+    DATA = {name: values[:300] for name, values in DATA.items()}
+VALIDATION = {f"{name}_val": values[:200] for name, values in make_data(1).items()}
+N_TREES = 2 if INTERPRETED else 6
+OPTIONS = {"n_estimators": N_TREES, "random_state": 1, "max_leaf_nodes": 12}
+CODES = {"categorical_features": [3, 4], "min_samples_category": 2}
+
+
+def decay(tree):
+    return 0.3 / (1 + tree)
+
+
+def half_squared_error(scores, grades, offsets):
+    return scores - grades, np.ones(len(scores))
+
+
+CASES = {
+    "defaults": {},
+    "least squares": {"split_gain": "least_squares"},
+    "categories": CODES,
+    "few bins": {**CODES, "max_bins": 7},
+    "shared bins": {**CODES, "max_bins": 40, "min_samples_category": 60},
+    "monotonic": {"monotonic_cst": [1, -1, 0, 0, 0, 0, 0, 0, 0]},
+    "interactions": {"interaction_cst": "pairwise"},
+    "sampling": {"subsample": 0.6, "max_features": 0.5, "colsample_bytree": 0.7},
+    "few queries": {"subsample": 0.03, "min_samples_leaf": 2},
+    "no noise": {
+        "split_noise": 0,
+        "bagging_temperature": 0,
+        "score_noise": 0,
+        "regression_weight": 0,
+    },
+    "temperature": {"bagging_temperature": 0.5, "l2_regularization": 2.0},
+    "threads": {"n_jobs": 2},
+    "cost": {"metric": None, "verbose": 2},
+    "largest grade": {"metric": "err", "verbose": 1},
+    "held out": {
+        "early_stopping": True,
+        "n_estimators": 3 * N_TREES,
+        "learning_rate": 0.8,
+    },
+    "skip": {
+        "early_stopping": True,
+        "scoring": NDCG(5, no_relevant="skip"),
+        "n_iter_no_change": 2,
+    },
+    "scoring": {"early_stopping": True, "scoring": ERR(3)},
+    "metrics": {"early_stopping": True, "scoring": ["map", ERR(3)], "verbose": 1},
+    "decay": {"learning_rate": decay},
+    "objective": {"objective": half_squared_error},
+    "depth": {"max_depth": 2, "max_leaf_nodes": 31},
+}
+
+
+def divide(rows, n_workers, seed=0):
+    """The rows of each worker, by queries."""
+    rng = np.random.default_rng(seed)
+    owner = rng.integers(0, n_workers, N_QUERIES)[rows["groups"]]
+    return [
+        {name: values[owner == worker] for name, values in rows.items()}
+        for worker in range(n_workers)
+    ]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_workers_fit_the_model_of_one_machine(name, capsys):
+    options = OPTIONS | CASES[name]
+    expected = LambdaMARTRanker(**options).fit(**DATA)
+    lines = capsys.readouterr().out.splitlines()
+    for n_workers in (1, 3):
+        models, printed = fit_together(
+            divide(DATA, n_workers), expected._seed, LambdaMARTRanker(**options)
+        )
+        assert {bytes_of(model) for model in models} == {bytes_of(expected)}
+        assert printed == lines
+
+
+@pytest.mark.skipif(INTERPRETED, reason="interpreted kernels are slow")
+def test_with_validation_data_that_not_every_worker_has():
+    options = OPTIONS | {"n_estimators": 30, "learning_rate": 1.0, "metric": "err"}
+    expected = LambdaMARTRanker(**options).fit(**DATA, **VALIDATION)
+    assert expected.n_iter_ < 30
+    parts = divide(DATA, 3)
+    owner = np.array([0, 2])[VALIDATION["groups_val"] % 2]
+    for worker in (0, 2):
+        chosen = owner == worker
+        parts[worker] |= {name: rows[chosen] for name, rows in VALIDATION.items()}
+    models, _ = fit_together(parts, expected._seed, LambdaMARTRanker(**options))
+    assert {bytes_of(model) for model in models} == {bytes_of(expected)}
+
+
+def test_bins_of_a_sample_are_those_of_one_machine(monkeypatch):
+    for module in (binning, bins, tree_binning, worker_ranker):
+        monkeypatch.setattr(module, "MAX_SAMPLE_ROWS", 300)
+    expected = LambdaMARTRanker(**OPTIONS, max_bins=40).fit(**DATA)
+    models, _ = fit_together(divide(DATA, 3), expected._seed, clone(expected))
+    assert {bytes_of(model) for model in models} == {bytes_of(expected)}
+
+
+def test_a_warm_start_continues_together():
+    half = LambdaMARTRanker(**OPTIONS | {"n_estimators": 3}, warm_start=True)
+    half.fit(**DATA)
+    start = LambdaMARTRanker()
+    start.__dict__ = vars(half) | {"n_estimators": 6}
+    models, _ = fit_together(divide(DATA, 2), half._seed, start)
+    expected = half.set_params(n_estimators=6).fit(**DATA)
+    assert {bytes_of(model) for model in models} == {bytes_of(expected)}
+
+
+def test_text_that_only_some_workers_have():
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(DATA["X"], columns=[f"f{j}" for j in range(9)])
+    color = rng.choice(["red", "green", "blue", None], len(frame))
+    color[DATA["groups"] % 3 == 0] = None
+    color[DATA["groups"] == 4] = "violet"
+    frame["color"] = pd.Categorical(color)
+    data = DATA | {"X": frame}
+    expected = LambdaMARTRanker(**OPTIONS, min_samples_category=1).fit(**data)
+    owner = DATA["groups"] % 3
+    parts = []
+    for worker in range(3):
+        part = {name: rows[owner == worker] for name, rows in data.items()}
+        part["X"] = part["X"].assign(
+            color=part["X"]["color"].cat.remove_unused_categories()
+        )
+        parts.append(part)
+    models, _ = fit_together(parts, expected._seed, clone(expected))
+    assert {bytes_of(model) for model in models} == {bytes_of(expected)}
