@@ -59,6 +59,16 @@ class Divided(NamedTuple):
     n_moved_rows: int
 
 
+def refuse_clicks(given: dict[str, Any]) -> None:
+    """Raise a ValueError if an argument that corrects clicks is not None."""
+    for name, value in given.items():
+        if value is not None:
+            raise ValueError(
+                f"{name} is given, but DaskLambdaMARTRanker does not correct clicks "
+                "for their positions: leave it out, or fit a LambdaMARTRanker"
+            )
+
+
 def fit_on_cluster(
     client: Any,
     ranker: LambdaMARTRanker,

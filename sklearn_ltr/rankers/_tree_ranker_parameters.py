@@ -14,6 +14,8 @@ from sklearn_ltr._parameters import (
     check_ranges,
     positive,
 )
+from sklearn_ltr._queries import TrainingData
+from sklearn_ltr.lambdas._regression import Regression
 from sklearn_ltr.rankers._click_training import ClickTraining
 
 RANGES = (
@@ -44,6 +46,10 @@ class TreeRankerParameters(BoostedTrees, ClickTraining):
         self._check_position_bias()
         self._check_objective()
         self._measured_metrics()  # raises for an unknown metric or scoring
+
+    def _regression(self, data: TrainingData) -> Regression:
+        """Return the regression on the grades that is added to the lambdas."""
+        return Regression(data, self.regression_weight, self.sigma)
 
     def _score_noise(self) -> float:
         """Return the standard deviation of the noise of scores."""

@@ -16,7 +16,6 @@ from sklearn_ltr._estimators.tree_binning import BoostedData
 from sklearn_ltr._estimators.validation_sets import read_validation_sets
 from sklearn_ltr._estimators.weights import check_weights
 from sklearn_ltr._queries import Exposure, TrainingData
-from sklearn_ltr.lambdas._regression import Regression
 from sklearn_ltr.metrics import Metric
 from sklearn_ltr.rankers._evaluation import (
     AllQueriesEvaluation,
@@ -226,9 +225,6 @@ tuples, default=None
                 continues=continues,
             )
         objective.set_bias_after(self.n_iter_ - n_kept)
-
-    def _regression(self, data: TrainingData) -> Regression:
-        return Regression(data, self.regression_weight, self.sigma)
 
     def _train_set(
         self,
