@@ -46,6 +46,7 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "remove_config_comments": True,
     "show_memory": False,
+    "write_computation_times": False,
     "abort_on_example_error": True,
     "copyfile_regex": r".*python_docs/.*\.py",
 }
