@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import doctest
+import importlib
+import inspect
 import re
 from pathlib import Path
 from typing import Any
@@ -13,6 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
 from sklearn_ltr.datasets import make_ranking
+from sklearn_ltr.learners import TorchNetwork
 from sklearn_ltr.mart import MARTRegressor
 from tests.test_public_surface import PUBLIC
 
@@ -119,3 +123,42 @@ def test_the_reference_lists_every_public_name():
         if module != "sklearn_ltr.rankers":  # whose names are those of sklearn_ltr
             assert listed.pop(module) == sorted(names), module
     assert listed == {}
+
+
+# Names without an example of their own, and the one whose example shows them.
+SHOWN_BY = {
+    "BlendCurve": "best_blend",
+    "CounterfactualEstimate": "counterfactual_score",
+    "InterleavingResult": "interleaving_test",
+    "Feature": "to_tree_model",
+    "LocalOptimality": "local_optimality",
+    "RankingScorer": "make_ranking_scorer",
+    "Request": "to_elasticsearch_ltr",
+    "ShapValues": "shap_values",
+    "TrainingState": "to_tree_model",
+    "Tree": "to_tree_model",
+    "TreeModel": "to_tree_model",
+    "WeightCurves": "weight_curves",
+    "to_xgboost_dump": "to_xgboost",
+}
+
+
+def test_every_public_name_has_an_example_that_pytest_runs():
+    modules = {name: importlib.import_module(name) for name in PUBLIC}
+    examples = {
+        name: doctest.DocTestParser().get_examples(
+            getattr(modules[module], name).__doc__
+        )
+        for module, names in PUBLIC.items()
+        for name in names
+    }
+    without = {name for name, lines in examples.items() if not lines}
+    assert without == set(SHOWN_BY)
+    assert not without & set(SHOWN_BY.values())
+
+
+def test_the_example_of_torch_runs(capsys):
+    pytest.importorskip("torch")
+    text = inspect.getdoc(TorchNetwork).replace("# doctest: +SKIP", "")
+    test = doctest.DocTestParser().get_doctest(text, {}, "TorchNetwork", None, None)
+    assert doctest.DocTestRunner().run(test).failed == 0, capsys.readouterr().out

@@ -18,7 +18,16 @@ E = TypeVar("E", bound=BaseEstimator)
 
 
 class NewerVersionWarning(UserWarning):
-    """A model is loaded that was saved by a newer version of sklearn_ltr."""
+    """A model is loaded that was saved by a newer version of sklearn_ltr.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from sklearn_ltr import NewerVersionWarning
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", NewerVersionWarning)
+    ...     # models that are loaded here are refused if a newer version saved them
+    """
 
 
 class SavedState:
