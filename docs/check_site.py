@@ -1,8 +1,8 @@
-"""Check the built pages: links and anchors, errors of scripts, pages that are too wide.
+"""Check the built pages: links, search, errors of scripts, pages that are too wide.
 
     python docs/check_site.py docs/_build [--browser chromium]
 
-Without a browser only links are checked.  Prints what is wrong; the exit status is 1
+Without a browser only links and the search index are checked.  Prints what is wrong; the exit status is 1
 if anything is.
 """
 
@@ -19,6 +19,8 @@ import threading
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
+
+from sphinx.search.en import SearchEnglish
 
 WIDTHS = (375, 1440)
 # what the theme writes to the console on every page
@@ -50,6 +52,20 @@ const measure = (page, width) => new Promise((resolve) => {
   fetch("/measured", {method: "POST", body: JSON.stringify(measured)});
 })();
 </script>"""
+
+
+# Questions of a new user, in words for the search, and the page with the answer.
+QUESTIONS = {
+    "load frame query column": "guide/data",
+    "query no relevant document": "faq",
+    "GridSearchCV groups": "guide/tuning",
+    "NDCG trec_eval": "metrics",
+    "Elasticsearch": "guide/deploying",
+    "monotone price": "guide/categories",
+    "why A above B": "guide/explaining",
+    "resume a fit": "guide/early_stopping",
+    "upgrade saved model": "guide/saving",
+}
 
 
 class Page(HTMLParser):
@@ -88,6 +104,37 @@ def broken_links(site: Path) -> list[str]:
             anchors = pages[target].anchors if target in pages else set()
             if not target.exists() or (anchor and anchor not in anchors):
                 wrong.append(f"{path.relative_to(site)}: broken link {link}")
+    return wrong
+
+
+def unanswered(site: Path) -> list[str]:
+    """Return the questions whose page is not found by a search, or in two clicks."""
+    index = json.loads(
+        (site / "searchindex.js").read_text("utf-8").partition("(")[2].rstrip(")\n;")
+    )
+    near = {"index"}
+    for _ in range(2):
+        links = {
+            (site / page).parent / urlsplit(link).path
+            for page in near
+            for link in Page(site / f"{page}.html").links
+            if not urlsplit(link).scheme
+        }
+        found = {path.resolve() for path in links if path.suffix == ".html"}
+        near |= {p.relative_to(site).with_suffix("").as_posix() for p in found}
+    english, wrong = SearchEnglish({}), []
+    for question, page in QUESTIONS.items():
+        number = index["docnames"].index(page)
+        for word in map(str.lower, re.findall(r"\w+", question)):
+            if not english.word_filter(word):
+                continue  # a, no, why
+            stem = english.stem(word)
+            at = [index[kind].get(stem, []) for kind in ("terms", "titleterms")]
+            pages = {n for one in at for n in (one if isinstance(one, list) else [one])}
+            if number not in pages:
+                wrong.append(f"{question}: a search for {word} does not find {page}")
+        if page not in near:
+            wrong.append(f"{question}: {page} is more than two clicks away")
     return wrong
 
 
@@ -157,7 +204,7 @@ def main() -> None:
     parser.add_argument("--browser", help="Chromium or Chrome")
     arguments = parser.parse_args()
     site = arguments.site.resolve()
-    wrong = broken_links(site)
+    wrong = broken_links(site) + unanswered(site)
     if arguments.browser:
         wrong += seen_by_a_browser(site, arguments.browser)
     print("\n".join(wrong) or "nothing wrong")
