@@ -2,8 +2,8 @@
 
     python docs/check_site.py docs/_build [--browser chromium]
 
-Without a browser only links and the search index are checked.  Prints what is wrong; the exit status is 1
-if anything is.
+Without a browser only links and the search index are checked.  Prints what is wrong;
+the exit status is 1 if anything is.
 """
 
 from __future__ import annotations

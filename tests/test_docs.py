@@ -162,3 +162,16 @@ def test_the_example_of_torch_runs(capsys):
     text = inspect.getdoc(TorchNetwork).replace("# doctest: +SKIP", "")
     test = doctest.DocTestParser().get_doctest(text, {}, "TorchNetwork", None, None)
     assert doctest.DocTestRunner().run(test).failed == 0, capsys.readouterr().out
+
+
+def test_the_version_is_the_same_everywhere():
+    root = DOCS.parent
+    (changelog, *_) = re.findall(
+        r"^## (\S+)$", (DOCS / "changelog.md").read_text("utf-8"), flags=re.M
+    )
+    assert f'\nversion = "{changelog}"\n' in (root / "pyproject.toml").read_text(
+        "utf-8"
+    )
+    citation = root / "CITATION.cff"
+    if citation.exists():  # not in the tests of the wheel
+        assert f"\nversion: {changelog}\n" in citation.read_text("utf-8")
