@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from importlib import metadata
+from pathlib import Path
 
 project = "sklearn_ltr"
 author = "The sklearn_ltr developers"
@@ -21,14 +22,16 @@ extensions = [
     "sphinx-mathjax-offline",
 ]
 exclude_patterns = ["_build", "_gallery/**/*.ipynb", "_gallery/**/*.py"]
+templates_path = ["_templates"]
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
-# references in the docstrings that MART inherits from scikit-learn
-suppress_warnings = ["ref.ref"]
+# references in the docstrings that are inherited from scikit-learn
+suppress_warnings = ["ref.ref", "ref.term"]
 
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 
 autosummary_generate = True
+toc_object_entries_show_parents = "hide"
 autodoc_typehints = "none"  # numpydoc's sections have the types
 numpydoc_show_class_members = True
 numpydoc_class_members_toctree = False
@@ -46,6 +49,8 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "remove_config_comments": True,
     "show_memory": False,
+    "write_computation_times": False,
+    "default_thumb_file": str(Path(__file__).parent / "_static" / "ranked_list.svg"),
     "abort_on_example_error": True,
     "copyfile_regex": r".*python_docs/.*\.py",
 }

@@ -88,10 +88,13 @@ def main(path: str | None = None) -> None:
     if find_spec("matplotlib") is None:
         print('No picture without matplotlib: pip install "sklearn_ltr[plot]"')
         return
-    from matplotlib.figure import Figure
+    import matplotlib
 
-    figure = Figure(figsize=(9.5, 6.5), layout="constrained")
-    for display, ax in zip(displays, figure.subplots(1, 2), strict=True):
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(1, 2, figsize=(9.5, 6.5), layout="constrained")
+    for display, ax in zip(displays, axes, strict=True):
         display.plot(ax)
     picture = Path(mkdtemp()) / "forces.png" if path is None else Path(path)
     figure.savefig(picture, dpi=150)

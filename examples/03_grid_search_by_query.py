@@ -89,16 +89,19 @@ def main(path: str | None = None) -> None:
     if find_spec("matplotlib") is None:
         print('No picture without matplotlib: pip install "sklearn_ltr[plot]"')
         return
-    from matplotlib.figure import Figure
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
 
     rankings = {
         "best setting": search.predict(X_test),
         "BM25": X_test[:, docs.feature_names.index("bm25_all")],
     }
-    ax = Figure(figsize=(6, 4), layout="constrained").add_subplot()
+    figure, ax = pyplot.subplots(figsize=(6, 4), layout="constrained")
     CutoffCurveDisplay.from_predictions(y_test, rankings, groups=groups_test, ax=ax)
     picture = Path(mkdtemp()) / "cutoffs.png" if path is None else Path(path)
-    ax.figure.savefig(picture, dpi=150)
+    figure.savefig(picture, dpi=150)
     print(f"The picture is in {picture}")
 
 

@@ -134,10 +134,13 @@ def print_table(shares: dict[str, np.ndarray]) -> None:
 
 def draw(training) -> None:
     """Draw the metric against every weight of the last two rankers."""
-    from matplotlib.figure import Figure
+    import matplotlib
 
-    figure = Figure(figsize=(11, 4.5), layout="constrained")
-    for ax, (name, ranker) in zip(figure.subplots(1, 2), RANKERS.items(), strict=True):
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(1, 2, figsize=(11, 4.5), layout="constrained")
+    for ax, (name, ranker) in zip(axes, RANKERS.items(), strict=True):
         WeightCurvesDisplay.from_estimator(ranker, **training, metric=METRIC, ax=ax)
         ax.set_title(name)
     picture = Path(mkdtemp()) / "weights.png"

@@ -103,3 +103,10 @@ def test_a_script_prints_the_versions_and_writes_json_lines(script, tmp_path):
 @pytest.mark.slow
 def test_the_floor_counts_the_additions_that_a_fit_makes():
     run("-c", ADDITIONS, NUMBA_DISABLE_JIT="1")
+
+
+def test_the_tables_of_the_page_are_those_of_the_stored_results():
+    run(
+        "-c",
+        "from tables import *; assert with_tables(page := PAGE.read_text()) == page",
+    )

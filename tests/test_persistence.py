@@ -125,6 +125,15 @@ def test_loading_a_file_of_an_older_or_the_same_version_does_not_warn(number):
         pickle.loads(saved_by(RANKERS["trees"], number))
 
 
+@pytest.mark.parametrize("name", ["trees", "lambdarank"])
+def test_a_model_of_another_version_that_cannot_be_read_says_so(name):
+    state = fitted(name).__getstate__() | {"_sklearn_ltr_version": "0.0.9"}
+    del state["n_features_in_"]
+    ranker = RANKERS[name].__class__()
+    with pytest.raises(ValueError, match=r"saved by sklearn_ltr 0\.0\.9.*fit it again"):
+        ranker.__setstate__(state)
+
+
 def test_skops_warns_of_a_newer_file_too(monkeypatch):
     io = pytest.importorskip("skops.io")
     with monkeypatch.context() as patch:

@@ -18,7 +18,16 @@ E = TypeVar("E", bound=BaseEstimator)
 
 
 class NewerVersionWarning(UserWarning):
-    """A model is loaded that was saved by a newer version of sklearn_ltr."""
+    """A model is loaded that was saved by a newer version of sklearn_ltr.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from sklearn_ltr import NewerVersionWarning
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", NewerVersionWarning)
+    ...     # models that are loaded here are refused if a newer version saved them
+    """
 
 
 class SavedState:
@@ -42,7 +51,7 @@ class SavedState:
             If the state of a fitted estimator is not one that a fit produces: kernels
             would read beyond the ends of damaged arrays.
         """
-        name = type(self).__name__
+        name, saved_by = type(self).__name__, VERSION
         try:
             attributes = dict(state)
             saved_by = attributes.pop(VERSION_KEY, VERSION)
@@ -54,6 +63,9 @@ class SavedState:
             raise ValueError(
                 f"the saved {name} is damaged ({error}): load it from another copy, or "
                 "fit it again"
+                if saved_by == VERSION
+                else f"this {name} was saved by sklearn_ltr {saved_by}, and {VERSION} "
+                f"cannot read it ({error}): score with {saved_by}, or fit it again"
             ) from error
         if is_newer:
             warnings.warn(

@@ -32,7 +32,29 @@ CUT = (
 
 
 class SplitQueriesWarning(UserWarning):
-    """Cross-validation trains and scores on documents of the same query."""
+    """Cross-validation trains and scores on documents of the same query.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import sklearn
+    >>> from sklearn.model_selection import KFold, cross_val_score
+    >>> from sklearn_ltr import LambdaMARTRanker, SplitQueriesWarning
+    >>> from sklearn_ltr.datasets import make_ranking
+    >>> data = make_ranking(10, random_state=0)
+    >>> with sklearn.config_context(enable_metadata_routing=True):
+    ...     with warnings.catch_warnings(record=True) as caught:
+    ...         warnings.simplefilter("always")
+    ...         scores = cross_val_score(
+    ...             LambdaMARTRanker(n_estimators=1, random_state=0),
+    ...             data.data,
+    ...             data.target,
+    ...             cv=KFold(2, shuffle=True, random_state=0),
+    ...             params={"groups": data.groups},
+    ...         )
+    >>> {warning.category for warning in caught} == {SplitQueriesWarning}
+    True
+    """
 
 
 def warn_if_cut(estimator: Any, scored: QueryGroups) -> None:

@@ -65,7 +65,7 @@ def load_qrels(path: Path) -> Bunch:
 
 
 def load_run(path: Path) -> Bunch:
-    """Read a file of ranked lists, ``topic Q0 document rank score tag``.
+    r"""Read a file of ranked lists, ``topic Q0 document rank score tag``.
 
     Documents are ranked by their scores alone, as trec_eval does: the fourth field is
     ignored, as is the second.
@@ -89,6 +89,18 @@ def load_run(path: Path) -> Bunch:
         the file is empty.
     TypeError
         If `path` is of another type.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from sklearn_ltr.datasets import load_run
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "run.txt"
+    ...     _ = path.write_text("301 Q0 a 1 2.5 bm25\n301 Q0 b 2 1.5 bm25\n")
+    ...     run = load_run(path)
+    >>> run.groups, run.scores, run.tag
+    (array(['301', '301'], dtype='<U3'), array([2.5, 1.5]), 'bm25')
     """
     lines = list(_read_lines(path, RUN))
     tag = lines[0][1][-1]
@@ -119,6 +131,18 @@ def dump_qrels(path: Path, grades: Any, *, groups: Any, documents: Any) -> None:
     ValueError, TypeError
         If the arguments are not as described, have different lengths, or a document
         is judged twice for a topic.  Nothing is written then.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from sklearn_ltr.datasets import dump_qrels
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "qrels.txt"
+    ...     dump_qrels(path, [2, 0], groups=[301, 301], documents=["a", "b"])
+    ...     print(path.read_text(), end="")
+    301 0 a 2
+    301 0 b 0
     """
     topics, names = read_names(groups, documents)
     rows = read_numbers(grades, len(topics), "grades")
@@ -158,6 +182,18 @@ def dump_run(
     ValueError, TypeError
         If the arguments are not as described, have different lengths, or a document
         is listed twice for a topic.  Nothing is written then.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from sklearn_ltr.datasets import dump_run
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "run.txt"
+    ...     dump_run(path, [0.5, 2.0], groups=[301, 301], documents=["a", "b"], tag="x")
+    ...     print(path.read_text(), end="")
+    301 Q0 b 1 2.0 x
+    301 Q0 a 2 0.5 x
     """
     if not isinstance(tag, str) or len(tag.split()) != 1 or tag != tag.strip():
         raise ValueError(f"tag must be a string without white space, got {tag!r}")

@@ -43,6 +43,17 @@ def from_catboost(model: Any) -> Any:
     ValueError
         That says where, if the text is damaged, or holds what this package has not:
         features that are no numbers, several classes, trees that are not symmetric.
+
+    Examples
+    --------
+    >>> import catboost
+    >>> from sklearn_ltr.export import from_catboost
+    >>> pool = catboost.Pool([[1.0], [2.0], [3.0]], [0, 1, 2], group_id=[7, 7, 7])
+    >>> theirs = catboost.CatBoostRanker(
+    ...     iterations=2, verbose=False, allow_writing_files=False
+    ... ).fit(pool)
+    >>> from_catboost(theirs).predict([[2.0]]) == theirs.predict([[2.0]])
+    array([ True])
     """
     return from_tree_model(read_catboost(text_of(model, "CatBoost", written_by)))
 

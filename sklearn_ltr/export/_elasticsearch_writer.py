@@ -71,6 +71,18 @@ def to_elasticsearch_ltr(
     TypeError, ValueError
         As :func:`to_xgboost_dump`; for other steps of a Pipeline, and hidden layers;
         and for `features` that are not those of the columns.
+
+    Examples
+    --------
+    >>> import pandas
+    >>> from sklearn_ltr import LambdaMARTRanker
+    >>> from sklearn_ltr.export import to_elasticsearch_ltr
+    >>> X = pandas.DataFrame({"price": [1.0, 2.0, 3.0]})
+    >>> ranker = LambdaMARTRanker(n_estimators=2, min_samples_leaf=1)
+    >>> ranker = ranker.fit(X, [0, 1, 2], groups=[7, 7, 7])
+    >>> (request,) = to_elasticsearch_ltr(ranker, name="mine", feature_set="shop")
+    >>> request.method, request.path
+    ('POST', '/_ltr/_featureset/shop/_createmodel')
     """
     check_name(name, "name")
     path = f"/_ltr/_featureset/{check_name(feature_set, 'feature_set')}"
@@ -161,6 +173,19 @@ def to_elasticsearch_ml(
     TypeError, ValueError
         As :func:`to_tree_model`; for classifiers, categorical features and trees on
         top of an `init_score`; and for `features` that are not those of the columns.
+
+    Examples
+    --------
+    >>> import pandas
+    >>> from sklearn_ltr import LambdaMARTRanker
+    >>> from sklearn_ltr.export import to_elasticsearch_ml
+    >>> X = pandas.DataFrame({"price": [1.0, 2.0, 3.0]})
+    >>> ranker = LambdaMARTRanker(n_estimators=2, min_samples_leaf=1)
+    >>> ranker = ranker.fit(X, [0, 1, 2], groups=[7, 7, 7])
+    >>> query = {"match": {"title": "{{query}}"}}
+    >>> (request,) = to_elasticsearch_ml(ranker, name="mine", features={"price": query})
+    >>> request.method, request.path
+    ('PUT', '/_ml/trained_models/mine')
     """
     path = f"/_ml/trained_models/{check_name(name, 'name')}"
     model = without_init_score(to_tree_model(estimator)).with_base_score_in_leaves()

@@ -60,6 +60,19 @@ def to_tree_model(estimator: Any) -> TreeModel:
         If `init` is a model of another kind.
     NotFittedError
         Before `fit`.
+
+    Examples
+    --------
+    >>> from sklearn_ltr import LambdaMARTRanker
+    >>> from sklearn_ltr.export import to_tree_model
+    >>> ranker = LambdaMARTRanker(n_estimators=2, min_samples_leaf=1, random_state=0)
+    >>> ranker = ranker.fit([[1.0], [2.0], [3.0]], [0, 1, 2], groups=[7, 7, 7])
+    >>> model = to_tree_model(ranker)
+    >>> model.features, len(model.trees), model.training is not None
+    ((Feature(name='Column_0', categories=None, is_text=False),), 2, True)
+    >>> tree = model.trees[0]
+    >>> tree.threshold[tree.feature >= 0]
+    array([2.5, 1.5])
     """
     if type(estimator).__name__ == "BaggingRanker":
         raise TypeError("a BaggingRanker is several models: give its merge()")
@@ -176,6 +189,16 @@ def from_tree_model(model: TreeModel) -> Any:
     ValueError
         That says where, if the arrays are not trees, do not fit together, or hold what
         this package cannot evaluate.
+
+    Examples
+    --------
+    >>> from sklearn_ltr import LambdaMARTRanker
+    >>> from sklearn_ltr.export import from_tree_model, to_tree_model
+    >>> ranker = LambdaMARTRanker(n_estimators=2, min_samples_leaf=1, random_state=0)
+    >>> ranker = ranker.fit([[1.0], [2.0], [3.0]], [0, 1, 2], groups=[7, 7, 7])
+    >>> again = from_tree_model(to_tree_model(ranker))
+    >>> again.predict([[2.0]]) == ranker.predict([[2.0]])
+    array([ True])
     """
     if model.estimator not in ESTIMATORS:
         raise ValueError(

@@ -87,7 +87,14 @@ def to_json(estimator: Any) -> str:
 
 
 def json_schema() -> dict[str, Any]:
-    """Return the JSON schema (draft 2020-12) of what :func:`to_json` writes."""
+    """Return the JSON schema (draft 2020-12) of what :func:`to_json` writes.
+
+    Examples
+    --------
+    >>> from sklearn_ltr.export import json_schema
+    >>> sorted(json_schema()["required"])[:3]
+    ['base_score', 'classes', 'estimator']
+    """
     schema: dict[str, Any] = json.loads(
         files("sklearn_ltr.export").joinpath("model.schema.json").read_text("utf-8")
     )
@@ -166,6 +173,15 @@ def from_json(text: str | bytes) -> Any:
     -----
     NewerVersionWarning
         If a newer version of the package has written it.
+
+    Examples
+    --------
+    >>> from sklearn_ltr import LambdaMARTRanker
+    >>> from sklearn_ltr.export import from_json, to_json
+    >>> ranker = LambdaMARTRanker(n_estimators=2, min_samples_leaf=1, random_state=0)
+    >>> ranker = ranker.fit([[1.0], [2.0], [3.0]], [0, 1, 2], groups=[7, 7, 7])
+    >>> from_json(to_json(ranker)).predict([[2.0]]) == ranker.predict([[2.0]])
+    array([ True])
     """
     document = parse(text)
     if type(document) is not dict or document.get("format") != FORMAT:

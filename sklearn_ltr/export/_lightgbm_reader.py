@@ -68,6 +68,18 @@ def from_lightgbm(model: Any) -> Any:
         That says where, if the text is damaged, or holds what this package has not:
         several classes, linear trees, an unknown objective, more than 255 groups of
         categories that its trees tell apart.
+
+    Examples
+    --------
+    >>> import lightgbm
+    >>> import numpy as np
+    >>> from sklearn_ltr.export import from_lightgbm
+    >>> X, y = np.array([[1.0], [2.0], [3.0]]), [0, 1, 2]
+    >>> parameters = {"objective": "lambdarank", "min_data_in_leaf": 1, "verbose": -1}
+    >>> data = lightgbm.Dataset(X, y, group=[3])
+    >>> booster = lightgbm.train(parameters, data, num_boost_round=2)
+    >>> np.array_equal(from_lightgbm(booster).predict(X), booster.predict(X))
+    True
     """
     return from_tree_model(read_lightgbm(text_of(model, "LightGBM", written_by)))
 

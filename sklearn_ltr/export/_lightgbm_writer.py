@@ -50,6 +50,17 @@ def to_lightgbm(estimator: Any) -> str:
     TypeError, ValueError
         As :func:`to_tree_model`; and for categories that are numbers, but not whole
         numbers from 0 to 1,048,576, and for trees on top of an `init_score`.
+
+    Examples
+    --------
+    >>> import lightgbm
+    >>> from sklearn_ltr import LambdaMARTRanker
+    >>> from sklearn_ltr.export import to_lightgbm
+    >>> ranker = LambdaMARTRanker(n_estimators=2, min_samples_leaf=1, random_state=0)
+    >>> ranker = ranker.fit([[1.0], [2.0], [3.0]], [0, 1, 2], groups=[7, 7, 7])
+    >>> booster = lightgbm.Booster(model_str=to_lightgbm(ranker))
+    >>> booster.predict([[2.0]]) == ranker.predict([[2.0]])
+    array([ True])
     """
     return lightgbm_text(without_init_score(to_tree_model(estimator)))
 

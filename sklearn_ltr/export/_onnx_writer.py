@@ -52,6 +52,15 @@ def to_onnx(estimator: Any) -> Any:
         If onnx is not installed.
     TypeError, ValueError
         As :func:`to_lightgbm`; for other steps of a Pipeline, and networks of your own.
+
+    Examples
+    --------
+    >>> from sklearn_ltr import LambdaMARTRanker
+    >>> from sklearn_ltr.export import to_onnx
+    >>> ranker = LambdaMARTRanker(n_estimators=2, min_samples_leaf=1, random_state=0)
+    >>> ranker = ranker.fit([[1.0], [2.0], [3.0]], [0, 1, 2], groups=[7, 7, 7])
+    >>> [output.name for output in to_onnx(ranker).graph.output]
+    ['scores']
     """
     from onnx import TensorProto, checker, helper
 

@@ -44,6 +44,15 @@ def to_ranklib(estimator: Any, *, missing: str = "error") -> str:
     TypeError, ValueError
         As :func:`to_xgboost_dump`; and for models that send missing values elsewhere
         than 0.
+
+    Examples
+    --------
+    >>> from sklearn_ltr import LambdaMARTRanker
+    >>> from sklearn_ltr.export import to_ranklib
+    >>> ranker = LambdaMARTRanker(n_estimators=2, min_samples_leaf=1, random_state=0)
+    >>> ranker = ranker.fit([[1.0], [2.0], [3.0]], [0, 1, 2], groups=[7, 7, 7])
+    >>> to_ranklib(ranker, missing="zero").splitlines()[0]
+    '## LambdaMART'
     """
     if missing not in ("error", "zero"):
         raise ValueError(f"missing must be 'error' or 'zero', got {missing!r}")

@@ -84,6 +84,18 @@ def to_solr(
     TypeError, ValueError
         As :func:`to_xgboost_dump`; for other steps of a Pipeline; and for `features`
         that are not those of the columns.
+
+    Examples
+    --------
+    >>> import pandas
+    >>> from sklearn_ltr import LambdaMARTRanker
+    >>> from sklearn_ltr.export import to_solr
+    >>> X = pandas.DataFrame({"price": [1.0, 2.0, 3.0]})
+    >>> ranker = LambdaMARTRanker(n_estimators=2, min_samples_leaf=1)
+    >>> ranker = ranker.fit(X, [0, 1, 2], groups=[7, 7, 7])
+    >>> (request,) = to_solr(ranker, name="mine", store="shop")
+    >>> request.method, request.path
+    ('PUT', '/schema/model-store')
     """
     check_name(name, "name")
     check_name(store, "store")

@@ -32,6 +32,15 @@ def to_treelite(estimator: Any) -> Any:
         If treelite is not installed.
     TypeError, ValueError
         As :func:`to_lightgbm`.
+
+    Examples
+    --------
+    >>> from sklearn_ltr import LambdaMARTRanker
+    >>> from sklearn_ltr.export import to_treelite
+    >>> ranker = LambdaMARTRanker(n_estimators=2, min_samples_leaf=1, random_state=0)
+    >>> ranker = ranker.fit([[1.0], [2.0], [3.0]], [0, 1, 2], groups=[7, 7, 7])
+    >>> to_treelite(ranker).num_tree
+    2
     """
     from treelite.model_builder import (
         Metadata,

@@ -51,6 +51,15 @@ def to_vespa(estimator: Any) -> str:
     TypeError, ValueError
         As :func:`to_tree_model`; for trees on top of an `init_score`; and for
         categories that are not text.
+
+    Examples
+    --------
+    >>> from sklearn_ltr import LambdaMARTRanker
+    >>> from sklearn_ltr.export import to_vespa
+    >>> ranker = LambdaMARTRanker(n_estimators=2, min_samples_leaf=1, random_state=0)
+    >>> ranker = ranker.fit([[1.0], [2.0], [3.0]], [0, 1, 2], groups=[7, 7, 7])
+    >>> to_vespa(ranker)[:20]
+    '{"name": "tree", "ve'
     """
     model = without_init_score(to_tree_model(estimator)).with_base_score_in_leaves()
     if model.estimator == "MARTClassifier":

@@ -71,6 +71,16 @@ def from_xgboost(model: Any) -> Any:
         That says where, if the text is damaged, or holds what this package has not:
         several classes or targets, a linear booster, an unknown objective, more than
         255 groups of categories that its trees tell apart.
+
+    Examples
+    --------
+    >>> import xgboost
+    >>> from sklearn_ltr.export import from_xgboost
+    >>> theirs = xgboost.XGBRanker(n_estimators=2)
+    >>> theirs = theirs.fit([[1.0], [2.0], [3.0]], [0, 1, 2], qid=[7, 7, 7])
+    >>> ours = from_xgboost(theirs.get_booster())
+    >>> abs(ours.predict([[2.0]]) - theirs.predict([[2.0]])) < 1e-6
+    array([ True])
     """
     return from_tree_model(read_xgboost(text_of(model, "XGBoost", written_by)))
 

@@ -62,6 +62,18 @@ def to_xgboost(estimator: Any) -> str:
     TypeError, ValueError
         As :func:`to_lightgbm`; for leaf values that float32 cannot hold; and for
         categories that are not ASCII, of which XGBoost miscounts the bytes.
+
+    Examples
+    --------
+    >>> import json, xgboost
+    >>> from sklearn_ltr import LambdaMARTRanker
+    >>> from sklearn_ltr.export import to_xgboost, to_xgboost_dump
+    >>> ranker = LambdaMARTRanker(n_estimators=2, min_samples_leaf=1, random_state=0)
+    >>> ranker = ranker.fit([[1.0], [2.0], [3.0]], [0, 1, 2], groups=[7, 7, 7])
+    >>> booster = xgboost.Booster()
+    >>> booster.load_model(bytearray(to_xgboost(ranker), "utf-8"))
+    >>> len(booster.get_dump()), len(json.loads(to_xgboost_dump(ranker)))
+    (2, 2)
     """
     return xgboost_text(to_tree_model(estimator))
 

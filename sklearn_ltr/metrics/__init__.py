@@ -61,13 +61,7 @@ cutoff is exactly 0.  ``discount_above_p >= discount_below_q`` wherever gains di
 """
 
 from sklearn_ltr.metrics._average_precision import MAP
-from sklearn_ltr.metrics._binary_scores import (
-    hit_rate_score,
-    map_score,
-    mrr_score,
-    precision_score,
-    recall_score,
-)
+from sklearn_ltr.metrics._binary_scores import map_score, precision_score, recall_score
 from sklearn_ltr.metrics._bpref import BPref
 from sklearn_ltr.metrics._dcg import CG, DCG, NDCG
 from sklearn_ltr.metrics._err import ERR
@@ -84,6 +78,7 @@ from sklearn_ltr.metrics._r_precision import RPrecision
 from sklearn_ltr.metrics._ranks import rank_scores
 from sklearn_ltr.metrics._rbp import RBP
 from sklearn_ltr.metrics._reciprocal_rank import MRR, HitRate
+from sklearn_ltr.metrics._reciprocal_rank_scores import hit_rate_score, mrr_score
 from sklearn_ltr.metrics._trec_scores import (
     bpref_score,
     r_precision_score,

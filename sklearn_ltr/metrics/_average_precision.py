@@ -122,6 +122,12 @@ class MAP(BinaryMetric):
         As in :class:`Metric`.
     relevant_from : float > 0 or None, default=None
         The lowest relevant grade; None: every grade above zero.
+
+    Examples
+    --------
+    >>> from sklearn_ltr.metrics import MAP
+    >>> round(MAP()([2, 0, 1], [0.3, 0.9, 0.5], groups=[7, 7, 7]), 4)
+    0.5833
     """
 
     short_name: ClassVar[str] = "map"

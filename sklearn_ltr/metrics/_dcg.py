@@ -82,6 +82,12 @@ class CG(ClosedFormMetric):
         2^grade - 1; the grade itself; an array of the gains of grades 0, 1, 2, ..., not
         decreasing; or a function from a float64 array of grades to their gains.  Gains
         are finite and >= 0; a document is relevant if its gain is above zero.
+
+    Examples
+    --------
+    >>> from sklearn_ltr.metrics import CG
+    >>> round(CG(2)([2, 0, 1], [0.3, 0.9, 0.5], groups=[7, 7, 7]), 4)
+    1.0
     """
 
     gain: Gain = field(default="exponential", kw_only=True)
@@ -126,6 +132,12 @@ class DCG(CG):
     discount : {"log2", "letor"}, default="log2"
         1 / log2(1 + rank); or that of the LETOR 4.0 evaluation script, 1 at ranks 1
         and 2 and 1 / log2(rank) from rank 3.
+
+    Examples
+    --------
+    >>> from sklearn_ltr.metrics import DCG
+    >>> round(DCG(2)([2, 0, 1], [0.3, 0.9, 0.5], groups=[7, 7, 7]), 4)
+    0.6309
     """
 
     discount: Discount = field(default="log2", kw_only=True)

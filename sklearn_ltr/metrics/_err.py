@@ -134,6 +134,12 @@ class ERR(ClosedFormMetric):
     max_grade : float between 0 and 53 or None, default=None
         The largest grade of the scale (4 for grades 0 to 4).  None: the largest of the
         data; give it to compare values of different data.
+
+    Examples
+    --------
+    >>> from sklearn_ltr.metrics import ERR
+    >>> round(ERR(2)([2, 0, 1], [0.3, 0.9, 0.5], groups=[7, 7, 7]), 4)
+    0.125
     """
 
     max_grade: float | None = field(default=None, kw_only=True)

@@ -57,6 +57,12 @@ def ndcg_score(
         For y_true, y_score or sample_weight that are not one finite number per row,
         negative grades or weights, groups of another length, grades without a gain, or
         if no query counts.
+
+    Examples
+    --------
+    >>> from sklearn_ltr.metrics import ndcg_score
+    >>> round(ndcg_score([2, 0, 1], [0.3, 0.9, 0.5], groups=[7, 7, 7], k=2), 4)
+    0.1738
     """
     metric = NDCG(
         k,
@@ -119,6 +125,12 @@ def dcg_score(
         For y_true, y_score or sample_weight that are not one finite number per row,
         negative grades or weights, groups of another length, grades without a gain, or
         if no query counts.
+
+    Examples
+    --------
+    >>> from sklearn_ltr.metrics import dcg_score
+    >>> round(dcg_score([2, 0, 1], [0.3, 0.9, 0.5], groups=[7, 7, 7], k=2), 4)
+    0.6309
     """
     metric = DCG(k, gain=gain, discount=discount, ties=ties, no_relevant=no_relevant)
     return metric(
@@ -172,6 +184,12 @@ def cg_score(
         For y_true, y_score or sample_weight that are not one finite number per row,
         negative grades or weights, groups of another length, grades without a gain, or
         if no query counts.
+
+    Examples
+    --------
+    >>> from sklearn_ltr.metrics import cg_score
+    >>> round(cg_score([2, 0, 1], [0.3, 0.9, 0.5], groups=[7, 7, 7], k=2), 4)
+    1.0
     """
     metric = CG(k, gain=gain, ties=ties, no_relevant=no_relevant)
     return metric(
@@ -230,6 +248,12 @@ def err_score(
         For y_true, y_score or sample_weight that are not one finite number per row,
         negative grades or weights, groups of another length, grades above max_grade, or
         if no query counts.
+
+    Examples
+    --------
+    >>> from sklearn_ltr.metrics import err_score
+    >>> round(err_score([2, 0, 1], [0.3, 0.9, 0.5], groups=[7, 7, 7], k=2), 4)
+    0.125
     """
     metric = ERR(k, max_grade=max_grade, ties=ties, no_relevant=no_relevant)
     return metric(

@@ -41,6 +41,12 @@ class Precision(BinaryMetric):
         As in :class:`Metric`.
     relevant_from : float > 0 or None, default=None
         The lowest relevant grade; None: every grade above zero.
+
+    Examples
+    --------
+    >>> from sklearn_ltr.metrics import Precision
+    >>> round(Precision(2)([2, 0, 1], [0.3, 0.9, 0.5], groups=[7, 7, 7]), 4)
+    0.5
     """
 
     short_name: ClassVar[str] = "precision"
@@ -73,6 +79,12 @@ class Recall(Precision):
         As in :class:`Metric`.
     relevant_from
         As in :class:`Precision`.
+
+    Examples
+    --------
+    >>> from sklearn_ltr.metrics import Recall
+    >>> round(Recall(2)([2, 0, 1], [0.3, 0.9, 0.5], groups=[7, 7, 7]), 4)
+    0.5
     """
 
     short_name: ClassVar[str] = "recall"

@@ -112,6 +112,12 @@ class MRR(BinaryMetric):
         As in :class:`Metric`.
     relevant_from : float > 0 or None, default=None
         The lowest relevant grade; None: every grade above zero.
+
+    Examples
+    --------
+    >>> from sklearn_ltr.metrics import MRR
+    >>> round(MRR()([2, 0, 1], [0.3, 0.9, 0.5], groups=[7, 7, 7]), 4)
+    0.5
     """
 
     short_name: ClassVar[str] = "mrr"
@@ -139,6 +145,12 @@ class HitRate(MRR):
     ----------
     k, ties, no_relevant, relevant_from
         As in :class:`MRR`.
+
+    Examples
+    --------
+    >>> from sklearn_ltr.metrics import HitRate
+    >>> round(HitRate(2)([2, 0, 1], [0.3, 0.9, 0.5], groups=[7, 7, 7]), 4)
+    1.0
     """
 
     short_name: ClassVar[str] = "hit_rate"

@@ -54,6 +54,12 @@ def r_precision_score(
     ValueError
         For y_true, y_score or sample_weight that are not one finite number per row,
         negative grades or weights, groups of another length, or if no query counts.
+
+    Examples
+    --------
+    >>> from sklearn_ltr.metrics import r_precision_score
+    >>> round(r_precision_score([2, 0, 1], [0.3, 0.9, 0.5], groups=[7, 7, 7]), 4)
+    0.5
     """
     metric = RPrecision(
         k,
@@ -113,6 +119,12 @@ def bpref_score(
     ValueError
         For y_true, y_score or sample_weight that are not one finite number per row,
         negative grades or weights, groups of another length, or if no query counts.
+
+    Examples
+    --------
+    >>> from sklearn_ltr.metrics import bpref_score
+    >>> round(bpref_score([2, 0, 1], [0.3, 0.9, 0.5], groups=[7, 7, 7]), 4)
+    0.0
     """
     metric = BPref(
         k,
@@ -172,6 +184,12 @@ def rbp_score(
     ValueError
         For y_true, y_score or sample_weight that are not one finite number per row,
         negative grades or weights, groups of another length, or if no query counts.
+
+    Examples
+    --------
+    >>> from sklearn_ltr.metrics import rbp_score
+    >>> round(rbp_score([2, 0, 1], [0.3, 0.9, 0.5], groups=[7, 7, 7]), 4)
+    0.288
     """
     metric = RBP(
         k,

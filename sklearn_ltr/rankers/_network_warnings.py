@@ -16,7 +16,20 @@ LARGE_FEATURE = 100.0  # root mean square of a feature above which a warning is 
 
 
 class UnscaledFeaturesWarning(UserWarning):
-    """Features of X are so large that a network will hardly learn from them."""
+    """Features of X are so large that a network will hardly learn from them.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from sklearn_ltr import RankNetRanker, UnscaledFeaturesWarning
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     ranker = RankNetRanker(max_iter=1, random_state=0).fit(
+    ...         [[1000.0], [2000.0]], [0, 1], groups=[7, 7]
+    ...     )
+    >>> caught[0].category is UnscaledFeaturesWarning
+    True
+    """
 
 
 def warn_unless_scaled(X: Table, rows: NDArray[np.intp]) -> None:

@@ -25,7 +25,18 @@ from sklearn_ltr.metrics import Metric
 
 
 class MissingGroupsWarning(UserWarning):
-    """`groups` was not given, and all rows were taken for one query."""
+    """`groups` was not given, and all rows were taken for one query.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from sklearn_ltr import LambdaMARTRanker, MissingGroupsWarning
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     ranker = LambdaMARTRanker(n_estimators=1).fit([[1.0], [2.0]], [0, 1])
+    >>> caught[0].category is MissingGroupsWarning
+    True
+    """
 
 
 MISSING_GROUPS = (

@@ -18,6 +18,18 @@ class MissingGroupsError(BaseException):
     default.  A search whose scores are all NaN reports its first candidate as the best.
     There it derives from :class:`BaseException` only, as
     :class:`asyncio.CancelledError` does, and so ends the search.
+
+    Examples
+    --------
+    >>> from sklearn_ltr import LambdaMARTRanker
+    >>> from sklearn_ltr.scorers import MissingGroupsError, make_ranking_scorer
+    >>> ranker = LambdaMARTRanker(n_estimators=1)
+    >>> ranker = ranker.fit([[1.0], [2.0]], [0, 1], groups=[7, 7])
+    >>> try:
+    ...     make_ranking_scorer("ndcg@10")(ranker, [[1.0], [2.0]], [0, 1])
+    ... except MissingGroupsError:
+    ...     print("a scorer needs groups")
+    a scorer needs groups
     """
 
 

@@ -20,16 +20,6 @@ Array = NDArray[np.float32]
 class TorchNetwork:
     """A PyTorch module that learns to rank: ``LambdaRankRanker(network=...)``.
 
-    ::
-
-        import torch
-        from torch import nn
-
-        torch.manual_seed(0)  # seed of the initial weights and of dropout
-        module = nn.Sequential(nn.Linear(136, 64), nn.ReLU(), nn.Linear(64, 1))
-        ranker = LambdaRankRanker(network=TorchNetwork(module), batch_size=16)
-        make_pipeline(StandardScaler(), ranker).fit(X, y, lambdarankranker__groups=g)
-
     Training starts from the module's own weights; the ranker's `random_state` does not
     draw new ones.  PyTorch uses its own threads (``torch.set_num_threads``), whatever
     `n_jobs` is.
@@ -59,6 +49,26 @@ class TorchNetwork:
     Buffers that are not parameters, such as the running means of ``BatchNorm``, are
     updated by the forward passes of training.  Early stopping restores the best
     weights, but not these buffers, which stay as they are after the last epoch.
+
+    Examples
+    --------
+    >>> import torch  # doctest: +SKIP
+    >>> from torch import nn  # doctest: +SKIP
+    >>> from sklearn_ltr import LambdaRankRanker
+    >>> from sklearn_ltr.datasets import make_ranking
+    >>> from sklearn_ltr.learners import TorchNetwork
+    >>> data = make_ranking(20, random_state=0)
+    >>> _ = torch.manual_seed(0)  # initial weights and dropout  # doctest: +SKIP
+    >>> module = nn.Sequential(
+    ...     nn.Linear(20, 8), nn.ReLU(), nn.Linear(8, 1)
+    ... )  # doctest: +SKIP
+    >>> ranker = LambdaRankRanker(
+    ...     network=TorchNetwork(module), max_iter=2
+    ... )  # doctest: +SKIP
+    >>> ranker.fit(
+    ...     data.data, data.target, groups=data.groups
+    ... ).n_iter_  # doctest: +SKIP
+    2
     """
 
     def __init__(self, module: Any, device: Any = "cpu") -> None:

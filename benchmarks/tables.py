@@ -1,0 +1,249 @@
+"""Print the tables of docs/benchmarks.md from the stored results, as Markdown.
+
+    python benchmarks/tables.py           # print them
+    python benchmarks/tables.py --write   # put them into the page
+
+A table stands between ``<!-- table NAME -->`` and ``<!-- end -->``; a test compares the
+page with what is stored.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from statistics import mean, median
+from typing import Any
+
+import numpy as np
+from scipy.stats import sem
+
+RESULTS = Path(__file__).parent / "results"
+PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
+TABLE = re.compile(r"<!-- table (\w+) -->\n.*?<!-- end -->", flags=re.S)
+OURS = "sklearn_ltr"
+
+Record = dict[str, Any]
+
+
+def records(script: str, **wanted: Any) -> list[Record]:
+    """Return the stored results of a script that have these values."""
+    lines = (RESULTS / f"{script}.jsonl").read_text(encoding="utf-8").splitlines()
+    found = [json.loads(line) for line in lines]
+    return [r for r in found if all(r.get(k) == v for k, v in wanted.items())]
+
+
+def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def ratio(value: float, ours: float) -> str:
+    times = value / ours
+    return f"{times:.1f}" if times < 10 else f"{times:.0f}"
+
+
+def name(library: str) -> str:
+    return f"**{library}**" if library.startswith(OURS) else library
+
+
+def fit() -> str:
+    """Seconds, memory and NDCG@10 of fits: the runs of the last day, which are raw."""
+    rows = []
+    for preset, shape in (
+        ("a", "243,480 x 136, 100 trees of 31 leaves"),
+        ("b", "486,960 x 136, 50 trees of 255 leaves"),
+    ):
+        runs = [r for r in records("fit", preset=preset) if "seconds" in r]
+        runs = [r for r in runs if r["date"] == max(r["date"] for r in runs)]
+        libraries = dict.fromkeys(r["library"] for r in runs)
+        seconds = {
+            library: [r["seconds"] for r in runs if r["library"] == library]
+            for library in libraries
+        }
+        ours = median(seconds[OURS])
+        for library, times in seconds.items():
+            of_library = [r for r in runs if r["library"] == library]
+            rows.append(
+                [
+                    shape,
+                    name(library),
+                    f"{median(times):.2f} ({min(times):.2f} to {max(times):.2f})",
+                    ratio(median(times), ours),
+                    f"{median(r['peak_mb'] for r in of_library):.0f}",
+                    f"{median(r['ndcg@10'] for r in of_library):.3f}",
+                ]
+            )
+    head = ["data", "", "seconds", "times ours", "peak MB", "NDCG@10"]
+    return markdown(head, rows)
+
+
+def explain() -> str:
+    """Milliseconds of SHAP values of 100 trees of 31 leaves."""
+    columns = [(10_000, 2), (10_000, 1), (100, 1)]
+    runs = {
+        (r["library"], r["rows"], r["threads"]): 1000 * median(r["seconds"])
+        for r in records("explain", preset="31", background=None)
+    }
+    rows = []
+    for library in dict.fromkeys(key[0] for key in runs):
+        cells = [name(library)]
+        for column in columns:
+            value, ours = runs[library, *column], runs[OURS, *column]
+            cells.append(f"{value:,.3g}" if value < 100 else f"{value:,.0f}")
+            cells[-1] += "" if library == OURS else f" ({ratio(value, ours)} x)"
+        rows.append(cells)
+    threads = {1: "one thread", 2: "two threads"}
+    return markdown(["", *(f"{r:,} rows, {threads[t]}" for r, t in columns)], rows)
+
+
+def predict() -> str:
+    """Milliseconds of scores, each beside ours in the same run."""
+    rows = []
+    for preset, trees in (
+        ("31", "100 trees of 31 leaves"),
+        ("63", "1,000 trees of 63 leaves"),
+        ("255", "500 trees of 255 leaves"),
+    ):
+        for n_rows, threads in ((1_000_000, 2), (100, 1)):
+            runs = records("predict", preset=preset, rows=n_rows, threads=threads)
+            ours = {r["command"]: r for r in runs if r["library"] == OURS}
+            for r in runs:
+                beside = ours[r["command"]]["milliseconds_median"]
+                value = r["milliseconds_median"]
+                rows.append(
+                    [
+                        trees,
+                        f"{n_rows:,}, {threads} thread{'s'[: threads - 1]}",
+                        name(r["library"]),
+                        f"{value:.3f}" if value < 10 else f"{value:,.0f}",
+                        ratio(value, beside),
+                        r.get("note", ""),
+                    ]
+                )
+    head = ["trees", "rows", "", "milliseconds", "times ours", "remark"]
+    return markdown(head, rows)
+
+
+def startup() -> str:
+    """Seconds of imports and of what is compiled, or loaded, first."""
+    rows = [
+        [r["what"], f"{r['seconds_median']:.2f}", r["commit"]]
+        for r in records("startup")
+    ]
+    return markdown(["", "seconds", "commit"], rows)
+
+
+DATA = {  # title, and number of all queries
+    "mq2008.npz": ("MQ2008", 784),
+    "ohsumed_letor2.npz": ("OHSUMED", 106),
+    "websearch.npz": ("web search", 2000),
+}
+RANKERS = {
+    OURS: "**LambdaMARTRanker**",
+    f"{OURS} bagged": "**BaggingRanker**, five of them",
+    f"{OURS} blended": "**BlendedRanker** of these five and a LambdaRankRanker",
+    "CatBoost symmetric": "CatBoost YetiRank, symmetric trees",
+    "XGBoost hist": "XGBoost",
+    "LightGBM": "LightGBM",
+}
+
+
+def per_query(comparison: str = "means") -> dict[tuple[str, str], np.ndarray]:
+    """Return NDCG@10 of each query, the mean over seeds, by library and collection."""
+    found: dict[tuple[str, str], list[list[float]]] = {}
+    for r in records("quality"):
+        if "settings" in r:
+            values = r[f"{comparison} ndcg@10"]
+            found.setdefault((r["library"], r["data"]), []).append(values)
+    return {key: np.mean(values, axis=0) for key, values in found.items()}
+
+
+def quality() -> str:
+    """NDCG@10, the mean over settings, with paired standard errors of differences."""
+    values = per_query()
+    seconds = {
+        library: mean(
+            r["seconds"]
+            for r in records("quality", library=library, data="websearch.npz")
+            if "settings" in r
+        )
+        for library in RANKERS
+    }
+    rows = []
+    for library, title in RANKERS.items():
+        cells = [title]
+        for data in DATA:
+            scores = values.get((library, data))
+            if scores is None:
+                cells.append("")
+                continue
+            # values of single queries are stored rounded, the mean over all is not
+            means = [
+                r["means"]["NDCG@10"]
+                for r in records("quality", library=library, data=data)
+                if "settings" in r
+            ]
+            cells.append(f"{mean(means) * DATA[data][1] / len(scores):.4f}")
+            if library != OURS:
+                cells[-1] += f" ({sem(scores - values[OURS, data]):.4f})"
+        rows.append([*cells, f"{seconds[library]:.0f}"])
+    titles = [
+        f"{title}, {len(values[OURS, data]):,} queries"
+        for data, (title, _) in DATA.items()
+    ]
+    return markdown(["", *titles, "CPU seconds"], rows)
+
+
+def differences() -> str:
+    """Differences over the queries of all collections that both were run on."""
+    rows = []
+    for comparison, title in (
+        ("means", "mean over all settings"),
+        ("chosen", "the setting chosen on validation queries"),
+    ):
+        values = per_query(comparison)
+        for ours in list(RANKERS)[:3]:
+            for theirs in list(RANKERS)[3:]:
+                both = [d for d in DATA if (ours, d) in values]
+                difference = np.concatenate(
+                    [values[ours, d] - values[theirs, d] for d in both]
+                )
+                rows.append(
+                    [
+                        title,
+                        RANKERS[ours].split("**")[1],
+                        RANKERS[theirs].split(",")[0],
+                        f"{difference.mean():+.4f} ({sem(difference):.4f})",
+                        f"{len(difference):,}",
+                    ]
+                )
+    return markdown(["", "ours", "minus", "NDCG@10", "queries"], rows)
+
+
+TABLES = (fit, explain, predict, startup, quality, differences)
+
+
+def with_tables(page: str) -> str:
+    """Return the page with the tables made anew."""
+    made = {table.__name__: table for table in TABLES}
+    return TABLE.sub(
+        lambda found: f"<!-- table {found[1]} -->\n{made[found[1]]()}\n<!-- end -->",
+        page,
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--write", action="store_true", help="into docs/benchmarks.md")
+    if parser.parse_args().write:
+        PAGE.write_text(with_tables(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+        return
+    for table in TABLES:
+        print(f"{table.__name__}: {table.__doc__}\n\n{table()}\n")
+
+
+if __name__ == "__main__":
+    main()
