@@ -4,8 +4,8 @@
     python benchmarks/clicks_protocol.py --table RESULTS
     python benchmarks/clicks_protocol.py --mq2008 PATH --grid
 
-A weak ranker shows lists, users click, a ranker learns from the clicks, and is judged by
-NDCG@10 on the grades of test queries (those with a relevant document).
+A weak ranker shows lists, users click, a ranker learns from the clicks, and is judged
+by NDCG@10 on the grades of test queries (those with a relevant document).
 
 Data: seed s is fold s of MQ2008 (471 training queries), or made data of the shape of
 MSLR-WEB (500 training and 500 test queries of 122 documents and 136 features).
@@ -17,8 +17,8 @@ of one of them.
 Users, with noise 0.1 and strength 0.5, 1 or 2 of the bias:
 
 - "pbm": position k (from 0) is examined with probability (1 + k) ** -strength;
-- "cascade": a user reads from the top, stops at the first click, and has the patience to
-  read on with probability gamma after each document;
+- "cascade": a user reads from the top, stops at the first click, and has the patience
+  to read on with probability gamma after each document;
 - "dbn": the dynamic Bayesian network with perseverance gamma.
 
 gamma = 10 ** (-strength / 9), so that without clicks the tenth position is read with
@@ -27,8 +27,8 @@ the probability that "pbm" has.
 Methods: trees trained on clicks as if they were grades ("naive"), with corrections by
 position or by propensities, the peers' with and without theirs, and trained on all
 grades of the training part ("grades"). True propensities are those of each row given
-its list; estimated ones are those of InterventionHarvesting, from the same log. All have
-the same number of trees, leaves and learning rate (SETTINGS), chosen by --grid on
+its list; estimated ones are those of InterventionHarvesting, from the same log. All
+have the same number of trees, leaves and learning rate (SETTINGS), chosen by --grid on
 grades.
 
 Sessions of one query with the same list and the same clicks are one group, with their
@@ -36,8 +36,8 @@ number as its weight; lists with no click, or nothing but clicks, have no pairs 
 left out. Leaves of ours and of LightGBM count rows, so a group of many sessions counts
 there like one of few.
 
-Each finished fit is a line of RESULTS, and a second run leaves out what is there. Rounds
-go from cheap to expensive, and all settings of a round come before the next.
+Each finished fit is a line of RESULTS, and a second run leaves out what is there.
+Rounds go from cheap to expensive, and all settings of a round come before the next.
 """
 
 from __future__ import annotations
@@ -234,7 +234,7 @@ def collapsed(train: Part, log, users: str, strength: float) -> Log:
 
 
 def estimated_propensities(log) -> np.ndarray:
-    """Return what InterventionHarvesting finds, at most 1, and 0 where it is unknown."""
+    """Return what InterventionHarvesting finds, at most 1; 0 where it is unknown."""
     names = ("groups", "documents", "positions", "sessions")
     model = InterventionHarvesting(tol=1e-4)
     model.fit(log.clicks, **{name: log[name] for name in names})
@@ -328,7 +328,7 @@ PEERS = (XGBOOST, LIGHTGBM)
 
 
 def rounds(seeds: int, sessions: list[int]) -> Iterator[tuple[int, int]]:
-    """Yield (seed, number of sessions); a further seed waits for the same of the last."""
+    """Yield (seed, number of sessions): a seed is one size behind the one before."""
     numbers = itertools.product(range(seeds), range(len(sessions)))
     for seed, size in sorted(numbers, key=lambda n: (n[0] + n[1], n[0])):
         yield seed, sessions[size]
