@@ -103,7 +103,8 @@ def check_ranges(estimator: Any, ranges: Iterable[Range]) -> None:
 def check_choice(estimator: Any, name: str, choices: tuple[Any, ...]) -> None:
     """Make a parameter the choice that it is equal to; a ValueError if it is none."""
     value = getattr(estimator, name)
-    if isinstance(value, str | Integral | np.bool_) and value in choices:
+    is_choice = isinstance(value, str | Integral | np.bool_ | None)
+    if is_choice and value in choices:
         setattr(estimator, name, choices[choices.index(value)])
     else:
         raise ValueError(f"{name} must be one of {choices}, got {shown(value)}")

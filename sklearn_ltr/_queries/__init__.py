@@ -8,7 +8,7 @@ So results depend neither on the order of the queries nor on their interleaving.
 
 There is one reader for each kind of argument: groups
 (:meth:`~sklearn_ltr._queries.groups.QueryGroups.from_groups`), grades, scores, weights
-of queries, and other numbers of rows (`read_numbers`).
+of queries, positions and propensities, and other numbers of rows (`read_numbers`).
 """
 
 from sklearn_ltr._queries.checks import (
@@ -16,6 +16,14 @@ from sklearn_ltr._queries.checks import (
     check_grades,
     check_sample_weight,
     check_scores,
+)
+from sklearn_ltr._queries.exposure import (
+    MOST_POSITIONS,
+    NO_EXPOSURE,
+    Exposure,
+    check_positions,
+    check_propensities,
+    read_positions,
 )
 from sklearn_ltr._queries.groups import Labels, QueryGroups, describe_query
 from sklearn_ltr._queries.judged import JudgedQueries, count_missing
@@ -28,6 +36,9 @@ from sklearn_ltr._queries.numbers import (
 from sklearn_ltr._queries.training_data import TrainingData
 
 __all__ = [
+    "MOST_POSITIONS",
+    "NO_EXPOSURE",
+    "Exposure",
     "JudgedQueries",
     "Labels",
     "QueryGroups",
@@ -35,6 +46,8 @@ __all__ = [
     "check_canonical",
     "check_grades",
     "check_holds_rows",
+    "check_positions",
+    "check_propensities",
     "check_sample_weight",
     "check_scores",
     "count_missing",
@@ -42,4 +55,5 @@ __all__ = [
     "describe_query",
     "one_column_of",
     "read_numbers",
+    "read_positions",
 ]

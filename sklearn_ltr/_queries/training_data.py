@@ -39,6 +39,10 @@ class TrainingData:
         Weight of each query.
     labels : sequence of length n_queries, or None
         Group value of each query; None: each row is a query of its own.
+    positions : ndarray of shape (n_rows,), int64, or None
+        Where each document was shown, 0 is first.
+    propensities : ndarray of shape (n_rows,), float64, or None
+        How probably users examined each document, in (0, 1].
     """
 
     X: Any
@@ -47,6 +51,8 @@ class TrainingData:
     offsets: IntArray
     weights: FloatArray
     labels: Labels | None
+    positions: IntArray | None = None
+    propensities: FloatArray | None = None
 
     @property
     def n_rows(self) -> int:
@@ -76,7 +82,8 @@ class TrainingData:
         """Return the order of the entries by their content, (n_rows,).
 
         The content are hashes of the features, and where these are equal the targets,
-        the weights and other numbers, (n_rows,) each, of which only the order counts.
+        the weights, positions, propensities and other numbers, (n_rows,) each, of
+        which only the order counts.
         The rows of a query stay together; where each row is a query, all are sorted.
         """
         order = np.argsort(hashes)
@@ -84,7 +91,8 @@ class TrainingData:
         tied = np.append(is_equal, False) | np.append(False, is_equal)
         rows = order[tied]
         weights = np.repeat(self.weights, self.sizes)
-        keys = (*others, weights, self.y, hashes)
+        shown = [c for c in (self.positions, self.propensities) if c is not None]
+        keys = (*others, *shown, weights, self.y, hashes)
         order[tied] = rows[np.lexsort([key[rows] for key in keys])]
         if self.labels is None:
             return order
@@ -94,7 +102,7 @@ class TrainingData:
     def reordered(self, order: NDArray[np.intp]) -> Self:
         """Return the data with entry ``order[i]`` as entry i, see `content_order`."""
         weights = self.weights if self.labels is not None else self.weights[order]
-        return replace(self, rows=self.rows[order], y=self.y[order], weights=weights)
+        return replace(self, weights=weights, **self._columns(order))
 
     def subset(self, selected: NDArray[np.bool_]) -> Self:
         """Return the selected queries, given as a mask of shape (n_queries,)."""
@@ -102,11 +110,20 @@ class TrainingData:
         labels = self.labels
         if labels is not None:
             labels = [labels[query] for query in np.flatnonzero(selected).tolist()]
-        return type(self)(
-            self.X,
-            self.rows[kept],
-            self.y[kept],
-            np.concatenate(([0], np.cumsum(self.sizes[selected]))).astype(np.int64),
-            self.weights[selected],
-            labels,
+        return replace(
+            self,
+            offsets=np.concatenate(([0], np.cumsum(self.sizes[selected]))),
+            weights=self.weights[selected],
+            labels=labels,
+            **self._columns(kept),
         )
+
+    def _columns(self, index: NDArray[Any]) -> dict[str, Any]:
+        """Return the arrays of entries, indexed."""
+        columns = {
+            "rows": self.rows,
+            "y": self.y,
+            "positions": self.positions,
+            "propensities": self.propensities,
+        }
+        return {name: c if c is None else c[index] for name, c in columns.items()}

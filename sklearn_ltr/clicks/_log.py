@@ -21,12 +21,11 @@ from sklearn_ltr._queries import (
     check_holds_rows,
     count_rows,
     read_numbers,
+    read_positions,
 )
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
-
-MOST_POSITIONS = 1000  # matrices of (position, position) are dense
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,23 +115,6 @@ def as_array(labels: Labels) -> NDArray[Any]:
     if isinstance(labels, np.ndarray):
         return labels
     return np.fromiter(labels, dtype=object, count=len(labels))
-
-
-def read_positions(
-    positions: Any, n: int, describe: Callable[[int], str], name: str = "positions"
-) -> IntArray:
-    """Return positions, (n,) int64 in the order of the rows, each checked alone."""
-    numbers = read_numbers(positions, n, name, describe=describe)
-    valid = (numbers >= 0) & (numbers < MOST_POSITIONS)
-    valid &= numbers == np.floor(np.where(valid, numbers, 0.0))
-    if not valid.all():
-        row = int(np.argmin(valid))
-        raise ValueError(
-            f"{name} must be integers from 0 (shown first) to {MOST_POSITIONS - 1}, "
-            f"but {describe(row)} has {numbers[row]:g}; leave rows that were not "
-            "shown, or far below, out of the log"
-        )
-    return numbers.astype(np.int64)
 
 
 def read_clicks(clicks: Any, n: int, describe: Callable[[int], str]) -> IntArray:

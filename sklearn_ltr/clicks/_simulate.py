@@ -24,8 +24,14 @@ from numpy.typing import NDArray
 from sklearn.utils import Bunch, check_random_state
 
 from sklearn_ltr._parameters import Range, at_least, not_negative
-from sklearn_ltr._queries import QueryGroups, check_grades, check_scores, count_rows
-from sklearn_ltr.clicks._log import MOST_POSITIONS, as_array
+from sklearn_ltr._queries import (
+    MOST_POSITIONS,
+    QueryGroups,
+    check_grades,
+    check_scores,
+    count_rows,
+)
+from sklearn_ltr.clicks._log import as_array
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

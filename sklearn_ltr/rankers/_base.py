@@ -14,7 +14,7 @@ from sklearn_ltr._estimators.base import BaseModel
 from sklearn_ltr._estimators.validation_sets import read_validation_sets
 from sklearn_ltr._estimators.weights import with_weight
 from sklearn_ltr._parameters import shown
-from sklearn_ltr._queries import TrainingData
+from sklearn_ltr._queries import NO_EXPOSURE, Exposure, TrainingData
 from sklearn_ltr._queries.cross_validation import KnownQueries, warn_if_cut
 from sklearn_ltr.metrics import NDCG, Metric, get_metric, rank_scores
 from sklearn_ltr.rankers._reading import (
@@ -136,11 +136,18 @@ class BaseRanker(BaseModel):
         return bound.mean(scores[data.rows], data.weights)
 
     def _read_training_data(
-        self, X: Any, y: Any, groups: Any, sample_weight: Any, *, reset: bool
+        self,
+        X: Any,
+        y: Any,
+        groups: Any,
+        sample_weight: Any,
+        exposure: Exposure = NO_EXPOSURE,
+        *,
+        reset: bool,
     ) -> TrainingData:
         """Read the training data that a public method was given."""
         table = self._read_features(X, reset=reset)
-        data = read_training_data(table, y, groups, sample_weight)
+        data = read_training_data(table, y, groups, sample_weight, exposure=exposure)
         self._trained_queries = data.labels, data.sizes
         return with_weight(data, "sample_weight")
 

@@ -236,6 +236,7 @@ class LambdaMARTRanker(TreeRanker):
         bagging_temperature: float = 1.0,
         score_noise: float = 0.5,
         regression_weight: float = 5.0,
+        position_bias: Literal["additive"] | None = None,
         early_stopping: bool | Literal["auto"] = "auto",
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 20,
@@ -274,6 +275,7 @@ class LambdaMARTRanker(TreeRanker):
         self.bagging_temperature = bagging_temperature
         self.score_noise = score_noise
         self.regression_weight = regression_weight
+        self.position_bias = position_bias
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change

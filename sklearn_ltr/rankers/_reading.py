@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import inspect
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from sklearn_ltr._queries import (
+    NO_EXPOSURE,
+    Exposure,
     QueryGroups,
     TrainingData,
     check_grades,
+    check_positions,
+    check_propensities,
     check_sample_weight,
 )
 from sklearn_ltr.learners._tables import Table
@@ -70,15 +75,24 @@ def check_y_given(y: Any, suffix: str = "") -> None:
 
 
 def read_training_data(
-    X: Table, y: Any, groups: Any, sample_weight: Any, suffix: str = ""
+    X: Table,
+    y: Any,
+    groups: Any,
+    sample_weight: Any,
+    suffix: str = "",
+    exposure: Exposure = NO_EXPOSURE,
 ) -> TrainingData:
-    """Check grades, groups and weights, and sort them by query.
+    """Check grades, groups, weights and exposure, and sort them by query.
 
     `suffix` is appended to the names of the arguments in messages ("_val").
     """
     check_y_given(y, suffix)
     queries = read_queries(groups, X.shape[0], suffix)
-    return read_targets(y, queries, sample_weight, X, suffix)
+    return replace(
+        read_targets(y, queries, sample_weight, X, suffix),
+        positions=check_positions(exposure.positions, queries),
+        propensities=check_propensities(exposure.propensities, queries),
+    )
 
 
 def read_targets(

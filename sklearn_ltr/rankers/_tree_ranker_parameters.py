@@ -14,7 +14,7 @@ from sklearn_ltr._parameters import (
     check_ranges,
     positive,
 )
-from sklearn_ltr.rankers._base import BaseRanker
+from sklearn_ltr.rankers._click_training import ClickTraining
 
 RANGES = (
     positive("sigma"),
@@ -24,7 +24,7 @@ RANGES = (
 )
 
 
-class TreeRankerParameters(BoostedTrees, BaseRanker):
+class TreeRankerParameters(BoostedTrees, ClickTraining):
     """Parameters of LambdaMART, which documents them."""
 
     sigma: float
@@ -41,6 +41,7 @@ class TreeRankerParameters(BoostedTrees, BaseRanker):
         check_ranges(self, RANGES)
         for flag in ("distance_normalization", "query_normalization"):
             check_choice(self, flag, (True, False))
+        self._check_position_bias()
         self._check_objective()
         self._measured_metrics()  # raises for an unknown metric or scoring
 

@@ -14,11 +14,7 @@ from sklearn_ltr._estimators.monitor import ScoredMeasure
 from sklearn_ltr._estimators.state import refit
 from sklearn_ltr._estimators.validation_sets import read_validation_sets
 from sklearn_ltr._estimators.weights import check_weights
-from sklearn_ltr._queries import TrainingData
-from sklearn_ltr.lambdas._objective import LambdaObjective, PairOptions
-from sklearn_ltr.lambdas._regression import Regression
-from sklearn_ltr.lambdas._user_objective import UserObjective
-from sklearn_ltr.learners._boosting import Objective
+from sklearn_ltr._queries import Exposure, TrainingData
 from sklearn_ltr.rankers._evaluation import (
     AllQueriesEvaluation,
     MetricEvaluation,
@@ -30,10 +26,10 @@ from sklearn_ltr.rankers._initial import (
     fitted_base_model,
 )
 from sklearn_ltr.rankers._reading import check_learnable
+from sklearn_ltr.rankers._tree_objective import TreeObjective
 from sklearn_ltr.rankers._tree_ranker_parameters import TreeRankerParameters
 
 FloatArray = NDArray[np.float64]
-LAMBDA_TOTALS = (1e-150, 1e150)  # whose squares, the gains of splits, are finite
 
 
 class TreeRankerTraining(TreeRankerParameters):
@@ -62,6 +58,7 @@ class TreeRankerTraining(TreeRankerParameters):
         groups: Any = None,
         sample_weight: Any = None,
         init_score: Any = None,
+        positions: Any = None,
         X_val: Any = None,
         y_val: Any = None,
         groups_val: Any = None,
@@ -87,6 +84,10 @@ class TreeRankerTraining(TreeRankerParameters):
             F_0 of each document, in place of the model `init`: scores computed
             elsewhere.  `predict`, `rank` and `score` need those of their documents
             then.
+        positions : array-like of shape (n_documents,), integers >= 0, default=None
+            Where each document was shown, 0 is first; different within a query.
+            `groups` names each list that was shown (a session) then.  Required, and
+            used, with `position_bias` only.
         X_val, y_val, groups_val, sample_weight_val, init_score_val : array-likes or \
 tuples, default=None
             The same for validation data, which are measured after each tree.  Tuples
@@ -106,13 +107,16 @@ tuples, default=None
             change within a query, or if no query has two different grades.  The
             estimator is left as it was.
         """
-        given = {"groups": groups, "sample_weight": sample_weight}
+        exposure = Exposure(positions)
+        given = {
+            "groups": groups, "sample_weight": sample_weight, **exposure._asdict(),
+        }  # fmt: skip
         with refit(self) as model:
             model._check_parameters()
             continues = model._begin()
             tasks = FitTasks(self, model, "tree", model._n_new_trees, X, y, **given)
-            data = model._read_training_data(
-                X, y, groups, sample_weight, reset=not continues
+            data = model._read_shown_data(
+                X, y, groups, sample_weight, exposure, reset=not continues
             )
             sets = read_validation_sets(
                 X_val,
@@ -189,49 +193,24 @@ tuples, default=None
         """Boost on the training data; all come with F_0 of the rows of their X."""
         data, base_score = train
         measured = len(validation) > 0 or self.verbose > 0 or self._measures_train
+        n_kept, start_bias = self._n_kept_trees, self._start_bias(continues=continues)
         with ThreadTeam(effective_n_threads(self.n_jobs, data.X.size)) as team:
             train_set = self._train_set(
                 data, base_score, team, continues=continues, measured=measured
             )
+            rates = self._learning_rates(range(n_kept, self.n_estimators))
+            objective = TreeObjective(
+                self, train_set.data, team, start_bias, iter(rates)
+            )
             self._boost(
                 train_set,
                 [self._validation_set(*held, team) for held in validation],
-                self._objective(train_set.data, team),
+                objective,
                 team,
                 tasks,
                 continues=continues,
             )
-
-    def _objective(self, data: TrainingData, team: ThreadTeam) -> Objective:
-        """Return what trees learn from: lambdas, and the regression on the grades.
-
-        Or the user's function alone.  An error if the first gradient vanishes.
-        """
-        options = PairOptions(
-            self.sigma, self.distance_normalization, self.query_normalization
-        )
-        metric = self._trained_metric(self.truncation_level)
-        lambdas: Objective
-        regression: Regression | None = None
-        if callable(self.objective):
-            lambdas = UserObjective(data, self.objective, needs_hessian=True)
-        else:
-            lambdas = LambdaObjective(data, metric, options, team)
-        if self.regression_weight > 0 and not callable(self.objective):
-            regression = Regression(data, self.regression_weight, self.sigma)
-        is_first = True
-
-        def objective(scores: FloatArray) -> tuple[FloatArray, FloatArray]:
-            nonlocal is_first
-            gradient, hessian = lambdas(scores)
-            if is_first:
-                self._check_lambdas(gradient, LAMBDA_TOTALS, metric, data)
-            is_first = False
-            if regression is not None:
-                regression.add(scores, gradient, hessian)
-            return gradient, hessian
-
-        return objective
+        objective.set_bias_after(self.n_iter_ - n_kept)
 
     def _train_set(
         self,
