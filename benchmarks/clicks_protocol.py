@@ -28,13 +28,20 @@ Methods: trees trained on clicks as if they were grades ("naive"), with correcti
 position or by propensities, the peers' with and without theirs, and trained on all
 grades of the training part ("grades"). True propensities are those of each row given
 its list; estimated ones are those of InterventionHarvesting, from the same log. All
-have the same number of trees, leaves and learning rate (SETTINGS), chosen by --grid on
-grades.
+have the same number of trees, leaves and learning rate (SETTINGS), of those of --grid
+the best on grades, by the mean over libraries and collections.
 
 Sessions of one query with the same list and the same clicks are one group, with their
 number as its weight; lists with no click, or nothing but clicks, have no pairs and are
-left out. Leaves of ours and of LightGBM count rows, so a group of many sessions counts
-there like one of few.
+left out. This changes no gradient. Leaves of ours and of LightGBM count rows, so a
+group of many sessions counts there like one of few. Where draws or sums are by group
+without its weight, it would matter, and so
+
+- our `bagging_temperature` and `score_noise` are 0, and so is `regression_weight`,
+  which pulls scores to uncorrected clicks. "naive, all defaults" has them all;
+- XGBoost's ratios, which do not weigh groups, are learned from equal sessions as groups
+  of their own: all up to 100,000 sessions, beyond that a sample of about 100,000
+  sessions, in which a frequent one has its share.
 
 Each finished fit is a line of RESULTS, and a second run leaves out what is there.
 Rounds go from cheap to expensive, and all settings of a round come before the next.
@@ -65,11 +72,12 @@ from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.metrics import NDCG
 
 NDCG_10 = NDCG(10, no_relevant="skip")
-SETTINGS = Settings(n_estimators=50, learning_rate=0.1, max_leaf_nodes=15, n_threads=1)
+SETTINGS = Settings(n_estimators=100, learning_rate=0.1, max_leaf_nodes=15, n_threads=1)
 USERS = ("pbm", "cascade", "dbn")
 STRENGTHS = (0.5, 1.0, 2.0)
 SESSIONS = (1000, 10_000, 100_000, 1_000_000)
 K, NOISE, N_RANKERS = 10, 0.1, 2
+MOST_GROUPS = 100_000
 MADE_QUERIES = 500  # for training, and for testing
 KEY = ("data", "users", "strength", "sessions", "seed", "method")
 
@@ -241,13 +249,42 @@ def estimated_propensities(log) -> np.ndarray:
     return np.clip(np.nan_to_num(model.propensities_), 0.0, 1.0)
 
 
+def repeated(log: Log, seed: int) -> Log:
+    """Return equal sessions as groups of their own, MOST_GROUPS of them or fewer."""
+    starts = np.flatnonzero(np.diff(log.groups, prepend=-1))
+    n_sessions, sizes = log.n_sessions[starts], np.diff(starts, append=len(log.groups))
+    unit = max(1.0, n_sessions.sum() / MOST_GROUPS)
+    drawn = np.random.default_rng(seed).random(len(starts))
+    copies = np.floor(n_sessions / unit + drawn).astype(np.int64)
+    group = np.repeat(np.arange(len(starts)), copies)
+    sizes, ends = sizes[group], np.cumsum(sizes[group])
+    rows = np.arange(ends[-1]) + np.repeat(starts[group] - ends + sizes, sizes)
+    return log._replace(
+        X=log.X[rows],
+        clicks=log.clicks[rows],
+        groups=np.repeat(np.arange(len(group)), sizes),
+        positions=log.positions[rows],
+        n_sessions=np.full(len(rows), unit),
+        examined=log.examined[rows],
+    )
+
+
 # --- methods --------------------------------------------------------------------------
+
+
+# what is drawn for each group, and a regression on clicks that are not corrected
+PLAIN = {"bagging_temperature": 0.0, "score_noise": 0.0, "regression_weight": 0.0}
+
+
+def defaults(log: Log, settings: Settings):
+    default = LambdaMARTRanker().get_params()
+    return ours(log, settings, **{name: default[name] for name in PLAIN})
 
 
 def ours(log: Log, settings: Settings, given=(), **parameters):
     """Fit our trees; `given` are pairs of a name and a column that `fit` is given."""
     return (
-        peers.make_sklearn_ltr(settings, **parameters)
+        peers.make_sklearn_ltr(settings, **(PLAIN | parameters))
         .fit(
             log.X,
             log.clicks,
@@ -281,6 +318,11 @@ def xgboost(log: Log, settings: Settings, **parameters):
     return booster.inplace_predict
 
 
+def xgboost_unbiased(log: Log, settings: Settings):
+    log = repeated(log, settings.random_state)
+    return xgboost(log, settings, lambdarank_unbiased=True)
+
+
 def lightgbm(log: Log, settings: Settings, position=None):
     booster = peers.train_lightgbm(
         log.X,
@@ -298,22 +340,25 @@ def lightgbm_position(log: Log, settings: Settings):
 
 
 NAIVE, XGBOOST_NAIVE, LIGHTGBM_NAIVE = "naive", "XGBoost naive", "LightGBM naive"
+DEFAULTS = "naive, all defaults"
 ADDITIVE, PAIRWISE = "additive", "pairwise"
 TRUE, ESTIMATED = "true propensities", "estimated propensities"
 XGBOOST, LIGHTGBM = "XGBoost lambdarank_unbiased", "LightGBM position"
 LOGGING, GRADES = "logging rankers", "grades"
 METHODS = {
     NAIVE: ours,
+    DEFAULTS: defaults,
     ADDITIVE: partial(by_position, "additive"),
     PAIRWISE: partial(by_position, "pairwise"),
     TRUE: by_true_propensities,
     ESTIMATED: by_estimated_propensities,
     XGBOOST_NAIVE: xgboost,
-    XGBOOST: partial(xgboost, lambdarank_unbiased=True),
+    XGBOOST: xgboost_unbiased,
     LIGHTGBM_NAIVE: lightgbm,
     LIGHTGBM: lightgbm_position,
 }
 NAIVE_OF = {
+    DEFAULTS: NAIVE,
     ADDITIVE: NAIVE,
     PAIRWISE: NAIVE,
     TRUE: NAIVE,

@@ -40,6 +40,7 @@ PUBLIC = {
         "counterfactual_score",
         "interleave",
         "interleaving_test",
+        "preferences_from_clicks",
         "simulate_clicks",
     ],
     "sklearn_ltr.compile": ["compile_kernels"],

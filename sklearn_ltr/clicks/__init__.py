@@ -10,6 +10,7 @@ he clicks an examined document.
 - :class:`PositionBasedModel`, :class:`InterventionHarvesting`, :class:`CascadeModel`
   and :class:`DynamicBayesianNetwork` are fitted to a log and have `propensities_`.
 - :func:`simulate_clicks` makes a log of known bias from grades.
+- :func:`preferences_from_clicks` gives pairs of documents, for RankNet to learn from.
 - :func:`counterfactual_score` estimates a metric of a ranker that was not in use.
 - :func:`interleave` merges the lists of two rankers, and :func:`interleaving_test` says
   which of them users prefer.
@@ -30,6 +31,7 @@ from sklearn_ltr.clicks._interleaving import (
     interleaving_test,
 )
 from sklearn_ltr.clicks._position_based import PositionBasedModel
+from sklearn_ltr.clicks._preferences import preferences_from_clicks
 from sklearn_ltr.clicks._simulate import simulate_clicks
 
 __all__ = [
@@ -42,5 +44,6 @@ __all__ = [
     "counterfactual_score",
     "interleave",
     "interleaving_test",
+    "preferences_from_clicks",
     "simulate_clicks",
 ]

@@ -17,6 +17,7 @@ from sklearn_ltr.clicks import (
     counterfactual_score,
     interleave,
     interleaving_test,
+    preferences_from_clicks,
     simulate_clicks,
 )
 from tests.bad_inputs import Case, accepted
@@ -48,6 +49,10 @@ def judge(**changed: Any) -> Any:
     given = {name: value for name, value in LOG.items() if name != "documents"}
     given |= {"y_score": [1, 2, 3, 1, 2, 3], "propensities": [1, 0.5, 0.3]}
     return counterfactual_score(**given | changed)
+
+
+def prefer(**changed: Any) -> Any:
+    return preferences_from_clicks(**LOG | changed)
 
 
 def simulate(**changed: Any) -> Any:
@@ -133,6 +138,10 @@ CASES += [
     Case(f"{kind} to an estimate", partial(judge, **changed), ValueError, message)
     for kind, (changed, message) in COLUMNS.items()
     if kind != "no rows"
+]
+CASES += [
+    Case(f"{kind} to preferences", partial(prefer, **changed), ValueError, message)
+    for kind, (changed, message) in (COLUMNS | DOCUMENTS).items()
 ]
 GAP: dict[str, Any] = {
     "clicks": [1, 0], "groups": ["q"] * 2, "documents": ["a", "b"],
@@ -277,6 +286,31 @@ OTHERS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "a click of 3 to a test": (
         lambda: interleaving_test([1, 3], teams=["a", "b"], sessions=[1, 1]),
         ValueError, "clicks must be 1 for a clicked and 0 for another document",
+    ),
+    # preferences
+    "an unknown strategy": (
+        lambda: prefer(strategy="skip"), ValueError,
+        "strategy must be one of ('skip_above', 'last_click_skip_above', 'earlier_clic",
+    ),
+    "no strategy": (lambda: prefer(strategy=[]), ValueError, "strategy must be one of"),
+    "a number among strategies": (
+        lambda: prefer(strategy=["skip_above", 1]), ValueError, "got ['skip_above', 1]",
+    ),
+    "a strategy twice": (
+        lambda: prefer(strategy=["skip_above"] * 2), ValueError,
+        "strategy names one twice: ['skip_above', 'skip_above']",
+    ),
+    "a negative smoothing": (
+        lambda: prefer(smoothing=-1), ValueError, "smoothing must be a number >= 0",
+    ),
+    "a smoothing of text": (
+        lambda: prefer(smoothing="x"), TypeError, "smoothing must be a number >= 0",
+    ),
+    "clicks without a preference": (
+        lambda: prefer(clicks=[1, 0, 0] * 2, strategy=("skip_above", "earlier_click")),
+        ValueError,
+        "clicks: strategy=('skip_above', 'earlier_click') finds no preference, as no "
+        "session has a clicked document below one that was not or below another clic",
     ),
     # simulation
     "an unknown user": (
