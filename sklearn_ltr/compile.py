@@ -64,6 +64,7 @@ def _steps(data: Bunch) -> dict[str, Callable[[], Any]]:
         "LambdaMART, sparse X": partial(_fit_trees, csr_matrix(X), data),
         "categories": partial(_fit_categories, data),
         "objectives": partial(_compute_objectives, data),
+        "weighted pairs": partial(_fit_clicks, data),
         "MART": partial(_fit_mart, data),
         "SHAP values": partial(_explain, data),
         "networks": partial(_fit_networks, data),
@@ -113,6 +114,15 @@ def _compute_objectives(data: Bunch) -> None:
         ranker = LambdaMARTRanker(metric, n_estimators=2, random_state=0)
         ranker.set_params(bagging_temperature=0.5, regression_weight=1.0)
         ranker.fit(data.data, data.target, groups=data.groups)
+
+
+def _fit_clicks(data: Bunch) -> None:
+    clicks, groups = data.target > 0, data.groups
+    sizes = np.unique(groups, return_counts=True)[1]
+    positions = np.concatenate([np.arange(n) for n in sizes])
+    for metric in ("ndcg", None):
+        ranker = LambdaMARTRanker(metric, n_estimators=2, position_bias="pairwise")
+        ranker.fit(data.data, clicks, groups=groups, positions=positions)
 
 
 def _fit_mart(data: Bunch) -> None:

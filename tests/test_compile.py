@@ -54,6 +54,14 @@ for activation in ("relu", "tanh", "logistic", "identity"):
     LambdaRankRanker(activation=activation, max_iter=1).fit(Z, y, groups=g).predict(Z)
 n = RankNetRanker(max_iter=1, solver="sgd", learning_rate_init=1e-6, tied_pairs=True)
 n.fit(Z, y, groups=g).partial_fit(Z, y, groups=g).predict_pair_proba(Z, Z)
+shown = {"groups": g, "positions": np.arange(len(g)) % 400}
+for bias in ("additive", "pairwise"):
+    LambdaMARTRanker(n_estimators=2, position_bias=bias).fit(X, y > 0, **shown)
+for metric in ("map", "err", None, Median()):
+    r = LambdaMARTRanker(metric, n_estimators=2)
+    r.fit(X, y > 0, groups=g, propensities=np.full(len(g), 0.5))
+LambdaRankRanker(max_iter=1, position_bias="additive").fit(Z, y > 0, **shown)
+RankNetRanker(max_iter=1).fit(Z, y > 0, groups=g, propensities=np.full(len(g), 0.5))
 RankNetRanker(max_iter=1).fit(Z, pairs=[[0, 1], [5, 2]], pair_probabilities=[1, 0.5])
 names = ("ndcg@5", "map", "mrr@3", "err", "recall@5", "hit_rate@2", "cg", "rprec@2",
          "bpref", "rbp")

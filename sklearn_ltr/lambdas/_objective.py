@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from sklearn_ltr._compile import ThreadTeam
 from sklearn_ltr._queries import TrainingData
+from sklearn_ltr.lambdas._pair_loop import N_ROWS, N_WEIGHTED_ROWS
 from sklearn_ltr.lambdas._query_loop import (
     Derivatives,
     ObjectiveArrays,
@@ -76,6 +77,9 @@ class LambdaObjective:
         Metric whose swap deltas multiply the force; None: 1, the force of RankNet.
     options : PairOptions
     team : ThreadTeam
+    pair_weights : ndarray of shape (2 or 4, n_documents), float64, or None
+        See :mod:`sklearn_ltr.lambdas._pair_weights`; it is kept, not copied, and may
+        change between calls.  None: all pairs weigh the same.
 
     Attributes
     ----------
@@ -96,6 +100,7 @@ class LambdaObjective:
         metric: Metric | None,
         options: PairOptions,
         team: ThreadTeam,
+        pair_weights: FloatArray | None = None,
     ) -> None:
         n_documents, n_queries = len(data.y), len(data.offsets) - 1
         self.metric, self.team = metric, team
@@ -108,6 +113,7 @@ class LambdaObjective:
         self.grades, self.offsets = data.y, data.offsets
         self.query_weights = data.weights
         self.documents = np.arange(n_documents)
+        self.pair_weights = pair_weights
         self._bound: BoundMetric | None = None  # where factors depend on the order
         self._constant_factors: SwapFactors | None
         if metric is not None and metric.closed_form:
@@ -128,8 +134,10 @@ class LambdaObjective:
         """Allocate results and workspaces, and estimate the time of each query."""
         n_documents, sizes = len(self.grades), np.diff(self.offsets)
         longest = int(sizes.max())
+        n_rows = N_ROWS if self.pair_weights is None else N_WEIGHTED_ROWS
         self._workspaces = [
-            tuple(allocate_workspace(longest)) for _ in range(self.team.n_threads)
+            tuple(allocate_workspace(longest, n_rows))
+            for _ in range(self.team.n_threads)
         ]
         self._order = np.empty(n_documents, dtype=np.int64)
         self.gradient, self.hessian = np.empty((2, n_documents))
@@ -148,6 +156,7 @@ class LambdaObjective:
             self._scale,
             self.query_weights,
             self.k,
+            self.pair_weights,
         )
         self._arrays, self._options = tuple(arrays), tuple(self.options)
         self._result = tuple(Derivatives(self.gradient, self.hessian))
@@ -165,6 +174,8 @@ class LambdaObjective:
         other.query_weights = self.query_weights[queries]
         other._scale = self._scale[queries]
         other._gain = self._gain[documents]
+        if self.pair_weights is not None:
+            other.pair_weights = np.take(self.pair_weights, documents, axis=1)
         if self._bound is not None:
             other._bound = self._bound.subset(queries, documents, other.offsets)
         other._allocate()

@@ -22,6 +22,9 @@ the better document and negative if q is.  So is lambda_pq = Delta_pq * rho, wit
 the probability that the worse document beats the better one; it decreases dC/ds_p and
 increases dC/ds_q.
 
+Where pairs are weighted, Delta_pq of a pair whose better document is i and whose worse
+is j is multiplied by better_weight_i * worse_weight_j (:mod:`.._pair_weights`).
+
 All that the loops read and write is in one array `documents` of shape (N_ROWS, width):
 its rows are listed below, its columns are positions.  After the last position it is
 padded to a whole number of DOCUMENT_BLOCKs with documents of gain 0, exp_score 0 and a
@@ -59,6 +62,9 @@ FloatArray = NDArray[np.float64]
     HESSIAN,
 ) = range(10)
 N_ROWS = 10
+# Further rows where pairs are weighted
+BETTER_WEIGHT, WORSE_WEIGHT, BETTER_COST, WORSE_COST = range(N_ROWS, N_ROWS + 4)
+N_WEIGHTED_ROWS = N_ROWS + 4
 DOCUMENT_BLOCK = 16  # loops over whole blocks need no scalar remainder loop
 
 
@@ -70,13 +76,15 @@ def add_pairs_of_lanes(
     documents: FloatArray,
     min_distance: float,
     table: FloatArray | None,
+    weights: FloatArray | None,
 ) -> float:
     """Add the pairs of REGISTER_LANES documents with all documents above them.
 
     The documents, one per lane, are those at positions `first` to
     ``first + REGISTER_LANES - 1``.  A pair's swap delta is divided by its distance,
     `min_distance` plus the difference of the score gaps.  The loop takes one division
-    per pair and has no branches.  Returns the sum of |lambda_pq|.
+    per pair and has no branches.  Returns the sum of |lambda_pq| without weights, which
+    `weights` is an array for, and else None.
 
     The sums of the lanes are on the stack: LLVM vectorizes a loop that writes nowhere
     else without checks for aliasing.  Counters are unsigned because numba checks
@@ -116,6 +124,14 @@ def add_pairs_of_lanes(
             )
             abs_lambda = abs(lambda_pq)
             hessian_pq = abs_lambda * (exp_better * distance * inverse)
+            if weights is not None:
+                weight = (
+                    documents[BETTER_WEIGHT, uint64(p)] * documents[WORSE_WEIGHT, q]
+                    if p_is_better
+                    else documents[BETTER_WEIGHT, q]
+                    * documents[WORSE_WEIGHT, uint64(p)]
+                )
+                lambda_pq, hessian_pq = lambda_pq * weight, hessian_pq * weight
             lambdas[lane], hessians[lane] = lambda_pq, hessian_pq
             gradient[lane] += lambda_pq
             hessian[lane] += hessian_pq
@@ -137,6 +153,7 @@ def add_pairs_by_exponentials(
     min_distance: float,
     gap_scale: float,
     table: FloatArray | None,
+    weights: FloatArray | None,
 ) -> float:
     """Do the same for a whole list, with one exponential per pair.
 
@@ -157,11 +174,15 @@ def add_pairs_by_exponentials(
             high, low = 1.0 / (1.0 + small), small / (1.0 + small)
             rho, one_minus_rho = (low, high) if delta > 0 else (high, low)
             lambda_pq = delta * rho / (min_distance + gap_scale * score_difference)
+            abs_lambda_sum += abs(lambda_pq)
+            if weights is not None:
+                better, worse = (p, q) if delta > 0 else (q, p)
+                lambda_pq *= documents[BETTER_WEIGHT, better]
+                lambda_pq *= documents[WORSE_WEIGHT, worse]
             documents[GRADIENT, p] -= lambda_pq
             documents[GRADIENT, q] += lambda_pq
             documents[HESSIAN, p] += abs(lambda_pq) * one_minus_rho
             documents[HESSIAN, q] += abs(lambda_pq) * one_minus_rho
-            abs_lambda_sum += abs(lambda_pq)
     return abs_lambda_sum
 
 

@@ -34,7 +34,12 @@ from sklearn_ltr.lambdas._pair_loop import (
     SCORE_GAP,
     add_pairs_by_exponentials,
     add_pairs_of_lanes,
-    average_over_equal_documents,
+)
+from sklearn_ltr.lambdas._pair_weights import (
+    add_pair_costs,
+    average_over_equals,
+    pack_weights,
+    write_pair_costs,
 )
 from sklearn_ltr.metrics._kernel_arrays import RankedLists
 
@@ -69,12 +74,13 @@ class ObjectiveArrays(NamedTuple):
     scale: FloatArray  # (n_queries,) factor of a query's swap deltas
     query_weights: FloatArray  # (n_queries,) factor of a query's lambdas
     k: int  # cutoff: pairs with both documents below it have no swap delta
+    pair_weights: FloatArray | None  # see `_pair_weights`; None: all are 1
 
 
 class Workspace(NamedTuple):
     """Buffers of one thread, for lists up to a length."""
 
-    documents: FloatArray  # (N_ROWS, width), see `_pair_loop`
+    documents: FloatArray  # (N_ROWS or more, width), see `_pair_loop`
     position: IntArray  # (longest list,) position of each document of the query
 
 
@@ -120,6 +126,7 @@ def compute_query_lambdas(
     options, workspace = PairOptions(*options), Workspace(*workspace)
     result = Derivatives(*result)
     documents, position = workspace.documents, workspace.position
+    weights = arrays.pair_weights
     k, sigma = arrays.k, options.sigma
     gap_scale = sigma if options.distance_normalization else 0.0
     for query in range(first, last):
@@ -153,6 +160,7 @@ def compute_query_lambdas(
         for row in range(N_ROWS):
             for p in range(length, length + uint64(DOCUMENT_BLOCK)):
                 documents[row, p] = PADDING_GAP if row == SCORE_GAP else 0.0
+        pack_weights(weights, start, length, position, documents)
 
         # 2. Add the pairs.
         min_distance = 1.0
@@ -161,16 +169,18 @@ def compute_query_lambdas(
         abs_lambda_sum = 0.0
         if n_underflows > 0:
             abs_lambda_sum = add_pairs_by_exponentials(
-                n, k, documents, sigma, min_distance, gap_scale, table
+                n, k, documents, sigma, min_distance, gap_scale, table, weights
             )
         else:
             for first_lane in range(0, n, REGISTER_LANES):
                 abs_lambda_sum += add_pairs_of_lanes(
-                    first_lane, n, k, documents, min_distance, table
+                    first_lane, n, k, documents, min_distance, table, weights
                 )
 
+        add_pair_costs(weights, n, k, documents, sigma, min_distance, gap_scale, table)
+
         # 3. Average over equal documents, and write the result in canonical order.
-        average_over_equal_documents(n, k, documents)
+        average_over_equals(weights, n, k, documents)
         factor = arrays.query_weights[query] * sigma
         if options.query_normalization and abs_lambda_sum > 0:
             factor *= log1p(2.0 * abs_lambda_sum) / (2.0 * abs_lambda_sum * LN_2)
@@ -178,11 +188,12 @@ def compute_query_lambdas(
             p = uint64(position[i])
             result.gradient[start + i] = documents[GRADIENT, p] * factor
             result.hessian[start + i] = documents[HESSIAN, p] * factor * sigma
+        write_pair_costs(weights, start, length, position, documents, factor / sigma)
 
 
-def allocate_workspace(longest: int) -> Workspace:
+def allocate_workspace(longest: int, n_rows: int) -> Workspace:
     """Allocate buffers for lists of up to `longest` documents."""
     width = -(-longest // DOCUMENT_BLOCK) * DOCUMENT_BLOCK + DOCUMENT_BLOCK
     # Rows start at multiples of a cache line, since width is a multiple of a block.
-    documents = allocate_aligned((N_ROWS, width), np.float64)
+    documents = allocate_aligned((n_rows, width), np.float64)
     return Workspace(documents, np.empty(longest, dtype=np.int64))

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from sklearn_ltr._queries import TrainingData
 from sklearn_ltr.lambdas._objective import LambdaObjective
+from sklearn_ltr.lambdas._position_bias import PositionBias
 from sklearn_ltr.lambdas._preferences import add_preference_lambdas, preference_cost
 from sklearn_ltr.lambdas._user_objective import UserObjective
 from sklearn_ltr.learners._network import Batch
@@ -19,6 +20,7 @@ IntArray = NDArray[np.int64]
 
 AUTO_QUERIES = 8  # per batch, if an epoch still has MIN_UPDATES updates
 MIN_UPDATES = 16
+BIAS_RATE = 0.3  # factor of the Newton step of an additive bias after each epoch
 AUTO_PAIRS = 200  # per batch: as many as MLPRegressor takes rows
 
 
@@ -39,13 +41,17 @@ class QueryBatches:
         Whether documents of equal grade are pairs too.
     batch_size : int
         Queries per batch.
+    bias : PositionBias or None
+        What is learned of the positions; it makes a step after each epoch.
 
     Attributes
     ----------
     size : int
         Number of queries.
     scores : ndarray of shape (n_rows,), float64
-        Scores at which the gradients of the last epoch were computed.
+        Scores of the network in the last epoch, as each batch met them.
+    shown_scores : ndarray of shape (n_rows,), float64
+        The same with the bias of positions, at which gradients were computed.
     """
 
     def __init__(
@@ -54,16 +60,23 @@ class QueryBatches:
         objective: LambdaObjective | UserObjective,
         tied_pairs: bool,
         batch_size: int,
+        bias: PositionBias | None = None,
     ) -> None:
         self.data, self.objective, self.tied_pairs = data, objective, tied_pairs
+        self.bias = bias
         self.size, self.batch_size = data.n_queries, batch_size
         self.scores = np.zeros(data.n_rows)
+        self.shown_scores = self.scores if bias is None else np.zeros(data.n_rows)
 
     def in_order(self, queries: IntArray) -> Iterator[Batch]:
         """Yield the batches of an epoch that visits the queries in this order."""
         objective = self.objective.reordered(queries)
-        rows, offsets = self.data.rows[objective.documents], objective.offsets
-        scores = np.zeros(len(rows))
+        documents, offsets = objective.documents, objective.offsets
+        scores, shown = np.zeros((2, len(documents)))
+        derivatives = np.zeros((2, len(documents)))  # gradient and hessian
+        shift = np.zeros(len(documents))
+        if self.bias is not None:
+            shift = self.bias.as_shown(shift)[documents]
         for first in range(0, len(queries), self.batch_size):
             last = min(first + self.batch_size, len(queries))
             own = slice(offsets[first], offsets[last])
@@ -75,13 +88,19 @@ class QueryBatches:
                 last: int = last,
             ) -> FloatArray:
                 scores[own] = batch_scores
-                lambdas, _ = objective.of_queries(scores, first, last)
+                shown[own] = batch_scores + shift[own]
+                lambdas, hessian = objective.of_queries(shown, first, last)
                 if self.tied_pairs and isinstance(objective, LambdaObjective):
-                    objective.add_tied_pairs(scores, first, last)
+                    objective.add_tied_pairs(shown, first, last)
+                derivatives[:, own] = lambdas, hessian
                 return lambdas
 
-            yield Batch(rows[own], last - first, gradient)
-        self.scores[objective.documents] = scores
+            yield Batch(self.data.rows[documents[own]], last - first, gradient)
+        self.scores[documents], self.shown_scores[documents] = scores, shown
+        if self.bias is not None:
+            gradients, hessians = np.zeros((2, len(documents)))
+            gradients[documents], hessians[documents] = derivatives
+            self.bias.step(gradients, hessians, BIAS_RATE)
 
 
 class PreferenceBatches:

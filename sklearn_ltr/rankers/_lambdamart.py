@@ -236,7 +236,9 @@ class LambdaMARTRanker(TreeRanker):
         bagging_temperature: float = 1.0,
         score_noise: float = 0.5,
         regression_weight: float = 5.0,
-        position_bias: Literal["additive"] | None = None,
+        position_bias: Literal["additive", "pairwise"] | None = None,
+        bias_regularization: float | None = None,
+        min_propensity: float = 0.05,
         early_stopping: bool | Literal["auto"] = "auto",
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 20,
@@ -276,6 +278,8 @@ class LambdaMARTRanker(TreeRanker):
         self.score_noise = score_noise
         self.regression_weight = regression_weight
         self.position_bias = position_bias
+        self.bias_regularization = bias_regularization
+        self.min_propensity = min_propensity
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change

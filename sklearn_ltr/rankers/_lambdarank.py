@@ -176,6 +176,9 @@ class LambdaRankRanker(GradedRanker):
         beta_1: float = 0.9,
         beta_2: float = 0.999,
         epsilon: float = 1e-8,
+        position_bias: Literal["additive"] | None = None,
+        bias_regularization: float | None = None,
+        min_propensity: float = 0.05,
         early_stopping: bool | Literal["auto"] = "auto",
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 10,
@@ -205,6 +208,9 @@ class LambdaRankRanker(GradedRanker):
         self.beta_1 = beta_1
         self.beta_2 = beta_2
         self.epsilon = epsilon
+        self.position_bias = position_bias
+        self.bias_regularization = bias_regularization
+        self.min_propensity = min_propensity
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change

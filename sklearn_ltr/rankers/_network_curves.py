@@ -48,8 +48,9 @@ class NetworkCurves(NetworkParameters):
             wanted = [own, *(m for m in wanted if not is_among(m, [own]))]
         for name, metric in name_metrics(wanted).items():
             measures[name] = MetricEvaluation(data, metric)
-        for measure in measures.values():
-            measure.update(batches.scores)
+        for name, measure in measures.items():
+            is_cost = name == "cost"  # which is what falls, with the bias
+            measure.update(batches.shown_scores if is_cost else batches.scores)
         return dict(measures)
 
     def _monitor(self, sets: Mapping[str, Mapping[str, Measure]]) -> Monitor:

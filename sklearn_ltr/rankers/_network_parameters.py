@@ -16,7 +16,7 @@ from sklearn_ltr._parameters import (
     not_negative,
 )
 from sklearn_ltr.learners._network import SGD, Adam, Network, Optimizer
-from sklearn_ltr.rankers._base import BaseRanker
+from sklearn_ltr.rankers._click_training import ClickTraining
 
 # The weights are float32.  A gradient is about sigma times the weight of a query, or
 # alpha times a weight of the network, and Adam squares it.
@@ -50,7 +50,7 @@ CHOICES: dict[str, tuple[Any, ...]] = {
 }
 
 
-class NetworkParameters(BaseRanker):
+class NetworkParameters(ClickTraining):
     """A ranker with a network: its parameters, and the optimizer they describe.
 
     The public rankers document the parameters; each has them in its ``__init__``.
@@ -81,6 +81,9 @@ class NetworkParameters(BaseRanker):
     verbose: int
     n_jobs: int | None
 
+    # The ratios of pairs were no better than naive clicks where they were tried
+    _biases = (None, "additive")
+
     @property
     def _uses_tied_pairs(self) -> bool:
         """Whether pairs of equal grade are trained on; a parameter of RankNet."""
@@ -101,6 +104,7 @@ class NetworkParameters(BaseRanker):
         check_ranges(self, RANGES)
         for name, choices in CHOICES.items():
             check_choice(self, name, choices)
+        self._check_position_bias()
         self._measured_metrics()  # raises for an unknown metric or scoring
         if not (isinstance(self.batch_size, str) and self.batch_size == "auto"):
             check_ranges(self, [at_least("batch_size", 1)])

@@ -53,7 +53,11 @@ class NetworkRanker(NetworkCurves, LinearWeights):
     truncation_level: int | None = None  # a parameter of LambdaRank
 
     _fitted_state = FITTED_STATE
-    __metadata_request__partial_fit: ClassVar[dict[str, bool]] = {"groups": True}
+    __metadata_request__partial_fit: ClassVar[dict[str, bool]] = {
+        "groups": True,
+        "positions": True,
+        "propensities": True,
+    }
 
     def _check_state(self) -> None:
         """Raise an error if the fitted attributes do not fit together."""
@@ -176,12 +180,14 @@ class NetworkRanker(NetworkCurves, LinearWeights):
         metric = self._trained_metric(self.truncation_level)
         with ThreadTeam(effective_n_threads(self.n_jobs, data.X.size)) as team:
             learned = learned.reordered(order_by_values(learned, team))
+            bias = self._new_bias(learned, continues=plan.continues)
             objective: LambdaObjective | UserObjective
             if callable(self.objective):
                 objective = UserObjective(learned, self.objective, needs_hessian=False)
             else:
                 options = PairOptions(self.sigma)
-                objective = LambdaObjective(learned, metric, options, team)
+                weights = self._pair_weights(learned, bias)
+                objective = LambdaObjective(learned, metric, options, team, weights)
             # the reverse of the best order has a gradient unless every order has none
             if not (plan.continues or self._uses_tied_pairs):
                 gradient, _ = objective(-learned.y)
@@ -191,9 +197,14 @@ class NetworkRanker(NetworkCurves, LinearWeights):
                 objective,
                 self._uses_tied_pairs,
                 self._batch_size(auto_batch_size(learned.n_queries)),
+                bias,
             )
             measures = self._train_measures(batches)
-            self._train(batches, measures, data.X, data.rows, validation, plan, team)
+            n_kept = self._train(
+                batches, measures, data.X, data.rows, validation, plan, team
+            )
+        if bias is not None:
+            self.position_bias_ = bias.path[n_kept]
 
     def _batch_size(self, auto: int) -> int:
         return auto if isinstance(self.batch_size, str) else self.batch_size
@@ -207,8 +218,11 @@ class NetworkRanker(NetworkCurves, LinearWeights):
         validation: list[TrainingData],
         plan: TrainingPlan,
         team: ThreadTeam,
-    ) -> None:
-        """Train the network on some rows of X, and set the fitted attributes."""
+    ) -> int:
+        """Train the network on some rows of X, and set the fitted attributes.
+
+        Returns the number of epochs after which it had the weights that are kept.
+        """
         continues = plan.continues
         network = deepcopy(self.network_) if continues else self._new_network(X, rows)
         if isinstance(network, MultilayerPerceptron):
@@ -242,6 +256,7 @@ class NetworkRanker(NetworkCurves, LinearWeights):
         self._sigma = self.sigma
         self.n_iter_ = n_iter
         self._set_curves(training.monitor, n_done)
+        return training.n_kept
 
     def _new_network(self, X: Table, rows: NDArray[np.intp]) -> Network:
         if self.network is not None:

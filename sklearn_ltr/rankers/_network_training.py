@@ -93,6 +93,8 @@ class NetworkTraining:
     validation : list of NetworkEvaluation
         Whose measures the monitor has.
     team : ThreadTeam
+    n_kept : int
+        Epochs of this training after which the network had its final weights.
     """
 
     network: Network
@@ -104,6 +106,7 @@ class NetworkTraining:
     monitor: Monitor
     validation: list[NetworkEvaluation]
     team: ThreadTeam
+    n_kept: int = 0
 
     def run(self, n_done: int, n_epochs: int, tasks: FitTasks | None) -> int:
         """Train for up to `n_epochs` epochs; return the number of epochs so far.
@@ -120,6 +123,7 @@ class NetworkTraining:
                 value = followed.values[-1]
                 if value > highest:
                     best_weights, highest = self._copy_weights(), value
+                    self.n_kept = epoch + 1 - n_done
             if stops and self.optimizer.reduce_rate():
                 self.monitor.restart_waiting()
                 stops = False
@@ -128,7 +132,9 @@ class NetworkTraining:
                 stops = tasks.end_step(partial(dict, fitted), last=stops)
             if stops:
                 break
-        if best_weights is not None:
+        if best_weights is None:
+            self.n_kept = epoch + 1 - n_done
+        else:
             for w, best in zip(self.network.parameters, best_weights, strict=True):
                 w[...] = best
         return epoch + 1

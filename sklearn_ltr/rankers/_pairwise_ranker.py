@@ -11,7 +11,7 @@ from sklearn_ltr._compile import ThreadTeam, effective_n_threads, expit_of
 from sklearn_ltr._estimators.callbacks import FitTasks, with_callbacks
 from sklearn_ltr._estimators.state import refit
 from sklearn_ltr._estimators.weights import check_weights
-from sklearn_ltr._queries import TrainingData
+from sklearn_ltr._queries import Exposure, TrainingData
 from sklearn_ltr.learners._tables import Table
 from sklearn_ltr.rankers._batches import (
     AUTO_PAIRS,
@@ -42,6 +42,8 @@ class PairwiseRanker(NetworkRanker):
         *,
         groups: Any = None,
         sample_weight: Any = None,
+        positions: Any = None,
+        propensities: Any = None,
         pairs: Any = None,
         pair_probabilities: Any = None,
         X_val: Any = None,
@@ -65,6 +67,13 @@ class PairwiseRanker(NetworkRanker):
             pairs must lie within queries, and those of a query are learned together.
         sample_weight : array-like of shape (n_documents,), default=None
             Weight of a query, constant within it.  0: as if it were not there.
+        positions : array-like of shape (n_documents,), integers >= 0, default=None
+            Where each document was shown, 0 is first; different within a query.
+            `groups` names each list that was shown (a session) then.  Used, and
+            required, where there is a `position_bias`.
+        propensities : array-like of shape (n_documents,), in (0, 1], default=None
+            Probability that users examined each document: a pair of documents weighs
+            1 / propensity of its clicked one.  Not together with a `position_bias`.
         pairs : array-like of shape (n_pairs, 2), integers, default=None
             Preferences in place of grades: rows of X, of which the first beats the
             second.  They may be inconsistent.  `batch_size` counts pairs then, unless
@@ -91,7 +100,10 @@ default=None
             different rows of X, probabilities outside [0, 1], or if the network
             diverges.  The estimator is left as it was.
         """
-        given = {"groups": groups, "sample_weight": sample_weight}
+        exposure = Exposure(positions, propensities)
+        given = {
+            "groups": groups, "sample_weight": sample_weight, **exposure._asdict(),
+        }  # fmt: skip
         with refit(self) as model:
             model._check_parameters()
             tasks = FitTasks(self, model, "epoch", model.max_iter, X, y, **given)
@@ -103,6 +115,7 @@ default=None
                 sample_weight,
                 pairs,
                 pair_probabilities,
+                exposure,
                 reset=not continues,
             )
             validation = model._read_validation_data(
@@ -124,6 +137,8 @@ default=None
         *,
         groups: Any = None,
         sample_weight: Any = None,
+        positions: Any = None,
+        propensities: Any = None,
         pairs: Any = None,
         pair_probabilities: Any = None,
     ) -> Self:
@@ -131,7 +146,8 @@ default=None
 
         Parameters
         ----------
-        X, y, groups, sample_weight, pairs, pair_probabilities : array-likes
+        X, y, groups, sample_weight, positions, propensities, pairs, \
+pair_probabilities : array-likes
             As in `fit`.  All documents of a query belong in one call: pairs are made
             within it.
 
@@ -144,6 +160,7 @@ default=None
         ValueError, TypeError
             As by `fit`.  The estimator is left as it was.
         """
+        exposure = Exposure(positions, propensities)
         with refit(self) as model:
             model._check_parameters()
             continues = model._begin(keep=True)
@@ -154,6 +171,7 @@ default=None
                 sample_weight,
                 pairs,
                 pair_probabilities,
+                exposure,
                 reset=not continues,
             )
             if isinstance(data, TrainingData):
@@ -197,6 +215,7 @@ default=None
         sample_weight: Any,
         pairs: Any,
         pair_probabilities: Any,
+        exposure: Exposure,
         *,
         reset: bool,
     ) -> TrainingData | PreferenceData:
@@ -204,11 +223,19 @@ default=None
         if pairs is None:
             if pair_probabilities is not None:
                 raise ValueError("pair_probabilities needs pairs, and pairs is None")
-            return self._read_training_data(X, y, groups, sample_weight, reset=reset)
+            return self._read_shown_data(
+                X, y, groups, sample_weight, exposure, reset=reset
+            )
         if y is not None:
             raise ValueError(
                 "y and pairs were both given: learn either from grades or from "
                 "preferences"
+            )
+        if self.position_bias is not None or exposure.propensities is not None:
+            what = "position_bias" if self.position_bias is not None else "propensities"
+            raise ValueError(
+                f"{what} corrects clicks, and pairs are preferences in place of "
+                "clicks: give y, the clicks, or leave it out"
             )
         table = self._read_features(X, reset=reset)
         preferences = Preferences.read(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from sklearn_ltr._parameters import check_choice
+from sklearn_ltr._queries import Exposure
 from sklearn_ltr.learners._network import Network
 from sklearn_ltr.metrics import Metric
 from sklearn_ltr.rankers._pairwise_ranker import PairwiseRanker
@@ -173,6 +174,9 @@ class RankNetRanker(PairwiseRanker):
         beta_1: float = 0.9,
         beta_2: float = 0.999,
         epsilon: float = 1e-8,
+        position_bias: Literal["additive"] | None = None,
+        bias_regularization: float | None = None,
+        min_propensity: float = 0.05,
         early_stopping: bool | Literal["auto"] = "auto",
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 10,
@@ -200,6 +204,9 @@ class RankNetRanker(PairwiseRanker):
         self.beta_1 = beta_1
         self.beta_2 = beta_2
         self.epsilon = epsilon
+        self.position_bias = position_bias
+        self.bias_regularization = bias_regularization
+        self.min_propensity = min_propensity
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
@@ -228,3 +235,11 @@ class RankNetRanker(PairwiseRanker):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_choice(self, "tied_pairs", (True, False))
+
+    def _check_exposure(self, exposure: Exposure) -> None:
+        super()._check_exposure(exposure)
+        if self.tied_pairs and exposure.propensities is not None:
+            raise ValueError(
+                "propensities weigh a pair by its clicked document, and with "
+                "tied_pairs=True there are pairs without one: give tied_pairs=False"
+            )

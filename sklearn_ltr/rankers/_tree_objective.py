@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from sklearn_ltr._compile import ThreadTeam
 from sklearn_ltr._queries import TrainingData
-from sklearn_ltr.lambdas._additive_bias import AdditiveBias
 from sklearn_ltr.lambdas._objective import LambdaObjective, PairOptions
+from sklearn_ltr.lambdas._position_bias import PositionBias
 from sklearn_ltr.lambdas._regression import Regression
 from sklearn_ltr.lambdas._user_objective import UserObjective
 from sklearn_ltr.rankers._tree_ranker_parameters import TreeRankerParameters
@@ -32,8 +32,8 @@ class TreeObjective:
         Its `position_bias_` is set at each call.
     data : TrainingData
     team : ThreadTeam
-    start_bias : ndarray or None
-        What an earlier fit has learned.
+    bias : PositionBias or None
+        What is learned of the positions along with the trees.
     steps : iterator of (int, float)
         Index and learning rate of each tree.
     """
@@ -43,10 +43,10 @@ class TreeObjective:
         ranker: TreeRankerParameters,
         data: TrainingData,
         team: ThreadTeam,
-        start_bias: FloatArray | None,
+        bias: PositionBias | None,
         steps: Iterator[tuple[int, float]],
     ) -> None:
-        self._ranker, self._data, self._steps = ranker, data, steps
+        self._ranker, self._data, self.bias, self._steps = ranker, data, bias, steps
         self._metric = ranker._trained_metric(ranker.truncation_level)
         self._lambdas: LambdaObjective | UserObjective
         self._regression: Regression | None = None
@@ -56,20 +56,19 @@ class TreeObjective:
             options = PairOptions(
                 ranker.sigma, ranker.distance_normalization, ranker.query_normalization
             )
-            self._lambdas = LambdaObjective(data, self._metric, options, team)
+            self._lambdas = LambdaObjective(
+                data, self._metric, options, team, ranker._pair_weights(data, bias)
+            )
             if ranker.regression_weight > 0:
                 weight = ranker.regression_weight
                 self._regression = Regression(data, weight, ranker.sigma)
-        self.bias: AdditiveBias | None = None
-        if data.positions is not None:
-            self.bias = AdditiveBias(data.positions, start_bias)
         self._is_first = True
 
     def __call__(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return dC/ds and d2C/ds2 of all rows for their scores, (n_rows,) each."""
         ranker = self._ranker
         if self.bias is not None:
-            scores = self.bias.add_to(scores)
+            scores = self.bias.as_shown(scores)
         gradient, hessian = self._lambdas(scores)
         if self._is_first:
             ranker._check_lambdas(gradient, LAMBDA_TOTALS, self._metric, self._data)

@@ -59,6 +59,7 @@ class TreeRankerTraining(TreeRankerParameters):
         sample_weight: Any = None,
         init_score: Any = None,
         positions: Any = None,
+        propensities: Any = None,
         X_val: Any = None,
         y_val: Any = None,
         groups_val: Any = None,
@@ -86,8 +87,11 @@ class TreeRankerTraining(TreeRankerParameters):
             then.
         positions : array-like of shape (n_documents,), integers >= 0, default=None
             Where each document was shown, 0 is first; different within a query.
-            `groups` names each list that was shown (a session) then.  Required, and
-            used, with `position_bias` only.
+            `groups` names each list that was shown (a session) then.  Used, and
+            required, where there is a `position_bias`.
+        propensities : array-like of shape (n_documents,), in (0, 1], default=None
+            Probability that users examined each document: a pair of documents weighs
+            1 / propensity of its clicked one.  Not together with a `position_bias`.
         X_val, y_val, groups_val, sample_weight_val, init_score_val : array-likes or \
 tuples, default=None
             The same for validation data, which are measured after each tree.  Tuples
@@ -107,7 +111,7 @@ tuples, default=None
             change within a query, or if no query has two different grades.  The
             estimator is left as it was.
         """
-        exposure = Exposure(positions)
+        exposure = Exposure(positions, propensities)
         given = {
             "groups": groups, "sample_weight": sample_weight, **exposure._asdict(),
         }  # fmt: skip
@@ -193,15 +197,14 @@ tuples, default=None
         """Boost on the training data; all come with F_0 of the rows of their X."""
         data, base_score = train
         measured = len(validation) > 0 or self.verbose > 0 or self._measures_train
-        n_kept, start_bias = self._n_kept_trees, self._start_bias(continues=continues)
+        n_kept = self._n_kept_trees
         with ThreadTeam(effective_n_threads(self.n_jobs, data.X.size)) as team:
             train_set = self._train_set(
                 data, base_score, team, continues=continues, measured=measured
             )
             rates = self._learning_rates(range(n_kept, self.n_estimators))
-            objective = TreeObjective(
-                self, train_set.data, team, start_bias, iter(rates)
-            )
+            bias = self._new_bias(train_set.data, continues=continues)
+            objective = TreeObjective(self, train_set.data, team, bias, rates)
             self._boost(
                 train_set,
                 [self._validation_set(*held, team) for held in validation],
