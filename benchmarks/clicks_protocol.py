@@ -78,6 +78,7 @@ STRENGTHS = (0.5, 1.0, 2.0)
 SESSIONS = (1000, 10_000, 100_000, 1_000_000)
 K, NOISE, N_RANKERS = 10, 0.1, 2
 MOST_GROUPS = 100_000
+SMALLEST = 1e-6  # propensity, far below `min_propensity`, to which it is clipped
 MADE_QUERIES = 500  # for training, and for testing
 KEY = ("data", "users", "strength", "sessions", "seed", "method")
 
@@ -236,7 +237,7 @@ def collapsed(train: Part, log, users: str, strength: float) -> Log:
         group,
         position,
         count[group].astype(np.float64),
-        examination(attraction, users, strength)[is_row],
+        np.maximum(examination(attraction, users, strength)[is_row], SMALLEST),
         cache(partial(estimated_propensities, log)),
     )
 
@@ -305,8 +306,7 @@ def by_true_propensities(log: Log, settings: Settings):
 
 
 def by_estimated_propensities(log: Log, settings: Settings):
-    # 0 is below any limit at which propensities are clipped
-    propensities = np.maximum(log.estimated()[log.positions], 1e-6)
+    propensities = np.maximum(log.estimated()[log.positions], SMALLEST)
     return ours(log, settings, [("propensities", propensities)])
 
 

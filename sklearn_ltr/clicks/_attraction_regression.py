@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import clone
-from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
 from sklearn_ltr._queries.rows import index_rows
 from sklearn_ltr.clicks._em import Table
+from sklearn_ltr.mart import MARTClassifier
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -78,7 +78,7 @@ def probabilities(classifier: Any, X: Any) -> FloatArray:
 def read_classifier(classifier: Any) -> Any:
     """Return the classifier, or the default; a TypeError if it cannot be used."""
     if classifier is None:
-        return HistGradientBoostingClassifier(early_stopping=False, random_state=0)
+        return MARTClassifier(early_stopping=False, random_state=0)
     last = classifier.steps[-1][1] if isinstance(classifier, Pipeline) else classifier
     is_class = isinstance(classifier, type)
     if is_class or not (hasattr(last, "fit") and hasattr(last, "predict_proba")):

@@ -52,10 +52,10 @@ class RegressionEM(SavedState, BaseEstimator):
     classifier : scikit-learn classifier or None, default=None
         With `predict_proba`, and `sample_weight` in `fit`; clones of it are fitted.
         A Pipeline must end in one.  None:
-        ``HistGradientBoostingClassifier(early_stopping=False, random_state=0)``.
+        ``MARTClassifier(early_stopping=False, random_state=0)``.
     max_iter : int >= 1, default=50
         Most iterations of EM, each of three steps; a step fits a classifier.
-    tol : float > 0, default=1e-3
+    tol : float > 0, default=2e-3
         EM ends when no :math:`\theta_k` changes by more in an iteration.
 
     Attributes
@@ -126,7 +126,7 @@ class RegressionEM(SavedState, BaseEstimator):
     )  # fmt: skip
 
     def __init__(
-        self, classifier: Any = None, max_iter: int = 50, tol: float = 1e-3
+        self, classifier: Any = None, max_iter: int = 50, tol: float = 2e-3
     ) -> None:
         self.classifier = classifier
         self.max_iter = max_iter
