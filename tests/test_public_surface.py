@@ -15,6 +15,7 @@ from sklearn_ltr.clicks import (
     DynamicBayesianNetwork,
     InterventionHarvesting,
     PositionBasedModel,
+    RegressionEM,
 )
 from sklearn_ltr.ensemble import BaggingRanker
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
@@ -204,6 +205,7 @@ ESTIMATORS = [
     DynamicBayesianNetwork,
     InterventionHarvesting,
     PositionBasedModel,
+    RegressionEM,
 ]
 
 
