@@ -117,9 +117,9 @@ class AdditiveBias(PositionBias):
         largest = np.abs(values).max()
         if not largest <= LARGEST_SCORE:
             raise ValueError(
-                f"the bias of a position diverges, to {largest:.3g}: raise "
-                f"bias_regularization={self.regularization:g}, or lower the learning "
-                "rate"
+                f"the bias of a position diverges, to {largest:.3g}: scores are too "
+                "far apart; divide those of init or init_score, lower the learning "
+                "rate, or give a smaller sigma"
             )
         self.path.append(values)
 

@@ -29,6 +29,8 @@ class PropensityCurveDisplay:
 
     :meth:`from_estimators` takes the numbers of fitted click models and draws them.
 
+    :meth:`from_estimator` takes the bias that a ranker has learned from clicks.
+
     Parameters
     ----------
     propensities : dict of str to array-like of shape (n_positions,)
@@ -159,6 +161,49 @@ class PropensityCurveDisplay:
             },
             true_propensities=true_propensities,
         ).plot(ax, **kwargs)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        ranker: Any,
+        *,
+        true_propensities: Any = None,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> PropensityCurveDisplay:
+        """Draw the bias of positions that a ranker has learned from clicks.
+
+        Parameters
+        ----------
+        ranker : ranker
+            Fitted with a `position_bias`.  Of "additive" it is exp(sigma b) that is
+            drawn, the odds of a click relative to position 0; of "pairwise" t+ and t-.
+        true_propensities : array-like of shape (n_positions,), default=None
+            The `propensities` of a simulated log.
+        ax : matplotlib Axes, default=None
+            Axes to draw on.  None: axes of a new figure.
+        **kwargs : dict
+            Keyword arguments of :meth:`plot`.
+
+        Returns
+        -------
+        display : PropensityCurveDisplay
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        NotFittedError
+            If the ranker was not fitted with a `position_bias`.
+        """
+        check_matplotlib(f"{cls.__name__}.from_estimator")
+        check_is_fitted(ranker, "position_bias_")
+        bias = ranker.position_bias_
+        if bias.ndim == 1:
+            curves = {"exp(bias)": np.exp(ranker.sigma * bias)}
+        else:
+            curves = {"t+ (clicked)": bias[0], "t- (not clicked)": bias[1]}
+        return cls(curves, true_propensities=true_propensities).plot(ax, **kwargs)
 
     def plot(
         self,

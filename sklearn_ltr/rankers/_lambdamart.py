@@ -105,8 +105,7 @@ class LambdaMARTRanker(TreeRanker):
         A category with fewer rows in a node goes where missing values go.  If there are
         more than `max_bins`, one with fewer rows in all shares a bin.
     max_split_categories : int >= 1, default=32
-        Maximum number of categories on one side of a split; on the other side there
-        may be more.
+        Maximum number of categories on one side of a split; the other may hold more.
     monotonic_cst : array-like of int, dict or None, default=None
         How the score may depend on each feature, all others fixed: 1: it never falls
         as the feature grows; -1: never rises; 0: both.  One number for each feature, or
@@ -138,6 +137,14 @@ class LambdaMARTRanker(TreeRanker):
     regression_weight : float in [0, 1e6], default=5.0
         Weight of a regression of the scores of a query on its grades, both centred,
         relative to its pairs: the ratio of their mean hessians.  0: pairs alone.
+    position_bias : "additive", "pairwise" or None, default=None
+        What to learn about the `positions` given to `fit`, if y are clicks.
+        "additive": a bias of each position, which training adds to the scores.
+        "pairwise": ratios that divide pairs (Hu et al.).  Predictions are without it.
+    bias_regularization : float in [0, 1e50] or None, default=None
+        Shrinks it towards no bias.  None: 0.3 for "additive", 1 for "pairwise".
+    min_propensity : float in [1e-6, 1], default=0.05
+        Smaller `propensities` given to `fit`, and ratios of "pairwise", count as this.
     early_stopping : bool or "auto", default="auto"
         Stop when the validation score has not improved for `n_iter_no_change` trees,
         and keep the trees up to the best.  "auto": if `X_val` is given to `fit`.
@@ -180,6 +187,9 @@ class LambdaMARTRanker(TreeRanker):
     loss_curve_ : ndarray of shape (n_trees + 1,), float64
         With ``metric=None`` only, and in place of `train_score_`: RankNet's cost, the
         mean over the pairs of the training queries.
+    position_bias_ : ndarray of shape (n_positions,) or (2, n_positions), float64
+        Of "additive", in units of scores: 0 for position 0.  Of "pairwise", t+ of the
+        clicked document of a pair and t- of the other: 1 for position 0.
     feature_importances_ : ndarray of shape (n_features,), float64
         Share of each feature in the gain of all splits; they sum to 1.
     is_categorical_ : ndarray of shape (n_features,), bool
@@ -192,13 +202,13 @@ class LambdaMARTRanker(TreeRanker):
     References
     ----------
     C. Burges, "From RankNet to LambdaRank to LambdaMART: An Overview", MSR-TR-2010-82.
+    Z. Hu et al., "Unbiased LambdaMART", WWW 2019.
 
     Examples
     --------
     >>> from sklearn_ltr import LambdaMARTRanker
     >>> X = [[0.1], [0.9], [0.4], [0.8], [0.2], [0.6]]
-    >>> y = [0, 2, 1, 1, 0, 2]
-    >>> groups = ["a", "b", "a", "b", "b", "a"]
+    >>> y, groups = [0, 2, 1, 1, 0, 2], ["a", "b", "a", "b", "b", "a"]
     >>> ranker = LambdaMARTRanker(n_estimators=5, min_samples_leaf=1)
     >>> ranker.fit(X, y, groups=groups).rank(X, groups=groups)
     array([3, 1, 2, 2, 3, 1])

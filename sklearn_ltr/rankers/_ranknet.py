@@ -90,6 +90,13 @@ class RankNetRanker(PairwiseRanker):
         Decay of "adam"'s running means of the gradient and of its square.
     epsilon : float in [1.2e-38, 1e19], default=1e-8
         Added to "adam"'s denominator.
+    position_bias : "additive" or None, default=None
+        "additive": learn a bias of each of the `positions` given to `fit`, if y are
+        clicks.  Training adds it to the scores, and predictions are without it.
+    bias_regularization : float in [0, 1e50] or None, default=None
+        Shrinks the bias towards 0; 0: not at all.  None: 0.3.
+    min_propensity : float in [1e-6, 1], default=0.05
+        Smaller `propensities` given to `fit` count as this.
     early_stopping : bool or "auto", default="auto"
         Stop when the validation score has not improved for `n_iter_no_change` epochs,
         and keep the best weights.  "auto": if `X_val` is given to `fit`.  False:
@@ -129,9 +136,12 @@ class RankNetRanker(PairwiseRanker):
         `scoring` if that is a list.
     loss_curve_ : ndarray of shape (n_iter,), float64
         Cost C, the mean over training pairs (weighted like their queries), each batch
-        scored by the weights that it met.
+        scored by the weights that it met, with the bias of positions if it is learned.
+        Propensities do not count here.
     validation_score_ : ndarray of shape (n_iter,), float64
         Validation score of each epoch; empty without early stopping.
+    position_bias_ : ndarray of shape (n_positions,), float64
+        With `position_bias`: in units of scores, 0 for position 0.
     n_features_in_ : int
         Number of features at `fit`.
     feature_names_in_ : ndarray of shape (n_features,)
