@@ -113,7 +113,7 @@ def mq2008(path: Path, seed: int) -> tuple[Part, Part, Part]:
 
 
 @cache
-def made(seed: int, n_queries: int = MADE_QUERIES) -> tuple[Part, Part, Part]:
+def made(seed: int, n_queries: int) -> tuple[Part, Part, Part]:
     data = make_ranking(
         3 * n_queries,
         n_documents=121.74,
@@ -133,6 +133,13 @@ def made(seed: int, n_queries: int = MADE_QUERIES) -> tuple[Part, Part, Part]:
         for rows in parts
     )
     return train, validation, test
+
+
+def reader(data: str, arguments) -> Callable[[int], tuple[Part, Part, Part]]:
+    """Return what gives the parts of a seed."""
+    if data == "mq2008":
+        return partial(mq2008, arguments.mq2008)
+    return partial(made, n_queries=arguments.queries)
 
 
 def is_learnable(part: Part) -> np.ndarray:
@@ -382,7 +389,7 @@ def rounds(seeds: int, sessions: list[int]) -> Iterator[tuple[int, int]]:
 def run(arguments, finished: set[tuple]) -> None:
     for seed, n_sessions in rounds(arguments.seeds, arguments.sessions):
         for data in arguments.data:
-            read = partial(mq2008, arguments.mq2008) if data == "mq2008" else made
+            read = reader(data, arguments)
             study = Study(data, *read(seed), seed, finished, arguments.json)
             study.limits()
             for users in arguments.users:
@@ -469,7 +476,7 @@ def grid(arguments) -> None:
         for data, seeds in ("mq2008", range(5)), ("made", range(1)):
             if data not in arguments.data:
                 continue
-            read = partial(mq2008, arguments.mq2008) if data == "mq2008" else made
+            read = reader(data, arguments)
             for library in peers.OURS, "LightGBM", "XGBoost hist":
                 values = []
                 for seed in seeds:
@@ -591,6 +598,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--mq2008", type=Path, help="mq2008.npz")
     parser.add_argument("--data", nargs="+", choices=["mq2008", "made"])
+    parser.add_argument(
+        "--queries", type=int, default=MADE_QUERIES, help="of made data"
+    )
     parser.add_argument("--users", nargs="+", default=USERS, choices=USERS)
     parser.add_argument("--strengths", type=float, nargs="+", default=STRENGTHS)
     parser.add_argument("--sessions", type=int, nargs="+", default=SESSIONS)

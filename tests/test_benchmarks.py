@@ -17,6 +17,11 @@ SETTINGS = ["defaults", "noise on X", "quantiles of X", "early stopping"]
 COMMANDS = {
     "fit.py": [*TINY, *OURS],
     "binning.py": [*TINY, *OURS],
+    "clicks_protocol.py": [
+        *("--queries", "20", "--sessions", "300", "--seeds", "1"),
+        *("--users", "dbn", "--strengths", "1", "--methods"),
+        *("naive", "additive", "pairwise", "true propensities"),
+    ],
     "categories.py": [*TINY, *OURS, "--encodings"],
     "predict.py": [*TINY, *OURS, "--rows", "100", "--threads", "1"],
     "explain.py": [*TINY, *OURS, "--rows", "100", "--threads", "1"],
