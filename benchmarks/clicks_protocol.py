@@ -523,7 +523,20 @@ def mean_of(values: dict[int, float]) -> float:
     return float(np.nanmean(list(values.values()))) if values else np.nan
 
 
-def print_tables(records: list[dict]) -> None:
+def mean_over_strengths(values: dict, settings: list[tuple]) -> tuple[dict, list]:
+    """Return values and settings by users; of seeds that have all strengths."""
+    means: dict[tuple, dict[int, float]] = {}
+    together = list(dict.fromkeys((data, users, n) for data, users, _, n in settings))
+    for (data, users, n), method in itertools.product(together, METHODS):
+        of = [values.get((data, users, s, n, method), {}) for s in STRENGTHS]
+        seeds = set.intersection(*map(set, of))
+        means[data, users, "all", n, method] = {
+            seed: float(np.mean([by_seed[seed] for by_seed in of])) for seed in seeds
+        }
+    return means, [(data, users, "all", n) for data, users, n in together]
+
+
+def print_tables(records: list[dict], of_users: bool = False) -> None:
     """Print, for each collection, differences to naive clicks and to the peers."""
     values: dict[tuple, dict[int, float]] = {}
     for record in records:
@@ -542,8 +555,11 @@ def print_tables(records: list[dict]) -> None:
             {key[:-1] for key in values if key[0] == data and key[1] is not None},
             key=lambda s: (s[3], USERS.index(s[1]), s[2]),
         )
-        print_corrections(values, settings)
-        print_peers(values, settings)
+        shown = values
+        if of_users:
+            shown, settings = mean_over_strengths(values, settings)
+        print_corrections(shown, settings)
+        print_peers(shown, settings)
 
 
 def print_row(*cells: str) -> None:
@@ -560,7 +576,7 @@ def print_corrections(values: dict, settings: list[tuple]) -> None:
         print_row(
             f"{n:,}",
             users,
-            f"{strength:g}",
+            str(strength),
             str(len(of[NAIVE])),
             f"{mean_of(of[NAIVE]):.3f}",
             *(difference(of[name], of[naive]) for name, naive in NAIVE_OF.items()),
@@ -581,7 +597,7 @@ def print_peers(values: dict, settings: list[tuple]) -> None:
         print_row(
             f"{n:,}",
             users,
-            f"{strength:g}",
+            str(strength),
             f"{best} {mean_of(of[best]):.3f}",
             *(difference(of[name], of[best]) for name in names),
         )
@@ -610,13 +626,14 @@ def main() -> None:
     parser.add_argument(
         "--table", metavar="RESULTS", help="print this, and fit nothing"
     )
+    parser.add_argument("--of-users", action="store_true", help="mean over strengths")
     parser.add_argument("--grid", action="store_true", help="compare settings instead")
     peers.add_json_argument(parser)
     arguments = parser.parse_args()
     if arguments.data is None:
         arguments.data = ["mq2008", "made"] if arguments.mq2008 else ["made"]
     if arguments.table:
-        print_tables(stored(arguments.table))
+        print_tables(stored(arguments.table), arguments.of_users)
         return
     print(peers.machine())
     if arguments.grid:
@@ -624,7 +641,7 @@ def main() -> None:
         return
     records = stored(arguments.json)
     run(arguments, {tuple(record[name] for name in KEY) for record in records})
-    print_tables(stored(arguments.json))
+    print_tables(stored(arguments.json), arguments.of_users)
 
 
 if __name__ == "__main__":
