@@ -47,6 +47,9 @@ MODES = {
         TREES | {"subsample": 0.6, "max_features": 0.5, "early_stopping": True},
     ),
     "without a metric": (LambdaMARTRanker, TREES | {"metric": None}),
+    "additive bias": (LambdaMARTRanker, TREES | {"position_bias": "additive"}),
+    "pairwise bias": (LambdaMARTRanker, TREES | {"position_bias": "pairwise"}),
+    "bias of a network": (LambdaRankRanker, NETWORK | {"position_bias": "additive"}),
     "ranknet": (RankNetRanker, NETWORK | {"tied_pairs": True}),
     "lambdarank": (LambdaRankRanker, NETWORK | {"early_stopping": True}),
 }
@@ -66,7 +69,8 @@ def model(mode: str = "default", n_jobs: int | None = 1, seed: int = 0) -> bytes
     if kind is LambdaMARTRanker:
         X[rng.uniform(size=X.shape) < 0.05] = np.nan
     ranker = kind(random_state=0, n_jobs=n_jobs, **options)
-    ranker.fit(X, y, groups=groups)
+    positions = np.arange(len(groups)) - np.searchsorted(groups, groups)
+    ranker.fit(X, y, groups=groups, positions=positions)
     learned = {name: value for name, value in vars(ranker).items() if name[-1] == "_"}
     return pickle.dumps((learned, ranker.predict(X)))
 

@@ -71,7 +71,7 @@ def float_parameters(estimator):
 
 def test_the_float_parameters_of_all_estimators_are_found():
     n = {estimator: len(float_parameters(estimator)) for estimator in ESTIMATORS}
-    assert list(n.values()) == [13, 10, 10, 11, 10]
+    assert list(n.values()) == [14, 11, 11, 11, 10]
 
 
 @every_estimator
@@ -91,6 +91,24 @@ def test_a_parameter_is_refused_by_name_or_gives_a_sensible_model(estimator, siz
         if size < 1 and name in MAY_BE_0:
             none = scores(fit(estimator, **options | {name: 0.0}))
             np.testing.assert_allclose(found, none, rtol=1e-5)
+
+
+@pytest.mark.parametrize("size", EXTREMES)
+@pytest.mark.parametrize("kind", ["additive", "pairwise", "known"])
+def test_parameters_of_positions_are_refused_or_give_a_sensible_model(kind, size):
+    for name in ("bias_regularization", "min_propensity"):
+        model = LambdaMARTRanker(**TREES | {name: size})
+        shown = {"propensities": np.full(len(Y), 1e-300)}
+        if kind != "known":
+            model.set_params(position_bias=kind)
+            shown = {"positions": np.arange(len(Y)) - np.searchsorted(GROUPS, GROUPS)}
+        try:
+            model.fit(X, Y, groups=GROUPS, **shown)
+        except ValueError as error:
+            assert name in str(error)
+            continue
+        assert np.isfinite(scores(model)).all()
+        assert np.ptp(scores(model)) > 0
 
 
 @every_estimator

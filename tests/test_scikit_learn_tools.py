@@ -945,6 +945,7 @@ def test_clones_keep_their_requests(routing):
 def test_metadata_requested_by_default(ranker):
     of_validation = ["X_val", "y_val", "groups_val", "sample_weight_val"]
     fit = {"groups": True, "sample_weight": None} | dict.fromkeys(of_validation, True)
+    fit |= {"positions": True, "propensities": True}
     score = {"groups": True, "sample_weight": None}
     predict = {}
     if ranker is LambdaMARTRanker:
@@ -958,7 +959,8 @@ def test_metadata_requested_by_default(ranker):
     assert requests.score.requests == score
     assert requests.predict.requests == predict
     if ranker is not LambdaMARTRanker:
-        assert requests.partial_fit.requests["groups"] is True
+        for name in ("groups", "positions", "propensities"):
+            assert requests.partial_fit.requests[name] is True
 
 
 @pytest.mark.parametrize("form", ["bare", "in a pipeline"])

@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from sklearn.exceptions import NotFittedError
 
+from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker
 from sklearn_ltr.clicks import (
     DynamicBayesianNetwork,
     InterventionHarvesting,
@@ -81,3 +82,32 @@ def test_models_must_be_fitted_and_named(log):
 def test_an_invalid_argument_is_named(arguments, message):
     with pytest.raises(ValueError, match=message):
         PropensityCurveDisplay(**{"propensities": {"a": [1, 0.5]}} | arguments)
+
+
+@pytest.mark.parametrize("kind", ["additive", "pairwise", "additive of a network"])
+def test_the_bias_that_a_ranker_has_learned(ax, log, kind):
+    X = np.random.default_rng(0).normal(size=(len(log.clicks), 2))
+    options = {"position_bias": kind.split()[0], "sigma": 2.0}
+    ranker = LambdaMARTRanker(n_estimators=3, **options)
+    if kind == "additive of a network":
+        ranker = LambdaRankRanker(max_iter=1, **options)
+    with pytest.raises(NotFittedError):
+        PropensityCurveDisplay.from_estimator(ranker)
+    ranker.fit(X, log.clicks, groups=log.sessions, positions=log.positions)
+    display = PropensityCurveDisplay.from_estimator(
+        ranker, true_propensities=log.propensities, ax=ax
+    )
+    bias, curves = ranker.position_bias_, list(display.propensities.values())
+    expected = bias if kind == "pairwise" else [np.exp(2.0 * bias)]
+    np.testing.assert_allclose(curves, expected, rtol=1e-15)
+    names = ["t+ (clicked)", "t- (not clicked)"] if bias.ndim == 2 else ["exp(bias)"]
+    assert labels(display) == ["true", *names]
+    assert ax.get_ylabel() == "propensity"
+    assert_text_is_readable(display.figure_)
+
+
+def test_a_ranker_without_a_position_bias_has_no_curve(log):
+    X = np.random.default_rng(0).normal(size=(len(log.clicks), 2))
+    ranker = LambdaMARTRanker(n_estimators=1).fit(X, log.clicks, groups=log.sessions)
+    with pytest.raises(NotFittedError):
+        PropensityCurveDisplay.from_estimator(ranker)

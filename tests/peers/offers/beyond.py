@@ -189,19 +189,21 @@ def of_another_library(library):
         module.CatBoost().load_model(blob=text.encode())
 
 
-POSITIONS = np.arange(len(DATA.y)) % 12
+POSITIONS = np.arange(len(DATA.y)) - np.searchsorted(DATA.groups, DATA.groups)
 
 
 @row(
     "correction of position bias in clicks",
-    sklearn_ltr=UNKNOWN,
     LightGBM=UNKNOWN,
     CatBoost=UNKNOWN,
 )
 def position_bias(library):
-    option = {"lambdarank_unbiased": True} if library.name == "XGBoost" else {}
+    option, given = {}, {"position": POSITIONS}
+    if library.name == "XGBoost":
+        option, given = {"lambdarank_unbiased": True}, {}
+    elif library.name == "sklearn_ltr":
+        option, given = {"position_bias": "additive"}, {"positions": POSITIONS}
     clicks = DATA._replace(y=(DATA.y > 1).astype(int))
-    given = {} if option else {"position": POSITIONS}
     fitted = library.new(**option).fit(
         clicks.X, clicks.y, **library.group_argument(clicks.groups), **given
     )
@@ -219,3 +221,20 @@ def position_bias_in_a_dataset(library):
         return lightgbm.train(options, data, num_boost_round=5).predict(DATA.X)
 
     assert np.ptp(train(position=POSITIONS) - train()) > 1e-3
+
+
+@row(
+    "known propensities of examination, a weight of each clicked document",
+    LightGBM=UNKNOWN,
+    XGBoost=UNKNOWN,
+    CatBoost=UNKNOWN,
+)
+def known_propensities(library):
+    clicks = DATA._replace(y=(DATA.y > 1).astype(int))
+    fitted = library.new().fit(
+        clicks.X,
+        clicks.y,
+        **library.group_argument(clicks.groups),
+        propensities=1 / (1 + POSITIONS),
+    )
+    assert np.ptp(fitted.predict(clicks.X) - library.scores(clicks)) > 1e-3
