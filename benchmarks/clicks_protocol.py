@@ -27,8 +27,9 @@ the probability that "pbm" has.
 Methods: trees trained on clicks as if they were grades ("naive"), with corrections by
 position or by propensities, the peers' with and without theirs, and trained on all
 grades of the training part ("grades"). True propensities are those of each row given
-its list; estimated ones are those of InterventionHarvesting, from the same log. All
-have the same number of trees, leaves and learning rate (SETTINGS), of those of --grid
+its list; estimated ones are those of InterventionHarvesting, from the same log. "Not normalized" are ours without `query_normalization` and
+`distance_normalization`, which make less of pairs of large weight. All have the same
+number of trees, leaves and learning rate (SETTINGS), of those of --grid
 the best on grades, by the mean over libraries and collections.
 
 Sessions of one query with the same list and the same clicks are one group, with their
@@ -284,6 +285,10 @@ def repeated(log: Log, seed: int) -> Log:
 PLAIN = {"bagging_temperature": 0.0, "score_noise": 0.0, "regression_weight": 0.0}
 
 
+# both make less of pairs with large weights
+NO_NORMALIZATION = {"query_normalization": False, "distance_normalization": False}
+
+
 def defaults(log: Log, settings: Settings):
     default = LambdaMARTRanker().get_params()
     return ours(log, settings, **{name: default[name] for name in PLAIN})
@@ -308,13 +313,13 @@ def by_position(bias: str, log: Log, settings: Settings):
     return ours(log, settings, [("positions", log.positions)], position_bias=bias)
 
 
-def by_true_propensities(log: Log, settings: Settings):
-    return ours(log, settings, [("propensities", log.examined)])
+def by_true_propensities(log: Log, settings: Settings, **parameters):
+    return ours(log, settings, [("propensities", log.examined)], **parameters)
 
 
-def by_estimated_propensities(log: Log, settings: Settings):
+def by_estimated_propensities(log: Log, settings: Settings, **parameters):
     propensities = np.maximum(log.estimated()[log.positions], SMALLEST)
-    return ours(log, settings, [("propensities", propensities)])
+    return ours(log, settings, [("propensities", propensities)], **parameters)
 
 
 def xgboost(log: Log, settings: Settings, **parameters):
@@ -350,6 +355,7 @@ NAIVE, XGBOOST_NAIVE, LIGHTGBM_NAIVE = "naive", "XGBoost naive", "LightGBM naive
 DEFAULTS = "naive, all defaults"
 ADDITIVE, PAIRWISE = "additive", "pairwise"
 TRUE, ESTIMATED = "true propensities", "estimated propensities"
+PLAIN_TRUE, PLAIN_ESTIMATED = (f"{name}, not normalized" for name in (TRUE, ESTIMATED))
 XGBOOST, LIGHTGBM = "XGBoost lambdarank_unbiased", "LightGBM position"
 LOGGING, GRADES = "logging rankers", "grades"
 METHODS = {
@@ -358,7 +364,9 @@ METHODS = {
     ADDITIVE: partial(by_position, "additive"),
     PAIRWISE: partial(by_position, "pairwise"),
     TRUE: by_true_propensities,
+    PLAIN_TRUE: partial(by_true_propensities, **NO_NORMALIZATION),
     ESTIMATED: by_estimated_propensities,
+    PLAIN_ESTIMATED: partial(by_estimated_propensities, **NO_NORMALIZATION),
     XGBOOST_NAIVE: xgboost,
     XGBOOST: xgboost_unbiased,
     LIGHTGBM_NAIVE: lightgbm,
@@ -369,7 +377,9 @@ NAIVE_OF = {
     ADDITIVE: NAIVE,
     PAIRWISE: NAIVE,
     TRUE: NAIVE,
+    PLAIN_TRUE: NAIVE,
     ESTIMATED: NAIVE,
+    PLAIN_ESTIMATED: NAIVE,
     XGBOOST: XGBOOST_NAIVE,
     LIGHTGBM: LIGHTGBM_NAIVE,
 }
@@ -449,7 +459,7 @@ class Study:
             try:
                 score = METHODS[name](log, self.settings)
             except ValueError as error:
-                if name != ESTIMATED:
+                if name not in (ESTIMATED, PLAIN_ESTIMATED):
                     raise
                 # a short log may hold nothing to compare positions by
                 print(f"{name}: {error}")
@@ -584,7 +594,8 @@ def print_corrections(values: dict, settings: list[tuple]) -> None:
 
 
 def print_peers(values: dict, settings: list[tuple]) -> None:
-    names = [NAIVE, ADDITIVE, PAIRWISE, TRUE, ESTIMATED]
+    names = [name for name in METHODS if name in (NAIVE, *NAIVE_OF)]
+    names = [name for name in names if name not in PEERS]
     print("\nOurs minus the better of the corrected peers\n")
     print_row("sessions", "users", "strength", "better peer", *names)
     print_row(*["---"] * (4 + len(names)))
