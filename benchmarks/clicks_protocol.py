@@ -27,10 +27,11 @@ the probability that "pbm" has.
 Methods: trees trained on clicks as if they were grades ("naive"), with corrections by
 position or by propensities, the peers' with and without theirs, and trained on all
 grades of the training part ("grades"). True propensities are those of each row given
-its list; estimated ones are those of InterventionHarvesting, from the same log. "Not normalized" are ours without `query_normalization` and
-`distance_normalization`, which make less of pairs of large weight. All have the same
-number of trees, leaves and learning rate (SETTINGS), of those of --grid
-the best on grades, by the mean over libraries and collections.
+its list; estimated ones are those of InterventionHarvesting, from the same log. "Not
+normalized" are ours without `query_normalization` and `distance_normalization`, which
+make less of pairs of large weight. All have the same number of trees, leaves and
+learning rate (SETTINGS), of those of --grid the best on grades, by the mean over
+libraries and collections.
 
 Sessions of one query with the same list and the same clicks are one group, with their
 number as its weight; lists with no click, or nothing but clicks, have no pairs and are
