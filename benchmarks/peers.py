@@ -145,7 +145,14 @@ def fit_hist_gradient_boosting(X, y, groups, settings: Settings) -> ScoresAfter:
 
 
 def train_lightgbm(
-    X, y, groups, settings: Settings, categorical_feature="auto", **more
+    X,
+    y,
+    groups,
+    settings: Settings,
+    categorical_feature="auto",
+    weight=None,
+    position=None,
+    **more,
 ):
     import lightgbm
 
@@ -163,7 +170,9 @@ def train_lightgbm(
     data = lightgbm.Dataset(
         X,
         y,
+        weight=weight,
         group=query_sizes(groups),
+        position=position,
         params=parameters,
         categorical_feature=categorical_feature,
     )
@@ -187,8 +196,11 @@ def fit_lightgbm_quantized(X, y, groups, settings: Settings) -> ScoresAfter:
     return fit_lightgbm(X, y, groups, settings, **quantized)
 
 
-def train_xgboost(X, y, groups, settings: Settings, **more):
-    """XGBoost has no minimum of rows per leaf; 20 becomes its default hessian of 1."""
+def train_xgboost(X, y, groups, settings: Settings, weight=None, **more):
+    """XGBoost has no minimum of rows per leaf; 20 becomes its default hessian of 1.
+
+    A weight is that of a group.
+    """
     import xgboost
 
     parameters = {
@@ -205,7 +217,12 @@ def train_xgboost(X, y, groups, settings: Settings, **more):
         **more,
     }
     data = xgboost.QuantileDMatrix(
-        X, y, qid=groups, max_bin=BINS, nthread=settings.n_threads
+        X,
+        y,
+        weight=weight,
+        qid=groups,
+        max_bin=BINS,
+        nthread=settings.n_threads,
     )
     return xgboost.train(parameters, data, settings.n_estimators)
 

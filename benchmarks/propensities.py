@@ -1,13 +1,14 @@
 """Estimated propensities against the simulated ones, and the picture of both.
 
     python benchmarks/propensities.py
-    python benchmarks/propensities.py --sessions 10000 --seeds 2 --picture curves.png
+    python benchmarks/propensities.py --seeds 0 --picture curves.png
 
 Queries are made; three rankers, whose scores are the utility of a document with noise
 of standard deviation 1, show 10 documents to users of a position-based model.  For each
 strength of the bias, number of sessions and estimator, the table has the root mean
 square, over positions and seeds, of the relative error, of its standard error, and of
-the error in standard errors (z, which should be near 1).
+the error in standard errors (z, which should be near 1).  The picture, of one log for
+each number of sessions and strength, has the curve of regression EM, too.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import peers
 from sklearn_ltr.clicks import (
     InterventionHarvesting,
     PositionBasedModel,
+    RegressionEM,
     simulate_clicks,
 )
 from sklearn_ltr.datasets import make_ranking
@@ -73,21 +75,28 @@ def measure(data, cls, eta: float, n_sessions: int, seeds: range) -> dict:
     }
 
 
-def draw(data, etas: list[float], n_sessions: int, path: Path) -> None:
+def draw(data, etas: list[float], sizes: list[int], path: Path) -> None:
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(4.2 * len(etas), 3.8), layout="constrained")
-    panels = figure.subplots(1, len(etas), sharey=True, squeeze=False)[0]
-    for ax, eta in zip(panels, etas, strict=True):
-        log = simulated(data, eta, n_sessions, 0)
-        models = [
-            fitted(cls(), log) for cls in (InterventionHarvesting, PositionBasedModel)
-        ]
-        PropensityCurveDisplay.from_estimators(
-            models, true_propensities=log.propensities, ax=ax
-        )
-        ax.set_title(f"eta = {eta:g}, {n_sessions:,} sessions")
-    figure.savefig(path, dpi=150)
+    shape = len(sizes), len(etas)
+    figure = Figure(figsize=(4.2 * shape[1], 3.6 * shape[0]), layout="constrained")
+    panels = figure.subplots(*shape, sharex=True, sharey=True, squeeze=False)
+    for row, n_sessions in zip(panels, sizes, strict=True):
+        for ax, eta in zip(row, etas, strict=True):
+            log = simulated(data, eta, n_sessions, 0)
+            features = RegressionEM().fit(
+                data.data, log.clicks, **{name: log[name] for name in COLUMNS}
+            )
+            models = [
+                fitted(cls(), log)
+                for cls in (InterventionHarvesting, PositionBasedModel)
+            ]
+            PropensityCurveDisplay.from_estimators(
+                [*models, features], true_propensities=log.propensities, ax=ax
+            )
+            ax.set_title(f"eta = {eta:g}, {n_sessions:,} sessions")
+            ax.set_ylim(0, 1.1)
+    figure.savefig(path, dpi=100)
 
 
 def main() -> None:
@@ -96,15 +105,16 @@ def main() -> None:
     sizes = [1000, 10_000, 100_000, 1_000_000]
     parser.add_argument("--sessions", type=int, nargs="+", default=sizes)
     parser.add_argument("--etas", type=float, nargs="+", default=[0.5, 1.0, 2.0])
-    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--seeds", type=int, default=5, help="0: no table")
     parser.add_argument("--picture", type=Path)
+    parser.add_argument("--picture-sessions", type=int, nargs="+", default=sizes[1::2])
     peers.add_json_argument(parser)
     arguments = parser.parse_args()
     print(peers.machine())
     data = make_ranking(arguments.queries, n_documents=15, random_state=0)
     print(f"{arguments.queries} queries, {arguments.seeds} seeds")
     print(f"{'eta':>5}{'sessions':>10}  {'estimator':24}{'error':>8}{'SE':>8}{'z':>8}")
-    for eta in arguments.etas:
+    for eta in arguments.etas if arguments.seeds else ():
         for n_sessions in arguments.sessions:
             for cls in (InterventionHarvesting, PositionBasedModel):
                 record = measure(data, cls, eta, n_sessions, range(arguments.seeds))
@@ -116,7 +126,7 @@ def main() -> None:
                 )
                 peers.append_json(arguments.json, [record])
     if arguments.picture:
-        draw(data, arguments.etas, max(arguments.sessions), arguments.picture)
+        draw(data, arguments.etas, arguments.picture_sessions, arguments.picture)
 
 
 if __name__ == "__main__":

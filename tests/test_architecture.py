@@ -31,7 +31,7 @@ ROOMS_A_ROOM_MAY_IMPORT = {
     "scorers": {"_queries", "metrics"},
     "model_selection": {"_queries"},
     "inspection": {"_queries", "metrics", "learners"},
-    "clicks": {"_queries", "metrics", "_estimators"},
+    "clicks": {"_queries", "metrics", "mart", "_estimators"},
     "plotting": {"_queries", "metrics", "lambdas", "inspection", "blending"},
     "datasets": {"_queries"},
     "export": {"metrics", "learners", "rankers", "mart", "_estimators"},

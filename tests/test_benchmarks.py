@@ -17,6 +17,11 @@ SETTINGS = ["defaults", "noise on X", "quantiles of X", "early stopping"]
 COMMANDS = {
     "fit.py": [*TINY, *OURS],
     "binning.py": [*TINY, *OURS],
+    "clicks_protocol.py": [
+        *("--queries", "20", "--sessions", "300", "--seeds", "1"),
+        *("--users", "dbn", "--strengths", "1", "--methods"),
+        *("naive", "additive", "pairwise", "true propensities"),
+    ],
     "categories.py": [*TINY, *OURS, "--encodings"],
     "dask_fit.py": [*TINY, *OURS, "--workers", "2"],
     "predict.py": [*TINY, *OURS, "--rows", "100", "--threads", "1"],

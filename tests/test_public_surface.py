@@ -15,6 +15,7 @@ from sklearn_ltr.clicks import (
     DynamicBayesianNetwork,
     InterventionHarvesting,
     PositionBasedModel,
+    RegressionEM,
 )
 from sklearn_ltr.ensemble import BaggingRanker
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
@@ -37,9 +38,11 @@ PUBLIC = {
         "InterleavingResult",
         "InterventionHarvesting",
         "PositionBasedModel",
+        "RegressionEM",
         "counterfactual_score",
         "interleave",
         "interleaving_test",
+        "preferences_from_clicks",
         "simulate_clicks",
     ],
     "sklearn_ltr.compile": ["compile_kernels"],
@@ -170,6 +173,7 @@ PATHS_IN_SAVED_MODELS = [
     "sklearn_ltr.clicks._dynamic_bayesian.DynamicBayesianNetwork",
     "sklearn_ltr.clicks._harvesting.InterventionHarvesting",
     "sklearn_ltr.clicks._position_based.PositionBasedModel",
+    "sklearn_ltr.clicks._regression_em.RegressionEM",
     "sklearn_ltr.inspection._score_regressor.ScoreRegressor",
     "sklearn_ltr.learners._trees.ensemble.TreeEnsemble",
     "sklearn_ltr.learners._trees.binning.BinMapper",
@@ -204,6 +208,7 @@ ESTIMATORS = [
     DynamicBayesianNetwork,
     InterventionHarvesting,
     PositionBasedModel,
+    RegressionEM,
 ]
 
 

@@ -7,9 +7,11 @@ shown once).  Rows may be in any order, and no result depends on it.
 *Propensity* is the probability that a user examines a position; *attractiveness* that
 he clicks an examined document.
 
-- :class:`PositionBasedModel`, :class:`InterventionHarvesting`, :class:`CascadeModel`
-  and :class:`DynamicBayesianNetwork` are fitted to a log and have `propensities_`.
+- :class:`PositionBasedModel`, :class:`InterventionHarvesting`, :class:`RegressionEM`,
+  :class:`CascadeModel` and :class:`DynamicBayesianNetwork` are fitted to a log and have
+  `propensities_`.
 - :func:`simulate_clicks` makes a log of known bias from grades.
+- :func:`preferences_from_clicks` gives pairs of documents, for RankNet to learn from.
 - :func:`counterfactual_score` estimates a metric of a ranker that was not in use.
 - :func:`interleave` merges the lists of two rankers, and :func:`interleaving_test` says
   which of them users prefer.
@@ -30,6 +32,8 @@ from sklearn_ltr.clicks._interleaving import (
     interleaving_test,
 )
 from sklearn_ltr.clicks._position_based import PositionBasedModel
+from sklearn_ltr.clicks._preferences import preferences_from_clicks
+from sklearn_ltr.clicks._regression_em import RegressionEM
 from sklearn_ltr.clicks._simulate import simulate_clicks
 
 __all__ = [
@@ -39,8 +43,10 @@ __all__ = [
     "InterleavingResult",
     "InterventionHarvesting",
     "PositionBasedModel",
+    "RegressionEM",
     "counterfactual_score",
     "interleave",
     "interleaving_test",
+    "preferences_from_clicks",
     "simulate_clicks",
 ]

@@ -74,11 +74,13 @@ def maximise(
     start: FloatArray,
     max_iter: int,
     tol: float,
+    watched: slice = slice(None),
 ) -> Fit:
     """Repeat an EM step on rates in [0, 1] until none changes by more than `tol`.
 
-    An iteration takes three steps: two, and one from the extrapolation.  A
-    ConvergenceWarning is given after `max_iter` iterations.
+    An iteration takes three steps: two, and one from the extrapolation.  It ends by
+    the changes of the `watched` rates.  A ConvergenceWarning is given after `max_iter`
+    iterations.
     """
     rates, curve = start, [log_likelihood(start)]
     for _ in range(max_iter):
@@ -90,7 +92,7 @@ def maximise(
             three = step(jump)
             if (likelihood_of_three := log_likelihood(three)) >= likelihood:
                 likelihood, best = likelihood_of_three, three
-        change = float(np.abs(best - rates).max())
+        change = float(np.abs(best - rates)[watched].max())
         rates = best
         curve.append(likelihood)
         if change <= tol:
@@ -144,6 +146,18 @@ def table_step(
     )
 
 
+def start_rates(table: Table) -> FloatArray:
+    """Return theta and gamma to begin with, one after the other."""
+    rate = table.by_position(table.clicked) / table.by_position(table.shown)
+    # what was never clicked has a rate of 0, where EM stays
+    theta = np.clip(0.9 * rate / rate.max(), 1e-3, 0.9) * (rate > 0)
+    expected = table.by_unit(table.shown * theta[table.position])
+    clicked = table.by_unit(table.clicked)
+    gamma = (clicked + 0.5) / (expected + 1.0)
+    gamma = np.clip(gamma, 1e-3, 0.9) * (clicked > 0)
+    return np.concatenate((theta, gamma))
+
+
 def fit_table(
     table: Table, max_iter: int, tol: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -152,15 +166,8 @@ def fit_table(
     Only products of theta and gamma matter, so the scale is that of position 0: a
     propensity is relative to position 0, and an attraction is the rate of clicks there.
     """
-    rate = table.by_position(table.clicked) / table.by_position(table.shown)
-    # what was never clicked has a rate of 0, where EM stays
-    theta = np.clip(0.9 * rate / rate.max(), 1e-3, 0.9) * (rate > 0)
-    expected = table.by_unit(table.shown * theta[table.position])
-    clicked = table.by_unit(table.clicked)
-    gamma = (clicked + 0.5) / (expected + 1.0)
-    gamma = np.clip(gamma, 1e-3, 0.9) * (clicked > 0)
-    start = np.concatenate((theta, gamma))
-    n_positions = len(theta)
+    start = start_rates(table)
+    n_positions = int(table.position.max()) + 1
 
     def step(rates: FloatArray) -> FloatArray:
         parts = table_step(table, rates[:n_positions], rates[n_positions:])

@@ -8,15 +8,21 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from sklearn_ltr.clicks import (
     CascadeModel,
     DynamicBayesianNetwork,
     InterventionHarvesting,
     PositionBasedModel,
+    RegressionEM,
     counterfactual_score,
     interleave,
     interleaving_test,
+    preferences_from_clicks,
     simulate_clicks,
 )
 from tests.bad_inputs import Case, accepted
@@ -44,10 +50,20 @@ def fit(name: str, parameters: dict[str, Any] | None = None, **changed: Any) -> 
     return MODELS[name](**parameters or {}).fit(**LOG | changed)
 
 
+def regress(parameters: dict[str, Any] | None = None, **changed: Any) -> Any:
+    given = {"X": [[1.0], [0.0], [0.5]], "documents": [0, 1, 2, 1, 0, 2]} | changed
+    classifier = {"classifier": LogisticRegression()}
+    return RegressionEM(**classifier | (parameters or {})).fit(**LOG | given)
+
+
 def judge(**changed: Any) -> Any:
     given = {name: value for name, value in LOG.items() if name != "documents"}
     given |= {"y_score": [1, 2, 3, 1, 2, 3], "propensities": [1, 0.5, 0.3]}
     return counterfactual_score(**given | changed)
+
+
+def prefer(**changed: Any) -> Any:
+    return preferences_from_clicks(**LOG | changed)
 
 
 def simulate(**changed: Any) -> Any:
@@ -134,6 +150,79 @@ CASES += [
     for kind, (changed, message) in COLUMNS.items()
     if kind != "no rows"
 ]
+CASES += [
+    Case(f"{kind} to preferences", partial(prefer, **changed), ValueError, message)
+    for kind, (changed, message) in (COLUMNS | DOCUMENTS).items()
+]
+CASES += [
+    Case(f"{kind} to regression EM", partial(regress, **changed), ValueError, message)
+    for kind, (changed, message) in COLUMNS.items()
+]
+REGRESSION: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
+    "no features": (lambda: regress(X=None), ValueError, "X has no rows: give"),
+    "features without rows": (
+        lambda: regress(X=np.zeros((0, 2))), ValueError, "X has no rows",
+    ),
+    "a document beyond X": (
+        lambda: regress(documents=[0, 1, 3, 1, 0, 2]), ValueError,
+        "documents must hold rows of X, 0 to 2, but row 2 has 3",
+    ),
+    "a negative document": (
+        lambda: regress(documents=[0, 1, -1, 1, 0, 2]), ValueError, "row 2 has -1",
+    ),
+    "half a document": (
+        lambda: regress(documents=[0, 1, 0.5, 1, 0, 2]), ValueError, "row 2 has 0.5",
+    ),
+    "a missing document of X": (
+        lambda: regress(documents=[0, 1, NAN, 1, 0, 2]), ValueError, "row 2 has nan",
+    ),
+    "documents of text": (
+        lambda: regress(documents=list("abcbac")), ValueError,
+        "documents must be numeric, got dtype",
+    ),
+    "None as documents of X": (
+        lambda: regress(documents=None), ValueError, "documents is None: give one",
+    ),
+    "a document twice in a list of X": (
+        lambda: regress(documents=[0, 0, 2, 1, 0, 2]), ValueError,
+        "documents has 0 twice in one list: row 0 (query 'q', session 1) and row 1",
+    ),
+    "no click at position 0 to regression EM": (
+        lambda: regress(clicks=[0, 1, 0, 0, 1, 0]), ValueError,
+        "positions: no click is at position 0, and propensities are relative to",
+    ),
+    "NaN as a feature": (
+        lambda: regress(X=[[NAN], [1], [0]]), ValueError, "Input X contains NaN",
+    ),
+    "a regressor as classifier": (
+        lambda: regress({"classifier": LinearRegression()}), TypeError,
+        "classifier must be a scikit-learn classifier with predict_proba, such as",
+    ),
+    "a class as classifier": (
+        lambda: regress({"classifier": LogisticRegression}), TypeError,
+        "classifier must be a scikit-learn classifier with predict_proba, such as",
+    ),
+    "text as classifier": (
+        lambda: regress({"classifier": "trees"}), TypeError, "LogisticRegression(), go",
+    ),
+    "a classifier without weights": (
+        lambda: regress({"classifier": KNeighborsClassifier()}), TypeError,
+        "classifier must take sample_weight in fit, and KNeighborsClassifier does not",
+    ),
+    "a pipeline without weights": (
+        lambda: regress(
+            {"classifier": make_pipeline(StandardScaler(), KNeighborsClassifier())}
+        ),
+        TypeError, "and KNeighborsClassifier does not",
+    ),
+    "no iteration of regression EM": (
+        lambda: regress({"max_iter": 0}), ValueError, "max_iter must be an integer",
+    ),
+    "a negative tol of regression EM": (
+        lambda: regress({"tol": -1.0}), ValueError, "tol must be a number in [1e-50",
+    ),
+}  # fmt: skip
+CASES += [Case(what, *row) for what, row in REGRESSION.items()]
 GAP: dict[str, Any] = {
     "clicks": [1, 0], "groups": ["q"] * 2, "documents": ["a", "b"],
     "positions": [0, 2], "sessions": [1, 1],
@@ -277,6 +366,31 @@ OTHERS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "a click of 3 to a test": (
         lambda: interleaving_test([1, 3], teams=["a", "b"], sessions=[1, 1]),
         ValueError, "clicks must be 1 for a clicked and 0 for another document",
+    ),
+    # preferences
+    "an unknown strategy": (
+        lambda: prefer(strategy="skip"), ValueError,
+        "strategy must be one of ('skip_above', 'last_click_skip_above', 'earlier_clic",
+    ),
+    "no strategy": (lambda: prefer(strategy=[]), ValueError, "strategy must be one of"),
+    "a number among strategies": (
+        lambda: prefer(strategy=["skip_above", 1]), ValueError, "got ['skip_above', 1]",
+    ),
+    "a strategy twice": (
+        lambda: prefer(strategy=["skip_above"] * 2), ValueError,
+        "strategy names one twice: ['skip_above', 'skip_above']",
+    ),
+    "a negative smoothing": (
+        lambda: prefer(smoothing=-1), ValueError, "smoothing must be a number >= 0",
+    ),
+    "a smoothing of text": (
+        lambda: prefer(smoothing="x"), TypeError, "smoothing must be a number >= 0",
+    ),
+    "clicks without a preference": (
+        lambda: prefer(clicks=[1, 0, 0] * 2, strategy=("skip_above", "earlier_click")),
+        ValueError,
+        "clicks: strategy=('skip_above', 'earlier_click') finds no preference, as no "
+        "session has a clicked document below one that was not or below another clic",
     ),
     # simulation
     "an unknown user": (

@@ -19,7 +19,7 @@ def test_the_python_of_the_guide_runs(capsys):
     blocks = re.findall(
         r"^```python\n(.*?)^```", GUIDE.read_text("utf-8"), flags=re.M | re.S
     )
-    assert len(blocks) == 9
+    assert len(blocks) == 11
     names: dict[str, object] = {}
     for block in blocks:
         exec(compile(block, str(GUIDE), "exec"), names)
@@ -27,6 +27,10 @@ def test_the_python_of_the_guide_runs(capsys):
     model, estimate = names["model"], names["estimate"]
     error = np.abs(model.propensities_ - names["log"].propensities)[1:]
     assert (error < 4 * model.standard_errors_[1:]).all()
+    truth = names["log"].propensities
+    assert np.abs(names["regression"].propensities_ - truth).mean() < 0.06
+    by_ranknet = names["ranknet"].predict(names["features"])
+    assert np.corrcoef(by_ranknet, names["data"].utility)[0, 1] > 0.5
     assert estimate.value > 2 * estimate.standard_error
     assert names["result"].p_value < 0.05 < 0.5 < names["result"].preference_a
     printed = capsys.readouterr().out

@@ -38,6 +38,29 @@ def pbm_em_step(rows, theta, gamma):
     return means[0], means[1]
 
 
+# --- preferences ----------------------------------------------------------------------
+
+
+def preferences(sessions, strategy):
+    """{(preferred, other): sessions}; sessions are lists of (pair, click) or None."""
+    counts = defaultdict(int)
+    for session in sessions:
+        clicked = [i for i, row in enumerate(session) if row and row[1]]
+        skipped = [i for i, row in enumerate(session) if row and not row[1]]
+        found = {
+            "skip_above": [(c, s) for c in clicked for s in skipped if s < c],
+            "last_click_skip_above": [
+                (c, s) for c in clicked[-1:] for s in skipped if s < c
+            ],
+            "earlier_click": [(c, d) for c in clicked for d in clicked if d < c],
+            "skip_previous": [(c, s) for c in clicked for s in skipped if s == c - 1],
+            "no_click_next": [(c, s) for c in clicked for s in skipped if s == c + 1],
+        }[strategy]
+        for winner, loser in found:
+            counts[session[winner][0], session[loser][0]] += 1
+    return dict(counts)
+
+
 # --- intervention harvesting ----------------------------------------------------------
 
 

@@ -1,0 +1,199 @@
+"""Regression EM: with a feature for each document it is the position-based model."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import sklearn
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array, eye_array
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+from sklearn_ltr.clicks import PositionBasedModel, RegressionEM, simulate_clicks
+from sklearn_ltr.clicks._attraction_regression import AttractionRegression
+from sklearn_ltr.clicks._em import table_step
+from sklearn_ltr.clicks._log import read_click_log
+from sklearn_ltr.clicks._position_based import count_cells
+from sklearn_ltr.datasets import make_ranking
+from tests.clicks.logs import columns, fit, rows_of, simulated, small
+from tests.oracles import clicks as oracle
+
+EACH_ITS_OWN = DecisionTreeClassifier(random_state=0)  # a leaf for each document
+LINEAR = LogisticRegression(C=100.0)
+
+
+def regress(log, X, classifier, rows=slice(None), **options):
+    model = RegressionEM(classifier, **options)
+    return model.fit(X, log.clicks[rows], **columns(log, rows))
+
+
+@pytest.fixture(scope="module")
+def linear_log():
+    """A log of a ranker of three, and features that explain attraction."""
+    data = make_ranking(300, n_documents=12, random_state=0)
+    noise = np.random.default_rng(0).normal(size=(len(data.target), 3))
+    log = simulate_clicks(
+        data.target,
+        data.utility[:, None] + noise,
+        groups=data.groups,
+        n_sessions=3000,
+        random_state=0,
+    )
+    relevance = log.attractiveness
+    X = np.column_stack((np.log(relevance / (1.001 - relevance)), data.data[:, 0]))
+    return log, X
+
+
+def assert_same(one, other):
+    for name in ("propensities_", "attractiveness_", "log_likelihoods_"):
+        assert_array_equal(getattr(one, name), getattr(other, name), strict=True)
+
+
+def test_a_step_with_a_feature_for_each_document_is_that_of_the_hidden_events():
+    log = small()
+    names = fit(PositionBasedModel(), log)
+    rows = rows_of(log, names)
+    read = read_click_log(log.clicks, **columns(log))
+    table, _ = count_cells(read)
+    rng = np.random.default_rng(0)
+    theta, gamma = rng.uniform(0.1, 0.9, 4), rng.uniform(0.1, 0.9, read.n_pairs)
+    _, attracted = table_step(table, theta, gamma)
+    regression = AttractionRegression(EACH_ITS_OWN, np.eye(12), read.documents, table)
+    _, expected = oracle.pbm_em_step(rows, theta, gamma)
+    # weights of trees are float64, and their sums round
+    assert_allclose(
+        regression(attracted), [expected[u] for u in range(read.n_pairs)], 1e-9
+    )
+
+
+@pytest.mark.parametrize("X", [np.eye(12), eye_array(12).tocsr()], ids=["dense", "csr"])
+def test_with_a_feature_for_each_document_it_is_the_position_based_model(X):
+    log = small(n_sessions=300)
+    expected = fit(PositionBasedModel(tol=1e-9), log)
+    model = regress(log, X, EACH_ITS_OWN, max_iter=1000, tol=1e-8)
+    assert_allclose(model.propensities_, expected.propensities_, atol=1e-5)
+    assert_allclose(model.attractiveness_, expected.attractiveness_, atol=1e-5)
+    assert (np.diff(model.log_likelihoods_) >= -1e-6).all()  # rates stop near 0 and 1
+    assert_array_equal(model.groups_, expected.groups_)
+    assert_array_equal(model.documents_, expected.documents_)
+
+
+def test_the_likelihood_never_falls_with_a_classifier_that_maximises_it(linear_log):
+    log, X = linear_log
+    classifier = LogisticRegression(C=np.inf, tol=1e-8, max_iter=1000)
+    curve = regress(log, X, classifier).log_likelihoods_
+    assert (np.diff(curve) > -1e-4).all()  # the tolerance of the classifier
+    assert curve[-1] > curve[0]
+
+
+def test_documents_shown_a_few_times_have_the_simulated_propensities(linear_log):
+    log, X = linear_log
+    model = regress(log, X, LINEAR)
+    assert np.abs(model.propensities_ - log.propensities).mean() < 0.04
+
+
+def test_one_ranker_is_enough_where_features_explain_attraction(linear_log):
+    _, X = linear_log
+    data = make_ranking(300, n_documents=12, random_state=0)
+    scores = data.utility + np.random.default_rng(1).normal(size=len(data.target))
+    log = simulate_clicks(
+        data.target, scores, groups=data.groups, n_sessions=5000, random_state=0
+    )
+    with pytest.raises(ValueError, match="cannot be compared with position 0"):
+        fit(PositionBasedModel(), log)
+    model = regress(log, X, LINEAR)
+    assert np.abs(model.propensities_ - log.propensities).mean() < 0.04
+
+
+def test_the_default_classifier_finds_the_simulated_propensities():
+    data = make_ranking(60, n_documents=12, random_state=0)
+    log = simulated(n_sessions=20_000)
+    model = regress(log, data.data, None)
+    assert np.abs(model.propensities_ - log.propensities).mean() < 0.05
+    found = model.predict_attractiveness(data.data)
+    assert np.corrcoef(found, log.attractiveness)[0, 1] > 0.8
+
+
+def test_attractiveness_is_predicted_for_any_document(linear_log):
+    log, X = linear_log
+    model = regress(log, X, LINEAR)
+    again = model.predict_attractiveness(X[model.documents_])
+    assert_allclose(again, model.attractiveness_, 1e-12)
+    assert np.corrcoef(again, log.attractiveness[model.documents_])[0, 1] > 0.95
+
+
+def test_the_order_of_rows_and_names_of_sessions_change_no_bit(linear_log):
+    log, X = linear_log
+    rng = np.random.default_rng(0)
+    rows = rng.permutation(len(log.clicks))
+    model = regress(log, X, LINEAR)
+    assert_same(model, regress(log, X, LINEAR, rows))
+    names = rng.permutation(int(log.sessions.max()) + 1)
+    given = columns(log) | {"sessions": names[log.sessions]}
+    assert_same(model, RegressionEM(LINEAR).fit(X, log.clicks, **given))
+
+
+@pytest.mark.parametrize(
+    "frame", [pd.DataFrame, pl.DataFrame, csr_array, np.ndarray.tolist]
+)
+def test_features_of_any_kind_are_read(linear_log, frame):
+    log, X = linear_log
+    if frame in (pd.DataFrame, pl.DataFrame):
+        table = frame({"a": X[:, 0], "b": X[:, 1]})
+    else:
+        table = frame(X)
+    model = regress(log, table, LINEAR, max_iter=20)
+    expected = regress(log, X, LINEAR, max_iter=20)
+    # sums of sparse rows are in another order
+    assert_allclose(model.propensities_, expected.propensities_, 1e-3)
+
+
+def test_a_pipeline_passes_the_weights_to_its_classifier(linear_log):
+    log, X = linear_log
+    pipeline = make_pipeline(StandardScaler(), LogisticRegression(C=100.0))
+    model = regress(log, X, pipeline)
+    assert np.abs(model.propensities_ - log.propensities).mean() < 0.04
+    routed = make_pipeline(StandardScaler(), LogisticRegression(C=100.0))
+    with sklearn.config_context(enable_metadata_routing=True):
+        routed[-1].set_fit_request(sample_weight=True)
+        routed[0].set_fit_request(sample_weight=False)
+        assert_same(model, regress(log, X, routed))
+
+
+def test_it_is_cloned_and_pickled(linear_log):
+    log, X = linear_log
+    model = regress(log, X, LINEAR)
+    again = pickle.loads(pickle.dumps(model))
+    assert_same(model, again)
+    assert_array_equal(model.predict_attractiveness(X), again.predict_attractiveness(X))
+    assert not hasattr(clone(model), "propensities_")
+    assert_same(model, clone(model).fit(X, log.clicks, **columns(log)))
+
+
+def test_a_failed_fit_leaves_the_model_as_it_was(linear_log):
+    log, X = linear_log
+    model = regress(log, X, LINEAR)
+    before = dict(vars(model))
+    with pytest.raises(ValueError, match="clicks must be 1"):
+        model.fit(X, 2 * log.clicks, **columns(log))
+    with pytest.raises(ValueError, match="contains NaN"):
+        model.fit(X * np.nan, log.clicks, **columns(log))
+    assert vars(model) == before
+
+
+def test_a_display_draws_it_without_error_bars(linear_log):
+    pytest.importorskip("matplotlib")
+    from sklearn_ltr.plotting import PropensityCurveDisplay
+
+    log, X = linear_log
+    display = PropensityCurveDisplay.from_estimators([regress(log, X, LINEAR)])
+    assert list(display.propensities) == ["RegressionEM"]
+    assert display.standard_errors == {}
