@@ -24,6 +24,11 @@ COMMANDS = {
     ],
     "categories.py": [*TINY, *OURS, "--encodings"],
     "dask_fit.py": [*TINY, *OURS, "--workers", "2"],
+    "cluster_growth.py": ["--measured-rows", "2000", "--trees", "2"],
+    "larger_than_memory.py": [
+        *("--gigabytes", "0.01", "--partition-rows", "3000", "--trees", "2"),
+        *("--threads", "1", "--check"),
+    ],
     "predict.py": [*TINY, *OURS, "--rows", "100", "--threads", "1"],
     "explain.py": [*TINY, *OURS, "--rows", "100", "--threads", "1"],
     "floor.py": [*TINY, "--rows", "1000"],
@@ -47,7 +52,12 @@ COMMANDS = {
         *("--scale", "0.002", "--repetitions", "1"),
     ],
 }
-NEEDS = {"metrics.py": ("ranx", "pytrec_eval"), "dask_fit.py": ("distributed",)}
+NEEDS = {
+    "metrics.py": ("ranx", "pytrec_eval"),
+    "dask_fit.py": ("distributed",),
+    "cluster_growth.py": ("distributed",),
+    "larger_than_memory.py": ("distributed", "psutil"),
+}
 # Compare the additions counted in a fit, where kernels are plain Python, to floor.py.
 ADDITIONS = """
 import floor
