@@ -3,13 +3,13 @@
 
 Run it by ``python examples/11_cluster.py``, with ``pip install "sklearn_ltr[dask]"``.
 
-Two worker processes on this machine stand for a cluster. Judgements are in Parquet
-files, cut anywhere: queries go on in the next file. The workers read them partition by
-partition, keep one byte per value, and fit a model together. It is, bit for bit, that
+Two worker processes on this machine stand for a cluster. Judgements are cut
+anywhere: queries go on in the next partition, or file. The workers read one after
+another, keep one byte per value, and fit a model together. It is, bit for bit, that
 of :class:`~sklearn_ltr.LambdaMARTRanker` on all rows in one place, however many workers
 there are. Then the same cluster searches for settings: each worker fits other
 candidates, on data that were sent once. The output (what travels depends on which
-worker reads which file)::
+worker reads which partition)::
 
     8000 rows in 4 partitions
     2 workers: 3 queries brought together, 61 of their rows travelled
@@ -20,9 +20,6 @@ worker reads which file)::
 """
 
 from __future__ import annotations
-
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import dask.dataframe as dd
 import joblib
@@ -41,27 +38,22 @@ from sklearn_ltr.scorers import make_ranking_scorer
 N_TREES = 20
 
 
-def make_files(folder: Path) -> pd.DataFrame:
-    """Write rows to four Parquet files; return all of them."""
+def make_rows() -> pd.DataFrame:
+    """Return made rows, with their grades and queries."""
     made = make_ranking(400, n_documents=20, n_features=50, random_state=0)
     frame = pd.DataFrame(made.data).add_prefix("x")
-    frame = frame.assign(grade=made.target, query=made.groups)
-    for number, rows in enumerate(np.array_split(np.arange(len(frame)), 4)):
-        part = frame.iloc[rows[0] : rows[-1] + 1]
-        part.to_parquet(folder / f"{number}.parquet", index=False)
-    return frame
+    return frame.assign(grade=made.target, query=made.groups)
 
 
 def main() -> None:
     with (
-        TemporaryDirectory() as folder,
         LocalCluster(
             n_workers=2, threads_per_worker=1, dashboard_address=":0"
         ) as cluster,
         Client(cluster),
     ):
-        frame = make_files(Path(folder))
-        rows = dd.from_map(pd.read_parquet, sorted(Path(folder).iterdir()))
+        frame = make_rows()
+        rows = dd.from_pandas(frame, npartitions=4, sort=False)  # or dd.read_parquet
         X = rows.drop(columns=["grade", "query"])
         ranker = DaskLambdaMARTRanker(n_estimators=N_TREES, random_state=0)
         ranker.fit(X, rows["grade"], groups=rows["query"])
