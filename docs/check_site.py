@@ -65,6 +65,7 @@ QUESTIONS = {
     "why A above B": "guide/explaining",
     "resume a fit": "guide/early_stopping",
     "upgrade saved model": "guide/saving",
+    "two machines": "guide/cluster",
 }
 
 
