@@ -17,7 +17,7 @@ from sklearn_ltr._compile import ThreadTeam
 from sklearn_ltr._estimators.categories import FeatureCategories
 from sklearn_ltr._estimators.category_training import TargetScale, TrainingCategories
 from sklearn_ltr._queries import TrainingData
-from sklearn_ltr.dask._standing import Standing
+from sklearn_ltr.dask._global_index import GlobalIndex
 from sklearn_ltr.learners._collective import Collective
 from sklearn_ltr.learners._tables import columns_reader
 from sklearn_ltr.learners._trees.binning import (
@@ -33,13 +33,15 @@ from sklearn_ltr.learners._trees.category_means import N_FOLDS, CategorySums
 IntArray = NDArray[np.int64]
 
 
-def sampled_rows(data: TrainingData, standing: Standing, seed: int) -> NDArray[np.intp]:
+def sampled_rows(
+    data: TrainingData, global_index: GlobalIndex, seed: int
+) -> NDArray[np.intp]:
     """Return this worker's rows of X in the sample; its data are in content order."""
-    if standing.n_rows <= MAX_SAMPLE_ROWS:
+    if global_index.n_rows <= MAX_SAMPLE_ROWS:
         return data.rows
-    shift = standing.first_row - data.offsets[:-1]
+    shift = global_index.first_row - data.offsets[:-1]
     numbers = np.arange(data.n_rows) + np.repeat(shift, data.sizes)
-    return data.rows[np.isin(numbers, draw_sample(standing.n_rows, seed))]
+    return data.rows[np.isin(numbers, draw_sample(global_index.n_rows, seed))]
 
 
 def fit_bins(
@@ -91,17 +93,17 @@ def fit_bins(
 
 
 def find_categories(
-    data: TrainingData, features: IntArray, standing: Standing
+    data: TrainingData, features: IntArray, global_index: GlobalIndex
 ) -> TrainingCategories:
     """Return what the bins of categories are learned from: the rows of all workers."""
-    gather = standing.collective.gather
-    weights = standing.gather(data.weights)
+    gather = global_index.collective.gather
+    weights = global_index.gather(data.weights)
     largest_y = max(gather(np.abs(data.y).max()))
-    scale = TargetScale(largest_y, weights.mean(), weights.max(), standing.n_rows)
+    scale = TargetScale(largest_y, weights.mean(), weights.max(), global_index.n_rows)
     # one reading of X for all features
     codes = replace(data, X=data.X[:, features] if len(features) > 0 else None)
     columns = np.arange(len(features))
-    own = TrainingCategories.of(codes, columns, standing.position, scale)
+    own = TrainingCategories.of(codes, columns, global_index.position, scale)
     merged = [merge_sums(parts) for parts in zip(*gather(own.sums), strict=True)]
     return own._replace(sums=merged)
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._queries import TrainingData
-from sklearn_ltr.dask._standing import Standing
+from sklearn_ltr.dask._global_index import GlobalIndex
 from sklearn_ltr.lambdas._regression import GradeSpread, spread_of_grades
 from sklearn_ltr.metrics import ERR, Metric
 from sklearn_ltr.metrics._bound import mean_of_values
@@ -36,22 +36,22 @@ class SharedMetricEvaluation:
     metric : Metric
     own : MetricEvaluation or None
         Of this worker's queries; None: it has none.
-    standing : Standing
+    global_index : GlobalIndex
         Of these queries.
     """
 
     higher_is_better = True
 
     def __init__(
-        self, metric: Metric, own: MetricEvaluation | None, standing: Standing
+        self, metric: Metric, own: MetricEvaluation | None, global_index: GlobalIndex
     ) -> None:
         self._metric = metric
-        self._own, self._standing = own, standing
+        self._own, self._global_index = own, global_index
         nothing = np.empty(0)
         weights = nothing if own is None else own.weights
         has_relevant = nothing if own is None else own.bound.has_relevant * 1.0
-        self._weights = standing.gather(weights)
-        self._has_relevant = standing.gather(has_relevant) > 0
+        self._weights = global_index.gather(weights)
+        self._has_relevant = global_index.gather(has_relevant) > 0
 
     def update(self, scores: FloatArray) -> None:
         """Measure these scores of this worker from now on."""
@@ -61,7 +61,7 @@ class SharedMetricEvaluation:
     def value(self) -> float:
         """Return the mean of the metric."""
         own = np.empty(0) if self._own is None else self._own.values()
-        values = self._standing.gather(own)
+        values = self._global_index.gather(own)
         return mean_of_values(self._metric, values, self._weights, self._has_relevant)
 
 
@@ -72,29 +72,31 @@ class SharedCostEvaluation:
     ----------
     own : PairCostEvaluation
         Of this worker's queries.
-    standing : Standing
+    global_index : GlobalIndex
         Of these queries.
     """
 
     higher_is_better = False
 
-    def __init__(self, own: PairCostEvaluation, standing: Standing) -> None:
+    def __init__(self, own: PairCostEvaluation, global_index: GlobalIndex) -> None:
         self.update = own.update
-        self._own, self._standing = own, standing
-        self._n_pairs = float(standing.gather(own.weighted_pairs).sum())
+        self._own, self._global_index = own, global_index
+        self._n_pairs = float(global_index.gather(own.weighted_pairs).sum())
 
     def value(self) -> float:
         """Return the mean cost of a pair."""
-        return float(self._standing.gather(self._own.values()).sum()) / self._n_pairs
+        return (
+            float(self._global_index.gather(self._own.values()).sum()) / self._n_pairs
+        )
 
 
-def spread_of_all_grades(data: TrainingData, standing: Standing) -> GradeSpread:
+def spread_of_all_grades(data: TrainingData, global_index: GlobalIndex) -> GradeSpread:
     """Return the spread of the grades of all workers.
 
     It is a sum of floats, of which one machine determines the order: so the grades of
     the rows, one byte each if there are at most 256, travel to the first worker.
     """
-    collective = standing.collective
+    collective = global_index.collective
     grades, codes = np.unique(data.y, return_inverse=True)
     codes = codes.astype(np.min_scalar_type(len(grades) - 1))
     gathered = collective.gather_to(0, (grades, codes, data.sizes, data.weights))
@@ -103,7 +105,7 @@ def spread_of_all_grades(data: TrainingData, standing: Standing) -> GradeSpread:
         y = np.concatenate([table[codes] for table, codes, _, _ in gathered])
         sizes = np.concatenate([sizes for _, _, sizes, _ in gathered])
         weights = np.concatenate([weights for *_, weights in gathered])
-        order = standing.order
+        order = global_index.order
         starts = (np.cumsum(sizes) - sizes)[order]
         offsets = np.concatenate(([0], np.cumsum(sizes[order])))
         rows = np.arange(len(y)) + np.repeat(starts - offsets[:-1], sizes[order])

@@ -9,15 +9,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr.dask._exchange import Exchange
+from sklearn_ltr.dask._partition_graphs import make_partition_graphs
 from sklearn_ltr.dask._partitions import (
     delayed_partitions,
     select_queries,
     summarize,
 )
-from sklearn_ltr.dask._plan import Census, learned_queries, own_queries, take_census
-from sklearn_ltr.dask._recipes import make_recipes
-from sklearn_ltr.dask._share import fit_share
+from sklearn_ltr.dask._plan import (
+    QueryLocations,
+    learned_queries,
+    locate_queries,
+    own_queries,
+)
 from sklearn_ltr.dask._watch import wait_for
+from sklearn_ltr.dask._worker_fit import fit_on_worker
 from sklearn_ltr.rankers import LambdaMARTRanker
 from sklearn_ltr.rankers._reading import draw_held_out
 
@@ -44,7 +49,7 @@ class Traffic(NamedTuple):
     n_sum_bytes: int
 
 
-class Share(NamedTuple):
+class WorkerData(NamedTuple):
     """The data that one worker fits, of training or of validation."""
 
     parts: list[tuple[int, Any, IntArray | None]]  # number, partition, chosen queries
@@ -54,19 +59,9 @@ class Share(NamedTuple):
 class Divided(NamedTuple):
     """Data, divided among workers."""
 
-    shares: dict[str, Share]  # by the address of the worker
+    worker_data: dict[str, WorkerData]  # by the address of the worker
     n_moved_queries: int
     n_moved_rows: int
-
-
-def refuse_clicks(given: dict[str, Any]) -> None:
-    """Raise a ValueError if an argument that corrects clicks is not None."""
-    for name, value in given.items():
-        if value is not None:
-            raise ValueError(
-                f"{name} is given, but DaskLambdaMARTRanker does not correct clicks "
-                "for their positions: leave it out, or fit a LambdaMARTRanker"
-            )
 
 
 def fit_on_cluster(
@@ -87,29 +82,33 @@ def fit_on_cluster(
     """
     parts, summaries = load(client, arguments, "")
     ids = {s.worker: s.worker_id for s in summaries if s is not None}
-    census = take_census(summaries, "")
-    learned = learned_queries(census, held_out_queries(ranker, census, validation))
-    owner = own_queries(census, learned, [])
+    locations = locate_queries(summaries, "")
+    learned = learned_queries(
+        locations, held_out_queries(ranker, locations, validation)
+    )
+    owner = own_queries(locations, learned, [])
     if not learned.any():
         owner[:] = 0  # its worker says why
-    divided = [divide(client, census, owner, parts, "")]
+    divided = [divide(client, locations, owner, parts, "")]
     if validation.get("X_val") is not None:
         parts, summaries = load(client, validation, "_val")
         ids |= {s.worker: s.worker_id for s in summaries if s is not None}
-        takers = [census.workers.index(address) for address in divided[0].shares]
-        census = take_census(summaries, "_val", census.workers)
-        owner = own_queries(census, None, takers)
-        divided.append(divide(client, census, owner, parts, "_val"))
+        takers = [
+            locations.workers.index(address) for address in divided[0].worker_data
+        ]
+        locations = locate_queries(summaries, "_val", locations.workers)
+        owner = own_queries(locations, None, takers)
+        divided.append(divide(client, locations, owner, parts, "_val"))
     return run_fits(client, ranker, divided, ids)
 
 
 def held_out_queries(
-    ranker: LambdaMARTRanker, census: Census, validation: dict[str, Any]
+    ranker: LambdaMARTRanker, locations: QueryLocations, validation: dict[str, Any]
 ) -> NDArray[np.bool_] | None:
     """Return which of the queries that count `fit` will hold out, None if none."""
     if validation.get("X_val") is not None or ranker.early_stopping is not True:
         return None
-    n_queries = int(np.count_nonzero(census.weight > 0))
+    n_queries = int(np.count_nonzero(locations.weight > 0))
     return draw_held_out(n_queries, ranker.validation_fraction, ranker._seed)
 
 
@@ -118,12 +117,12 @@ def load(
 ) -> tuple[list[Any], list[Any]]:
     """Read the partitions, where the cluster does: (parts, summaries).
 
-    A part is a recipe, or a future of rows that the cluster keeps.
+    A part is a `PartitionGraph`, or a future of rows that the cluster keeps.
     """
     from dask import delayed
 
     partitions = delayed_partitions(arguments)
-    parts: list[Any] = list(make_recipes(partitions))
+    parts: list[Any] = list(make_partition_graphs(partitions))
     kept = [number for number, part in enumerate(parts) if part is None]
     futures = client.compute(
         [delayed(dict)(list(partitions[number].items())) for number in kept]
@@ -140,43 +139,51 @@ def load(
 
 
 def divide(
-    client: Any, census: Census, owner: IntArray, given: list[Any], suffix: str
+    client: Any,
+    locations: QueryLocations,
+    owner: IntArray,
+    given: list[Any],
+    suffix: str,
 ) -> Divided:
     """Give each worker its queries; what lies elsewhere is cut out there."""
-    query, workers = census.query, census.workers
+    query, workers = locations.query, locations.workers
     parts: dict[str, list[tuple[int, Any, IntArray | None]]] = {}
     to = owner[query]
-    for number in np.unique(census.partition).tolist():
-        inside = census.partition == number
-        source = workers[census.worker[inside][0]]
+    for number in np.unique(locations.partition).tolist():
+        inside = locations.partition == number
+        source = workers[locations.worker[inside][0]]
         receivers = np.unique(to[inside]).tolist()
         for receiver in receivers:
             part, chosen = given[number], None
             if len(receivers) > 1:
-                chosen = census.local[inside & (to == receiver)]
+                chosen = locations.local[inside & (to == receiver)]
             if workers[receiver] != source:
                 if chosen is None:
-                    chosen = census.local[inside]
+                    chosen = locations.local[inside]
                 part = client.submit(
                     select_queries, part, suffix, chosen, workers=[source], pure=False
                 )
                 chosen = None
             parts.setdefault(workers[receiver], []).append((number, part, chosen))
-    moves = to != census.worker
-    shares = {
-        address: Share(parts[address], np.flatnonzero(owner == workers.index(address)))
+    moves = to != locations.worker
+    worker_data = {
+        address: WorkerData(
+            parts[address], np.flatnonzero(owner == workers.index(address))
+        )
         for address in sorted(parts)
     }
-    return Divided(shares, len(np.unique(query[moves])), int(census.size[moves].sum()))
+    return Divided(
+        worker_data, len(np.unique(query[moves])), int(locations.size[moves].sum())
+    )
 
 
 def run_fits(
     client: Any, ranker: LambdaMARTRanker, divided: list[Divided], ids: dict[str, str]
 ) -> tuple[LambdaMARTRanker, Traffic]:
-    """Run a task on each worker that fits its share; return what they agree on."""
+    """Run a task on each worker that fits its rows; return what they agree on."""
     import cloudpickle
 
-    addresses = list(divided[0].shares)
+    addresses = list(divided[0].worker_data)
     placed = [
         client.submit(
             Exchange, len(addresses), actor=True, workers=[address], pure=False
@@ -189,17 +196,19 @@ def run_fits(
     state = client.scatter(cloudpickle.dumps(vars(ranker)), hash=False)
     tasks = []
     for rank, address in enumerate(addresses):
-        shares = [d.shares[address] for d in divided if address in d.shares]
-        numbers = [share.numbers for share in shares]
+        worker_data = [
+            d.worker_data[address] for d in divided if address in d.worker_data
+        ]
+        numbers = [own.numbers for own in worker_data]
         tasks.append(
             client.submit(
-                fit_share,
+                fit_on_worker,
                 state,
                 rank,
                 placed,
                 client.scatter(numbers, workers=[address], hash=False),
-                [[part for _, part, _ in share.parts] for share in shares],
-                [[chosen for *_, chosen in share.parts] for share in shares],
+                [[part for _, part, _ in own.parts] for own in worker_data],
+                [[chosen for *_, chosen in own.parts] for own in worker_data],
                 (ids.get(address), len(divided) > 1),
                 workers=[address],
                 allow_other_workers=False,

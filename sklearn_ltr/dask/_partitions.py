@@ -18,7 +18,7 @@ from sklearn_ltr._queries import (
     read_numbers,
 )
 from sklearn_ltr._queries.groups import Labels
-from sklearn_ltr.dask._recipes import Partition, Recipe, read_part
+from sklearn_ltr.dask._partition_graphs import Partition, PartitionGraph, read_part
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -104,10 +104,12 @@ def delayed_parts(values: Any) -> list[Any]:
     return found
 
 
-def summarize(part: Partition | Recipe, number: int, suffix: str) -> Summary | None:
+def summarize(
+    part: Partition | PartitionGraph, number: int, suffix: str
+) -> Summary | None:
     """Return what a partition holds, None if it has no rows; on the worker with it.
 
-    The worker that computes this for a recipe is to read its rows from now on.
+    The worker that computes this for a graph is to read its rows from now on.
 
     Raises
     ------
@@ -210,7 +212,7 @@ def check_alike(summaries: list[Summary | None], name: str) -> None:
 
 
 def select_queries(
-    part: Partition | Recipe, suffix: str, chosen: IntArray
+    part: Partition | PartitionGraph, suffix: str, chosen: IntArray
 ) -> Partition:
     """Return the rows of some queries, numbered in the order of their labels."""
     partition = read_part(part)

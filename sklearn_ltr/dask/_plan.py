@@ -21,7 +21,7 @@ IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Census:
+class QueryLocations:
     """The queries of all partitions; those of one partition are an entry each.
 
     Attributes
@@ -57,9 +57,9 @@ class Census:
         return self.queries.query_of_row
 
 
-def take_census(
+def locate_queries(
     summaries: list[Summary | None], suffix: str, workers: list[str] | None = None
-) -> Census:
+) -> QueryLocations:
     """Merge the summaries of all partitions.
 
     `workers` are those known already, to which those of the summaries are added.
@@ -96,7 +96,7 @@ def take_census(
             f"within a query, but query {queries.describe(query)} has both "
             f"{weight[query]} and {heaviest[query]}"
         )
-    return Census(
+    return QueryLocations(
         queries,
         np.repeat([number for number, _ in found], n_entries),
         np.concatenate([np.arange(n) for n in n_entries]),
@@ -116,24 +116,24 @@ def join_labels(parts: list[Any]) -> Any:
 
 
 def own_queries(
-    census: Census, learned: NDArray[np.bool_] | None, takers: list[int]
+    locations: QueryLocations, learned: NDArray[np.bool_] | None, takers: list[int]
 ) -> IntArray:
     """Return the worker that fits each query, (n_queries,).
 
     Parameters
     ----------
-    census : Census
+    locations : QueryLocations
     learned : ndarray of shape (n_queries,), bool, or None
         Whether a query is learned from.  Of the training data: a worker takes part if
         it owns such a query.
     takers : list of int
         The workers that take part, if `learned` is None.
     """
-    n_workers = len(census.workers)
+    n_workers = len(locations.workers)
     # rows of each query on each worker that has some
-    both = census.query * n_workers + census.worker
+    both = locations.query * n_workers + locations.worker
     keys, place = np.unique(both, return_inverse=True)
-    n_rows = np.bincount(place, census.size).astype(np.int64)
+    n_rows = np.bincount(place, locations.size).astype(np.int64)
     query, worker = np.divmod(keys, n_workers)
     starts = np.flatnonzero(np.append(True, query[1:] != query[:-1]))
     owner: IntArray = worker[starts].astype(np.int64)
@@ -161,13 +161,13 @@ def own_queries(
 
 
 def learned_queries(
-    census: Census, held_out: NDArray[np.bool_] | None
+    locations: QueryLocations, held_out: NDArray[np.bool_] | None
 ) -> NDArray[np.bool_]:
     """Return whether each query is learned from.
 
     `held_out` is of the queries with a weight above zero, as `fit` draws it.
     """
-    learned = census.has_pairs & (census.weight >= SMALLEST)
+    learned = locations.has_pairs & (locations.weight >= SMALLEST)
     if held_out is not None:
-        learned[np.flatnonzero(census.weight > 0)[held_out]] = False
+        learned[np.flatnonzero(locations.weight > 0)[held_out]] = False
     return learned

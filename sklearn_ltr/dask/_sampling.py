@@ -9,7 +9,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr.dask._standing import Standing
+from sklearn_ltr.dask._global_index import GlobalIndex
 from sklearn_ltr.learners._boosting import TreeSampler
 from sklearn_ltr.learners._row_draws import RowNumbers
 
@@ -18,23 +18,23 @@ from sklearn_ltr.learners._row_draws import RowNumbers
 class WorkerSampler(TreeSampler):
     """Draws this worker's part of what one machine would draw."""
 
-    standing: Standing
+    global_index: GlobalIndex
 
     @classmethod
-    def of(cls, sampler: TreeSampler, standing: Standing) -> Self:
+    def of(cls, sampler: TreeSampler, global_index: GlobalIndex) -> Self:
         """Return one that draws as another, for all workers."""
         drawn = {field.name: getattr(sampler, field.name) for field in fields(sampler)}
-        return cls(**drawn, standing=standing)
+        return cls(**drawn, global_index=global_index)
 
     @property
     def n_queries(self) -> int:
         """Number of queries of all workers."""
-        return self.standing.n_queries
+        return self.global_index.n_queries
 
     @cached_property
     def row_numbers(self) -> RowNumbers:
         """Return the numbers of this worker's rows among those of all workers."""
-        return self.standing.row_numbers()
+        return self.global_index.row_numbers()
 
     def _drawn_queries(self, tree_index: int, n_drawn: int) -> NDArray[np.bool_]:
-        return super()._drawn_queries(tree_index, n_drawn)[self.standing.position]
+        return super()._drawn_queries(tree_index, n_drawn)[self.global_index.position]

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse, vstack
 
 from sklearn_ltr._compile import ThreadTeam
+from sklearn_ltr.dask._partition_graphs import Partition, PartitionGraph, read_part
 from sklearn_ltr.dask._partitions import take_rows
-from sklearn_ltr.dask._recipes import Partition, Recipe, read_part
 from sklearn_ltr.learners._row_hashes import HashArray, hash_values
 from sklearn_ltr.learners._tables import Table
 from sklearn_ltr.learners._trees.binning import (
@@ -35,7 +35,7 @@ class PartRows:
     ----------
     name : str
         Of X among the arguments of `fit`.
-    parts : list of dict or Recipe
+    parts : list of dict or PartitionGraph
     chosen : list of ndarrays of intp, or None
         The rows of each partition, None: all.
     sizes : list of int
@@ -43,7 +43,7 @@ class PartRows:
     """
 
     name: str
-    parts: list[Partition | Recipe]
+    parts: list[Partition | PartitionGraph]
     chosen: list[NDArray[np.intp] | None]
     sizes: list[int]
 
@@ -109,7 +109,7 @@ class PartTable:
 
     def _read(self, number: int) -> Table:
         table = self._convert(self._rows.read(number))
-        if isinstance(self._rows.parts[number], Recipe):
+        if isinstance(self._rows.parts[number], PartitionGraph):
             values = table.data if issparse(table) else table
             found = zlib.crc32(np.ascontiguousarray(values).data)
             is_same = found == self._checksums.setdefault(number, found)

@@ -36,8 +36,8 @@ from sklearn_ltr.dask._evaluation import (
     of_scale,
     spread_of_all_grades,
 )
+from sklearn_ltr.dask._global_index import GlobalIndex
 from sklearn_ltr.dask._sampling import WorkerSampler
-from sklearn_ltr.dask._standing import Standing
 from sklearn_ltr.dask._tables import PartBinMapper, PartRows, PartTable, hash_rows
 from sklearn_ltr.lambdas._regression import Regression
 from sklearn_ltr.learners._boosting import TreeSampler
@@ -71,7 +71,7 @@ class WorkerRanker(LambdaMARTRanker):
     _numbers: dict[str, dict[Any, int]]  # of the queries, by label; "", "_val"
     _is_validated: bool  # whether some worker has validation data of its own
     _most_threads: int
-    _learned: Standing
+    _learned: GlobalIndex
     _largest_grade: float
     _whole: PartRows  # X of the training data, of which the categories are learned
 
@@ -125,11 +125,11 @@ class WorkerRanker(LambdaMARTRanker):
             own = super()._n_threads(work)
         return int(min(self._collective.gather(own)))
 
-    def _standing(self, data: TrainingData, suffix: str = "") -> Standing:
+    def _global_index(self, data: TrainingData, suffix: str = "") -> GlobalIndex:
         numbers = self._numbers.get(suffix, {})  # none of a worker without any
         labels = [] if data.labels is None else data.labels
         own = np.array([numbers[label] for label in labels], dtype=np.int64)
-        return Standing.of(own, data.sizes, self._collective)
+        return GlobalIndex.of(own, data.sizes, self._collective)
 
     def _largest_of(self, y: FloatArray) -> float:
         """Return the largest number of all workers, those >= 0."""
@@ -186,10 +186,10 @@ class WorkerRanker(LambdaMARTRanker):
         return check_base_scores(scores, n_rows, "what init predicts")
 
     def _split(self, data: TrainingData) -> tuple[TrainingData, TrainingData]:
-        standing = self._standing(data)
+        global_index = self._global_index(data)
         held_out = draw_held_out(
-            standing.n_queries, self.validation_fraction, self._seed
-        )[standing.position]
+            global_index.n_queries, self.validation_fraction, self._seed
+        )[global_index.position]
         return data.subset(~held_out), data.subset(held_out)
 
     # --- learning ---------------------------------------------------------------------
@@ -202,7 +202,7 @@ class WorkerRanker(LambdaMARTRanker):
         *,
         continues: bool,
     ) -> BoostedData:
-        self._learned = self._standing(data)
+        self._learned = self._global_index(data)
         self._largest_grade = self._largest_of(data.y)
         if continues:
             bins = self._mapper
@@ -215,11 +215,11 @@ class WorkerRanker(LambdaMARTRanker):
     def _fit_bins(
         self, data: TrainingData, categories: TrainingCategories, team: ThreadTeam
     ) -> BinMapper:
-        standing = self._learned
-        if standing.n_rows > MAX_SAMPLE_ROWS:
+        global_index = self._learned
+        if global_index.n_rows > MAX_SAMPLE_ROWS:
             order = data.content_order(hash_rows(data.X, data.rows, team))
             data = data.reordered(order)
-        sampled = sampled_rows(data, standing, self._seed)
+        sampled = sampled_rows(data, global_index, self._seed)
         categorical = fit_category_bins(categories, self._categories.feature, self)
         bins = fit_bins(
             data, sampled, self.max_bins, categorical, self._collective, team
@@ -284,8 +284,8 @@ class WorkerRanker(LambdaMARTRanker):
         elif data.n_rows > 0:
             own = MetricEvaluation(data, metric)
         is_given = learned is None and self._is_validated
-        standing = self._standing(data, "_val" if is_given else "")
-        return SharedMetricEvaluation(metric, own, standing)
+        global_index = self._global_index(data, "_val" if is_given else "")
+        return SharedMetricEvaluation(metric, own, global_index)
 
     def _monitor(self, sets: Mapping[str, BoostedData]) -> Monitor:
         monitor = super()._monitor(sets)

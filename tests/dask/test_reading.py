@@ -8,8 +8,8 @@ import pytest
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr._compile import ThreadTeam
 from sklearn_ltr.dask import DaskLambdaMARTRanker
+from sklearn_ltr.dask._partition_graphs import make_partition_graphs
 from sklearn_ltr.dask._partitions import delayed_partitions
-from sklearn_ltr.dask._recipes import make_recipes
 from sklearn_ltr.dask._tables import PartBinMapper, PartRows, PartTable, hash_rows
 from sklearn_ltr.learners._row_hashes import hash_values
 from sklearn_ltr.learners._trees.binning import BinMapper
@@ -31,8 +31,8 @@ dd = pytest.importorskip("dask.dataframe")
 pytestmark = pytest.mark.filterwarnings("ignore:The inplace keyword")
 
 
-def recipes_of(**arguments):
-    return make_recipes(delayed_partitions(arguments))
+def graphs_of(**arguments):
+    return make_partition_graphs(delayed_partitions(arguments))
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def mapped(files, name):
 
 def test_parquet_files_are_read_again(client, files):
     given = arguments(dd.read_parquet(files / "rows"))
-    assert None not in recipes_of(**given)
+    assert None not in graphs_of(**given)
     ranker = DaskLambdaMARTRanker(**OPTIONS).fit(**given)
     assert bytes_of(ranker.to_local()) == bytes_of(local_fit())
     scores = ranker.predict(given["X"]).compute()
@@ -79,7 +79,7 @@ def test_parquet_files_are_read_again(client, files):
 
 def test_memory_maps_are_read_again(client, files):
     given = {name: mapped(files, name) for name in make_data()}
-    assert None not in recipes_of(**given)
+    assert None not in graphs_of(**given)
     expected = LambdaMARTRanker(**OPTIONS).fit(**make_data())
     ranker = DaskLambdaMARTRanker(**OPTIONS).fit(**given)
     assert bytes_of(ranker.to_local()) == bytes_of(expected)
@@ -107,7 +107,7 @@ def test_categories_that_share_bins_are_read_again(client, files):
 def test_what_the_cluster_has_or_needs_all_rows_is_kept(client, files):
     ddf = dd.read_parquet(files / "rows")
     large = da.ones((400_000, 2), chunks=200_000) * 1.0
-    assert None not in recipes_of(X=large)  # made, not stored
+    assert None not in graphs_of(X=large)  # made, not stored
     large = da.from_array(np.ones((400_000, 2)), chunks=(200_000, 2))
     kept = {
         "persisted": ddf.persist(),
@@ -116,7 +116,7 @@ def test_what_the_cluster_has_or_needs_all_rows_is_kept(client, files):
         "given": large,
     }
     for name, values in kept.items():
-        assert set(recipes_of(X=values)) == {None}, name
+        assert set(graphs_of(X=values)) == {None}, name
 
 
 def test_rows_that_change_between_readings_are_refused(client, files):

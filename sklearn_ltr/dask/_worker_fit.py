@@ -12,29 +12,34 @@ from numpy.typing import NDArray
 
 from sklearn_ltr._queries import QueryGroups
 from sklearn_ltr.dask._exchange import DaskCollective
+from sklearn_ltr.dask._partition_graphs import (
+    Partition,
+    PartitionGraph,
+    names_of,
+    read_part,
+)
 from sklearn_ltr.dask._partitions import (
     count_rows_of,
     join_rows,
     rows_of_queries,
     take_rows,
 )
-from sklearn_ltr.dask._recipes import Partition, Recipe, names_of, read_part
 from sklearn_ltr.dask._tables import CHANGED, PartRows
 from sklearn_ltr.dask._worker_ranker import WorkerRanker
 
 IntArray = NDArray[np.int64]
 
 
-def fit_share(
+def fit_on_worker(
     state: bytes,
     rank: int,
     actors: list[Any],
     numbers: list[IntArray],
-    partitions: list[list[Partition | Recipe]],
+    partitions: list[list[Partition | PartitionGraph]],
     chosen: list[list[IntArray | None]],
     expected: tuple[str | None, bool],
 ) -> tuple[str, bytes, int, int]:
-    """Fit one worker's share; run on that worker.
+    """Fit the rows of one worker; run on that worker.
 
     Parameters
     ----------
@@ -97,7 +102,7 @@ def fit_share(
 
 
 def read_rows(
-    parts: list[Partition | Recipe], chosen: list[IntArray | None], suffix: str
+    parts: list[Partition | PartitionGraph], chosen: list[IntArray | None], suffix: str
 ) -> Partition:
     """Return the arguments of one worker: X as `PartRows`, the others read.
 

@@ -21,7 +21,7 @@ IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Standing:
+class GlobalIndex:
     """Some queries of this worker, among those of all workers.
 
     Attributes
@@ -49,7 +49,7 @@ class Standing:
 
     @classmethod
     def of(cls, numbers: IntArray, sizes: IntArray, collective: Collective) -> Self:
-        """Find the standing of queries; all workers call this together.
+        """Find where these queries stand; all workers call this together.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""How the rows of a partition are computed: again where they are needed.
+"""Graphs of partitions, by which their rows are computed where they are needed.
 
 A partition that is read from files takes no memory between two readings.
 """
@@ -13,10 +13,10 @@ import numpy as np
 Graph = dict[Any, Any]
 Partition = dict[str, Any]  # the rows of each argument of `fit` that was given
 
-MOST_BYTES = 2**20  # of a recipe: larger ones hold the rows themselves
+MOST_BYTES = 2**20  # of pickled graphs: larger ones hold the rows themselves
 
 
-class Recipe(NamedTuple):
+class PartitionGraph(NamedTuple):
     """The graphs of the arguments of one partition, pickled."""
 
     graphs: bytes  # a dict of (graph, key) by the name of the argument
@@ -39,24 +39,28 @@ class Recipe(NamedTuple):
         return list(cloudpickle.loads(self.graphs))
 
 
-class NoRecipeError(Exception):
+class NotRepeatableError(Exception):
     """A graph holds rows, or refers to rows that the cluster holds."""
 
 
-def read_part(part: Partition | Recipe, names: list[str] | None = None) -> Partition:
+def read_part(
+    part: Partition | PartitionGraph, names: list[str] | None = None
+) -> Partition:
     """Return some of the arguments of a partition, None: all."""
-    if isinstance(part, Recipe):
+    if isinstance(part, PartitionGraph):
         return part.read(names)
     return part if names is None else {name: part[name] for name in names}
 
 
-def names_of(part: Partition | Recipe) -> list[str]:
+def names_of(part: Partition | PartitionGraph) -> list[str]:
     """Return the names of the arguments of a partition."""
-    return part.names() if isinstance(part, Recipe) else list(part)
+    return part.names() if isinstance(part, PartitionGraph) else list(part)
 
 
-def make_recipes(partitions: list[dict[str, Any]]) -> list[Recipe | None]:
-    """Return a recipe of each partition, None of those that have to be kept.
+def make_partition_graphs(
+    partitions: list[dict[str, Any]],
+) -> list[PartitionGraph | None]:
+    """Return a graph of each partition, None of those that have to be kept.
 
     Kept is what the cluster holds already, what was given with the graph, and what
     would take more work than one partition: where partitions depend on each other, as
@@ -109,15 +113,15 @@ def is_complete(graph: Graph) -> bool:
     )
 
 
-def pickle_graphs(graphs: dict[str, tuple[Graph, Any]]) -> Recipe | None:
-    """Return the recipe of these graphs, None if they are no recipe."""
+def pickle_graphs(graphs: dict[str, tuple[Graph, Any]]) -> PartitionGraph | None:
+    """Pickle the graphs of a partition; None if they cannot be computed again."""
     import cloudpickle
     from distributed import Future
 
     class GraphPickler(cloudpickle.Pickler):
         def reducer_override(self, value: Any) -> Any:
             if isinstance(value, Future):
-                raise NoRecipeError
+                raise NotRepeatableError
             return super().reducer_override(value)
 
     if not all(is_complete(graph) for graph, _ in graphs.values()):
@@ -125,9 +129,9 @@ def pickle_graphs(graphs: dict[str, tuple[Graph, Any]]) -> Recipe | None:
     file = BoundedFile()
     try:
         GraphPickler(file).dump(graphs)
-    except NoRecipeError:
+    except NotRepeatableError:
         return None
-    return Recipe(file.getvalue())
+    return PartitionGraph(file.getvalue())
 
 
 class BoundedFile(io.BytesIO):
@@ -136,5 +140,5 @@ class BoundedFile(io.BytesIO):
     def write(self, part: Any) -> int:
         """Append some bytes."""
         if self.tell() + memoryview(part).nbytes > MOST_BYTES:
-            raise NoRecipeError
+            raise NotRepeatableError
         return super().write(part)
