@@ -511,7 +511,9 @@ def difference(one: dict[int, float], other: dict[int, float]) -> str:
         return f"{mean:+.3f}"
     error = sem(values)
     limit = t.ppf(0.975, len(values) - 1) * error
-    word = "no difference" if abs(mean) <= limit else ("hurts", "helps")[mean > 0]
+    word = "helps" if mean > 0 else "hurts"
+    if abs(mean) <= limit:
+        word = "no difference"
     return f"{mean:+.3f} ({error:.3f}) {word}"
 
 

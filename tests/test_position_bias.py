@@ -111,7 +111,8 @@ def of_queries(scores, metric, options, grades):
             delta = normalise(delta, s, options.sigma)
         factor = query + 1.0
         if options.query_normalization:
-            factor *= normalisation(s, g, delta, options.sigma)
+            ratios = T_PLUS[own], T_MINUS[own]
+            factor *= normalisation(s, g, delta, options.sigma, *ratios)
         yield own, s, g, delta, factor
 
 
@@ -367,7 +368,8 @@ def test_partial_fit_goes_on_with_the_bias(small_log):
 @pytest.mark.parametrize("kind", ["additive trees", "pairwise trees", "lambdarank"])
 def test_early_stopping_keeps_the_bias_of_the_best_step(kind, small_log):
     _, (X, clicks), shown = small_log
-    validation = {"X_val": X, "y_val": clicks[::-1], "groups_val": shown["groups"]}
+    other = np.random.default_rng(3).permutation(clicks)
+    validation = {"X_val": X, "y_val": other, "groups_val": shown["groups"]}
     name = "max_iter" if kind == "lambdarank" else "n_estimators"
     options = {name: 12, "n_iter_no_change": 12}
     stopped = KINDS[kind](**options).fit(X, clicks, **shown, **validation)

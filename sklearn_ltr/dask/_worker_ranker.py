@@ -157,7 +157,9 @@ class WorkerRanker(LambdaMARTRanker):
 
     def _read_training_data(self, *arguments: Any, reset: bool) -> TrainingData:
         data = super()._read_training_data(*arguments, reset=reset)
-        return replace(data, rows=data.rows.astype(np.int32))
+        if not isinstance(data.X, PartTable):
+            return data
+        return replace(data, rows=data.rows.astype(np.int32))  # to save memory
 
     def _read_validation_sets(
         self, X_val: Any, **others: Any

@@ -83,8 +83,8 @@ def add_pairs_of_lanes(
     The documents, one per lane, are those at positions `first` to
     ``first + REGISTER_LANES - 1``.  A pair's swap delta is divided by its distance,
     `min_distance` plus the difference of the score gaps.  The loop takes one division
-    per pair and has no branches.  Returns the sum of |lambda_pq| without weights, which
-    `weights` is an array for, and else None.
+    per pair and has no branches.  Pairs are weighted unless `weights` is None.  Returns
+    the sum of |lambda_pq|.
 
     The sums of the lanes are on the stack: LLVM vectorizes a loop that writes nowhere
     else without checks for aliasing.  Counters are unsigned because numba checks
@@ -132,6 +132,7 @@ def add_pairs_of_lanes(
                     * documents[WORSE_WEIGHT, uint64(p)]
                 )
                 lambda_pq, hessian_pq = lambda_pq * weight, hessian_pq * weight
+                abs_lambda *= weight
             lambdas[lane], hessians[lane] = lambda_pq, hessian_pq
             gradient[lane] += lambda_pq
             hessian[lane] += hessian_pq
@@ -174,11 +175,11 @@ def add_pairs_by_exponentials(
             high, low = 1.0 / (1.0 + small), small / (1.0 + small)
             rho, one_minus_rho = (low, high) if delta > 0 else (high, low)
             lambda_pq = delta * rho / (min_distance + gap_scale * score_difference)
-            abs_lambda_sum += abs(lambda_pq)
             if weights is not None:
                 better, worse = (p, q) if delta > 0 else (q, p)
                 lambda_pq *= documents[BETTER_WEIGHT, better]
                 lambda_pq *= documents[WORSE_WEIGHT, worse]
+            abs_lambda_sum += abs(lambda_pq)
             documents[GRADIENT, p] -= lambda_pq
             documents[GRADIENT, q] += lambda_pq
             documents[HESSIAN, p] += abs(lambda_pq) * one_minus_rho

@@ -27,11 +27,13 @@ def pair_costs(scores, grades, delta, sigma, t_plus, t_minus):
     return better, worse
 
 
-def normalisation(scores, grades, delta, sigma) -> float:
-    """Factor of a query: of its lambdas without weights."""
+def normalisation(scores, grades, delta, sigma, t_plus, t_minus) -> float:
+    """Factor of a query, by the sum of its weighted lambdas."""
     return query_factor(
         sum(
-            delta[i][j] * falling_sigmoid(sigma * (scores[i] - scores[j]))
+            delta[i][j]
+            * falling_sigmoid(sigma * (scores[i] - scores[j]))
+            / (t_plus[i] * t_minus[j])
             for i, j in pairs(grades)
         )
     )
