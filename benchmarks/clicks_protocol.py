@@ -27,7 +27,9 @@ the probability that "pbm" has.
 Methods: trees trained on clicks as if they were grades ("naive"), with corrections by
 position or by propensities, the peers' with and without theirs, and trained on all
 grades of the training part ("grades"). True propensities are those of each row given
-its list; estimated ones are those of InterventionHarvesting, from the same log. All
+its list; estimated ones are those of InterventionHarvesting, from the same log. "Not
+normalized" is with `query_normalization=False`, so that a session counts by the weights
+of its pairs. All
 have the same number of trees, leaves and learning rate (SETTINGS), and the defaults of
 their library, but ours learn with `regression_weight=0`: the regression pulls scores to
 clicks that are not corrected. (On two seeds of 10,000 sessions it made no difference
@@ -300,17 +302,18 @@ def ours(log: Log, settings: Settings, given=(), **parameters):
     )
 
 
-def by_position(bias: str, log: Log, settings: Settings):
-    return ours(log, settings, [("positions", log.positions)], position_bias=bias)
+def by_position(bias: str, log: Log, settings: Settings, **parameters):
+    given = [("positions", log.positions)]
+    return ours(log, settings, given, position_bias=bias, **parameters)
 
 
 def by_true_propensities(log: Log, settings: Settings, **parameters):
     return ours(log, settings, [("propensities", log.examined)], **parameters)
 
 
-def by_estimated_propensities(log: Log, settings: Settings, **parameters):
+def by_estimated_propensities(log: Log, settings: Settings):
     propensities = np.maximum(log.estimated()[log.positions], SMALLEST)
-    return ours(log, settings, [("propensities", propensities)], **parameters)
+    return ours(log, settings, [("propensities", propensities)])
 
 
 def xgboost(log: Log, settings: Settings, **parameters):
@@ -346,6 +349,7 @@ NAIVE, XGBOOST_NAIVE, LIGHTGBM_NAIVE = "naive", "XGBoost naive", "LightGBM naive
 DEFAULTS = "naive, all defaults"
 ADDITIVE, PAIRWISE = "additive", "pairwise"
 TRUE, ESTIMATED = "true propensities", "estimated propensities"
+PLAIN_PAIRWISE, PLAIN_TRUE = (f"{name}, not normalized" for name in (PAIRWISE, TRUE))
 XGBOOST, LIGHTGBM = "XGBoost lambdarank_unbiased", "LightGBM position"
 LOGGING, GRADES = "logging rankers", "grades"
 METHODS = {
@@ -353,7 +357,9 @@ METHODS = {
     DEFAULTS: defaults,
     ADDITIVE: partial(by_position, "additive"),
     PAIRWISE: partial(by_position, "pairwise"),
+    PLAIN_PAIRWISE: partial(by_position, "pairwise", query_normalization=False),
     TRUE: by_true_propensities,
+    PLAIN_TRUE: partial(by_true_propensities, query_normalization=False),
     ESTIMATED: by_estimated_propensities,
     XGBOOST_NAIVE: xgboost,
     XGBOOST: xgboost_unbiased,
@@ -364,7 +370,9 @@ NAIVE_OF = {
     DEFAULTS: NAIVE,
     ADDITIVE: NAIVE,
     PAIRWISE: NAIVE,
+    PLAIN_PAIRWISE: NAIVE,
     TRUE: NAIVE,
+    PLAIN_TRUE: NAIVE,
     ESTIMATED: NAIVE,
     XGBOOST: XGBOOST_NAIVE,
     LIGHTGBM: LIGHTGBM_NAIVE,
