@@ -1,10 +1,10 @@
-"""Print the tables of docs/benchmarks.md from the stored results, as Markdown.
+"""Print the tables of the documentation from the stored results, as Markdown.
 
     python benchmarks/tables.py           # print them
-    python benchmarks/tables.py --write   # put them into the page
+    python benchmarks/tables.py --write   # put them into the pages
 
 A table stands between ``<!-- table NAME -->`` and ``<!-- end -->``; a test compares the
-page with what is stored.
+pages with what is stored.
 """
 
 from __future__ import annotations
@@ -18,10 +18,15 @@ from statistics import mean, median
 from typing import Any
 
 import numpy as np
-from scipy.stats import sem
+from scipy.stats import sem, t
 
 RESULTS = Path(__file__).parent / "results"
-PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
+DOCS = Path(__file__).parents[1] / "docs"
+PAGES = [
+    DOCS / "benchmarks.md",
+    DOCS / "guide" / "clicks.md",
+    DOCS / "guide" / "cluster.md",
+]
 TABLE = re.compile(r"<!-- table (\w+) -->\n.*?<!-- end -->", flags=re.S)
 OURS = "sklearn_ltr"
 
@@ -223,7 +228,120 @@ def differences() -> str:
     return markdown(["", "ours", "minus", "NDCG@10", "queries"], rows)
 
 
-TABLES = (fit, explain, predict, startup, quality, differences)
+def dask_fit() -> str:
+    """Fits of preset a by the workers of a cluster on two cores."""
+    rows = []
+    for r in records("dask_fit"):
+        counted = r["library"] == OURS
+        rows.append(
+            [
+                str(r["workers"]),
+                name(r["library"]),
+                f"{r['seconds']:.1f}",
+                f"{r['bytes_per_tree'] / 1e6:.1f}" if r["workers"] > 1 else "",
+                f"{r['sum_bytes_per_tree'] / 1e6:.1f}" if counted else "",
+                f"{r['peak_mb']:.0f}",
+                f"{r['ndcg']:.3f}",
+            ]
+        )
+    bytes_moved = "MB between processes per tree", "of these sums, a worker's"
+    return markdown(
+        ["workers", "", "seconds", *bytes_moved, "peak MB of a worker", "NDCG@10"], rows
+    )
+
+
+NAIVE_OF = {  # the same library without a correction
+    "additive": "naive",
+    "pairwise": "naive",
+    "pairwise, not normalized": "naive",
+    "true propensities": "naive",
+    "true propensities, not normalized": "naive",
+    "estimated propensities": "naive",
+    "XGBoost lambdarank_unbiased": "XGBoost naive",
+    "LightGBM position": "LightGBM naive",
+}
+ClickSetting = tuple[str, int, str]  # data, sessions, users
+
+
+def clicks_by_seed() -> dict[ClickSetting, dict[str, dict[int, float]]]:
+    """Return NDCG@10 by setting, method and seed: means over the strengths.
+
+    Of seeds with all methods for each strength, and settings with two such seeds.
+    """
+    found: dict[ClickSetting, dict[int, dict[str, list[float]]]] = {}
+    for r in records("clicks_protocol"):
+        if r["users"] is not None:
+            setting = r["data"], r["sessions"], r["users"]
+            of_seed = found.setdefault(setting, {}).setdefault(r["seed"], {})
+            of_seed.setdefault(r["method"], []).append(r["ndcg"])
+    methods = {*NAIVE_OF, *NAIVE_OF.values()}
+    means: dict[ClickSetting, dict[str, dict[int, float]]] = {}
+    for setting, seeds in found.items():
+        n_strengths = 1 if setting[1] >= 100_000 else 3
+        for seed, of_seed in seeds.items():
+            if all(len(of_seed.get(m, [])) == n_strengths for m in methods):
+                for m in methods:
+                    of_method = means.setdefault(setting, {}).setdefault(m, {})
+                    of_method[seed] = mean(of_seed[m])
+    several = {s: of for s, of in means.items() if len(of["naive"]) > 1}
+    return dict(sorted(several.items()))
+
+
+def difference(one: dict[int, float], other: dict[int, float]) -> str:
+    """Return a mean difference and its standard error, bold if beyond chance."""
+    values = np.array([one[seed] - other[seed] for seed in one])
+    error, limit = sem(values), t.ppf(0.975, len(values) - 1)
+    text = f"{values.mean():+.3f} ({error:.3f})"
+    return f"**{text}**" if abs(values.mean()) > limit * error else text
+
+
+def setting_cells(setting: ClickSetting, n_seeds: int) -> list[str]:
+    data, sessions, users = setting
+    return [data, f"{sessions:,}", users, str(n_seeds)]
+
+
+def clicks_corrections() -> str:
+    """Each correction minus naive clicks, of the same library."""
+    rows = []
+    for setting, of in clicks_by_seed().items():
+        naive = of["naive"]
+        cells = setting_cells(setting, len(naive))
+        cells.append(f"{mean(naive.values()):.3f}")
+        cells += [difference(of[m], of[other]) for m, other in NAIVE_OF.items()]
+        rows.append(cells)
+    head = ["data", "sessions", "users", "seeds", "naive", *NAIVE_OF]
+    return markdown(head, rows)
+
+
+def clicks_peers() -> str:
+    """What is learned from positions, minus the better one of the peers'."""
+    rows = []
+    for setting, of in clicks_by_seed().items():
+        theirs = list(NAIVE_OF)[-2:]
+        best = max(theirs, key=lambda m, of=of: mean(of[m].values()))
+        ours = list(NAIVE_OF)[:3]
+        rows.append(
+            [
+                *setting_cells(setting, len(of[best])),
+                f"{best} {mean(of[best].values()):.3f}",
+                *(difference(of[m], of[best]) for m in ours),
+            ]
+        )
+    head = ["data", "sessions", "users", "seeds", "better peer", *list(NAIVE_OF)[:3]]
+    return markdown(head, rows)
+
+
+TABLES = (
+    fit,
+    explain,
+    predict,
+    startup,
+    quality,
+    differences,
+    dask_fit,
+    clicks_corrections,
+    clicks_peers,
+)
 
 
 def with_tables(page: str) -> str:
@@ -237,9 +355,11 @@ def with_tables(page: str) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--write", action="store_true", help="into docs/benchmarks.md")
+    parser.add_argument("--write", action="store_true", help="into the pages")
     if parser.parse_args().write:
-        PAGE.write_text(with_tables(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+        for page in PAGES:
+            text = with_tables(page.read_text(encoding="utf-8"))
+            page.write_text(text, encoding="utf-8")
         return
     for table in TABLES:
         print(f"{table.__name__}: {table.__doc__}\n\n{table()}\n")
