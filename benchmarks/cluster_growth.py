@@ -12,10 +12,11 @@ compute
 wire
     bytes that the busiest worker receives, divided by the rate of its link
 messages
-    calls that the busiest worker answers one after another, and round trips
+    calls that a worker answers one after another, and round trips
 
-Of a sum over W workers, of H bytes, ours: P = min(W, ceil(W H / 1 MiB)) actors each
-receive W messages, W H / P bytes.  LightGBM's reduce-scatter (recursive halving): H
+Of a sum over W workers, of H bytes, ours goes up and down a binary tree of log2 W
+levels, at each of which a worker receives two messages of H bytes, and answers them
+with as many.  LightGBM's reduce-scatter (recursive halving): H
 bytes (two float64 per bin) in log2 W steps, and as many to agree on the split.
 XGBoost's allreduce in a ring: 2 (W - 1) steps of H / W bytes.  Their steps are taken to
 last --step microseconds, on a network without Python; nothing of them is measured.
@@ -32,7 +33,7 @@ import numpy as np
 
 from peers import BINS, add_json_argument, append_json, machine
 from sklearn_ltr import LambdaMARTRanker
-from sklearn_ltr.dask._exchange import ACTOR_BYTES, Exchange
+from sklearn_ltr.dask._exchange import Exchange
 from sklearn_ltr.datasets import make_ranking
 
 N_FEATURES = 136
@@ -84,14 +85,14 @@ def measured_on_cluster(n_rows: int, n_trees: int) -> dict[str, float]:
         ]
         ranker = DaskLambdaMARTRanker(n_estimators=n_trees, random_state=0)
         traffic = ranker.fit(given[0], given[1], groups=given[2]).traffic_
-        actor: Any = client.submit(Exchange, 1, actor=True).result()
+        actor: Any = client.submit(Exchange, 0, actor=True).result()
         for _ in range(2):  # the first opens connections
             start = time.perf_counter()
             for _ in range(N_CALLS):
-                actor.n_arrived().result()
+                actor.has_met().result()
             round_trip = (time.perf_counter() - start) / N_CALLS
             start = time.perf_counter()
-            for answer in [actor.n_arrived() for _ in range(N_CALLS)]:
+            for answer in [actor.has_met() for _ in range(N_CALLS)]:
                 answer.result()
             message = (time.perf_counter() - start) / N_CALLS
     return {
@@ -108,17 +109,16 @@ def on_paper(n_workers: int, of: dict[str, float], arguments: Any) -> dict[str, 
     rate = arguments.gigabits * 1e9 / 8
     exchanges = of["exchanges"]
     of_sum = of["sum_bytes"] / exchanges
-    n_actors = min(n_workers, math.ceil(n_workers * of_sum / ACTOR_BYTES))
-    at_actor = (n_workers - 1) * of_sum / n_actors
     histogram = N_FEATURES * (BINS + 1) * BYTES_PER_BIN_OF_PEERS
     splits, step = exchanges - 3, arguments.step * 1e-6
     halvings = math.ceil(math.log2(n_workers)) if n_workers > 1 else 0
+    levels = math.floor(math.log2(n_workers))  # of the tree, below its root
     others = n_workers - 1
     return {
         "workers": n_workers,
         "compute": rows * of["row"],
-        "wire": exchanges * 2 * at_actor / rate,
-        "messages": exchanges * (others * of["message"] + of["round_trip"]),
+        "wire": exchanges * levels * 4 * of_sum / rate,
+        "messages": exchanges * levels * (of["message"] + of["round_trip"]),
         "gb_per_worker": arguments.rows / n_workers * arguments.bytes_per_row / 1e9,
         "lightgbm_network": splits
         * (histogram * others / n_workers / rate + 2 * halvings * step),

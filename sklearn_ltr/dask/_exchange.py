@@ -1,99 +1,122 @@
 """Exchanges between the workers of a fit, by actors of the cluster.
 
 Each worker of the fit has an actor, an `Exchange`, which the workers call directly: the
-scheduler takes no part.  A worker calls its own actor without a message.  An array to
-be added up is cut into parts, which the actors add, one part each; so no worker
-receives all arrays of all others.
+scheduler takes no part.  The workers are a binary tree: worker r has the children
+2r + 1 and 2r + 2.  Each gives its parent what it has together with all below it, and
+gets back what all have.  So a worker receives two messages from its children, however
+many workers there are, and waits for as many of them as the tree is deep.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-ACTOR_BYTES = 2**20  # that one actor receives of a sum, which takes about 1 ms
+Add: TypeAlias = Callable[[Any, Any], Any]
 
 
 class Meeting:
-    """One exchange: what the workers have brought so far."""
+    """One exchange at one actor: what the worker's children have brought so far."""
 
     def __init__(self) -> None:
-        self.everyone_is_here = asyncio.Event()
-        self.n_arrived = self.n_left = 0
-        self.total: Any = None
-        self.values: dict[int, Any] = {}
+        self.children_are_here, self.is_over = asyncio.Event(), asyncio.Event()
+        self.brought: list[Any] = []
+        self.result: Any = None
+
+    def end(self, result: Any = None) -> None:
+        """Let all go on that wait."""
+        self.result = result
+        self.children_are_here.set()
+        self.is_over.set()
 
 
 class Exchange:
-    """An actor at which the workers of a fit meet.
+    """The actor of one worker.
 
     Exchanges are numbered, and each worker takes part in all of them.
 
     Parameters
     ----------
-    n_workers : int
+    n_senders : int
+        Other workers that bring something to this one: its children.
     """
 
-    def __init__(self, n_workers: int) -> None:
-        self._n_workers = n_workers
+    def __init__(self, n_senders: int) -> None:
+        self._n_senders = n_senders
         self._meetings: dict[int, Meeting] = {}
         self._failure: str | None = None
-        self._ranks: set[int] = set()
+        self._has_met = False
 
-    async def n_arrived(self) -> int:
-        """Return how many workers have taken part in an exchange of values here."""
-        return len(self._ranks)
+    async def has_met(self) -> bool:
+        """Return whether an exchange has ended here."""
+        return self._has_met
 
-    async def sum(self, number: int, values: NDArray[np.int64]) -> Any:
-        """Return the sum of the workers' arrays."""
+    async def bring(self, number: int, value: Any) -> Any:
+        """Bring what a child has; return what all workers have, when it is known."""
+        meeting = self._bring(number, value, self._n_senders)
+        await meeting.is_over.wait()
+        self._check()
+        return meeting.result
+
+    async def bring_one(self, number: int, value: Any, n_senders: int) -> None:
+        """Bring what one of so many workers has, and do not wait."""
+        self._bring(number, value, n_senders)
+
+    async def collect(self, number: int, n_senders: int) -> list[Any]:
+        """Return what so many workers have brought, when it is there."""
         meeting = self._meeting(number)
-        if meeting.total is None:
-            meeting.total = values.copy()
-        else:
-            meeting.total += values
-        await self._wait(number, meeting)
-        return meeting.total
+        if n_senders > 0:
+            await meeting.children_are_here.wait()
+            self._check()
+        return meeting.brought
 
-    async def gather(self, number: int, rank: int, value: Any, to: int | None) -> Any:
-        """Return what each worker brought, by rank; [] to others than `to`."""
-        meeting = self._meeting(number)
-        meeting.values[rank] = value
-        self._ranks.add(rank)
-        if to is not None and rank != to:
-            meeting.n_left += 1  # and does not wait
-            self._arrive(meeting)
-            return []
-        await self._wait(number, meeting)
-        return [meeting.values[other] for other in range(self._n_workers)]
+    async def add_up(self, number: int, value: Any, add: Add) -> Any:
+        """Return what this worker and its children have, added up."""
+        for brought in await self.collect(number, self._n_senders):
+            value = add(value, brought)
+        return value
+
+    async def conclude(self, number: int, value: Any, add: Add) -> Any:
+        """Do so at the root, where that is the result; return it."""
+        result = await self.add_up(number, value, add)
+        await self.publish(number, result)
+        return result
+
+    async def publish(self, number: int, result: Any) -> None:
+        """End an exchange, of which this is the result."""
+        self._has_met = True
+        self._meeting(number).end(result)
+        del self._meetings[number]
 
     async def abort(self, reason: str) -> None:
         """End all exchanges, those to come included, with a RuntimeError."""
         self._failure = reason
         for meeting in self._meetings.values():
-            meeting.everyone_is_here.set()
+            meeting.end()
+
+    def _bring(self, number: int, value: Any, n_senders: int) -> Meeting:
+        meeting = self._meeting(number)
+        meeting.brought.append(value)
+        if len(meeting.brought) == n_senders:
+            meeting.children_are_here.set()
+        return meeting
 
     def _meeting(self, number: int) -> Meeting:
-        if self._failure is not None:
-            raise RuntimeError(self._failure)
+        self._check()
         return self._meetings.setdefault(number, Meeting())
 
-    def _arrive(self, meeting: Meeting) -> None:
-        meeting.n_arrived += 1
-        if meeting.n_arrived == self._n_workers:
-            meeting.everyone_is_here.set()
-
-    async def _wait(self, number: int, meeting: Meeting) -> None:
-        self._arrive(meeting)
-        await meeting.everyone_is_here.wait()
+    def _check(self) -> None:
         if self._failure is not None:
             raise RuntimeError(self._failure)
-        meeting.n_left += 1
-        if meeting.n_left == self._n_workers:
-            del self._meetings[number]
+
+
+def count_children(rank: int, n_workers: int) -> int:
+    """Return how many children a worker has in the tree."""
+    return len(range(2 * rank + 1, min(2 * rank + 3, n_workers)))
 
 
 class DaskCollective:
@@ -114,7 +137,7 @@ class DaskCollective:
     n_exchanges : int
         Number of exchanges so far.
     n_bytes : int
-        Bytes of the arrays that this worker has sent and received in sums so far.
+        Bytes of the arrays that this worker has given to sums, and got back, so far.
     """
 
     def __init__(
@@ -127,42 +150,50 @@ class DaskCollective:
         self.rank, self.n_workers = rank, len(actors)
         self.n_exchanges = self.n_bytes = 0
         self._actors, self._print_line = actors, print_line
+        self._is_inner = count_children(rank, len(actors)) > 0
         self._own: Exchange = worker.state.actors[actors[rank].key]
         self._loop = worker.loop.asyncio_loop
 
     def sum(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the sum of the workers' arrays, which are of the same shape."""
-        self.n_exchanges += 1
         self.n_bytes += 2 * values.nbytes
-        received = self.n_workers * values.nbytes
-        n_parts = min(self.n_workers, -(-received // ACTOR_BYTES))
-        parts = np.array_split(values.reshape(-1), max(1, n_parts))
-        sums = [
-            self._call(number, "sum", self.n_exchanges, part)
-            for number, part in enumerate(parts)
-        ]
-        return np.concatenate([one.result() for one in sums]).reshape(values.shape)
+        total: NDArray[np.int64] = self._combine(values, np.add)
+        return total
 
     def gather(self, value: Any) -> list[Any]:
         """Return what each worker gave, by rank."""
-        return self._gather(0, value, None)
+        by_rank = self._combine({self.rank: value}, dict.__or__)
+        return [by_rank[rank] for rank in range(self.n_workers)]
 
     def gather_to(self, rank: int, value: Any) -> list[Any]:
         """Return what each worker gave, by rank, on one of them; [] on the others."""
-        return self._gather(rank, value, rank)
-
-    def _gather(self, at: int, value: Any, to: int | None) -> list[Any]:
         self.n_exchanges += 1
-        call = self._call(at, "gather", self.n_exchanges, self.rank, value, to)
-        result: list[Any] = call.result()
+        number, n_others = self.n_exchanges, self.n_workers - 1
+        if self.rank != rank:
+            pair = self.rank, value
+            self._actors[rank].bring_one(number, pair, n_others).result()
+            return []
+        by_rank = dict(self._call_own("collect", number, n_others)) | {rank: value}
+        self._call_own("publish", number, None)
+        return [by_rank[other] for other in range(self.n_workers)]
+
+    def _combine(self, value: Any, add: Add) -> Any:
+        """Return what all workers have, added up."""
+        self.n_exchanges += 1
+        number = self.n_exchanges
+        if self.rank == 0:
+            return self._call_own("conclude", number, value, add)
+        if self._is_inner:
+            value = self._call_own("add_up", number, value, add)
+        result = self._actors[(self.rank - 1) // 2].bring(number, value).result()
+        if self._is_inner:
+            self._call_own("publish", number, result)
         return result
 
-    def _call(self, at: int, method: str, *arguments: Any) -> Any:
-        """Call a method of the actor of a worker; return a future."""
-        if at == self.rank:
-            call = getattr(self._own, method)(*arguments)
-            return asyncio.run_coroutine_threadsafe(call, self._loop)
-        return getattr(self._actors[at], method)(*arguments)
+    def _call_own(self, method: str, *arguments: Any) -> Any:
+        """Call a method of this worker's actor, without a message."""
+        call = getattr(self._own, method)(*arguments)
+        return asyncio.run_coroutine_threadsafe(call, self._loop).result()
 
     def print_line(self, line: str) -> None:
         """Print a line once, whichever workers call this."""

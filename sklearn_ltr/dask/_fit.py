@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr.dask._exchange import Exchange
+from sklearn_ltr.dask._exchange import Exchange, count_children
 from sklearn_ltr.dask._partition_graphs import make_partition_graphs
 from sklearn_ltr.dask._partitions import (
     delayed_partitions,
@@ -186,9 +186,13 @@ def run_fits(
     addresses = list(divided[0].worker_data)
     placed = [
         client.submit(
-            Exchange, len(addresses), actor=True, workers=[address], pure=False
+            Exchange,
+            count_children(rank, len(addresses)),
+            actor=True,
+            workers=[address],
+            pure=False,
         )
-        for address in addresses
+        for rank, address in enumerate(addresses)
     ]
     wait_for(client, placed, addresses)
     actors = [future.result() for future in placed]

@@ -48,7 +48,7 @@ def wait_for(
                     raise_error(client, error, workers)
             check_workers(client, workers)
             if actors and not everyone_is_here:
-                everyone_is_here = actors[0].n_arrived().result() == len(actors)
+                everyone_is_here = actors[0].has_met().result()
                 check_paused(client, workers or [], time.monotonic() - start)
             for future in [future for future in pending if future.done()]:
                 if future.status != "finished":
