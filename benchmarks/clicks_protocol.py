@@ -40,10 +40,11 @@ with 31 leaves, which take longer).
 Sessions of one query with the same list and the same clicks are one group, with their
 number as its weight; lists with no click, or nothing but clicks, have no pairs and are
 left out. This changes no gradient. Leaves of ours and of LightGBM count rows, so a
-group of many sessions counts there like one of few, and our random weights and noise
-are drawn once for a group. XGBoost's ratios do not weigh groups, so it learns from
-equal sessions as groups of their own: all up to 100,000 sessions, beyond that a sample
-of about 100,000 sessions, in which a frequent one has its share.
+group of many sessions counts there like one of few. Our random weights and noise are
+drawn once for a group, and XGBoost's ratios do not weigh groups; so ours from 100,000
+sessions on, and XGBoost's always, learn from equal sessions as groups of their own: all
+up to 100,000 sessions, beyond that a sample of about 100,000 sessions, in which a
+frequent one has its share.
 
 Each finished fit is a line of RESULTS, and a second run leaves out what is there.
 Rounds go from cheap to expensive, and all settings of a round come before the next.
@@ -450,8 +451,11 @@ class Study:
         )
         for name in left:
             start = time.process_time()
+            is_ours = name == NAIVE or NAIVE_OF[name] == NAIVE
+            repeats = is_ours and n >= MOST_GROUPS
+            shown = repeated(log, self.seed) if repeats else log
             try:
-                score = METHODS[name](log, self.settings)
+                score = METHODS[name](shown, self.settings)
             except ValueError as error:
                 if name != ESTIMATED:
                     raise
