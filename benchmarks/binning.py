@@ -24,7 +24,7 @@ from peers import BINS, OURS, Settings
 
 def bin_sklearn_ltr(X: np.ndarray, n_threads: int) -> object:
     from sklearn_ltr._compile import ThreadTeam
-    from sklearn_ltr.learners._trees.binning import BinMapper
+    from sklearn_ltr._trees.binning import BinMapper
 
     rows = np.arange(len(X))
     with ThreadTeam(n_threads) as team:

@@ -30,7 +30,7 @@ from sklearn.preprocessing import StandardScaler
 
 import peers
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker
-from sklearn_ltr.blending import BlendedRanker, best_blend
+from sklearn_ltr.ensemble import BlendedRanker, best_blend
 from sklearn_ltr.metrics import NDCG
 
 N_DOCUMENTS = 100  # of a query

@@ -32,7 +32,7 @@ from scipy.stats import sem
 
 import peers
 from peers import OURS, THREADS
-from sklearn_ltr.learners._network import MultilayerPerceptron
+from sklearn_ltr._networks import MultilayerPerceptron
 from sklearn_ltr.metrics import NDCG
 
 HIDDEN = (64, 32)

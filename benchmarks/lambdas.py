@@ -19,8 +19,8 @@ from measuring import slope, take_turns
 
 import peers
 from sklearn_ltr._compile import ThreadTeam, kernel, uint64
-from sklearn_ltr._queries import TrainingData
-from sklearn_ltr.lambdas._objective import LambdaObjective, PairOptions
+from sklearn_ltr._data import TrainingData
+from sklearn_ltr._lambdas.objective import LambdaObjective, PairOptions
 from sklearn_ltr.metrics import get_metric
 
 LENGTHS = {

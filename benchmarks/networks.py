@@ -33,10 +33,9 @@ from sklearn.preprocessing import (
 )
 
 import peers
-from sklearn_ltr import LambdaRankRanker, RankNetRanker
-from sklearn_ltr.learners import TorchNetwork
-from sklearn_ltr.learners._network import MultilayerPerceptron
-from sklearn_ltr.learners._network.perceptron import initial_weights
+from sklearn_ltr import LambdaRankRanker, RankNetRanker, TorchNetwork
+from sklearn_ltr._networks import MultilayerPerceptron
+from sklearn_ltr._networks.perceptron import initial_weights
 from sklearn_ltr.metrics import NDCG
 
 METRIC = NDCG(10)

@@ -46,7 +46,7 @@ from tempfile import mkdtemp
 
 import numpy as np
 
-from sklearn_ltr.lambdas import compute_lambdas
+from sklearn_ltr.inspection import compute_lambdas
 from sklearn_ltr.metrics import ndcg_score
 from sklearn_ltr.plotting import ForcesDisplay
 

@@ -5,15 +5,15 @@ The gradient of a document is a sum over its pairs: force x |change of the metri
 
 from importlib.metadata import version
 
-from sklearn_ltr.rankers import (
-    LambdaMARTRanker,
-    LambdaRankRanker,
-    MissingGroupsWarning,
-    NewerVersionWarning,
-    RankNetRanker,
-    SplitQueriesWarning,
-    UnscaledFeaturesWarning,
-)
+from sklearn_ltr._data.cross_validation import SplitQueriesWarning
+from sklearn_ltr._estimators.base import NewerVersionWarning
+from sklearn_ltr._networks import TorchNetwork
+from sklearn_ltr._rankers.lambdamart import LambdaMARTRanker
+from sklearn_ltr._rankers._lambdarank import LambdaRankRanker
+from sklearn_ltr._rankers._network_warnings import UnscaledFeaturesWarning
+from sklearn_ltr._rankers._ranknet import RankNetRanker
+from sklearn_ltr._rankers.reading import MissingGroupsWarning
+from sklearn_ltr._saved import publish
 
 __all__ = [
     "LambdaMARTRanker",
@@ -22,6 +22,8 @@ __all__ = [
     "NewerVersionWarning",
     "RankNetRanker",
     "SplitQueriesWarning",
+    "TorchNetwork",
     "UnscaledFeaturesWarning",
 ]
+publish(globals())
 __version__ = version("sklearn_ltr")

@@ -1,10 +1,25 @@
-"""Parameters of estimators: checked against their ranges, and made plain numbers."""
+"""Parameters of estimators: declared once, checked, and made plain values.
+
+An estimator declares its parameters as the fields of a frozen dataclass, each with the
+values that it may have:
+
+    @dataclass(frozen=True)
+    class Parameters:
+        n_estimators: Annotated[int, integer(1)]
+        split_gain: Annotated[str, Choice("second_order", "least_squares")]
+        init: Any  # checked where it is used
+
+`read_parameters` reads them from the estimator into such an object, which is all that
+the rest of a fit sees.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import fields
+from functools import cache
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, TypeVar, get_type_hints
 
 import numpy as np
 
@@ -64,6 +79,18 @@ class Range(NamedTuple):
             raise ValueError(message)
         return number
 
+    def read_as(self, name: str, value: Any) -> Any:
+        """Read a value of the parameter of this name."""
+        return self._replace(name=name).read(value)
+
+    def in_words(self) -> str:
+        """Return the values as docstrings give them."""
+        short = {"an integer": "int", "a number": "float"}
+        words = self._in_words()
+        for long, of_docstrings in short.items():
+            words = words.replace(long, of_docstrings)
+        return words.replace("e+", "e")
+
     def _in_words(self) -> str:
         left = self.closed in ("left", "both")
         right = "]" if self.closed in ("right", "both") else ")"
@@ -88,6 +115,116 @@ def positive(name: str) -> Range:
 def not_negative(name: str) -> Range:
     """Return the range of a finite number >= 0."""
     return Range(name, Real, 0, np.inf, "left")
+
+
+class Values(Protocol):
+    """The values that a parameter may have."""
+
+    def read_as(self, name: str, value: Any) -> Any:
+        """Return a plain value; an error names the parameter."""
+
+    def in_words(self) -> str:
+        """Return the values as docstrings give them."""
+
+
+class Choice:
+    """Some values, which are compared by ``==``."""
+
+    def __init__(self, *values: Any) -> None:
+        self.values = values
+
+    def read_as(self, name: str, value: Any) -> Any:
+        """Return the one that the value is equal to, or raise a ValueError."""
+        if isinstance(value, str | Integral | np.bool_ | None) and value in self.values:
+            return self.values[self.values.index(value)]
+        raise ValueError(f"{name} must be one of {self.values}, got {shown(value)}")
+
+    def in_words(self) -> str:
+        """Return the values as docstrings give them."""
+        if set(self.values) == {True, False}:
+            return "bool"
+        if set(self.values) == {True, False, "auto"}:
+            return 'bool or "auto"'
+        text = [f'"{value}"' for value in self.values if value is not None]
+        words = text[0] if len(text) == 1 else f"{{{', '.join(text)}}}"
+        return f"{', '.join(text)} or None" if None in self.values else words
+
+
+class FractionOrCount(NamedTuple):
+    """A float in (0, 1], a fraction of some things, or an int >= 1, their number."""
+
+    def read_as(self, name: str, value: Any) -> Any:
+        """Return a float or an int, or raise an error."""
+        is_count = isinstance(value, Integral)
+        return (integer(1) if is_count else real(0, 1, "right")).read_as(name, value)
+
+    def in_words(self) -> str:
+        """Return the values as docstrings give them."""
+        return "float in (0, 1] or int >= 1"
+
+
+class Or(NamedTuple):
+    """The values of a range, and others, such as a word; or any callable."""
+
+    values: Range
+    words: tuple[str, ...] = ()
+    callables: bool = False
+
+    def read_as(self, name: str, value: Any) -> Any:
+        """Return a plain value, or raise an error."""
+        if self.callables and callable(value):
+            return value
+        if isinstance(value, str) and value in self.words:
+            return value
+        return self.values.read_as(name, value)
+
+    def in_words(self) -> str:
+        """Return the values as docstrings give them."""
+        words = [f'"{word}"' for word in self.words]
+        words += ["callable"] if self.callables else []
+        return " or ".join([self.values.in_words(), *words])
+
+
+BOOL = Choice(True, False)
+
+
+def integer(
+    low: float, high: float = np.inf, closed: str = "both", *, optional: bool = False
+) -> Range:
+    """Return the range of an integer."""
+    return Range("", Integral, low, high, closed, optional)
+
+
+def real(
+    low: float, high: float = np.inf, closed: str = "both", *, optional: bool = False
+) -> Range:
+    """Return the range of a finite number."""
+    return Range("", Real, low, high, closed, optional)
+
+
+P = TypeVar("P")
+
+
+@cache
+def declared_values(parameters: type) -> dict[str, Values | None]:
+    """Return the values of each declared parameter, None where none are declared."""
+    hints = get_type_hints(parameters, include_extras=True)
+    return {
+        field.name: next(iter(getattr(hints[field.name], "__metadata__", ())), None)
+        for field in fields(parameters)
+    }
+
+
+def read_parameters(parameters: type[P], estimator: Any) -> P:
+    """Return the parameters of an estimator as plain values.
+
+    Raise a TypeError or ValueError that names the first that has none of its values.
+    """
+    read = {}
+    for name, values in declared_values(parameters).items():
+        given = getattr(estimator, name)
+        read[name] = given if values is None else values.read_as(name, given)
+    return parameters(**read)
 
 
 def check_ranges(estimator: Any, ranges: Iterable[Range]) -> None:

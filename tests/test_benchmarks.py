@@ -63,7 +63,7 @@ ADDITIONS = """
 import floor
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr.datasets import make_ranking
-from sklearn_ltr.learners._trees import split_search
+from sklearn_ltr._trees import split_search
 
 def add_and_count(values, rows, gradients, histogram, n_used_slots):
     global n_additions

@@ -34,8 +34,8 @@ from sklearn_ltr import (
     MissingGroupsWarning,
     RankNetRanker,
 )
-from sklearn_ltr.blending import BlendedRanker, best_blend
 from sklearn_ltr.datasets import make_ranking
+from sklearn_ltr.ensemble import BlendedRanker, best_blend
 from sklearn_ltr.metrics import MAP, NDCG, ndcg_score
 from sklearn_ltr.scorers import make_ranking_scorer
 

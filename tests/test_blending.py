@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sklearn_ltr.blending import best_blend
-from sklearn_ltr.blending._crossings import changes_by_swaps, crossings, k_skyband
+from sklearn_ltr.ensemble import best_blend
+from sklearn_ltr.ensemble._crossings import changes_by_swaps, crossings, k_skyband
 from sklearn_ltr.metrics import (
     CG,
     DCG,

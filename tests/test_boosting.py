@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from sklearn_ltr._compile import INTERPRETED, ThreadTeam
-from sklearn_ltr.learners._boosting import TreeSampler, boost
-from sklearn_ltr.learners._trees.binning import BinMapper
-from sklearn_ltr.learners._trees.ensemble import TreeEnsemble
-from sklearn_ltr.learners._trees.growing import TreeGrower
-from sklearn_ltr.learners._trees.growth_parameters import GrowthParameters
+from sklearn_ltr._trees.binning import BinMapper
+from sklearn_ltr._trees.boosting import TreeSampler, boost
+from sklearn_ltr._trees.ensemble import TreeEnsemble
+from sklearn_ltr._trees.growing import TreeGrower
+from sklearn_ltr._trees.parameters import GrowthParameters
 
 ONE_THREAD = ThreadTeam(1)
 MAX_LEAF_NODES = 4

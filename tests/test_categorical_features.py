@@ -18,8 +18,8 @@ from sklearn.preprocessing import FunctionTransformer
 
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr._compile import INTERPRETED
+from sklearn_ltr._data import TrainingData
 from sklearn_ltr._estimators.category_training import TargetScale, row_targets
-from sklearn_ltr._queries import TrainingData
 from sklearn_ltr.ensemble import BaggingRanker
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
 from sklearn_ltr.scorers import make_ranking_scorer

@@ -8,18 +8,18 @@ import sys
 
 import pytest
 
+from sklearn_ltr.__main__ import compile_kernels
 from sklearn_ltr._compile import INTERPRETED
-from sklearn_ltr.compile import compile_kernels
 
 # What users do, in ways that `compile_kernels` does not: other sizes, layouts, options
 USE_EVERYTHING = """
 import numpy as np
 from scipy.sparse import csr_matrix
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker, metrics
-from sklearn_ltr.blending import BlendedRanker, best_blend
+from sklearn_ltr.ensemble import BlendedRanker, best_blend
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.inspection import local_optimality, shap_values
-from sklearn_ltr.lambdas import compute_lambdas
+from sklearn_ltr.inspection import compute_lambdas
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
 
 d = make_ranking(400, n_features=7, n_informative=3, missing=0.1, random_state=1)
@@ -99,7 +99,7 @@ def new_process(*command: str, cache) -> str:
 @pytest.mark.slow
 @pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
 def test_after_compiling_ahead_of_time_no_kernel_is_compiled(tmp_path):
-    printed = new_process("-m", "sklearn_ltr.compile", cache=tmp_path)
+    printed = new_process("-m", "sklearn_ltr.__main__", cache=tmp_path)
     assert printed.startswith("LambdaMART, float64")
     stored = {path.name for path in tmp_path.rglob("*.nbc")}
     assert len(stored) > 20

@@ -9,9 +9,9 @@ import pytest
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
 from sklearn_ltr._compile import INTERPRETED
+from sklearn_ltr._trees.growing import grow_tree
 from sklearn_ltr.datasets import make_ranking
-from sklearn_ltr.lambdas import compute_lambdas
-from sklearn_ltr.learners._trees.growing import grow_tree
+from sklearn_ltr.inspection import compute_lambdas
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
 
 DATA = make_ranking(12, n_documents=8, n_features=6, n_informative=3, random_state=0)

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from sklearn_ltr import LambdaMARTRanker, RankNetRanker
-from sklearn_ltr._estimators.feature_table import (
+from sklearn_ltr._data.features import (
     CHUNK_SIZE,
     check_finite,
     read_feature_table,

@@ -16,9 +16,8 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker
-from sklearn_ltr.blending import BlendedRanker
 from sklearn_ltr.datasets import make_ranking
-from sklearn_ltr.ensemble import BaggingRanker
+from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
 from sklearn_ltr.plotting import FeatureImportancesDisplay
 

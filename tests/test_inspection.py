@@ -407,7 +407,7 @@ def test_sparse_features_give_the_same_values():
 
 def test_a_network_of_pytorch_can_be_inspected():
     torch = pytest.importorskip("torch")
-    from sklearn_ltr.learners import TorchNetwork
+    from sklearn_ltr import TorchNetwork
 
     torch.manual_seed(0)
     module = torch.nn.Linear(N_FEATURES, 1, bias=False)

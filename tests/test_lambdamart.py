@@ -15,9 +15,8 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import get_tags
 
-from sklearn_ltr import LambdaMARTRanker
+from sklearn_ltr import LambdaMARTRanker, MissingGroupsWarning
 from sklearn_ltr.metrics import ERR, MAP, NDCG, Metric, get_metric
-from sklearn_ltr.rankers import MissingGroupsWarning
 from tests import ctrl_c_soon
 
 NAN, INF = float("nan"), float("inf")

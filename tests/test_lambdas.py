@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sklearn_ltr._compile import INTERPRETED, ThreadTeam
-from sklearn_ltr._queries import TrainingData
-from sklearn_ltr.lambdas import _objective, compute_lambdas
-from sklearn_ltr.lambdas._objective import LambdaObjective, PairOptions
+from sklearn_ltr._data import TrainingData
+from sklearn_ltr._lambdas.objective import LambdaObjective, PairOptions
+from sklearn_ltr.inspection import _objective, compute_lambdas
 from sklearn_ltr.metrics import ERR, MAP, MRR, NDCG, BPref, Metric, Precision
 from tests.oracles import lambdas as oracle
 from tests.strategies import Ranking, rankings

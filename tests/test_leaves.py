@@ -12,8 +12,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker
+from sklearn_ltr._trees.tree_walk import WalkBudget
 from sklearn_ltr.datasets import make_ranking
-from sklearn_ltr.learners._trees.tree_walk import WalkBudget
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
 
 DATA = make_ranking(20, n_documents=10, n_features=5, n_informative=3, random_state=0)
@@ -125,7 +125,7 @@ def test_many_rows_come_to_the_leaves_of_few(n_jobs, monkeypatch):
         ("leaf_search", "ROWS", 1000),
         ("ensemble", "walk_budget", WalkBudget(0)),
     ):
-        monkeypatch.setattr(f"sklearn_ltr.learners._trees.{module}.{name}", value)
+        monkeypatch.setattr(f"sklearn_ltr._trees.{module}.{name}", value)
     many = pd.concat([FRAME] * 12)
     np.testing.assert_array_equal(model.apply(many), np.tile(expected, (12, 1)))
     counts = np.maximum(np.round(X), 0)

@@ -20,7 +20,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score, train_test_sp
 from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.estimator_checks import check_estimator
 
-from sklearn_ltr._queries import TrainingData
+from sklearn_ltr._data import TrainingData
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
 from sklearn_ltr.mart._objectives import CrossEntropy, HalfSquaredError
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, clone
 
 from sklearn_ltr import metrics
-from sklearn_ltr._queries import QueryGroups, check_scores
+from sklearn_ltr._data import QueryGroups, check_scores
 from sklearn_ltr.metrics import (
     CG,
     DCG,

@@ -24,9 +24,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker
-from sklearn_ltr.blending import BlendedRanker
 from sklearn_ltr.datasets import make_ranking
-from sklearn_ltr.ensemble import BaggingRanker
+from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker
 from sklearn_ltr.inspection import ScoreRegressor
 from sklearn_ltr.scorers import make_ranking_scorer
 

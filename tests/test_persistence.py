@@ -137,7 +137,7 @@ def test_a_model_of_another_version_that_cannot_be_read_says_so(name):
 def test_skops_warns_of_a_newer_file_too(monkeypatch):
     io = pytest.importorskip("skops.io")
     with monkeypatch.context() as patch:
-        patch.setattr("sklearn_ltr._estimators.state.VERSION", "7.0.0")
+        patch.setattr("sklearn_ltr._estimators.base.VERSION", "7.0.0")
         saved = io.dumps(fitted("trees"))
     with pytest.warns(NewerVersionWarning, match="7.0.0"):
         io.loads(saved, trusted=io.get_untrusted_types(data=saved))

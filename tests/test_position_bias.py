@@ -16,13 +16,13 @@ from sklearn.preprocessing import StandardScaler
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
 from sklearn_ltr._compile import ThreadTeam
-from sklearn_ltr._queries import QueryGroups, TrainingData
+from sklearn_ltr._data import QueryGroups, TrainingData
+from sklearn_ltr._lambdas.objective import LambdaObjective, PairOptions
+from sklearn_ltr._lambdas.position_bias import AdditiveBias, PairwiseBias
+from sklearn_ltr._rankers._batches import BIAS_RATE
 from sklearn_ltr.clicks import simulate_clicks
 from sklearn_ltr.datasets import make_ranking
-from sklearn_ltr.lambdas._objective import LambdaObjective, PairOptions
-from sklearn_ltr.lambdas._position_bias import AdditiveBias, PairwiseBias
 from sklearn_ltr.metrics import get_metric, ndcg_score
-from sklearn_ltr.rankers._batches import BIAS_RATE
 from sklearn_ltr.scorers import make_ranking_scorer
 from tests.oracles.lambdas import add_up, deltas, lambdas, normalise
 from tests.oracles.metrics import ranked_against_the_model

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.exceptions import DataConversionWarning
 
-from sklearn_ltr._queries import (
+from sklearn_ltr._data import (
     QueryGroups,
     check_grades,
     check_sample_weight,

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from sklearn_ltr import LambdaMARTRanker
-from sklearn_ltr._queries import QueryGroups, TrainingData
+from sklearn_ltr._data import QueryGroups, TrainingData
+from sklearn_ltr._lambdas.regression import Regression
 from sklearn_ltr.datasets import make_ranking
-from sklearn_ltr.lambdas import compute_lambdas
-from sklearn_ltr.lambdas._regression import Regression
+from sklearn_ltr.inspection import compute_lambdas
 
 OFFSETS = np.array([0, 4, 6, 11])
 QUERY = np.repeat([0, 1, 2], np.diff(OFFSETS))

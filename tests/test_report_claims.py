@@ -7,7 +7,7 @@ import pytest
 from numpy.polynomial.legendre import leggauss
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
-from sklearn_ltr.lambdas import compute_lambdas
+from sklearn_ltr.inspection import compute_lambdas
 from sklearn_ltr.metrics import get_metric
 from tests.network import DATA, REPORT, Linear, fitted, weights
 from tests.oracles import lambdas as oracle

@@ -8,8 +8,8 @@ from scipy import stats
 from sklearn.base import clone
 
 from sklearn_ltr import LambdaMARTRanker
+from sklearn_ltr._trees.row_draws import RowNumbers, bayesian_weights, noisy_scores
 from sklearn_ltr.datasets import make_ranking
-from sklearn_ltr.learners._row_draws import RowNumbers, bayesian_weights, noisy_scores
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
 from tests.trees import grow_on
 

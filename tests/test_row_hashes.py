@@ -7,8 +7,8 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from sklearn_ltr._compile import ThreadTeam
-from sklearn_ltr.learners._row_hashes import hash_bins, hash_values
-from sklearn_ltr.learners._trees.binning import BinMapper
+from sklearn_ltr._trees.binning import BinMapper
+from sklearn_ltr._trees.row_hashes import hash_bins, hash_values
 
 N_ROWS = 5000
 RNG = np.random.default_rng(0)

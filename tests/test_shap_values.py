@@ -17,11 +17,11 @@ from sklearn.utils import Bunch
 
 from sklearn_ltr import LambdaMARTRanker, RankNetRanker
 from sklearn_ltr._compile import INTERPRETED
+from sklearn_ltr._trees.ensemble import TreeEnsemble
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.ensemble import BaggingRanker
 from sklearn_ltr.export import from_lightgbm
 from sklearn_ltr.inspection import ShapValues, shap_values
-from sklearn_ltr.learners._trees.ensemble import TreeEnsemble
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
 from tests.oracles import shapley as oracle
 

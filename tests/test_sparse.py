@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
-from sklearn_ltr.learners._network import MultilayerPerceptron
+from sklearn_ltr._networks import MultilayerPerceptron
 
 RNG = np.random.default_rng(0)
 GROUPS = RNG.permutation(np.repeat(np.arange(60), 12))

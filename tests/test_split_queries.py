@@ -31,9 +31,8 @@ from sklearn_ltr import (
     RankNetRanker,
     SplitQueriesWarning,
 )
-from sklearn_ltr.blending import BlendedRanker
 from sklearn_ltr.datasets import make_ranking
-from sklearn_ltr.ensemble import BaggingRanker
+from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker
 from sklearn_ltr.scorers import make_ranking_scorer
 
 RELEASE = tuple(map(int, sklearn.__version__.split(".")[:2]))

@@ -1,74 +1,267 @@
-"""The scikit-learn interface that every estimator of this package shares."""
+"""The face that every estimator shows to scikit-learn, and the state that is saved.
+
+A fit sets all fitted attributes at once, or none (`refit`), and reports its steps to
+scikit-learn's callbacks (`FitTasks`): a callback may read the model of the steps so far,
+and may end the fit.  A saved model is made of parameters, arrays and a version, and is
+checked when it is loaded.
+"""
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from typing import Any, Literal, Self
+import re
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, cast
 
 from sklearn.base import BaseEstimator
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_ltr._estimators.callbacks import CallbackSupportMixin
-from sklearn_ltr._estimators.feature_table import read_feature_table
-from sklearn_ltr._estimators.state import SavedState, copy_attributes
-from sklearn_ltr._queries import TrainingData
-from sklearn_ltr.learners._tables import Table
+from sklearn_ltr._compile import check_n_jobs
+from sklearn_ltr._parameters import BOOL, Choice, integer, real
+
+try:  # since scikit-learn 1.9, a fit reports its steps to callbacks
+    from sklearn.callback import CallbackSupportMixin
+    from sklearn.callback import with_callbacks as decorate
+except ImportError:
+    decorate = None
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Do nothing."""
 
 
-class BaseModel(SavedState, CallbackSupportMixin, BaseEstimator):
-    """An estimator that reads dense and sparse tables and can hold out a part."""
+VERSION = version("sklearn_ltr")
+VERSION_KEY = "_sklearn_ltr_version"  # in the pickled state of an estimator
 
-    early_stopping: bool | Literal["auto"]
-    validation_fraction: float
+E = TypeVar("E", bound=BaseEstimator)
+F = TypeVar("F", bound=Callable[..., Any])
+FittedAttributes = Callable[[], dict[str, Any]]  # of the model of the steps so far
+
+
+class ThreadCount:
+    """The values of `n_jobs`."""
+
+    def read_as(self, name: str, value: Any) -> Any:
+        """Return the value, or raise a ValueError."""
+        check_n_jobs(value)
+        return value
+
+    def in_words(self) -> str:
+        """Return the values as docstrings give them."""
+        return "int or None"
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitParameters:
+    """The parameters of every estimator that is fitted step by step."""
+
+    early_stopping: Annotated[bool | Literal["auto"], Choice(True, False, "auto")]
+    validation_fraction: Annotated[float, real(0, 1, "neither")]
+    n_iter_no_change: Annotated[int, integer(1)]
+    tol: Annotated[float, real(0)]
+    warm_start: Annotated[bool, BOOL]
     random_state: Any
-    _seed: int
+    verbose: Annotated[int, integer(0)]
+    n_jobs: Annotated[int | None, ThreadCount()]
 
-    def __sklearn_tags__(self) -> Tags:
-        """Return the tags: y is required, X may be sparse."""
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        tags.input_tags.sparse = True
-        return tags
 
-    def _fitted(self) -> Self:
-        """Return a copy that a fit in another thread does not change.
+class NewerVersionWarning(UserWarning):
+    """A model is loaded that was saved by a newer version of sklearn_ltr.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from sklearn_ltr import NewerVersionWarning
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", NewerVersionWarning)
+    ...     # models that are loaded here are refused if a newer version saved them
+    """
+
+
+class BaseModel(BaseEstimator):
+    """An estimator that stores its version in a pickle, and checks what is loaded."""
+
+    # Attributes that every fitted estimator has; others depend on its parameters
+    _fitted_state: ClassVar[tuple[str, ...]] = ()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the attributes and the version."""
+        return {**super().__getstate__(), VERSION_KEY: VERSION}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Set the attributes; warn if a newer version saved them.
 
         Raises
         ------
-        NotFittedError
-            Before `fit`.
+        ValueError
+            If the state of a fitted estimator is not one that a fit produces: kernels
+            would read beyond the ends of damaged arrays.
         """
+        with loading(self, state) as attributes:
+            super().__setstate__(attributes)
+            if not vars(self).keys().isdisjoint(self._fitted_state):
+                self._check_state()
+
+    def _check_state(self) -> None:
+        """Raise an error if the fitted attributes do not fit together."""
+        missing = [name for name in self._fitted_state if name not in vars(self)]
+        require(not missing, f"it has no {missing}")
+
+    def _fitted(self) -> Self:
+        """Return a copy that a fit in another thread does not change."""
         model = copy_attributes(self)
-        if "n_features_in_" not in vars(model):
+        if vars(model).keys().isdisjoint(self._fitted_state):
             check_is_fitted(model)  # which raises, but not as fast as predictions are
         return model
 
-    def _read_features(self, X: Any, *, reset: bool = False, name: str = "X") -> Table:
-        """Return X as a checked table; with `reset`, store its number and names."""
-        return read_feature_table(self, X, reset=reset, name=name)
 
-    def _draw_seed(self) -> None:
-        """Draw the seed that all random numbers of a fit are derived from."""
-        try:
-            random_state = check_random_state(self.random_state)
-        except (TypeError, ValueError) as error:
-            raise type(error)(
-                f"random_state={self.random_state!r} is no seed: {error}"
-            ) from None
-        self._seed = int(random_state.randint(2**31))
+def draw_seed(random_state: Any) -> int:
+    """Draw the seed that all random numbers of a fit are derived from."""
+    try:
+        generator = check_random_state(random_state)
+    except (TypeError, ValueError) as error:
+        raise type(error)(
+            f"random_state={random_state!r} is no seed: {error}"
+        ) from None
+    return int(generator.randint(2**31))
 
-    def _hold_out(
-        self, data: TrainingData, *, given: bool
-    ) -> tuple[TrainingData, TrainingData | None]:
-        """Return training data, and those held out if early stopping needs them.
 
-        It does if ``early_stopping=True`` and `fit` was not given validation data.
+@contextmanager
+def loading(estimator: Any, state: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Give the attributes that were saved; an error or a warning names the version."""
+    name, saved_by = type(estimator).__name__, VERSION
+    try:
+        attributes = dict(state)
+        saved_by = attributes.pop(VERSION_KEY, VERSION)
+        is_newer = release_numbers(saved_by) > release_numbers(VERSION)
+        yield attributes
+    except Exception as error:
+        raise ValueError(
+            f"the saved {name} is damaged ({error}): load it from another copy, or "
+            "fit it again"
+            if saved_by == VERSION
+            else f"this {name} was saved by sklearn_ltr {saved_by}, and {VERSION} "
+            f"cannot read it ({error}): score with {saved_by}, or fit it again"
+        ) from error
+    if is_newer:
+        warnings.warn(
+            f"this {name} was saved by sklearn_ltr {saved_by}, and this is the "
+            f"older {VERSION}: it may fail, or score otherwise. Upgrade, or fit it "
+            "again.",
+            NewerVersionWarning,
+            stacklevel=4,
+        )
+
+
+def require(condition: Any, message: str) -> None:
+    """Raise a ValueError unless the condition holds."""
+    if not condition:
+        raise ValueError(message)
+
+
+def release_numbers(version: str) -> list[int]:
+    """Return the numbers of a release: [1, 2, 0] for "1.2.0rc1"."""
+    leading = re.split(r"[^\d.]", version)[0]
+    return [int(part) for part in leading.split(".") if part]
+
+
+def copy_attributes(estimator: E) -> E:
+    """Return an estimator with the same attributes at this moment."""
+    # read in one step: those of one fit, even while another thread fits
+    copied = object.__new__(type(estimator))
+    copied.__dict__ = dict(vars(estimator))
+    return copied
+
+
+@contextmanager
+def refit(estimator: E) -> Iterator[E]:
+    """Give a copy to fit; at the end, the estimator gets its fitted attributes.
+
+    It gets all of them in one step, so that predictions in other threads and in
+    callbacks use either the old model or the new one; and none of them if the block
+    raises (KeyboardInterrupt included).  The parameters of the copy may be changed.
+    """
+    before = set(vars(estimator))
+    model = copy_attributes(estimator)
+    yield model
+    dropped = before - vars(model).keys()
+    kept = {n: value for n, value in vars(estimator).items() if n not in dropped}
+    estimator.__dict__ = kept | fitted_attributes(model, estimator)
+
+
+def fitted_attributes(model: E, estimator: E) -> dict[str, Any]:
+    """Return the fitted attributes of a model that an estimator has not."""
+    parameters, other = estimator.get_params(deep=False), vars(estimator)
+    return {
+        name: value
+        for name, value in vars(model).items()
+        if name not in parameters and other.get(name, model) is not value
+    }
+
+
+def with_callbacks(method: F) -> F:
+    """Decorate `fit` so that callbacks are torn down however it ends."""
+    return method if decorate is None else cast(F, decorate(method))
+
+
+class FitTasks:
+    """The task of a fit, and the subtask of its present step.
+
+    `estimator` is what callbacks know, `model` its copy, which is fitted (`refit`); X, y
+    and the other arguments of `fit` are passed on to them, those that are None left out.
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        model: Any,
+        step: str,
+        n_steps: int,
+        X: Any,
+        y: Any,
+        **metadata: Any,
+    ) -> None:
+        given = {name: value for name, value in metadata.items() if value is not None}
+        self._model = model
+        self._arguments = {"estimator": estimator, "X": X, "y": y, "metadata": given}
+        self._step, self._n_left = step, n_steps
+        self._fit: Any = None
+        if hasattr(estimator, "_init_callback_context"):
+            self._fit = estimator._init_callback_context(max_subtasks=n_steps)
+            self._fit.call_on_fit_task_begin(**self._arguments)
+            if n_steps > 0:
+                self._begin_step()
+
+    def _begin_step(self) -> None:
+        self._task = self._fit.subcontext(task_name=self._step)
+        self._task.call_on_fit_task_begin(**self._arguments)
+
+    def end_step(self, fitted: FittedAttributes, *, last: bool) -> bool:
+        """Report the end of a step; return whether the fit ends here.
+
+        It does if `last` says so, or a callback.  `fitted` returns attributes that
+        the model has not yet.
         """
-        if self.early_stopping is True and not given:
-            return self._split(data)
-        return data, None
+        if self._fit is None:
+            return last
+        self._n_left -= 1
+        estimator = self._arguments["estimator"]
+        stopped = self._task.call_on_fit_task_end(
+            **self._arguments,
+            reconstruction_attributes=lambda: (
+                fitted_attributes(self._model, estimator) | fitted()
+            ),
+        )
+        if not (last or stopped) and self._n_left > 0:
+            self._begin_step()
+        return last or bool(stopped)
 
-    @abstractmethod
-    def _split(self, data: TrainingData) -> tuple[TrainingData, TrainingData]:
-        """Split off `validation_fraction` of the data: (training, validation)."""
+    def end(self) -> None:
+        """Report the end of the fit."""
+        if self._fit is not None:
+            self._fit.call_on_fit_task_end(
+                **self._arguments, reconstruction_attributes=dict
+            )

@@ -1,238 +1,407 @@
-"""Fit and predict of boosted trees, for rankers and MART alike.
+"""Boosted trees for any objective: what rankers and MART have in common.
 
     F_0 = the initial scores,    F_m = F_{m-1} + eta * tree m
 
-Subclasses provide the objective and the evaluation sets: LambdaMART for the documents
-of queries, MART for single rows.
+A fit reads its rows, and calls `bin_rows` and `boost_trees`; workers of a cluster call
+them together.  `FittedTrees` scores rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import partial
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 
-from sklearn_ltr._compile import ThreadTeam
-from sklearn_ltr._estimators.callbacks import FitTasks
-from sklearn_ltr._estimators.category_training import encode_binned
+from sklearn_ltr._comm import Comm
+from sklearn_ltr._compile import STEPS_PER_THREAD, ThreadTeam, effective_n_threads
+from sklearn_ltr._data import TrainingData
+from sklearn_ltr._data.categories import FeatureCategories
+from sklearn_ltr._data.features import check_columns, check_finite, read_feature_table
+from sklearn_ltr._data.query_index import QueryIndex
+from sklearn_ltr._data.tables import Table, row_parts
+from sklearn_ltr._estimators.base import FitParameters, FitTasks, require
 from sklearn_ltr._estimators.monitor import (
     TRAIN,
     EvalsResult,
     Monitor,
+    ScoredMeasure,
     curves_of,
     first_validation_curve,
+    name_sets,
 )
-from sklearn_ltr._estimators.state import require
-from sklearn_ltr._estimators.tree_binning import BoostedData, TreeBinning
-from sklearn_ltr._estimators.validation_sets import name_sets
 from sklearn_ltr._parameters import LARGEST_SCORE
-from sklearn_ltr.learners._boosting import Objective, boost
-from sklearn_ltr.learners._trees.binning import BinnedData
-from sklearn_ltr.learners._trees.ensemble import TreeEnsemble, add_binned
-from sklearn_ltr.learners._trees.growing import TreeGrower
-from sklearn_ltr.learners._trees.growth_parameters import GrowthParameters
-from sklearn_ltr.learners._trees.workspace import GrownTree
+from sklearn_ltr._trees.binning import (
+    BinMapper,
+    BinnedData,
+    bin_training,
+    fit_bins,
+    hash_bins,
+    reorder_rows,
+    sample_rows,
+    shared_bins,
+)
+from sklearn_ltr._trees.boosting import TreeSampler, boost
+from sklearn_ltr._trees.categories import CategoryBins, TrainingCategories
+from sklearn_ltr._trees.constraints import Constraints, read_constraints
+from sklearn_ltr._trees.ensemble import TreeEnsemble, add_binned
+from sklearn_ltr._trees.growing import TreeGrower
+from sklearn_ltr._trees.leaf_search import find_leaves
+from sklearn_ltr._trees.parameters import TreeParameters, growth_parameters
+from sklearn_ltr._trees.tree_check import check_bins
+from sklearn_ltr._trees.workspace import GrownTree
 
 FloatArray = NDArray[np.float64]
 
+# Attributes that every fitted estimator of trees has
+FITTED_STATE = (
+    "ensemble_",
+    "n_features_in_",
+    "n_iter_",
+    "validation_score_",
+    "_mapper",
+    "_categories",
+    "_seed",
+)
 
-class BoostedTrees(TreeBinning):
-    """An estimator whose scores are initial scores plus a sum of regression trees."""
 
-    n_iter_: int
-    train_score_: FloatArray
-    validation_score_: FloatArray
-    evals_result_: EvalsResult
-    # whether the trees were read from another library's model, or joined from two
-    _is_foreign: bool = False
+@dataclass(frozen=True, kw_only=True)
+class BoostingParameters(TreeParameters, FitParameters):
+    """The parameters of a fit of boosted trees."""
 
-    _fitted_state: ClassVar[tuple[str, ...]] = (
-        "ensemble_",
-        "n_features_in_",
-        "n_iter_",
-        "validation_score_",
-        "_mapper",
-        "_seed",
+
+class TreeObjective(Protocol):
+    """What trees learn from."""
+
+    def __call__(
+        self, scores: FloatArray, learning_rate: float
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return dC/ds and d2C/ds2 of all rows for their scores, (n_rows,) each."""
+
+    def fitted(self, n_trees: int) -> dict[str, Any]:
+        """Return what it has learned itself after so many trees, by attribute."""
+
+
+class BoostedSet(NamedTuple):
+    """Rows that trees are grown on, or evaluated on."""
+
+    data: TrainingData
+    base_score: FloatArray  # (n_rows,): F_0
+    binned: BinnedData
+    measures: Mapping[str, ScoredMeasure] = {}  # by name
+
+
+class Kept(NamedTuple):
+    """What a warm start keeps of the last fit; of a new fit, nothing but its seed."""
+
+    seed: int
+    mapper: BinMapper | None = None
+    ensemble: TreeEnsemble = TreeEnsemble.empty()
+    evals_result: EvalsResult = {}
+    attributes: Mapping[str, Any] = {}  # all fitted attributes of the last fit
+
+    @property
+    def n_trees(self) -> int:
+        """Number of trees."""
+        return len(self.ensemble)
+
+
+def keep(
+    attributes: Mapping[str, Any],
+    parameters: BoostingParameters,
+    draw_seed: Callable[[], int],
+) -> Kept:
+    """Return what a fit continues, given the fitted attributes of the last one.
+
+    Raise a ValueError for trees that it cannot go on with.
+    """
+    p = parameters
+    if not p.warm_start or len(attributes.get("ensemble_", ())) == 0:
+        return Kept(draw_seed())
+    ensemble = attributes["ensemble_"]
+    if p.n_estimators < len(ensemble):
+        raise ValueError(
+            f"n_estimators={p.n_estimators} is less than the "
+            f"{len(ensemble)} trees that warm_start keeps"
+        )
+    if attributes.get("_is_imported", False):
+        raise ValueError(
+            "the trees that warm_start would keep were not grown by this "
+            "estimator, so their bins and random numbers are not known: continue "
+            "with a new estimator, whose init is this one"
+        )
+    return Kept(
+        attributes["_seed"],
+        attributes["_mapper"],
+        ensemble,
+        attributes["evals_result_"],
+        attributes,
     )
 
-    def _check_state(self) -> None:
-        """Raise an error if the fitted attributes do not fit together."""
-        super()._check_state()
-        trees, categorical = self.ensemble_, self._mapper.categories.feature
-        trees.check(self.n_features_in_)
+
+def fit_threads(n_jobs: int | None, work: int, comm: Comm) -> int:
+    """Return the number of threads of a fit of about so many steps, on each worker."""
+    own = effective_n_threads(n_jobs, work)
+    if n_jobs is None and comm.n_threads is not None:
+        own = max(1, min(comm.n_threads, work // STEPS_PER_THREAD))
+    return int(min(comm.gather(own)))
+
+
+def read_tree_features(
+    estimator: BaseEstimator,
+    X: Any,
+    categories: FeatureCategories,
+    name: str = "X",
+    *,
+    reset: bool = False,
+    check_values: bool = True,
+) -> Table:
+    """Return X as a checked table, with numbers in its categorical columns.
+
+    Without `check_values`, infinite values are found by `FittedTrees.scores`.
+    """
+    if len(categories.feature) > 0:
+        if not reset:
+            check_columns(estimator, X, name)
+        X = categories.encode(X, name)
+    return read_feature_table(
+        estimator, X, reset=reset, name=name, check_values=check_values
+    )
+
+
+def constraints_of(
+    parameters: TreeParameters, categories: FeatureCategories, estimator: Any
+) -> Constraints:
+    """Return the constraints of trees on the columns that an estimator has read."""
+    return read_constraints(
+        parameters.monotonic_cst,
+        parameters.interaction_cst,
+        getattr(estimator, "feature_names_in_", None),
+        categories.mask(estimator.n_features_in_),
+    )
+
+
+def bin_rows(
+    data: TrainingData,
+    base_score: FloatArray,
+    parameters: TreeParameters,
+    categorical: NDArray[np.int64],
+    kept: Kept,
+    index: QueryIndex,
+    team: ThreadTeam,
+) -> tuple[BinMapper, BoostedSet]:
+    """Learn the bins, unless they are kept, and bin the training rows.
+
+    The rows come out in the order of what trees see of them: bins, targets, weights and
+    initial scores.  Another scale of a feature, which leaves its bins as they are,
+    leaves the order.
+    """
+    p, mapper = parameters, kept.mapper
+    trained = TrainingCategories.of(data, categorical, index)
+    if mapper is None:
+        bins = CategoryBins.fit(
+            categorical,
+            trained.sums,
+            p.max_bins,
+            p.min_samples_leaf,
+            p.category_smoothing,
+        )
+        sampled = sample_rows(data, index, kept.seed, team)
+        mapper = fit_bins(data.X, sampled, p.max_bins, bins, index.comm, team)
+    binned = bin_training(mapper, data, trained, p.category_smoothing, team)
+    order = data.content_order(hash_bins(binned, team), base_score)
+    reorder_rows(binned, order, team)
+    return mapper, BoostedSet(data.reordered(order), base_score[order], binned)
+
+
+def boost_trees(
+    train: BoostedSet,
+    validation: list[BoostedSet],
+    objective: TreeObjective,
+    parameters: BoostingParameters,
+    constraints: Constraints,
+    mapper: BinMapper,
+    kept: Kept,
+    index: QueryIndex,
+    team: ThreadTeam,
+    tasks: FitTasks | None,
+    score_noise: float = 0.0,
+) -> dict[str, Any]:
+    """Grow trees until there are `n_estimators`, or early stopping ends the fit.
+
+    It follows the first of the validation sets.  Returns the fitted attributes.
+    """
+    p, n_features = parameters, train.data.X.shape[1]
+    growth = growth_parameters(p, constraints, index.n_rows)
+    grower = TreeGrower(train.binned, growth, team, index.row_numbers, index.comm)
+    n_tree_features, n_split_features = p.count_features(n_features)
+    sampler = TreeSampler(
+        index,
+        p.subsample,
+        n_features,
+        n_tree_features,
+        n_split_features,
+        p.split_noise,
+        p.bagging_temperature,
+        score_noise,
+        2 * growth.max_leaf_nodes - 1,
+        kept.seed,
+    )
+    sets = [train, *validation]
+    scores = [scores_so_far(one, mapper, kept.ensemble, team) for one in sets]
+    rows = [np.arange(one.data.n_rows, dtype=np.int32) for one in validation]
+    names = [TRAIN, *name_sets(len(validation))]
+    curves = curves_of(
+        {name: one.measures for name, one in zip(names, sets, strict=True)},
+        kept.evals_result,
+        kept.n_trees,
+    )
+    monitor = Monitor(
+        curves,
+        first_validation_curve(curves) if p.early_stopping else None,
+        p.n_iter_no_change,
+        p.tol,
+        p.verbose,
+        index.comm.print_line,
+    )
+
+    def record() -> bool:
+        for one, of_set in zip(sets, scores, strict=True):
+            for measure in one.measures.values():
+                measure.update(of_set)
+        return monitor.record(kept.n_trees + len(trees))
+
+    def fitted() -> dict[str, Any]:
+        ensemble = kept.ensemble
+        if trees:
+            ensemble += TreeEnsemble.from_grown(trees, mapper)
+        own = objective.fitted(len(trees))
+        return {"ensemble_": ensemble, "n_iter_": len(ensemble), **own}
+
+    trees: list[GrownTree] = []
+    record()
+    steps = p.learning_rates(range(kept.n_trees, p.n_estimators))
+    for tree in boost(grower, objective, sampler, scores[0], steps):
+        trees.append(tree)
+        check_step(tree, p)
+        for held, held_rows, held_scores in zip(
+            validation, rows, scores[1:], strict=True
+        ):
+            add_binned(held.binned, held_rows, tree, held_scores)
+        stops = record()
+        if tasks is not None:
+            stops = tasks.end_step(fitted, last=stops)
+        if stops:
+            break
+
+    # with early stopping, keep the trees up to the best one
+    n_iter = kept.n_trees + len(trees)
+    if monitor.followed is not None:
+        n_iter = max(1, monitor.best_index)
+    return {
+        "ensemble_": fitted()["ensemble_"].part(0, n_iter),
+        "n_iter_": n_iter,
+        "train_score_": monitor.train_values,
+        "validation_score_": monitor.stopping_values,
+        "evals_result_": monitor.result(),
+        "_mapper": mapper,
+        "_seed": kept.seed,
+        "_is_imported": False,
+        **objective.fitted(max(0, n_iter - kept.n_trees)),
+    }
+
+
+def scores_so_far(
+    one: BoostedSet, mapper: BinMapper, ensemble: TreeEnsemble, team: ThreadTeam
+) -> FloatArray:
+    """Return F of the rows: their initial scores, and the trees of earlier fits."""
+    if len(ensemble) == 0:  # X is not needed, which may be on disk
+        return one.base_score.copy()
+    data, categories = one.data, mapper.categories
+    # where categories share bins, those of training rows are not those of prediction
+    features, bins = shared_bins(one.binned, categories)
+    known = np.zeros((data.X.shape[0], 1 + len(features)))
+    known[data.rows] = np.column_stack((one.base_score, bins))
+    found = []
+    for first, table in row_parts(data.X):
+        of_part = known[first : first + table.shape[0]]
+        encoded = categories.encode(table)
+        if len(features) > 0:
+            encoded[:, features] = of_part[:, 1:]
+        found.append(ensemble.predict(encoded, team, of_part[:, 0].copy()))
+    return np.asarray(np.concatenate(found)[data.rows])
+
+
+def check_step(tree: GrownTree, parameters: TreeParameters) -> None:
+    """Raise a ValueError if a tree leads to scores too large to compute with."""
+    largest = np.abs(tree.value).max()
+    if not largest <= LARGEST_SCORE:
+        rate = parameters.learning_rate
+        at = "" if callable(rate) else f"={rate:g}"
+        raise ValueError(
+            f"the scores diverge: a tree adds {largest:.3g} to them; lower "
+            f"learning_rate{at}, or raise "
+            f"l2_regularization={parameters.l2_regularization:g}"
+        )
+
+
+class FittedTrees(NamedTuple):
+    """Fitted trees, and how they see X."""
+
+    categories: FeatureCategories
+    mapper: BinMapper
+    ensemble: TreeEnsemble
+
+    def scores(
+        self, X: Table, base_score: FloatArray, n_jobs: int | None
+    ) -> FloatArray:
+        """Return F of each row of X: its initial score plus all trees.
+
+        A row with an infinite value, for which the ensemble returns NaN, raises a
+        ValueError: the ensemble reads all of X anyway.
+        """
+        work = X.shape[0] * len(self.ensemble)
+        with ThreadTeam(effective_n_threads(n_jobs, work)) as team:
+            encoded = self.mapper.categories.encode(X)
+            scores = self.ensemble.predict(encoded, team, base_score)
+        if np.isnan(scores).any():
+            check_finite(X, "X", allow_nan=True)
+        return scores
+
+    def stages(self, X: Table, base_score: FloatArray) -> Iterator[FloatArray]:
+        """Yield F of each row of X after each tree."""
+        encoded = self.mapper.categories.encode(X)
+        yield from self.ensemble.staged_predict(encoded, base_score)
+
+    def leaves(self, X: Table, n_jobs: int | None) -> NDArray[np.int64]:
+        """Return the leaf of each tree that a row comes to, (n_rows, n_trees)."""
+        encoded = self.mapper.categories.encode(X)
+        work = X.shape[0] * len(self.ensemble)
+        with ThreadTeam(effective_n_threads(n_jobs, work)) as team:
+            return find_leaves(self.ensemble, encoded, team)
+
+    def importances(self, n_features: int) -> FloatArray:
+        """Return the share of each feature in the gain of all splits."""
+        gains = self.ensemble.gain_by_feature(n_features)
+        total = gains.sum()
+        return gains / total if total > 0 else gains
+
+    def check(self, n_features: int) -> None:
+        """Raise an error unless the parts are of so many features, and fit together."""
+        mapper, trees = self.mapper, self.ensemble
+        check_bins(mapper, n_features)
+        self.categories.check(n_features)
         require(
-            np.isin(trees.feature[trees.category_node], categorical).all(),
+            np.array_equal(self.categories.feature, mapper.categories.feature),
+            "its categories are not those of its bins",
+        )
+        trees.check(n_features)
+        require(
+            np.isin(
+                trees.feature[trees.category_node], mapper.categories.feature
+            ).all(),
             "it has category sets of a feature without categories",
         )
-        require(
-            self.n_iter_ == len(self.ensemble_),
-            f"n_iter_ is {self.n_iter_!r} for {len(self.ensemble_)} trees",
-        )
-
-    @property
-    def _train_curve(self) -> str:
-        """Name of the attribute that holds the values on the training data."""
-        return "train_score_"
-
-    @property
-    def _n_kept_trees(self) -> int:
-        """Number of trees of the last fit that a warm start keeps."""
-        kept = self.warm_start and hasattr(self, "ensemble_")
-        return len(self.ensemble_) if kept else 0
-
-    @property
-    def _n_new_trees(self) -> int:
-        """Largest number of trees that a fit grows."""
-        return self.n_estimators - self._n_kept_trees
-
-    def _begin(self) -> bool:
-        """Return whether this fit continues an earlier one; else draw a new seed."""
-        if self.n_estimators < self._n_kept_trees:
-            raise ValueError(
-                f"n_estimators={self.n_estimators} is less than the "
-                f"{self._n_kept_trees} trees that warm_start keeps"
-            )
-        continues = self._n_kept_trees > 0
-        if continues and self._is_foreign:
-            raise ValueError(
-                "the trees that warm_start would keep were not grown by this "
-                "estimator, so their bins and random numbers are not known: continue "
-                "with a new estimator, whose init is this one"
-            )
-        self._is_foreign = False
-        if not continues:
-            self._draw_seed()
-        return continues
-
-    def _boost(
-        self,
-        train: BoostedData,
-        validation: list[BoostedData],
-        objective: Objective,
-        team: ThreadTeam,
-        tasks: FitTasks,
-        *,
-        continues: bool,
-    ) -> None:
-        """Grow trees until there are `n_estimators`, or early stopping ends the fit.
-
-        It follows the first of the validation sets.
-        """
-        if not continues:
-            self.ensemble_ = TreeEnsemble.empty()
-            self.train_score_ = self.validation_score_ = np.empty(0)
-        n_kept = len(self.ensemble_)
-        scores = self._scores_so_far(train)
-        evaluate = self._evaluator(train, validation, scores)
-        names = [TRAIN, *name_sets(len(validation))]
-        monitor = self._monitor(dict(zip(names, [train, *validation], strict=True)))
-        growth = self._growth_parameters(train.data.n_rows)
-        trees: list[GrownTree] = []
-        monitor.record(n_kept)
-        for tree in boost(
-            self._tree_grower(train.binned, growth, team),
-            objective,
-            self._tree_sampler(train.data.offsets, growth.max_leaf_nodes),
-            scores,
-            self._learning_rates(range(n_kept, self.n_estimators)),
-        ):
-            trees.append(tree)
-            self._check_step(tree)
-            evaluate(tree)
-            stops = monitor.record(n_kept + len(trees))
-            if tasks.end_step(partial(self._fitted_with, trees), last=stops):
-                break
-        self._keep(trees, monitor)
-
-    def _tree_grower(
-        self, binned: BinnedData, growth: GrowthParameters, team: ThreadTeam
-    ) -> TreeGrower:
-        return TreeGrower(binned, growth, team)
-
-    def _scores_so_far(self, boosted: BoostedData) -> FloatArray:
-        """Return F of the rows: their initial scores, and the trees of earlier fits."""
-        if len(self.ensemble_) == 0:  # X is not needed, which categories would copy
-            return boosted.base_score.copy()
-        data = boosted.data
-        base_score = np.zeros(data.X.shape[0])
-        base_score[data.rows] = boosted.base_score
-        encoded = encode_binned(boosted.binned, self._mapper.categories, data)
-        return self._add_trees(data.X, base_score, encoded)[data.rows]
-
-    def _check_step(self, tree: GrownTree) -> None:
-        """Raise a ValueError if a tree leads to scores too large to compute with."""
-        largest = np.abs(tree.value).max()
-        if not largest <= LARGEST_SCORE:
-            rate = self.learning_rate
-            at = "" if callable(rate) else f"={rate:g}"
-            raise ValueError(
-                f"the scores diverge: a tree adds {largest:.3g} to them; lower "
-                f"learning_rate{at}, or raise "
-                f"l2_regularization={self.l2_regularization:g}"
-            )
-
-    def _evaluator(
-        self,
-        train: BoostedData,
-        validation: list[BoostedData],
-        scores: FloatArray,
-    ) -> Callable[[GrownTree], None]:
-        """Update the measures; return a function that does so after a tree."""
-        followed = [
-            (
-                held.binned,
-                np.arange(held.data.n_rows, dtype=np.int32),
-                self._scores_so_far(held),
-            )
-            for held in validation
-        ]
-
-        def update() -> None:
-            for measure in train.measures.values():
-                measure.update(scores)
-            for held, (_, _, held_scores) in zip(validation, followed, strict=True):
-                for measure in held.measures.values():
-                    measure.update(held_scores)
-
-        def evaluate(tree: GrownTree) -> None:
-            for binned, rows, held_scores in followed:
-                add_binned(binned, rows, tree, held_scores)
-            update()
-
-        update()
-        return evaluate
-
-    def _monitor(self, sets: Mapping[str, BoostedData]) -> Monitor:
-        """Return a monitor that continues the curves of an earlier fit."""
-        measures = {name: boosted.measures for name, boosted in sets.items()}
-        earlier = getattr(self, "evals_result_", {})
-        curves = curves_of(measures, earlier, len(self.ensemble_))
-        return Monitor(
-            curves,
-            first_validation_curve(curves) if self.early_stopping else None,
-            self.n_iter_no_change,
-            self.tol,
-            self.verbose,
-        )
-
-    def _fitted_with(self, trees: list[GrownTree]) -> dict[str, Any]:
-        """Return the fitted attributes of the model with these trees added."""
-        ensemble = self.ensemble_
-        if trees:
-            ensemble += TreeEnsemble.from_grown(trees, self._mapper)
-        return {"ensemble_": ensemble, "n_iter_": len(ensemble)}
-
-    def _keep(self, trees: list[GrownTree], monitor: Monitor) -> None:
-        """Set the fitted attributes; with early stopping, up to the best tree."""
-        ensemble = self._fitted_with(trees)["ensemble_"]
-        n_kept = len(ensemble)
-        if monitor.followed is not None:
-            n_kept = max(1, monitor.best_index)
-        self.ensemble_ = ensemble.part(0, n_kept)
-        self.n_iter_ = n_kept
-        setattr(self, self._train_curve, monitor.train_values)
-        self.validation_score_ = monitor.stopping_values
-        self.evals_result_ = monitor.result()

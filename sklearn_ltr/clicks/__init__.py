@@ -19,6 +19,7 @@ he clicks an examined document.
 :class:`sklearn_ltr.plotting.PropensityCurveDisplay` draws the propensities.
 """
 
+from sklearn_ltr._saved import publish
 from sklearn_ltr.clicks._cascade import CascadeModel
 from sklearn_ltr.clicks._counterfactual import (
     CounterfactualEstimate,
@@ -50,3 +51,4 @@ __all__ = [
     "preferences_from_clicks",
     "simulate_clicks",
 ]
+publish(globals())

@@ -18,7 +18,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
-from sklearn_ltr._queries.rows import index_rows
+from sklearn_ltr._data.rows import index_rows
 from sklearn_ltr.clicks._em import Table
 from sklearn_ltr.mart import MARTClassifier
 

@@ -7,15 +7,14 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 
-from sklearn_ltr._estimators.state import SavedState, refit
+from sklearn_ltr._estimators.base import BaseModel, refit
 from sklearn_ltr.clicks._log import ClickLog, read_click_log
 
 FloatArray = NDArray[np.float64]
 
 
-class ClickModel(SavedState, BaseEstimator):
+class ClickModel(BaseModel):
     """A model of clicks that is fitted to a log."""
 
     propensities_: FloatArray

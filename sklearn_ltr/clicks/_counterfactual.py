@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_ltr._data import count_rows, read_numbers
 from sklearn_ltr._parameters import Range
-from sklearn_ltr._queries import count_rows, read_numbers
 from sklearn_ltr.clicks._em import sum_by
 from sklearn_ltr.clicks._log import Lists, read_clicks, read_lists
 from sklearn_ltr.clicks._standard_errors import ratio_and_error

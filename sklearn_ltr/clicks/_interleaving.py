@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from scipy.stats import binomtest
 from sklearn.utils import Bunch, check_random_state
 
+from sklearn_ltr._data import QueryGroups, check_scores, count_rows
 from sklearn_ltr._parameters import at_least
-from sklearn_ltr._queries import QueryGroups, check_scores, count_rows
 from sklearn_ltr.clicks._log import as_array, read_clicks, read_labels
 
 FloatArray = NDArray[np.float64]

@@ -11,13 +11,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_ltr._estimators.state import SavedState, refit
+from sklearn_ltr._data import count_rows, read_numbers
+from sklearn_ltr._data.rows import n_rows
+from sklearn_ltr._estimators.base import BaseModel, refit
 from sklearn_ltr._parameters import at_least, check_ranges, positive
-from sklearn_ltr._queries import count_rows, read_numbers
-from sklearn_ltr._queries.rows import n_rows
 from sklearn_ltr.clicks._attraction_regression import (
     AttractionRegression,
     probabilities,
@@ -37,7 +36,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 
-class RegressionEM(SavedState, BaseEstimator):
+class RegressionEM(BaseModel):
     r"""The position-based model with attractiveness learned from features.
 
     .. math:: P(\text{click on } d \text{ at position } k) = \theta_k \gamma(x_{qd})

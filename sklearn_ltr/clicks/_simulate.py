@@ -23,14 +23,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch, check_random_state
 
-from sklearn_ltr._parameters import Range, at_least, not_negative
-from sklearn_ltr._queries import (
+from sklearn_ltr._data import (
     MOST_POSITIONS,
     QueryGroups,
     check_grades,
     check_scores,
     count_rows,
 )
+from sklearn_ltr._parameters import Range, at_least, not_negative
 from sklearn_ltr.clicks._log import as_array
 
 FloatArray = NDArray[np.float64]

@@ -13,22 +13,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_ltr._comm import Collective
 from sklearn_ltr._compile import ThreadTeam
-from sklearn_ltr._estimators.categories import FeatureCategories
+from sklearn_ltr._data import TrainingData
+from sklearn_ltr._data.tables import columns_reader
+from sklearn_ltr._data.categories import FeatureCategories
 from sklearn_ltr._estimators.category_training import TargetScale, TrainingCategories
-from sklearn_ltr._queries import TrainingData
-from sklearn_ltr.dask._global_index import GlobalIndex
-from sklearn_ltr.learners._collective import Collective
-from sklearn_ltr.learners._tables import columns_reader
-from sklearn_ltr.learners._trees.binning import (
+from sklearn_ltr._trees.binning import (
     FEATURES_PER_READ,
     MAX_SAMPLE_ROWS,
     BinMapper,
     draw_sample,
     find_bin_thresholds,
 )
-from sklearn_ltr.learners._trees.categories import CategoryBins
-from sklearn_ltr.learners._trees.category_means import N_FOLDS, CategorySums
+from sklearn_ltr._trees.categories import CategoryBins
+from sklearn_ltr._trees.category_means import N_FOLDS, CategorySums
+from sklearn_ltr.dask._global_index import GlobalIndex
 
 IntArray = NDArray[np.int64]
 

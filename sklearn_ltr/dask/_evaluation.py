@@ -11,12 +11,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._queries import TrainingData
+from sklearn_ltr._data import TrainingData
+from sklearn_ltr._lambdas.regression import GradeSpread, spread_of_grades
+from sklearn_ltr._rankers.evaluation import MetricEvaluation, PairCostEvaluation
 from sklearn_ltr.dask._global_index import GlobalIndex
-from sklearn_ltr.lambdas._regression import GradeSpread, spread_of_grades
 from sklearn_ltr.metrics import ERR, Metric
 from sklearn_ltr.metrics._bound import mean_of_values
-from sklearn_ltr.rankers._evaluation import MetricEvaluation, PairCostEvaluation
 
 FloatArray = NDArray[np.float64]
 

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_ltr import LambdaMARTRanker
+from sklearn_ltr._rankers.reading import draw_held_out
 from sklearn_ltr.dask._exchange import Exchange, count_children
 from sklearn_ltr.dask._partition_graphs import make_partition_graphs
 from sklearn_ltr.dask._partitions import (
@@ -23,8 +25,6 @@ from sklearn_ltr.dask._plan import (
 )
 from sklearn_ltr.dask._watch import wait_for
 from sklearn_ltr.dask._worker_fit import fit_on_worker
-from sklearn_ltr.rankers import LambdaMARTRanker
-from sklearn_ltr.rankers._reading import draw_held_out
 
 IntArray = NDArray[np.int64]
 

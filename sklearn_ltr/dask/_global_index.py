@@ -13,8 +13,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr.learners._collective import Collective
-from sklearn_ltr.learners._row_draws import RowNumbers
+from sklearn_ltr._comm import Collective
+from sklearn_ltr._trees.row_draws import RowNumbers
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

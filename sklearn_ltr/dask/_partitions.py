@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse, vstack
 
-from sklearn_ltr._estimators.category_columns import CATEGORICAL, is_frame
-from sklearn_ltr._estimators.feature_table import check_finite
-from sklearn_ltr._queries import (
+from sklearn_ltr._data import (
     QueryGroups,
     check_grades,
     count_rows,
     read_numbers,
 )
-from sklearn_ltr._queries.groups import Labels
+from sklearn_ltr._data.groups import Labels
+from sklearn_ltr._data.features import CATEGORICAL, is_frame
+from sklearn_ltr._data.features import check_finite
 from sklearn_ltr.dask._partition_graphs import Partition, PartitionGraph, read_part
 
 FloatArray = NDArray[np.float64]

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_ltr._data import QueryGroups
 from sklearn_ltr._parameters import SMALLEST
-from sklearn_ltr._queries import QueryGroups
 from sklearn_ltr.dask._partitions import Summary, check_alike
 
 IntArray = NDArray[np.int64]

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_ltr._estimators.state import refit
+from sklearn_ltr import LambdaMARTRanker
+from sklearn_ltr._estimators.base import refit
 from sklearn_ltr.dask._fit import Traffic, fit_on_cluster
 from sklearn_ltr.dask._partitions import is_collection
 from sklearn_ltr.dask._scoring import computed, score_block, score_frame
 from sklearn_ltr.dask._watch import current_client
-from sklearn_ltr.rankers import LambdaMARTRanker
 
 FloatArray = NDArray[np.float64]
 

@@ -9,9 +9,9 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_ltr._trees.boosting import TreeSampler
+from sklearn_ltr._trees.row_draws import RowNumbers
 from sklearn_ltr.dask._global_index import GlobalIndex
-from sklearn_ltr.learners._boosting import TreeSampler
-from sklearn_ltr.learners._row_draws import RowNumbers
 
 
 @dataclass(frozen=True)

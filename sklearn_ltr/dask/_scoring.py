@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr.rankers import LambdaMARTRanker
+from sklearn_ltr import LambdaMARTRanker
 
 FloatArray = NDArray[np.float64]
 

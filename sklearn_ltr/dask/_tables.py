@@ -13,15 +13,15 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse, vstack
 
 from sklearn_ltr._compile import ThreadTeam
-from sklearn_ltr.dask._partition_graphs import Partition, PartitionGraph, read_part
-from sklearn_ltr.dask._partitions import take_rows
-from sklearn_ltr.learners._row_hashes import HashArray, hash_values
-from sklearn_ltr.learners._tables import Table
-from sklearn_ltr.learners._trees.binning import (
+from sklearn_ltr._data.row_hashes import HashArray, hash_values
+from sklearn_ltr._data.tables import Table
+from sklearn_ltr._trees.binning import (
     BinMapper,
     BinnedData,
     allocate_binned_data,
 )
+from sklearn_ltr.dask._partition_graphs import Partition, PartitionGraph, read_part
+from sklearn_ltr.dask._partitions import take_rows
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._queries import QueryGroups
+from sklearn_ltr._data import QueryGroups
 from sklearn_ltr.dask._exchange import DaskCollective
 from sklearn_ltr.dask._partition_graphs import (
     Partition,

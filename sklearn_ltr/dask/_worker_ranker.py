@@ -14,8 +14,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_ltr import LambdaMARTRanker
+from sklearn_ltr._comm import Collective
 from sklearn_ltr._compile import STEPS_PER_THREAD, ThreadTeam
-from sklearn_ltr._estimators.categories import FeatureCategories
+from sklearn_ltr._data import TrainingData
+from sklearn_ltr._data.tables import Table
+from sklearn_ltr._data.categories import FeatureCategories
 from sklearn_ltr._estimators.category_training import (
     TrainingCategories,
     fit_category_bins,
@@ -23,7 +27,18 @@ from sklearn_ltr._estimators.category_training import (
 )
 from sklearn_ltr._estimators.monitor import Monitor, ScoredMeasure
 from sklearn_ltr._estimators.tree_binning import BoostedData
-from sklearn_ltr._queries import TrainingData
+from sklearn_ltr._lambdas.regression import Regression
+from sklearn_ltr._rankers.evaluation import (
+    AllQueriesEvaluation,
+    MetricEvaluation,
+    PairCostEvaluation,
+)
+from sklearn_ltr._rankers._initial import check_base_scores
+from sklearn_ltr._rankers.reading import draw_held_out
+from sklearn_ltr._trees.binning import MAX_SAMPLE_ROWS, BinMapper, BinnedData
+from sklearn_ltr._trees.boosting import TreeSampler
+from sklearn_ltr._trees.distributed_growing import DistributedTreeGrower
+from sklearn_ltr._trees.parameters import GrowthParameters
 from sklearn_ltr.dask._bins import (
     find_categories,
     fit_bins,
@@ -39,22 +54,7 @@ from sklearn_ltr.dask._evaluation import (
 from sklearn_ltr.dask._global_index import GlobalIndex
 from sklearn_ltr.dask._sampling import WorkerSampler
 from sklearn_ltr.dask._tables import PartBinMapper, PartRows, PartTable, hash_rows
-from sklearn_ltr.lambdas._regression import Regression
-from sklearn_ltr.learners._boosting import TreeSampler
-from sklearn_ltr.learners._collective import Collective
-from sklearn_ltr.learners._tables import Table
-from sklearn_ltr.learners._trees.binning import MAX_SAMPLE_ROWS, BinMapper, BinnedData
-from sklearn_ltr.learners._trees.distributed_growing import DistributedTreeGrower
-from sklearn_ltr.learners._trees.growth_parameters import GrowthParameters
 from sklearn_ltr.metrics import Metric
-from sklearn_ltr.rankers import LambdaMARTRanker
-from sklearn_ltr.rankers._evaluation import (
-    AllQueriesEvaluation,
-    MetricEvaluation,
-    PairCostEvaluation,
-)
-from sklearn_ltr.rankers._initial import check_base_scores
-from sklearn_ltr.rankers._reading import draw_held_out
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

@@ -9,6 +9,7 @@ TREC's formats; :func:`join_run` makes of both the arguments of a metric:
 ``map_score(**join_run(run, qrels))`` is trec_eval's ``map``.
 """
 
+from sklearn_ltr._saved import publish
 from sklearn_ltr.datasets._join import join_run
 from sklearn_ltr.datasets._letor import load_letor
 from sklearn_ltr.datasets._synthetic import make_ranking
@@ -23,3 +24,4 @@ __all__ = [
     "load_run",
     "make_ranking",
 ]
+publish(globals())

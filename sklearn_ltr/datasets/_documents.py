@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_ltr._queries import check_holds_rows
+from sklearn_ltr._data import check_holds_rows
 
 Name = str | int
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
-from sklearn_ltr._queries import QueryGroups, check_scores, read_numbers
+from sklearn_ltr._data import QueryGroups, check_scores, read_numbers
 from sklearn_ltr.datasets._documents import Name, read_names
 
 Judgements = dict[tuple[Name, Name], float]

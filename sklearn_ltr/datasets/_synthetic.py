@@ -27,8 +27,8 @@ from numpy.random import Generator, RandomState
 from numpy.typing import DTypeLike, NDArray
 from sklearn.utils import Bunch, check_random_state
 
+from sklearn_ltr._data import count_rows, read_numbers
 from sklearn_ltr._parameters import Range, at_least, not_negative
-from sklearn_ltr._queries import count_rows, read_numbers
 from sklearn_ltr.datasets._dtype import check_floating
 
 Latents = NDArray[np.float32]

@@ -12,7 +12,7 @@ from typing import IO, Any, TypeVar
 import numpy as np
 from sklearn.utils import Bunch
 
-from sklearn_ltr._queries import QueryGroups, check_scores, read_numbers
+from sklearn_ltr._data import QueryGroups, check_scores, read_numbers
 from sklearn_ltr.datasets._documents import read_names
 
 Path = str | os.PathLike[str]

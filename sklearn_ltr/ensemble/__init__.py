@@ -1,11 +1,23 @@
-"""Ensembles: the mean of rankers that were trained with different random numbers.
+"""Ensembles of rankers: bags, which take their mean, and blends, which weigh them.
 
-    s_i  =  1/M  sum over members m of  s_i of member m
+    bag:    s_i  =  1/M  sum over members m of  s_i of member m
+    blend:  s_i  =  alpha * s1_i + (1 - alpha) * s2_i
 
-:class:`BaggingRanker` fits them, on all queries or on queries drawn at random, and
-estimates from the queries that a member was not trained on how well they rank new ones.
+- :class:`BaggingRanker` fits members that differ by their random numbers, on all
+  queries or on queries drawn at random, and estimates from the queries that a member
+  was not trained on how well they rank new ones.
+- :class:`BlendedRanker` combines several rankers into one.  It chooses their weights on
+  held-out queries.
+- :func:`best_blend` returns the best alpha for the scores of two rankers, and the
+  metric for all other values of alpha (section 7.1 of the report).  As alpha increases
+  from 0 to 1, the ranking of a query changes only where the scores of two of its
+  documents are equal, so all values that the metric takes are computed, exactly.
 """
 
+from sklearn_ltr._saved import publish
 from sklearn_ltr.ensemble._bagging import BaggingRanker
+from sklearn_ltr.ensemble._blended import BlendedRanker
+from sklearn_ltr.ensemble._sweep import BlendCurve, best_blend
 
-__all__ = ["BaggingRanker"]
+__all__ = ["BaggingRanker", "BlendCurve", "BlendedRanker", "best_blend"]
+publish(globals())

@@ -7,8 +7,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._estimators.state import refit
+from sklearn_ltr import LambdaMARTRanker
+from sklearn_ltr._estimators.base import refit
 from sklearn_ltr._parameters import count_of
+from sklearn_ltr._rankers._part_scores import predict_scores
 from sklearn_ltr.ensemble._bagging_parameters import BaggingParameters
 from sklearn_ltr.ensemble._members import (
     MembersData,
@@ -21,8 +23,6 @@ from sklearn_ltr.ensemble._merging import merge_rankers
 from sklearn_ltr.ensemble._out_of_bag import OutOfBag, out_of_bag
 from sklearn_ltr.ensemble._scores import deviations, mean_scores
 from sklearn_ltr.metrics import Metric, get_metric
-from sklearn_ltr.rankers import LambdaMARTRanker
-from sklearn_ltr.rankers._part_scores import predict_scores
 
 FloatArray = NDArray[np.float64]
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from sklearn.utils import Tags, get_tags
 
+from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr._compile import check_n_jobs
 from sklearn_ltr._parameters import (
     at_least,
@@ -13,9 +14,8 @@ from sklearn_ltr._parameters import (
     check_fraction_or_count,
     check_ranges,
 )
+from sklearn_ltr._rankers.base import BaseRanker
 from sklearn_ltr.metrics import Metric, get_metric
-from sklearn_ltr.rankers import LambdaMARTRanker
-from sklearn_ltr.rankers._base import BaseRanker
 
 
 class BaggingParameters(BaseRanker):

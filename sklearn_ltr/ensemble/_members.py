@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
 
-from sklearn_ltr._queries import QueryGroups, TrainingData, count_rows
-from sklearn_ltr._queries.rows import index_rows, n_rows
-from sklearn_ltr.rankers._reading import check_y_given, read_queries, read_targets
-from sklearn_ltr.rankers._routing import request_sample_weight, requested_by_fit
+from sklearn_ltr._data import QueryGroups, TrainingData, count_rows
+from sklearn_ltr._data.rows import index_rows, n_rows
+from sklearn_ltr._rankers.reading import check_y_given, read_queries, read_targets
+from sklearn_ltr._rankers._routing import request_sample_weight, requested_by_fit
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

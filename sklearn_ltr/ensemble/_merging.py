@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_ltr._estimators.state import copy_attributes
-from sklearn_ltr.rankers import LambdaMARTRanker
+from sklearn_ltr import LambdaMARTRanker
+from sklearn_ltr._estimators.base import copy_attributes
 
 
 def merge_rankers(members: Sequence[Any]) -> LambdaMARTRanker:

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._queries.rows import index_rows, n_rows
+from sklearn_ltr._data.rows import index_rows, n_rows
+from sklearn_ltr._rankers._initial import check_base_scores
 from sklearn_ltr.ensemble._members import MembersData, rows_of_queries
 from sklearn_ltr.metrics import Metric
-from sklearn_ltr.rankers._initial import check_base_scores
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

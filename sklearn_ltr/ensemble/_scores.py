@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._queries import QueryGroups
+from sklearn_ltr._data import QueryGroups
 
 FloatArray = NDArray[np.float64]
 

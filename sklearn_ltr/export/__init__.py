@@ -5,6 +5,7 @@
 functions write and read the formats of other libraries.
 """
 
+from sklearn_ltr._saved import publish
 from sklearn_ltr.export._catboost_reader import from_catboost
 from sklearn_ltr.export._elasticsearch_writer import (
     to_elasticsearch_ltr,
@@ -49,3 +50,4 @@ __all__ = [
     "to_xgboost",
     "to_xgboost_dump",
 ]
+publish(globals())

@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._estimators.categories import FeatureCategories
+from sklearn_ltr._data.categories import FeatureCategories
+from sklearn_ltr._trees.binning import MISSING_BIN
+from sklearn_ltr._trees.categories import CategoryBins
+from sklearn_ltr._trees.tree_walk import unpack_sets
 from sklearn_ltr.export._tree_model import Category, Feature, TrainingState, Tree
-from sklearn_ltr.learners._trees.binning import MISSING_BIN
-from sklearn_ltr.learners._trees.categories import CategoryBins
-from sklearn_ltr.learners._trees.tree_walk import unpack_sets
 
 
 def feature_categories(features: Sequence[Feature]) -> FeatureCategories:

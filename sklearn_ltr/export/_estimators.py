@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr._estimators.boosted_trees import BoostedTrees
 from sklearn_ltr._estimators.constraints import read_constraints
+from sklearn_ltr._trees.binning import BinMapper
+from sklearn_ltr._trees.ensemble import TreeEnsemble
 from sklearn_ltr.export._categories import (
     bin_sets,
     category_bins,
@@ -27,10 +30,7 @@ from sklearn_ltr.export._tree_model import (
     TreeModel,
     made_up_names,
 )
-from sklearn_ltr.learners._trees.binning import BinMapper
-from sklearn_ltr.learners._trees.ensemble import TreeEnsemble
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
-from sklearn_ltr.rankers import LambdaMARTRanker
 
 ESTIMATORS: dict[str, Any] = {
     cls.__name__: cls for cls in (LambdaMARTRanker, MARTRegressor, MARTClassifier)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr.export._tree_model import (
     Category,
     Feature,
@@ -15,7 +16,6 @@ from sklearn_ltr.export._tree_model import (
     TreeModel,
     made_up_names,
 )
-from sklearn_ltr.rankers import LambdaMARTRanker
 
 # Where a node hangs: its parent's number, and whether it is the left child
 Place = tuple[int, bool] | None

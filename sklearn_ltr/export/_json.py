@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._estimators.state import VERSION, NewerVersionWarning, release_numbers
+from sklearn_ltr._estimators.base import VERSION, NewerVersionWarning, release_numbers
+from sklearn_ltr._trees.tree_check import NODE_DTYPES
 from sklearn_ltr.export._document import member, parse, shown
 from sklearn_ltr.export._estimators import from_tree_model, to_tree_model
 from sklearn_ltr.export._json_reader import read_model
@@ -22,7 +23,6 @@ from sklearn_ltr.export._tree_model import (
     TrainingState,
     Tree,
 )
-from sklearn_ltr.learners._trees.tree_check import NODE_DTYPES
 
 FORMAT = "sklearn_ltr"
 CLASS_KINDS = {"b": "bool", "i": "int", "u": "int", "f": "float", "U": "str"}

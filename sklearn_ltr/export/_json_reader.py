@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_ltr._trees.tree_check import NODE_DTYPES
 from sklearn_ltr.export._document import array, checked, items, member, shown
 from sklearn_ltr.export._parameters import from_value
 from sklearn_ltr.export._training_state import CURVES
@@ -18,7 +19,6 @@ from sklearn_ltr.export._tree_model import (
     Tree,
     TreeModel,
 )
-from sklearn_ltr.learners._trees.tree_check import NODE_DTYPES
 
 
 def read_model(document: Any) -> TreeModel:

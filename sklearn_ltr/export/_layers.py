@@ -12,9 +12,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_ltr import LambdaRankRanker, RankNetRanker
+from sklearn_ltr._networks import MultilayerPerceptron
 from sklearn_ltr.export._tree_model import made_up_names
-from sklearn_ltr.learners._network import MultilayerPerceptron
-from sklearn_ltr.rankers import LambdaRankRanker, RankNetRanker
 
 NETWORKS = (LambdaRankRanker, RankNetRanker)
 

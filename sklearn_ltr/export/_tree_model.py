@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr.learners._trees.binning import MISSING_BIN
-from sklearn_ltr.learners._trees.ensemble import TreeEnsemble
-from sklearn_ltr.learners._trees.tree_check import NODE_DTYPES, check_trees
+from sklearn_ltr._trees.binning import MISSING_BIN
+from sklearn_ltr._trees.ensemble import TreeEnsemble
+from sklearn_ltr._trees.tree_check import NODE_DTYPES, check_trees
 
 FORMAT_VERSION = 1
 LARGEST_THRESHOLD = float(np.finfo(np.float64).max)

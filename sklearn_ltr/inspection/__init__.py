@@ -3,6 +3,8 @@
 - :func:`shap_values` tells what each feature adds to the score of each document, for
   boosted trees.  :class:`sklearn_ltr.plotting.ShapValuesDisplay` and
   :class:`sklearn_ltr.plotting.ShapHeatmapDisplay` draw its result.
+- :func:`compute_lambdas` returns the lambdas of given scores and grades: what a ranker
+  learns from at one step.
 - :class:`ScoreRegressor` makes rankers usable in tools that take regressors only:
   scikit-learn's partial dependence and ICE curves.
 
@@ -17,6 +19,8 @@ or LambdaRankRanker, and any metric:
   :class:`sklearn_ltr.plotting.WeightCurvesDisplay` draws its result.
 """
 
+from sklearn_ltr._lambdas._compute_lambdas import compute_lambdas
+from sklearn_ltr._saved import publish
 from sklearn_ltr.inspection._local_optimality import LocalOptimality, local_optimality
 from sklearn_ltr.inspection._score_regressor import ScoreRegressor
 from sklearn_ltr.inspection._shap_values import ShapValues, shap_values
@@ -27,7 +31,9 @@ __all__ = [
     "ScoreRegressor",
     "ShapValues",
     "WeightCurves",
+    "compute_lambdas",
     "local_optimality",
     "shap_values",
     "weight_curves",
 ]
+publish(globals())

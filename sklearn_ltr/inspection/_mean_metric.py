@@ -19,9 +19,9 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr._compile import ThreadTeam, effective_n_threads
-from sklearn_ltr._queries import QueryGroups, check_grades, check_sample_weight
+from sklearn_ltr._data import QueryGroups, check_grades, check_sample_weight
+from sklearn_ltr._networks import MultilayerPerceptron, Network, predict
 from sklearn_ltr.inspection._pipeline_steps import find_model, transform_for_model
-from sklearn_ltr.learners._network import MultilayerPerceptron, Network, predict
 from sklearn_ltr.metrics import NDCG, Metric, get_metric
 
 FloatArray = NDArray[np.float64]

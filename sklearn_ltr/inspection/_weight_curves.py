@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._queries import count_rows, read_numbers
+from sklearn_ltr._data import count_rows, read_numbers
 from sklearn_ltr.inspection._mean_metric import MeanMetric
 from sklearn_ltr.metrics import Metric
 

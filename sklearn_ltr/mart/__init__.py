@@ -7,7 +7,9 @@ more than two classes and for other losses (absolute error, Poisson, quantiles, 
 scikit-learn's HistGradientBoostingClassifier and HistGradientBoostingRegressor.
 """
 
+from sklearn_ltr._saved import publish
 from sklearn_ltr.mart._classifier import MARTClassifier
 from sklearn_ltr.mart._regressor import MARTRegressor
 
 __all__ = ["MARTClassifier", "MARTRegressor"]
+publish(globals())

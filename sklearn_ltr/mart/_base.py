@@ -13,16 +13,16 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils import column_or_1d
 
 from sklearn_ltr._compile import ThreadTeam, effective_n_threads
+from sklearn_ltr._data import TrainingData, read_numbers
+from sklearn_ltr._data.numbers import check_holds_rows
 from sklearn_ltr._estimators.boosted_trees import BoostedTrees
-from sklearn_ltr._estimators.callbacks import FitTasks, with_callbacks
+from sklearn_ltr._estimators.base import FitTasks, with_callbacks
 from sklearn_ltr._estimators.row_order import order_by_values
-from sklearn_ltr._estimators.state import refit, require
+from sklearn_ltr._estimators.base import refit, require
 from sklearn_ltr._estimators.tree_binning import BoostedData
-from sklearn_ltr._estimators.validation_sets import read_validation_sets
-from sklearn_ltr._estimators.weights import check_weights
+from sklearn_ltr._estimators.monitor import read_validation_sets
+from sklearn_ltr._data.training_data import check_weights
 from sklearn_ltr._parameters import LARGEST_SCORE
-from sklearn_ltr._queries import TrainingData, read_numbers
-from sklearn_ltr._queries.numbers import check_holds_rows
 from sklearn_ltr.mart._objectives import PointwiseObjective
 
 FloatArray = NDArray[np.float64]

@@ -11,8 +11,8 @@ from sklearn.utils import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
 from sklearn_ltr._compile import expit_of
+from sklearn_ltr._data import TrainingData
 from sklearn_ltr._parameters import positive
-from sklearn_ltr._queries import TrainingData
 
 FloatArray = NDArray[np.float64]
 

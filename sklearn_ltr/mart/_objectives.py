@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._compile import LOG2_E, exp, expit, kernel, log1p, log2_of
-from sklearn_ltr._queries import TrainingData
+from sklearn_ltr._data import TrainingData
 
 FloatArray = NDArray[np.float64]
 

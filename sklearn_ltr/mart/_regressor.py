@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
+from sklearn_ltr._data import TrainingData, read_numbers
 from sklearn_ltr._parameters import LARGEST_SCORE
-from sklearn_ltr._queries import TrainingData, read_numbers
 from sklearn_ltr.mart._base import BaseMART
 from sklearn_ltr.mart._objectives import HalfSquaredError
 

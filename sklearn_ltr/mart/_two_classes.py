@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._estimators.state import require
+from sklearn_ltr._data import TrainingData
+from sklearn_ltr._estimators.base import require
 from sklearn_ltr._parameters import check_ranges, positive
-from sklearn_ltr._queries import TrainingData
 from sklearn_ltr.mart._base import BaseMART
 from sklearn_ltr.mart._classes import (
     at_most_two_classes,

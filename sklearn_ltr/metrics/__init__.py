@@ -4,7 +4,7 @@ Words
 -----
 A *query* has *documents*; each has a *grade* (>= 0, higher is better) and a *score*
 (higher is ranked first).  *Position* counts from 0, *rank* from 1.  *Canonical order*
-is the order of :class:`~sklearn_ltr._queries.QueryGroups`: documents of one query side
+is the order of :class:`~sklearn_ltr._data.QueryGroups`: documents of one query side
 by side, queries separated by ``offsets``.  The public functions and metric objects take
 rows in any order; all arrays inside are in canonical order.
 
@@ -60,6 +60,7 @@ is the discount, 0 from position k on, so the swap delta of two documents below 
 cutoff is exactly 0.  ``discount_above_p >= discount_below_q`` wherever gains differ.
 """
 
+from sklearn_ltr._saved import publish
 from sklearn_ltr.metrics._average_precision import MAP
 from sklearn_ltr.metrics._binary_scores import map_score, precision_score, recall_score
 from sklearn_ltr.metrics._bpref import BPref
@@ -114,3 +115,4 @@ __all__ = [
     "rbp_score",
     "recall_score",
 ]
+publish(globals())

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._queries import (
+from sklearn_ltr._data import (
     JudgedQueries,
     QueryGroups,
     check_grades,

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._queries import Labels, describe_query
+from sklearn_ltr._data import Labels, describe_query
 from sklearn_ltr.metrics._kernel_arrays import SwapFactors
 from sklearn_ltr.metrics._ranked_list import rank_documents
 
@@ -48,7 +48,7 @@ class BindableMetric(Protocol):
 class BoundMetric:
     """The part of a metric that does not depend on scores; turns scores into values.
 
-    All arrays are in canonical order (:mod:`sklearn_ltr._queries`).  Created by
+    All arrays are in canonical order (:mod:`sklearn_ltr._data`).  Created by
     :meth:`Metric.bind`, which checks them.
 
     Attributes

@@ -5,7 +5,7 @@ query, and two kernels over them: one computes the values of ranked lists, the o
 factors of the swap delta (see :mod:`sklearn_ltr.metrics`).  A discounted sum of gains
 has no kernel of swap factors: they are its discounts, whatever the order.
 
-Adjacent swaps (used by :mod:`sklearn_ltr.blending`).  When the documents at positions p
+Adjacent swaps (used by :mod:`sklearn_ltr.ensemble`).  When the documents at positions p
 and p + 1 trade places, the value increases by
 
     (gain_{p+1} - gain_p) * (d_p - d_{p+1}) * c_p * scale,
@@ -34,8 +34,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_ltr._data import Labels, check_canonical
 from sklearn_ltr._parameters import Range
-from sklearn_ltr._queries import Labels, check_canonical
 from sklearn_ltr.metrics._arguments import read_ranked_grades
 from sklearn_ltr.metrics._bound import BoundMetric
 from sklearn_ltr.metrics._kernel_arrays import (

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._compile import kernel
-from sklearn_ltr._queries import Labels
+from sklearn_ltr._data import Labels
 from sklearn_ltr.metrics._arguments import check_option
 from sklearn_ltr.metrics._closed_form import ClosedFormMetric
 from sklearn_ltr.metrics._gains import (

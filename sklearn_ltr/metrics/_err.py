@@ -38,8 +38,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._compile import exp2_of, kernel, subkernel
+from sklearn_ltr._data import Labels, describe_query
 from sklearn_ltr._parameters import Range
-from sklearn_ltr._queries import Labels, describe_query
 from sklearn_ltr.metrics._closed_form import ClosedFormMetric
 from sklearn_ltr.metrics._gains import reciprocal_ranks
 from sklearn_ltr.metrics._kernel_arrays import MetricArrays, RankedLists, SwapFactors

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._compile import exp2_of, log2_of
-from sklearn_ltr._queries import Labels, count_rows, describe_query, read_numbers
+from sklearn_ltr._data import Labels, count_rows, describe_query, read_numbers
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

@@ -1,6 +1,6 @@
 """What the kernels of the metrics read and write, as named tuples of arrays.
 
-All arrays are in canonical order (:mod:`sklearn_ltr._queries`): query q owns the
+All arrays are in canonical order (:mod:`sklearn_ltr._data`): query q owns the
 entries ``offsets[q]`` to ``offsets[q + 1] - 1``.
 """
 

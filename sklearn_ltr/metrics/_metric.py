@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._queries import (
+from sklearn_ltr._data import (
     Labels,
     QueryGroups,
     check_canonical,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._queries import QueryGroups, check_scores, count_rows
+from sklearn_ltr._data import QueryGroups, check_scores, count_rows
 from sklearn_ltr.metrics._ranked_list import rank_documents
 
 

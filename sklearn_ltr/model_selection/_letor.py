@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from sklearn.model_selection import BaseCrossValidator
 
-from sklearn_ltr._queries import QueryGroups, check_holds_rows, describe_query
-from sklearn_ltr._queries.rows import Rows, n_rows
+from sklearn_ltr._data import QueryGroups, check_holds_rows, describe_query
+from sklearn_ltr._data.rows import Rows, n_rows
 
 
 class LetorFolds(BaseCrossValidator):

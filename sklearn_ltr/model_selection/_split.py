@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 
-from sklearn_ltr._queries import QueryGroups, check_grades
-from sklearn_ltr._queries.rows import Queries, index_rows, n_rows
+from sklearn_ltr._data import QueryGroups, check_grades
+from sklearn_ltr._data.rows import Queries, index_rows, n_rows
 
 
 def group_train_test_split(

@@ -21,6 +21,7 @@ matplotlib is imported only when something is drawn:
 ``pip install "sklearn_ltr[plot]"``.
 """
 
+from sklearn_ltr._saved import publish
 from sklearn_ltr.plotting._blend_curve import BlendCurveDisplay
 from sklearn_ltr.plotting._cutoff_curve import CutoffCurveDisplay
 from sklearn_ltr.plotting._feature_importances import FeatureImportancesDisplay
@@ -44,3 +45,4 @@ __all__ = [
     "TrainingCurveDisplay",
     "WeightCurvesDisplay",
 ]
+publish(globals())

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._queries import QueryGroups, count_rows
-from sklearn_ltr._queries import read_numbers as read_column
+from sklearn_ltr._data import QueryGroups, count_rows
+from sklearn_ltr._data import read_numbers as read_column
 from sklearn_ltr.metrics import Metric, get_metric
 
 FloatArray = NDArray[np.float64]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr.blending import best_blend
+from sklearn_ltr.ensemble import best_blend
 from sklearn_ltr.metrics import Metric, get_metric
 from sklearn_ltr.plotting._arguments import read_names, read_numbers
 from sklearn_ltr.plotting._axes import (
@@ -68,8 +68,8 @@ class BlendCurveDisplay:
 
     See Also
     --------
-    sklearn_ltr.blending.best_blend : Computes the curve.
-    sklearn_ltr.blending.BlendedRanker : Its `curve_` is that of held-out scores.
+    sklearn_ltr.ensemble.best_blend : Computes the curve.
+    sklearn_ltr.ensemble.BlendedRanker : Its `curve_` is that of held-out scores.
 
     Examples
     --------
@@ -150,7 +150,7 @@ class BlendCurveDisplay:
         ImportError
             If matplotlib is not installed.
         ValueError, TypeError
-            For whatever :func:`~sklearn_ltr.blending.best_blend` refuses.
+            For whatever :func:`~sklearn_ltr.ensemble.best_blend` refuses.
         """
         check_matplotlib(f"{cls.__name__}.from_predictions")
         metric = get_metric(metric)

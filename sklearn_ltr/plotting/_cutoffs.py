@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._queries import check_grades, check_sample_weight, check_scores
+from sklearn_ltr._data import check_grades, check_sample_weight, check_scores
 from sklearn_ltr.metrics import Metric, get_metric
 from sklearn_ltr.plotting._arguments import read_numbers, read_queries
 from sklearn_ltr.plotting._estimators import name_each

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._queries import check_grades, check_scores
+from sklearn_ltr._data import check_grades, check_scores
 from sklearn_ltr.plotting._arguments import Metrics, read_one_query
 from sklearn_ltr.plotting._arrows import draw_arrows
 from sklearn_ltr.plotting._axes import check_matplotlib, get_axes
@@ -61,7 +61,7 @@ class ForcesDisplay:
     lambdas : dict of str to array-like of shape (n_documents,)
         Gradient of each force, by the name of the force: finite, positive for a
         document whose score training lowers, as from
-        :func:`~sklearn_ltr.lambdas.compute_lambdas`.
+        :func:`~sklearn_ltr.inspection.compute_lambdas`.
     name : str, default=None
         Name of the ranked list in the title.
 
@@ -101,7 +101,7 @@ class ForcesDisplay:
 
     Examples
     --------
-    >>> from sklearn_ltr.lambdas import compute_lambdas
+    >>> from sklearn_ltr.inspection import compute_lambdas
     >>> from sklearn_ltr.plotting import ForcesDisplay
     >>> y, scores = [0, 1, 0, 1], [0.9, 0.1, 0.4, 0.6]
     >>> gradient, _ = compute_lambdas(scores, y, metric=None, groups=["a"] * 4)
@@ -230,7 +230,7 @@ class ForcesDisplay:
         ValueError
             If `groups` names several queries, two metrics have one name, or for
             grades, scores, metrics or a sigma that
-            :func:`~sklearn_ltr.lambdas.compute_lambdas` refuses.
+            :func:`~sklearn_ltr.inspection.compute_lambdas` refuses.
         TypeError
             If a metric is neither a name, a metric object nor None.
         """

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._queries import check_grades, check_sample_weight, check_scores
+from sklearn_ltr._data import check_grades, check_sample_weight, check_scores
 from sklearn_ltr.metrics import Metric
 from sklearn_ltr.plotting._arguments import as_objects, read_numbers, read_queries
 from sklearn_ltr.plotting._mean import mean_and_standard_error

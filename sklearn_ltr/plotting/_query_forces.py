@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._queries import QueryGroups, check_grades, check_scores
-from sklearn_ltr.lambdas import compute_lambdas
+from sklearn_ltr._data import QueryGroups, check_grades, check_scores
+from sklearn_ltr.inspection import compute_lambdas
 from sklearn_ltr.metrics._ranked_list import rank_documents
 from sklearn_ltr.plotting._arguments import Metrics, read_metrics, read_one_query
 

@@ -9,8 +9,10 @@ The scorers request ``groups`` by default: once metadata routing is enabled, no 
 call is needed.  Without ``groups`` they raise an error instead of returning a number.
 """
 
+from sklearn_ltr._saved import publish
 from sklearn_ltr.scorers._make import make_ranking_scorer
 from sklearn_ltr.scorers._missing_groups import MissingGroupsError
 from sklearn_ltr.scorers._ranking_scorer import RankingScorer
 
 __all__ = ["MissingGroupsError", "RankingScorer", "make_ranking_scorer"]
+publish(globals())

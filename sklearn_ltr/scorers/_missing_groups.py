@@ -7,7 +7,7 @@ from types import FrameType
 
 from sklearn import get_config
 
-from sklearn_ltr._queries.cross_validation import is_of, loop_options
+from sklearn_ltr._data.cross_validation import is_of, loop_options
 
 
 class MissingGroupsError(BaseException):

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.utils.metadata_routing import UNCHANGED, MetadataRequest
 
-from sklearn_ltr._queries import (
+from sklearn_ltr._data import (
     QueryGroups,
     check_grades,
     check_sample_weight,
@@ -17,7 +17,7 @@ from sklearn_ltr._queries import (
     count_rows,
     read_numbers,
 )
-from sklearn_ltr._queries.cross_validation import warn_if_cut
+from sklearn_ltr._data.cross_validation import warn_if_cut
 from sklearn_ltr.metrics import Metric, get_metric
 from sklearn_ltr.scorers._missing_groups import missing_groups_error
 

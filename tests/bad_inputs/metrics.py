@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 
-from sklearn_ltr.blending import best_blend
-from sklearn_ltr.lambdas import compute_lambdas
+from sklearn_ltr.ensemble import best_blend
+from sklearn_ltr.inspection import compute_lambdas
 from sklearn_ltr.metrics import (
     CG,
     DCG,

@@ -18,10 +18,8 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.linear_model import Ridge
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
-from sklearn_ltr.blending import BlendedRanker, best_blend
-from sklearn_ltr.ensemble import BaggingRanker
-from sklearn_ltr.inspection import local_optimality, weight_curves
-from sklearn_ltr.lambdas import compute_lambdas
+from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker, best_blend
+from sklearn_ltr.inspection import compute_lambdas, local_optimality, weight_curves
 from sklearn_ltr.metrics import MAP, MRR, ndcg_score
 from sklearn_ltr.model_selection import group_train_test_split
 from sklearn_ltr.scorers import make_ranking_scorer

@@ -16,16 +16,15 @@ from sklearn.inspection import partial_dependence
 from sklearn.linear_model import Ridge
 
 from sklearn_ltr import LambdaMARTRanker, RankNetRanker
-from sklearn_ltr.blending import BlendedRanker, best_blend
 from sklearn_ltr.datasets import load_letor, make_ranking
-from sklearn_ltr.ensemble import BaggingRanker
+from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker, best_blend
 from sklearn_ltr.inspection import (
     ScoreRegressor,
+    compute_lambdas,
     local_optimality,
     shap_values,
     weight_curves,
 )
-from sklearn_ltr.lambdas import compute_lambdas
 from sklearn_ltr.metrics import MAP, NDCG
 from sklearn_ltr.model_selection import LetorFolds, group_train_test_split
 from sklearn_ltr.scorers import make_ranking_scorer

@@ -7,12 +7,12 @@ import pytest
 
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr._compile import ThreadTeam
+from sklearn_ltr._trees.binning import BinMapper
+from sklearn_ltr._trees.row_hashes import hash_values
 from sklearn_ltr.dask import DaskLambdaMARTRanker
 from sklearn_ltr.dask._partition_graphs import make_partition_graphs
 from sklearn_ltr.dask._partitions import delayed_partitions
 from sklearn_ltr.dask._tables import PartBinMapper, PartRows, PartTable, hash_rows
-from sklearn_ltr.learners._row_hashes import hash_values
-from sklearn_ltr.learners._trees.binning import BinMapper
 from tests.dask import bytes_of, make_data
 from tests.dask.test_cluster import (
     COLUMNS,

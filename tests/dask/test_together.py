@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
+import sklearn_ltr._trees.binning as binning
+import sklearn_ltr._trees.distributed_growing as growing
 import sklearn_ltr.dask._bins as bins
 import sklearn_ltr.dask._worker_ranker as worker_ranker
-import sklearn_ltr.learners._trees.binning as binning
-import sklearn_ltr.learners._trees.distributed_growing as growing
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr._compile import INTERPRETED
 from sklearn_ltr._estimators import tree_binning

@@ -15,8 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_ltr import LambdaMARTRanker, NewerVersionWarning, RankNetRanker
-from sklearn_ltr.blending import BlendedRanker
-from sklearn_ltr.ensemble import BaggingRanker
+from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker
 from sklearn_ltr.export import (
     from_json,
     from_tree_model,

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from sklearn_ltr import LambdaMARTRanker
-from sklearn_ltr.blending import BlendedRanker
+from sklearn_ltr.ensemble import BlendedRanker
 from sklearn_ltr.export import from_json, from_lightgbm, to_json, to_lightgbm
 from sklearn_ltr.export._zero_as_missing import (
     ANYWHERE,

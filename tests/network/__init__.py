@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from sklearn_ltr import LambdaRankRanker, RankNetRanker
-from sklearn_ltr.learners._network import MultilayerPerceptron
+from sklearn_ltr._networks import MultilayerPerceptron
 
 both_rankers = pytest.mark.parametrize(
     "ranker", [RankNetRanker, LambdaRankRanker], ids=["ranknet", "lambdarank"]

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sklearn_ltr._compile import ThreadTeam
-from sklearn_ltr._queries import QueryGroups, TrainingData
-from sklearn_ltr.lambdas import compute_lambdas
-from sklearn_ltr.lambdas._objective import LambdaObjective, PairOptions
-from sklearn_ltr.lambdas._preferences import add_preference_lambdas, preference_cost
-from sklearn_ltr.lambdas._ranknet_cost import add_tied_pairs, pair_costs
+from sklearn_ltr._data import QueryGroups, TrainingData
+from sklearn_ltr._lambdas.objective import LambdaObjective, PairOptions
+from sklearn_ltr._lambdas.ranknet import add_preference_lambdas, preference_cost
+from sklearn_ltr._lambdas.ranknet import add_tied_pairs, pair_costs
+from sklearn_ltr.inspection import compute_lambdas
 from sklearn_ltr.metrics import ERR, MAP, NDCG, Metric
 from tests.oracles import lambdas as lambda_oracle
 from tests.oracles import networks as oracle

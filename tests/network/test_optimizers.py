@@ -10,8 +10,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.neural_network import MLPRegressor
 
 from sklearn_ltr._compile import INTERPRETED
-from sklearn_ltr.learners._network import SGD, Adam
-from sklearn_ltr.learners._network.optimizers import adam_step, momentum_step
+from sklearn_ltr._networks import SGD, Adam
+from sklearn_ltr._networks.optimizers import adam_step, momentum_step
 from tests.oracles import networks as oracle
 
 N_STEPS = 12

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from sklearn_ltr import LambdaRankRanker, RankNetRanker
-from sklearn_ltr.learners import TorchNetwork
-from sklearn_ltr.learners._network import MultilayerPerceptron
-from sklearn_ltr.learners._network.descent import PREDICTION_BATCH
+from sklearn_ltr import LambdaRankRanker, RankNetRanker, TorchNetwork
+from sklearn_ltr._networks import MultilayerPerceptron
+from sklearn_ltr._networks.descent import PREDICTION_BATCH
 
 torch = pytest.importorskip("torch")
 nn = torch.nn

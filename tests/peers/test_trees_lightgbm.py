@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sklearn_ltr._compile import INTERPRETED
-from sklearn_ltr.lambdas import compute_lambdas
+from sklearn_ltr.inspection import compute_lambdas
 from tests.trees import Grown, grow_on
 
 lightgbm = pytest.importorskip("lightgbm")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from sklearn_ltr.blending import best_blend
+from sklearn_ltr.ensemble import best_blend
 from sklearn_ltr.metrics import MAP
 from sklearn_ltr.plotting import BlendCurveDisplay
 

@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_ltr import RankNetRanker
-from sklearn_ltr.lambdas import compute_lambdas
+from sklearn_ltr.inspection import compute_lambdas
 from sklearn_ltr.metrics import NDCG, Metric
 from sklearn_ltr.plotting import ForcesDisplay
 

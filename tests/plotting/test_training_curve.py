@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
-from sklearn_ltr.blending import BlendedRanker
+from sklearn_ltr.ensemble import BlendedRanker
 from sklearn_ltr.metrics import MAP, NDCG
 from sklearn_ltr.plotting import TrainingCurveDisplay
 from tests.plotting.conftest import fit

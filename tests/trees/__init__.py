@@ -8,17 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._compile import ThreadTeam
-from sklearn_ltr.learners._trees.binning import BinMapper, BinnedData
-from sklearn_ltr.learners._trees.categories import CategoryBins
-from sklearn_ltr.learners._trees.category_means import N_FOLDS, CategorySums, RowTargets
-from sklearn_ltr.learners._trees.ensemble import TreeEnsemble
-from sklearn_ltr.learners._trees.growing import TreeGrower
-from sklearn_ltr.learners._trees.growth_parameters import (
+from sklearn_ltr._trees.binning import BinMapper, BinnedData
+from sklearn_ltr._trees.categories import CategoryBins
+from sklearn_ltr._trees.category_means import N_FOLDS, CategorySums, RowTargets
+from sklearn_ltr._trees.ensemble import TreeEnsemble
+from sklearn_ltr._trees.growing import TreeGrower
+from sklearn_ltr._trees.parameters import (
     NO_CONSTRAINTS,
     GrowthParameters,
 )
-from sklearn_ltr.learners._trees.quantization import Derivatives
-from sklearn_ltr.learners._trees.workspace import (
+from sklearn_ltr._trees.quantization import Derivatives
+from sklearn_ltr._trees.workspace import (
     GrownTree,
     TreeSample,
 )

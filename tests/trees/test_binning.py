@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as hnp
 from scipy.sparse import csr_matrix, issparse
 
 from sklearn_ltr._compile import INTERPRETED, ThreadTeam
-from sklearn_ltr.learners._trees.binning import (
+from sklearn_ltr._trees.binning import (
     MISSING_BIN,
     BinMapper,
     allocate_binned_data,

@@ -21,17 +21,17 @@ from sklearn_ltr._compile import (
     select_bits,
     transpose_bits,
 )
-from sklearn_ltr.learners._trees import ensemble as ensemble_module
-from sklearn_ltr.learners._trees.bit_sliced import (
+from sklearn_ltr._trees import ensemble as ensemble_module
+from sklearn_ltr._trees.bit_sliced import (
     BitSlicedEvaluator,
     circuits,
     evaluator,
     leaf_codes,
     subtrees,
 )
-from sklearn_ltr.learners._trees.bit_sliced.conditions import round_down_to_float32
-from sklearn_ltr.learners._trees.ensemble import TreeEnsemble
-from sklearn_ltr.learners._trees.tree_walk import WalkBudget, walk_trees
+from sklearn_ltr._trees.bit_sliced.conditions import round_down_to_float32
+from sklearn_ltr._trees.ensemble import TreeEnsemble
+from sklearn_ltr._trees.tree_walk import WalkBudget, walk_trees
 from tests import from_python
 from tests.trees.forests import (
     INF,

@@ -10,21 +10,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sklearn_ltr._compile import INTERPRETED, ROW_BLOCK
-from sklearn_ltr.learners._trees.bit_sliced import BitSlicedEvaluator
-from sklearn_ltr.learners._trees.categories import CategoryBins, most_frequent
-from sklearn_ltr.learners._trees.category_means import (
+from sklearn_ltr._trees.bit_sliced import BitSlicedEvaluator
+from sklearn_ltr._trees.categories import CategoryBins, most_frequent
+from sklearn_ltr._trees.category_means import (
     CategorySums,
     exact,
     find_mean_thresholds,
 )
-from sklearn_ltr.learners._trees.category_splits import (
+from sklearn_ltr._trees.category_splits import (
     sort_categories as sort_categories_kernel,
 )
-from sklearn_ltr.learners._trees.ensemble import TreeEnsemble, add_binned
-from sklearn_ltr.learners._trees.quantization import Quantization
-from sklearn_ltr.learners._trees.splitting import SplitRule
-from sklearn_ltr.learners._trees.tree_walk import unpack_sets, walk_trees
-from sklearn_ltr.learners._trees.workspace import allocate_workspaces
+from sklearn_ltr._trees.ensemble import TreeEnsemble, add_binned
+from sklearn_ltr._trees.quantization import Quantization
+from sklearn_ltr._trees.splitting import SplitRule
+from sklearn_ltr._trees.tree_walk import unpack_sets, walk_trees
+from sklearn_ltr._trees.workspace import allocate_workspaces
 from tests import from_python
 from tests.oracles import trees as oracle
 from tests.trees import ONE_THREAD, binned_values, grow_on, row_targets

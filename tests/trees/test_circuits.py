@@ -8,18 +8,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sklearn_ltr._compile import VECTOR_LANES
-from sklearn_ltr.learners._trees.bit_sliced.circuits import build_circuits
-from sklearn_ltr.learners._trees.bit_sliced.conditions import (
+from sklearn_ltr._trees.bit_sliced.circuits import build_circuits
+from sklearn_ltr._trees.bit_sliced.conditions import (
     FIRST_CONDITION,
     ONE,
     ZERO,
     collect_conditions,
 )
-from sklearn_ltr.learners._trees.bit_sliced.subtrees import (
+from sklearn_ltr._trees.bit_sliced.subtrees import (
     cut_off_subtrees,
     divide_into_subtrees,
 )
-from sklearn_ltr.learners._trees.ensemble import TreeEnsemble
+from sklearn_ltr._trees.ensemble import TreeEnsemble
 from tests.oracles import trees as oracle
 from tests.trees.forests import SHAPES, grow, nodes_of, table
 

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sklearn_ltr._compile import INTERPRETED, ThreadTeam
-from sklearn_ltr.learners._trees.growing import TreeGrower, grow_tree
-from sklearn_ltr.learners._trees.growth_parameters import GrowthParameters
-from sklearn_ltr.learners._trees.quantization import Derivatives
-from sklearn_ltr.learners._trees.workspace import TreeSample
+from sklearn_ltr._trees.growing import TreeGrower, grow_tree
+from sklearn_ltr._trees.parameters import GrowthParameters
+from sklearn_ltr._trees.quantization import Derivatives
+from sklearn_ltr._trees.workspace import TreeSample
 from tests.oracles import trees as oracle
 from tests.trees import Grown, bin_table, binned_values, grow_on
 

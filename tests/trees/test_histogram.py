@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sklearn_ltr._compile import INTERPRETED
-from sklearn_ltr.learners._trees import histogram as histogram_kernels
-from sklearn_ltr.learners._trees import quantization as kernels
-from sklearn_ltr.learners._trees.quantization import (
+from sklearn_ltr._trees import histogram as histogram_kernels
+from sklearn_ltr._trees import quantization as kernels
+from sklearn_ltr._trees.quantization import (
     Derivatives,
     Magnitudes,
     Quantization,

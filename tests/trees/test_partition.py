@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from sklearn_ltr._compile import INTERPRETED, ThreadTeam
-from sklearn_ltr.learners._trees import partition as kernels
-from sklearn_ltr.learners._trees.binning import MISSING_BIN
-from sklearn_ltr.learners._trees.partition import MIN_ROWS_FOR_THREADS, SplitCondition
-from sklearn_ltr.learners._trees.workspace import allocate_workspaces
+from sklearn_ltr._trees import partition as kernels
+from sklearn_ltr._trees.binning import MISSING_BIN
+from sklearn_ltr._trees.partition import MIN_ROWS_FOR_THREADS, SplitCondition
+from sklearn_ltr._trees.workspace import allocate_workspaces
 from tests import from_python
 
 partition = from_python(kernels.partition)

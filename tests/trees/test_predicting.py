@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from sklearn_ltr._compile import INTERPRETED, ThreadTeam
-from sklearn_ltr.learners._trees.ensemble import TreeEnsemble, add_binned
+from sklearn_ltr._trees.ensemble import TreeEnsemble, add_binned
 from tests.oracles import trees as oracle
 from tests.trees import ONE_THREAD, Grown, grow_on
 

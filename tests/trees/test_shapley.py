@@ -10,10 +10,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_matrix
 
 from sklearn_ltr._compile import INTERPRETED, ThreadTeam
-from sklearn_ltr.learners._trees.ensemble import TreeEnsemble
-from sklearn_ltr.learners._trees.shapley import explain_trees, explaining
-from sklearn_ltr.learners._trees.shapley import interventional as tables
-from sklearn_ltr.learners._trees.shapley.paths import LANES
+from sklearn_ltr._trees.ensemble import TreeEnsemble
+from sklearn_ltr._trees.shapley import explain_trees, explaining
+from sklearn_ltr._trees.shapley import interventional as tables
+from sklearn_ltr._trees.shapley.paths import LANES
 from tests.oracles import shapley as oracle
 from tests.trees.forests import (
     N_FEATURES,

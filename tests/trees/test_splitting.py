@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sklearn_ltr.learners._trees import quantization as quantization_kernels
-from sklearn_ltr.learners._trees import splitting
-from sklearn_ltr.learners._trees.binning import MISSING_BIN
-from sklearn_ltr.learners._trees.quantization import (
+from sklearn_ltr._trees import quantization as quantization_kernels
+from sklearn_ltr._trees import splitting
+from sklearn_ltr._trees.binning import MISSING_BIN
+from sklearn_ltr._trees.quantization import (
     Derivatives,
     Magnitudes,
     choose_bit_layout,
 )
-from sklearn_ltr.learners._trees.splitting import SplitRule
-from sklearn_ltr.learners._trees.workspace import allocate_block_splits
+from sklearn_ltr._trees.splitting import SplitRule
+from sklearn_ltr._trees.workspace import allocate_block_splits
 from tests import from_python
 from tests.oracles import trees as oracle
 from tests.trees import grow_on

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sklearn_ltr._compile import ROW_BLOCK, ThreadTeam
-from sklearn_ltr.learners._trees import ensemble as ensemble_module
-from sklearn_ltr.learners._trees.bit_sliced import BitSlicedEvaluator
-from sklearn_ltr.learners._trees.ensemble import TreeEnsemble
-from sklearn_ltr.learners._trees.tree_walk import WalkBudget, walk_trees
+from sklearn_ltr._trees import ensemble as ensemble_module
+from sklearn_ltr._trees.bit_sliced import BitSlicedEvaluator
+from sklearn_ltr._trees.ensemble import TreeEnsemble
+from sklearn_ltr._trees.tree_walk import WalkBudget, walk_trees
 from tests.trees.forests import INF, NAN, SHAPES, by_walking, grow, nodes_of, table
 
 ALONE = ThreadTeam(1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sklearn_ltr.lambdas import compute_lambdas
+from sklearn_ltr.inspection import compute_lambdas
 from sklearn_ltr.metrics import Metric, get_metric
 from tests.peers.offers import row
 from tests.peers.offers.libraries import DATA, draw, same_scores

@@ -1,0 +1,210 @@
+"""The command line: ``python -m sklearn_ltr compile`` compiles kernels ahead of time.
+
+Kernels are compiled by numba when they are first called, and cached on disk for the CPU
+they run on.  For a container image, or an installation that cannot be written later,
+fill the cache while it can: run this module once, on the kind of CPU that will be used,
+with ``NUMBA_CACHE_DIR`` set as it will be set later (or not at all).
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_matrix
+from sklearn.utils import Bunch
+
+from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker, metrics
+from sklearn_ltr.dask._worker_ranker import WorkerRanker
+from sklearn_ltr.datasets import make_ranking
+from sklearn_ltr.ensemble import best_blend
+from sklearn_ltr.inspection import shap_values
+from sklearn_ltr.mart import MARTClassifier, MARTRegressor
+
+# Enough rows times trees for a prediction that is worth compiling (`WalkBudget`)
+N_QUERIES, N_TREES = 300, 30
+
+
+def compile_kernels(*, verbose: bool = False) -> None:
+    """Compile every kernel of the package, and store the machine code on disk.
+
+    It fits and evaluates small models of all kinds, float64 and float32.  What is in
+    the cache already is not compiled again.
+
+    Parameters
+    ----------
+    verbose : bool, default=False
+        Print each step and the seconds it took.
+    """
+    data = make_ranking(N_QUERIES, n_features=4, n_informative=2, random_state=0)
+    for name, step in _steps(data).items():
+        start = time.perf_counter()
+        step()
+        if verbose:
+            print(f"{name:<24}{time.perf_counter() - start:6.1f} s", flush=True)
+
+
+def _steps(data: Bunch) -> dict[str, Callable[[], Any]]:
+    """Return functions that together call every kernel, by name."""
+    X = data.data
+    return {
+        "LambdaMART, float64": partial(_fit_trees, X, data),
+        "LambdaMART, float32": partial(_fit_trees, X.astype(np.float32), data),
+        "LambdaMART, sparse X": partial(_fit_trees, csr_matrix(X), data),
+        "categories": partial(_fit_categories, data),
+        "fits by several workers": partial(_fit_together, data),
+        "objectives": partial(_compute_objectives, data),
+        "weighted pairs": partial(_fit_clicks, data),
+        "MART": partial(_fit_mart, data),
+        "SHAP values": partial(_explain, data),
+        "networks": partial(_fit_networks, data),
+        "metrics": partial(_evaluate_metrics, data),
+        "blends": partial(_blend, data),
+    }
+
+
+class _FirstGrade(metrics.Metric):
+    """A metric without a closed form, as users write it."""
+
+    def value(self, ranked_grades: Any) -> float:
+        return float(ranked_grades[0])
+
+
+class _LinearNetwork:
+    """A network in float64, as users write it."""
+
+    def __init__(self, n_features: int) -> None:
+        self.parameters = [np.zeros(n_features)]
+
+    def forward(self, X: Any) -> Any:
+        self._X = X
+        return X @ self.parameters[0]
+
+    def backward(self, score_gradient: Any) -> Any:
+        return [self._X.T @ score_gradient]
+
+
+def _fit_trees(X: Any, data: Bunch) -> None:
+    y, groups = data.target, data.groups
+    ranker = LambdaMARTRanker(n_estimators=N_TREES, subsample=0.5, random_state=0)
+    ranker.set_params(early_stopping=True).fit(X, y, groups=groups)
+    ranker.set_params(early_stopping=False).fit(X, y, groups=groups).predict(X)
+
+
+def _fit_categories(data: Bunch) -> None:
+    X = np.abs(data.data).astype(np.int64)
+    ranker = LambdaMARTRanker(n_estimators=N_TREES, categorical_features=[0, 1])
+    ranker.fit(X, data.target, groups=data.groups).predict(X)
+    ranker = LambdaMARTRanker(n_estimators=2, monotonic_cst=[1] * X.shape[1])
+    ranker.fit(X, data.target, groups=data.groups)
+
+
+class _OneWorker:
+    """The collective of a worker that is alone."""
+
+    rank, n_workers = 0, 1
+
+    def sum(self, values: Any) -> Any:
+        return values
+
+    def gather(self, value: Any) -> list[Any]:
+        return [value]
+
+    def gather_to(self, rank: int, value: Any) -> list[Any]:
+        return [value]
+
+    def print_line(self, line: str) -> None:
+        pass
+
+
+def _fit_together(data: Bunch) -> None:
+    numbers = {"": {label: i for i, label in enumerate(np.unique(data.groups))}}
+    for X in (data.data, data.data.astype(np.float32)):
+        ranker = WorkerRanker(n_estimators=2, subsample=0.5)
+        ranker.join(_OneWorker(), numbers, is_validated=False)._seed = 0
+        ranker.fit(X, data.target, groups=data.groups)
+
+
+def _compute_objectives(data: Bunch) -> None:
+    for metric in ("map", "mrr", "err", "rprec", "bpref", None, _FirstGrade()):
+        ranker = LambdaMARTRanker(metric, n_estimators=2, random_state=0)
+        ranker.set_params(bagging_temperature=0.5, regression_weight=1.0)
+        ranker.fit(data.data, data.target, groups=data.groups)
+
+
+def _fit_clicks(data: Bunch) -> None:
+    clicks, groups = data.target > 0, data.groups
+    sizes = np.unique(groups, return_counts=True)[1]
+    positions = np.concatenate([np.arange(n) for n in sizes])
+    for metric in ("ndcg", None):
+        ranker = LambdaMARTRanker(metric, n_estimators=2, position_bias="pairwise")
+        ranker.fit(data.data, clicks, groups=groups, positions=positions)
+
+
+def _fit_mart(data: Bunch) -> None:
+    options: dict[str, Any] = {"n_estimators": 2, "early_stopping": True}
+    MARTRegressor(**options).fit(data.data, data.target)
+    classifier = MARTClassifier(**options).fit(data.data, data.target > 0)
+    classifier.predict_proba(data.data)
+
+
+def _explain(data: Bunch) -> None:
+    X = data.data
+    regressor = MARTRegressor(n_estimators=2).fit(X, data.target)
+    shap_values(regressor, X)
+    shap_values(regressor, X, background=X)
+
+
+def _fit_networks(data: Bunch) -> None:
+    X, y, groups = data.data, data.target, data.groups
+    for ranker in (
+        LambdaRankRanker(),
+        RankNetRanker(solver="sgd", tied_pairs=True),
+        LambdaRankRanker(network=_LinearNetwork(X.shape[1])),
+        LambdaRankRanker(network=_LinearNetwork(X.shape[1]), solver="sgd"),
+    ):
+        ranker.set_params(max_iter=1, learning_rate_init=1e-6, random_state=0)
+        ranker.fit(X, y, groups=groups).predict(X)
+    RankNetRanker(max_iter=1, random_state=0).fit(X, pairs=[[0, 1], [2, 3]])
+
+
+def _evaluate_metrics(data: Bunch) -> None:
+    scores = data.data[:, 0]
+    for name in (
+        "ndcg@3",
+        "map",
+        "mrr",
+        "err",
+        "precision@3",
+        "recall@3",
+        "hit_rate@3",
+        "rprec",
+        "bpref",
+    ):
+        metrics.get_metric(name)(data.target, scores, groups=data.groups)
+    metrics.rank_scores(scores, groups=data.groups)
+
+
+def _blend(data: Bunch) -> None:
+    one, other = data.data[:, 0], data.data[:, 1]
+    for metric in ("ndcg@3", "map", _FirstGrade()):
+        best_blend(one, other, data.target, groups=data.groups, metric=metric)
+
+
+def main() -> None:
+    """Run the command that was given."""
+    parser = argparse.ArgumentParser(prog="python -m sklearn_ltr")
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser(
+        "compile", help="compile all kernels, and store the machine code on disk"
+    )
+    parser.parse_args()
+    compile_kernels(verbose=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,61 @@
+"""The seam between workers that fit a model together; by default there is one process.
+
+Every sum over rows, and everything else that a fit derives from more than single
+queries, goes through it.  Alone, what a worker has is what all have.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Comm(Protocol):
+    """Operations that all workers of a fit call together, in the same order.
+
+    Each returns the same on all of them.
+    """
+
+    rank: int  # number of this worker, from 0
+    n_workers: int
+    n_threads: int | None  # that a worker may use where `n_jobs` is None; None: any
+
+    def sum(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the sum of the workers' arrays, which are of the same shape."""
+
+    def gather(self, value: Any) -> list[Any]:
+        """Return what each worker gave, by rank."""
+
+    def gather_to(self, rank: int, value: Any) -> list[Any]:
+        """Return what each worker gave, by rank, on one of them; [] on the others."""
+
+    def print_line(self, line: str) -> None:
+        """Print a line once, whichever workers call this."""
+
+
+class OneProcess:
+    """A worker that is alone."""
+
+    rank, n_workers = 0, 1
+    n_threads: int | None = None
+
+    def sum(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the values."""
+        return values
+
+    def gather(self, value: Any) -> list[Any]:
+        """Return the value."""
+        return [value]
+
+    def gather_to(self, rank: int, value: Any) -> list[Any]:
+        """Return the value."""
+        return [value]
+
+    def print_line(self, line: str) -> None:
+        """Print a line without delay."""
+        print(line, flush=True)
+
+
+ONE_PROCESS: Comm = OneProcess()

@@ -1,0 +1,165 @@
+"""Check grades, scores and weights of rows, and sort them to canonical order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_ltr._data.groups import QueryGroups
+from sklearn_ltr._data.numbers import read_numbers
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+NOT_RANKED = (
+    "; leave documents that were not ranked out of the rows, and give their grades to "
+    "a metric by y_missing and groups_missing"
+)
+
+
+def check_grades(y: Any, queries: QueryGroups, name: str = "y") -> FloatArray:
+    """Return relevance grades in canonical order, (n_documents,) float64.
+
+    A column, of shape (n_documents, 1), gets scikit-learn's DataConversionWarning.
+
+    Raises
+    ------
+    ValueError
+        If ``y`` is not one number per row, a grade is negative, infinite or NaN, or
+        two different grades are equal in float64; the message gives the row and its
+        query.
+    """
+    grades = read_numbers(
+        y,
+        queries.n_documents,
+        name,
+        describe=queries.describe_row,
+        warns_of_column=True,
+    )
+    valid = (grades >= 0) & (grades < np.inf)
+    _check_rows(
+        valid, grades, queries, f"{name} must hold finite relevance grades >= 0"
+    )
+    return queries.sort(grades)
+
+
+def check_scores(
+    y_score: Any,
+    queries: QueryGroups,
+    name: str = "y_score",
+    *,
+    only_order: bool = False,
+) -> FloatArray:
+    """Return scores in canonical order, (n_documents,) float64.
+
+    With `only_order` they are only ranked: scores that float64 cannot tell apart are
+    replaced by their ranks.
+
+    Raises
+    ------
+    ValueError
+        If ``y_score`` is not one number per row, a score is not finite, or (without
+        `only_order`) two different scores are equal in float64.
+    """
+    scores = _read_rows(y_score, queries, name, only_order=only_order)
+    valid = np.isfinite(scores)
+    is_unranked = not valid.all() and scores[np.argmin(valid)] == -np.inf
+    advice = NOT_RANKED if is_unranked else ""
+    _check_rows(valid, scores, queries, f"{name} must be finite to be ranked", advice)
+    return queries.sort(scores)
+
+
+def check_sample_weight(
+    sample_weight: Any, queries: QueryGroups, name: str = "sample_weight"
+) -> FloatArray:
+    """Return the weight of each query, (n_queries,) float64; all ones if None.
+
+    ``sample_weight`` repeats the weight of a query on each of its rows.
+
+    Raises
+    ------
+    ValueError
+        If it is not one number per row, changes within a query, is negative or not
+        finite, or is zero everywhere.
+    """
+    if sample_weight is None:
+        return np.ones(queries.n_queries)
+    if not queries.sizes.all():
+        empty = queries.describe(int(np.argmin(queries.sizes)))
+        raise ValueError(
+            f"{name} is given per row, but query {empty} has no row: only "
+            "groups_missing names it"
+        )
+    rows = _read_rows(sample_weight, queries, name)
+    valid = (rows >= 0) & (rows < np.inf)
+    _check_rows(valid, rows, queries, f"{name} must be finite and >= 0")
+    canonical = queries.sort(rows)
+    weights = canonical[queries.offsets[:-1]]
+    differs = canonical != np.repeat(weights, queries.sizes)
+    if differs.any():
+        position = int(np.argmax(differs))
+        query = int(np.searchsorted(queries.offsets, position, side="right")) - 1
+        raise ValueError(
+            f"{name} weighs whole queries, so it must be constant within a query, but "
+            f"query {queries.describe(query)} has both {weights[query]} and "
+            f"{canonical[position]}"
+        )
+    if not weights.any():
+        raise ValueError(f"{name} is zero for every query: nothing would count")
+    return weights
+
+
+def _read_rows(
+    values: Any, queries: QueryGroups, name: str, *, only_order: bool = False
+) -> FloatArray:
+    return read_numbers(
+        values,
+        queries.n_documents,
+        name,
+        describe=queries.describe_row,
+        only_order=only_order,
+    )
+
+
+def _check_rows(
+    valid: NDArray[np.bool_],
+    rows: FloatArray,
+    queries: QueryGroups,
+    requirement: str,
+    advice: str = "",
+) -> None:
+    """Raise a ValueError that names the first row that is not valid, and its query."""
+    if not valid.all():
+        row = int(np.argmin(valid))
+        raise ValueError(
+            f"{requirement}, but {queries.describe_row(row)} has {rows[row]}{advice}"
+        )
+
+
+def check_canonical(grades: Any, offsets: Any) -> None:
+    """Raise a ValueError unless kernels can take these grades and offsets.
+
+    Grades must be valid, and offsets divide them into lists of at least one document.
+    """
+    if not (
+        isinstance(grades, np.ndarray)
+        and grades.dtype == np.float64
+        and grades.ndim == 1
+        and ((grades >= 0) & (grades < np.inf)).all()
+    ):
+        raise ValueError("grades must be a 1-D float64 array of finite numbers >= 0")
+    if not (
+        isinstance(offsets, np.ndarray)
+        and offsets.dtype == np.int64
+        and offsets.ndim == 1
+        and len(offsets) > 1
+        and offsets[0] == 0
+        and offsets[-1] == len(grades)
+        and (offsets[1:] > offsets[:-1]).all()
+    ):
+        raise ValueError(
+            f"offsets must be a 1-D int64 array that rises from 0 to {len(grades)}, "
+            f"the number of grades, got {offsets!r}"
+        )

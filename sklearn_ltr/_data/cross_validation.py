@@ -1,0 +1,120 @@
+"""What scikit-learn's cross-validation does to queries: it may cut them apart.
+
+Splitters such as KFold draw single rows.  Then documents of one query are trained on,
+and others of the same query scored, as a shorter list.  The score looks plausible.
+
+A score alone cannot show it: a query id in both the training and the test data may be
+another query, if somebody numbers the queries of each file from 0.  But scikit-learn's
+loops take all rows, with one column of groups, from one call.  So rankers remember the
+queries of the last fit, not saved and not copied, and compare inside these loops.
+"""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Iterator
+from types import FrameType
+from typing import Any
+
+from sklearn_ltr._data.groups import IntArray, Labels, QueryGroups
+
+# Labels of the queries, and the documents of each, (n_queries,)
+KnownQueries = tuple[Any, IntArray]
+
+CUT = (
+    "the splitter cuts queries apart: of {n_scored} queries that are scored, {n_cut} "
+    "have other documents among the training rows, such as query {example}. Shorter "
+    "lists are easier to rank, and the model has seen the query, so the score is not "
+    "that of new queries. Use a splitter that keeps queries whole, such as "
+    "cv=GroupKFold(5)."
+)
+
+
+class SplitQueriesWarning(UserWarning):
+    """Cross-validation trains and scores on documents of the same query.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import sklearn
+    >>> from sklearn.model_selection import KFold, cross_val_score
+    >>> from sklearn_ltr import LambdaMARTRanker, SplitQueriesWarning
+    >>> from sklearn_ltr.datasets import make_ranking
+    >>> data = make_ranking(10, random_state=0)
+    >>> with sklearn.config_context(enable_metadata_routing=True):
+    ...     with warnings.catch_warnings(record=True) as caught:
+    ...         warnings.simplefilter("always")
+    ...         scores = cross_val_score(
+    ...             LambdaMARTRanker(n_estimators=1, random_state=0),
+    ...             data.data,
+    ...             data.target,
+    ...             cv=KFold(2, shuffle=True, random_state=0),
+    ...             params={"groups": data.groups},
+    ...         )
+    >>> {warning.category for warning in caught} == {SplitQueriesWarning}
+    True
+    """
+
+
+def warn_if_cut(estimator: Any, scored: QueryGroups) -> None:
+    """Warn if a loop of scikit-learn scores parts of queries that were trained on.
+
+    Scores of the training data themselves, whole queries, raise no warning.  A ranker
+    may be inside Pipelines and searches; others have no groups, and are not checked.
+    """
+    trained = trained_queries(estimator)
+    if trained is None or not any(True for _ in loop_options(caller_of_package())):
+        return
+    labels, sizes = trained
+    size = dict(zip(as_list(labels), sizes.tolist(), strict=True))
+    found = [size.get(label) for label in as_list(scored.labels)]
+    cut = [query for query, n_documents in enumerate(found) if n_documents]
+    if cut and found != scored.sizes.tolist():
+        message = CUT.format(
+            n_scored=scored.n_queries, n_cut=len(cut), example=scored.describe(cut[0])
+        )
+        warnings.warn(message, SplitQueriesWarning, stacklevel=2)
+
+
+def trained_queries(estimator: Any) -> KnownQueries | None:
+    """Return the queries that the ranker in an estimator was fitted on, if known."""
+    while estimator is not None:
+        known: KnownQueries | None = getattr(estimator, "_trained_queries", None)
+        if known is not None:
+            return known
+        steps = getattr(estimator, "steps", None)
+        last = steps[-1][1] if steps else None
+        estimator = getattr(estimator, "best_estimator_", last)
+    return None
+
+
+def as_list(labels: Labels) -> list[Any]:
+    """Return labels as a list of hashable objects."""
+    return list(getattr(labels, "tolist", lambda: labels)())
+
+
+def caller_of_package() -> FrameType | None:
+    """Return the frame that called this package."""
+    frame = inspect.currentframe()
+    while frame and is_of(frame, "sklearn_ltr"):
+        frame = frame.f_back
+    return frame
+
+
+def loop_options(frame: FrameType | None) -> Iterator[Any]:
+    """Yield the `error_score` of scikit-learn's scoring loops around one of its frames.
+
+    GridSearchCV, cross_validate, learning_curve and their siblings have this parameter,
+    and so have the functions of scikit-learn that they call.
+    """
+    while frame and is_of(frame, "sklearn"):
+        if "error_score" in frame.f_locals:
+            yield frame.f_locals["error_score"]
+        frame = frame.f_back
+
+
+def is_of(frame: FrameType, package: str) -> bool:
+    """Return whether a frame runs code of a package."""
+    name: str = frame.f_globals.get("__name__", "")
+    return name.partition(".")[0] == package

@@ -1,0 +1,399 @@
+"""Tables of features of any library: their columns, and X as a table of floats.
+
+First what the columns of a table are and hold, which categories need too; then the
+reading of X, or an error that says what is wrong with it.
+"""
+
+from __future__ import annotations
+
+from datetime import date, time, timedelta
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import validate_data
+
+from sklearn_ltr._data.tables import Table
+
+CHUNK_SIZE = 2**18  # values checked at a time: 2 MiB, which stay in the cache
+DATES = (date, time, timedelta, np.datetime64, np.timedelta64)
+PERIOD = "Period"  # of pandas
+# Starts of the names of dtypes, in lower case, of numpy, pandas, polars and Arrow
+CATEGORICAL = ("category", "categorical", "enum", "dictionary")
+NUMERIC = (
+    "int8", "int16", "int32", "int64", "uint", "float", "halffloat", "double", "bool"
+)  # fmt: skip
+# Floats hold all integers up to these; those of other dtypes become float64
+LARGEST_CODE = {"float16": 2**11, "float32": 2**24}
+FORMS = "'from_dtype', None, or a list of names, of indices or of booleans"
+
+
+class Numbers(NamedTuple):
+    """A column of numbers."""
+
+    name: str  # for messages
+    values: NDArray[np.float64]  # (n_rows,)
+    largest: int  # largest code that its dtype holds exactly
+
+
+class Labels(NamedTuple):
+    """A column of text, of objects, or of a categorical dtype."""
+
+    name: str
+    labels: list[Any]  # distinct, in any order
+    codes: NDArray[np.intp]  # (n_rows,): position in `labels`; -1: missing
+    is_categorical: bool  # its dtype
+
+
+def is_frame(X: Any) -> bool:
+    """Return whether X has columns with dtypes, as those of pandas and polars."""
+    return not is_lazy(X) and hasattr(X, "columns") and hasattr(X, "dtypes")
+
+
+def is_lazy(X: Any) -> bool:
+    """Return whether X is a LazyFrame of polars: to ask for its columns runs it."""
+    return type(X).__name__ == "LazyFrame"
+
+
+def is_numeric(dtype: Any) -> bool:
+    """Return whether a dtype of a column is one of numbers or booleans."""
+    return str(dtype).lower().removeprefix("sparse[").startswith(NUMERIC)
+
+
+def is_arrow(X: Any) -> bool:
+    """Return whether X is an Arrow table."""
+    return hasattr(X, "column_names") and hasattr(X, "to_pandas")
+
+
+def as_table(X: Any) -> Any:
+    """Return X as a frame or an array; of objects if it is a list with text."""
+    if is_frame(X):
+        return X
+    if is_arrow(X):
+        return X.to_pandas()
+    try:
+        array = np.asarray(X)
+    except ValueError:  # rows of different lengths
+        return np.array(X, dtype=object)
+    is_text = array.dtype.kind in "US" and not isinstance(X, np.ndarray)
+    return np.array(X, dtype=object) if is_text else array
+
+
+def find_features(X: Any, given: Any, name: str) -> NDArray[np.int64]:
+    """Return the features that the parameter `categorical_features` names, ascending.
+
+    None of an X that is no table: who reads it next says so.
+    """
+    nothing = np.empty(0, dtype=np.int64)
+    if isinstance(given, str) and given == "from_dtype":
+        if not is_frame(X) and not is_arrow(X):
+            return nothing
+        dtypes = X.schema.types if is_arrow(X) else X.dtypes
+        return np.flatnonzero([str(t).lower().startswith(CATEGORICAL) for t in dtypes])
+    items = [] if given is None else np.asarray(given, dtype=object).tolist()
+    kinds = (bool, np.bool_, int, np.integer, str)
+    if not isinstance(items, list) or not all(isinstance(i, kinds) for i in items):
+        raise TypeError(f"categorical_features must be {FORMS}, got {given!r}")
+    if not items:
+        return nothing
+    table = X if issparse(X) else as_table(X)
+    if len(table.shape) != 2:
+        return nothing
+    names = [str(c) for c in table.columns] if is_frame(table) else None
+    features = chosen_features(items, names, table.shape[1])
+    if issparse(X) and len(features) > 0:
+        raise ValueError(sparse_message(name))
+    return features
+
+
+def sparse_message(name: str) -> str:
+    """Return the message of the error for a sparse X."""
+    return (
+        f"{name} is sparse, and categorical features need a dense table or a "
+        "DataFrame: what a sparse one does not store would be the category 0"
+    )
+
+
+def chosen_features(
+    items: list[Any], names: list[str] | None, n_features: int
+) -> NDArray[np.int64]:
+    """Return the features of names, indices or a mask, ascending."""
+    if all(isinstance(item, bool | np.bool_) for item in items):
+        if len(items) != n_features:
+            raise ValueError(
+                f"categorical_features is a mask of {len(items)} booleans, and X has "
+                f"{n_features} features"
+            )
+        return np.flatnonzero(items)
+    if all(isinstance(item, str) for item in items):
+        unknown = [item for item in items if item not in (names or ())]
+        if unknown:
+            found = "has no names" if names is None else f"has {names!r}"
+            raise ValueError(
+                f"categorical_features names {unknown!r}, which are no columns of X: "
+                f"it {found}"
+            )
+        return np.unique([(names or []).index(item) for item in items])
+    if any(isinstance(item, bool | np.bool_ | str) for item in items):
+        raise TypeError(f"categorical_features must be {FORMS}, got {items!r}")
+    if not all(0 <= item < n_features for item in items):
+        raise ValueError(
+            f"categorical_features are indices from 0 to {n_features - 1}, got "
+            f"{items!r}"
+        )
+    return np.unique(np.array(items, dtype=np.int64))
+
+
+def get_column(X: Any, feature: int, name: str) -> Numbers | Labels:
+    """Return what a column of a frame or an array holds."""
+    column = X.iloc[:, feature] if hasattr(X, "iloc") else X[:, feature]
+    label = X.columns[feature] if is_frame(X) else feature
+    name, dtype = f"{name} in column {label!r}", str(column.dtype).lower()
+    if is_numeric(dtype):
+        return Numbers(name, as_floats(column), LARGEST_CODE.get(dtype, 2**53))
+    is_categorical = dtype.startswith(CATEGORICAL)
+    of_pandas: Any = getattr(column, "cat", None)
+    if hasattr(of_pandas, "codes"):
+        labels = of_pandas.categories.tolist()
+        codes = of_pandas.codes.to_numpy().astype(np.intp)
+    else:
+        values = column.to_list() if hasattr(column, "to_list") else list(column)
+        labels, codes = distinct(values, name)
+    return Labels(name, labels, codes, is_categorical)
+
+
+def as_floats(column: Any) -> NDArray[np.float64]:
+    """Return a column of numbers as float64, with NaN where it is missing."""
+    if hasattr(column, "cast"):  # polars
+        return np.asarray(column.cast(float).to_numpy())
+    if hasattr(column, "to_numpy"):
+        return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
+    return np.asarray(column, dtype=np.float64)
+
+
+def distinct(values: list[Any], name: str) -> tuple[list[Any], NDArray[np.intp]]:
+    """Return the distinct values but missing ones, and the position of each; or -1."""
+    position: dict[Any, int] = {}
+    codes = np.full(len(values), -1, dtype=np.intp)
+    try:
+        for row, value in enumerate(values):
+            if not is_missing(value):
+                codes[row] = position.setdefault(value, len(position))
+    except (TypeError, ValueError):  # not hashable, or no truth value
+        raise ValueError(
+            f"{name} is categorical, but row {row} holds {value!r}: categories are "
+            "text or numbers"
+        ) from None
+    return list(position), codes
+
+
+def is_missing(value: Any) -> bool:
+    """Return whether a value is None, NaN, or pandas' NA or NaT."""
+    return value is None or type(value).__name__ == "NAType" or bool(value != value)
+
+
+def read_feature_table(
+    estimator: BaseEstimator,
+    X: Any,
+    *,
+    reset: bool,
+    name: str,
+    check_values: bool = True,
+) -> Table:
+    """Return X as an ndarray or CSR matrix of float32 or float64.
+
+    X is not copied if it is one already.  With `reset` the estimator stores number and
+    names of the features; without, they must be the same as stored.  With
+    `check_values` infinite values, and NaN where the estimator does not accept it,
+    raise a ValueError.
+    """
+    allow_nan = estimator.__sklearn_tags__().input_tags.allow_nan
+    if not reset and _needs_no_conversion(X, estimator):
+        if check_values:
+            check_finite(X, name, allow_nan=allow_nan)
+        return X
+    X = _as_numbers(X, name)
+    try:
+        table = validate_data(
+            estimator,
+            X,
+            reset=reset,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            ensure_all_finite=False,
+        )
+    except OverflowError as error:
+        raise ValueError(f"{name} holds a number beyond float64: {error}") from None
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{name}: {error}") from error
+    if issparse(table) and not table.has_canonical_format:
+        table = table.copy()
+        table.sum_duplicates()
+    if check_values:
+        check_finite(table, name, allow_nan=allow_nan)
+    return table
+
+
+def check_columns(estimator: BaseEstimator, X: Any, name: str) -> None:
+    """Raise a ValueError unless X has the columns that `fit` has stored."""
+    try:
+        validate_data(estimator, X, reset=False, skip_check_array=True)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{name}: {error}") from error
+
+
+def check_finite(table: Table, name: str, *, allow_nan: bool) -> None:
+    """Raise a ValueError that names the first infinite (or missing) value."""
+    values = table.data if issparse(table) else table
+
+    def is_bad(part: Any) -> Any:
+        return np.isinf(part) if allow_nan else ~np.isfinite(part)
+
+    step = max(1, CHUNK_SIZE // max(1, values[:1].size))
+    starts = range(0, len(values), step)
+    if any(is_bad(values[start : start + step]).any() for start in starts):
+        row, column = _first_marked(table, is_bad(values))
+        found = "NaN" if np.isnan(table[row, column]) else "infinity (inf)"
+        raise ValueError(
+            f"{name} contains {found} at row {row}, column {column}; replace it first, "
+            "by a large finite value or an imputer in a Pipeline, say"
+        )
+
+
+def _needs_no_conversion(X: Any, estimator: Any) -> bool:
+    """Return whether scikit-learn's validation would return X unchanged.
+
+    That validation takes longer than predicting the documents of one query.
+    """
+    return (
+        type(X) is np.ndarray
+        and X.ndim == 2
+        and len(X) > 0
+        and X.dtype in (np.float32, np.float64)
+        and X.shape[1] == getattr(estimator, "n_features_in_", None)
+        and not hasattr(estimator, "feature_names_in_")
+    )
+
+
+def _first_marked(table: Table, marked: Any) -> tuple[int, int]:
+    """Return row and column of the first marked value (of the stored ones if CSR)."""
+    if not issparse(table):
+        row, column = np.argwhere(marked)[0]
+    else:
+        first = int(np.argmax(marked))
+        row = np.searchsorted(table.indptr, first, side="right") - 1
+        column = table.indices[first]
+    return int(row), int(column)
+
+
+def _as_numbers(X: Any, name: str) -> Any:
+    """Return X, lists as an array; an error if it holds what numpy would only guess.
+
+    numpy turns dates into numbers of a unit of its own, and text into the numbers that
+    it spells, and drops masks.  scipy reads and writes where indices point to.
+    """
+    if issparse(X):
+        _check_indices(X, name)
+        return X
+    if is_lazy(X):
+        raise ValueError(
+            f"{name} is a LazyFrame, without values yet: give its collect()"
+        )
+    if is_frame(X) or is_arrow(X):
+        return _frame_of_numbers(X, name)
+    if isinstance(X, list | tuple):
+        try:
+            X = np.asarray(X)
+        except ValueError as error:  # rows of different lengths
+            raise ValueError(f"{name}: {error}") from None
+    if isinstance(X, np.ndarray):
+        check_numbers(X, name)
+        if X.dtype.kind == "O" and any(map(is_na, X.flat)):
+            X = np.array([np.nan if is_na(x) else x for x in X.flat]).reshape(X.shape)
+    return X
+
+
+def _frame_of_numbers(X: Any, name: str) -> Any:
+    """Return a frame or an Arrow table whose columns numpy reads as numbers.
+
+    An error names the first column that holds something else.
+    """
+    if is_arrow(X):
+        if all(is_numeric(dtype) for dtype in X.schema.types):
+            return X
+        X = X.to_pandas()
+    given = X
+    for number, (column, dtype) in enumerate(zip(X.columns, X.dtypes, strict=True)):
+        if is_numeric(dtype):
+            continue
+        values = X.iloc[:, number] if hasattr(X, "iloc") else X[:, number]
+        check_numbers(np.asarray(values), f"{name} in column {column!r}")
+        _check_objects(np.asarray(values), f"{name} in column {column!r}")
+        if hasattr(X, "isetitem") and any(map(is_na, values)):  # pandas
+            X = X.copy(deep=False) if X is given else X
+            X.isetitem(number, values.to_numpy(dtype=np.float64, na_value=np.nan))
+    return X
+
+
+def _check_objects(values: NDArray[Any], name: str) -> None:
+    """Raise a TypeError for objects that are neither numbers nor missing."""
+    for found in set(map(type, values)) if values.dtype.kind in "OV" else ():
+        is_missing = found is type(None) or found.__name__ == "NAType"
+        is_number = hasattr(found, "__float__") and found is not np.ndarray
+        if not (is_missing or is_number):
+            raise TypeError(
+                f"{name} holds values of the type {found.__name__}, and features are "
+                "numbers"
+            )
+
+
+def is_na(value: Any) -> bool:
+    """Return whether a value is pandas' NA, which numpy does not convert."""
+    return type(value).__name__ == "NAType"
+
+
+def check_numbers(values: NDArray[Any], name: str) -> None:
+    """Raise a ValueError if an array holds dates or text, or has masked values."""
+    if np.ma.is_masked(values):
+        raise ValueError(
+            f"{name} is a masked array, and the values under its mask would be used; "
+            "give filled(np.nan), or only the other rows"
+        )
+    kind = values.dtype.kind
+    types = set(map(type, values.flat)) if kind == "O" else {values.dtype.type}
+    found = next(
+        (t for t in types if issubclass(t, DATES) or t.__name__ == PERIOD), None
+    )
+    if found is not None:
+        raise ValueError(
+            f"{name} holds dates or times ({found.__name__}); turn them into numbers "
+            "that mean something first, an age in days, say"
+        )
+    if any(issubclass(t, str | bytes) for t in types) or kind == "T":
+        raise ValueError(
+            f"{name} must be numeric, but holds text; turn it into numbers first, with "
+            "OrdinalEncoder or OneHotEncoder in a Pipeline, say (trees also take "
+            "columns of a categorical dtype)"
+        )
+
+
+def _check_indices(X: Any, name: str) -> None:
+    """Raise a ValueError if a CSR or CSC matrix refers to entries outside of it."""
+    if X.format not in ("csr", "csc"):
+        return
+    n_major, n_minor = X.shape if X.format == "csr" else X.shape[::-1]
+    starts, indices = X.indptr, X.indices
+    if not (
+        len(starts) == n_major + 1
+        and starts[0] == 0
+        and (starts[1:] >= starts[:-1]).all()
+        and starts[-1] <= min(len(indices), len(X.data))
+        and indices.min(initial=0) >= 0
+        and indices.max(initial=-1) < n_minor
+    ):
+        raise ValueError(
+            f"{name} is a damaged sparse matrix: its indptr or indices point outside "
+            f"of its shape {X.shape}"
+        )

@@ -1,0 +1,97 @@
+"""A hash of each row's content, by which rows are put in an order of their own.
+
+What a model rounds and samples, and in which order it adds, depends on where a row
+stands.  Sorted by their hashes, rows stand where their content puts them, whatever
+order they were given in.  Rows that are equal have equal hashes; that two of a million
+rows which differ have the same has a probability of 3e-8.
+
+The hash of a row is the sum of one of each value and its column, so that columns can be
+read in any order.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_ltr._compile import (
+    ThreadTeam,
+    float64_bits,
+    int64,
+    kernel,
+    subkernel,
+    uint64,
+)
+from sklearn_ltr._data.tables import (
+    Table,
+    contiguous_rows,
+    is_partitioned,
+    row_parts,
+)
+
+HashArray = NDArray[np.uint64]
+
+ROWS_PER_TASK = 2048
+# Constants of SplitMix64 (Steele, Lea and Flood, 2014).
+COLUMN_STEP = np.uint64(0x9E3779B97F4A7C15)
+FACTOR_1, FACTOR_2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+
+
+@subkernel
+def mix_bits(key: Any) -> Any:
+    """Return a pseudo-random number for a key, 0 for 0."""
+    key = (key ^ (key >> uint64(30))) * FACTOR_1
+    key = (key ^ (key >> uint64(27))) * FACTOR_2
+    return key ^ (key >> uint64(31))
+
+
+@kernel
+def add_value_hashes(
+    X: NDArray[np.floating],
+    rows: NDArray[np.intp],
+    column_keys: HashArray,
+    hashes: HashArray,
+) -> None:
+    """Add the hash of row ``rows[i]`` of X to ``hashes[i]``.
+
+    Values that compare equal have equal hashes: -0.0 and 0.0, all NaN, and the same
+    number in single and double precision.
+    """
+    for i in range(len(rows)):
+        row, total = uint64(rows[i]), uint64(0)
+        for j in range(X.shape[1]):
+            value = float(X[row, j]) + 0.0  # turns -0.0 into 0.0
+            # int64(): numpy refuses to make a negative Python integer unsigned
+            bits = uint64(int64(float64_bits(value))) if value == value else uint64(1)
+            total += mix_bits(bits + column_keys[j])
+        hashes[i] += total
+
+
+def hash_values(X: Table, rows: NDArray[np.intp], team: ThreadTeam) -> HashArray:
+    """Return the hashes of some rows of a table, (n_rows,)."""
+    if is_partitioned(X):
+        of_all = np.zeros(X.shape[0], dtype=np.uint64)
+        for first, table in row_parts(X):
+            part = np.arange(table.shape[0])
+            of_all[first : first + len(part)] = hash_values(table, part, team)
+        return of_all[rows]
+    column_keys = keys_of_columns(np.arange(X.shape[1]))
+    hashes = np.zeros(len(rows), dtype=np.uint64)
+    firsts = iter(range(0, len(rows), ROWS_PER_TASK))  # shared by the threads
+
+    def hash_part(thread: int) -> None:
+        with np.errstate(over="ignore"):  # numpy warns where nothing is compiled
+            for first in firsts:
+                part = slice(first, first + ROWS_PER_TASK)
+                table, table_rows = contiguous_rows(X, rows[part])
+                add_value_hashes(table, table_rows, column_keys, hashes[part])
+
+    team.run(hash_part)
+    return hashes
+
+
+def keys_of_columns(columns: NDArray[np.integer]) -> HashArray:
+    """Return a key for each column number; 0 for -1."""
+    return (columns + 1).astype(np.uint64) * COLUMN_STEP

@@ -1,0 +1,83 @@
+"""Feature tables, dense or CSR, read some rows or some columns at a time.
+
+A sparse table is never made dense as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+
+from sklearn_ltr._compile import as_kernel_argument
+
+# An ndarray of shape (n_rows, n_features), or a CSR matrix of that shape without
+# duplicate entries; or such a table of which one partition is in memory at a time, with
+# `shape`, `size`, ``X[rows]``, ``X[rows, columns]`` and `tables`, see `row_parts`.  (Any,
+# since scipy has no types.)
+Table: TypeAlias = Any
+
+ROWS_PER_TRANSPOSE = 4096  # so few rows of some columns stay in the CPU's cache
+
+
+def is_partitioned(X: Table) -> bool:
+    """Return whether only a partition of the table is in memory at a time."""
+    return hasattr(X, "tables")
+
+
+def row_parts(
+    X: Table, needed: NDArray[np.bool_] | None = None
+) -> Iterator[tuple[int, Table]]:
+    """Yield (number of the first row, table) of each part of a table.
+
+    Parts without any of the rows that are needed, (n_rows,), may be left out.
+    """
+    if is_partitioned(X):
+        yield from X.tables(needed)
+    else:
+        yield 0, X
+
+
+def dense_rows(X: Table, rows: Any) -> NDArray[np.floating]:
+    """Return some rows as an ndarray; `rows` is a slice or an array of row numbers."""
+    part: NDArray[np.floating] = X[rows].toarray() if issparse(X) else X[rows]
+    return part
+
+
+def contiguous_rows(
+    X: Table, rows: NDArray[np.intp]
+) -> tuple[NDArray[np.floating], NDArray[np.intp]]:
+    """Return (table, rows of it), kernel arguments with the values of some rows of X.
+
+    The table is X itself if it need not be copied, otherwise a copy of the rows only.
+    """
+    if issparse(X) or not (
+        X.flags.c_contiguous and X.flags.aligned and X.dtype.isnative
+    ):
+        X, rows = dense_rows(X, rows), np.arange(len(rows), dtype=np.intp)
+    return as_kernel_argument(X), as_kernel_argument(rows)
+
+
+def columns_reader(X: Table, rows: NDArray[np.intp]) -> Any:
+    """Return a function of (first, last) that returns some features of some rows.
+
+    It returns the features first to last - 1 as an ndarray of shape (len(rows),
+    last - first), in which the values of a feature are contiguous.
+    """
+    if is_partitioned(X):  # by one reading
+        X, rows = X[rows], np.arange(len(rows))
+    if issparse(X):
+        by_column = X[rows].tocsc()
+        return lambda first, last: by_column[:, first:last].toarray(order="F")
+
+    def read_columns(first: int, last: int) -> NDArray[np.floating]:
+        transposed = np.empty((last - first, len(rows)), dtype=X.dtype)
+        for start in range(0, len(rows), ROWS_PER_TRANSPOSE):
+            part = slice(start, start + ROWS_PER_TRANSPOSE)
+            transposed[:, part] = X[rows[part], first:last].T
+        return transposed.T
+
+    return read_columns

@@ -1,0 +1,124 @@
+"""The lambdas of given scores and grades, as a function."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_ltr._compile import ThreadTeam, effective_n_threads
+from sklearn_ltr._data import (
+    QueryGroups,
+    TrainingData,
+    check_grades,
+    check_scores,
+    count_rows,
+)
+from sklearn_ltr._lambdas.objective import LambdaObjective, PairOptions
+from sklearn_ltr._parameters import positive
+from sklearn_ltr.metrics import Metric, get_metric
+
+
+def compute_lambdas(
+    scores: Any,
+    grades: Any,
+    metric: str | Metric | None = "ndcg@10",
+    sigma: float = 1.0,
+    *,
+    groups: Any,
+    distance_normalization: bool = False,
+    query_normalization: bool = False,
+    n_jobs: int | None = None,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    r"""Compute the gradient and hessian of every document for the given scores.
+
+    With :math:`\rho_{ij} = 1 / (1 + e^{\sigma (s_i - s_j)})` for a pair whose document
+    i has the higher grade (sections 4.1 and 7 of the report, equation 6),
+
+    .. math::
+
+        \lambda_{ij} = -\sigma |\Delta Z_{ij}| \rho_{ij}, \qquad
+        \frac{\partial C}{\partial s_i}
+        = \sum_{j: i \triangleright j} \lambda_{ij}
+        - \sum_{j: j \triangleright i} \lambda_{ji}, \qquad
+        \frac{\partial^2 C}{\partial s_i^2}
+        = \sum_j \sigma^2 |\Delta Z_{ij}| \rho_{ij} (1 - \rho_{ij}).
+
+    Documents of equal score and equal grade all get the mean of their values, so the
+    result does not depend on the order of the rows.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n_documents,)
+        Score of each document, finite.
+    grades : array-like of shape (n_documents,)
+        Relevance grade of each document, finite and >= 0.
+    metric : str, Metric or None, default="ndcg@10"
+        Metric whose change by a swap, :math:`|\Delta Z_{ij}|`, multiplies the force.
+        None: 1 for every pair, which gives the derivatives of RankNet's cost (section
+        2, equation 4).
+    sigma : float in [1e-50, 1e50], default=1.0
+        Steepness of the sigmoid.
+    groups : array-like of shape (n_documents,)
+        Query of each document: any sortable values, in any row order.
+    distance_normalization : bool, default=False
+        Divide a pair's swap delta by ``0.01 + sigma |s_i - s_j|`` in queries whose
+        scores are not all equal.  Not in the report.
+    query_normalization : bool, default=False
+        Multiply the lambdas of a query by ``log2(1 + S) / S``, where S is the sum of
+        ``2 |lambda_ij| / sigma`` over its pairs.  Not in the report.
+    n_jobs : int or None, default=None
+        Number of threads; None: all that are available.  The result does not depend
+        on it.
+
+    Returns
+    -------
+    gradient, hessian : ndarrays of shape (n_documents,), float64
+        In the order of the rows.
+
+    Raises
+    ------
+    ValueError
+        For scores or grades that are not one finite number per row, different scores
+        that are equal in float64, a negative grade, groups of another length or with
+        missing values, an unknown metric, or a parameter out of its range.
+    TypeError
+        If `groups` cannot be sorted, or `sigma` is no number.
+
+    Examples
+    --------
+    >>> from sklearn_ltr.inspection import compute_lambdas
+    >>> gradient, hessian = compute_lambdas(
+    ...     scores=[0.0, 0.0], grades=[1, 0], metric=None, groups=["a", "a"]
+    ... )
+    >>> gradient
+    array([-0.5,  0.5])
+    >>> hessian
+    array([0.25, 0.25])
+    """
+    sigma = positive("sigma").read(sigma)
+    flags = {
+        "distance_normalization": distance_normalization,
+        "query_normalization": query_normalization,
+    }
+    for name, flag in flags.items():
+        if not isinstance(flag, bool | np.bool_):
+            raise ValueError(f"{name} must be True or False, got {flag!r}")
+    queries = QueryGroups.from_groups(groups, count_rows(scores, "scores"))
+    data = TrainingData(
+        X=None,
+        rows=queries.order,
+        y=check_grades(grades, queries, "grades"),
+        offsets=queries.offsets,
+        weights=np.ones(queries.n_queries),
+        labels=queries.labels,
+    )
+    canonical_scores = check_scores(scores, queries, "scores")
+    options = PairOptions(sigma, distance_normalization, query_normalization)
+    with ThreadTeam(effective_n_threads(n_jobs, 32 * queries.n_documents)) as team:
+        objective = LambdaObjective(
+            data, None if metric is None else get_metric(metric), options, team
+        )
+        gradient, hessian = objective(canonical_scores)
+    return queries.unsort(gradient), queries.unsort(hessian)

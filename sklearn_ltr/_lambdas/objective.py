@@ -1,0 +1,292 @@
+"""The objective of LambdaRank and LambdaMART: lambdas of all queries, in threads."""
+
+from __future__ import annotations
+
+from copy import copy
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_ltr._compile import ThreadTeam
+from sklearn_ltr._data import TrainingData
+from sklearn_ltr._lambdas._pair_loop import N_ROWS, N_WEIGHTED_ROWS
+from sklearn_ltr._lambdas._query_loop import (
+    Derivatives,
+    ObjectiveArrays,
+    PairOptions,
+    allocate_workspace,
+    compute_query_lambdas,
+)
+from sklearn_ltr._lambdas.ranknet import add_tied_pairs
+from sklearn_ltr.metrics import Metric
+from sklearn_ltr.metrics._bound import BoundMetric
+from sklearn_ltr.metrics._kernel_arrays import SwapFactors
+from sklearn_ltr.metrics._ranked_list import rank_documents
+
+__all__ = ["LambdaObjective", "PairOptions"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+THREADING_MIN_PAIRS = 200_000  # with fewer pairs one thread is faster than several
+CHUNKS_PER_THREAD = 4  # several, so that threads finish at about the same time
+COST_PER_DOCUMENT = 16.0  # time for a document outside of the pair loop, in pairs
+
+
+def ranknet_swap_factors(n: int) -> SwapFactors:
+    """Return factors with which every swap counts |0 - (-1)| = 1."""
+    return SwapFactors(np.ones(n), np.zeros(n), np.full(n, -1.0))
+
+
+def check_table(delta: Any, n: int, metric: Metric) -> FloatArray:
+    """Return |swap deltas| as (n, n) float64; ValueError unless finite and (n, n)."""
+    table = np.abs(np.asarray(delta, dtype=np.float64))
+    if table.shape != (n, n) or not np.isfinite(table).all():
+        raise ValueError(
+            f"{type(metric).__name__}.swap_delta must return ({n}, {n}) finite numbers "
+            f"for a list of {n}; got shape {table.shape}, "
+            f"{np.count_nonzero(~np.isfinite(table))} of them not finite"
+        )
+    return np.ascontiguousarray(table)
+
+
+def move_queries(offsets: IntArray, queries: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the offsets of queries in another order, and their documents in it."""
+    sizes = np.diff(offsets)[queries]
+    moved = np.concatenate(([0], np.cumsum(sizes)))
+    moved_by = np.repeat(offsets[queries] - moved[:-1], sizes)
+    return moved, np.arange(moved[-1]) + moved_by
+
+
+class LambdaObjective:
+    """Computes gradient and hessian from scores, for one data set and one metric.
+
+    All arrays are in canonical order (:mod:`sklearn_ltr._data`).  The swap deltas
+    come from one of three sources: for built-in metrics from gains and swap factors
+    (which are constant, or are computed from each ranked list); for a user's metric
+    from a table per list, by its `swap_delta`; and without a metric they are 1.
+
+    Parameters
+    ----------
+    data : TrainingData
+        Its grades `y`, `offsets`, `labels`, and the query `weights`, which multiply the
+        lambdas of a query.
+    metric : Metric or None
+        Metric whose swap deltas multiply the force; None: 1, the force of RankNet.
+    options : PairOptions
+    team : ThreadTeam
+    pair_weights : ndarray of shape (2 or 4, n_documents), float64, or None
+        See :mod:`sklearn_ltr._lambdas._pair_weights`; it is kept, not copied, and may
+        change between calls.  None: all pairs weigh the same.
+
+    Attributes
+    ----------
+    gradient, hessian : ndarrays of shape (n_documents,), float64
+        dC/ds and d2C/ds2 as last computed.
+    offsets : ndarray of shape (n_queries + 1,), int64
+        Query q owns the documents ``offsets[q]`` to ``offsets[q + 1] - 1``.
+    documents : ndarray of shape (n_documents,), int64
+        Index of each document in `data`, which differs from its position only after
+        `reordered`.
+    k : int
+        Cutoff: only pairs with a document in the top k have a swap delta.
+    """
+
+    def __init__(
+        self,
+        data: TrainingData,
+        metric: Metric | None,
+        options: PairOptions,
+        team: ThreadTeam,
+        pair_weights: FloatArray | None = None,
+    ) -> None:
+        n_documents, n_queries = len(data.y), len(data.offsets) - 1
+        self.metric, self.team = metric, team
+        # Exact types: numba would compile the kernels once more for others.
+        self.options = PairOptions(
+            float(options.sigma),
+            bool(options.distance_normalization),
+            bool(options.query_normalization),
+        )
+        self.grades, self.offsets = data.y, data.offsets
+        self.query_weights = data.weights
+        self.documents = np.arange(n_documents, dtype=np.int32)
+        self.pair_weights = pair_weights
+        self._bound: BoundMetric | None = None  # where factors depend on the order
+        self._constant_factors: SwapFactors | None
+        if metric is not None and metric.closed_form:
+            bound = metric.bind(data.y, data.offsets, data.labels)
+            self.k = bound.k
+            self._gain, self._scale = bound.gain, bound.scale
+            self._constant_factors = bound.constant_swap_factors()
+            if self._constant_factors is None:
+                self._bound = bound
+        else:
+            self.k = int(data.sizes.max())
+            self._gain, self._scale = np.zeros(n_documents), np.ones(n_queries)
+            self._constant_factors = ranknet_swap_factors(self.k)
+        self._table = np.empty((0, 0)) if metric is None else None
+        self._allocate()
+
+    def _allocate(self) -> None:
+        """Allocate results and workspaces, and estimate the time of each query."""
+        n_documents, sizes = len(self.grades), np.diff(self.offsets)
+        longest = int(sizes.max())
+        n_rows = N_ROWS if self.pair_weights is None else N_WEIGHTED_ROWS
+        self._workspaces = [
+            tuple(allocate_workspace(longest, n_rows))
+            for _ in range(self.team.n_threads)
+        ]
+        self._order = np.empty(n_documents, dtype=np.int64)
+        self.gradient, self.hessian = np.empty((2, n_documents))
+        if self._constant_factors is None:
+            self._factors = SwapFactors(*np.empty((3, n_documents)))
+            first_factor = self.offsets[:-1]
+        else:
+            self._factors = self._constant_factors
+            first_factor = np.zeros_like(sizes)
+        cost = sizes * (np.minimum(sizes, self.k) + COST_PER_DOCUMENT)
+        self._cost_before = np.concatenate(([0.0], np.cumsum(cost)))
+        arrays = ObjectiveArrays(
+            self._gain,
+            *self._factors,
+            first_factor,
+            self._scale,
+            self.query_weights,
+            self.k,
+            self.pair_weights,
+        )
+        self._arrays, self._options = tuple(arrays), tuple(self.options)
+        self._result = tuple(Derivatives(self.gradient, self.hessian))
+
+    def reordered(self, queries: IntArray) -> LambdaObjective:
+        """Return the objective of some or all queries, in the given order.
+
+        `queries` is (n_selected,), the indices of the queries.  The attribute
+        `documents` of the result maps its documents to those of `data`.
+        """
+        other = copy(self)
+        other.offsets, documents = move_queries(self.offsets, queries)
+        other.documents = self.documents[documents]
+        other.grades = self.grades[documents]
+        other.query_weights = self.query_weights[queries]
+        other._scale = self._scale[queries]
+        other._gain = self._gain[documents]
+        if self.pair_weights is not None:
+            other.pair_weights = np.take(self.pair_weights, documents, axis=1)
+        if self._bound is not None:
+            other._bound = self._bound.subset(queries, documents, other.offsets)
+        other._allocate()
+        return other
+
+    def __call__(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return dC/ds and d2C/ds2 of all documents, for (n_documents,) scores.
+
+        Both are overwritten by the next call.
+        """
+        return self.of_queries(scores, 0, len(self.offsets) - 1)
+
+    def of_queries(
+        self, scores: FloatArray, first: int, last: int
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return dC/ds and d2C/ds2 of the documents of queries first to last - 1.
+
+        `scores` is (n_documents,), but only those of the range are read.  The results
+        are views of `gradient` and `hessian`.
+        """
+        documents = slice(self.offsets[first], self.offsets[last])
+        if self.metric is not None and not self.metric.closed_form:
+            self._compute_by_table(scores, first, last, self.metric)
+            return self.gradient[documents], self.hessian[documents]
+        chunks = self._chunks(first, last)
+        if len(chunks) == 1:
+            self._compute_chunk(scores, first, last)
+        else:
+            remaining = iter(chunks)  # each thread computes the next one that remains
+
+            def work(thread: int) -> None:
+                for start, stop in remaining:
+                    self._compute_chunk(scores, start, stop, thread)
+
+            self.team.run(work)
+        return self.gradient[documents], self.hessian[documents]
+
+    def add_tied_pairs(self, scores: FloatArray, first: int, last: int) -> None:
+        """Add RankNet's lambdas of pairs of equal grade to `gradient`.
+
+        For queries first to last - 1, after `of_queries` has computed the other pairs:
+        the arrays that it returned are views of `gradient`, and so include the sum.
+        """
+        add_tied_pairs(
+            scores,
+            self.grades,
+            self.offsets,
+            first,
+            last,
+            self.options.sigma,
+            self.query_weights,
+            self.gradient,
+        )
+
+    def _chunks(self, first: int, last: int) -> list[tuple[int, int]]:
+        """Divide queries into ranges of about equal estimated time.
+
+        One range if there is one thread or little to do.
+        """
+        if self.team.n_threads == 1:
+            return [(first, last)]
+        before = self._cost_before
+        cost = before[last] - before[first]
+        if cost < THREADING_MIN_PAIRS:
+            return [(first, last)]
+        n_chunks = CHUNKS_PER_THREAD * self.team.n_threads
+        targets = before[first] + cost * np.arange(1, n_chunks) / n_chunks
+        bounds = [first, *np.searchsorted(before, targets).tolist(), last]
+        return list(pairwise(bounds))
+
+    def _compute_by_table(
+        self, scores: FloatArray, first: int, last: int, metric: Metric
+    ) -> None:
+        """Compute lambdas from a user's `swap_delta`, query by query."""
+        for query in range(first, last):
+            self._rank(scores, query, query + 1)
+            ranked = self._order[self.offsets[query] : self.offsets[query + 1]]
+            grades = self.grades[ranked]
+            delta = np.zeros((len(ranked), len(ranked)))
+            if np.ptp(grades) > 0:  # else no pairs, and the value may be undefined
+                delta = check_table(metric.swap_delta(grades), len(ranked), metric)
+            self._compute(scores, query, query + 1, delta)
+
+    def _compute_chunk(
+        self, scores: FloatArray, first: int, last: int, thread: int = 0
+    ) -> None:
+        self._rank(scores, first, last)
+        if self._bound is not None:
+            self._bound.fill_swap_factors(self._order, first, last, self._factors)
+        self._compute(scores, first, last, self._table, thread)
+
+    def _rank(self, scores: FloatArray, first: int, last: int) -> None:
+        rank_documents(
+            scores, self.grades, self.offsets, first, last, self.k, self._order, False
+        )
+
+    def _compute(
+        self,
+        scores: FloatArray,
+        first: int,
+        last: int,
+        table: FloatArray | None,
+        thread: int = 0,
+    ) -> None:
+        compute_query_lambdas(
+            first,
+            last,
+            (scores, self.grades, self._order, self.offsets),  # RankedLists
+            self._arrays,
+            table,
+            self._options,
+            self._workspaces[thread],
+            self._result,
+        )

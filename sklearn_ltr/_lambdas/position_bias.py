@@ -1,0 +1,231 @@
+r"""The bias of positions in clicks, learned along with the scores.
+
+**Additive** (the idea is LightGBM's).  Clicks are explained by s_i + b_k for document i
+at position k: by its relevance and by its place.  The derivatives of the cost by b_k
+are the sums of those by the scores,
+
+    G_k = sum over i at k of dC/ds_i,        H_k = sum over i at k of d2C/ds_i^2
+
+(without the mixed terms, as for the leaf of a tree), so a Newton step like that of a
+leaf, regularised by p times the mean curvature Hbar of the positions, is
+
+    b_k  <-  b_k  -  eta (G_k + p Hbar b_k) / (H_k + p Hbar).
+
+Costs of pairs do not change if the b of a list grow by a constant, so b_0 = 0.
+
+**Pairwise** (Unbiased LambdaMART, Hu et al., WWW 2019).  Where a document at position k
+was clicked and one at l was not, the cost of their pair is divided by t+_k t-_l
+(:mod:`sklearn_ltr._lambdas._pair_weights`).  After each step
+
+    t+_k  =  (sum of better_cost_i over i at k  /  that at position 0) ^ (1 / (1 + p))
+    t-_l  =  (sum of worse_cost_j over j at l  /  that at position 0) ^ (1 / (1 + p)).
+
+Sums are taken one document after another, in a single thread: they have the same bits
+for any number of threads.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_ltr._lambdas._pair_weights import COSTS, WEIGHTS
+from sklearn_ltr._data import TrainingData
+from sklearn_ltr._parameters import LARGEST, LARGEST_SCORE, Choice, real, shown
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+REGULARIZATION = {"additive": 0.3, "pairwise": 1.0}  # where none is given
+
+
+class BiasOptions(NamedTuple):
+    """The parameter `position_bias`, read."""
+
+    method: str
+    regularization: float
+
+
+class BiasChoice:
+    """The values of `position_bias`: None, a method, or a dict with its options."""
+
+    def __init__(self, *methods: str) -> None:
+        self.methods = methods
+
+    def read_as(self, name: str, value: Any) -> BiasOptions | None:
+        """Return the method and its regularization, None for None."""
+        if value is None:
+            return None
+        given = dict(value) if isinstance(value, Mapping) else {"method": value}
+        unknown = set(given) - {"method", "regularization"}
+        if unknown or "method" not in given:
+            raise ValueError(
+                f'{name} must be one of {(None, *self.methods)}, or a dict with "method" '
+                f'and "regularization", got {shown(value)}'
+            )
+        if not isinstance(value, Mapping):
+            method = Choice(None, *self.methods).read_as(name, value)
+        else:
+            method = Choice(*self.methods).read_as(f'{name}["method"]', given["method"])
+        values = real(0, LARGEST)
+        strength = values.read_as(
+            f'{name}["regularization"]',
+            given.get("regularization", REGULARIZATION[method]),
+        )
+        return BiasOptions(method, strength)
+
+    def in_words(self) -> str:
+        """Return the values as docstrings give them."""
+        return ", ".join(f'"{method}"' for method in self.methods) + ", dict or None"
+
+
+class PositionBias(ABC):
+    """The bias of each position: `path` has its values at first and after each step."""
+
+    # (4, n_documents) weights of pairs that the values give, updated in place, and the
+    # costs of pairs, which the objective writes to it; None: pairs have no weights
+    pair_weights: FloatArray | None = None
+
+    def __init__(
+        self, positions: IntArray, values: FloatArray, regularization: float
+    ) -> None:
+        self.positions, self.regularization = positions, regularization
+        self.path = [values]
+
+    @property
+    def values(self) -> FloatArray:
+        """The values after the last step."""
+        return self.path[-1]
+
+    def _sum(self, of_documents: FloatArray) -> FloatArray:
+        """Return the sum over the documents at each position."""
+        n_positions = self.values.shape[-1]
+        total = np.bincount(self.positions, of_documents, n_positions)
+        return total.astype(np.float64)
+
+    def as_shown(self, scores: FloatArray) -> FloatArray:
+        """Return the scores of all documents with the bias of their positions."""
+        return scores
+
+    @abstractmethod
+    def step(self, gradient: FloatArray, hessian: FloatArray, rate: float) -> None:
+        """Make a step after dC/ds and d2C/ds2 of all documents have been computed."""
+
+
+class AdditiveBias(PositionBias):
+    """b: 0 at position 0, and at positions that no document has."""
+
+    def as_shown(self, scores: FloatArray) -> FloatArray:
+        """Return the scores of all documents with the bias of their positions."""
+        return scores + self.values[self.positions]
+
+    def step(self, gradient: FloatArray, hessian: FloatArray, rate: float) -> None:
+        """Make a Newton step times `rate`.
+
+        Raises
+        ------
+        ValueError
+            If the bias is no longer of a size to compute with.
+        """
+        slope, curvature = self._sum(gradient), self._sum(hessian)
+        n_curved = max(1, np.count_nonzero(curvature))
+        shrinkage = self.regularization * curvature.sum() / n_curved
+        change = np.zeros_like(slope)
+        np.divide(
+            slope + shrinkage * self.values,
+            curvature + shrinkage,
+            out=change,
+            where=curvature > 0,
+        )
+        values = self.values - rate * change
+        values -= values[0]
+        largest = np.abs(values).max()
+        if not largest <= LARGEST_SCORE:
+            raise ValueError(
+                f"the bias of a position diverges, to {largest:.3g}: scores are too "
+                "far apart; divide those of init or init_score, lower the learning "
+                "rate, or give a smaller sigma"
+            )
+        self.path.append(values)
+
+
+class PairwiseBias(PositionBias):
+    """t+ and t-, two rows: 1 where a position is in no pair.
+
+    Ratios below `smallest` count, and are kept, as this.
+    """
+
+    pair_weights: FloatArray
+
+    def __init__(
+        self,
+        positions: IntArray,
+        values: FloatArray,
+        regularization: float,
+        smallest: float,
+    ) -> None:
+        if positions.min() > 0:
+            raise ValueError(
+                "positions has no 0 in the lists that have a clicked document and "
+                "another, and ratios are relative to position 0, the first of a list: "
+                "are they counted from 1?"
+            )
+        super().__init__(positions, values, regularization)
+        self._smallest = smallest
+        self.pair_weights = np.zeros((4, len(positions)))
+        self.pair_weights[WEIGHTS] = 1.0 / values[:, positions]
+
+    def step(self, gradient: FloatArray, hessian: FloatArray, rate: float) -> None:
+        """Set the ratios to those of the costs in `pair_weights`."""
+        values = np.ones_like(self.values)
+        for ratios, costs in zip(values, self.pair_weights[COSTS], strict=True):
+            total = self._sum(costs)
+            if total[0] > 0:  # else there is nothing to compare with
+                known = total > 0
+                power = 1.0 / (1.0 + self.regularization)
+                ratios[known] = (total[known] / total[0]) ** power
+        np.maximum(values, self._smallest, out=values)
+        self.path.append(values)
+        self.pair_weights[WEIGHTS] = 1.0 / values[:, self.positions]
+
+
+def new_bias(
+    options: BiasOptions | None,
+    data: TrainingData,
+    earlier: FloatArray | None,
+    smallest: float,
+) -> PositionBias | None:
+    """Return the bias to learn, None if there is none.
+
+    It begins with the values that an earlier fit has learned, if they are of the same
+    method; `smallest` bounds the ratios of pairs.
+    """
+    if options is None or data.positions is None:
+        return None
+    is_pairwise = options.method == "pairwise"
+    n_rows, none = (2, 1.0) if is_pairwise else (1, 0.0)
+    if earlier is None or earlier.ndim != n_rows:
+        earlier = np.empty((n_rows, 0))
+    n_positions = int(data.positions.max()) + 1
+    values = np.full((n_rows, max(n_positions, earlier.shape[-1])), none)
+    values[:, : earlier.shape[-1]] = earlier
+    if is_pairwise:
+        return PairwiseBias(data.positions, values, options.regularization, smallest)
+    return AdditiveBias(data.positions, values[0], options.regularization)
+
+
+def pair_weights_of(
+    data: TrainingData, bias: PositionBias | None, smallest: float
+) -> FloatArray | None:
+    """Return the weights of pairs, None if all weigh the same.
+
+    Propensities below `smallest` count as this.
+    """
+    if data.propensities is None:
+        return None if bias is None else bias.pair_weights
+    clipped = np.maximum(data.propensities, smallest)
+    return np.stack((1.0 / clipped, np.ones(data.n_rows)))

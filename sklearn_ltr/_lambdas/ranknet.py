@@ -1,0 +1,168 @@
+"""The cost of RankNet, the cross entropy of the pairs of each query.
+
+    C = 1/2 (1 - S_ij) sigma (s_i - s_j) + log(1 + exp(-sigma (s_i - s_j)))
+
+(section 2 of the report), where S_ij is 1 if i has the higher grade and 0 if the grades
+are equal.  For S = 1 that is log(1 + e_j / e_i) with e = exp(sigma s), so the cost of
+the pairs of one document with all worse ones is the logarithm of a product.  For S = 0
+it is half the sum of log(1 + e_j / e_i) and log(1 + e_i / e_j).
+
+Preferences are pairs with a target probability P (the report's P-bar) that i beats j
+instead of grades; equation 3 is P = (1 + S) / 2:
+
+    C = (1 - P) x + log(1 + exp(-x)),        x = sigma (s_i - s_j)
+    dC/ds_i = sigma ((1 - P) - 1 / (1 + exp(x))) = -dC/ds_j
+
+These pairs need not be consistent with each other.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_ltr._compile import exp, kernel, log, log1p, subkernel, uint64
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+FACTORS_PER_LOG = 16  # factors that are multiplied before a logarithm is taken
+MAX_SPREAD = 40.0  # sigma (s_top - s_bottom) up to which their product is finite
+
+
+@subkernel
+def cost_of_document(
+    i: int, scores: FloatArray, first: int, last: int, sigma: float
+) -> float:
+    """Return the sum of log(1 + exp(-sigma (s_i - s_j))) over j = first to last - 1."""
+    total = 0.0
+    for j in range(first, last):
+        x = sigma * (scores[j] - scores[i])
+        total += max(x, 0.0) + log1p(exp(-abs(x)))
+    return total
+
+
+@subkernel
+def cost_of_document_by_products(
+    i: int, exp_scores: FloatArray, first: int, last: int
+) -> float:
+    """Return the same for scores within MAX_SPREAD, with fewer logarithms."""
+    total, inverse = 0.0, 1.0 / exp_scores[i]
+    for start in range(first, last, FACTORS_PER_LOG):
+        product = 1.0
+        for j in range(uint64(start), uint64(min(start + FACTORS_PER_LOG, last))):
+            product *= 1.0 + exp_scores[j] * inverse
+        total += log(product)
+    return total
+
+
+@kernel
+def pair_costs(
+    scores: FloatArray,
+    grades: FloatArray,
+    offsets: IntArray,
+    sigma: float,
+    tied_pairs: bool,
+    costs: FloatArray,
+) -> None:
+    """Write the cost of each query, the sum over its pairs, to `costs` (n_queries,).
+
+    The documents of a query must be in order of decreasing grade.  Pairs of equal grade
+    count only with `tied_pairs`.
+    """
+    for query in range(len(costs)):
+        s = scores[offsets[query] : offsets[query + 1]]
+        g = grades[offsets[query] : offsets[query + 1]]
+        n, top = len(s), s.max()
+        by_products = sigma * (top - s.min()) < MAX_SPREAD
+        exp_scores = np.empty(n)
+        for i in range(n):
+            exp_scores[i] = exp(sigma * (s[i] - top))
+        total, start, stop = 0.0, 0, 0
+        for i in range(n):
+            if i == stop:  # documents start to stop - 1 have the grade of i
+                start = i
+                while stop < n and g[stop] == g[i]:
+                    stop += 1
+            if by_products:
+                total += cost_of_document_by_products(i, exp_scores, stop, n)
+                if tied_pairs:
+                    total += 0.5 * cost_of_document_by_products(i, exp_scores, start, i)
+                    total += 0.5 * cost_of_document_by_products(
+                        i, exp_scores, i + 1, stop
+                    )
+            else:
+                total += cost_of_document(i, s, stop, n, sigma)
+                if tied_pairs:
+                    total += 0.5 * cost_of_document(i, s, start, i, sigma)
+                    total += 0.5 * cost_of_document(i, s, i + 1, stop, sigma)
+        costs[query] = total
+
+
+@kernel
+def add_tied_pairs(
+    scores: FloatArray,
+    grades: FloatArray,
+    offsets: IntArray,
+    first: int,
+    last: int,
+    sigma: float,
+    query_weights: FloatArray,
+    gradient: FloatArray,
+) -> None:
+    """Add the lambdas of pairs of equal grade, for queries first to last - 1.
+
+    Equation 3 of the report for S = 0: lambda_ij = sigma (1/2 - 1 / (1 + exp(x)))
+    = sigma/2 (1 - e^-x) / (1 + e^-x), x = sigma (s_i - s_j).
+    """
+    for query in range(first, last):
+        for i in range(offsets[query], offsets[query + 1]):
+            for j in range(offsets[query], i):
+                if grades[i] == grades[j]:
+                    x = sigma * (scores[i] - scores[j])
+                    small = exp(-abs(x))
+                    force = 0.5 * sigma * (1.0 - small) / (1.0 + small)
+                    lambda_ij = query_weights[query] * (force if x > 0 else -force)
+                    gradient[i] += lambda_ij
+                    gradient[j] -= lambda_ij
+
+
+@kernel
+def add_preference_lambdas(
+    scores: FloatArray,
+    pairs: IntArray,
+    probabilities: FloatArray,
+    weights: FloatArray,
+    sigma: float,
+    gradient: FloatArray,
+) -> None:
+    """Add dC/ds of each document to `gradient` (n_documents,).
+
+    `pairs` is (n_pairs, 2), indices of documents i and j; `probabilities` (P) and
+    `weights` are (n_pairs,).
+    """
+    for p in range(len(pairs)):
+        i, j = pairs[p, 0], pairs[p, 1]
+        x = sigma * (scores[i] - scores[j])
+        small = exp(-abs(x))
+        j_beats_i = (small if x > 0 else 1.0) / (1.0 + small)
+        lambda_ij = weights[p] * sigma * (1.0 - probabilities[p] - j_beats_i)
+        gradient[i] += lambda_ij
+        gradient[j] -= lambda_ij
+
+
+@kernel
+def preference_cost(
+    scores: FloatArray,
+    pairs: IntArray,
+    probabilities: FloatArray,
+    weights: FloatArray,
+    sigma: float,
+) -> float:
+    """Return the weighted sum of the costs of all pairs."""
+    total = 0.0
+    for p in range(len(pairs)):
+        x = sigma * (scores[pairs[p, 0]] - scores[pairs[p, 1]])
+        softplus = max(-x, 0.0) + log1p(exp(-abs(x)))
+        total += weights[p] * ((1.0 - probabilities[p]) * x + softplus)
+    return total

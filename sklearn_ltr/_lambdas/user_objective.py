@@ -1,0 +1,145 @@
+"""A user's objective: a function of scores, grades and queries, called and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_ltr._data import TrainingData
+from sklearn_ltr._lambdas.objective import move_queries
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+LARGEST_TOTAL = 1e150  # of |gradient|, and of hessian; their squares are finite
+
+
+class UserObjective:
+    """Computes gradient and hessian by a user's function, for one data set.
+
+    It stands in for :class:`~sklearn_ltr._lambdas.objective.LambdaObjective`.
+
+    Parameters
+    ----------
+    data : TrainingData
+        Its `weights` multiply the derivatives of a query.
+    function : callable
+        ``function(scores, grades, offsets) -> (gradient, hessian)``.
+    needs_hessian : bool
+        Whether the hessian must not vanish.
+
+    Attributes
+    ----------
+    offsets, documents : ndarrays
+        As those of LambdaObjective.
+    """
+
+    def __init__(
+        self, data: TrainingData, function: Callable[..., Any], *, needs_hessian: bool
+    ) -> None:
+        self._data, self._function = data, function
+        self._needs_hessian = needs_hessian
+        self.offsets, self.documents = data.offsets, np.arange(data.n_rows)
+        self._query_weights = data.weights
+
+    def reordered(self, queries: IntArray) -> UserObjective:
+        """Return the objective of some or all queries, in the given order."""
+        other = copy(self)
+        other.offsets, documents = move_queries(self.offsets, queries)
+        other.documents = self.documents[documents]
+        other._query_weights = self._query_weights[queries]
+        return other
+
+    def __call__(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return dC/ds and d2C/ds2 of all documents, for (n_documents,) scores."""
+        return self.of_queries(scores, 0, len(self.offsets) - 1)
+
+    def of_queries(
+        self, scores: FloatArray, first: int, last: int
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return dC/ds and d2C/ds2 of the documents of queries first to last - 1."""
+        start, stop = self.offsets[first], self.offsets[last]
+        documents = self.documents[start:stop]
+        offsets = self.offsets[first : last + 1] - start
+        # copies: the function may keep or change them
+        returned = self._function(
+            scores[start:stop].copy(), self._data.y[documents], offsets.copy()
+        )
+        gradient, hessian = self._read(returned, documents)
+        weights = np.repeat(self._query_weights[first:last], np.diff(offsets))
+        gradient, hessian = gradient * weights, hessian * weights
+        for name, values in (("gradient", gradient), ("hessian", hessian)):
+            total = np.abs(values).sum()
+            if not total <= LARGEST_TOTAL:
+                raise ValueError(
+                    f"the {name} that objective returned adds up to {total:.3g}, more "
+                    f"than {LARGEST_TOTAL:g}: divide it"
+                )
+        if self._needs_hessian and gradient.any() and not hessian.any():
+            raise ValueError(
+                "objective returned a hessian of zeros, and the value of a leaf is "
+                "the sum of its gradients divided by that of its hessians; return "
+                "ones for steps along the mean gradient"
+            )
+        return gradient, hessian
+
+    def _read(self, returned: Any, documents: IntArray) -> tuple[FloatArray, ...]:
+        """Return gradient and hessian as float64, checked."""
+        n = len(documents)
+        wanted = f"(gradient, hessian), two arrays of shape ({n},)"
+        try:
+            gradient, hessian = returned
+        except (TypeError, ValueError):
+            raise TypeError(
+                f"objective must return {wanted}, got {described(returned)}"
+            ) from None
+        arrays = []
+        for name, given in (("gradient", gradient), ("hessian", hessian)):
+            values = np.asarray(given)
+            if values.dtype.kind not in "fiu":
+                raise TypeError(
+                    f"objective must return {wanted} of real numbers, but its {name} "
+                    f"is {described(given)}"
+                )
+            if values.shape != (n,):
+                raise ValueError(
+                    f"objective must return {wanted}, one number for each document, "
+                    f"but its {name} has shape {values.shape}"
+                )
+            arrays.append(values.astype(np.float64))
+        gradient, hessian = arrays
+        self._check(np.isfinite(gradient), gradient, "finite gradients", documents)
+        valid = np.isfinite(hessian) & (hessian >= 0)
+        self._check(valid, hessian, "finite hessians >= 0", documents)
+        return gradient, hessian
+
+    def _check(
+        self,
+        valid: NDArray[np.bool_],
+        values: FloatArray,
+        wanted: str,
+        documents: IntArray,
+    ) -> None:
+        """Raise a ValueError that names the first document without a valid number."""
+        if valid.all():
+            return
+        first = int(np.argmin(valid))
+        document, data = documents[first], self._data
+        query = int(np.searchsorted(data.offsets, document, side="right")) - 1
+        assert data.labels is not None
+        raise ValueError(
+            f"objective must return {wanted}, but returned {values[first]} for row "
+            f"{data.rows[document]} of X, in the query {data.labels[query]!r}"
+        )
+
+
+def described(value: Any) -> str:
+    """Return what an object is, for error messages."""
+    if isinstance(value, np.ndarray):
+        return f"an array of shape {value.shape} and dtype {value.dtype}"
+    size = f" of length {len(value)}" if hasattr(value, "__len__") else ""
+    return f"{type(value).__name__}{size}"

@@ -1,0 +1,25 @@
+"""Networks: forward pass to scores, backward pass to gradients, optimizer steps."""
+
+from sklearn_ltr._networks.descent import (
+    Batch,
+    Network,
+    check_network,
+    descend,
+    predict,
+)
+from sklearn_ltr._networks.optimizers import SGD, Adam, Optimizer
+from sklearn_ltr._networks.perceptron import MultilayerPerceptron
+from sklearn_ltr._networks.torch import TorchNetwork
+
+__all__ = [
+    "SGD",
+    "Adam",
+    "Batch",
+    "MultilayerPerceptron",
+    "Network",
+    "Optimizer",
+    "TorchNetwork",
+    "check_network",
+    "descend",
+    "predict",
+]

@@ -1,0 +1,194 @@
+"""Mini-batch gradient descent, factored as in section 2.1 of the report.
+
+The lambdas of all pairs are first summed for each document i, and propagated then:
+
+    delta w_k = -eta sum_i lambda_i ds_i/dw_k
+
+So a batch costs one forward and one backward pass, however many pairs it has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_ltr._compile import ThreadTeam
+from sklearn_ltr._data.tables import Table, dense_rows
+from sklearn_ltr._networks.optimizers import Optimizer
+from sklearn_ltr._networks.perceptron import MultilayerPerceptron
+
+PREDICTION_BATCH = 8192  # rows that a network of the user or a module scores at a time
+
+
+class Network(Protocol):
+    """Any model whose scores are a differentiable function of its parameters.
+
+    Attributes
+    ----------
+    parameters : list of float ndarrays
+        The weights.  The optimizer updates them in place after each `backward`.
+    """
+
+    @property
+    def parameters(self) -> Sequence[NDArray[np.floating]]:
+        """All weights, for updates in place."""
+
+    def forward(self, X: NDArray[np.float32]) -> NDArray[np.floating]:
+        """Return the scores of a batch, (n_documents,)."""
+
+    def backward(
+        self, score_gradient: NDArray[np.floating]
+    ) -> Sequence[NDArray[np.floating]]:
+        """Return dC/dw of all `parameters`, given dC/ds of the last `forward`."""
+
+
+class Batch(NamedTuple):
+    """The documents of one update.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n_documents,), intp
+        Rows of the documents in X.
+    size : int
+        Number of queries (or pairs), which the gradient is divided by.
+    gradient : callable
+        Returns dC/ds, (n_documents,), given the scores s, (n_documents,).
+    """
+
+    rows: NDArray[np.intp]
+    size: int
+    gradient: Callable[[NDArray[np.float64]], NDArray[np.float64]]
+
+
+def descend(
+    network: Network,
+    optimizer: Optimizer,
+    X: Table,
+    batches: Iterable[Batch],
+    alpha: float,
+) -> None:
+    """Update the network once per batch.
+
+    Parameters
+    ----------
+    network : Network
+        Its parameters are updated in place.
+    optimizer : Optimizer
+        Its state is updated in place.
+    X : ndarray or CSR matrix of shape (n_rows, n_features), float32
+    batches : iterable of Batch
+    alpha : float
+        Factor of the L2 penalty; divided by the size of each batch.
+
+    Raises
+    ------
+    FloatingPointError
+        If a score is not finite.
+    """
+    for batch in batches:
+        table = _rows_for(network, X, batch.rows)
+        scores = np.asarray(network.forward(table), dtype=np.float64)
+        if not np.isfinite(scores).all():
+            raise FloatingPointError("a score is not finite")
+        gradients = network.backward(batch.gradient(scores) / batch.size)
+        optimizer.step(network.parameters, gradients, alpha / batch.size)
+
+
+def _rows_for(network: Network, X: Table, rows: Any) -> Table:
+    """Return some rows of X, which may be sparse for our own perceptron only."""
+    if isinstance(network, MultilayerPerceptron):
+        return X[rows]
+    return dense_rows(X, rows)
+
+
+def predict(network: Network, X: Table, team: ThreadTeam) -> NDArray[np.float64]:
+    """Return the scores of all rows, (n_rows,) float64.
+
+    By the method ``predict`` of a network that has one, otherwise by ``forward``.
+
+    Raises
+    ------
+    FloatingPointError
+        If a score is not finite.
+    """
+    if isinstance(network, MultilayerPerceptron):
+        scores = network.predict(X, team)
+    else:
+        score = getattr(network, "predict", network.forward)
+        n = PREDICTION_BATCH
+        starts = range(0, X.shape[0], n)
+        scores = np.concatenate([score(dense_rows(X, slice(s, s + n))) for s in starts])
+    if not np.isfinite(scores).all():
+        raise FloatingPointError("a score is not finite")
+    return np.asarray(scores, dtype=np.float64)
+
+
+def check_network(network: Any, X: NDArray[np.float32]) -> None:
+    """Raise a TypeError or ValueError unless an object is a network.
+
+    Its passes are tried on X, two rows of shape (2, n_features).
+    """
+    _check_parts(network)
+    _check_weights(network.parameters, network.parameters)
+    scores = np.asarray(network.forward(X))
+    if scores.shape != (len(X),) or scores.dtype.kind != "f":
+        raise ValueError(
+            f"network.forward must return a float score for each row, {(len(X),)} for "
+            f"{len(X)} rows; got shape {scores.shape} of {scores.dtype}"
+        )
+    gradients = network.backward(np.zeros(len(X), dtype=np.float32))
+    shapes = [np.shape(w) for w in network.parameters]
+    got = None if gradients is None else [np.shape(g) for g in gradients]
+    if got != shapes:
+        raise ValueError(
+            f"network.backward must return a gradient for each of the parameters, of "
+            f"shapes {shapes}; got {got}"
+        )
+
+
+def _check_parts(network: Any) -> None:
+    if isinstance(network, type):
+        raise TypeError(f"network must be an object, got the class {network.__name__}")
+    for name in ("forward", "backward", "parameters"):
+        if not hasattr(network, name):
+            raise TypeError(
+                f"network must have forward(X), backward(score_gradient) and a list "
+                f"`parameters`, but {type(network).__name__} has no {name}"
+            )
+    if not isinstance(network.parameters, list | tuple):
+        raise TypeError(
+            "network.parameters must be a list of arrays, but that of "
+            f"{type(network).__name__} is a {type(network.parameters).__name__}; "
+            "TorchNetwork(module) makes a network of a PyTorch module"
+        )
+
+
+def _check_weights(weights: Sequence[Any], again: Sequence[Any]) -> None:
+    """Check that the optimizer can update the weights in place.
+
+    `weights` and `again` are `parameters`, read twice: copies do not share memory.
+    """
+    for number, (w, same) in enumerate(zip(weights, again, strict=True)):
+        if getattr(w, "dtype", None) not in (np.float32, np.float64):
+            raise TypeError(
+                "network.parameters must be ndarrays of float32 or float64, but number "
+                f"{number} is {getattr(w, 'dtype', type(w).__name__)}"
+            )
+        if w.dtype != weights[0].dtype:
+            raise TypeError(
+                "network.parameters must all be of one type, but number 0 is "
+                f"{weights[0].dtype}, and number {number} {w.dtype}"
+            )
+        if not (w.flags.c_contiguous and w.flags.writeable):
+            raise ValueError(
+                "network.parameters must be C-contiguous and writeable, and number "
+                f"{number} is not"
+            )
+        if w.size and not np.shares_memory(w, same):
+            raise ValueError(
+                "network.parameters must return the weights themselves, which are "
+                f"changed in place, but number {number} is a copy"
+            )

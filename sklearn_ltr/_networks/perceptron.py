@@ -1,0 +1,256 @@
+"""A multilayer perceptron with one output, in single precision.
+
+    a_0 = x,    a_l = activation(a_{l-1} W_l + b_l),    s = a_{L-1} W_L
+
+The output has no bias: ranking costs depend on differences of scores only, so the
+gradient of an output bias would be zero.
+
+Matrix products are computed by BLAS.  How it rounds a row of a product depends on its
+number of threads, on the number of rows and on the row's position among them.  To get
+the same bits for any number of threads, BLAS runs in one thread here, and training
+works on tasks of a fixed number of rows.  Prediction computes every row as a product of
+its own, so a score does not depend on the other rows of X either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+
+from sklearn_ltr._compile import ThreadTeam, one_blas_thread
+from sklearn_ltr._data.tables import Table
+from sklearn_ltr._networks.activations import ACTIVATIONS
+from sklearn_ltr._saved import KEY, check_checksum, checksum
+
+Array = NDArray[np.float32]
+
+ROWS_PER_TASK = 512  # rows of one forward or backward task of a thread
+
+# Tasks of the backward pass: each sums the gradient of every n-th block of rows.  The
+# sums are added in a fixed order.  More than 8 threads would have nothing to do.
+MAX_GRADIENT_SUMS = 8
+
+
+class MultilayerPerceptron:
+    """Scores of documents, and the gradient of any function of the scores.
+
+    Parameters
+    ----------
+    n_features : int
+    hidden_layer_sizes : sequence of int
+        Number of units of each hidden layer; empty: a linear model.
+    activation : {"identity", "logistic", "tanh", "relu"}
+    rng : numpy.random.Generator
+        Draws the weights of the hidden layers: normal with variance 2 / fan_in for
+        "relu" (He et al.), uniform with variance 2 / (fan_in + fan_out) otherwise
+        (Glorot and Bengio).  The output weights start at 0: drawn ones would add a
+        random ranking to all scores, and few queries never wear it off.
+
+    Attributes
+    ----------
+    coefs : list of (fan_in, fan_out) float32 arrays
+    intercepts : list of (fan_out,) float32 arrays
+        Biases of the hidden layers.
+    """
+
+    def __init__(
+        self,
+        n_features: int,
+        hidden_layer_sizes: Sequence[int],
+        activation: str,
+        rng: np.random.Generator,
+    ) -> None:
+        sizes = [n_features, *hidden_layer_sizes, 1]
+        self.activation = activation
+        self.coefs = [
+            initial_weights(fan_in, fan_out, activation, rng)
+            for fan_in, fan_out in pairwise(sizes[:-1])
+        ]
+        self.coefs.append(np.zeros((sizes[-2], 1), dtype=np.float32))
+        self.intercepts = [np.zeros(n, dtype=np.float32) for n in sizes[1:-1]]
+        self.set_team(None)
+
+    def set_team(self, team: ThreadTeam | None) -> None:
+        """Set the threads that train; None: only the calling thread.
+
+        Layer outputs of the last `forward` are freed.
+        """
+        self._team = ThreadTeam(1) if team is None else team
+        self._outputs: list[Table] = []  # X and the outputs of each hidden layer
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the model, without its threads and the outputs of the last pass."""
+        return {
+            "activation": self.activation,
+            "coefs": self.coefs,
+            "intercepts": self.intercepts,
+            KEY: checksum(self.parameters),
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Restore the model; it trains in the calling thread.
+
+        Raises
+        ------
+        ValueError
+            If the weights are not those that were saved.
+        """
+        model = dict(state)
+        saved = model.pop(KEY, None)
+        vars(self).update(model)
+        check_checksum(self.parameters, saved)
+        self.set_team(None)
+
+    def check(self, n_features: int) -> None:
+        """Raise a ValueError unless the arrays are layers of a network.
+
+        Kernels rely on it: they do not check indices.
+        """
+        if self.activation not in ACTIVATIONS:
+            raise ValueError(f"its activation is {self.activation!r}")
+        sizes = [n_features, *(len(b) for b in self.intercepts), 1]
+        shapes = [*pairwise(sizes), *((n,) for n in sizes[1:-1])]
+        if [w.shape for w in self.parameters] != shapes:
+            raise ValueError("the shapes of its layers do not match")
+        for w in self.parameters:
+            if w.dtype != np.float32 or not np.isfinite(w).all():
+                raise ValueError("its weights are not finite float32 numbers")
+
+    @property
+    def parameters(self) -> list[Array]:
+        """All weights, for updates in place."""
+        return [*self.coefs, *self.intercepts]
+
+    def forward(self, X: Table) -> Array:
+        """Return the scores of a batch, (n_documents,), and keep all layer outputs."""
+        n = X.shape[0]
+        hidden = [np.empty((n, len(b)), dtype=np.float32) for b in self.intercepts]
+        self._outputs = [X, *hidden]
+        scores = np.empty(n, dtype=np.float32)
+
+        def forward_rows(start: int) -> None:
+            rows = slice(start, start + ROWS_PER_TASK)
+            outputs = [a[rows] for a in self._outputs]
+            for a, w, b, z in zip(
+                outputs, self.coefs, self.intercepts, outputs[1:], strict=False
+            ):
+                multiply(a, w, z)
+                ACTIVATIONS[self.activation].forward(z, b)
+            multiply(outputs[-1], self.coefs[-1][:, 0], scores[rows])
+
+        self._run_tasks(forward_rows, range(0, n, ROWS_PER_TASK))
+        return scores
+
+    def backward(self, score_gradient: NDArray[np.floating]) -> list[Array]:
+        """Return dC/dw of all `parameters`, given dC/ds of the last `forward`."""
+        n = len(score_gradient)
+        gradient = np.asarray(score_gradient, dtype=np.float32)[:, None]
+        n_sums = min(MAX_GRADIENT_SUMS, -(-n // ROWS_PER_TASK))
+        flat = np.zeros((n_sums, sum(w.size for w in self.parameters)), np.float32)
+        sums = [self._shaped_like_parameters(flat_sum) for flat_sum in flat]
+
+        def backward_sum(task: int) -> None:
+            for start in range(task * ROWS_PER_TASK, n, n_sums * ROWS_PER_TASK):
+                rows = slice(start, start + ROWS_PER_TASK)
+                self._backward_rows(gradient[rows], rows, sums[task])
+
+        self._run_tasks(backward_sum, range(n_sums))
+        self._outputs = []
+        for flat_sum in flat[1:]:
+            flat[0] += flat_sum
+        return sums[0]
+
+    def _shaped_like_parameters(self, flat: Array) -> list[Array]:
+        """Return views of a flat array, one of the shape of each of `parameters`."""
+        parts, start = [], 0
+        for w in self.parameters:
+            parts.append(flat[start : start + w.size].reshape(w.shape))
+            start += w.size
+        return parts
+
+    def _backward_rows(self, gradient: Array, rows: slice, sums: list[Array]) -> None:
+        """Add the weights' gradient of some rows to `sums`, last layer first."""
+        n_layers = len(self.coefs)
+        backward = ACTIVATIONS[self.activation].backward
+        for layer in range(n_layers - 1, -1, -1):
+            inputs = self._outputs[layer][rows]
+            sums[layer] += inputs.T @ gradient
+            if layer > 0:
+                gradient = gradient @ self.coefs[layer].T
+                backward(gradient, inputs, sums[n_layers + layer - 1])
+
+    def _run_tasks(self, function: Callable[[int], None], tasks: range) -> None:
+        """Call the function once for each task; threads share the tasks."""
+        remaining = iter(tasks)
+
+        def work(thread: int) -> None:
+            with np.errstate(all="ignore"):  # callers check that scores are finite
+                for task in remaining:
+                    function(task)
+
+        if len(tasks) > 1:
+            self._team.run(work)
+        else:
+            work(0)
+
+    def predict(self, X: Table, team: ThreadTeam) -> Array:
+        """Return scores, (n_documents,), that do not depend on the other rows of X."""
+        scores = np.empty(X.shape[0], dtype=np.float32)
+        starts = iter(range(0, X.shape[0], ROWS_PER_TASK))
+        forward = ACTIVATIONS[self.activation].forward
+        # joblib loads read-only arrays, for which numba would compile kernels once more
+        intercepts = [np.require(b, requirements=["C", "W"]) for b in self.intercepts]
+
+        def work(thread: int) -> None:
+            for start in starts:
+                rows = slice(start, start + ROWS_PER_TASK)
+                a = X[rows]
+                for w, b in zip(self.coefs, intercepts, strict=False):
+                    a = multiply_row_by_row(a, w)
+                    forward(a, b)
+                scores[rows] = multiply_row_by_row(a, self.coefs[-1])[:, 0]
+
+        with one_blas_thread, np.errstate(all="ignore"):
+            team.run(work)
+        return scores
+
+
+def multiply(a: Table, w: Array, product: Array) -> None:
+    """Write the matrix product of a and w."""
+    if issparse(a):
+        product[...] = a @ w
+    else:
+        np.matmul(a, w, out=product)
+
+
+def multiply_row_by_row(a: Table, w: Array) -> Array:
+    """Return the matrix product, computed as vector times matrix for each row of a.
+
+    A product of whole matrices would round a row differently depending on the number of
+    rows, on the row's position among them and on BLAS's number of threads.
+    """
+    if issparse(a):
+        return np.asarray(a @ w)  # scipy multiplies row by row
+    product: Array = np.matmul(a[:, None, :], w)
+    return product[:, 0]
+
+
+def initial_weights(
+    fan_in: int, fan_out: int, activation: str, rng: np.random.Generator
+) -> Array:
+    """Draw the weights of a layer so that outputs have about the variance of inputs.
+
+    Normal with variance 2 / fan_in for "relu" (He et al.), otherwise uniform with
+    variance 2 / (fan_in + fan_out) (Glorot and Bengio).
+    """
+    if activation == "relu":
+        drawn = rng.normal(0.0, np.sqrt(2.0 / fan_in), (fan_in, fan_out))
+    else:
+        bound = np.sqrt(6.0 / (fan_in + fan_out))
+        drawn = rng.uniform(-bound, bound, (fan_in, fan_out))
+    return drawn.astype(np.float32)

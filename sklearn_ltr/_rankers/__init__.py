@@ -1,0 +1,1 @@
+"""The three rankers: lambdas, and what learns from them, behind one interface."""

@@ -1,0 +1,148 @@
+"""Pairs of rows, and the probability that the first beats the second: checked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_ltr._data import QueryGroups, check_sample_weight, read_numbers
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Preferences:
+    """Preferences in units that are learned from together.
+
+    Attributes
+    ----------
+    pairs : ndarray of shape (n_pairs, 2), int64
+        Rows of X.
+    probabilities : ndarray of shape (n_pairs,), float64
+        That the first row of a pair beats the second.
+    weights : ndarray of shape (n_pairs,), float64
+    offsets : ndarray of shape (n_units + 1,), int64
+        Unit u (a query, or a single pair where there are no queries) owns the pairs
+        ``offsets[u]`` to ``offsets[u + 1] - 1``.
+    by_query : bool
+        Whether units are queries.
+    """
+
+    pairs: IntArray
+    probabilities: FloatArray
+    weights: FloatArray
+    offsets: IntArray
+    by_query: bool
+
+    @classmethod
+    def read(
+        cls,
+        pairs: Any,
+        pair_probabilities: Any,
+        groups: Any,
+        sample_weight: Any,
+        n_rows: int,
+    ) -> Preferences:
+        """Check, and sort: the order in which pairs are given does not matter."""
+        rows = check_pairs(pairs, n_rows)
+        probabilities = check_probabilities(pair_probabilities, len(rows))
+        if groups is None:
+            if sample_weight is not None:
+                raise ValueError(
+                    "sample_weight weighs queries, and without groups pairs have none; "
+                    "give groups too"
+                )
+            order = np.lexsort((probabilities, rows[:, 1], rows[:, 0]))
+            starts, weights = np.arange(len(order)), np.ones(len(order))
+        else:
+            queries = QueryGroups.from_groups(groups, n_rows)
+            query = check_within_queries(rows, queries)
+            weights = check_sample_weight(sample_weight, queries)[query]
+            order = np.lexsort((probabilities, rows[:, 1], rows[:, 0], query))
+            order = order[weights[order] > 0]
+            starts = np.flatnonzero(np.diff(query[order], prepend=-1))
+        if len(order) == 0:
+            raise ValueError(
+                "sample_weight is zero for every query that has pairs: there is "
+                "nothing to learn"
+            )
+        offsets = np.append(starts, len(order)).astype(np.int64)
+        return cls(
+            rows[order],
+            probabilities[order],
+            weights[order],
+            offsets,
+            groups is not None,
+        )
+
+    def pairs_of(self, units: IntArray) -> IntArray:
+        """Return the numbers of the pairs of some units."""
+        starts, sizes = self.offsets[units], np.diff(self.offsets)[units]
+        ends = np.cumsum(sizes)
+        numbers: IntArray = np.arange(ends[-1]) + np.repeat(
+            starts - ends + sizes, sizes
+        )
+        return numbers
+
+
+def check_pairs(pairs: Any, n_rows: int) -> IntArray:
+    """Return (n_pairs, 2) row indices; a ValueError that names the pair if not."""
+    try:
+        rows = np.asarray(pairs)
+    except ValueError as error:
+        raise ValueError(f"pairs must have shape (n_pairs, 2): {error}") from None
+    if rows.ndim != 2 or rows.shape[1:] != (2,) or len(rows) == 0:
+        raise ValueError(
+            "pairs must have shape (n_pairs, 2) with at least one pair, got "
+            f"{rows.shape}"
+        )
+    if rows.dtype.kind not in "iu":
+        raise ValueError(f"pairs must hold integers, rows of X; got dtype {rows.dtype}")
+    outside = ((rows < 0) | (rows >= n_rows)).any(axis=1)
+    if outside.any():
+        number = int(np.argmax(outside))
+        raise ValueError(
+            f"pairs must hold rows of X, 0 to {n_rows - 1}, but pair {number} is "
+            f"{rows[number].tolist()}"
+        )
+    alone = rows[:, 0] == rows[:, 1]
+    if alone.any():
+        number = int(np.argmax(alone))
+        raise ValueError(
+            f"pairs must compare two rows, but pair {number} is {rows[number].tolist()}"
+        )
+    checked: IntArray = rows.astype(np.int64)
+    return checked
+
+
+def check_probabilities(pair_probabilities: Any, n_pairs: int) -> FloatArray:
+    """Return (n_pairs,) float64 in [0, 1]; 1 where None was given."""
+    if pair_probabilities is None:
+        return np.ones(n_pairs)
+    chances = read_numbers(pair_probabilities, n_pairs, "pair_probabilities", "pair")
+    bad = ~((chances >= 0) & (chances <= 1))
+    if bad.any():
+        number = int(np.argmax(bad))
+        raise ValueError(
+            f"pair_probabilities must lie in [0, 1], but pair {number} has "
+            f"{chances[number]}"
+        )
+    return chances
+
+
+def check_within_queries(rows: IntArray, queries: QueryGroups) -> IntArray:
+    """Return the query of each pair; a ValueError if it reaches from one to another."""
+    query_of_row = queries.query_of_row
+    first, second = query_of_row[rows[:, 0]], query_of_row[rows[:, 1]]
+    if (first != second).any():
+        number = int(np.argmax(first != second))
+        raise ValueError(
+            "pairs must lie within queries when groups are given, but pair "
+            f"{number} compares rows of the queries {queries.describe(first[number])} "
+            f"and {queries.describe(second[number])}"
+        )
+    return first

@@ -1,0 +1,269 @@
+"""The face that rankers show to scikit-learn, and the parameters that they share."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import Tags
+
+from sklearn_ltr._data import TrainingData
+from sklearn_ltr._data.cross_validation import KnownQueries, warn_if_cut
+from sklearn_ltr._data.features import read_feature_table
+from sklearn_ltr._data.tables import Table
+from sklearn_ltr._data.training_data import with_weight
+from sklearn_ltr._estimators.base import (
+    BaseModel,
+    CallbackSupportMixin,
+    FitParameters,
+)
+from sklearn_ltr._lambdas.position_bias import BiasChoice, BiasOptions
+from sklearn_ltr._parameters import LARGEST, SMALLEST, integer, real, shown
+from sklearn_ltr._rankers.reading import (
+    read_queries,
+    read_targets,
+    read_training_data,
+)
+from sklearn_ltr.metrics import NDCG, Metric, get_metric, rank_scores
+
+LONGEST_LIST = 2**31  # rows are numbered by int32
+SMALLEST_PROPENSITY = 1e-6  # whose inverses, and products of these, stay moderate
+
+PositionBiasValue = Literal["additive", "pairwise"] | dict[str, Any] | None
+
+
+def is_among(metric: Metric, others: Iterable[Metric]) -> bool:
+    """Return whether a metric is one of others; arrays of gains have no ``==``."""
+    return any(
+        metric is other or (type(metric) is type(other) and repr(metric) == repr(other))
+        for other in others
+    )
+
+
+def name_metrics(metrics: Iterable[Metric]) -> dict[str, Metric]:
+    """Return the metrics by name; by their repr where others have the same name.
+
+    Raises
+    ------
+    ValueError
+        If two are equal.
+    """
+    named: dict[str, Metric] = {}
+    for metric in metrics:
+        if is_among(metric, named.values()):
+            raise ValueError(f"scoring holds {metric!r} twice")
+        named[repr(metric) if metric.name in named else metric.name] = metric
+    return named
+
+
+def reported_metric(metric: str | Metric | None) -> Metric:
+    """Return the metric that a ranker reports: its own, NDCG@10 for None."""
+    return NDCG(10) if metric is None else get_metric(metric)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankerParameters(FitParameters):
+    """The parameters of every ranker that learns from lambdas, and their meaning."""
+
+    metric: str | Metric | None  # None: pairs alone
+    objective: Literal["lambdarank"] | Callable[..., Any]
+    truncation_level: Annotated[int | None, integer(1, optional=True)]
+    sigma: Annotated[float, real(SMALLEST, LARGEST)]
+    scoring: str | Metric | Sequence[str | Metric] | None
+    position_bias: Annotated[BiasOptions | None, BiasChoice("additive", "pairwise")]
+    min_propensity: Annotated[float, real(SMALLEST_PROPENSITY, 1)]
+
+    def __post_init__(self) -> None:
+        """Raise an error for values that do not go together."""
+        is_name = isinstance(self.objective, str) and self.objective == "lambdarank"
+        if not (is_name or callable(self.objective)):
+            raise ValueError(
+                "objective must be 'lambdarank', which learns from lambdas of the "
+                "metric, or a function of scores, grades and offsets; got "
+                f"{shown(self.objective)}"
+            )
+        if callable(self.objective) and self.metric is None:
+            raise ValueError(
+                "metric=None learns from pairs, but objective is a function: give the "
+                "metric to report"
+            )
+        bias = self.position_bias
+        if bias is not None and bias.method == "pairwise" and callable(self.objective):
+            raise ValueError(
+                "position_bias='pairwise' weighs pairs, and objective is a function, "
+                "which is not told of pairs: give position_bias='additive'"
+            )
+        self.measured_metrics()  # raises for an unknown metric or scoring
+
+    def measured_metrics(self) -> dict[str, Metric]:
+        """Return the metrics of validation data by name; the first is followed."""
+        scoring: Any = self.scoring
+        if scoring is None:
+            return name_metrics([reported_metric(self.metric)])
+        if not isinstance(scoring, list | tuple):
+            return name_metrics([get_metric(scoring)])
+        if len(scoring) == 0:
+            raise ValueError("scoring is an empty list: name a metric, or give None")
+        return name_metrics([get_metric(metric) for metric in scoring])
+
+    @property
+    def measures_train(self) -> bool:
+        """Whether the training data are measured by all metrics, too."""
+        return isinstance(self.scoring, list | tuple)
+
+    def trained_metric(self) -> Metric | None:
+        """Return the metric of the swap deltas, at the truncation level or deeper."""
+        if self.metric is None:
+            return None
+        level = self.truncation_level
+        if level is not None:  # cutoffs have 64 bits
+            level = min(level, LONGEST_LIST)
+        return get_metric(self.metric).at_deeper_cutoff(level)
+
+    def check_clicks(self, positions: Any, propensities: Any) -> None:
+        """Raise a ValueError unless `fit` was given what the parameters need."""
+        if self.position_bias is not None and positions is None:
+            raise ValueError(
+                f"positions is None, but position_bias={self.position_bias.method!r} "
+                "learns the bias of each: give where each row was shown, 0 is first. "
+                "Inside a meta-estimator, positions only arrives after "
+                "sklearn.set_config(enable_metadata_routing=True)"
+            )
+        if propensities is None:
+            return
+        if self.position_bias is not None:
+            raise ValueError(
+                "propensities are known, but position_bias="
+                f"{self.position_bias.method!r} would learn the bias of positions, "
+                "too: give propensities with position_bias=None"
+            )
+        if callable(self.objective):
+            raise ValueError(
+                "propensities weigh pairs, and objective is a function, which is not "
+                "told of pairs: leave propensities out, or weigh in the function"
+            )
+
+
+class BaseRanker(CallbackSupportMixin, BaseModel):
+    """A ranker: `predict` returns scores, and higher scores are ranked first."""
+
+    metric: str | Metric | None
+    _trained_queries: KnownQueries | None = None  # of the last fit; never saved
+
+    # Requested from the start, so that metadata routing needs no further call
+    __metadata_request__fit: ClassVar[dict[str, bool]] = {
+        "groups": True,
+        "X_val": True,
+        "y_val": True,
+        "groups_val": True,
+        "sample_weight_val": True,
+    }
+    __metadata_request__score: ClassVar[dict[str, bool]] = {"groups": True}
+
+    def __sklearn_tags__(self) -> Tags:
+        """Return the tags: a ranker; y is required, X may be sparse."""
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.sparse = True
+        tags.estimator_type = "ranker"
+        return tags
+
+    @abstractmethod
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Score documents; scores are comparable within a query."""
+
+    def rank(self, X: Any, *, groups: Any = None) -> NDArray[np.int64]:
+        """Rank documents within their queries.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_documents, n_features)
+        groups : array-like of shape (n_documents,), default=None
+            The query of each document; None: all belong to one query.
+
+        Returns
+        -------
+        ranks : ndarray of shape (n_documents,), int64
+            1 is first; equal scores keep the order of the rows.
+        """
+        return self._ranks(self.predict(X), groups)
+
+    def score(
+        self, X: Any, y: Any, *, groups: Any = None, sample_weight: Any = None
+    ) -> float:
+        """Mean of the ranker's `metric` over queries; NDCG@10 where it is None.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_documents, n_features)
+        y : array-like of shape (n_documents,)
+            Relevance grades, finite and >= 0.
+        groups : array-like of shape (n_documents,), default=None
+            The query of each document.  Without it all rows are taken for one query,
+            with a :class:`MissingGroupsWarning`.
+        sample_weight : array-like of shape (n_documents,), default=None
+            Weight of a query in the mean, constant within a query.
+
+        Returns
+        -------
+        score : float
+        """
+        return self._mean_metric(self.predict(X), y, groups, sample_weight)
+
+    def _ranks(self, scores: NDArray[np.float64], groups: Any) -> NDArray[np.int64]:
+        """Return the rank of each document by its score."""
+        one_query = np.zeros(len(scores), dtype=np.int64)
+        return rank_scores(scores, groups=one_query if groups is None else groups)
+
+    def _mean_metric(
+        self, scores: NDArray[np.float64], y: Any, groups: Any, sample_weight: Any
+    ) -> float:
+        """Return the mean of the reported metric for the scores of documents."""
+        queries = read_queries(groups, len(scores))
+        if groups is not None:
+            warn_if_cut(self, queries)
+        data = read_targets(y, queries, sample_weight)
+        data = with_weight(data, "sample_weight")
+        metric = reported_metric(self.metric)
+        bound = metric.bind(data.y, data.offsets, data.labels)
+        return bound.mean(scores[data.rows], data.weights)
+
+    def _read_features(self, X: Any, *, reset: bool = False, name: str = "X") -> Table:
+        """Return X as a checked table; with `reset`, store its number and names."""
+        return read_feature_table(self, X, reset=reset, name=name)
+
+    def _read_data(
+        self,
+        X: Any,
+        y: Any,
+        groups: Any,
+        sample_weight: Any,
+        suffix: str = "",
+        *,
+        positions: Any = None,
+        propensities: Any = None,
+        reset: bool = False,
+    ) -> TrainingData:
+        """Read training data, or, with a suffix of the arguments' names, validation."""
+        data = read_training_data(
+            self._read_features(X, reset=reset, name=f"X{suffix}"),
+            y,
+            groups,
+            sample_weight,
+            suffix,
+            positions=positions,
+            propensities=propensities,
+        )
+        if not suffix:
+            self._trained_queries = data.labels, data.sizes
+        return with_weight(data, f"sample_weight{suffix}")
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the attributes and the version, without the queries of the fit."""
+        state = super().__getstate__()
+        state.pop("_trained_queries", None)
+        return state

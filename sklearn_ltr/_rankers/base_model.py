@@ -1,0 +1,97 @@
+"""F_0: the scores that boosting starts from (algorithm LambdaMART of the report).
+
+F_0(x) = BaseModel(x),    or the caller's own scores,    or 0
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import sklearn
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.metadata_routing import get_routing_for_object
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_ltr._data import one_column_of, read_numbers
+
+FloatArray = NDArray[np.float64]
+LARGEST_BASE_SCORE = 1e12  # of sigma F_0; trees add about 1 to it
+
+
+def requested_by_fit(model: Any, metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the metadata that a model's `fit` requests; routing must be enabled."""
+    requested = get_routing_for_object(model).consumes("fit", list(metadata))
+    return {name: metadata[name] for name in sorted(requested)}
+
+
+def fitted_base_model(init: Any, X: Any, y: Any, **metadata: Any) -> Any:
+    """Return a fitted model as it is; of an unfitted one, a clone that is fitted.
+
+    The clone is given the metadata that it requests: groups, if it is a ranker.
+    """
+    if not (hasattr(init, "fit") and hasattr(init, "predict")):
+        raise TypeError(
+            f"init must be a ranker, a regressor or None, got {type(init).__name__}"
+        )
+    try:
+        check_is_fitted(init)
+    except NotFittedError:
+        given = {name: value for name, value in metadata.items() if value is not None}
+        with sklearn.config_context(enable_metadata_routing=True):
+            fit_metadata = requested_by_fit(init, given)
+            return clone(init).fit(X, one_column_of(y), **fit_metadata)
+    return init
+
+
+def check_base_scores(scores: Any, n_rows: int, name: str) -> FloatArray:
+    """Return F_0 of each row, (n_rows,) float64, or raise a ValueError."""
+    base_score = read_numbers(scores, n_rows, name)
+    bad = ~np.isfinite(base_score)
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise ValueError(
+            f"{name} must be finite, but is {base_score[row]} at row {row}"
+        )
+    return base_score.copy()
+
+
+def check_base_score_size(sigma: float, base_score: FloatArray) -> None:
+    """Raise a ValueError if float64 could not tell what trees add to F_0."""
+    largest = sigma * np.abs(base_score).max(initial=0.0)
+    if largest > LARGEST_BASE_SCORE:
+        raise ValueError(
+            f"sigma={sigma:g} times init_score (or what init predicts) is as large as "
+            f"{largest:.3g}, and above {LARGEST_BASE_SCORE:g} the trees would be lost "
+            "in rounding: subtract a constant from the scores of each query, or divide "
+            "them"
+        )
+
+
+def base_scores(
+    base_model: Any,
+    uses_init_score: bool,
+    X: Any,
+    n_rows: int,
+    init_score: Any,
+    suffix: str = "",
+) -> FloatArray:
+    """Return F_0 of the rows of X.
+
+    `uses_init_score` says whether `fit` was given an `init_score`.
+    """
+    name = f"init_score{suffix}"
+    if uses_init_score != (init_score is not None):
+        had, has = ("", "no ") if uses_init_score else ("no ", "an ")
+        raise ValueError(
+            f"fit was given {had}init_score, and here is {has}{name}: trees that "
+            "were grown on top of scores need those of every document"
+        )
+    if base_model is not None:
+        return check_base_scores(base_model.predict(X), n_rows, "what init predicts")
+    if init_score is not None:
+        return check_base_scores(init_score, n_rows, name)
+    return np.zeros(n_rows)

@@ -1,0 +1,132 @@
+"""What is measured during the fit of a ranker: a metric, or RankNet's cost.
+
+The measure of each query is gathered from all workers, and their mean is taken in the
+order of the queries.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_ltr._comm import ONE_PROCESS
+from sklearn_ltr._data import TrainingData
+from sklearn_ltr._data.query_index import QueryIndex
+from sklearn_ltr._lambdas.ranknet import pair_costs
+from sklearn_ltr.metrics import Metric
+from sklearn_ltr.metrics._bound import mean_of_values
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+
+def of_all_grades(metric: Metric, y: FloatArray, index: QueryIndex) -> Metric:
+    """Return a metric that knows the largest grade of all workers."""
+    if index.comm.n_workers == 1:
+        return metric
+    largest = index.comm.gather(float(y.max(initial=0.0)))
+    return metric.with_largest_grade(max(largest))
+
+
+class MetricEvaluation:
+    """The weighted mean of a metric over the queries of all workers.
+
+    Those without pairs are not trained on, and their documents are all of one grade:
+    with `learned`, the queries that are trained on, their documents in any order, only
+    the scores of these are given, and the others keep the score 0.
+    """
+
+    higher_is_better = True
+
+    def __init__(
+        self,
+        data: TrainingData,
+        metric: Metric,
+        index: QueryIndex | None = None,
+        learned: TrainingData | None = None,
+    ) -> None:
+        self._index = index or QueryIndex.of(data, ONE_PROCESS)
+        y, self._trained_on = data.y, None
+        if learned is not None:
+            self._trained_on = np.repeat(data.has_pairs, data.sizes)
+            y = y.copy()
+            y[self._trained_on] = learned.y
+        self._metric = of_all_grades(metric, y, self._index)
+        self._bound, has_relevant = None, np.empty(0)
+        if data.n_rows > 0:  # a worker may have no validation data
+            self._bound = self._metric.bind(y, data.offsets, data.labels)
+            has_relevant = self._bound.has_relevant.astype(np.float64)
+        self._weights = self._index.gather(data.weights)
+        self._has_relevant = self._index.gather(has_relevant) > 0
+        self._scores = np.zeros(data.n_rows)
+
+    def update(self, scores: FloatArray) -> None:
+        """Measure these scores from now on, (n_rows,); the array is not copied."""
+        if self._trained_on is None:
+            self._scores = scores
+        else:
+            self._scores[self._trained_on] = scores
+
+    def value(self) -> float:
+        """Return the mean of the metric."""
+        own = np.empty(0) if self._bound is None else self._bound.values(self._scores)
+        values = self._index.gather(own)
+        return mean_of_values(self._metric, values, self._weights, self._has_relevant)
+
+
+class PairCostEvaluation:
+    """RankNet's cost: the mean over pairs, weighted like their queries.
+
+    With `tied_pairs`, pairs of equal grade count, too.
+    """
+
+    higher_is_better = False
+
+    def __init__(
+        self,
+        data: TrainingData,
+        sigma: float,
+        tied_pairs: bool,
+        index: QueryIndex | None = None,
+    ) -> None:
+        self._index = index or QueryIndex.of(data, ONE_PROCESS)
+        query = np.repeat(np.arange(data.n_queries), data.sizes)
+        self._data, self._sigma, self._tied_pairs = data, sigma, tied_pairs
+        self._by_grade = np.lexsort((-data.y, query))  # descending within a query
+        self._grades = data.y[self._by_grade]
+        self._costs = np.empty(data.n_queries)
+        n_pairs = count_pairs(data.offsets, query, self._grades, tied_pairs)
+        weighted = self._index.gather(n_pairs * data.weights)
+        self._n_pairs = float(weighted.sum())
+        self._scores = np.zeros(data.n_rows)
+
+    def update(self, scores: FloatArray) -> None:
+        """Measure these scores from now on, (n_rows,); the array is not copied."""
+        self._scores = scores
+
+    def value(self) -> float:
+        """Return the mean cost of a pair."""
+        pair_costs(
+            self._scores[self._by_grade],
+            self._grades,
+            self._data.offsets,
+            self._sigma,
+            self._tied_pairs,
+            self._costs,
+        )
+        costs = self._index.gather(self._costs * self._data.weights)
+        return float(costs.sum()) / self._n_pairs
+
+
+def count_pairs(
+    offsets: IntArray, query: IntArray, grades: FloatArray, tied_pairs: bool
+) -> FloatArray:
+    """Return the number of pairs of each query; its grades are in descending order."""
+    sizes = np.diff(offsets).astype(np.float64)
+    n_pairs = sizes * (sizes - 1) / 2
+    if not tied_pairs:
+        is_new = (np.diff(query, prepend=-1) != 0) | (np.diff(grades, prepend=-1) != 0)
+        starts = np.flatnonzero(is_new)
+        n_equal = np.diff(np.append(starts, len(grades))).astype(np.float64)
+        np.subtract.at(n_pairs, query[starts], n_equal * (n_equal - 1) / 2)
+    return n_pairs

@@ -1,0 +1,859 @@
+"""LambdaMART: boosted trees, lambdas, and the change of a metric by a swap.
+
+The gradient of a document is a sum over its pairs of RankNet's term times the swap delta
+(section 7 of the report, C. Burges, MSR-TR-2010-82).  `LambdaMARTRanker.fit` reads the
+documents and holds some out; `learn` bins them and boosts.  On a cluster each worker
+reads its own documents, and all call `learn` together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import Tags
+
+from sklearn_ltr._comm import ONE_PROCESS, Comm
+from sklearn_ltr._compile import ThreadTeam
+from sklearn_ltr._data import TrainingData
+from sklearn_ltr._data.categories import FeatureCategories
+from sklearn_ltr._data.query_index import QueryIndex
+from sklearn_ltr._data.tables import Table
+from sklearn_ltr._data.training_data import check_weights
+from sklearn_ltr._estimators.base import (
+    FitTasks,
+    draw_seed,
+    refit,
+    require,
+    with_callbacks,
+)
+from sklearn_ltr._estimators.boosted_trees import (
+    FITTED_STATE,
+    BoostedSet,
+    BoostingParameters,
+    FittedTrees,
+    Kept,
+    bin_rows,
+    boost_trees,
+    constraints_of,
+    fit_threads,
+    keep,
+    read_tree_features,
+)
+from sklearn_ltr._estimators.monitor import ScoredMeasure, read_validation_sets
+from sklearn_ltr._lambdas.objective import LambdaObjective, PairOptions
+from sklearn_ltr._lambdas.position_bias import (
+    new_bias,
+    pair_weights_of,
+)
+from sklearn_ltr._lambdas.regression import Regression
+from sklearn_ltr._lambdas.user_objective import UserObjective
+from sklearn_ltr._parameters import BOOL, read_parameters, real
+from sklearn_ltr._rankers.base import BaseRanker, PositionBiasValue, RankerParameters
+from sklearn_ltr._rankers.base_model import (
+    base_scores,
+    check_base_score_size,
+    fitted_base_model,
+)
+from sklearn_ltr._rankers.evaluation import (
+    MetricEvaluation,
+    PairCostEvaluation,
+    of_all_grades,
+)
+from sklearn_ltr._rankers.reading import (
+    check_lambdas,
+    check_learnable,
+    hold_out_queries,
+)
+from sklearn_ltr._trees.constraints import Constraints
+from sklearn_ltr._trees.ensemble import TreeEnsemble
+from sklearn_ltr._trees.parameters import LARGEST_NOISE, LearningRate
+from sklearn_ltr.metrics import Metric
+
+FloatArray = NDArray[np.float64]
+LAMBDA_TOTALS = (1e-150, 1e150)  # whose squares, the gains of splits, are finite
+
+
+@dataclass(frozen=True, kw_only=True)
+class LambdaMARTParameters(RankerParameters, BoostingParameters):
+    """The parameters of LambdaMART, which documents them."""
+
+    normalize_lambdas: Annotated[bool, BOOL]
+    init: Any
+    score_noise: Annotated[float, real(0, LARGEST_NOISE)]
+    regression_weight: Annotated[float, real(0, 1e6)]
+
+
+class Documents(NamedTuple):
+    """Documents with their grades, and F_0 of each row of their X."""
+
+    data: TrainingData
+    base_score: FloatArray
+
+
+def learn(
+    parameters: LambdaMARTParameters,
+    train: Documents,
+    validation: list[Documents],
+    categorical: NDArray[np.int64],
+    constraints: Constraints,
+    kept: Kept,
+    tasks: FitTasks | None,
+    comm: Comm = ONE_PROCESS,
+) -> dict[str, Any]:
+    """Bin the documents and grow trees on them; return the fitted attributes."""
+    p, data = parameters, train.data
+    check_learnable(data)
+    # queries without pairs have no gradient; they count in the metric only
+    learned = data.subset(data.has_pairs)
+    check_weights(learned.weights, "sample_weight")
+    base_score = train.base_score[learned.rows]
+    check_base_score_size(p.sigma, base_score)
+    measured = len(validation) > 0 or p.verbose > 0 or p.measures_train
+    index = QueryIndex.of(learned, comm)
+    with ThreadTeam(fit_threads(p.n_jobs, data.X.size, comm)) as team:
+        # bins, and rows in the order of what trees see of them
+        mapper, grown_on = bin_rows(
+            learned, base_score, p, categorical, kept, index, team
+        )
+        learned = grown_on.data
+
+        # what is measured after each tree
+        measures: dict[str, ScoredMeasure] = {}
+        if p.metric is None:
+            measures["cost"] = PairCostEvaluation(learned, p.sigma, False, index)
+        if measured and (p.metric is not None or p.measures_train):
+            of_all = QueryIndex.of(data, comm)
+            for name, metric in p.measured_metrics().items():
+                measures[name] = MetricEvaluation(data, metric, of_all, learned)
+        sets = []
+        for held, of_rows in validation:
+            check_base_score_size(p.sigma, of_rows[held.rows])
+            of_held = QueryIndex.of(held, comm)
+            sets.append(
+                BoostedSet(
+                    held,
+                    of_rows[held.rows],
+                    mapper.transform(held.X, held.rows, team),
+                    {
+                        name: MetricEvaluation(held, metric, of_held)
+                        for name, metric in p.measured_metrics().items()
+                    },
+                )
+            )
+
+        # boost
+        fitted = boost_trees(
+            grown_on._replace(measures=measures),
+            sets,
+            RankingObjective(p, learned, kept, index, team),
+            p,
+            constraints,
+            mapper,
+            kept,
+            index,
+            team,
+            tasks,
+            0.0 if callable(p.objective) else p.score_noise / p.sigma,
+        )
+    if p.metric is None:
+        fitted["loss_curve_"] = fitted.pop("train_score_")
+    return fitted
+
+
+class RankingObjective:
+    """What trees learn from: lambdas and a regression, or the user's function alone.
+
+    A position bias is learned along with the trees; then all see the scores with the
+    bias of the row's position.
+    """
+
+    def __init__(
+        self,
+        parameters: LambdaMARTParameters,
+        data: TrainingData,
+        kept: Kept,
+        index: QueryIndex,
+        team: ThreadTeam,
+    ) -> None:
+        p = parameters
+        self._parameters, self._data, self._comm = p, data, index.comm
+        self._metric = p.trained_metric()
+        if self._metric is not None:
+            self._metric = of_all_grades(self._metric, data.y, index)
+        earlier = kept.attributes.get("position_bias_")
+        self._bias = new_bias(p.position_bias, data, earlier, p.min_propensity)
+        self._lambdas: LambdaObjective | UserObjective
+        self._regression: Regression | None = None
+        if callable(p.objective):
+            self._lambdas = UserObjective(data, p.objective, needs_hessian=True)
+        else:
+            self._lambdas = LambdaObjective(
+                data,
+                self._metric,
+                PairOptions(p.sigma, p.normalize_lambdas, p.normalize_lambdas),
+                team,
+                pair_weights_of(data, self._bias, p.min_propensity),
+            )
+            if p.regression_weight > 0:
+                self._regression = Regression(data, p.regression_weight, p.sigma, index)
+        self._is_first = True
+
+    def __call__(
+        self, scores: FloatArray, learning_rate: float
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return dC/ds and d2C/ds2 of all rows for their scores, (n_rows,) each."""
+        if self._bias is not None:
+            scores = self._bias.as_shown(scores)
+        gradient, hessian = self._lambdas(scores)
+        if self._is_first:
+            self._check(gradient)
+        if self._regression is not None:
+            self._regression.add(scores, gradient, hessian)
+        if self._bias is not None:
+            self._bias.step(gradient, hessian, learning_rate)
+        return gradient, hessian
+
+    def _check(self, gradient: FloatArray) -> None:
+        """Raise a ValueError if there is nothing to learn from."""
+        total = sum(self._comm.gather(float(np.abs(gradient).sum())))
+        p, self._is_first = self._parameters, False
+        check_lambdas(
+            total,
+            LAMBDA_TOTALS,
+            p.metric,
+            self._metric,
+            self._data,
+            by_function=callable(p.objective),
+        )
+
+    def fitted(self, n_trees: int) -> dict[str, Any]:
+        """Return the position bias after so many trees."""
+        return (
+            {} if self._bias is None else {"position_bias_": self._bias.path[n_trees]}
+        )
+
+
+class LambdaMARTRanker(BaseRanker):
+    r"""LambdaMART, by default with a regression on the grades and random noise.
+
+    Every tree models the gradient of a cost by its scores, and its leaves make a
+    Newton step (section 7 of the report):
+
+    .. math::
+
+        \frac{\partial C}{\partial s_i} = \sum_{\{i,j\} \rightleftharpoons I}
+        \frac{-\sigma |\Delta Z_{ij}|}{1 + e^{\sigma (s_i - s_j)}}, \qquad
+        \gamma = - \frac{\sum_{i \in R} \partial C / \partial s_i}
+        {\sum_{i \in R} \partial^2 C / \partial s_i^2}, \qquad
+        F_m(x) = F_{m-1}(x) + \eta \gamma.
+
+    Queries whose grades are all equal have no pairs: nothing is learned from them, and
+    `min_samples_leaf` does not count their documents.
+
+    The defaults add to the report what made rankings of real data better: a regression
+    of the scores on the grades, splits by second-order gain, noise, and normalized
+    lambdas of a deeper list.  The report's own algorithm, to the letter, is
+    ``LambdaMARTRanker(split_gain="least_squares", split_noise=0, bagging_temperature=0,
+    score_noise=0, regression_weight=0, truncation_level=None,
+    normalize_lambdas=False)``.
+
+    Parameters
+    ----------
+    metric : str, Metric or None, default="ndcg@10"
+        Metric to optimise, to report and to stop early by: a name (``"ndcg@10"``,
+        ``"map"``, ``"mrr@10"``, ``"err@20"``, ...), or an object of a class derived
+        from :class:`sklearn_ltr.metrics.Metric`.  None: pairwise errors alone, RankNet
+        on trees; NDCG@10 is reported then.
+    objective : "lambdarank" or callable, default="lambdarank"
+        What trees learn from: lambdas of the metric, or the derivatives of a cost of
+        your own, ``objective(scores, grades, offsets) -> (gradient, hessian)``.  Query
+        q owns the documents ``offsets[q]`` to ``offsets[q + 1] - 1``.  All are arrays:
+        float64 scores and grades and int64 offsets go in, dC/ds and d2C/ds2 >= 0 of
+        each document come out (the scores follow minus the gradient).  We multiply both
+        by the weight of the query.  Queries have two different grades or more; they
+        and their documents come in an order of their content, not of X.  `metric` only
+        reports and stops then, and `sigma`, `truncation_level`, `normalize_lambdas`,
+        `score_noise` and `regression_weight` are not used.  Only a function of a
+        module can be pickled.
+    sigma : float in [1e-50, 1e50], default=1.0
+        Steepness of the sigmoid.  With ``l2_regularization=0`` it only scales the
+        scores by 1 / sigma (section 7 of the report), those of `init` left aside.
+    truncation_level : int >= 1 or None, default=30
+        Learn from the metric at this cutoff if the metric's own is smaller: a deeper
+        list has more pairs to learn from.  None: from the metric as it is.
+    normalize_lambdas : bool, default=True
+        Divide a pair's swap delta by ``0.01 + sigma |s_i - s_j|``, and multiply the
+        lambdas of a query by ``log2(1 + S) / S``, with S their absolute sum, so that
+        long lists do not dominate short ones.
+    scoring : str, Metric, list of these or None, default=None
+        Metric to measure by during the fit, which early stopping follows; None:
+        `metric`.  A list: all are measured, and the first is followed.
+    init : estimator or None, default=None
+        The base model F_0, on top of which trees are added: a ranker, a regressor, or a
+        Pipeline that ends in one.  A fitted one is used as it is (model adaptation); of
+        an unfitted one, a clone is fitted first, on the same data.  In a search, which
+        clones, wrap a fitted one in :class:`sklearn.frozen.FrozenEstimator`.  None:
+        F_0 = 0, or the `init_score` given to `fit`.
+    n_estimators : int >= 1, default=100
+        Maximum number of trees.
+    learning_rate : float in [1e-50, 1e50] or callable, default=0.1
+        The report's eta: factor of each tree's step.  A callable gives that of
+        each tree from its index, 0, 1, ...: ``lambda m: 0.3 * 0.98**m``.  A warm start
+        goes on counting.  Only a function of a module can be pickled, not a lambda.
+    max_leaf_nodes : int >= 2, default=31
+        Maximum number of leaves of a tree; the report's L.  The leaf whose best split
+        has the largest gain is split first.
+    max_depth : int >= 1 or None, default=None
+        Maximum number of splits between the root and a leaf; None: no limit.
+    min_samples_leaf : int >= 1, default=20
+        Minimum number of rows of a leaf, exactly counted.
+    l2_regularization : float in [0, 1e50], default=0.0
+        Added to the sum of hessians of a leaf, in its value and, with second-order
+        splits, in the gain.
+    max_bins : int in [2, 255], default=255
+        Maximum number of bins of a feature; missing values have one more.
+    categorical_features : array-like, "from_dtype" or None, default="from_dtype"
+        Features that hold categories: names, indices or a mask.  "from_dtype": the
+        columns of a DataFrame that have a categorical dtype (categories of pandas and
+        polars, enums, Arrow dictionaries).  Categories are text or whole numbers, in a
+        dense X, and a split sends a set of them left.  If there are more than
+        `max_bins`, the most frequent have a bin each, and the others share one bin in
+        16 with those of similar mean grades (less the mean of the query).  For a row in
+        training, that is the mean over the rows of the other queries, in five folds.
+        Categories unseen in `fit` go where missing values go.
+    category_smoothing : float in [0, 1e50], default=10.0
+        Rows of a node's mean gradient and hessian that are added to those of each
+        category before the categories are sorted by gradient over hessian, to be split
+        in this order.  It regularises: small categories move to the middle.  As many
+        rows of the mean are added to the mean of a category that shares a bin.
+    monotonic_cst : array-like of int, dict or None, default=None
+        How the score may depend on each feature, all others fixed: 1: it never falls
+        as the feature grows; -1: never rises; 0: both.  One number for each feature, or
+        a dict from names.  It holds for the trees, not for a base model.
+    interaction_cst : list of sets, str or None, default=None
+        Features that may be on the same path of a tree, as sets of indices or names;
+        those in no set are one more.  "pairwise", "no_interactions": sets of two, of
+        one.  None: all.
+    max_features : float in (0, 1] or int >= 1, default=1.0
+        Features drawn for each split, among those of the tree: a fraction or a number.
+    colsample_bytree : float in (0, 1] or int >= 1, default=1.0
+        Features drawn for each tree: a fraction or a number.
+    subsample : float in (0, 1], default=1.0
+        Fraction of the queries drawn for each tree, without replacement.
+    split_gain : {"second_order", "least_squares"}, default="second_order"
+        A split's gain is the decrease of the cost's second-order expansion; or (the
+        report, equation 11) of the squared error of a tree of the gradients.
+    split_noise : float in [0, 100], default=0.5
+        Standard deviation of the logarithm of a random factor of a feature's best gain
+        at a node: weaker features are chosen now and then.  0: no noise.
+    bagging_temperature : float in [0, 10], default=1.0
+        Bayesian bootstrap: while splits are sought, gradient and hessian of a document
+        are multiplied by a weight (-ln u)^t, u uniform in (0, 1) and new for each tree,
+        t this temperature.  Leaf values do without.  0: no weights.
+    score_noise : float in [0, 100], default=0.5
+        Standard deviation, in units of 1 / `sigma`, of logistic noise that is added to
+        the scores of which lambdas are computed, new for each tree: orders near that
+        of the scores are learned from, too.  0: no noise.
+    regression_weight : float in [0, 1e6], default=5.0
+        Weight of a regression of the scores of a query on its grades, both centred,
+        relative to its pairs: the ratio of their mean hessians.  0: pairs alone.
+    position_bias : "additive", "pairwise", dict or None, default=None
+        What to learn about the `positions` given to `fit`, if y are clicks.
+        "additive": a bias of each position, which training adds to the scores.
+        "pairwise": ratios that divide pairs (Hu et al.).  Predictions are without it.
+        A dict has such a "method" and its "regularization", a number >= 0 that shrinks
+        it towards no bias: 0.3 for "additive" and 1 for "pairwise" by default.
+    min_propensity : float in [1e-6, 1], default=0.05
+        Smaller `propensities` given to `fit`, and ratios of "pairwise", count as this.
+    early_stopping : bool or "auto", default="auto"
+        Stop when the validation score has not improved for `n_iter_no_change` trees,
+        and keep the trees up to the best.  "auto": if `X_val` is given to `fit`.
+        False: `X_val` is only measured.  Of several sets the first is followed.
+    validation_fraction : float in (0, 1), default=0.1
+        Fraction of the queries held out for early stopping without `X_val`.
+    n_iter_no_change : int >= 1, default=20
+        Trees to wait for a better validation score.
+    tol : float >= 0, default=0.0
+        Smallest increase of the validation score that counts as an improvement.
+    warm_start : bool, default=False
+        Keep the trees of the last `fit` (its bins, seed and base model, too), and add
+        to them, up to `n_estimators`.
+    random_state : int, RandomState instance or None, default=None
+        Seed of all that is drawn: for each tree noise, weights, features and queries;
+        held-out queries; above 200,000 rows those that bins are computed from.  Only an
+        integer makes two fits the same.
+    verbose : int >= 0, default=0
+        Print the scores of every `verbose`-th tree.
+    n_jobs : int or None, default=None
+        Number of threads, at most the cores this process may use.  None: as many of
+        these as the data are worth.  The model is the same, bit for bit, for any.
+
+    Attributes
+    ----------
+    ensemble_ : TreeEnsemble
+        The trees, as arrays.
+    n_iter_ : int
+        Number of trees kept.
+    init_ : estimator or None
+        The base model.
+    evals_result_ : dict of str to dict of str to ndarray of shape (n_trees + 1,)
+        Of each set, "train" and "validation" ("validation_0", "validation_1", ... of
+        several), the values of each metric before the first tree and after each, those
+        dropped by early stopping included.  Training data are measured where anything
+        else is, with ``verbose > 0``, and if `scoring` is a list.
+    train_score_, validation_score_ : ndarrays of shape (n_trees + 1,), float64
+        Of these, the training scores by the first metric, and the scores that early
+        stopping has followed; empty if there are none.
+    loss_curve_ : ndarray of shape (n_trees + 1,), float64
+        With ``metric=None`` only, and in place of `train_score_`: RankNet's cost, the
+        mean over the pairs of the training queries.
+    position_bias_ : ndarray of shape (n_positions,) or (2, n_positions), float64
+        Of "additive", in units of scores: 0 for position 0.  Of "pairwise", t+ of the
+        clicked document of a pair and t- of the other: 1 for position 0.
+    feature_importances_ : ndarray of shape (n_features,), float64
+        Share of each feature in the gain of all splits; they sum to 1.
+    is_categorical_ : ndarray of shape (n_features,), bool
+        Whether each feature is categorical.
+    n_features_in_ : int
+        Number of features at `fit`.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Their names, if they were strings.
+
+    References
+    ----------
+    C. Burges, "From RankNet to LambdaRank to LambdaMART: An Overview", MSR-TR-2010-82.
+    Z. Hu et al., "Unbiased LambdaMART", WWW 2019.
+
+    Examples
+    --------
+    >>> from sklearn_ltr import LambdaMARTRanker
+    >>> X = [[0.1], [0.9], [0.4], [0.8], [0.2], [0.6]]
+    >>> y, groups = [0, 2, 1, 1, 0, 2], ["a", "b", "a", "b", "b", "a"]
+    >>> ranker = LambdaMARTRanker(n_estimators=5, min_samples_leaf=1)
+    >>> ranker.fit(X, y, groups=groups).rank(X, groups=groups)
+    array([3, 1, 2, 2, 3, 1])
+    """
+
+    def __init__(
+        self,
+        metric: str | Metric | None = "ndcg@10",
+        *,
+        objective: Literal["lambdarank"] | Callable[..., Any] = "lambdarank",
+        sigma: float = 1.0,
+        truncation_level: int | None = 30,
+        normalize_lambdas: bool = True,
+        scoring: str | Metric | Sequence[str | Metric] | None = None,
+        init: Any = None,
+        n_estimators: int = 100,
+        learning_rate: LearningRate = 0.1,
+        max_leaf_nodes: int = 31,
+        max_depth: int | None = None,
+        min_samples_leaf: int = 20,
+        l2_regularization: float = 0.0,
+        max_bins: int = 255,
+        categorical_features: Any = "from_dtype",
+        category_smoothing: float = 10.0,
+        monotonic_cst: Any = None,
+        interaction_cst: Any = None,
+        max_features: float = 1.0,
+        colsample_bytree: float = 1.0,
+        subsample: float = 1.0,
+        split_gain: Literal["second_order", "least_squares"] = "second_order",
+        split_noise: float = 0.5,
+        bagging_temperature: float = 1.0,
+        score_noise: float = 0.5,
+        regression_weight: float = 5.0,
+        position_bias: PositionBiasValue = None,
+        min_propensity: float = 0.05,
+        early_stopping: bool | Literal["auto"] = "auto",
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 20,
+        tol: float = 0.0,
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: int = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.metric = metric
+        self.objective = objective
+        self.sigma = sigma
+        self.truncation_level = truncation_level
+        self.normalize_lambdas = normalize_lambdas
+        self.scoring = scoring
+        self.init = init
+        self.n_estimators = n_estimators
+        self.learning_rate = learning_rate
+        self.max_leaf_nodes = max_leaf_nodes
+        self.max_depth = max_depth
+        self.min_samples_leaf = min_samples_leaf
+        self.l2_regularization = l2_regularization
+        self.max_bins = max_bins
+        self.categorical_features = categorical_features
+        self.category_smoothing = category_smoothing
+        self.monotonic_cst = monotonic_cst
+        self.interaction_cst = interaction_cst
+        self.max_features = max_features
+        self.colsample_bytree = colsample_bytree
+        self.subsample = subsample
+        self.split_gain = split_gain
+        self.split_noise = split_noise
+        self.bagging_temperature = bagging_temperature
+        self.score_noise = score_noise
+        self.regression_weight = regression_weight
+        self.position_bias = position_bias
+        self.min_propensity = min_propensity
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.tol = tol
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+        self.n_jobs = n_jobs
+
+    init_: Any
+    ensemble_: TreeEnsemble
+    _uses_init_score: bool
+    _categories: FeatureCategories
+    _is_imported = False  # trees of another library, or joined from two models
+    _fitted_state = (*FITTED_STATE, "init_", "_uses_init_score")
+
+    __metadata_request__fit: ClassVar[dict[str, bool]] = {
+        "positions": True,
+        "propensities": True,
+        "init_score": True,
+        "init_score_val": True,
+    }
+    __metadata_request__predict: ClassVar[dict[str, bool]] = {"init_score": True}
+    __metadata_request__score: ClassVar[dict[str, bool]] = {"init_score": True}
+
+    @with_callbacks
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        groups: Any = None,
+        sample_weight: Any = None,
+        init_score: Any = None,
+        positions: Any = None,
+        propensities: Any = None,
+        X_val: Any = None,
+        y_val: Any = None,
+        groups_val: Any = None,
+        sample_weight_val: Any = None,
+        init_score_val: Any = None,
+    ) -> Self:
+        """Learn to rank.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_documents, n_features)
+            Numbers, and text in categorical features; NaN, which means missing, goes
+            to the better side of a split.
+            float32 and float64 are used as they are, and CSR stays sparse.
+        y : array-like of shape (n_documents,)
+            Relevance grades, finite and >= 0, not necessarily integers.
+        groups : array-like of shape (n_documents,), default=None
+            The query of each document: any sortable values, in any row order.  Without
+            it all rows are taken for one query, with a :class:`MissingGroupsWarning`.
+        sample_weight : array-like of shape (n_documents,), default=None
+            Weight of a query, constant within it.  0: as if it were not there.
+        init_score : array-like of shape (n_documents,), default=None
+            F_0 of each document, in place of the model `init`: scores computed
+            elsewhere.  `predict`, `rank` and `score` need those of their documents
+            then.
+        positions : array-like of shape (n_documents,), integers >= 0, default=None
+            Where each document was shown, 0 is first; different within a query.
+            `groups` names each list that was shown (a session) then.  Used, and
+            required, where there is a `position_bias`.
+        propensities : array-like of shape (n_documents,), in (0, 1], default=None
+            Probability that users examined each document: a pair of documents weighs
+            1 / propensity of its clicked one.  Not together with a `position_bias`.
+        X_val, y_val, groups_val, sample_weight_val, init_score_val : array-likes or \
+tuples, default=None
+            The same for validation data, which are measured after each tree.  Tuples
+            are several sets: ``X_val=(X_1, X_2), y_val=(y_1, y_2), ...``; early
+            stopping follows the first.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError, TypeError
+            For a parameter out of its range, arguments of different lengths, an empty
+            X, infinite features, columns that are not numbers, grades that are
+            negative, not finite or too large for the metric's gain, weights that
+            change within a query, or if no query has two different grades.  The
+            estimator is left as it was.
+        """
+        given = {
+            "groups": groups,
+            "sample_weight": sample_weight,
+            "positions": positions,
+            "propensities": propensities,
+        }
+        with refit(self) as model:
+            # read: parameters, what a warm start keeps, and the documents
+            p = read_parameters(LambdaMARTParameters, model)
+            kept = keep(vars(model), p, lambda: draw_seed(p.random_state))
+            n_new = p.n_estimators - kept.n_trees
+            tasks = FitTasks(self, model, "tree", n_new, X, y, **given)
+            p.check_clicks(positions, propensities)
+            if kept.n_trees == 0:
+                model._categories = FeatureCategories.learn(X, p.categorical_features)
+            data = model._read_data(
+                X,
+                y,
+                groups,
+                sample_weight,
+                positions=positions if p.position_bias else None,
+                propensities=propensities,
+                reset=kept.n_trees == 0,
+            )
+            constraints = constraints_of(p, model._categories, model)
+            sets = read_validation_sets(
+                X_val,
+                y_val=y_val,
+                groups_val=groups_val,
+                sample_weight_val=sample_weight_val,
+                init_score_val=init_score_val,
+            )
+
+            # F_0 of the documents
+            model._set_base_model(p.init, X, y, init_score, kept, given)
+            train = Documents(data, model._base_scores(X, data.X.shape[0], init_score))
+
+            # split: given validation data, or queries held out
+            validation = []
+            for suffix, X_of, (y_of, groups_of, weight_of, init_score_of) in sets:
+                held = model._read_data(X_of, y_of, groups_of, weight_of, suffix)
+                n_rows = held.X.shape[0]
+                of_rows = model._base_scores(X_of, n_rows, init_score_of, suffix)
+                validation.append(Documents(held, of_rows))
+            if p.early_stopping is True and not validation:
+                train, held_out = hold_out(train, p.validation_fraction, kept.seed)
+                validation = [held_out]
+            del data
+
+            # bin and boost; keep
+            for name in ("loss_curve_", "train_score_", "position_bias_"):
+                vars(model).pop(name, None)
+            vars(model).update(
+                learn(
+                    p,
+                    train,
+                    validation,
+                    model._categories.feature,
+                    constraints,
+                    kept,
+                    tasks,
+                )
+            )
+        tasks.end()
+        return self
+
+    def predict(self, X: Any, *, init_score: Any = None) -> FloatArray:
+        """Score documents; scores are comparable within a query.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_documents, n_features)
+            Real and finite, or NaN.
+        init_score : array-like of shape (n_documents,), default=None
+            F_0 of each document, if `fit` was given the `init_score` of its own.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_documents,), float64
+            Higher is ranked first: F_0 plus the sum of the trees.
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit`.
+        ValueError
+            If X has other columns than at `fit`, or an infinite value, or if
+            `init_score` was given to one of `fit` and `predict` only.
+        """
+        model = self._fitted()
+        # a base model must not be given infinite values before they are refused
+        table = read_tree_features(
+            model, X, model._categories, check_values=model.init_ is not None
+        )
+        base_score = model._base_scores(X, table.shape[0], init_score)
+        return model._trees.scores(table, base_score, model.n_jobs)
+
+    def staged_predict(self, X: Any, *, init_score: Any = None) -> Iterator[FloatArray]:
+        """Score documents after each tree.
+
+        Parameters
+        ----------
+        X, init_score : array-likes
+            As for `predict`.
+
+        Yields
+        ------
+        scores : ndarray of shape (n_documents,), float64
+            F_0 plus the first 1, 2, ..., `n_iter_` trees.
+        """
+        model = self._fitted()
+        table = model._read_features(X)
+        base_score = model._base_scores(X, table.shape[0], init_score)
+        yield from model._trees.stages(table, base_score)
+
+    def rank(
+        self, X: Any, *, groups: Any = None, init_score: Any = None
+    ) -> NDArray[np.int64]:
+        """Rank documents within their queries.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_documents, n_features)
+        groups : array-like of shape (n_documents,), default=None
+            The query of each document; None: all belong to one query.
+        init_score : array-like of shape (n_documents,), default=None
+            As for `predict`.
+
+        Returns
+        -------
+        ranks : ndarray of shape (n_documents,), int64
+            1 is first; equal scores keep the order of the rows.
+        """
+        return self._ranks(self.predict(X, init_score=init_score), groups)
+
+    def score(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        groups: Any = None,
+        sample_weight: Any = None,
+        init_score: Any = None,
+    ) -> float:
+        """Mean of the ranker's `metric` over queries; NDCG@10 where it is None.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_documents, n_features)
+        y : array-like of shape (n_documents,)
+            Relevance grades, finite and >= 0.
+        groups : array-like of shape (n_documents,), default=None
+            The query of each document.  Without it all rows are taken for one query,
+            with a :class:`MissingGroupsWarning`.
+        sample_weight : array-like of shape (n_documents,), default=None
+            Weight of a query in the mean, constant within a query.
+        init_score : array-like of shape (n_documents,), default=None
+            As for `predict`.
+
+        Returns
+        -------
+        score : float
+        """
+        scores = self.predict(X, init_score=init_score)
+        return self._mean_metric(scores, y, groups, sample_weight)
+
+    def apply(self, X: Any) -> NDArray[np.int64]:
+        """Find the leaf of each tree that a document comes to.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_documents, n_features)
+            As for `predict`.
+
+        Returns
+        -------
+        leaves : ndarray of shape (n_documents, n_trees), int64
+            Number of the leaf among the nodes of its tree, from 0 for the root, as in
+            the trees of scikit-learn.  The numbers of a tree have gaps, those of its
+            inner nodes: encode them by a OneHotEncoder to use leaves as features.
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit`.
+        ValueError
+            If X has other columns than at `fit`, or an infinite value.
+
+        References
+        ----------
+        X. He et al., "Practical Lessons from Predicting Clicks on Ads at Facebook",
+        ADKDD 2014: the leaves of boosted trees as features of a linear model.
+        """
+        model = self._fitted()
+        return model._trees.leaves(model._read_features(X), model.n_jobs)
+
+    @property
+    def feature_importances_(self) -> FloatArray:
+        """Share of each feature in the gain of all splits, (n_features,) float64."""
+        model = self._fitted()
+        return model._trees.importances(model.n_features_in_)
+
+    @property
+    def is_categorical_(self) -> NDArray[np.bool_]:
+        """Whether each feature is categorical, (n_features,) bool."""
+        model = self._fitted()
+        return model._categories.mask(model.n_features_in_)
+
+    def __sklearn_tags__(self) -> Tags:
+        """Return the tags: NaN is allowed."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    @property
+    def _trees(self) -> FittedTrees:
+        return FittedTrees(self._categories, self._mapper, self.ensemble_)
+
+    def _read_features(self, X: Any, *, reset: bool = False, name: str = "X") -> Table:
+        """Return X as a checked table, with numbers in its categorical columns."""
+        return read_tree_features(self, X, self._categories, name, reset=reset)
+
+    def _set_base_model(
+        self, init: Any, X: Any, y: Any, init_score: Any, kept: Kept, given: Any
+    ) -> None:
+        """Set the base model; a fit that continues another keeps that one's."""
+        if init is not None and init_score is not None:
+            raise ValueError("give init, a model, or init_score, its scores, not both")
+        if kept.n_trees > 0:
+            if (init is None) != (self.init_ is None):
+                raise ValueError(
+                    f"init is {'no' if init is None else 'a'} model, unlike when "
+                    "the trees that warm_start keeps were grown; fit with "
+                    "warm_start=False"
+                )
+            return
+        self._uses_init_score = init_score is not None
+        self.init_ = None if init is None else fitted_base_model(init, X, y, **given)
+
+    def _base_scores(
+        self, X: Any, n_rows: int, init_score: Any, suffix: str = ""
+    ) -> FloatArray:
+        """Return F_0 of the rows of X."""
+        uses = self._uses_init_score
+        return base_scores(self.init_, uses, X, n_rows, init_score, suffix)
+
+    def _check_state(self) -> None:
+        """Raise an error if the fitted attributes do not fit together."""
+        super()._check_state()
+        self._trees.check(self.n_features_in_)
+        require(
+            self.n_iter_ == len(self.ensemble_),
+            f"n_iter_ is {self.n_iter_!r} for {len(self.ensemble_)} trees",
+        )
+
+
+def hold_out(
+    documents: Documents, fraction: float, seed: int, comm: Comm = ONE_PROCESS
+) -> tuple[Documents, Documents]:
+    """Hold out a fraction of the queries: (training, validation)."""
+    data, base_score = documents
+    index = QueryIndex.of(data, comm)
+    train, held_out = hold_out_queries(data, fraction, seed, index)
+    return Documents(train, base_score), Documents(held_out, base_score)

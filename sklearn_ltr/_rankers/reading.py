@@ -1,0 +1,235 @@
+"""The arguments of a ranker's `fit`: checked, sorted by query, and split."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_ltr._data import (
+    QueryGroups,
+    TrainingData,
+    check_grades,
+    check_positions,
+    check_propensities,
+    check_sample_weight,
+)
+from sklearn_ltr._data.query_index import QueryIndex
+from sklearn_ltr._data.tables import Table
+from sklearn_ltr.metrics import Metric
+
+
+class MissingGroupsWarning(UserWarning):
+    """`groups` was not given, and all rows were taken for one query.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from sklearn_ltr import LambdaMARTRanker, MissingGroupsWarning
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     ranker = LambdaMARTRanker(n_estimators=1).fit([[1.0], [2.0]], [0, 1])
+    >>> caught[0].category is MissingGroupsWarning
+    True
+    """
+
+
+MISSING_GROUPS = (
+    "groups was not given, so all rows were taken for one query. Either it was "
+    "forgotten: pass groups=, one value per row. Or a meta-estimator (GridSearchCV, "
+    "Pipeline, ...) dropped it, because metadata routing is off: call "
+    "sklearn.set_config(enable_metadata_routing=True) once."
+)
+
+NO_FORCE = (
+    "the scores that training starts from are so far apart that all forces between "
+    "documents are 0 in float64, so there is nothing to learn: divide the scores (of "
+    "init or init_score), or give a smaller sigma; sample_weight must not vanish"
+)
+
+
+def caller_stacklevel() -> int:
+    """Return the `stacklevel` at which a warning names the caller of this package."""
+    level, frame = 0, inspect.currentframe()
+    ours = ("sklearn_ltr", "sklearn.callback")  # the latter's decorator wraps `fit`
+    while frame and frame.f_globals.get("__name__", "").startswith(ours):
+        level, frame = level + 1, frame.f_back
+    return level
+
+
+def read_queries(groups: Any, n_documents: int, suffix: str = "") -> QueryGroups:
+    """Return the queries of the rows; without `groups`, warn and take one query.
+
+    `suffix` is appended to the argument's name in messages ("_val").
+    """
+    if groups is None:
+        warnings.warn(
+            MISSING_GROUPS.replace("groups", f"groups{suffix}", 1),
+            MissingGroupsWarning,
+            stacklevel=caller_stacklevel(),
+        )
+        return QueryGroups.single(n_documents)
+    return QueryGroups.from_groups(groups, n_documents, f"groups{suffix}")
+
+
+def check_y_given(y: Any, suffix: str = "") -> None:
+    """Raise a ValueError, in words that scikit-learn's checks look for, without y."""
+    if y is None:
+        raise ValueError(
+            f"y{suffix} is None: a ranker requires y to be passed, but the target "
+            "y is None; give one relevance grade per row"
+        )
+
+
+def read_training_data(
+    X: Table,
+    y: Any,
+    groups: Any,
+    sample_weight: Any,
+    suffix: str = "",
+    *,
+    positions: Any = None,
+    propensities: Any = None,
+) -> TrainingData:
+    """Check the columns that come with X, and sort them by query.
+
+    `suffix` is appended to the names of the arguments in messages ("_val").
+    """
+    check_y_given(y, suffix)
+    queries = read_queries(groups, X.shape[0], suffix)
+    return replace(
+        read_targets(y, queries, sample_weight, X, suffix),
+        positions=check_positions(positions, queries),
+        propensities=check_propensities(propensities, queries),
+    )
+
+
+def read_targets(
+    y: Any,
+    queries: QueryGroups,
+    sample_weight: Any,
+    X: Table | None = None,
+    suffix: str = "",
+) -> TrainingData:
+    """Check grades and weights, and sort them by query."""
+    return TrainingData(
+        X,
+        queries.order,
+        check_grades(y, queries, f"y{suffix}"),
+        queries.offsets,
+        check_sample_weight(sample_weight, queries, f"sample_weight{suffix}"),
+        queries.labels,
+    )
+
+
+def check_learnable(data: TrainingData) -> None:
+    """Raise a ValueError unless a query has different grades."""
+    if not data.has_pairs.any():
+        raise ValueError(
+            "y has no query with two different grades among those of a sample_weight "
+            f"above zero (n_queries={data.n_queries}, n_samples={data.n_rows}): there "
+            "is no order to learn; check y and groups"
+        )
+
+
+def hold_out_queries(
+    data: TrainingData, fraction: float, seed: int, index: QueryIndex
+) -> tuple[TrainingData, TrainingData]:
+    """Hold out a fraction of all queries, at least one: (training, validation)."""
+    held_out = draw_held_out(index.n_queries, fraction, seed)[index.position]
+    return data.subset(~held_out), data.subset(held_out)
+
+
+def draw_held_out(n_queries: int, fraction: float, seed: int) -> NDArray[np.bool_]:
+    """Return whether each query is among those drawn to be held out, at least one."""
+    n_held_out = max(1, round(fraction * n_queries))
+    if n_held_out >= n_queries:
+        raise ValueError(
+            f"validation_fraction={fraction} of {n_queries} queries leaves "
+            "none to learn from; give X_val, y_val and groups_val, or more queries"
+        )
+    held_out = np.zeros(n_queries, dtype=np.bool_)
+    order = np.random.default_rng([seed, 1]).permutation(n_queries)
+    held_out[order[:n_held_out]] = True
+    return held_out
+
+
+def check_lambdas(
+    total: float,
+    totals: tuple[float, float],
+    metric: Any,
+    trained: Metric | None,
+    data: TrainingData,
+    *,
+    by_function: bool,
+) -> None:
+    """Raise a ValueError unless the sum of |lambda| is in a range.
+
+    `metric` is the parameter, `trained` the metric that it stands for.
+    """
+    low, high = totals
+    if low <= total <= high:
+        return
+    if by_function:
+        raise ValueError(
+            f"the gradients that objective returned add up to {total:.3g}, out "
+            f"of [{low:g}, {high:g}], so there is nothing to learn from: "
+            "change their scale or that of sample_weight"
+        )
+    if total == 0:
+        raise ValueError(zero_gradient_message(metric, trained, data))
+    raise ValueError(
+        f"the lambdas of metric={metric!r} add up to {total:.3g}, out of "
+        f"[{low:g}, {high:g}]: change the scale of its gains, of sigma or of "
+        "sample_weight"
+    )
+
+
+def zero_gradient_message(
+    metric: Any, trained: Metric | None, data: TrainingData
+) -> str:
+    """Return the message of the error for training data whose lambdas are all zero.
+
+    `metric` is the user's parameter, `trained` the metric that it stands for; each
+    query of the data has two different grades.
+    """
+    if trained is None:
+        return NO_FORCE
+    if not trained.closed_form:
+        return (
+            f"no swap of two documents changes metric={metric!r}, so there is nothing "
+            f"to learn: {type(trained).__name__}.swap_delta returns only zeros"
+        )
+    bound = trained.bind(data.y, data.offsets, data.labels)
+    starts = data.offsets[:-1]
+    highest = np.maximum.reduceat(bound.gain, starts)
+    lowest = np.minimum.reduceat(bound.gain, starts)
+    differs = highest > lowest
+    if not differs.any():
+        if lowest.all():
+            which = "every document is relevant"
+        elif not highest.any():
+            which = "no document is relevant"
+        else:
+            which = "all documents of a query have the same gain"
+        return (
+            f"to metric={metric!r} {which} (the grades are {data.y.min():g} to "
+            f"{data.y.max():g}), so there is nothing to learn: give a metric object "
+            "with another relevant_from or gain"
+        )
+    if not bound.scale[differs].any():
+        return (
+            f"metric={metric!r} is 0 for lists of fewer than k documents, and no list "
+            'has more, so there is nothing to learn: use short_lists="cut"'
+        )
+    flat = np.ptp(bound.discount[: bound.k]) == 0
+    if flat and (data.sizes[differs] <= bound.k).all():
+        return (
+            f"no swap of two documents changes metric={metric!r}, so there is nothing "
+            "to learn: without a discount it needs a cutoff shorter than the lists"
+        )
+    return NO_FORCE

@@ -1,0 +1,415 @@
+"""Binning: features become small integers, stored in blocks for the histograms.
+
+A feature has one bin per distinct value if there are few, otherwise at most 255 bins of
+about equal population.  Bin ``b`` holds the values
+``x`` with ``bin_thresholds[b - 1] < x <= bin_thresholds[b]``; NaN is in bin 255.
+
+Binned values are bytes, in blocks of 16 features: ``values[block, row, slot]``.  The
+histogram of a block, 256 bins x 16 features of int64, is 32 KiB, so it stays in the
+first-level cache.  Clearing, subtracting and scanning a block take as long as its
+feature with the most bins needs (adding rows takes the same for all); therefore
+features are sorted by their number of bins before they are divided into blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_ltr._comm import Comm
+from sklearn_ltr._compile import ThreadTeam, kernel, uint64
+from sklearn_ltr._data import TrainingData
+from sklearn_ltr._data.query_index import QueryIndex
+from sklearn_ltr._data.row_hashes import (
+    ROWS_PER_TASK,
+    HashArray,
+    hash_values,
+    keys_of_columns,
+    mix_bits,
+)
+from sklearn_ltr._data.tables import (
+    Table,
+    columns_reader,
+    is_partitioned,
+    row_parts,
+)
+from sklearn_ltr._trees.categories import (
+    NO_CATEGORIES,
+    CategoryBins,
+    TrainingCategories,
+)
+
+FEATURE_BLOCK = 16  # features of a block
+MISSING_BIN = 255  # the bin of NaN
+HISTOGRAM_BINS = MISSING_BIN + 1
+MAX_SAMPLE_ROWS = 200_000  # rows from which the quantiles are computed
+FEATURES_PER_READ = 16  # read from X together: in a row they share cache lines
+ROW_TILE = 512  # rows that are binned together
+COARSE_STEP = 16  # every 16th threshold is tried first, then those in between
+
+
+class BinnedData(NamedTuple):
+    """Binned values of a table, and where each feature is stored."""
+
+    values: NDArray[np.uint8]  # (n_blocks, n_rows, 16)
+    feature: NDArray[np.int64]  # (n_blocks, 16): feature in a slot; -1: not used
+    # (n_blocks,): slots from it on hold no feature; 0: skip the block.  (A slot below
+    # it may be unused, too: see restrict_features.)
+    n_used_slots: NDArray[np.int64]
+    n_bins: NDArray[np.int64]  # (n_blocks,): largest number of bins of its features
+    block: NDArray[np.int64]  # (n_features,): block of feature j
+    slot: NDArray[np.int64]  # (n_features,): its slot: values[block[j], :, slot[j]]
+    # (n_features,): number of bins of a categorical feature, else 0
+    n_categories: NDArray[np.int64]
+
+
+def allocate_binned_data(
+    n_rows: int, n_bins: NDArray[np.int64], n_threads: int
+) -> BinnedData:
+    """Distribute features over blocks that are equal work for each thread.
+
+    The number of full blocks is a multiple of the number of threads.  Features left
+    over are split evenly into at most one block per thread.  (Threads take blocks from
+    a counter.)  So the layout depends on `n_threads`; trees do not.
+    """
+    order = np.argsort(-n_bins, kind="stable")
+    n_full = len(order) // (FEATURE_BLOCK * n_threads) * n_threads
+    rest = order[n_full * FEATURE_BLOCK :]
+    blocks = list(order[: n_full * FEATURE_BLOCK].reshape(n_full, FEATURE_BLOCK))
+    blocks += np.array_split(rest, min(len(rest), n_threads)) if len(rest) else []
+    feature = np.full((len(blocks), FEATURE_BLOCK), -1)
+    for slots, features in zip(feature, blocks, strict=True):
+        slots[: len(features)] = features
+    block, slot = np.nonzero(feature >= 0)
+    by_feature = np.argsort(feature[block, slot])
+    return BinnedData(
+        values=np.zeros((len(blocks), n_rows, FEATURE_BLOCK), dtype=np.uint8),
+        feature=feature,
+        n_used_slots=np.array([len(features) for features in blocks]),
+        n_bins=np.array([n_bins[features].max() for features in blocks]),
+        block=block[by_feature],
+        slot=slot[by_feature],
+        n_categories=np.zeros_like(n_bins),
+    )
+
+
+def restrict_features(binned: BinnedData, features: NDArray[np.int64]) -> BinnedData:
+    """Return the same binned values, of which only `features` are used in splits."""
+    feature = np.where(np.isin(binned.feature, features), binned.feature, -1)
+    n_used_slots = np.where((feature >= 0).any(axis=1), binned.n_used_slots, 0)
+    return binned._replace(feature=feature, n_used_slots=n_used_slots)
+
+
+def reorder_rows(binned: BinnedData, order: NDArray[np.intp], team: ThreadTeam) -> None:
+    """Move row ``order[i]`` to row i, in place."""
+    blocks = iter(binned.values)  # shared by the threads
+
+    def reorder_blocks(thread: int) -> None:
+        for block in blocks:
+            block[...] = block[order]
+
+    team.run(reorder_blocks)
+
+
+def find_bin_thresholds(
+    values: NDArray[np.floating], max_bins: int
+) -> NDArray[np.float64]:
+    """Return the thresholds between the bins of one feature, ascending.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n,), any real dtype
+        A sample of the feature's values; NaN is ignored.
+    max_bins : int in [2, 255]
+        Maximum number of bins.
+
+    Returns
+    -------
+    bin_thresholds : ndarray of shape (n_bins - 1,), float64
+        Midpoints between neighbouring distinct values: between all of them if there are
+        at most `max_bins`, otherwise at the quantiles.
+    """
+    values = np.sort(values)  # NaN last
+    values = values[: np.searchsorted(values, np.nan)]
+    is_new = values[1:] != values[:-1]
+    if np.count_nonzero(is_new) < max_bins:
+        starts = np.flatnonzero(is_new) + 1
+    else:
+        # the first new value at or after each quantile, so that no bin is empty
+        quantiles = np.ceil(np.arange(1, max_bins) * len(values) / max_bins)
+        starts = quantiles.astype(np.intp)
+        at_quantile = values[starts]
+        next_value = np.searchsorted(values, at_quantile, side="right")
+        starts = np.where(at_quantile != values[starts - 1], starts, next_value)
+        starts = np.unique(starts[starts < len(values)])
+    below = values[starts - 1].astype(np.float64)
+    above = values[starts].astype(np.float64)
+    middle = below / 2 + above / 2  # (below + above) / 2 might overflow
+    return np.where((below <= middle) & (middle < above), middle, below)
+
+
+class TileBuffers(NamedTuple):
+    """Memory of one thread for a tile of rows."""
+
+    values: NDArray[np.float64]  # (ROW_TILE,)
+    bins: NDArray[np.uint64]  # (ROW_TILE,)
+
+
+@kernel
+def bin_rows(
+    X: NDArray[np.floating],
+    rows: NDArray[np.intp],
+    thresholds: NDArray[np.float64],
+    n_thresholds: NDArray[np.int64],
+    first_row: int,
+    buffers: TileBuffers,
+    binned: BinnedData,
+) -> None:
+    """Bin rows of X, and store row ``rows[i]`` as row ``first_row + i``.
+
+    The bin of a value is the number of thresholds below it.  All rows of a tile take
+    each step of the search together, which vectorises: first they count every 16th
+    threshold, then they search the 15 that follow by bisection.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, n_features), float32 or float64, C-contiguous, read-only
+    rows : ndarray of shape (n_rows,), intp, read-only
+    thresholds : ndarray of shape (n_features, 255), float64
+        Bin thresholds, padded with inf: then bisection needs no bounds checks.
+    n_thresholds : ndarray of shape (n_features,), int64
+        Thresholds of each feature, padding not counted.
+    first_row : int
+        Row of `binned` that ``rows[0]`` is stored as.
+    buffers : TileBuffers
+    binned : BinnedData
+        Receives the bins.
+    """
+    values, bins = buffers.values, buffers.bins
+    # unsigned, since numba checks signed indices for negative values
+    zero, one, step = uint64(0), uint64(1), uint64(COARSE_STEP)
+    for start in range(0, len(rows), ROW_TILE):
+        n_rows = uint64(min(ROW_TILE, len(rows) - start))
+        first, stored_first = uint64(start), uint64(first_row + start)
+        for feature in range(X.shape[1]):
+            for i in range(n_rows):
+                values[i] = X[uint64(rows[first + uint64(i)]), feature]
+                bins[i] = zero
+            for k in range(COARSE_STEP - 1, n_thresholds[feature], COARSE_STEP):
+                threshold = thresholds[feature, k]
+                for i in range(n_rows):
+                    bins[i] += step if values[i] > threshold else zero
+            width = step >> one
+            while width >= one:
+                for i in range(n_rows):
+                    threshold = thresholds[feature, bins[i] + width - one]
+                    bins[i] += width if values[i] > threshold else zero
+                width >>= one
+            block, slot = binned.block[feature], binned.slot[feature]
+            for i in range(n_rows):
+                missing = values[i] != values[i]
+                binned.values[block, stored_first + uint64(i), slot] = (
+                    MISSING_BIN if missing else bins[i]
+                )
+
+
+@dataclass(frozen=True)
+class BinMapper:
+    """Bins of each feature, learned once, then applied to any table.
+
+    Attributes
+    ----------
+    bin_thresholds : list of n_features ndarrays, float64
+        Ascending; feature j has ``len(bin_thresholds[j]) + 1`` bins.  Those of a
+        categorical feature are 0.5, 1.5, ...: its values are bins already.
+    categories : CategoryBins
+    """
+
+    bin_thresholds: list[NDArray[np.float64]]
+    categories: CategoryBins = NO_CATEGORIES
+
+    @property
+    def n_bins(self) -> NDArray[np.int64]:
+        """Bins of each feature, missing not counted: (n_features,) int64."""
+        return np.array([len(t) + 1 for t in self.bin_thresholds], dtype=np.int64)
+
+    def transform(
+        self, X: Table, rows: NDArray[np.intp], team: ThreadTeam
+    ) -> BinnedData:
+        """Bin some rows of X, stored for histograms made by the threads of `team`."""
+        binned = allocate_binned_data(len(rows), self.n_bins, team.n_threads)
+        binned.n_categories[self.categories.feature] = self.categories.n_bins
+        if not is_partitioned(X):
+            self._bin(X, rows, binned, team)
+            return binned
+        place = np.full(X.shape[0], -1, dtype=np.int64)
+        place[rows] = np.arange(len(rows))
+        for first, table in row_parts(X, place >= 0):
+            to = place[first : first + table.shape[0]]
+            own = np.flatnonzero(to >= 0)
+            part = allocate_binned_data(len(own), self.n_bins, team.n_threads)
+            self._bin(table, own, part, team)
+            binned.values[:, to[own]] = part.values
+        return binned
+
+    def _bin(
+        self, X: Table, rows: NDArray[np.intp], binned: BinnedData, team: ThreadTeam
+    ) -> None:
+        """Bin some rows of a table that is in memory."""
+        n_thresholds = self.n_bins - 1
+        padded = np.full((X.shape[1], MISSING_BIN), np.inf)
+        for j, thresholds in enumerate(self.bin_thresholds):
+            padded[j, : len(thresholds)] = thresholds
+        n_rows_per_call = 4 * ROW_TILE
+        firsts = iter(range(0, len(rows), n_rows_per_call))  # shared by the threads
+
+        def bin_part(thread: int) -> None:
+            buffers = TileBuffers(
+                np.empty(ROW_TILE), np.empty(ROW_TILE, dtype=np.uint64)
+            )
+            for first in firsts:
+                part = rows[first : first + n_rows_per_call]
+                table, part = self.categories.encode_rows(X, part)
+                bin_rows(table, part, padded, n_thresholds, first, buffers, binned)
+
+        team.run(bin_part)
+
+
+def sample_rows(
+    data: TrainingData, index: QueryIndex, seed: int, team: ThreadTeam
+) -> NDArray[np.intp]:
+    """Return this worker's rows of X of which bins are computed.
+
+    Up to 200,000 rows are drawn of those of all workers, in the order of their content.
+    """
+    if index.n_rows <= MAX_SAMPLE_ROWS:
+        return data.rows
+    order = data.content_order(hash_values(data.X, data.rows, team))
+    rng = np.random.default_rng(seed)
+    drawn = np.sort(rng.choice(index.n_rows, MAX_SAMPLE_ROWS, replace=False))
+    sampled: NDArray[np.intp] = data.rows[order][index.own_rows(drawn)]
+    return sampled
+
+
+def fit_bins(
+    X: Table,
+    sampled: NDArray[np.intp],
+    max_bins: int,
+    categories: CategoryBins,
+    comm: Comm,
+    team: ThreadTeam,
+) -> BinMapper:
+    """Learn the bins of each feature from the sampled rows of all workers.
+
+    Their values travel, 16 features at a time, to the worker that sorts these.
+    """
+    own: dict[int, NDArray[np.float64]] = {}
+    blocks = iter(list(own_features(X, sampled, comm)))  # shared by the threads
+
+    def find_thresholds(thread: int) -> None:
+        for first, read_values in blocks:
+            for j, values in enumerate(read_values().T, first):
+                own[j] = find_bin_thresholds(values, max_bins)
+
+    team.run(find_thresholds)
+    found: dict[int, NDArray[np.float64]] = {}
+    for part in comm.gather(own):
+        found |= part
+    # copied: what comes from another process may be read-only
+    thresholds = [np.array(found[j]) for j in range(X.shape[1])]
+    for j, n_bins in zip(categories.feature, categories.n_bins, strict=True):
+        thresholds[j] = np.arange(n_bins - 1) + 0.5
+    return BinMapper(thresholds, categories)
+
+
+def own_features(
+    X: Table, sampled: NDArray[np.intp], comm: Comm
+) -> Iterator[tuple[int, Callable[[], NDArray[np.floating]]]]:
+    """Yield (first feature, function that returns their values) of this worker's blocks.
+
+    Alone, a thread reads the values when it needs them; else they are gathered here.
+    """
+    n_features = X.shape[1]
+    read_columns = columns_reader(X, sampled)
+    for turn, first in enumerate(range(0, n_features, FEATURES_PER_READ)):
+        last = min(first + FEATURES_PER_READ, n_features)
+        if comm.n_workers == 1:
+            yield first, partial(read_columns, first, last)
+            continue
+        root = turn % comm.n_workers
+        gathered = comm.gather_to(root, read_columns(first, last))
+        if comm.rank == root:
+            yield first, partial(np.concatenate, gathered)
+
+
+def bin_training(
+    mapper: BinMapper,
+    data: TrainingData,
+    trained: TrainingCategories,
+    smoothing: float,
+    team: ThreadTeam,
+) -> BinnedData:
+    """Bin the rows; where categories share bins, by the targets of other folds."""
+    binned = mapper.transform(data.X, data.rows, team)
+    bins_of_features = mapper.categories.bins_in_training(
+        data.X, data.rows, *trained, smoothing
+    )
+    for j, bins in bins_of_features:
+        binned.values[binned.block[j], :, binned.slot[j]] = bins
+    return binned
+
+
+def shared_bins(
+    binned: BinnedData, categories: CategoryBins
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return the features whose categories share bins, and these, NaN if missing.
+
+    The bins have the shape (n_rows, n_shared).
+    """
+    features = categories.feature[categories.has_shared]
+    bins = np.empty((binned.values.shape[1], len(features)))
+    for number, j in enumerate(features):
+        bins[:, number] = binned.values[binned.block[j], :, binned.slot[j]]
+    return features, np.where(bins == MISSING_BIN, np.nan, bins)
+
+
+@kernel
+def add_bin_hashes(
+    values: NDArray[np.uint8],
+    slot_keys: HashArray,
+    first: int,
+    last: int,
+    hashes: HashArray,
+) -> None:
+    """Add the hashes of rows ``first`` to ``last - 1`` of a block of binned values.
+
+    ``values`` is (n_rows, 16), `slot_keys` (16,), 0 for a slot without a feature.
+    """
+    for row in range(uint64(first), uint64(last)):
+        total = uint64(0)
+        for slot in range(uint64(values.shape[1])):
+            total += mix_bits(uint64(values[row, slot]) + slot_keys[slot])
+        hashes[row] += total
+
+
+def hash_bins(binned: BinnedData, team: ThreadTeam) -> HashArray:
+    """Return the hashes of the rows of a binned table, (n_rows,)."""
+    keys = keys_of_columns(binned.feature)
+    n_rows = binned.values.shape[1]
+    hashes = np.zeros(n_rows, dtype=np.uint64)
+    firsts = iter(range(0, n_rows, ROWS_PER_TASK))  # shared by the threads
+
+    def hash_part(thread: int) -> None:
+        with np.errstate(over="ignore"):
+            for first in firsts:
+                last = min(first + ROWS_PER_TASK, n_rows)
+                for values, slot_keys in zip(binned.values, keys, strict=True):
+                    add_bin_hashes(values, slot_keys, first, last, hashes)
+
+    team.run(hash_part)
+    return hashes

@@ -1,0 +1,361 @@
+r"""Bins of categorical features: one for each category, or for each frequent one.
+
+A category is a number: what the user gave, or the position of a label among the sorted
+labels (``_data/categories.py``).  The categories of the training rows are numbered in
+the order of these numbers, and the number is the bin.  If there are more categories
+than bins, the most frequent ones (of equally frequent ones, the lowest) have a bin
+each, if they have `min_samples_leaf` rows, and the others share the last bins, 1 of
+SHARED_BINS, with those of similar mean targets.  Missing and unseen categories are NaN,
+in the missing bin.  Trees see bins only: prediction, too, encodes X first.
+
+With t a row's target less the mean of its query (or of all rows, where these are in no
+query), w its weight, and m `category_smoothing`, the mean of category c is
+
+    mean_c = sum over its rows of w t / (m + sum over its rows of w),
+
+which draws categories of few rows to 0 (D. Micci-Barreca, "A preprocessing scheme for
+high-cardinality categorical attributes", SIGKDD Explorations 3, 2001).  Thresholds
+between these means divide the categories among bins.
+
+A row's own target must not tell its bin: a tree would learn from the bin what it cannot
+know of a new row.  So in training the mean is that of the rows of other queries: they
+are dealt into N_FOLDS folds, and a row's bin is by the mean over all folds but its own
+(cross-fitting; compared with other ways by L. Prokhorenkova et al., "CatBoost: unbiased
+boosting with categorical features", NeurIPS 2018, section 3).  A category that no other
+fold has seen is missing there, as it would be in prediction.  Predictions use the mean
+over all rows.
+
+The thresholds are quantiles of the means in training, and few: in narrow bins of equal
+means, a row's fold could be read off, and from it the row's target.
+
+Sums are of integers, so that they do not depend on the order of rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_ltr._data import TrainingData
+from sklearn_ltr._data.query_index import QueryIndex
+from sklearn_ltr._data.tables import Table, contiguous_rows
+from sklearn_ltr._saved import ChecksummedArrays
+
+N_FOLDS = 5
+SHARED_BINS = 16  # 1 of so many bins is shared by categories
+TINY = np.finfo(np.float64).tiny
+SUM_BITS = 51  # sums of numbers of so many bits are exact in float64
+MISSING = 255  # bin of missing values: `MISSING_BIN` of binning.py, which imports this
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+
+class RowTargets(NamedTuple):
+    """What the means are taken of: arrays of shape (n_rows,).
+
+    Sums of `weighted` and of `weight` have no rounding errors, see `exact`.
+    """
+
+    weighted: FloatArray  # weight times target
+    weight: FloatArray
+    fold: NDArray[np.int64]  # 0 to N_FOLDS - 1
+
+
+class CategorySums(NamedTuple):
+    """The categories of a feature, and sums over the rows of each fold and category."""
+
+    value: FloatArray  # (n_categories,): the categories, ascending
+    weighted: FloatArray  # (N_FOLDS, n_categories): of weight times target
+    weight: FloatArray
+    n_rows: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, x: FloatArray, targets: RowTargets) -> CategorySums:
+        """Add up the rows of a feature, (n_rows,), that are not NaN."""
+        rows = np.flatnonzero(~np.isnan(x))
+        value, category = np.unique(x[rows], return_inverse=True)
+        cell = targets.fold[rows] * len(value) + category
+
+        def total(values: FloatArray) -> FloatArray:
+            sums = np.bincount(cell, values[rows], N_FOLDS * len(value))
+            return np.asarray(sums.reshape(N_FOLDS, len(value)), dtype=np.float64)
+
+        n_rows = np.bincount(cell, minlength=N_FOLDS * len(value))
+        return cls(
+            value.astype(np.float64),
+            total(targets.weighted),
+            total(targets.weight),
+            n_rows.reshape(N_FOLDS, len(value)),
+        )
+
+    def means(self, smoothing: float) -> FloatArray:
+        """Return the mean of each category over all rows, (n_categories,)."""
+        total = np.maximum(self.weight.sum(axis=0) + smoothing, TINY)
+        return np.asarray(self.weighted.sum(axis=0) / total)
+
+    def means_elsewhere(self, smoothing: float) -> FloatArray:
+        """Return the mean over all folds but one; NaN without a row in them."""
+        weighted = self.weighted.sum(axis=0) - self.weighted
+        weight = self.weight.sum(axis=0) - self.weight
+        means = weighted / np.maximum(weight + smoothing, TINY)
+        return np.where(weight > 0, means, np.nan)
+
+
+def exact(values: FloatArray, largest: float, n_rows: int) -> FloatArray:
+    """Round to multiples of a power of two, so that sums have no rounding errors.
+
+    No sum is of more than `n_rows` values, none of which is above `largest`.
+    """
+    _, exponent = np.frexp(largest * n_rows)
+    unit = np.ldexp(1.0, max(int(exponent) - SUM_BITS, -1000))
+    return np.asarray(np.rint(values / unit) * unit)
+
+
+def count_shared_bins(max_bins: int) -> int:
+    """Return how many of the bins of a feature are shared by rare categories."""
+    return max(1, max_bins // SHARED_BINS)
+
+
+def find_mean_thresholds(means: FloatArray, n_bins: int) -> FloatArray:
+    """Return at most ``n_bins - 1`` thresholds, quantiles of the means, then inf.
+
+    Bin b holds the means above threshold b - 1, up to and including threshold b.
+    """
+    means = np.sort(means)
+    thresholds = np.full(n_bins - 1, np.inf)
+    if len(means) > 0:
+        found = np.unique(means[np.arange(1, n_bins) * len(means) // n_bins])
+        found = found[found < means[-1]]
+        thresholds[: len(found)] = found
+    return thresholds
+
+
+class TargetUnit(NamedTuple):
+    """What the units of targets and weights are taken from: the rows of all workers."""
+
+    largest_y: float  # absolute
+    mean_weight: float  # of the queries
+    largest_weight: float
+    n_rows: int
+
+
+def row_targets(
+    data: TrainingData, query_numbers: IntArray, unit: TargetUnit
+) -> RowTargets:
+    """Return target, weight and fold of each row.
+
+    A target is relative to the mean of the row's query, since only differences within
+    a query matter; where rows are in no query, to the mean of all.  The rows of a query
+    are in one fold.  The unit of targets and of weights does not matter.
+    """
+    weights = np.repeat(data.weights / unit.mean_weight, data.sizes)
+    y = data.y / max(unit.largest_y, np.finfo(float).tiny)
+    y = exact(y, 1.0, unit.n_rows)
+    mean = np.full(1, np.average(y, weights=weights))
+    if data.labels is not None:
+        sums = np.add.reduceat(y, data.offsets[:-1])
+        mean = np.repeat(sums / data.sizes, data.sizes)
+    largest = unit.largest_weight / unit.mean_weight
+    return RowTargets(
+        exact(weights * (y - mean), 2 * largest, unit.n_rows),
+        exact(weights, largest, unit.n_rows),
+        np.repeat(query_numbers % N_FOLDS, data.sizes),
+    )
+
+
+class TrainingCategories(NamedTuple):
+    """What the bins of categories are learned from."""
+
+    fold: IntArray  # (n_rows,), of the training data
+    sums: list[
+        CategorySums
+    ]  # of each categorical feature, over the rows of all workers
+
+    @classmethod
+    def of(
+        cls, data: TrainingData, features: IntArray, index: QueryIndex
+    ) -> TrainingCategories:
+        """Find the categories of these features, and their sums."""
+        if len(features) == 0:
+            return cls(np.empty(0, dtype=np.int64), [])
+        gather = index.comm.gather
+        weights = index.gather(data.weights)
+        largest_y = max(gather(np.abs(data.y).max()))
+        unit = TargetUnit(largest_y, weights.mean(), weights.max(), index.n_rows)
+        targets = row_targets(data, index.position, unit)
+        columns = data.X[:, features]  # at once: a table on disk is read once
+        own = [CategorySums.of(column[data.rows], targets) for column in columns.T]
+        merged = [merge_sums(parts) for parts in zip(*gather(own), strict=True)]
+        return cls(targets.fold, merged)
+
+
+def merge_sums(parts: Sequence[CategorySums]) -> CategorySums:
+    """Return the categories of a feature of all workers, and their sums."""
+    value = np.unique(np.concatenate([part.value for part in parts]))
+
+    def total(name: str) -> NDArray[Any]:
+        sums = np.zeros((N_FOLDS, len(value)), dtype=getattr(parts[0], name).dtype)
+        for part in parts:
+            sums[:, np.searchsorted(value, part.value)] += getattr(part, name)
+        return sums
+
+    return CategorySums(value, total("weighted"), total("weight"), total("n_rows"))
+
+
+@dataclass(frozen=True)
+class CategoryBins(ChecksummedArrays):
+    """The bin of each category of some features, learned from the training rows.
+
+    Attributes
+    ----------
+    feature : ndarray of shape (n_categorical,), int64
+        The categorical features, ascending.
+    first : ndarray of shape (n_categorical + 1,), int64
+        Where the categories of each begin in the arrays below.
+    value : ndarray of shape (n_categories,), float64
+        The categories; those of a feature ascend.
+    bin : ndarray of shape (n_categories,), uint8
+        The bin of each.
+    shared_from : ndarray of shape (n_categorical,), int64
+        The first bin of each feature that categories may share.
+    mean_threshold : ndarray of shape (n_categorical, n_shared_bins - 1), float64
+        Thresholds between the means of the categories in these, padded with inf.
+    """
+
+    feature: NDArray[np.int64]
+    first: NDArray[np.int64]
+    value: NDArray[np.float64]
+    bin: NDArray[np.uint8]
+    shared_from: NDArray[np.int64]
+    mean_threshold: NDArray[np.float64]
+
+    @classmethod
+    def fit(
+        cls,
+        features: NDArray[np.int64],
+        sums: list[CategorySums],
+        max_bins: int,
+        min_samples_category: int,
+        smoothing: float,
+    ) -> CategoryBins:
+        """Give bins to the categories of these features, given their sums."""
+        if len(features) == 0:
+            return NO_CATEGORIES
+        options = max_bins, min_samples_category, smoothing
+        fitted = [fit_feature(of_feature, *options) for of_feature in sums]
+        bins, shared_from, thresholds = zip(*fitted, strict=True)
+        return cls(
+            feature=features,
+            first=np.cumsum([0, *map(len, bins)]),
+            value=np.concatenate([of_feature.value for of_feature in sums]),
+            bin=np.concatenate(bins),
+            shared_from=np.array(shared_from, dtype=np.int64),
+            mean_threshold=np.array(thresholds),
+        )
+
+    @property
+    def n_bins(self) -> NDArray[np.int64]:
+        """Bins of each of the features, at least 1: (n_categorical,) int64."""
+        n_shared = 1 + np.isfinite(self.mean_threshold).sum(axis=1)
+        n_shared = np.where(self.has_shared, n_shared, 0)
+        return np.maximum(self.shared_from + n_shared, 1)
+
+    @property
+    def has_shared(self) -> NDArray[np.bool_]:
+        """Whether categories of each of the features share bins, (n_categorical,)."""
+        return np.diff(self.first) > self.shared_from
+
+    def bins_in_training(
+        self,
+        X: NDArray[np.floating],
+        rows: NDArray[np.intp],
+        fold: NDArray[np.int64],
+        sums: list[CategorySums],
+        smoothing: float,
+    ) -> Iterator[tuple[int, NDArray[np.uint8]]]:
+        """Yield each feature with shared bins, and the bins of rows to train on.
+
+        Where a category shares a bin, a row's is by the mean over the other folds.
+        """
+        for number in np.flatnonzero(self.has_shared):
+            part = slice(*self.first[number : number + 2])
+            known, bins = self.value[part], self.bin[part]
+            x = X[rows, self.feature[number]]
+            place = np.minimum(np.searchsorted(known, x), len(known) - 1)
+            found = np.flatnonzero(known[place] == x)
+            bins, shared_from = bins[place[found]], self.shared_from[number]
+            category = np.searchsorted(sums[number].value, x[found])
+            means = sums[number].means_elsewhere(smoothing)[fold[found], category]
+            shared = np.searchsorted(self.mean_threshold[number], means) + shared_from
+            shared[np.isnan(means)] = MISSING
+            in_training = np.full(len(x), MISSING, dtype=np.uint8)
+            in_training[found] = np.where(bins < shared_from, bins, shared)
+            yield int(self.feature[number]), in_training
+
+    def encode(self, table: Table) -> Table:
+        """Return a table with the bins of its categories, NaN if unknown.
+
+        It is a copy, or without categorical features the same, which may be sparse.
+        """
+        if len(self.feature) == 0:
+            return table
+        encoded = table.copy()
+        for number, feature in enumerate(self.feature):
+            part = slice(*self.first[number : number + 2])
+            known = np.append(self.value[part], np.nan)
+            bins = np.append(self.bin[part].astype(table.dtype), np.nan)
+            place = np.searchsorted(known, table[:, feature])
+            found = known[place] == table[:, feature]
+            encoded[:, feature] = np.where(found, bins[place], np.nan)
+        return encoded
+
+    def encode_rows(
+        self, X: Table, rows: NDArray[np.intp]
+    ) -> tuple[NDArray[np.floating], NDArray[np.intp]]:
+        """Return (table, rows of it), some rows of X, encoded, for kernels."""
+        table, rows = contiguous_rows(X, rows)
+        if len(self.feature) == 0:
+            return table, rows
+        return contiguous_rows(self.encode(table[rows]), np.arange(len(rows)))
+
+
+def fit_feature(
+    sums: CategorySums, max_bins: int, min_samples_category: int, smoothing: float
+) -> tuple[NDArray[np.uint8], int, NDArray[np.float64]]:
+    """Return the bins of categories, and `shared_from` and `mean_threshold`."""
+    n_categories, n_shared = len(sums.value), count_shared_bins(max_bins)
+    if n_categories <= max_bins:
+        bins = np.arange(n_categories, dtype=np.uint8)
+        return bins, n_categories, np.full(n_shared - 1, np.inf)
+    counts = sums.n_rows.sum(axis=0)
+    single = most_frequent(counts, max_bins - n_shared)
+    single &= counts >= min_samples_category
+    means = sums.means_elsewhere(smoothing)
+    n_rows = np.where(single | np.isnan(means), 0, sums.n_rows)
+    thresholds = find_mean_thresholds(np.repeat(means, n_rows.ravel()), n_shared)
+    n_single = int(np.count_nonzero(single))
+    shared = n_single + np.searchsorted(thresholds, sums.means(smoothing))
+    bins = np.where(single, np.cumsum(single) - 1, shared).astype(np.uint8)
+    return bins, n_single, thresholds
+
+
+def most_frequent(counts: NDArray[np.intp], n: int) -> NDArray[np.bool_]:
+    """Return which are the n most frequent categories; of equal ones, the lowest."""
+    is_frequent = np.zeros(len(counts), dtype=np.bool_)
+    is_frequent[np.argsort(-counts, kind="stable")[:n]] = True
+    return is_frequent
+
+
+NO_CATEGORIES = CategoryBins(
+    np.empty(0, dtype=np.int64),
+    np.zeros(1, dtype=np.int64),
+    np.empty(0),
+    np.empty(0, dtype=np.uint8),
+    np.empty(0, dtype=np.int64),
+    np.empty((0, 0)),
+)

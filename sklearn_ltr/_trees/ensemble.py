@@ -1,0 +1,260 @@
+"""Ensembles of grown trees, and their predictions.
+
+For binned data, trees are added one by one while the ensemble grows.  Predictions for
+raw values are made by :mod:`tree_walk` while a small budget lasts, then by
+:mod:`bit_sliced`; both give the same scores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+
+from sklearn_ltr._compile import ROW_BLOCK, ThreadTeam, int64, kernel
+from sklearn_ltr._data.tables import Table, dense_rows
+from sklearn_ltr._saved import ChecksummedArrays
+from sklearn_ltr._trees.binning import MISSING_BIN, BinMapper, BinnedData
+from sklearn_ltr._trees.bit_sliced import BitSlicedEvaluator
+from sklearn_ltr._trees.tree_check import check_trees
+from sklearn_ltr._trees.tree_walk import (
+    NO_NODES,
+    NO_SETS,
+    TreeNodes,
+    walk_budget,
+    walk_trees,
+)
+from sklearn_ltr._trees.workspace import GrownTree
+
+MAX_ROW_BLOCKS = 8  # of ROW_BLOCK rows, which a thread evaluates in one call
+
+
+@kernel
+def add_binned(
+    binned: BinnedData,
+    rows: NDArray[np.int32],
+    tree: GrownTree,
+    scores: NDArray[np.float64],
+) -> None:
+    """Add the value of its leaf to the score of each of `rows` of the binned data."""
+    has_sets = len(tree.category_set) > 0
+    for row in rows:
+        node = int64(0)
+        while tree.feature[node] >= 0:
+            feature = tree.feature[node]
+            b = binned.values[binned.block[feature], row, binned.slot[feature]]
+            left = b <= tree.threshold[node]
+            if b == MISSING_BIN:
+                left = tree.missing_left[node]
+            if has_sets and binned.n_categories[feature] > 0:
+                left = (tree.category_set[node, b >> 3] >> (b & 7) & 1) == 1
+            node = int64(tree.left[node] if left else tree.right[node])
+        scores[row] += tree.value[node]
+
+
+@dataclass(frozen=True)
+class TreeEnsemble(ChecksummedArrays):
+    """A sum of regression trees, as arrays over the nodes of all trees.
+
+    Attributes
+    ----------
+    first_node : ndarray of shape (n_trees,), int64
+        Index of each tree's root; its other nodes follow.
+    feature : ndarray of shape (n_nodes,), int32
+        Feature that a node splits; -1 in a leaf.
+    threshold : ndarray of shape (n_nodes,), float64
+        Rows with ``x <= threshold`` go left.
+    missing_left : ndarray of shape (n_nodes,), bool
+        Whether NaN goes left.
+    left, right : ndarrays of shape (n_nodes,), int32
+        Children, counted from the tree's root; -1 in a leaf.
+    value : ndarray of shape (n_nodes,), float64
+        What a leaf adds to the score, learning rate included.
+    gain : ndarray of shape (n_nodes,), float64
+        Gain of a split, without its gain factor: with second order, twice the decrease
+        of the cost's second-order expansion; with least squares, the decrease of the
+        squared error.  0 in a leaf.
+    n_rows : ndarray of shape (n_nodes,), int64
+        Training rows in a leaf.
+    category_node : ndarray of shape (n_sets,), int64
+        The nodes that split a categorical feature, ascending; the features of such a
+        node are bins (``categories.py``).
+    category_set : ndarray of shape (n_sets, 32), uint8
+        What such a node sends left, in place of ``x <= threshold``: bin b if bit
+        ``b % 8`` of byte ``b // 8`` is 1.  Bit 255 is `missing_left`.
+    """
+
+    first_node: NDArray[np.int64]
+    feature: NDArray[np.int32]
+    threshold: NDArray[np.float64]
+    missing_left: NDArray[np.bool_]
+    left: NDArray[np.int32]
+    right: NDArray[np.int32]
+    value: NDArray[np.float64]
+    gain: NDArray[np.float64]
+    n_rows: NDArray[np.int64]
+    category_node: NDArray[np.int64] = field(default_factory=lambda: NO_NODES)
+    category_set: NDArray[np.uint8] = field(default_factory=lambda: NO_SETS)
+
+    @classmethod
+    def empty(cls) -> TreeEnsemble:
+        """Return an ensemble without trees, which predicts 0."""
+        return cls(
+            first_node=np.empty(0, dtype=np.int64),
+            feature=np.empty(0, dtype=np.int32),
+            threshold=np.empty(0),
+            missing_left=np.empty(0, dtype=np.bool_),
+            left=np.empty(0, dtype=np.int32),
+            right=np.empty(0, dtype=np.int32),
+            value=np.empty(0),
+            gain=np.empty(0),
+            n_rows=np.empty(0, dtype=np.int64),
+        )
+
+    @classmethod
+    def from_grown(cls, trees: list[GrownTree], mapper: BinMapper) -> TreeEnsemble:
+        """Join trees, and translate bins to thresholds in units of X."""
+        sizes = [len(tree.feature) for tree in trees]
+        feature, last_bin = _joined(trees, "feature"), _joined(trees, "threshold")
+        threshold = np.zeros(len(feature))
+        is_set = np.isin(feature, mapper.categories.feature)
+        for node in np.flatnonzero((feature >= 0) & ~is_set):
+            thresholds, b = mapper.bin_thresholds[feature[node]], last_bin[node]
+            # a split at the last bin separates missing values (right) from all others
+            threshold[node] = thresholds[b] if b < len(thresholds) else np.inf
+        return cls(
+            first_node=np.cumsum([0, *sizes], dtype=np.int64)[:-1],
+            feature=feature,
+            threshold=threshold,
+            missing_left=_joined(trees, "missing_left"),
+            left=_joined(trees, "left"),
+            right=_joined(trees, "right"),
+            value=_joined(trees, "value"),
+            gain=_joined(trees, "gain"),
+            n_rows=_joined(trees, "n_rows"),
+            category_node=np.flatnonzero(is_set),
+            category_set=_joined(trees, "category_set")[np.flatnonzero(is_set)],
+        )
+
+    def __len__(self) -> int:
+        """Return the number of trees."""
+        return len(self.first_node)
+
+    def __add__(self, other: TreeEnsemble) -> TreeEnsemble:
+        """Return the trees of both ensembles, in order."""
+        own, others = self._arrays(), other._arrays()
+        joined = {name: np.concatenate([own[name], others[name]]) for name in own}
+        joined["first_node"][len(self) :] += len(self.feature)
+        joined["category_node"][len(self.category_node) :] += len(self.feature)
+        return TreeEnsemble(**joined)
+
+    def scaled(self, factor: float) -> TreeEnsemble:
+        """Return the trees with all leaf values multiplied by a factor."""
+        return replace(self, value=self.value * factor)
+
+    def part(self, first: int, last: int) -> TreeEnsemble:
+        """Return the trees ``first..last - 1``."""
+        bounds = np.append(self.first_node, len(self.feature))
+        nodes = slice(bounds[first], bounds[last])
+        sets = slice(*np.searchsorted(self.category_node, [nodes.start, nodes.stop]))
+        arrays = {name: array[nodes] for name, array in self._arrays().items()}
+        arrays["first_node"] = self.first_node[first:last] - nodes.start
+        arrays["category_node"] = self.category_node[sets] - nodes.start
+        arrays["category_set"] = self.category_set[sets]
+        return TreeEnsemble(**arrays)
+
+    def predict(
+        self,
+        X: Table,
+        team: ThreadTeam,
+        base_score: NDArray[np.float64] | None = None,
+    ) -> NDArray[np.float64]:
+        """Return `base_score` (default: 0) plus the sum of the trees for each row."""
+        scores = np.zeros(X.shape[0]) if base_score is None else base_score.copy()
+        self.add_to(scores, X, team)
+        return scores
+
+    def staged_predict(
+        self, X: Table, base_score: NDArray[np.float64] | None = None
+    ) -> Iterator[NDArray[np.float64]]:
+        """Yield predictions of the first 1, 2, ... trees for each row of X."""
+        scores = np.zeros(X.shape[0]) if base_score is None else base_score.copy()
+        for tree in range(len(self)):
+            self.part(tree, tree + 1).add_to(scores, X, ThreadTeam(1))
+            yield scores.copy()
+
+    def add_to(self, scores: NDArray[np.float64], X: Table, team: ThreadTeam) -> None:
+        """Add the trees, one after another, to the score of each row of X.
+
+        The score of a row with an infinite value, in any feature, becomes NaN, whether
+        a tree tests the feature or not.  Infinite values are not allowed, and NaN tells
+        the caller (`_add_trees` in ``boosted_trees.py`` raises) without another pass
+        over X.
+        """
+        n_rows, n_trees = X.shape[0], len(self)
+        if n_trees == 0:
+            return
+        # two ways to the same scores, bit for bit; see `walk_budget`
+        add_rows: Callable[[NDArray[np.float64], NDArray[np.floating]], None]
+        if walk_budget.spend(n_rows * n_trees):
+            add_rows = partial(walk_trees, self._nodes)
+        else:
+            add_rows = self._evaluator.add_to
+        # about four parts per thread; a sparse part is made dense, so it is one block
+        n_row_blocks = min(n_rows // (4 * team.n_threads * ROW_BLOCK), MAX_ROW_BLOCKS)
+        step = ROW_BLOCK * (1 if issparse(X) else max(1, n_row_blocks))
+        firsts = iter(range(0, n_rows, step))  # shared: a thread takes the next part
+
+        def evaluate(thread: int) -> None:
+            for first in firsts:
+                part = slice(first, first + step)
+                add_rows(scores[part], dense_rows(X, part))
+
+        if n_rows > step:
+            team.run(evaluate)
+        else:
+            evaluate(0)
+
+    @cached_property
+    def _nodes(self) -> TreeNodes:
+        return TreeNodes(
+            np.append(self.first_node, len(self.feature)),
+            self.feature,
+            self.threshold,
+            self.missing_left,
+            self.left,
+            self.right,
+            self.value,
+            self.category_node,
+            self.category_set,
+        )
+
+    @cached_property
+    def _evaluator(self) -> BitSlicedEvaluator:
+        return BitSlicedEvaluator(self._nodes)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Restore the arrays; a ValueError if they are not those that were saved."""
+        # models saved before there were categorical features have no sets
+        vars(self).update(category_node=NO_NODES, category_set=NO_SETS)
+        super().__setstate__(state)
+
+    def check(self, n_features: int) -> None:
+        """Raise a ValueError unless the arrays are trees that test these features."""
+        check_trees(self._arrays(), n_features)
+
+    def gain_by_feature(self, n_features: int) -> NDArray[np.float64]:
+        """Sum the gains of the splits of each feature: (n_features,) float64."""
+        splits = self.feature >= 0
+        sums = np.zeros(n_features)
+        np.add.at(sums, self.feature[splits], self.gain[splits])
+        return sums
+
+
+def _joined(trees: list[GrownTree], name: str) -> NDArray[Any]:
+    return np.concatenate([getattr(tree, name) for tree in trees])

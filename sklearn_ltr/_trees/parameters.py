@@ -1,0 +1,113 @@
+"""The parameters of boosted trees: as users give them, and as the kernels take them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, NamedTuple
+
+from sklearn_ltr._parameters import (
+    LARGEST,
+    SMALLEST,
+    Choice,
+    FractionOrCount,
+    Or,
+    count_of,
+    integer,
+    positive,
+    real,
+)
+from sklearn_ltr._trees.constraints import NO_CONSTRAINTS, Constraints
+
+LARGEST_NOISE = 100.0  # exp(100 z) is finite for any z that is ever drawn from N(0, 1)
+LARGEST_TEMPERATURE = 10.0  # weights are up to about 15^10
+MAX_SPLIT_CATEGORIES = 32  # on one side of a split
+
+LearningRate = float | Callable[[int], float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TreeParameters:
+    """The parameters that all estimators of boosted trees share."""
+
+    n_estimators: Annotated[int, integer(1)]
+    learning_rate: Annotated[LearningRate, Or(real(SMALLEST, LARGEST), callables=True)]
+    max_leaf_nodes: Annotated[int, integer(2)]
+    max_depth: Annotated[int | None, integer(1, optional=True)]
+    min_samples_leaf: Annotated[int, integer(1)]
+    l2_regularization: Annotated[float, real(0, LARGEST)]
+    max_bins: Annotated[int, integer(2, 255)]
+    categorical_features: Any
+    category_smoothing: Annotated[float, real(0, LARGEST)]
+    monotonic_cst: Any
+    interaction_cst: Any
+    max_features: Annotated[float, FractionOrCount()]
+    colsample_bytree: Annotated[float, FractionOrCount()]
+    subsample: Annotated[float, real(0, 1, "right")]
+    split_gain: Annotated[
+        Literal["second_order", "least_squares"],
+        Choice("second_order", "least_squares"),
+    ]
+    split_noise: Annotated[float, real(0, LARGEST_NOISE)]
+    bagging_temperature: Annotated[float, real(0, LARGEST_TEMPERATURE)]
+
+    def learning_rates(self, tree_indices: range) -> Iterator[tuple[int, float]]:
+        """Yield the index of each tree and its learning rate; an error names the tree."""
+        for tree_index in tree_indices:
+            rate: Any = self.learning_rate
+            if callable(rate):
+                rate = positive(f"learning_rate({tree_index})").read(rate(tree_index))
+            yield tree_index, rate
+
+    def count_features(self, n_features: int) -> tuple[int, int]:
+        """Return how many features are drawn for each tree, and for each of its nodes."""
+        of_tree = count_of(self.colsample_bytree, n_features, "colsample_bytree")
+        # a fraction is one of the features of the tree
+        is_fraction = isinstance(self.max_features, float)
+        of_node = count_of(
+            self.max_features, of_tree if is_fraction else n_features, "max_features"
+        )
+        return of_tree, min(of_node, of_tree)
+
+
+class GrowthParameters(NamedTuple):
+    """Size of the trees and values of their leaves."""
+
+    max_leaf_nodes: int  # >= 2
+    max_depth: int  # of a leaf; the root has depth 0
+    min_samples_leaf: int
+    # added to the sum of hessians: in leaf values, and in second-order gains
+    l2_regularization: float
+    learning_rate: float  # of one tree; its leaf values are multiplied by it
+    second_order: bool  # in gains, W is the sum of hessians, else the number of rows
+    # of categorical features, see category_splits.py
+    category_smoothing: float = 0.0
+    min_samples_category: int = 1
+    max_split_categories: int = 255
+    constraints: Constraints = NO_CONSTRAINTS
+
+
+def growth_parameters(
+    parameters: TreeParameters, constraints: Constraints, n_rows: int
+) -> GrowthParameters:
+    """Return the parameters of trees grown on so many rows.
+
+    Limits that such trees cannot reach are lowered: memory is allocated for
+    `max_leaf_nodes`, and kernels take numbers of 64 bits.
+    """
+    p = parameters
+    min_samples_leaf = min(p.min_samples_leaf, n_rows)
+    max_leaf_nodes = min(p.max_leaf_nodes, max(2, n_rows // min_samples_leaf))
+    max_depth = min(p.max_depth or max_leaf_nodes, max_leaf_nodes)
+    return GrowthParameters(
+        max_leaf_nodes=min(max_leaf_nodes, 2 ** min(max_depth, 62)),
+        max_depth=max_depth,
+        min_samples_leaf=min_samples_leaf,
+        l2_regularization=p.l2_regularization,
+        learning_rate=1.0,  # each tree is given its own
+        second_order=p.split_gain == "second_order",
+        category_smoothing=p.category_smoothing,
+        min_samples_category=min(p.min_samples_leaf, n_rows + 1),
+        max_split_categories=min(MAX_SPLIT_CATEGORIES, p.max_bins),
+        constraints=constraints,
+    )

@@ -1,0 +1,290 @@
+"""Inputs and outputs of tree growth, and its working memory with all sizes.
+
+All threads of a team grow a tree together.  They share the rows, the histograms and
+the candidate splits.  The table of leaves is small, so each thread has its own: all
+threads make the same updates to it, and need not wait for each other to read it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_ltr._compile import allocate_aligned, new_barrier, subkernel
+from sklearn_ltr._trees.binning import FEATURE_BLOCK, HISTOGRAM_BINS
+from sklearn_ltr._trees.parameters import GrowthParameters
+
+SET_BYTES = HISTOGRAM_BINS // 8  # of a set of bins
+
+
+class TreeSample(NamedTuple):
+    """What one tree is grown on."""
+
+    tree_index: int  # number of the tree; rounding of gradients depends on it
+    rows: NDArray[np.int32]  # (n_used_rows,), ascending
+    features: NDArray[np.int64]  # (n_used_features,), ascending
+    # (2 * max_leaf_nodes - 1, n_features): a feature's best gain at a node is
+    # multiplied by its factor before features are compared; 0 excludes the feature.
+    # Factors decide between features only: the gain is stored without its factor.
+    gain_factors: NDArray[np.float64]
+
+
+class GrownTree(NamedTuple):
+    """A tree whose thresholds are bins: arrays of shape (n_nodes,); node 0 is the root.
+
+    Both children of a node come after it, the right one directly after the left one.
+    """
+
+    feature: NDArray[np.int32]  # -1: a leaf
+    threshold: NDArray[np.uint8]  # bins <= threshold go left
+    missing_left: NDArray[np.bool_]
+    left: NDArray[np.int32]  # children; -1 in a leaf
+    right: NDArray[np.int32]
+    gain: NDArray[np.float64]  # of the split, see TreeEnsemble.gain; 0 in a leaf
+    n_rows: NDArray[np.int64]  # of a leaf
+    # (n_nodes, 32): of a split by categories, bit ``b % 8`` of byte ``b // 8`` is 1 if
+    # bin b goes left; (0, 32) without categorical features
+    category_set: NDArray[np.uint8]
+    value: NDArray[np.float64]  # of a leaf, learning rate included
+
+
+# Small tables are arrays of records instead of one array per field: the fewer arrays
+# kernels have, the faster numba compiles them.  ``leaf = leaves[i]`` refers to the
+# array's memory, so that ``leaf.gain = 0.0`` changes the array.
+
+Record: TypeAlias = Any
+Records: TypeAlias = NDArray[Any]
+
+
+def _record(**fields: type) -> np.dtype[Any]:
+    return np.dtype((np.record, list(fields.items())), align=True)
+
+
+TREE_NODE = _record(  # fields as in GrownTree
+    feature=np.int32,
+    threshold=np.uint8,
+    missing_left=np.bool_,
+    left=np.int32,
+    right=np.int32,
+    gain=np.float64,
+    n_rows=np.int64,
+    value=np.float64,
+    hessian=np.float64,  # sum over the rows of a leaf
+)
+
+LEAF = _record(
+    buffer=np.int64,  # its rows are RowBuffers.rows[buffer, start:stop]
+    start=np.int64,
+    stop=np.int64,
+    histogram_index=np.int64,  # its histograms: Workspace.histograms[histogram_index]
+    depth=np.int64,
+    node=np.int64,  # its node in the tree
+    # sum of the packed gradients of its rows: those of all workers, where several grow
+    # a tree together, while `start` and `stop` are of this worker's
+    total=np.int64,
+    gain=np.float64,  # of its best split, of quantized gradients; 0: no split
+    feature=np.int64,  # its best split, as in GrownTree
+    threshold=np.int64,
+    missing_left=np.bool_,
+)
+
+CANDIDATE_SPLIT = _record(
+    perturbed_gain=np.float64,  # gain times the feature's gain factor
+    gain=np.float64,
+    feature=np.int64,
+    threshold=np.int64,
+    missing_left=np.bool_,
+)
+
+THREAD_SUMS = _record(
+    largest_gradient=np.int64,  # bits of the largest |gradient| of its chunk
+    largest_hessian=np.int64,
+    total_gradient=np.int64,  # sum of |gradient|, in a unit that all threads agree on
+    total_hessian=np.int64,
+    gradient=np.int64,  # of quantized |gradient| over the thread's chunk of all rows
+    hessian=np.int64,  # of quantized hessians
+    packed=np.int64,  # of packed gradients over its chunk of the root's rows
+    n_left=np.int64,  # rows of its chunk of a leaf that go left
+)
+
+
+class Team(NamedTuple):
+    """The team of threads, as one of them sees it."""
+
+    thread: int  # 0 to n_threads - 1
+    n_threads: int
+    barrier: NDArray[np.int64]
+    sums: Records  # (n_threads,) THREAD_SUMS: each thread writes its own, and reads all
+
+
+class RowBuffers(NamedTuple):
+    """The rows of all leaves, and their packed gradients."""
+
+    # (2, n_rows): a leaf's rows are contiguous in one of the two buffers, those of its
+    # children in the other
+    rows: NDArray[np.int32]
+    packed_gradients: NDArray[np.int64]  # (n_rows,): of every row
+    # (n_rows,): at its front, packed gradients of the leaf whose histogram is made
+    # next, in the order of its rows
+    leaf_gradients: NDArray[np.int64]
+
+
+class BlockSplits(NamedTuple):
+    """The best split of each feature of a block: arrays of shape (16,)."""
+
+    score: NDArray[np.float64]  # G_L^2 / (W_L + l2) + G_R^2 / (W_R + l2); 0: no split
+    # bins up to and including ``threshold % 256`` go left; missing values go left if
+    # the threshold is 256 or more
+    threshold: NDArray[np.int64]
+    left_sum: NDArray[np.int64]  # packed sum of the left child, during a scan
+
+
+class CategoryOrder(NamedTuple):
+    """Categories of a leaf, sorted for a split: arrays of shape (256,)."""
+
+    category: NDArray[np.int64]
+    ratio: NDArray[np.float64]  # by which they are sorted
+
+
+class Workspace(NamedTuple):
+    """Memory for growing trees, as one thread sees it; reused from tree to tree."""
+
+    team: Team
+    # shared by all threads
+    buffers: RowBuffers
+    histograms: NDArray[np.int64]  # (max_leaf_nodes, n_blocks, 256 * 16)
+    next_block: NDArray[np.int64]  # (1,): atomic counter of feature blocks
+    # (n_threads, 2) CANDIDATE_SPLIT: the best split each thread has found for each of
+    # two sibling leaves: [thread, 0] of the smaller one, [thread, 1] of the larger one
+    candidates: Records
+    next_leaf: NDArray[np.int64]  # (1,): atomic counter of leaves
+    category_set: NDArray[np.uint8]  # as in GrownTree, of the tree that is grown
+    # (n_nodes, n_sets): the interaction sets that hold all features of a node's path
+    open_sets: NDArray[np.bool_]
+    # this thread's own
+    splits: BlockSplits
+    leaves: Records  # (max_leaf_nodes,) LEAF
+    category_order: CategoryOrder
+    goes_left: NDArray[np.uint8]  # (256,): 1 for the bins that a split sends left
+
+
+def allocate_nodes(max_leaf_nodes: int) -> Records:
+    """Return the nodes of a tree of the largest size; all of them are leaves."""
+    nodes = np.zeros(2 * max_leaf_nodes - 1, dtype=TREE_NODE)
+    nodes["feature"] = nodes["left"] = nodes["right"] = -1
+    return nodes
+
+
+def allocate_block_splits() -> BlockSplits:
+    """Return memory for the splits of a block, in cache lines of its own."""
+    numbers = allocate_aligned((2, FEATURE_BLOCK), np.int64)
+    return BlockSplits(
+        score=allocate_aligned((1, FEATURE_BLOCK), np.float64)[0],
+        threshold=numbers[0],
+        left_sum=numbers[1],
+    )
+
+
+def allocate_workspaces(
+    n_threads: int,
+    n_rows: int,
+    n_blocks: int,
+    max_leaf_nodes: int,
+    any_categories: bool = False,
+    n_interaction_sets: int = 0,
+) -> list[Workspace]:
+    """Return the workspace of each thread."""
+    team = Team(0, n_threads, new_barrier(), np.zeros(n_threads, dtype=THREAD_SUMS))
+    buffers = RowBuffers(
+        rows=np.empty((2, n_rows), dtype=np.int32),
+        packed_gradients=np.empty(n_rows, dtype=np.int64),
+        leaf_gradients=np.empty(n_rows, dtype=np.int64),
+    )
+    histogram_size = HISTOGRAM_BINS * FEATURE_BLOCK
+    histograms = np.empty((max_leaf_nodes, n_blocks, histogram_size), dtype=np.int64)
+    next_block, next_leaf = np.zeros((2, 1), dtype=np.int64)
+    candidates = np.zeros((n_threads, 2), dtype=CANDIDATE_SPLIT)
+    n_sets = 2 * max_leaf_nodes - 1 if any_categories else 0
+    category_set = np.zeros((n_sets, SET_BYTES), dtype=np.uint8)
+    open_sets = np.ones((2 * max_leaf_nodes - 1, n_interaction_sets), dtype=np.bool_)
+    return [
+        Workspace(
+            team=team._replace(thread=thread),
+            buffers=buffers,
+            histograms=histograms,
+            next_block=next_block,
+            candidates=candidates,
+            next_leaf=next_leaf,
+            category_set=category_set,
+            open_sets=open_sets,
+            splits=allocate_block_splits(),
+            leaves=np.zeros(max_leaf_nodes, dtype=LEAF),
+            category_order=CategoryOrder(
+                np.zeros(HISTOGRAM_BINS, dtype=np.int64), np.zeros(HISTOGRAM_BINS)
+            ),
+            goes_left=np.zeros(HISTOGRAM_BINS, dtype=np.uint8),
+        )
+        for thread in range(n_threads)
+    ]
+
+
+@subkernel
+def chunk_bounds(chunk: int, n_chunks: int, start: int, stop: int) -> tuple[int, int]:
+    """Return where chunk number `chunk` of ``start:stop`` begins and ends."""
+    n = stop - start
+    return start + n * chunk // n_chunks, start + n * (chunk + 1) // n_chunks
+
+
+@subkernel
+def split_leaf(
+    leaves: Records,
+    leaf: int,
+    new: int,
+    n_nodes: int,
+    left_total: int,
+    n_left: int,
+    left_is_smaller: bool,
+) -> None:
+    """Turn `leaf` into its left child, and `new` into its right child.
+
+    They become nodes `n_nodes` and ``n_nodes + 1``.  The larger child gets the memory
+    of the parent's histogram, from which its own will be computed in place.
+    """
+    left, right = leaves[leaf], leaves[new]
+    right.histogram_index = new
+    if left_is_smaller:
+        right.histogram_index = left.histogram_index
+        left.histogram_index = new
+    right.stop = left.stop
+    left.stop = right.start = left.start + n_left
+    left.buffer = right.buffer = 1 - left.buffer
+    left.depth = right.depth = left.depth + 1
+    left.node = n_nodes
+    right.node = n_nodes + 1
+    right.total = left.total - left_total
+    left.total = left_total
+    left.gain = right.gain = 0.0
+
+
+@subkernel
+def is_splittable(
+    leaves: Records, leaf: int, count_mask: int, parameters: GrowthParameters
+) -> bool:
+    """Return whether a leaf is large and shallow enough; leaf -1 does not exist."""
+    if leaf < 0:
+        return False
+    n_rows: int = leaves[leaf].total & count_mask
+    depth: int = leaves[leaf].depth
+    return n_rows >= 2 * parameters.min_samples_leaf and depth < parameters.max_depth
+
+
+@subkernel
+def best_leaf(leaves: Records, n_leaves: int) -> int:
+    """Return the leaf with the highest split gain, the first of equals."""
+    best = 0
+    for leaf in range(1, n_leaves):
+        if leaves[leaf].gain > leaves[best].gain:
+            best = leaf
+    return best

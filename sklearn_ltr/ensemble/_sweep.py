@@ -1,0 +1,299 @@
+r"""The best blend of two rankers over all alphas (section 7.1 of the report).
+
+With Z_q(alpha) the metric of query q, ranked by alpha * s1 + (1 - alpha) * s2, and w_q
+the weight of the query, the mean
+
+    Z(alpha) = sum_q w_q Z_q(alpha) / sum_q w_q
+
+is piecewise constant: it changes only at the crossings of
+:mod:`sklearn_ltr.ensemble._crossings`.  All its values are Z just above alpha = 0 plus
+the cumulative sum of the changes of all queries, sorted by alpha.  At a crossing itself
+two documents are tied, which counts as the worse of both orders.  So the maximum is
+reached on a whole interval, or at alpha = 0 or 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_ltr._data import (
+    QueryGroups,
+    check_grades,
+    check_sample_weight,
+    check_scores,
+    count_rows,
+)
+from sklearn_ltr.ensemble._crossings import changes_of_list, crossings
+from sklearn_ltr.metrics import Metric, get_metric
+from sklearn_ltr.metrics._bound import BindableMetric, BoundMetric, value_of_list
+from sklearn_ltr.metrics._closed_form import ClosedFormMetric
+from sklearn_ltr.metrics._ranked_list import rank_documents
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+EPSILON = float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True, eq=False)
+class BlendCurve:
+    """A metric of ``alpha * scores_1 + (1 - alpha) * scores_2``, for all alpha.
+
+    Attributes
+    ----------
+    alpha : float in [0, 1]
+        The best alpha: the middle of an interval, or 0 or 1.
+    value : float
+        The metric at `alpha`, evaluated on the blended scores.
+    change_points : ndarray of shape (n_changes,), float64
+        The alphas at which the metric changes: increasing, between 0 and 1.
+    values : ndarray of shape (n_changes + 1,), float64
+        The metric below, between and above the change points, up to the rounding of
+        one addition per change.
+    """
+
+    alpha: float
+    value: float
+    change_points: FloatArray
+    values: FloatArray
+
+
+def best_blend(
+    scores_1: Any,
+    scores_2: Any,
+    y: Any,
+    *,
+    groups: Any,
+    metric: str | Metric = "ndcg@10",
+    sample_weight: Any = None,
+) -> BlendCurve:
+    r"""Find the best of all blends of two rankers.
+
+    As alpha increases from 0 to 1, the ranking of a query by
+
+    .. math::
+
+        \alpha s^1_i + (1 - \alpha) s^2_i
+
+    changes only where the lines of two of its documents cross.  The mean of the metric
+    is tracked through all these changes (section 7.1 of the report, after [1]_), so no
+    alpha is better than the one returned.  Of the intervals where the metric is highest
+    the widest is chosen, of those the one at the smallest alpha, and `alpha` is its
+    middle.
+
+    Parameters
+    ----------
+    scores_1, scores_2 : array-likes of shape (n_documents,)
+        Scores of the two rankers, finite; higher is ranked first.  Their scales may
+        differ.
+    y : array-like of shape (n_documents,)
+        Relevance grades, finite and >= 0.
+    groups : array-like of shape (n_documents,)
+        The query of each document: any sortable values, in any row order.
+    metric : str or Metric, default="ndcg@10"
+        A name, a metric object, or an object of a class of your own derived from
+        :class:`sklearn_ltr.metrics.Metric`, with ``ties="pessimistic"``.  A metric of
+        your own is evaluated at each change of a ranking; a built-in metric is updated
+        in constant time.
+    sample_weight : array-like of shape (n_documents,), default=None
+        Weight of a query in the mean, constant within it.
+
+    Returns
+    -------
+    curve : BlendCurve
+        The best ``alpha``, the ``value`` there, and the metric for all other alphas.
+
+    Raises
+    ------
+    ValueError
+        If the metric does not break ties pessimistically, if different scores are equal
+        in float64, and for whatever the metric refuses; the message names the argument,
+        and the row and query if there is one.
+    TypeError
+        If `metric` is neither a name nor a metric object.
+
+    Notes
+    -----
+    The rankings are those of exact arithmetic.  Where two lines are so close that
+    rounded scores do not show which is higher, the metric of the blended scores can
+    differ from the curve.  An interval whose middle does not reach the value of the
+    curve is not chosen.
+
+    With a metric of your own that may value a worse ranking higher, the alphas at which
+    documents are tied are not evaluated.
+
+    References
+    ----------
+    .. [1] Q. Wu, C. Burges, K. Svore and J. Gao, "Adapting boosting for information
+       retrieval measures", Information Retrieval 13(3), 2010.
+
+    Examples
+    --------
+    >>> from sklearn_ltr.ensemble import best_blend
+    >>> y, groups = [2, 1, 0, 2, 1, 0], ["a", "a", "a", "b", "b", "b"]
+    >>> scores_1, scores_2 = [3, 0, 1, 1, 2, 0], [0, 1, 2, 2, 0, 1]
+    >>> curve = best_blend(scores_1, scores_2, y, groups=groups, metric="ndcg")
+    >>> round(curve.alpha, 3), round(curve.value, 3)
+    (0.583, 0.982)
+    >>> curve.change_points.round(3), curve.values.round(3)
+    (array([0.25 , 0.333, 0.5  , 0.667]), array([0.775, 0.811, 0.83 , 0.982, 0.88 ]))
+    """
+    metric = get_metric(metric)
+    check_ties(metric)
+    queries = QueryGroups.from_groups(groups, count_rows(y, "y"))
+    bound = metric.bind(check_grades(y, queries), queries.offsets, queries.labels)
+    first = check_scores(scores_1, queries, "scores_1")
+    second = check_scores(scores_2, queries, "scores_2")
+    weights = check_sample_weight(sample_weight, queries)
+    change_points, values = _curve(bound, first, second, weights)
+
+    def evaluate(alpha: float) -> float:
+        return bound.mean(alpha * first + (1.0 - alpha) * second, weights)
+
+    n_additions = len(change_points) + queries.n_queries
+    total_variation = float(np.abs(np.diff(values)).sum())
+    tolerance = EPSILON * (
+        n_additions * float(np.abs(values).max()) + 8 * total_variation
+    )
+    alpha, value = _best_alpha(change_points, values, tolerance, evaluate)
+    return BlendCurve(alpha, value, change_points, values)
+
+
+def check_ties(metric: Metric) -> None:
+    """Raise a ValueError unless ties are pessimistic, so that an interval is best."""
+    if metric.ties != "pessimistic":
+        raise ValueError(
+            f'metric must break ties pessimistically, got ties="{metric.ties}": '
+            "otherwise a single alpha, where lines cross, could be the best"
+        )
+
+
+def _best_alpha(
+    change_points: FloatArray,
+    values: FloatArray,
+    tolerance: float,
+    evaluate: Callable[[float], float],
+) -> tuple[float, float]:
+    """Return the best alpha and the metric there.
+
+    Intervals are evaluated at their middles, in decreasing order of their value on the
+    curve, until the curve is below the best value found by more than its rounding error
+    `tolerance`.
+    """
+    edges = np.concatenate(([0.0], change_points, [1.0]))
+    widths = np.diff(edges)
+    # compared by value, then width of the interval, then the smaller alpha
+    best = max((evaluate(alpha), 0.0, -alpha) for alpha in (0.0, 1.0))
+    for i in np.argsort(-values, kind="stable"):
+        if values[i] < best[0] - tolerance:
+            break
+        alpha = float(edges[i] + widths[i] / 2)
+        best = max(best, (evaluate(alpha), float(widths[i]), -alpha))
+    return abs(best[2]), best[0]
+
+
+def _curve(
+    bound: BoundMetric, scores_1: FloatArray, scores_2: FloatArray, weights: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return the alphas where the mean changes, and its values between them."""
+    scores_1, scores_2 = _scale_to_one(scores_1, scores_2)
+    order = _order_above_zero(bound, scores_1, scores_2)
+    decreasing = np.empty(len(order))
+    decreasing[order] = -np.arange(len(order), dtype=np.float64)
+    start = bound.mean(decreasing, weights)
+    if bound.metric.no_relevant == "skip":
+        weights = weights * bound.has_relevant
+    alphas, changes = _changes(
+        bound, scores_1, scores_2, order, weights / weights.sum()
+    )
+
+    by_alpha = np.argsort(alphas, kind="stable")
+    alphas = alphas[by_alpha]
+    starts = np.flatnonzero(np.diff(alphas, prepend=-1.0))
+    points, steps = alphas[starts], np.add.reduceat(changes[by_alpha], starts)
+    start += float(steps[points == 0.0].sum())
+    inside = (points > 0.0) & (points < 1.0)
+    points = points[inside]
+    values = np.cumsum(np.append(start, steps[inside]))
+    changed = np.diff(values) != 0.0
+    return points[changed], values[np.append(True, changed)]
+
+
+def _scale_to_one(
+    scores_1: FloatArray, scores_2: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Multiply both by one power of two, exactly, so that no difference overflows."""
+    _, exponent = np.frexp(max(np.abs(scores_1).max(), np.abs(scores_2).max()))
+    return np.ldexp(scores_1, -exponent), np.ldexp(scores_2, -exponent)
+
+
+def _order_above_zero(
+    bound: BoundMetric, scores_1: FloatArray, scores_2: FloatArray
+) -> IntArray:
+    """Return the documents as ranked just above alpha = 0, (n_documents,).
+
+    They are ordered by `scores_2`, then by `scores_1`, then pessimistically.
+    """
+    n_documents, n_queries = len(scores_1), len(bound.offsets) - 1
+    longest = len(bound.discount)
+    order = np.empty(n_documents, dtype=np.int64)
+    position = np.empty(n_documents)
+    rank_documents(
+        scores_1, bound.grades, bound.offsets, 0, n_queries, longest, order, False
+    )
+    position[order] = np.arange(n_documents)
+    # passed as grades, of which the lower one is ranked first in a tie
+    rank_documents(
+        scores_2, position, bound.offsets, 0, n_queries, longest, order, False
+    )
+    return order
+
+
+def _changes(
+    bound: BoundMetric,
+    scores_1: FloatArray,
+    scores_2: FloatArray,
+    order: IntArray,
+    weights: FloatArray,
+) -> tuple[FloatArray, FloatArray]:
+    """Return the alphas where rankings change, and the change of the mean at each.
+
+    `weights` (n_queries,) add up to 1.
+    """
+    offsets, gain = bound.offsets, bound.gain
+    lowest = np.minimum.reduceat(gain, offsets[:-1])
+    highest = np.maximum.reduceat(gain, offsets[:-1])
+    can_change = (weights > 0) & bound.has_relevant & (lowest < highest)
+    alphas, changes = [np.empty(0)], [np.empty(0)]
+    metric = bound.metric
+    for query in np.flatnonzero(can_change):
+        ranked = order[offsets[query] : offsets[query + 1]]
+        if isinstance(metric, ClosedFormMetric) and metric.cascade_coefficients:
+            at, change = changes_of_list(
+                scores_1, scores_2, gain, ranked, bound.k, bound.discount,
+                *metric.cascade_coefficients,
+            )  # fmt: skip
+            change *= bound.scale[query]
+        else:
+            grades = bound.grades[ranked]
+            at, positions = crossings(scores_1[ranked], scores_2[ranked], grades.copy())
+            change = _changes_by_evaluation(metric, grades, positions)
+        alphas.append(at)
+        changes.append(change * weights[query])
+    return np.concatenate(alphas), np.concatenate(changes)
+
+
+def _changes_by_evaluation(
+    metric: BindableMetric, grades: FloatArray, positions: IntArray
+) -> FloatArray:
+    """Return the change by each swap of a metric without coefficients."""
+    values = [value_of_list(metric, grades.copy())]
+    for p in positions:
+        grades[p], grades[p + 1] = grades[p + 1], grades[p]
+        values.append(value_of_list(metric, grades.copy()))
+    return np.diff(values)
