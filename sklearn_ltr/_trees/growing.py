@@ -81,7 +81,12 @@ class TreeGrower:
     """
 
     def __init__(
-        self, binned: BinnedData, parameters: GrowthParameters, team: ThreadTeam
+        self,
+        binned: BinnedData,
+        parameters: GrowthParameters,
+        team: ThreadTeam,
+        row_numbers: object = None,
+        comm: object = None,
     ) -> None:
         n_blocks, n_rows, _ = binned.values.shape
         self.binned, self.parameters, self.team = binned, parameters, team
