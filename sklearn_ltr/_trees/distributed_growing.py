@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._comm import Collective
+from sklearn_ltr._comm import Comm as Collective
 from sklearn_ltr._compile import ThreadTeam
 from sklearn_ltr._trees.binning import (
     HISTOGRAM_BINS,
@@ -43,7 +43,7 @@ from sklearn_ltr._trees.quantization import (
     Quantization,
     choose_bit_layout,
 )
-from sklearn_ltr._trees.row_draws import RowNumbers
+from sklearn_ltr._data.query_index import RowNumbers
 from sklearn_ltr._trees.workspace import Records, TreeSample
 
 
@@ -69,7 +69,7 @@ class DistributedTreeGrower(TreeGrower):
         numbers: RowNumbers,
         collective: Collective,
     ) -> None:
-        super().__init__(binned, parameters, team)
+        super().__init__(binned, parameters, team, numbers, collective)
         self._numbers, self._collective = numbers, collective
 
     def _grow_nodes(

@@ -1,21 +1,48 @@
-"""A fit on a cluster: the rows to their workers, and a task on each that fits them."""
+"""A fit on a cluster: the rows to their workers, and a task on each that fits them.
+
+`fit_on_cluster` runs where the user is.  On each worker, `fit_on_worker` reads its rows
+and learns together with the others, as `LambdaMARTRanker.fit` does alone.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import pickle
+from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr import LambdaMARTRanker
-from sklearn_ltr._rankers.reading import draw_held_out
-from sklearn_ltr.dask._exchange import Exchange, count_children
-from sklearn_ltr.dask._partition_graphs import make_partition_graphs
+from sklearn_ltr._comm import Comm
+from sklearn_ltr._data import TrainingData
+from sklearn_ltr._data.training_data import with_weight
+from sklearn_ltr._estimators.boosted_trees import constraints_of, keep
+from sklearn_ltr._parameters import read_parameters
+from sklearn_ltr._rankers.base_model import check_base_scores
+from sklearn_ltr._rankers.lambdamart import (
+    Documents,
+    LambdaMARTParameters,
+    hold_out,
+    learn,
+)
+from sklearn_ltr._rankers.reading import draw_held_out, read_training_data
+from sklearn_ltr.dask._comm import DaskComm, Exchange, count_children
 from sklearn_ltr.dask._partitions import (
+    Partition,
+    PartitionGraph,
+    count_rows_of,
     delayed_partitions,
+    join_rows,
+    make_partition_graphs,
+    names_of,
+    read_part,
+    rows_of_queries,
     select_queries,
     summarize,
+    take_rows,
 )
 from sklearn_ltr.dask._plan import (
     QueryLocations,
@@ -23,8 +50,8 @@ from sklearn_ltr.dask._plan import (
     locate_queries,
     own_queries,
 )
+from sklearn_ltr.dask._tables import CHANGED, PartRows, PartTable, learn_categories
 from sklearn_ltr.dask._watch import wait_for
-from sklearn_ltr.dask._worker_fit import fit_on_worker
 
 IntArray = NDArray[np.int64]
 
@@ -67,16 +94,20 @@ class Divided(NamedTuple):
 def fit_on_cluster(
     client: Any,
     ranker: LambdaMARTRanker,
+    parameters: LambdaMARTParameters,
+    seed: int,
     arguments: dict[str, Any],
     validation: dict[str, Any],
-) -> tuple[LambdaMARTRanker, Traffic]:
-    """Return the fitted ranker, and what travelled.
+) -> tuple[dict[str, Any], Traffic]:
+    """Return the fitted attributes, and what travelled.
 
     Parameters
     ----------
     client : distributed.Client
     ranker : LambdaMARTRanker
-        With its parameters and seed, and what a warm start keeps.
+        With its parameters, its base model, and what a warm start keeps.
+    parameters : LambdaMARTParameters
+    seed : int
     arguments, validation : dict
         Dask collections by the names of the arguments of `fit`.
     """
@@ -84,7 +115,7 @@ def fit_on_cluster(
     ids = {s.worker: s.worker_id for s in summaries if s is not None}
     locations = locate_queries(summaries, "")
     learned = learned_queries(
-        locations, held_out_queries(ranker, locations, validation)
+        locations, held_out_queries(parameters, seed, locations, validation)
     )
     owner = own_queries(locations, learned, [])
     if not learned.any():
@@ -99,17 +130,20 @@ def fit_on_cluster(
         locations = locate_queries(summaries, "_val", locations.workers)
         owner = own_queries(locations, None, takers)
         divided.append(divide(client, locations, owner, parts, "_val"))
-    return run_fits(client, ranker, divided, ids)
+    return run_fits(client, ranker, seed, divided, ids)
 
 
 def held_out_queries(
-    ranker: LambdaMARTRanker, locations: QueryLocations, validation: dict[str, Any]
+    parameters: LambdaMARTParameters,
+    seed: int,
+    locations: QueryLocations,
+    validation: dict[str, Any],
 ) -> NDArray[np.bool_] | None:
-    """Return which of the queries that count `fit` will hold out, None if none."""
-    if validation.get("X_val") is not None or ranker.early_stopping is not True:
+    """Return which of the queries that count will be held out, None if none."""
+    if validation.get("X_val") is not None or parameters.early_stopping is not True:
         return None
     n_queries = int(np.count_nonzero(locations.weight > 0))
-    return draw_held_out(n_queries, ranker.validation_fraction, ranker._seed)
+    return draw_held_out(n_queries, parameters.validation_fraction, seed)
 
 
 def load(
@@ -178,8 +212,12 @@ def divide(
 
 
 def run_fits(
-    client: Any, ranker: LambdaMARTRanker, divided: list[Divided], ids: dict[str, str]
-) -> tuple[LambdaMARTRanker, Traffic]:
+    client: Any,
+    ranker: LambdaMARTRanker,
+    seed: int,
+    divided: list[Divided],
+    ids: dict[str, str],
+) -> tuple[dict[str, Any], Traffic]:
     """Run a task on each worker that fits its rows; return what they agree on."""
     import cloudpickle
 
@@ -197,7 +235,7 @@ def run_fits(
     wait_for(client, placed, addresses)
     actors = [future.result() for future in placed]
     # as bytes: arrays that Dask brings are read-only, and would stay so in the model
-    state = client.scatter(cloudpickle.dumps(vars(ranker)), hash=False)
+    state = client.scatter(cloudpickle.dumps((vars(ranker), seed)), hash=False)
     tasks = []
     for rank, address in enumerate(addresses):
         worker_data = [
@@ -227,10 +265,193 @@ def run_fits(
             "numpy or of sklearn_ltr?"
         )
     _, saved, n_exchanges, n_bytes = results[0]
-    base = ranker.init_ if ranker._n_kept_trees > 0 else ranker.init
-    parameters = ranker.get_params(deep=False)
-    fitted = LambdaMARTRanker()
-    fitted.__dict__ = parameters | pickle.loads(saved) | {"init_": base}
     moved_queries = sum(d.n_moved_queries for d in divided)
     moved_rows = sum(d.n_moved_rows for d in divided)
-    return fitted, Traffic(moved_queries, moved_rows, n_exchanges, n_bytes)
+    return pickle.loads(saved), Traffic(moved_queries, moved_rows, n_exchanges, n_bytes)
+
+
+# --- on a worker ----------------------------------------------------------------------
+
+
+def fit_on_worker(
+    state: bytes,
+    rank: int,
+    actors: list[Any],
+    numbers: list[IntArray],
+    partitions: list[list[Partition | PartitionGraph]],
+    chosen: list[list[IntArray | None]],
+    expected: tuple[str | None, bool],
+) -> tuple[str, bytes, int, int]:
+    """Learn from the rows of one worker together with the others; run on that worker.
+
+    Parameters
+    ----------
+    state : bytes
+        Attributes of the ranker and the seed, pickled.
+    rank : int
+    actors : list of proxies of `Exchange`
+    numbers : list of ndarrays of int64
+        Of the worker's queries in the order of their labels: of the training data and,
+        if it has any, of the validation data.
+    partitions, chosen : lists of lists
+        The partitions of both, and the queries of each, None: all.
+    expected : (str, bool)
+        The id of this worker, and whether any worker has validation data.
+
+    Returns
+    -------
+    digest : str
+        Of the fitted model.
+    saved : bytes
+        The fitted attributes, pickled; none but from the worker of rank 0.
+    n_exchanges, n_bytes : int
+        See `DaskComm`.
+    """
+    from distributed import get_worker, print, secede
+
+    worker, (worker_id, is_validated) = get_worker(), expected
+    if worker_id is not None and worker.id != worker_id:
+        raise RuntimeError(f"the worker {worker.address} was restarted during the fit")
+    secede()  # so that no other task keeps a worker from meeting the others
+    comm = DaskComm(rank, actors, worker, partial(print, flush=True))
+    arguments = [
+        read_rows(*given) for given in zip(partitions, chosen, numbers, strict=True)
+    ]
+    attributes, seed = pickle.loads(state)
+    fitted = fit_rows(attributes, seed, arguments, is_validated, comm)
+    saved = pickle.dumps(fitted)
+    digest = hashlib.sha256(pickle.dumps(fitted["ensemble_"])).hexdigest()
+    return digest, saved if rank == 0 else b"", comm.n_exchanges, comm.n_bytes
+
+
+class WorkerRows(NamedTuple):
+    """The arguments of `fit` that one worker has, of training or of validation."""
+
+    X: PartRows
+    others: Partition  # by their names in training
+    numbers: IntArray  # of its queries
+
+
+def fit_rows(
+    attributes: dict[str, Any],
+    seed: int,
+    arguments: list[WorkerRows],
+    is_validated: bool,
+    comm: Comm,
+) -> dict[str, Any]:
+    """Return the fitted attributes of a ranker; all workers call this together.
+
+    Parameters
+    ----------
+    attributes : dict
+        Of a `LambdaMARTRanker`: its parameters, and what a warm start keeps.
+    seed : int
+    arguments : list of WorkerRows
+        Of training and, if this worker has any, of validation.
+    is_validated : bool
+        Whether some worker has validation data.
+    comm : Comm
+    """
+    model = LambdaMARTRanker()
+    model.__dict__ = attributes
+    p = read_parameters(LambdaMARTParameters, model)
+    kept = keep(vars(model), p, lambda: seed)
+
+    # read: as `LambdaMARTRanker.fit` does, one partition after another
+    if kept.n_trees == 0:
+        X = arguments[0].X
+        model._categories = learn_categories(X, p.categorical_features, comm)
+        model._read_features(X.read(0), reset=True)
+    train = read_documents(model, arguments[0], "")
+    constraints = constraints_of(p, model._categories, model)
+    validation = []
+    if len(arguments) > 1:
+        validation = [read_documents(model, arguments[1], "_val")]
+    elif is_validated:
+        validation = [no_documents(model.n_features_in_)]
+    elif p.early_stopping is True:
+        train, held_out = hold_out(train, p.validation_fraction, seed, comm)
+        validation = [held_out]
+    # the other attributes are the caller's, and may be of any class
+    read = ("_categories", "n_features_in_", "feature_names_in_")
+    found = {name: vars(model)[name] for name in read if name in vars(model)}
+    categorical = model._categories.feature
+    return found | learn(
+        p, train, validation, categorical, constraints, kept, None, comm
+    )
+
+
+def read_documents(model: LambdaMARTRanker, rows: WorkerRows, suffix: str) -> Documents:
+    """Return this worker's documents, and F_0 of each row of their X."""
+    X, others, numbers = rows
+    convert = partial(model._read_features, name=f"X{suffix}")
+    table = PartTable(X, convert, model.n_features_in_)
+    data = read_training_data(
+        table,
+        others["y"],
+        others["groups"],
+        others.get("sample_weight"),
+        suffix,
+        propensities=others.get("propensities"),
+    )
+    if data.n_queries != len(numbers):
+        raise RuntimeError(CHANGED.format(f"groups{suffix}"))
+    # int32 rows save memory
+    data = replace(data, rows=data.rows.astype(np.int32), numbers=numbers)
+    data = with_weight(data, f"sample_weight{suffix}")
+    n_rows, init_score = table.shape[0], others.get("init_score")
+    if model.init_ is None or init_score is not None:
+        return Documents(data, model._base_scores(None, n_rows, init_score, suffix))
+    base_score = np.concatenate([model.init_.predict(part) for part in X.read_all()])
+    return Documents(data, check_base_scores(base_score, n_rows, "what init predicts"))
+
+
+def no_documents(n_features: int) -> Documents:
+    """Return the validation data of a worker that has none."""
+    nothing, numbers = np.empty(0), np.empty(0, dtype=np.int64)
+    X, starts = np.empty((0, n_features)), np.zeros(1, dtype=np.int64)
+    data = TrainingData(X, numbers, nothing, starts, nothing, [], numbers=numbers)
+    return Documents(data, nothing)
+
+
+def read_rows(
+    parts: list[Partition | PartitionGraph],
+    chosen: list[IntArray | None],
+    numbers: IntArray,
+) -> WorkerRows:
+    """Return the arguments of one worker: X as `PartRows`, the others read.
+
+    `chosen` are the queries of each partition, None: all; `numbers` are theirs.
+    """
+    suffix = "" if "X" in names_of(parts[0]) else "_val"
+    rows: list[NDArray[np.intp] | None] = []
+    others: list[Partition] = []
+    for part, queries in zip(parts, chosen, strict=True):
+        names = [name for name in names_of(part) if name != f"X{suffix}"]
+        other = {
+            name.removesuffix(suffix): values
+            for name, values in read_part(part, names).items()
+        }
+        own = None if queries is None else rows_of_queries(other["groups"], queries)
+        if own is not None:
+            other = {name: take_rows(values, own) for name, values in other.items()}
+        rows.append(own)
+        others.append(other)
+    sizes = [count_rows_of(other["groups"]) for other in others]
+    joined = {name: narrowed(values) for name, values in join_rows(others).items()}
+    return WorkerRows(PartRows(f"X{suffix}", parts, rows, sizes), joined, numbers)
+
+
+def narrowed(values: Any) -> Any:
+    """Return the same numbers in fewer bytes, where they are an array of integers."""
+    if isinstance(getattr(values, "dtype", None), np.dtype):
+        values = np.asarray(values)  # of pandas
+    if not isinstance(values, np.ndarray) or values.dtype.kind not in "iuf":
+        return values
+    low, high = values.min(initial=0), values.max(initial=0)
+    if not np.isfinite([low, high]).all():
+        return values
+    narrow = values.astype(
+        np.result_type(*map(np.min_scalar_type, map(int, (low, high))))
+    )
+    return narrow if np.array_equal(narrow, values) else values

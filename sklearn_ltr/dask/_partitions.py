@@ -1,7 +1,13 @@
-"""The partitions of the arguments of `fit`, and what each of them holds."""
+"""The partitions of the arguments of `fit`: how they are read, and what each holds.
+
+A partition is kept by the cluster, or, where it can be computed again, known by its
+graph only (`PartitionGraph`): then its rows, which are read from files, say, take no
+memory between two readings.
+"""
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -15,13 +21,14 @@ from sklearn_ltr._data import (
     count_rows,
     read_numbers,
 )
+from sklearn_ltr._data.features import CATEGORICAL, check_finite, is_frame
 from sklearn_ltr._data.groups import Labels
-from sklearn_ltr._data.features import CATEGORICAL, is_frame
-from sklearn_ltr._data.features import check_finite
-from sklearn_ltr.dask._partition_graphs import Partition, PartitionGraph, read_part
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+Graph = dict[Any, Any]
+Partition = dict[str, Any]  # the rows of each argument of `fit` that was given
+MOST_BYTES = 2**20  # of pickled graphs: larger ones hold the rows themselves
 
 HINT = "; give partitions with the same columns, from ddf[columns], say"
 NUMBERS = ("integer", "floating", "mixed-integer-float", "boolean")  # words of pandas
@@ -256,3 +263,134 @@ def _concatenate(values: list[Any]) -> Any:
     if issparse(values[0]):
         return vstack(values, format="csr")
     return np.concatenate(values)
+
+
+# --- partitions that are computed again -----------------------------------------------
+
+
+class PartitionGraph(NamedTuple):
+    """The graphs of the arguments of one partition, pickled."""
+
+    graphs: bytes  # a dict of (graph, key) by the name of the argument
+
+    def read(self, names: list[str] | None = None) -> Partition:
+        """Compute some of the arguments, None: all; in this thread."""
+        import cloudpickle
+        import dask
+
+        graphs = cloudpickle.loads(self.graphs)
+        return {
+            name: dask.get(*graphs[name])
+            for name in (graphs if names is None else names)
+        }
+
+    def names(self) -> list[str]:
+        """Return the names of the arguments."""
+        import cloudpickle
+
+        return list(cloudpickle.loads(self.graphs))
+
+
+class NotRepeatableError(Exception):
+    """A graph holds rows, or refers to rows that the cluster holds."""
+
+
+def read_part(
+    part: Partition | PartitionGraph, names: list[str] | None = None
+) -> Partition:
+    """Return some of the arguments of a partition, None: all."""
+    if isinstance(part, PartitionGraph):
+        return part.read(names)
+    return part if names is None else {name: part[name] for name in names}
+
+
+def names_of(part: Partition | PartitionGraph) -> list[str]:
+    """Return the names of the arguments of a partition."""
+    return part.names() if isinstance(part, PartitionGraph) else list(part)
+
+
+def make_partition_graphs(
+    partitions: list[dict[str, Any]],
+) -> list[PartitionGraph | None]:
+    """Return a graph of each partition, None of those that have to be kept.
+
+    Kept is what the cluster holds already, what was given with the graph, and what
+    would take more work than one partition: where partitions depend on each other, as
+    after a shuffle.
+
+    Parameters
+    ----------
+    partitions : list of dict
+        Delayed objects by the names of the arguments.
+    """
+    graphs = [
+        {name: (culled(part), part.key) for name, part in partition.items()}
+        for partition in partitions
+    ]
+    n_users: dict[Any, int] = {}
+    for of_partition in graphs:
+        for key in {key for graph, _ in of_partition.values() for key in graph}:
+            n_users[key] = n_users.get(key, 0) + 1
+    return [
+        None
+        if any(
+            n_users[key] > 1 and not is_data(node)
+            for graph, _ in of_partition.values()
+            for key, node in graph.items()
+        )
+        else pickle_graphs(of_partition)
+        for of_partition in graphs
+    ]
+
+
+def culled(part: Any) -> Graph:
+    """Return the tasks that a delayed object needs."""
+    from dask.optimization import cull
+
+    graph: Graph = cull(part.__dask_graph__(), [part.key])[0]
+    return graph
+
+
+def is_data(node: Any) -> bool:
+    """Return whether a node of a graph is no task."""
+    return hasattr(node, "value") or isinstance(node, np.ndarray)
+
+
+def is_complete(graph: Graph) -> bool:
+    """Return whether a graph needs nothing else, which the cluster has."""
+    return all(
+        key in graph
+        for node in graph.values()
+        for key in getattr(node, "dependencies", ())
+    )
+
+
+def pickle_graphs(graphs: dict[str, tuple[Graph, Any]]) -> PartitionGraph | None:
+    """Pickle the graphs of a partition; None if they cannot be computed again."""
+    import cloudpickle
+    from distributed import Future
+
+    class GraphPickler(cloudpickle.Pickler):
+        def reducer_override(self, value: Any) -> Any:
+            if isinstance(value, Future):
+                raise NotRepeatableError
+            return super().reducer_override(value)
+
+    if not all(is_complete(graph) for graph, _ in graphs.values()):
+        return None
+    file = BoundedFile()
+    try:
+        GraphPickler(file).dump(graphs)
+    except NotRepeatableError:
+        return None
+    return PartitionGraph(file.getvalue())
+
+
+class BoundedFile(io.BytesIO):
+    """A file in memory that does not become large."""
+
+    def write(self, part: Any) -> int:
+        """Append some bytes."""
+        if self.tell() + memoryview(part).nbytes > MOST_BYTES:
+            raise NotRepeatableError
+        return super().write(part)

@@ -11,10 +11,12 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr import LambdaMARTRanker
-from sklearn_ltr._estimators.base import refit
+from sklearn_ltr._estimators.base import draw_seed, refit
+from sklearn_ltr._estimators.boosted_trees import keep
+from sklearn_ltr._parameters import read_parameters
+from sklearn_ltr._rankers.lambdamart import LambdaMARTParameters
 from sklearn_ltr.dask._fit import Traffic, fit_on_cluster
 from sklearn_ltr.dask._partitions import is_collection
-from sklearn_ltr.dask._scoring import computed, score_block, score_frame
 from sklearn_ltr.dask._watch import current_client
 
 FloatArray = NDArray[np.float64]
@@ -129,14 +131,18 @@ collections, default=None
             "init_score_val": init_score_val,
         }
         with refit(self) as model:
-            model._check_parameters()
+            p = read_parameters(LambdaMARTParameters, model)
+            p.check_clicks(positions, propensities)
             self._check_fittable(arguments, validation)
             client = current_client()
-            model._begin()
+            kept = keep(vars(model), p, lambda: draw_seed(p.random_state))
+            model._set_base_model(p.init, None, None, init_score, kept, {})
             fitted, traffic = fit_on_cluster(
-                client, local_ranker(model), arguments, validation
+                client, local_ranker(model), p, kept.seed, arguments, validation
             )
-            model.__dict__ = vars(fitted) | {"traffic_": traffic}
+            for name in ("loss_curve_", "train_score_"):
+                vars(model).pop(name, None)
+            vars(model).update(fitted, traffic_=traffic)
         return self
 
     def _check_fittable(
@@ -298,3 +304,27 @@ def local_ranker(ranker: LambdaMARTRanker) -> LambdaMARTRanker:
     left_out = {"traffic_", "_skl_callbacks"}
     local.__dict__ = {n: v for n, v in vars(ranker).items() if n not in left_out}
     return local
+
+
+def computed(*values: Any) -> tuple[Any, ...]:
+    """Return what Dask collections hold, and other values as they are."""
+    import dask
+
+    found: tuple[Any, ...] = dask.compute(*values)
+    return found
+
+
+def score_frame(X: Any, model: LambdaMARTRanker, *init_score: Any) -> Any:
+    """Return the scores of a partition of a DataFrame, a Series."""
+    import pandas as pd
+
+    scores = score_block(X, *init_score, model=model)
+    return pd.Series(scores, index=X.index, name="score")
+
+
+def score_block(X: Any, *init_score: Any, model: LambdaMARTRanker) -> FloatArray:
+    """Return the scores of a partition."""
+    if X.shape[0] == 0:
+        return np.empty(0)
+    given = np.ravel(init_score[0]) if init_score else None
+    return model.predict(X, init_score=given)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,18 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse, vstack
 
-from sklearn_ltr._compile import ThreadTeam
-from sklearn_ltr._data.row_hashes import HashArray, hash_values
+from sklearn_ltr._comm import Comm
+from sklearn_ltr._data.categories import FeatureCategories
 from sklearn_ltr._data.tables import Table
-from sklearn_ltr._trees.binning import (
-    BinMapper,
-    BinnedData,
-    allocate_binned_data,
+from sklearn_ltr.dask._partitions import (
+    Partition,
+    PartitionGraph,
+    read_part,
+    take_rows,
 )
-from sklearn_ltr.dask._partition_graphs import Partition, PartitionGraph, read_part
-from sklearn_ltr.dask._partitions import take_rows
 
-FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 
@@ -97,16 +95,6 @@ class PartTable:
             if last > first and (needed is None or needed[first:last].any()):
                 yield first, self._read(number)
 
-    def map(
-        self, function: Callable[..., FloatArray], values: FloatArray
-    ) -> FloatArray:
-        """Return ``function(table, values)`` of all rows, values of (n_rows,)."""
-        found = [
-            function(table, values[first : first + table.shape[0]])
-            for first, table in self.tables()
-        ]
-        return np.concatenate(found)
-
     def _read(self, number: int) -> Table:
         table = self._convert(self._rows.read(number))
         if isinstance(self._rows.parts[number], PartitionGraph):
@@ -142,33 +130,21 @@ CHANGED = (
 )
 
 
-class PartBinMapper(BinMapper):
-    """A bin mapper that reads the partitions of a table one after another."""
-
-    def transform(
-        self, X: Table, rows: NDArray[np.intp], team: ThreadTeam
-    ) -> BinnedData:
-        """Bin some rows of X, see `BinMapper.transform`."""
-        if not isinstance(X, PartTable):
-            return super().transform(X, rows, team)
-        place = np.full(X.shape[0], -1, dtype=np.int64)
-        place[rows] = np.arange(len(rows))
-        binned = allocate_binned_data(len(rows), self.n_bins, team.n_threads)
-        binned.n_categories[self.categories.feature] = self.categories.n_bins
-        for first, table in X.tables(place >= 0):
-            to = place[first : first + table.shape[0]]
-            own = np.flatnonzero(to >= 0)
-            part = super().transform(table, own, team)
-            binned.values[:, to[own]] = part.values
-        return binned
+def learn_categories(rows: PartRows, given: Any, comm: Comm) -> FeatureCategories:
+    """Return the categorical features, and the text that any worker has of them."""
+    own = FeatureCategories.learn(rows.read(0), given)
+    if len(own.feature) > 0:
+        parts = [FeatureCategories.learn(part, given) for part in rows.read_all()]
+        own = merge_categories(parts)
+    return merge_categories(comm.gather(own))
 
 
-def hash_rows(X: Table, rows: NDArray[np.intp], team: ThreadTeam) -> HashArray:
-    """Return the hashes of some rows of a table, (n_rows,)."""
-    if not isinstance(X, PartTable):
-        return hash_values(X, rows, team)
-    hashes = np.zeros(X.shape[0], dtype=np.uint64)
-    for first, table in X.tables():
-        own = np.arange(table.shape[0])
-        hashes[first : first + len(own)] = hash_values(table, own, team)
-    return hashes[rows]
+def merge_categories(parts: list[FeatureCategories]) -> FeatureCategories:
+    """Return the categories of several parts of the rows."""
+    text, is_text = [], np.empty(len(parts[0].feature), dtype=np.bool_)
+    for number in range(len(is_text)):
+        found = set().union(*(part.text[number].tolist() for part in parts))
+        text.append(np.array(sorted(found), dtype=np.str_))
+        # a part in which all are missing does not know
+        is_text[number] = bool(found) or all(part.is_text[number] for part in parts)
+    return replace(parts[0], text=text, is_text=is_text)

@@ -30,7 +30,7 @@ takes n * min(n, k) steps.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import ClassVar
 
@@ -41,6 +41,7 @@ from sklearn_ltr._compile import exp2_of, kernel, subkernel
 from sklearn_ltr._data import Labels, describe_query
 from sklearn_ltr._parameters import Range
 from sklearn_ltr.metrics._closed_form import ClosedFormMetric
+from sklearn_ltr.metrics._metric import Metric
 from sklearn_ltr.metrics._gains import reciprocal_ranks
 from sklearn_ltr.metrics._kernel_arrays import MetricArrays, RankedLists, SwapFactors
 from sklearn_ltr.metrics._ranked_list import run_end
@@ -148,6 +149,10 @@ class ERR(ClosedFormMetric):
     cascade_coefficients: ClassVar[tuple[float, float]] = (0.0, -1.0)
     _values_kernel = staticmethod(err_values)
     _swap_factors_kernel = staticmethod(err_swap_factors)
+
+    def with_largest_grade(self, largest: float) -> Metric:
+        """Return the metric for data of which this is the largest grade."""
+        return self if self.max_grade is not None else replace(self, max_grade=largest)
 
     def __post_init__(self) -> None:
         """Validate the parameters."""

@@ -196,6 +196,10 @@ class Metric(ABC):
             k=k,
         )
 
+    def with_largest_grade(self, largest: float) -> Metric:
+        """Return the metric for data of which this is the largest grade."""
+        return self
+
     def at_deeper_cutoff(self, level: int | None) -> Metric:
         """Return the metric to train on: this one, with a cutoff of at least `level`.
 

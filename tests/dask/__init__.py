@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from sklearn_ltr import LambdaMARTRanker
-from sklearn_ltr.dask._worker_ranker import WorkerRanker
+from sklearn_ltr.dask._fit import WorkerRows, fit_rows
+from sklearn_ltr.dask._tables import PartRows
 
 N_QUERIES, N_ROWS = 90, 1500
 
@@ -38,8 +39,10 @@ class Meeting:
         self.printed: list[str] = []
 
 
-class ThreadCollective:
-    """The collective of one of them."""
+class ThreadComm:
+    """The comm of one of them."""
+
+    n_threads = 1
 
     def __init__(self, rank: int, meeting: Meeting, *, is_slow: bool = False) -> None:
         self.rank, self.n_workers = rank, len(meeting.values)
@@ -77,19 +80,23 @@ def fit_together(
     """
     meeting, errors = Meeting(len(parts)), []
     models: list[Any] = [None] * len(parts)
-    numbers = {}
+    arguments: list[list[WorkerRows]] = [[] for _ in parts]
     for suffix in ("", "_val"):
         groups = [p[f"groups{suffix}"] for p in parts if f"groups{suffix}" in p]
-        labels = np.unique(np.concatenate(groups)) if groups else []
-        numbers[suffix] = {label: number for number, label in enumerate(labels)}
+        labels = np.unique(np.concatenate(groups)) if groups else np.empty(0)
+        is_validated = len(groups) > 0  # of the last
+        for own, part in zip(arguments, parts, strict=True):
+            if f"groups{suffix}" in part:
+                own.append(rows_of(part, suffix, labels))
 
     def work(rank: int) -> None:
         try:
-            own = WorkerRanker.of(vars(ranker) | {"_seed": seed})
-            is_validated = len(numbers["_val"]) > 0
-            collective = ThreadCollective(rank, meeting, is_slow=rank == slow)
-            own.join(collective, numbers, is_validated=is_validated)
-            models[rank] = own.fit(**parts[rank]).fitted_ranker()
+            comm = ThreadComm(rank, meeting, is_slow=rank == slow)
+            attributes = {"init_": None, "_uses_init_score": False, **vars(ranker)}
+            own = dict(attributes)
+            fitted = fit_rows(own, seed, arguments[rank], is_validated, comm)
+            models[rank] = LambdaMARTRanker()
+            models[rank].__dict__ = attributes | fitted
         except BaseException as error:
             errors.append(error)
             meeting.barrier.abort()
@@ -103,6 +110,19 @@ def fit_together(
     for error in causes or errors:
         raise error
     return models, meeting.printed
+
+
+def rows_of(part: dict[str, Any], suffix: str, labels: Any) -> WorkerRows:
+    """What one worker has, in one partition; `labels` are those of all queries."""
+    name = f"X{suffix}"
+    others = {
+        argument.removesuffix(suffix): values
+        for argument, values in part.items()
+        if argument.endswith("_val") == bool(suffix) and argument != name
+    }
+    numbers = np.searchsorted(labels, np.unique(others["groups"]))
+    rows = PartRows(name, [{name: part[name]}], [None], [len(others["y"])])
+    return WorkerRows(rows, others, numbers)
 
 
 def bytes_of(model: LambdaMARTRanker) -> bytes:

@@ -8,11 +8,8 @@ from sklearn.base import clone
 
 import sklearn_ltr._trees.binning as binning
 import sklearn_ltr._trees.distributed_growing as growing
-import sklearn_ltr.dask._bins as bins
-import sklearn_ltr.dask._worker_ranker as worker_ranker
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr._compile import INTERPRETED
-from sklearn_ltr._estimators import tree_binning
 from sklearn_ltr.metrics import ERR, NDCG
 from tests.dask import N_QUERIES, bytes_of, fit_together, make_data
 
@@ -22,7 +19,7 @@ if INTERPRETED:  # fewer rows, as kernels are slow
 VALIDATION = {f"{name}_val": values[:200] for name, values in make_data(1).items()}
 N_TREES = 2 if INTERPRETED else 6
 OPTIONS = {"n_estimators": N_TREES, "random_state": 1, "max_leaf_nodes": 12}
-CODES = {"categorical_features": [3, 4], "min_samples_category": 2}
+CODES = {"categorical_features": [3, 4], "min_samples_leaf": 2}
 
 
 def decay(tree):
@@ -38,7 +35,7 @@ CASES = {
     "least squares": {"split_gain": "least_squares"},
     "categories": CODES,
     "few bins": {**CODES, "max_bins": 7},
-    "shared bins": {**CODES, "max_bins": 40, "min_samples_category": 60},
+    "shared bins": {**CODES, "max_bins": 40, "min_samples_leaf": 60},
     "monotonic": {"monotonic_cst": [1, -1, 0, 0, 0, 0, 0, 0, 0]},
     "interactions": {"interaction_cst": "pairwise"},
     "sampling": {"subsample": 0.6, "max_features": 0.5, "colsample_bytree": 0.7},
@@ -109,8 +106,7 @@ def test_with_validation_data_that_not_every_worker_has():
 
 
 def test_bins_of_a_sample_are_those_of_one_machine(monkeypatch):
-    for module in (binning, bins, tree_binning, worker_ranker):
-        monkeypatch.setattr(module, "MAX_SAMPLE_ROWS", 300)
+    monkeypatch.setattr(binning, "MAX_SAMPLE_ROWS", 300)
     expected = LambdaMARTRanker(**OPTIONS, max_bins=40).fit(**DATA)
     models, _ = fit_together(divide(DATA, 3), expected._seed, clone(expected))
     assert {bytes_of(model) for model in models} == {bytes_of(expected)}
@@ -135,7 +131,7 @@ def test_text_that_only_some_workers_have():
     color[DATA["groups"] == 4] = "violet"
     frame["color"] = pd.Categorical(color)
     data = DATA | {"X": frame}
-    expected = LambdaMARTRanker(**OPTIONS, min_samples_category=1).fit(**data)
+    expected = LambdaMARTRanker(**OPTIONS, min_samples_leaf=1).fit(**data)
     owner = DATA["groups"] % 3
     parts = []
     for worker in range(3):

@@ -1,4 +1,4 @@
-"""Exchanges between the workers of a fit, by actors of the cluster.
+"""The `Comm` of a cluster: its workers exchange arrays through actors.
 
 Each worker of the fit has an actor, an `Exchange`, which the workers call directly: the
 scheduler takes no part.  The workers are a binary tree: worker r has the children
@@ -81,7 +81,7 @@ class Exchange:
         return value
 
     async def conclude(self, number: int, value: Any, add: Add) -> Any:
-        """Do so at the root, where that is the result; return it."""
+        """Return what all have, added up; called at the root of the tree of workers."""
         result = await self.add_up(number, value, add)
         await self.publish(number, result)
         return result
@@ -119,8 +119,8 @@ def count_children(rank: int, n_workers: int) -> int:
     return len(range(2 * rank + 1, min(2 * rank + 3, n_workers)))
 
 
-class DaskCollective:
-    """The exchanges of one worker of a fit, see `Collective`.
+class DaskComm:
+    """The exchanges of one worker of a fit, see `Comm`.
 
     Parameters
     ----------
@@ -134,6 +134,8 @@ class DaskCollective:
 
     Attributes
     ----------
+    n_threads : int
+        Threads that Dask gives this worker.
     n_exchanges : int
         Number of exchanges so far.
     n_bytes : int
@@ -148,6 +150,7 @@ class DaskCollective:
         print_line: Callable[[str], None],
     ) -> None:
         self.rank, self.n_workers = rank, len(actors)
+        self.n_threads: int | None = worker.state.nthreads
         self.n_exchanges = self.n_bytes = 0
         self._actors, self._print_line = actors, print_line
         self._is_inner = count_children(rank, len(actors)) > 0
