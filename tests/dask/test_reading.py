@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 from sklearn_ltr import LambdaMARTRanker
+from sklearn_ltr._comm import ONE_PROCESS
 from sklearn_ltr._compile import ThreadTeam
-from sklearn_ltr._trees.binning import BinMapper
-from sklearn_ltr._trees.row_hashes import hash_values
+from sklearn_ltr._data.row_hashes import hash_values
+from sklearn_ltr._trees.binning import fit_bins
+from sklearn_ltr._trees.categories import NO_CATEGORIES
 from sklearn_ltr.dask import DaskLambdaMARTRanker
-from sklearn_ltr.dask._partition_graphs import make_partition_graphs
-from sklearn_ltr.dask._partitions import delayed_partitions
-from sklearn_ltr.dask._tables import PartBinMapper, PartRows, PartTable, hash_rows
+from sklearn_ltr.dask._partitions import delayed_partitions, make_partition_graphs
+from sklearn_ltr.dask._tables import PartRows, PartTable
 from tests.dask import bytes_of, make_data
 from tests.dask.test_cluster import (
     COLUMNS,
@@ -162,11 +163,10 @@ def test_a_table_of_parts_is_the_whole_table(is_sparse):
     np.testing.assert_array_equal(dense(table[:, [4, 2]]), kept[:, [4, 2]])
     assert table[order[:0]].shape == (0, 9)
     with ThreadTeam(2) as team:
-        hashes = hash_rows(table, order, team)
+        hashes = hash_values(table, order, team)
         np.testing.assert_array_equal(hashes, hash_values(kept, order, team))
-        bins = BinMapper.fit(kept, order, 20, 0, team)
-        by_parts = PartBinMapper(bins.bin_thresholds, bins.categories)
+        bins = fit_bins(kept, order, 20, NO_CATEGORIES, ONE_PROCESS, team)
         expected = bins.transform(kept, order, team)
-        found = by_parts.transform(table, order, team)
+        found = bins.transform(table, order, team)
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_array_equal(one, other)
