@@ -92,7 +92,7 @@ def test_categories_that_share_bins_are_read_again(client, files):
     options = OPTIONS | {
         "categorical_features": ["f3", "f4", "color"],
         "max_bins": 16,
-        "min_samples_category": 60,
+        "min_samples_leaf": 60,
         "warm_start": True,
     }
     expected = LambdaMARTRanker(**options).fit(**arguments(FRAME))
