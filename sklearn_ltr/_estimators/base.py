@@ -1,9 +1,9 @@
 """The face that every estimator shows to scikit-learn, and the state that is saved.
 
 A fit sets all fitted attributes at once, or none (`refit`), and reports its steps to
-scikit-learn's callbacks (`FitTasks`): a callback may read the model of the steps so far,
-and may end the fit.  A saved model is made of parameters, arrays and a version, and is
-checked when it is loaded.
+scikit-learn's callbacks (`FitTasks`): a callback may read the model of the steps so
+far, and may end the fit.  A saved model is made of parameters, arrays and a version,
+and is checked when it is loaded.
 """
 
 from __future__ import annotations
@@ -210,8 +210,8 @@ def with_callbacks(method: F) -> F:
 class FitTasks:
     """The task of a fit, and the subtask of its present step.
 
-    `estimator` is what callbacks know, `model` its copy, which is fitted (`refit`); X, y
-    and the other arguments of `fit` are passed on to them, those that are None left out.
+    `estimator` is what callbacks know, `model` its copy, which is fitted (`refit`).
+    X, y and the other arguments of `fit` are passed on to them, but those that are None.
     """
 
     def __init__(

@@ -20,7 +20,12 @@ from sklearn_ltr._comm import Comm
 from sklearn_ltr._compile import STEPS_PER_THREAD, ThreadTeam, effective_n_threads
 from sklearn_ltr._data import TrainingData
 from sklearn_ltr._data.categories import FeatureCategories
-from sklearn_ltr._data.features import check_columns, check_finite, read_feature_table
+from sklearn_ltr._data.features import (
+    check_columns,
+    check_finite,
+    find_features,
+    read_feature_table,
+)
 from sklearn_ltr._data.query_index import QueryIndex
 from sklearn_ltr._data.tables import Table, row_parts
 from sklearn_ltr._estimators.base import FitParameters, FitTasks, require
@@ -170,6 +175,27 @@ def read_tree_features(
     return read_feature_table(
         estimator, X, reset=reset, name=name, check_values=check_values
     )
+
+
+def read_categories(
+    X: Any, categorical_features: Any, kept: Kept
+) -> FeatureCategories:
+    """Return the categories of X; those of the last fit if a warm start keeps trees.
+
+    Raise a ValueError if its categorical features are others than then.
+    """
+    if kept.n_trees == 0:
+        return FeatureCategories.learn(X, categorical_features)
+    categories: FeatureCategories = kept.attributes["_categories"]
+    features = find_features(X, categorical_features, "X")
+    if not np.array_equal(features, categories.feature):
+        raise ValueError(
+            f"categorical_features are the columns {features.tolist()} of X, but when "
+            "the trees that warm_start keeps were grown, they were "
+            f"{categories.feature.tolist()}: give the same, or fit with "
+            "warm_start=False"
+        )
+    return categories
 
 
 def constraints_of(

@@ -17,6 +17,8 @@ from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr._data import one_column_of, read_numbers
+from sklearn_ltr._data.rows import index_rows
+from sklearn_ltr._data.rows import n_rows as n_rows_of
 
 FloatArray = NDArray[np.float64]
 LARGEST_BASE_SCORE = 1e12  # of sigma F_0; trees add about 1 to it
@@ -28,10 +30,13 @@ def requested_by_fit(model: Any, metadata: Mapping[str, Any]) -> dict[str, Any]:
     return {name: metadata[name] for name in sorted(requested)}
 
 
-def fitted_base_model(init: Any, X: Any, y: Any, **metadata: Any) -> Any:
+def fitted_base_model(
+    init: Any, X: Any, y: Any, rows: NDArray[np.intp], **metadata: Any
+) -> Any:
     """Return a fitted model as it is; of an unfitted one, a clone that is fitted.
 
-    The clone is given the metadata that it requests: groups, if it is a ranker.
+    The clone learns from some of the rows: not from those that are held out, or have
+    the weight 0.  It is given the metadata that it requests: groups, if it is a ranker.
     """
     if not (hasattr(init, "fit") and hasattr(init, "predict")):
         raise TypeError(
@@ -43,6 +48,13 @@ def fitted_base_model(init: Any, X: Any, y: Any, **metadata: Any) -> Any:
         given = {name: value for name, value in metadata.items() if value is not None}
         with sklearn.config_context(enable_metadata_routing=True):
             fit_metadata = requested_by_fit(init, given)
+            if len(rows) < n_rows_of(X):
+                rows = np.sort(rows)
+                X, y = index_rows(X, rows), index_rows(y, rows)
+                fit_metadata = {
+                    name: index_rows(values, rows)
+                    for name, values in fit_metadata.items()
+                }
             return clone(init).fit(X, one_column_of(y), **fit_metadata)
     return init
 

@@ -1,6 +1,6 @@
 """LambdaMART: boosted trees, lambdas, and the change of a metric by a swap.
 
-The gradient of a document is a sum over its pairs of RankNet's term times the swap delta
+The gradient of a document is a sum over its pairs: RankNet's term times the swap delta
 (section 7 of the report, C. Burges, MSR-TR-2010-82).  `LambdaMARTRanker.fit` reads the
 documents and holds some out; `learn` bins them and boosts.  On a cluster each worker
 reads its own documents, and all call `learn` together.
@@ -41,6 +41,7 @@ from sklearn_ltr._estimators.boosted_trees import (
     constraints_of,
     fit_threads,
     keep,
+    read_categories,
     read_tree_features,
 )
 from sklearn_ltr._estimators.monitor import ScoredMeasure, read_validation_sets
@@ -606,8 +607,7 @@ tuples, default=None
             n_new = p.n_estimators - kept.n_trees
             tasks = FitTasks(self, model, "tree", n_new, X, y, **given)
             p.check_clicks(positions, propensities)
-            if kept.n_trees == 0:
-                model._categories = FeatureCategories.learn(X, p.categorical_features)
+            model._categories = read_categories(X, p.categorical_features, kept)
             data = model._read_data(
                 X,
                 y,
@@ -626,20 +626,25 @@ tuples, default=None
                 init_score_val=init_score_val,
             )
 
-            # F_0 of the documents
-            model._set_base_model(p.init, X, y, init_score, kept, given)
-            train = Documents(data, model._base_scores(X, data.X.shape[0], init_score))
+            # split, if queries are held out, and fit the base model on the others
+            held_out = None
+            if p.early_stopping is True and not sets:
+                index = QueryIndex.of(data, ONE_PROCESS)
+                data, held_out = hold_out_queries(
+                    data, p.validation_fraction, kept.seed, index
+                )
+            model._set_base_model(p.init, X, y, data.rows, init_score, kept, given)
 
-            # split: given validation data, or queries held out
-            validation = []
+            # F_0 of the documents
+            base_score = model._base_scores(X, data.X.shape[0], init_score)
+            train, validation = Documents(data, base_score), []
+            if held_out is not None:
+                validation = [Documents(held_out, base_score)]
             for suffix, X_of, (y_of, groups_of, weight_of, init_score_of) in sets:
                 held = model._read_data(X_of, y_of, groups_of, weight_of, suffix)
                 n_rows = held.X.shape[0]
                 of_rows = model._base_scores(X_of, n_rows, init_score_of, suffix)
                 validation.append(Documents(held, of_rows))
-            if p.early_stopping is True and not validation:
-                train, held_out = hold_out(train, p.validation_fraction, kept.seed)
-                validation = [held_out]
             del data
 
             # bin and boost; keep
@@ -816,9 +821,16 @@ tuples, default=None
         return read_tree_features(self, X, self._categories, name, reset=reset)
 
     def _set_base_model(
-        self, init: Any, X: Any, y: Any, init_score: Any, kept: Kept, given: Any
+        self,
+        init: Any,
+        X: Any,
+        y: Any,
+        rows: NDArray[np.intp],
+        init_score: Any,
+        kept: Kept,
+        given: dict[str, Any],
     ) -> None:
-        """Set the base model; a fit that continues another keeps that one's."""
+        """Set the base model, fitted on these rows; a warm start keeps the last one."""
         if init is not None and init_score is not None:
             raise ValueError("give init, a model, or init_score, its scores, not both")
         if kept.n_trees > 0:
@@ -830,7 +842,9 @@ tuples, default=None
                 )
             return
         self._uses_init_score = init_score is not None
-        self.init_ = None if init is None else fitted_base_model(init, X, y, **given)
+        self.init_ = init
+        if init is not None:
+            self.init_ = fitted_base_model(init, X, y, rows, **given)
 
     def _base_scores(
         self, X: Any, n_rows: int, init_score: Any, suffix: str = ""
@@ -847,13 +861,3 @@ tuples, default=None
             self.n_iter_ == len(self.ensemble_),
             f"n_iter_ is {self.n_iter_!r} for {len(self.ensemble_)} trees",
         )
-
-
-def hold_out(
-    documents: Documents, fraction: float, seed: int, comm: Comm = ONE_PROCESS
-) -> tuple[Documents, Documents]:
-    """Hold out a fraction of the queries: (training, validation)."""
-    data, base_score = documents
-    index = QueryIndex.of(data, comm)
-    train, held_out = hold_out_queries(data, fraction, seed, index)
-    return Documents(train, base_score), Documents(held_out, base_score)

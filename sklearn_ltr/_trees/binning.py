@@ -330,7 +330,7 @@ def fit_bins(
 def own_features(
     X: Table, sampled: NDArray[np.intp], comm: Comm
 ) -> Iterator[tuple[int, Callable[[], NDArray[np.floating]]]]:
-    """Yield (first feature, function that returns their values) of this worker's blocks.
+    """Yield (first feature, function that returns the values) of each own block.
 
     Alone, a thread reads the values when it needs them; else they are gathered here.
     """

@@ -52,7 +52,7 @@ class TreeParameters:
     bagging_temperature: Annotated[float, real(0, LARGEST_TEMPERATURE)]
 
     def learning_rates(self, tree_indices: range) -> Iterator[tuple[int, float]]:
-        """Yield the index of each tree and its learning rate; an error names the tree."""
+        """Yield index and learning rate of each tree; an error names the tree."""
         for tree_index in tree_indices:
             rate: Any = self.learning_rate
             if callable(rate):
@@ -60,7 +60,7 @@ class TreeParameters:
             yield tree_index, rate
 
     def count_features(self, n_features: int) -> tuple[int, int]:
-        """Return how many features are drawn for each tree, and for each of its nodes."""
+        """Return how many features are drawn for each tree, and for each node."""
         of_tree = count_of(self.colsample_bytree, n_features, "colsample_bytree")
         # a fraction is one of the features of the tree
         is_fraction = isinstance(self.max_features, float)

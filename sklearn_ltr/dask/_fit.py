@@ -18,17 +18,25 @@ from numpy.typing import NDArray
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr._comm import Comm
 from sklearn_ltr._data import TrainingData
+from sklearn_ltr._data.query_index import QueryIndex
 from sklearn_ltr._data.training_data import with_weight
-from sklearn_ltr._estimators.boosted_trees import constraints_of, keep
+from sklearn_ltr._estimators.boosted_trees import (
+    constraints_of,
+    keep,
+    read_categories,
+)
 from sklearn_ltr._parameters import read_parameters
 from sklearn_ltr._rankers.base_model import check_base_scores
 from sklearn_ltr._rankers.lambdamart import (
     Documents,
     LambdaMARTParameters,
-    hold_out,
     learn,
 )
-from sklearn_ltr._rankers.reading import draw_held_out, read_training_data
+from sklearn_ltr._rankers.reading import (
+    draw_held_out,
+    hold_out_queries,
+    read_training_data,
+)
 from sklearn_ltr.dask._comm import DaskComm, Exchange, count_children
 from sklearn_ltr.dask._partitions import (
     Partition,
@@ -362,6 +370,8 @@ def fit_rows(
         X = arguments[0].X
         model._categories = learn_categories(X, p.categorical_features, comm)
         model._read_features(X.read(0), reset=True)
+    else:
+        read_categories(arguments[0].X.read(0), p.categorical_features, kept)
     train = read_documents(model, arguments[0], "")
     constraints = constraints_of(p, model._categories, model)
     validation = []
@@ -370,8 +380,11 @@ def fit_rows(
     elif is_validated:
         validation = [no_documents(model.n_features_in_)]
     elif p.early_stopping is True:
-        train, held_out = hold_out(train, p.validation_fraction, seed, comm)
-        validation = [held_out]
+        index = QueryIndex.of(train.data, comm)
+        data, held_out = hold_out_queries(
+            train.data, p.validation_fraction, seed, index
+        )
+        train, validation = train._replace(data=data), [train._replace(data=held_out)]
     # the other attributes are the caller's, and may be of any class
     read = ("_categories", "n_features_in_", "feature_names_in_")
     found = {name: vars(model)[name] for name in read if name in vars(model)}

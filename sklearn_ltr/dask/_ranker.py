@@ -136,7 +136,8 @@ collections, default=None
             self._check_fittable(arguments, validation)
             client = current_client()
             kept = keep(vars(model), p, lambda: draw_seed(p.random_state))
-            model._set_base_model(p.init, None, None, init_score, kept, {})
+            nothing = np.empty(0, dtype=np.intp)  # a fitted model needs no rows
+            model._set_base_model(p.init, None, None, nothing, init_score, kept, {})
             fitted, traffic = fit_on_cluster(
                 client, local_ranker(model), p, kept.seed, arguments, validation
             )
