@@ -15,7 +15,7 @@ from scipy.sparse import issparse
 from sklearn_ltr._compile import as_kernel_argument
 
 # An ndarray of shape (n_rows, n_features), or a CSR matrix of that shape without
-# duplicate entries; or such a table of which one partition is in memory at a time, which
+# duplicate entries; or a table of which one partition is in memory at a time, which
 # has `shape`, `size`, ``X[rows]``, ``X[rows, columns]`` and `tables` (see `row_parts`).
 # Any, since scipy has no types.
 Table: TypeAlias = Any

@@ -211,7 +211,7 @@ class FitTasks:
     """The task of a fit, and the subtask of its present step.
 
     `estimator` is what callbacks know, `model` its copy, which is fitted (`refit`).
-    X, y and the other arguments of `fit` are passed on to them, but those that are None.
+    X, y and the other arguments of `fit` are passed on to them, if they are given.
     """
 
     def __init__(
