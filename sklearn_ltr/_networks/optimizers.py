@@ -95,7 +95,13 @@ def flat_gradient(g: Any, w: Array) -> Array:
     return gradient.reshape(-1)
 
 
-@dataclass
+def parameters_of(optimizer: type) -> dict[str, Values]:
+    """Return the values that each parameter of an optimizer may have."""
+    declared = declared_values(optimizer)
+    return {name: values for name, values in declared.items() if values is not None}
+
+
+@dataclass(eq=False)
 class Optimizer:
     """Updates all weights of a network; its state is plain arrays.
 
@@ -110,16 +116,10 @@ class Optimizer:
     rate: float
     t_: int = field(default=0, init=False)
 
-    @classmethod
-    def parameters(cls) -> dict[str, Values]:
-        """Return the values that each parameter of its own may have."""
-        declared = declared_values(cls)
-        return {name: values for name, values in declared.items() if values is not None}
-
     @property
     def settings(self) -> dict[str, Any]:
         """The rate and the parameters that it was made with."""
-        own = {name: getattr(self, name) for name in self.parameters()}
+        own = {name: getattr(self, name) for name in parameters_of(type(self))}
         return {"rate": self.rate, **own}
 
     @property
@@ -169,7 +169,7 @@ class Optimizer:
             )
             if not fits:
                 raise ValueError("an array of its optimizer does not fit the weights")
-        own = self.parameters()
+        own = parameters_of(type(self))
         for each in fields(self):
             name, value = f"{each.name} of its optimizer", getattr(self, each.name)
             if each.name in own:
@@ -179,7 +179,7 @@ class Optimizer:
                     raise ValueError(f"{name} is {value!r}")
 
 
-@dataclass
+@dataclass(eq=False)
 class Adam(Optimizer):
     """Adam; for each array of weights it keeps the two moments, (2, n_weights)."""
 
@@ -224,7 +224,7 @@ class Adam(Optimizer):
             )
 
 
-@dataclass
+@dataclass(eq=False)
 class SGD(Optimizer):
     """Gradient descent with momentum and a schedule of the rate."""
 
@@ -296,7 +296,7 @@ def read_solver_params(solver: str, given: Any) -> dict[str, Any]:
         return {}
     if not isinstance(given, Mapping):
         raise TypeError(f"solver_params must be a dict or None, got {shown(given)}")
-    known, read = SOLVERS[solver].parameters(), {}
+    known, read = parameters_of(SOLVERS[solver]), {}
     for name, value in given.items():
         if name not in known:
             raise ValueError(

@@ -814,15 +814,15 @@ default=None
             sample_weight_val=sample_weight_val,
         )
         return [
-            self._read_data(X, *of_documents, suffix)
-            for suffix, X, of_documents in sets
+            self._read_data(X, y, groups, sample_weight, suffix)
+            for suffix, X, (y, groups, sample_weight) in sets
         ]
 
     def _set(self, fitted: dict[str, Any]) -> None:
         """Set the fitted attributes, in place of those of an earlier fit."""
         for name in ("loss_curve_", "train_score_", "position_bias_"):
-            vars(self).pop(name, None)
-        vars(self).update(fitted)
+            self.__dict__.pop(name, None)
+        self.__dict__.update(fitted)
 
     def _check_state(self) -> None:
         """Raise an error if the fitted attributes do not fit together."""
