@@ -9,15 +9,9 @@ from sklearn_ltr._data.cross_validation import SplitQueriesWarning
 from sklearn_ltr._estimators.base import NewerVersionWarning
 from sklearn_ltr._networks import TorchNetwork
 from sklearn_ltr._rankers.lambdamart import LambdaMARTRanker
-
-try:  # until the networks' rooms are moved
-    from sklearn_ltr._rankers.lambdarank import LambdaRankRanker
-    from sklearn_ltr._rankers.networks import UnscaledFeaturesWarning
-    from sklearn_ltr._rankers.ranknet import RankNetRanker
-except ImportError:
-    LambdaRankRanker = type("LambdaRankRanker", (), {})
-    RankNetRanker = type("RankNetRanker", (), {})
-    UnscaledFeaturesWarning = type("UnscaledFeaturesWarning", (UserWarning,), {})
+from sklearn_ltr._rankers.lambdarank import LambdaRankRanker
+from sklearn_ltr._rankers.networks import UnscaledFeaturesWarning
+from sklearn_ltr._rankers.ranknet import RankNetRanker
 from sklearn_ltr._rankers.reading import MissingGroupsWarning
 from sklearn_ltr._saved import publish
 

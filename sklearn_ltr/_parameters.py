@@ -73,7 +73,7 @@ class Range(NamedTuple):
         except OverflowError:  # an integer or a fraction beyond float64
             raise ValueError(message) from None
         at_bound = (number == self.low and self.closed in ("left", "both")) or (
-            number == self.high and self.closed in ("right", "both")
+            number == self.high < np.inf and self.closed in ("right", "both")
         )
         if not (at_bound or self.low < number < self.high):
             raise ValueError(message)
@@ -212,6 +212,7 @@ def declared_values(parameters: type) -> dict[str, Values | None]:
     return {
         field.name: next(iter(getattr(hints[field.name], "__metadata__", ())), None)
         for field in fields(parameters)
+        if field.init  # others are constants
     }
 
 

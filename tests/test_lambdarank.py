@@ -251,7 +251,8 @@ def test_training_continues_when_all_lambdas_have_underflowed(metric):
     X, y = np.array([[1.0], [2.0], [0.0], [-1.0]]), np.array([1, 1, 0, 0])
     ranker = small(
         LambdaRankRanker, metric=metric, hidden_layer_sizes=(), solver="sgd",
-        momentum=0.0, alpha=0.0, warm_start=True, learning_rate_init=1e4,
+        solver_params={"momentum": 0.0}, alpha=0.0, warm_start=True,
+        learning_rate_init=1e4,
     )  # fmt: skip
     ranker.fit(X, y, groups=[0] * 4)
     before = model(ranker)

@@ -29,6 +29,7 @@ from sklearn_ltr import (
     MissingGroupsWarning,
     RankNetRanker,
 )
+from sklearn_ltr._networks.optimizers import SOLVERS, parameters_of
 from sklearn_ltr.metrics import MAP, NDCG, Metric, get_metric
 from tests.network import (
     DATA,
@@ -150,7 +151,8 @@ def rates_of(one, updates) -> list[float]:
 def test_an_inversely_scaled_rate_counts_all_queries_seen(power_t):
     ranker = RankNetRanker
     options = REPORT | {"learning_rate": "invscaling", "learning_rate_init": 0.5}
-    one, updates = recorded(ranker, max_iter=3, power_t=power_t, **options)
+    options["solver_params"] = {"momentum": 0.0, "power_t": power_t}
+    one, updates = recorded(ranker, max_iter=3, **options)
     n = DATA.with_pairs().n_queries
     expected = [0.5 / (1 + seen) ** power_t for seen in (0, n, 2 * n)]
     np.testing.assert_allclose(rates_of(one, updates), expected, rtol=1e-4)
@@ -204,7 +206,8 @@ def test_a_constant_rate_is_constant():
     one, updates = recorded(ranker, max_iter=3, **REPORT)
     np.testing.assert_allclose(rates_of(one, updates), 0.01, rtol=1e-3)
     flat = REPORT | {"learning_rate": "invscaling"}
-    assert model(fitted(ranker, power_t=0.0, **flat)) == model(fitted(ranker, **REPORT))
+    flat["solver_params"] = {"momentum": 0.0, "power_t": 0.0}
+    assert model(fitted(ranker, **flat)) == model(fitted(ranker, **REPORT))
 
 
 def test_adam_ignores_the_schedule_of_the_learning_rate():
@@ -323,11 +326,14 @@ def test_verbose_prints_every_so_many_epochs(ranker, capsys):
 @both_rankers
 def test_shared_parameters_have_the_names_of_mlp_regressor(ranker):
     shared = """hidden_layer_sizes activation solver alpha batch_size learning_rate
-        learning_rate_init power_t max_iter random_state tol verbose warm_start momentum
-        nesterovs_momentum early_stopping validation_fraction beta_1 beta_2 epsilon
-        n_iter_no_change""".split()
+        learning_rate_init max_iter random_state tol verbose warm_start early_stopping
+        validation_fraction n_iter_no_change""".split()
     ours, theirs = ranker().get_params(), MLPRegressor().get_params()
     assert set(shared) <= ours.keys() & theirs.keys()
+    for solver in SOLVERS.values():
+        for name, values in parameters_of(solver).items():
+            assert theirs[name] == getattr(solver(0.1), name)
+            assert values.read_as(name, theirs[name]) == theirs[name]
 
 
 # --- what must not matter ---------------------------------------------------------

@@ -37,7 +37,6 @@ tied_or_not = pytest.mark.parametrize("tied", [False, True])
 CONVERGE = {
     "hidden_layer_sizes": (),
     "solver": "sgd",
-    "momentum": 0.9,
     "alpha": 0.0,
     "tol": 0.0,
     "learning_rate_init": 0.1,
@@ -291,7 +290,10 @@ def test_a_cycle_of_preferences_converges_to_equal_scores():
 
 def test_a_cycle_in_batches_of_one_pair_converges_to_nearly_equal_scores():
     # each pair changes the scores by up to a step in its own direction
-    options = CONVERGE | {"learning_rate": "invscaling", "momentum": 0.0}
+    options = CONVERGE | {
+        "learning_rate": "invscaling",
+        "solver_params": {"momentum": 0},
+    }
     options["learning_rate_init"] = 1.0
     ranker = preferring(np.eye(3), [(0, 1), (1, 2), (2, 0)], **options)
     assert np.ptp(ranker.predict(np.eye(3))) < 0.05

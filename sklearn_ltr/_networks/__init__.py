@@ -7,13 +7,20 @@ from sklearn_ltr._networks.descent import (
     descend,
     predict,
 )
-from sklearn_ltr._networks.optimizers import SGD, Adam, Optimizer
+from sklearn_ltr._networks.optimizers import (
+    GRADIENTS,
+    SMALLEST_SINGLE,
+    SOLVERS,
+    Optimizer,
+    read_solver_params,
+)
 from sklearn_ltr._networks.perceptron import MultilayerPerceptron
 from sklearn_ltr._networks.torch import TorchNetwork
 
 __all__ = [
-    "SGD",
-    "Adam",
+    "GRADIENTS",
+    "SMALLEST_SINGLE",
+    "SOLVERS",
     "Batch",
     "MultilayerPerceptron",
     "Network",
@@ -22,4 +29,5 @@ __all__ = [
     "check_network",
     "descend",
     "predict",
+    "read_solver_params",
 ]

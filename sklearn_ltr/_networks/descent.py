@@ -1,4 +1,4 @@
-"""Mini-batch gradient descent, factored as in section 2.1 of the report.
+"""Mini-batch gradient descent, factored as in section 2.1 of Burges (2010).
 
 The lambdas of all pairs are first summed for each document i, and propagated then:
 

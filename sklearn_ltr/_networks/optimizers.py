@@ -10,21 +10,32 @@ Adam (Kingma and Ba):   m = beta_1 m + (1 - beta_1) g,   v = beta_2 v + (1 - bet
 Momentum (sgd):         u = momentum u - eta g
                         w = w + u,   or, Nesterov's:   w = w + momentum u - eta g
 
-The report's step, w = w - eta g (section 2, equation 2), is "sgd" with momentum 0.
+The step of Burges (2010), w = w - eta g (section 2, equation 2), is "sgd" with momentum
+0.  The parameters of an optimizer are the annotated fields of its class: declared once,
+with the values that they may have.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._compile import kernel
+from sklearn_ltr._parameters import BOOL, Values, declared_values, real, shown
 
 Array = NDArray[np.floating]
+
+# The weights are float32.  A gradient is about sigma times the weight of a query, or
+# alpha times a weight of the network, and Adam squares it.
+GRADIENTS = (1e-19, 1e19)
+SMALLEST_SINGLE = float(np.finfo(np.float32).tiny)
+
+MIN_ADAPTIVE_RATE = 1e-6  # "adaptive" divides no rate at or below it
+ADAPTIVE_DIVISOR = 5.0
 
 
 @kernel
@@ -84,11 +95,13 @@ def flat_gradient(g: Any, w: Array) -> Array:
     return gradient.reshape(-1)
 
 
-MIN_ADAPTIVE_RATE = 1e-6  # "adaptive" divides no rate at or below it
-ADAPTIVE_DIVISOR = 5.0
+def parameters_of(optimizer: type) -> dict[str, Values]:
+    """Return the values that each parameter of an optimizer may have."""
+    declared = declared_values(optimizer)
+    return {name: values for name, values in declared.items() if values is not None}
 
 
-@dataclass
+@dataclass(eq=False)
 class Optimizer:
     """Updates all weights of a network; its state is plain arrays.
 
@@ -104,13 +117,18 @@ class Optimizer:
     t_: int = field(default=0, init=False)
 
     @property
+    def settings(self) -> dict[str, Any]:
+        """The rate and the parameters that it was made with."""
+        own = {name: getattr(self, name) for name in parameters_of(type(self))}
+        return {"rate": self.rate, **own}
+
+    @property
     def arrays(self) -> list[Array]:
         """Its state, one array for each of the weights; none before the first step."""
         raise NotImplementedError
 
-    @property
-    def settings(self) -> dict[str, Any]:
-        """The parameters that it was made with."""
+    def shape_of(self, w: Array) -> tuple[int, ...]:
+        """Return the shape of the state of an array of weights."""
         raise NotImplementedError
 
     def step(
@@ -136,14 +154,38 @@ class Optimizer:
         """Reduce the rate after training has stalled; return False if it stays."""
         return False
 
+    def check(self, weights: Sequence[Array]) -> None:
+        """Raise an error unless it can continue to train these weights."""
+        arrays = self.arrays
+        if len(arrays) not in (0, len(weights)):
+            raise ValueError("arrays of its optimizer are missing")
+        for w, array in zip(weights, arrays, strict=False):
+            fits = (
+                isinstance(array, np.ndarray)
+                and array.dtype == w.dtype
+                and array.shape == self.shape_of(w)
+                and array.flags.c_contiguous
+                and np.isfinite(array).all()
+            )
+            if not fits:
+                raise ValueError("an array of its optimizer does not fit the weights")
+        own = parameters_of(type(self))
+        for each in fields(self):
+            name, value = f"{each.name} of its optimizer", getattr(self, each.name)
+            if each.name in own:
+                own[each.name].read_as(name, value)
+            elif each.type in ("int", "float"):
+                if not (isinstance(value, int | float) and 0 <= value < np.inf):
+                    raise ValueError(f"{name} is {value!r}")
 
-@dataclass
+
+@dataclass(eq=False)
 class Adam(Optimizer):
     """Adam; for each array of weights it keeps the two moments, (2, n_weights)."""
 
-    beta_1: float
-    beta_2: float
-    epsilon: float
+    beta_1: Annotated[float, real(0, 1, "left")] = 0.9
+    beta_2: Annotated[float, real(0, 1, "left")] = 0.999
+    epsilon: Annotated[float, real(SMALLEST_SINGLE, GRADIENTS[1])] = 1e-8
     n_steps: int = 0
     moments: list[Array] = field(default_factory=list)
 
@@ -152,15 +194,9 @@ class Adam(Optimizer):
         """The moments."""
         return self.moments
 
-    @property
-    def settings(self) -> dict[str, Any]:
-        """The parameters that it was made with."""
-        return {
-            "rate": self.rate,
-            "beta_1": self.beta_1,
-            "beta_2": self.beta_2,
-            "epsilon": self.epsilon,
-        }
+    def shape_of(self, w: Array) -> tuple[int, ...]:
+        """Return the shape of the moments of an array of weights."""
+        return 2, w.size
 
     def step(
         self, weights: Sequence[Array], gradients: Sequence[Array], decay: float
@@ -188,36 +224,35 @@ class Adam(Optimizer):
             )
 
 
-@dataclass
+@dataclass(eq=False)
 class SGD(Optimizer):
     """Gradient descent with momentum and a schedule of the rate."""
 
-    momentum: float
-    nesterovs_momentum: bool
-    schedule: str
-    power_t: float
+    schedule: str = "constant"
+    momentum: Annotated[float, real(0, 1)] = 0.9
+    nesterovs_momentum: Annotated[bool, BOOL] = True
+    power_t: Annotated[float, real(0, 10)] = 0.5  # exponent of "invscaling"
     velocities: list[Array] = field(default_factory=list)
     initial_rate: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Store the rate that "invscaling" divides."""
+        self.initial_rate = self.rate
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The rate, the schedule and the parameters that it was made with."""
+        first = {"rate": self.initial_rate, "schedule": self.schedule}
+        return super().settings | first
 
     @property
     def arrays(self) -> list[Array]:
         """The velocities."""
         return self.velocities
 
-    @property
-    def settings(self) -> dict[str, Any]:
-        """The parameters that it was made with."""
-        return {
-            "rate": self.initial_rate,
-            "momentum": self.momentum,
-            "nesterovs_momentum": self.nesterovs_momentum,
-            "schedule": self.schedule,
-            "power_t": self.power_t,
-        }
-
-    def __post_init__(self) -> None:
-        """Store the rate that "invscaling" divides."""
-        self.initial_rate = self.rate
+    def shape_of(self, w: Array) -> tuple[int, ...]:
+        """Return the shape of the velocities of an array of weights."""
+        return (w.size,)
 
     def step(
         self, weights: Sequence[Array], gradients: Sequence[Array], decay: float
@@ -246,3 +281,27 @@ class SGD(Optimizer):
             return False
         self.rate /= ADAPTIVE_DIVISOR
         return True
+
+
+SOLVERS: dict[str, type[Optimizer]] = {"adam": Adam, "sgd": SGD}
+
+
+def read_solver_params(solver: str, given: Any) -> dict[str, Any]:
+    """Return the parameters of a solver that a dict gives, as plain values.
+
+    Raise a TypeError or ValueError that names the first which it has not, or which has
+    none of its values.
+    """
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise TypeError(f"solver_params must be a dict or None, got {shown(given)}")
+    known, read = parameters_of(SOLVERS[solver]), {}
+    for name, value in given.items():
+        if name not in known:
+            raise ValueError(
+                f"solver_params has {shown(name)}, which is no parameter of "
+                f"solver={solver!r}: these are {', '.join(known)}"
+            )
+        read[name] = known[name].read_as(f'solver_params["{name}"]', value)
+    return read

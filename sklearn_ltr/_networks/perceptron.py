@@ -10,21 +10,26 @@ number of threads, on the number of rows and on the row's position among them.  
 the same bits for any number of threads, BLAS runs in one thread here, and training
 works on tasks of a fixed number of rows.  Prediction computes every row as a product of
 its own, so a score does not depend on the other rows of X either.
+
+The derivative of an activation is computed from its outputs a = f(z + b), so the
+weighted sums z need not be stored:
+
+    logistic: f' = a (1 - a)      tanh: f' = 1 - a^2      relu: f' = 1 if a > 0 else 0
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
+from scipy.special import expit
 
-from sklearn_ltr._compile import ThreadTeam, one_blas_thread
+from sklearn_ltr._compile import ThreadTeam, kernel, one_blas_thread
 from sklearn_ltr._data.tables import Table
-from sklearn_ltr._networks.activations import ACTIVATIONS
 from sklearn_ltr._saved import KEY, check_checksum, checksum
 
 Array = NDArray[np.float32]
@@ -34,6 +39,87 @@ ROWS_PER_TASK = 512  # rows of one forward or backward task of a thread
 # Tasks of the backward pass: each sums the gradient of every n-th block of rows.  The
 # sums are added in a fixed order.  More than 8 threads would have nothing to do.
 MAX_GRADIENT_SUMS = 8
+
+
+class Activation(NamedTuple):
+    """The two passes of an activation; z, a and gradient are (n_rows, n_units)."""
+
+    # (z, b): overwrites z with f(z + b)
+    forward: Callable[[Array, Array], object]
+    # (gradient, a, b_gradient): multiplies dC/da by f', which makes it dC/dz, and adds
+    # its sum over the rows to b_gradient, (n_units,).  May overwrite a, which is not
+    # needed afterwards.
+    backward: Callable[[Array, Array, Array], object]
+
+
+@kernel
+def relu_forward(z: Array, b: Array) -> None:
+    """Overwrite z with max(0, z + b)."""
+    zero = np.float32(0.0)
+    for i in range(z.shape[0]):
+        for j in range(z.shape[1]):
+            total = z[i, j] + b[j]
+            z[i, j] = zero if total < zero else total  # NaN stays NaN
+
+
+@kernel
+def relu_backward(gradient: Array, a: Array, b_gradient: Array) -> None:
+    """Set the gradient to zero where a unit is not active, and sum it over the rows."""
+    zero = np.float32(0.0)
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            dz = gradient[i, j] if a[i, j] > zero else zero
+            gradient[i, j] = dz
+            b_gradient[j] += dz
+
+
+def _in_numpy(
+    function: Callable[[Array], object],
+    multiply_by_derivative: Callable[[Array, Array], object],
+) -> Activation:
+    """Make an activation from f and ``gradient *= f'``, both in-place functions."""
+
+    def forward(z: Array, b: Array) -> None:
+        z += b
+        function(z)
+
+    def backward(gradient: Array, a: Array, b_gradient: Array) -> None:
+        multiply_by_derivative(gradient, a)
+        b_gradient += gradient.sum(axis=0)
+
+    return Activation(forward, backward)
+
+
+def _identity(*arrays: Array) -> None:
+    """Leave all arrays unchanged: f(z) = z, f' = 1."""
+
+
+def _tanh(z: Array) -> None:
+    np.tanh(z, out=z)
+
+
+def _multiply_by_tanh_derivative(gradient: Array, a: Array) -> None:
+    a *= a
+    np.subtract(1, a, out=a)
+    gradient *= a
+
+
+def _logistic(z: Array) -> None:
+    expit(z, out=z)
+
+
+def _multiply_by_logistic_derivative(gradient: Array, a: Array) -> None:
+    gradient *= a
+    np.subtract(1, a, out=a)
+    gradient *= a
+
+
+ACTIVATIONS = {
+    "identity": _in_numpy(_identity, _identity),
+    "logistic": _in_numpy(_logistic, _multiply_by_logistic_derivative),
+    "tanh": _in_numpy(_tanh, _multiply_by_tanh_derivative),
+    "relu": Activation(relu_forward, relu_backward),
+}
 
 
 class MultilayerPerceptron:

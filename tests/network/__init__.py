@@ -96,10 +96,10 @@ def validated(ranker, data: Lists = DATA, val: Lists = VALIDATION, **options):
     return one.fit(*data, groups=data.groups, **of_val(val))
 
 
-#: The report's step, w - eta g, with the gradient of all queries.
+#: The step of Burges (2010), w - eta g, with the gradient of all queries.
 REPORT = {
     "solver": "sgd",
-    "momentum": 0.0,
+    "solver_params": {"momentum": 0.0},
     "learning_rate": "constant",
     "alpha": 0.0,
     "batch_size": FULL_BATCH,

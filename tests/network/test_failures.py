@@ -462,12 +462,7 @@ BAD_VALUES = {
     "sigma": (0, -1.0, INF, *NO_NUMBERS),
     "alpha": (-0.1, INF, *NO_NUMBERS),
     "learning_rate_init": (0, -1.0, INF, *NO_NUMBERS),
-    "power_t": (-0.1, INF, *NO_NUMBERS),
     "tol": (-0.1, INF, *NO_NUMBERS),
-    "epsilon": (0, -1.0, 1e-60, *NO_NUMBERS),  # 1e-60 is zero in single precision
-    "momentum": (-0.1, 1.1, *NO_NUMBERS),
-    "beta_1": (-0.1, 1.0, 1.1, *NO_NUMBERS),
-    "beta_2": (-0.1, 1.0, 1.1, *NO_NUMBERS),
     "validation_fraction": (-0.1, 0.0, 1.0, 1.1, *NO_NUMBERS),
     "max_iter": (0, -3, 2.5, *NO_NUMBERS),
     "n_iter_no_change": (0, -3, 2.5, *NO_NUMBERS),
@@ -480,7 +475,7 @@ BAD_VALUES = {
     "learning_rate": (0.1, "optimal", None),
     "early_stopping": NO_BOOLEANS,
     "warm_start": NO_BOOLEANS,
-    "nesterovs_momentum": NO_BOOLEANS,
+    "solver_params": ("adam", [("beta_1", 0.5)], 0.9, {"momentum": 0.5}, {1: 2}),
     "random_state": ("seed", -1),
 }
 MESSAGES = {"random_state": "(?i)seed|random_state"}
@@ -493,6 +488,57 @@ def test_a_parameter_out_of_its_range_is_refused_by_name(name):
         with pytest.raises((ValueError, TypeError), match=MESSAGES.get(name, name)):
             one.fit(*DATA, groups=DATA.groups)
         assert not hasattr(one, "network_")
+
+
+BAD_SOLVER_PARAMS = {
+    "adam": {
+        "beta_1": (-0.1, 1.0, 1.1, *NO_NUMBERS),
+        "beta_2": (-0.1, 1.0, 1.1, *NO_NUMBERS),
+        "epsilon": (0, -1.0, 1e-60, *NO_NUMBERS),  # 1e-60 is zero in single precision
+        "momentum": (0.9,),  # of "sgd"
+        "rate": (0.1,),  # an attribute of the optimizer
+    },
+    "sgd": {
+        "momentum": (-0.1, 1.1, *NO_NUMBERS),
+        "nesterovs_momentum": NO_BOOLEANS,
+        "power_t": (-0.1, 10.1, INF, *NO_NUMBERS),
+        "beta_1": (0.9,),
+        "schedule": ("constant",),
+    },
+}
+
+
+@pytest.mark.parametrize("solver", BAD_SOLVER_PARAMS)
+def test_a_parameter_that_a_solver_has_not_or_out_of_its_range_is_refused(solver):
+    for name, bad in BAD_SOLVER_PARAMS[solver].items():
+        for value in bad:
+            one = small(RankNetRanker, solver=solver, solver_params={name: value})
+            with pytest.raises(
+                (ValueError, TypeError), match=f"^solver_params.*{name}"
+            ):
+                one.fit(*DATA, groups=DATA.groups)
+    with pytest.raises(ValueError) as unknown:
+        fitted(RankNetRanker, solver_params={"momentum": 0.9})
+    assert str(unknown.value) == (
+        "solver_params has 'momentum', which is no parameter of solver='adam': these "
+        "are beta_1, beta_2, epsilon"
+    )
+    with pytest.raises(ValueError) as out_of_range:
+        fitted(RankNetRanker, solver_params={"beta_1": 1})
+    assert str(out_of_range.value) == (
+        'solver_params["beta_1"] must be a number in [0, 1), got 1'
+    )
+
+
+def test_an_empty_dict_and_the_defaults_of_a_solver_are_the_defaults():
+    for solver, given in (
+        ("adam", {"beta_1": 0.9, "beta_2": 0.999, "epsilon": 1e-8}),
+        ("sgd", {"momentum": 0.9, "nesterovs_momentum": np.True_, "power_t": 0.5}),
+    ):
+        expected = model(fitted(RankNetRanker, solver=solver))
+        for params in ({}, given):
+            one = fitted(RankNetRanker, solver=solver, solver_params=params)
+            assert model(one) == expected
 
 
 @both_rankers

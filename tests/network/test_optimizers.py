@@ -10,8 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.neural_network import MLPRegressor
 
 from sklearn_ltr._compile import INTERPRETED
-from sklearn_ltr._networks import SGD, Adam
-from sklearn_ltr._networks.optimizers import adam_step, momentum_step
+from sklearn_ltr._networks.optimizers import SGD, Adam, adam_step, momentum_step
 from tests.oracles import networks as oracle
 
 N_STEPS = 12
@@ -21,7 +20,7 @@ nesterov_or_not = pytest.mark.parametrize(
 
 
 def sgd(rate=0.1, momentum=0.9, nesterov=True, schedule="constant", power_t=0.5):
-    return SGD(rate, momentum, nesterov, schedule, power_t)
+    return SGD(rate, schedule, momentum, nesterov, power_t)
 
 
 def adam(rate=0.1, beta_1=0.9, beta_2=0.999, epsilon=1e-8):

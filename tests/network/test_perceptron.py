@@ -12,8 +12,12 @@ from threadpoolctl import threadpool_limits
 
 from sklearn_ltr._compile import INTERPRETED, ThreadTeam, one_blas_thread
 from sklearn_ltr._networks import MultilayerPerceptron
-from sklearn_ltr._networks.activations import relu_backward, relu_forward
-from sklearn_ltr._networks.perceptron import MAX_GRADIENT_SUMS, ROWS_PER_TASK
+from sklearn_ltr._networks.perceptron import (
+    MAX_GRADIENT_SUMS,
+    ROWS_PER_TASK,
+    relu_backward,
+    relu_forward,
+)
 from tests.oracles import networks as oracle
 
 ONE_THREAD = ThreadTeam(1)

@@ -1,20 +1,19 @@
-"""LambdaRank: a network + force x swap delta (section 4 of the report)."""
+"""LambdaRank: a network that learns from lambdas of a metric."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 from sklearn_ltr._networks import Network
-from sklearn_ltr._parameters import at_least, check_ranges
-from sklearn_ltr._rankers._graded_ranker import GradedRanker
+from sklearn_ltr._rankers.networks import NetworkRanker
 from sklearn_ltr.metrics import Metric
 
 
-class LambdaRankRanker(GradedRanker):
+class LambdaRankRanker(NetworkRanker):
     r"""LambdaRank: a neural network that learns from lambdas.
 
-    For a pair whose document i has the higher grade (section 4.1 of the report,
+    For a pair whose document i has the higher grade (Burges, 2010, section 4.1,
     equation 6),
 
     .. math::
@@ -59,42 +58,40 @@ class LambdaRankRanker(GradedRanker):
         place; :class:`sklearn_ltr.TorchNetwork` makes one of a PyTorch module.
         A copy of it is trained.
     solver : {"adam", "sgd"}, default="adam"
-        How weights follow their gradient.  ``solver="sgd", momentum=0`` is the report's
-        step.
+        How weights follow their gradient: Adam, or gradient descent with momentum.
+        ``solver="sgd", solver_params={"momentum": 0}`` is the step of Burges (2010).
+    solver_params : dict or None, default=None
+        Parameters of the solver.  Of "adam": "beta_1" and "beta_2" in [0, 1), the decay
+        of the running means of the gradient and of its square, 0.9 and 0.999 by
+        default, and "epsilon" in [1.2e-38, 1e19], added to the denominator, 1e-8 by
+        default.  Of "sgd": "momentum" in [0, 1], 0.9 by default, "nesterovs_momentum",
+        whether it is Nesterov's, True by default, and "power_t" in [0, 10], the
+        exponent of ``learning_rate="invscaling"``, 0.5 by default.
     alpha : float in [0, 1e19], default=0.1
         Strength of the L2 penalty on weights (not on biases), divided by the size of
         the batch.  The default holds few, noisy queries together; many queries with
         reliable grades may want less.
     batch_size : int >= 1 or "auto", default="auto"
-        Queries per update, whose gradients are averaged; the report's is 1.  "auto":
+        Queries per update, whose gradients are averaged; Burges (2010) has 1.  "auto":
         a sixteenth of the queries, at least 1 and at most 8.
     learning_rate : {"constant", "invscaling", "adaptive"}, default="constant"
-        Schedule of "sgd": constant; divided by ``(1 + t_) ** power_t`` after each
-        epoch; or divided by 5 whenever `n_iter_no_change` epochs have not improved the
-        validation score, or without early stopping the metric on the training data.
+        Schedule of "sgd": constant; divided by ``(1 + t) ** power_t`` after each epoch,
+        with t the queries visited so far; or divided by 5 whenever `n_iter_no_change`
+        epochs have not improved the validation score, or without early stopping the
+        metric on the training data.
         Training stops when it falls below 1e-6.
     learning_rate_init : float >= 1.2e-38, default=0.001
-        The report's eta: initial step size.
-    power_t : float in [0, 10], default=0.5
-        Exponent of "invscaling".
+        Initial step size, eta.
     max_iter : int >= 1, default=30
         Maximum number of epochs: passes over all queries, in an order drawn for each.
         A network overfits queries sooner than rows: 200 epochs lose what 30 gained.
     tol : float >= 0, default=1e-4
         Smallest change that counts as an improvement.
-    momentum : float in [0, 1], default=0.9
-        Momentum of "sgd".
-    nesterovs_momentum : bool, default=True
-        Whether "sgd" uses Nesterov's momentum.
-    beta_1, beta_2 : float in [0, 1), default=0.9 and 0.999
-        Decay of "adam"'s running means of the gradient and of its square.
-    epsilon : float in [1.2e-38, 1e19], default=1e-8
-        Added to "adam"'s denominator.
-    position_bias : "additive" or None, default=None
+    position_bias : "additive", dict or None, default=None
         "additive": learn a bias of each of the `positions` given to `fit`, if y are
-        clicks.  Training adds it to the scores, and predictions are without it.
-    bias_regularization : float in [0, 1e50] or None, default=None
-        Shrinks the bias towards 0; 0: not at all.  None: 0.3.
+        clicks.  Training adds it to the scores, and predictions are without it.  A dict
+        has the "method" "additive" and a "regularization", a number >= 0 that shrinks
+        the bias towards 0: 0.3 by default.
     min_propensity : float in [1e-6, 1], default=0.05
         Smaller `propensities` given to `fit` count as this.
     early_stopping : bool or "auto", default="auto"
@@ -173,20 +170,14 @@ class LambdaRankRanker(GradedRanker):
         activation: Literal["relu", "tanh", "logistic", "identity"] = "relu",
         network: Network | None = None,
         solver: Literal["adam", "sgd"] = "adam",
+        solver_params: Mapping[str, Any] | None = None,
         alpha: float = 0.1,
         batch_size: int | Literal["auto"] = "auto",
         learning_rate: Literal["constant", "invscaling", "adaptive"] = "constant",
         learning_rate_init: float = 0.001,
-        power_t: float = 0.5,
         max_iter: int = 30,
         tol: float = 1e-4,
-        momentum: float = 0.9,
-        nesterovs_momentum: bool = True,
-        beta_1: float = 0.9,
-        beta_2: float = 0.999,
-        epsilon: float = 1e-8,
-        position_bias: Literal["additive"] | None = None,
-        bias_regularization: float | None = None,
+        position_bias: Literal["additive"] | Mapping[str, Any] | None = None,
         min_propensity: float = 0.05,
         early_stopping: bool | Literal["auto"] = "auto",
         validation_fraction: float = 0.1,
@@ -205,20 +196,14 @@ class LambdaRankRanker(GradedRanker):
         self.activation = activation
         self.network = network
         self.solver = solver
+        self.solver_params = solver_params
         self.alpha = alpha
         self.batch_size = batch_size
         self.learning_rate = learning_rate
         self.learning_rate_init = learning_rate_init
-        self.power_t = power_t
         self.max_iter = max_iter
         self.tol = tol
-        self.momentum = momentum
-        self.nesterovs_momentum = nesterovs_momentum
-        self.beta_1 = beta_1
-        self.beta_2 = beta_2
-        self.epsilon = epsilon
         self.position_bias = position_bias
-        self.bias_regularization = bias_regularization
         self.min_propensity = min_propensity
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
@@ -228,8 +213,3 @@ class LambdaRankRanker(GradedRanker):
         self.random_state = random_state
         self.verbose = verbose
         self.n_jobs = n_jobs
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        self._check_objective()
-        check_ranges(self, [at_least("truncation_level", 1, optional=True)])

@@ -1,7 +1,8 @@
-"""Pairs of rows, and the probability that the first beats the second: checked."""
+"""Preferences, which RankNet learns from: pairs of rows, of which the first wins."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,9 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._data import QueryGroups, check_sample_weight, read_numbers
+from sklearn_ltr._data.tables import Table
+from sklearn_ltr._data.training_data import check_weights
+from sklearn_ltr._estimators.monitor import Measure
+from sklearn_ltr._lambdas.ranknet import add_preference_lambdas, preference_cost
+from sklearn_ltr._networks import GRADIENTS, Batch
+from sklearn_ltr._rankers.networks import NetworkParameters, auto_batch_size
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+
+AUTO_PAIRS = 200  # per batch: as many as MLPRegressor takes rows
 
 
 @dataclass(frozen=True)
@@ -87,6 +96,63 @@ class Preferences:
             starts - ends + sizes, sizes
         )
         return numbers
+
+
+class PreferenceBatches:
+    """Batches of preferences, which also measure their mean cost in the last epoch."""
+
+    higher_is_better = False
+    may_tie = True  # where the probability of a pair is 1/2
+
+    def __init__(
+        self, X: Table, preferences: Preferences, parameters: NetworkParameters
+    ) -> None:
+        check_weights(preferences.weights, "sample_weight", GRADIENTS)
+        self.X, self.rows = X, np.unique(preferences.pairs)
+        self._preferences, self._sigma = preferences, parameters.sigma
+        self.size = len(preferences.offsets) - 1
+        auto = auto_batch_size(self.size) if preferences.by_query else AUTO_PAIRS
+        self._batch_size = parameters.batch_size_or(auto)
+        self._cost = np.nan
+
+    @property
+    def measures(self) -> dict[str, Measure]:
+        """The mean cost."""
+        return {"cost": self}
+
+    def in_order(self, units: IntArray) -> Iterator[Batch]:
+        """Yield the batches of an epoch that visits the units in this order."""
+        known, total = self._preferences, 0.0
+        for first in range(0, len(units), self._batch_size):
+            selected = known.pairs_of(units[first : first + self._batch_size])
+            rows, index = np.unique(known.pairs[selected], return_inverse=True)
+            pairs = index.reshape(-1, 2)
+            probabilities = known.probabilities[selected]
+            weights = known.weights[selected]
+
+            def gradient(
+                scores: FloatArray,
+                pairs: IntArray = pairs,
+                probabilities: FloatArray = probabilities,
+                weights: FloatArray = weights,
+            ) -> FloatArray:
+                nonlocal total
+                arguments = (scores, pairs, probabilities, weights, self._sigma)
+                total += preference_cost(*arguments)
+                lambdas = np.zeros(len(scores))
+                add_preference_lambdas(*arguments, lambdas)
+                return lambdas
+
+            yield Batch(rows, min(self._batch_size, len(units) - first), gradient)
+        self._cost = total / known.weights.sum()
+
+    def value(self) -> float:
+        """Return the weighted mean cost of a pair."""
+        return self._cost
+
+    def fitted(self, n_epochs: int) -> dict[str, Any]:
+        """Return nothing: there are no positions."""
+        return {}
 
 
 def check_pairs(pairs: Any, n_rows: int) -> IntArray:

@@ -1,0 +1,899 @@
+"""Rankers whose scores are the output of a network: RankNet and LambdaRank.
+
+The weights follow the gradient of the scores (section 2.1 of C. Burges, "From RankNet
+to LambdaRank to LambdaMART: An Overview", MSR-TR-2010-82).  `NetworkRanker.fit` reads
+the documents, holds some out, has lambdas computed of batches of the others
+(`query_batches`), and has a network follow these (`run_epochs`).
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+
+from sklearn_ltr._comm import ONE_PROCESS
+from sklearn_ltr._compile import ThreadTeam, effective_n_threads, one_blas_thread
+from sklearn_ltr._data import TrainingData
+from sklearn_ltr._data.features import check_finite
+from sklearn_ltr._data.query_index import QueryIndex
+from sklearn_ltr._data.row_hashes import hash_values
+from sklearn_ltr._data.tables import Table, dense_rows
+from sklearn_ltr._data.training_data import check_weights
+from sklearn_ltr._estimators.base import (
+    FitTasks,
+    draw_seed,
+    refit,
+    require,
+    with_callbacks,
+)
+from sklearn_ltr._estimators.monitor import (
+    TRAIN,
+    EvalsResult,
+    Measure,
+    Monitor,
+    ScoredMeasure,
+    append_results,
+    curves_of,
+    first_validation_curve,
+    name_sets,
+    read_validation_sets,
+)
+from sklearn_ltr._lambdas.objective import LambdaObjective, PairOptions
+from sklearn_ltr._lambdas.position_bias import (
+    BiasChoice,
+    BiasOptions,
+    PositionBias,
+    new_bias,
+    pair_weights_of,
+)
+from sklearn_ltr._lambdas.user_objective import UserObjective
+from sklearn_ltr._networks import (
+    GRADIENTS,
+    SMALLEST_SINGLE,
+    SOLVERS,
+    Batch,
+    MultilayerPerceptron,
+    Network,
+    Optimizer,
+    check_network,
+    descend,
+    predict,
+    read_solver_params,
+)
+from sklearn_ltr._parameters import Choice, Or, integer, read_parameters, real
+from sklearn_ltr._rankers.base import (
+    BaseRanker,
+    RankerParameters,
+    is_among,
+    name_metrics,
+    reported_metric,
+)
+from sklearn_ltr._rankers.evaluation import MetricEvaluation, PairCostEvaluation
+from sklearn_ltr._rankers.reading import (
+    caller_stacklevel,
+    check_lambdas,
+    check_learnable,
+    hold_out_queries,
+)
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+LAMBDA_TOTALS = (1e-30, 1e30)  # of all training data
+BIAS_RATE = 0.3  # factor of the Newton step of an additive bias after each epoch
+
+AUTO_QUERIES = 8  # per batch, if an epoch still has MIN_UPDATES updates
+MIN_UPDATES = 16
+
+# Where sigma |s| exceeds 2^24, neighbouring float32 numbers are further apart than the
+# sigmoid is wide.
+LARGEST_SCORE = 2.0**24
+LARGE_FEATURE = 100.0  # root mean square of a feature above which a warning is given
+CHECKED_ROWS = 10_000  # rows whose features, and whose scores after training, are read
+
+
+class LayerSizes:
+    """The values of `hidden_layer_sizes`."""
+
+    def read_as(self, name: str, value: Any) -> tuple[int, ...]:
+        """Return the size of each layer, or raise a TypeError or ValueError."""
+        sizes = np.atleast_1d(np.asarray(value, dtype=object))
+        if sizes.ndim > 1:
+            raise ValueError(
+                f"{name} must be integers >= 1, one for each hidden layer, got "
+                f"{value!r}"
+            )
+        values = integer(1, 2**31 - 1)
+        return tuple(values.read_as(name, size) for size in sizes)
+
+    def in_words(self) -> str:
+        """Return the values as docstrings give them."""
+        return "sequence of int >= 1, or int >= 1"
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetworkParameters(RankerParameters):
+    """The parameters that rankers with a network share, which document them."""
+
+    sigma: Annotated[float, real(*GRADIENTS)]
+    hidden_layer_sizes: Annotated[tuple[int, ...], LayerSizes()]
+    activation: Annotated[str, Choice("identity", "logistic", "tanh", "relu")]
+    network: Network | None
+    solver: Annotated[str, Choice("adam", "sgd")]
+    solver_params: Mapping[str, Any] | None  # checked by new_optimizer
+    alpha: Annotated[float, real(0, GRADIENTS[1])]
+    batch_size: Annotated[int | Literal["auto"], Or(integer(1), ("auto",))]
+    learning_rate: Annotated[str, Choice("constant", "invscaling", "adaptive")]
+    learning_rate_init: Annotated[float, real(SMALLEST_SINGLE, closed="left")]
+    max_iter: Annotated[int, integer(1)]
+    # The ratios of pairs were no better than naive clicks where they were tried
+    position_bias: Annotated[BiasOptions | None, BiasChoice("additive")]
+    tied_pairs: bool = field(default=False, init=False)  # a parameter of RankNet
+
+    def __post_init__(self) -> None:
+        """Raise an error for values that do not go together."""
+        super().__post_init__()
+        self.new_optimizer()  # raises for parameters that the solver has not
+
+    def new_optimizer(self) -> Optimizer:
+        """Return an optimizer before its first step."""
+        options = read_solver_params(self.solver, self.solver_params)
+        if self.solver == "sgd":
+            options["schedule"] = self.learning_rate
+        return SOLVERS[self.solver](self.learning_rate_init, **options)
+
+    @property
+    def architecture(self) -> list[Any]:
+        """What a network must not change in to be continued."""
+        if self.network is not None:
+            return ["network"]
+        return [self.activation, *self.hidden_layer_sizes]
+
+    @property
+    def stops_on_train(self) -> bool:
+        """Whether training stops when its own measure no longer improves.
+
+        A cost does fall steadily; a metric may stand still while scores move towards
+        another order, so it only reduces the rate of "adaptive".
+        """
+        is_adaptive = self.solver == "sgd" and self.learning_rate == "adaptive"
+        return self.metric is None or is_adaptive
+
+    @property
+    def train_curve(self) -> str:
+        """Name of the attribute that holds the training's costs or metric values."""
+        return "loss_curve_" if self.metric is None else "train_score_"
+
+    def batch_size_or(self, auto: int) -> int:
+        """Return the batch size, or what "auto" stands for."""
+        return auto if isinstance(self.batch_size, str) else self.batch_size
+
+    def has_pairs(self, data: TrainingData) -> NDArray[np.bool_]:
+        """Return whether a query has pairs to learn from, (n_queries,)."""
+        has_pairs = data.sizes > 1 if self.tied_pairs else data.has_pairs
+        return has_pairs & (data.weights > 0)
+
+    def check_learnable(self, data: TrainingData) -> None:
+        """Raise a ValueError unless a query of positive weight has pairs."""
+        if not self.tied_pairs:
+            check_learnable(data)
+        elif not self.has_pairs(data).any():
+            raise ValueError(
+                "no query of a weight above zero has two documents: there are no pairs "
+                "to learn from; check groups and sample_weight"
+            )
+
+
+class UnscaledFeaturesWarning(UserWarning):
+    """Features of X are so large that a network will hardly learn from them.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from sklearn_ltr import RankNetRanker, UnscaledFeaturesWarning
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     ranker = RankNetRanker(max_iter=1, random_state=0).fit(
+    ...         [[1000.0], [2000.0]], [0, 1], groups=[7, 7]
+    ...     )
+    >>> caught[0].category is UnscaledFeaturesWarning
+    True
+    """
+
+
+class Kept(NamedTuple):
+    """What a fit continues; of a new fit, nothing but its seed."""
+
+    seed: int
+    attributes: Mapping[str, Any] = {}  # all fitted attributes of the last fit
+
+    @property
+    def is_new(self) -> bool:
+        """Whether there is nothing to continue."""
+        return not self.attributes
+
+    @property
+    def n_epochs(self) -> int:
+        """Epochs of earlier fits."""
+        return int(self.attributes.get("n_iter_", 0))
+
+
+def keep(attributes: Mapping[str, Any], parameters: NetworkParameters) -> Kept:
+    """Return what a fit continues, given the attributes of a ranker.
+
+    Raise a ValueError if the network would have another architecture.
+    """
+    p = parameters
+    if "network_" not in attributes:
+        return Kept(draw_seed(p.random_state))
+    if attributes["_fitted_architecture"] != p.architecture:
+        raise ValueError(
+            "hidden_layer_sizes, activation or network has changed since the network "
+            f"was made, of {attributes['_fitted_architecture']}, and now "
+            f"{p.architecture}; to begin anew, fit with warm_start=False"
+        )
+    return Kept(attributes["_seed"], dict(attributes))
+
+
+class Batches(Protocol):
+    """The units (queries, or single preferences) that a network learns from."""
+
+    X: Table
+    rows: NDArray[np.intp]  # of X that were given to learn from
+    size: int  # number of units
+    may_tie: bool  # whether equal scores may be the best
+
+    @property
+    def measures(self) -> Mapping[str, Measure]:
+        """What is measured of the scores that the last epoch met, by name."""
+
+    def in_order(self, units: IntArray) -> Iterator[Batch]:
+        """Yield the batches of an epoch that visits the units in this order."""
+
+    def fitted(self, n_epochs: int) -> dict[str, Any]:
+        """Return what was learned beside the network after so many epochs."""
+
+
+class QueryBatches:
+    """Batches of whole queries, whose lambdas come from grades.
+
+    A bias of positions makes a step after each epoch.  Measures see the scores of the
+    last epoch, as each batch met them; the cost sees those with the bias of positions,
+    at which gradients were computed.
+    """
+
+    def __init__(
+        self,
+        data: TrainingData,
+        rows: NDArray[np.intp],
+        objective: LambdaObjective | UserObjective,
+        parameters: NetworkParameters,
+        bias: PositionBias | None,
+    ) -> None:
+        self.X, self.rows = data.X, rows
+        self._data, self._objective, self._bias = data, objective, bias
+        self._tied_pairs = self.may_tie = parameters.tied_pairs
+        self.size = data.n_queries
+        self._batch_size = parameters.batch_size_or(auto_batch_size(self.size))
+        self._scores = np.zeros(data.n_rows)
+        self._shown_scores = self._scores if bias is None else np.zeros(data.n_rows)
+        self.measures = training_measures(data, parameters)
+        for name, measure in self.measures.items():
+            measure.update(self._shown_scores if name == "cost" else self._scores)
+
+    def in_order(self, queries: IntArray) -> Iterator[Batch]:
+        """Yield the batches of an epoch that visits the queries in this order."""
+        objective = self._objective.reordered(queries)
+        documents, offsets = objective.documents, objective.offsets
+        scores, shown = np.zeros((2, len(documents)))
+        derivatives = np.zeros((2, len(documents)))  # gradient and hessian
+        shift = np.zeros(len(documents))
+        if self._bias is not None:
+            shift = self._bias.as_shown(shift)[documents]
+        for first in range(0, len(queries), self._batch_size):
+            last = min(first + self._batch_size, len(queries))
+            own = slice(offsets[first], offsets[last])
+
+            def gradient(
+                batch_scores: FloatArray,
+                own: slice = own,
+                first: int = first,
+                last: int = last,
+            ) -> FloatArray:
+                scores[own] = batch_scores
+                shown[own] = batch_scores + shift[own]
+                lambdas, hessian = objective.of_queries(shown, first, last)
+                if self._tied_pairs and isinstance(objective, LambdaObjective):
+                    objective.add_tied_pairs(shown, first, last)
+                derivatives[:, own] = lambdas, hessian
+                return lambdas
+
+            yield Batch(self._data.rows[documents[own]], last - first, gradient)
+        self._scores[documents], self._shown_scores[documents] = scores, shown
+        if self._bias is not None:
+            gradients, hessians = np.zeros((2, len(documents)))
+            gradients[documents], hessians[documents] = derivatives
+            self._bias.step(gradients, hessians, BIAS_RATE)
+
+    def fitted(self, n_epochs: int) -> dict[str, Any]:
+        """Return the bias of positions after so many epochs."""
+        if self._bias is None:
+            return {}
+        return {"position_bias_": self._bias.path[n_epochs]}
+
+
+def auto_batch_size(n_queries: int) -> int:
+    """Return the queries per update: 8, fewer of fewer than 128, at least one."""
+    return max(1, min(AUTO_QUERIES, n_queries // MIN_UPDATES))
+
+
+def training_measures(
+    data: TrainingData, parameters: NetworkParameters
+) -> dict[str, ScoredMeasure]:
+    """Return what measures the training data, by name: the cost or the metric first."""
+    p, measures = parameters, dict[str, ScoredMeasure]()
+    wanted = list(p.measured_metrics().values()) if p.measures_train else []
+    if p.metric is None:
+        measures["cost"] = PairCostEvaluation(data, p.sigma, p.tied_pairs)
+    else:
+        own = reported_metric(p.metric)
+        wanted = [own, *(metric for metric in wanted if not is_among(metric, [own]))]
+    for name, metric in name_metrics(wanted).items():
+        measures[name] = MetricEvaluation(data, metric)
+    return measures
+
+
+def query_batches(
+    data: TrainingData, parameters: NetworkParameters, kept: Kept, team: ThreadTeam
+) -> QueryBatches:
+    """Return batches of the queries that have pairs, and their lambdas."""
+    p = parameters
+    learned = data.subset(p.has_pairs(data))
+    check_weights(learned.weights, "sample_weight", GRADIENTS)
+
+    # the order of the rows is that of their content
+    hashes = hash_values(learned.X, learned.rows, team)
+    learned = learned.reordered(learned.content_order(hashes))
+
+    # what lambdas are computed from
+    metric = p.trained_metric()
+    earlier = kept.attributes.get("position_bias_")
+    bias = new_bias(p.position_bias, learned, earlier, p.min_propensity)
+    objective: LambdaObjective | UserObjective
+    if callable(p.objective):
+        objective = UserObjective(learned, p.objective, needs_hessian=False)
+    else:
+        weights = pair_weights_of(learned, bias, p.min_propensity)
+        options = PairOptions(p.sigma)
+        objective = LambdaObjective(learned, metric, options, team, weights)
+
+    # the reverse of the best order has a gradient unless every order has none
+    if kept.is_new and not p.tied_pairs:
+        gradient, _ = objective(-learned.y)
+        check_lambdas(
+            float(np.abs(gradient).sum()),
+            LAMBDA_TOTALS,
+            p.metric,
+            metric,
+            learned,
+            by_function=callable(p.objective),
+        )
+    return QueryBatches(learned, data.rows, objective, p, bias)
+
+
+def run_epochs(
+    batches: Batches,
+    optimizer: Optimizer,
+    validation: list[TrainingData],
+    parameters: NetworkParameters,
+    kept: Kept,
+    n_epochs: int,
+    tasks: FitTasks | None,
+    team: ThreadTeam,
+) -> dict[str, Any]:
+    """Train a network for up to `n_epochs` epochs; return the fitted attributes.
+
+    If early stopping follows a validation set, the weights of its best epoch are kept.
+    """
+    p, X, rows = parameters, batches.X, batches.rows
+    if kept.is_new:
+        network = new_network(p, kept.seed, X, rows)
+    else:
+        network = deepcopy(kept.attributes["network_"])
+    if isinstance(network, MultilayerPerceptron):
+        network.set_team(team)
+
+    # what is measured after each epoch
+    tables = [held.X[held.rows] for held in validation]
+    metrics = p.measured_metrics()
+    measures = [
+        {name: MetricEvaluation(held, metric) for name, metric in metrics.items()}
+        for held in validation
+    ]
+    names = [TRAIN, *name_sets(len(validation))]
+    of_sets = zip(names, [batches.measures, *measures], strict=True)
+    curves = curves_of(dict(of_sets), {}, 0)
+    followed = first_validation_curve(curves) if p.early_stopping else None
+    keeps_best = followed is not None
+    if followed is None and p.stops_on_train:
+        followed = curves[0]
+    monitor = Monitor(curves, followed, p.n_iter_no_change, p.tol, p.verbose)
+
+    def fitted() -> dict[str, Any]:
+        return {
+            "network_": network,
+            "n_iter_": n_iter,
+            "_optimizer": optimizer,
+            "_sigma": p.sigma,
+            "_seed": kept.seed,
+            "_fitted_architecture": p.architecture,
+        }
+
+    n_iter, n_kept, highest = kept.n_epochs, 0, -np.inf
+    best_weights: list[NDArray[np.floating]] | None = None
+    for epoch in range(kept.n_epochs, kept.n_epochs + n_epochs):
+        # visit all units once, in the epoch's own random order
+        rng = np.random.default_rng([kept.seed, epoch, 2])
+        order = rng.permutation(batches.size)
+        with scores_are_finite(optimizer.rate):
+            # overflow shows in scores that are not finite
+            with one_blas_thread, np.errstate(over="ignore", invalid="ignore"):
+                descend(network, optimizer, X, batches.in_order(order), p.alpha)
+            for table, of_set in zip(tables, measures, strict=True):
+                scores = predict(network, table, team)
+                for measure in of_set.values():
+                    measure.update(scores)
+        optimizer.end_epoch(batches.size)
+        n_iter = epoch + 1
+
+        # measure, keep the best weights, reduce the rate or stop
+        stops = monitor.record(n_iter)
+        if keeps_best and followed is not None and followed.values[-1] > highest:
+            best_weights = [w.copy() for w in network.parameters]
+            highest, n_kept = followed.values[-1], n_iter - kept.n_epochs
+        if stops and optimizer.reduce_rate():
+            monitor.restart_waiting()
+            stops = False
+        if tasks is not None:
+            stops = tasks.end_step(fitted, last=stops)
+        if stops:
+            break
+
+    if best_weights is None:
+        n_kept = n_iter - kept.n_epochs
+    else:
+        for w, best in zip(network.parameters, best_weights, strict=True):
+            w[...] = best
+    scores = scores_after(network, optimizer, X[rows[:CHECKED_ROWS]], p.sigma, team)
+    if not batches.may_tie:
+        warn_if_constant(scores)
+    if isinstance(network, MultilayerPerceptron):
+        network.set_team(None)
+    return (
+        fitted() | continued_curves(monitor, p, kept, n_iter) | batches.fitted(n_kept)
+    )
+
+
+def new_network(
+    parameters: NetworkParameters, seed: int, X: Table, rows: NDArray[np.intp]
+) -> Network:
+    """Return the network that training starts from: a copy of the user's, or drawn."""
+    p = parameters
+    if p.network is not None:
+        network = deepcopy(p.network)
+        check_network(network, dense_rows(X, rows[[0, -1]]))
+        return network
+    warn_unless_scaled(X, rows)
+    rng = np.random.default_rng([seed, 3])
+    return MultilayerPerceptron(X.shape[1], p.hidden_layer_sizes, p.activation, rng)
+
+
+def continued_optimizer(kept: Kept, parameters: NetworkParameters) -> Optimizer:
+    """Return a copy of the last fit's optimizer, of a new fit a new one.
+
+    Raise a ValueError if its settings have changed.
+    """
+    new = parameters.new_optimizer()
+    if kept.is_new:
+        return new
+    old = kept.attributes["_optimizer"]
+    if type(old) is not type(new) or old.settings != new.settings:
+        raise ValueError(
+            "solver or a parameter of it has changed since the last fit, whose "
+            f"optimizer partial_fit continues: {old.settings} then, {new.settings} "
+            "now; fit with warm_start=True to begin a new one"
+        )
+    return deepcopy(old)
+
+
+def continued_curves(
+    monitor: Monitor, parameters: NetworkParameters, kept: Kept, n_iter: int
+) -> dict[str, Any]:
+    """Return the recorded curves, appended to those of the fit that is continued."""
+    earlier, n_earlier = kept.attributes, kept.n_epochs
+    recorded = {
+        parameters.train_curve: monitor.train_values,
+        "validation_score_": monitor.stopping_values,
+    }
+    result = append_results(
+        earlier.get("evals_result_", {}),
+        n_earlier,
+        monitor.result(),
+        n_iter - n_earlier,
+    )
+    return {
+        name: np.append(earlier.get(name, []), values)
+        for name, values in recorded.items()
+    } | {"evals_result_": result}
+
+
+class NetworkRanker(BaseRanker):
+    """A ranker whose scores are the output of a network."""
+
+    n_features_in_: int
+    network_: Network
+    n_iter_: int
+    n_jobs: int | None
+    validation_score_: FloatArray
+    evals_result_: EvalsResult
+    _optimizer: Optimizer
+    _sigma: float  # of the last fit
+
+    _parameters: ClassVar[type[NetworkParameters]] = NetworkParameters
+    _fitted_state = (
+        "network_",
+        "n_features_in_",
+        "n_iter_",
+        "_fitted_architecture",
+        "_optimizer",
+        "_seed",
+        "_sigma",
+    )
+
+    __metadata_request__fit: ClassVar[dict[str, bool]] = {
+        "positions": True,
+        "propensities": True,
+    }
+    __metadata_request__partial_fit: ClassVar[dict[str, bool]] = {
+        "groups": True,
+        "positions": True,
+        "propensities": True,
+    }
+
+    @with_callbacks
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        groups: Any = None,
+        sample_weight: Any = None,
+        positions: Any = None,
+        propensities: Any = None,
+        X_val: Any = None,
+        y_val: Any = None,
+        groups_val: Any = None,
+        sample_weight_val: Any = None,
+    ) -> Self:
+        """Learn to rank.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_documents, n_features)
+            Finite numbers; float32 is used as it is, and CSR stays sparse.
+        y : array-like of shape (n_documents,)
+            Relevance grades, finite and >= 0, not necessarily integers.
+        groups : array-like of shape (n_documents,), default=None
+            The query of each document: any sortable values, in any row order.  Without
+            it all rows are taken for one query, with a :class:`MissingGroupsWarning`.
+        sample_weight : array-like of shape (n_documents,), default=None
+            Weight of a query, constant within it.  0: as if it were not there.
+        positions : array-like of shape (n_documents,), integers >= 0, default=None
+            Where each document was shown, 0 is first; different within a query.
+            `groups` names each list that was shown (a session) then.  Used, and
+            required, where there is a `position_bias`.
+        propensities : array-like of shape (n_documents,), in (0, 1], default=None
+            Probability that users examined each document: a pair of documents weighs
+            1 / propensity of its clicked one.  Not together with a `position_bias`.
+        X_val, y_val, groups_val, sample_weight_val : array-likes or tuples, \
+default=None
+            The same for validation data, which are measured after each epoch.  Tuples
+            are several sets: ``X_val=(X_1, X_2), y_val=(y_1, y_2), ...``; early
+            stopping follows the first.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError, TypeError
+            For a parameter out of its range, arguments of different lengths, an empty
+            X, features that are not finite numbers, grades that are negative, not
+            finite or too large for the metric's gain, weights that change within a
+            query, if no query has two different grades, or if the network diverges.
+            The estimator is left as it was.
+        """
+        given = {
+            "groups": groups,
+            "sample_weight": sample_weight,
+            "positions": positions,
+            "propensities": propensities,
+        }
+        with refit(self) as model:
+            # read: parameters, what a warm start keeps, and the documents
+            p = read_parameters(self._parameters, model)
+            kept = keep(vars(model) if p.warm_start else {}, p)
+            tasks = FitTasks(self, model, "epoch", p.max_iter, X, y, **given)
+            data = model._read_shown(X, y, p, kept, **given)
+            validation = model._read_validation(
+                X_val, y_val, groups_val, sample_weight_val
+            )
+
+            # split: given validation data, or queries held out
+            if p.early_stopping is True and not validation:
+                index = QueryIndex.of(data, ONE_PROCESS)
+                data, held_out = hold_out_queries(
+                    data, p.validation_fraction, kept.seed, index
+                )
+                validation = [held_out]
+            p.check_learnable(data)
+
+            # compute lambdas and descend; keep
+            with ThreadTeam(effective_n_threads(p.n_jobs, data.X.size)) as team:
+                batches, optimizer = (
+                    query_batches(data, p, kept, team),
+                    p.new_optimizer(),
+                )
+                fitted = run_epochs(
+                    batches, optimizer, validation, p, kept, p.max_iter, tasks, team
+                )
+            model._set(fitted)
+        tasks.end()
+        return self
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        groups: Any = None,
+        sample_weight: Any = None,
+        positions: Any = None,
+        propensities: Any = None,
+    ) -> Self:
+        """Learn from more queries: one pass over them, continuing the last fit.
+
+        Parameters
+        ----------
+        X, y, groups, sample_weight, positions, propensities : array-likes
+            As in `fit`.  All documents of a query belong in one call: pairs are made
+            within it.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError, TypeError
+            As by `fit`.  The estimator is left as it was.
+        """
+        given = {
+            "groups": groups,
+            "sample_weight": sample_weight,
+            "positions": positions,
+            "propensities": propensities,
+        }
+        with refit(self) as model:
+            p = read_parameters(self._parameters, model)
+            kept = keep(vars(model), p)
+            data = model._read_shown(X, y, p, kept, **given)
+            model._trained_queries = None  # those of earlier calls are not known
+            if kept.is_new:
+                p.check_learnable(data)
+            if not p.has_pairs(data).any():
+                return self  # in a stream some data have nothing to learn from
+            with ThreadTeam(effective_n_threads(p.n_jobs, data.X.size)) as team:
+                batches = query_batches(data, p, kept, team)
+                optimizer = continued_optimizer(kept, p)
+                fitted = run_epochs(batches, optimizer, [], p, kept, 1, None, team)
+            model._set(fitted)
+        return self
+
+    def predict(self, X: Any) -> FloatArray:
+        """Score documents; scores are comparable within a query.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_documents, n_features)
+            Real and finite.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_documents,), float64
+            Higher is ranked first.
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit`.
+        ValueError
+            If X has other columns than at `fit`, or a value that is not finite or far
+            beyond those that the network has learned from.
+        """
+        model = self._fitted()
+        table = model._read_features(X)
+        with ThreadTeam(effective_n_threads(model.n_jobs, table.size)) as team:
+            try:
+                return predict(model.network_, table, team)
+            except FloatingPointError:
+                raise ValueError(
+                    "the scores of X are not finite numbers: X holds values far beyond "
+                    "those that the network has learned from"
+                ) from None
+
+    @property
+    def coef_(self) -> FloatArray:
+        """Weight of each feature, (n_features,) float64: ``s = X @ coef_``.
+
+        An AttributeError if the network is not linear.
+        """
+        network = self._linear_network("coef_")
+        return network.coefs[0][:, 0].astype(np.float64)
+
+    @property
+    def intercept_(self) -> float:
+        """0.0: ranking costs depend on differences of scores only.
+
+        An AttributeError if the network is not linear.
+        """
+        self._linear_network("intercept_")
+        return 0.0
+
+    def _linear_network(self, name: str) -> MultilayerPerceptron:
+        """Return the network; an AttributeError that names the attribute if hidden."""
+        network = self._fitted().network_
+        if isinstance(network, MultilayerPerceptron) and not network.intercepts:
+            return network
+        raise AttributeError(
+            f"{name} exists only for a network without hidden layers, "
+            "hidden_layer_sizes=(); the weights of others are in network_"
+        )
+
+    def _read_features(self, X: Any, *, reset: bool = False, name: str = "X") -> Table:
+        """Return X as a checked table of float32."""
+        table = super()._read_features(X, reset=reset, name=name)
+        with np.errstate(over="ignore"):
+            single = table.astype(np.float32, copy=False)
+        if not issparse(single):
+            single = np.ascontiguousarray(single)
+        check_finite(single, f"{name} in single precision", allow_nan=False)
+        return single
+
+    def _read_shown(
+        self,
+        X: Any,
+        y: Any,
+        parameters: NetworkParameters,
+        kept: Kept,
+        *,
+        groups: Any,
+        sample_weight: Any,
+        positions: Any,
+        propensities: Any,
+    ) -> TrainingData:
+        """Read training data, with positions only if they are used."""
+        parameters.check_clicks(positions, propensities)
+        return self._read_data(
+            X,
+            y,
+            groups,
+            sample_weight,
+            positions=positions if parameters.position_bias else None,
+            propensities=propensities,
+            reset=kept.is_new,
+        )
+
+    def _read_validation(
+        self, X_val: Any, y_val: Any, groups_val: Any, sample_weight_val: Any
+    ) -> list[TrainingData]:
+        """Read the validation data that `fit` was given: none, one or several sets."""
+        sets = read_validation_sets(
+            X_val,
+            y_val=y_val,
+            groups_val=groups_val,
+            sample_weight_val=sample_weight_val,
+        )
+        return [
+            self._read_data(X, y, groups, sample_weight, suffix)
+            for suffix, X, (y, groups, sample_weight) in sets
+        ]
+
+    def _set(self, fitted: dict[str, Any]) -> None:
+        """Set the fitted attributes, in place of those of an earlier fit."""
+        for name in ("loss_curve_", "train_score_", "position_bias_"):
+            self.__dict__.pop(name, None)
+        self.__dict__.update(fitted)
+
+    def _check_state(self) -> None:
+        """Raise an error if the fitted attributes do not fit together."""
+        super()._check_state()
+        if isinstance(self.network_, MultilayerPerceptron):
+            self.network_.check(self.n_features_in_)
+        optimizer, sigma = self._optimizer, self._sigma
+        require(isinstance(optimizer, Optimizer), f"its optimizer is {optimizer!r}")
+        optimizer.check(self.network_.parameters)
+        require(0 < sigma < np.inf, f"its sigma was {sigma!r}")
+
+
+# --- errors and warnings ----------------------------------------------------------
+
+
+def divergence_error(how: str, rate: float) -> ValueError:
+    """Return the error that says how the scores diverged, and what to do."""
+    return ValueError(
+        f"the network diverged: its scores {how}. Scale the columns of X, with "
+        "StandardScaler in a Pipeline, say, or take smaller steps than "
+        f"learning_rate_init={rate:g}; large values of sigma, alpha, momentum or "
+        "sample_weight make it diverge, too, and small ones of beta_2"
+    )
+
+
+@contextmanager
+def scores_are_finite(rate: float) -> Iterator[None]:
+    """Raise a ValueError that says what to do where a score is not finite."""
+    try:
+        yield
+    except FloatingPointError:
+        raise divergence_error("are no longer finite numbers", rate) from None
+
+
+def scores_after(
+    network: Network, optimizer: Optimizer, X: Table, sigma: float, team: ThreadTeam
+) -> FloatArray:
+    """Return the scores of some trained rows; a ValueError if training diverged."""
+    rate = optimizer.rate
+    if not all(np.isfinite(array).all() for array in optimizer.arrays):
+        raise divergence_error("have gradients beyond single precision", rate)
+    with scores_are_finite(rate):
+        scores = predict(network, X, team)
+    largest = float(np.abs(scores).max())
+    if sigma * largest > LARGEST_SCORE:
+        raise divergence_error(f"have grown to {largest:.1g}", rate)
+    return scores
+
+
+def warn_unless_scaled(X: Table, rows: NDArray[np.intp]) -> None:
+    """Warn of features far larger than 1 in these rows; reads some of them only."""
+    sample = X[rows[:: max(1, len(rows) // CHECKED_ROWS)]].astype(np.float64)
+    squares = sample.multiply(sample) if issparse(sample) else sample**2
+    size = np.sqrt(np.asarray(squares.mean(axis=0)).ravel())
+    if size.max() > LARGE_FEATURE:
+        column = int(size.argmax())
+        warnings.warn(
+            f"column {column} of X has root mean square {size[column]:.3g}, and "
+            "networks learn well from columns of about unit size; put StandardScaler "
+            "before the ranker in a Pipeline",
+            UnscaledFeaturesWarning,
+            stacklevel=caller_stacklevel(),
+        )
+
+
+def warn_if_constant(scores: FloatArray) -> None:
+    """Warn of a network that gives all documents the same score."""
+    if len(scores) > 1 and np.ptp(scores) == 0:
+        warnings.warn(
+            "the network gives all documents the same score: its units no longer react "
+            "to X. Scale the columns of X, or lower learning_rate_init or alpha",
+            UserWarning,
+            stacklevel=caller_stacklevel(),
+        )

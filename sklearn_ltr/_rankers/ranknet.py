@@ -1,0 +1,487 @@
+"""RankNet: a network that learns which of two documents is better.
+
+It learns from the grades of documents, as any ranker with a network does
+(:mod:`sklearn_ltr._rankers.networks`), or from preferences between rows of X.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_ltr._compile import ThreadTeam, effective_n_threads, expit_of
+from sklearn_ltr._estimators.base import FitTasks, refit, with_callbacks
+from sklearn_ltr._networks import Network
+from sklearn_ltr._parameters import BOOL, read_parameters
+from sklearn_ltr._rankers.networks import (
+    Kept,
+    NetworkParameters,
+    NetworkRanker,
+    continued_optimizer,
+    keep,
+    run_epochs,
+)
+from sklearn_ltr._rankers.preferences import PreferenceBatches, Preferences
+from sklearn_ltr.metrics import Metric
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankNetParameters(NetworkParameters):
+    """The parameters of RankNet, which documents them."""
+
+    metric: None = field(default=None, init=False)  # it learns from pairs alone
+    objective: Literal["lambdarank"] = field(default="lambdarank", init=False)
+    truncation_level: None = field(default=None, init=False)
+    tied_pairs: Annotated[bool, BOOL]
+
+    def check_clicks(self, positions: Any, propensities: Any) -> None:
+        """Raise a ValueError unless `fit` was given what the parameters need."""
+        super().check_clicks(positions, propensities)
+        if self.tied_pairs and propensities is not None:
+            raise ValueError(
+                "propensities weigh a pair by its clicked document, and with "
+                "tied_pairs=True there are pairs without one: give tied_pairs=False"
+            )
+
+    def check_no_clicks(self, propensities: Any) -> None:
+        """Raise a ValueError if preferences were to be corrected like clicks."""
+        if self.position_bias is None and propensities is None:
+            return
+        corrects = (
+            "propensities correct"
+            if self.position_bias is None
+            else "position_bias corrects"
+        )
+        raise ValueError(
+            f"{corrects} clicks, and pairs are preferences in place of clicks: give y, "
+            "the clicks, or leave it out"
+        )
+
+
+class RankNetRanker(NetworkRanker):
+    r"""RankNet: a neural network that learns which of two documents is better.
+
+    The model's probability that document i beats document j, its cost against a target
+    probability, and what that cost does to the weights (Burges, 2010, section 2,
+    equations 3 and 4):
+
+    .. math::
+
+        P_{ij} = \frac{1}{1 + e^{-\sigma (s_i - s_j)}}, \qquad
+        C = -\bar{P}_{ij} \log P_{ij} - (1 - \bar{P}_{ij}) \log (1 - P_{ij}), \qquad
+        \lambda_{ij} = \sigma \left(1 - \bar{P}_{ij}
+        - \frac{1}{1 + e^{\sigma (s_i - s_j)}}\right),
+
+    .. math::
+
+        \delta w_k = -\eta \sum_i \lambda_i \frac{\partial s_i}{\partial w_k}, \qquad
+        \lambda_i = \sum_{j: \{i, j\} \in I} \lambda_{ij}
+        - \sum_{j: \{j, i\} \in I} \lambda_{ji}.
+
+    Grades say that the better document of a pair wins, :math:`\bar{P}_{ij} = 1`; pairs
+    with measured probabilities can be given in their place.  The lambdas of a document
+    are added up before anything is propagated, so an epoch costs time near linear in
+    the number of documents.
+
+    Networks learn well from features of about unit size only: put StandardScaler before
+    the ranker in a Pipeline.
+
+    Parameters
+    ----------
+    tied_pairs : bool, default=False
+        Whether documents of equal grade are pairs too, with target probability 1/2:
+        they pull each other together.
+    sigma : float in [1e-19, 1e19], default=1.0
+        Steepness of the sigmoid.  `predict_pair_proba` uses that of the last fit.
+    hidden_layer_sizes : sequence of int >= 1, or int >= 1, default=(100,)
+        Units of each hidden layer; ``()``: a linear model.
+    activation : {"relu", "tanh", "logistic", "identity"}, default="relu"
+        Activation function of the hidden layers.
+    network : object or None, default=None
+        A model of your own in place of the perceptron (the two parameters above are
+        then ignored): an object with ``forward(X) -> scores``, ``backward(dC/ds) ->
+        list of gradients`` and ``parameters``, a list of arrays that are changed in
+        place; :class:`sklearn_ltr.TorchNetwork` makes one of a PyTorch module.
+        A copy of it is trained.
+    solver : {"adam", "sgd"}, default="adam"
+        How weights follow their gradient: Adam, or gradient descent with momentum.
+        ``solver="sgd", solver_params={"momentum": 0}`` is the step of Burges (2010).
+    solver_params : dict or None, default=None
+        Parameters of the solver.  Of "adam": "beta_1" and "beta_2" in [0, 1), the decay
+        of the running means of the gradient and of its square, 0.9 and 0.999 by
+        default, and "epsilon" in [1.2e-38, 1e19], added to the denominator, 1e-8 by
+        default.  Of "sgd": "momentum" in [0, 1], 0.9 by default, "nesterovs_momentum",
+        whether it is Nesterov's, True by default, and "power_t" in [0, 10], the
+        exponent of ``learning_rate="invscaling"``, 0.5 by default.
+    alpha : float in [0, 1e19], default=1.0
+        Strength of the L2 penalty on weights (not on biases), divided by the size of
+        the batch.  A query's gradient is a sum over its pairs, so the default is more
+        than LambdaRank's; queries of few pairs, many of them, may want less.
+    batch_size : int >= 1 or "auto", default="auto"
+        Queries per update, whose gradients are averaged; Burges (2010) has 1.  "auto":
+        a sixteenth of the queries, at least 1 and at most 8.  From pairs without
+        groups: pairs per update, "auto": 200.
+    learning_rate : {"constant", "invscaling", "adaptive"}, default="constant"
+        Schedule of "sgd": constant; divided by ``(1 + t) ** power_t`` after each epoch,
+        with t the queries visited so far; or divided by 5 whenever `n_iter_no_change`
+        epochs have not improved the validation score, or without early stopping the
+        cost.
+        Training stops when it falls below 1e-6.
+    learning_rate_init : float >= 1.2e-38, default=0.001
+        Initial step size, eta.
+    max_iter : int >= 1, default=30
+        Maximum number of epochs: passes over all queries, in an order drawn for each.
+        A network overfits queries sooner than rows: 200 epochs lose what 30 gained.
+    tol : float >= 0, default=1e-4
+        Smallest change that counts as an improvement.
+    position_bias : "additive", dict or None, default=None
+        "additive": learn a bias of each of the `positions` given to `fit`, if y are
+        clicks.  Training adds it to the scores, and predictions are without it.  A dict
+        has the "method" "additive" and a "regularization", a number >= 0 that shrinks
+        the bias towards 0: 0.3 by default.
+    min_propensity : float in [1e-6, 1], default=0.05
+        Smaller `propensities` given to `fit` count as this.
+    early_stopping : bool or "auto", default="auto"
+        Stop when the validation score has not improved for `n_iter_no_change` epochs,
+        and keep the best weights.  "auto": if `X_val` is given to `fit`.  False:
+        `X_val` is only measured.  Of several sets the first is followed.
+    validation_fraction : float in (0, 1), default=0.1
+        Fraction of the queries held out for early stopping without `X_val`.
+    n_iter_no_change : int >= 1, default=10
+        Epochs to wait for a better validation score.  Without early stopping
+        training stops when the cost has not fallen for as many.
+    scoring : str, Metric, list of these or None, default=None
+        Metric to measure by during the fit, which early stopping follows; None: the
+        metric of `score`.  A list: all are measured, and the first is followed.
+    warm_start : bool, default=False
+        Continue from the weights of the last `fit`.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the first weights, the order of the queries and the held-out queries.
+        Only an integer makes two fits the same.
+    verbose : int >= 0, default=0
+        Print the values of every `verbose`-th epoch.
+    n_jobs : int or None, default=None
+        Number of threads, at most the cores this process may use.  None: as many of
+        these as the data are worth.  The model is the same, bit for bit, for any.
+
+    Attributes
+    ----------
+    network_ : MultilayerPerceptron, or a copy of `network`
+        The trained network; the perceptron's weights are ``network_.coefs`` and
+        ``network_.intercepts``.
+    coef_ : ndarray of shape (n_features,), float64
+        Without hidden layers: the weights of the features; `intercept_` is 0.0.
+    n_iter_ : int
+        Epochs so far.
+    evals_result_ : dict of str to dict of str to ndarray of shape (n_iter,)
+        Of each set, "train" and "validation" ("validation_0", "validation_1", ... of
+        several), the values of each measure in each epoch, and NaN for epochs of other
+        fits.  Training data are measured by the cost (below), and by the metrics of
+        `scoring` if that is a list.
+    loss_curve_ : ndarray of shape (n_iter,), float64
+        Cost C, the mean over training pairs (weighted like their queries), each batch
+        scored by the weights that it met, with the bias of positions if it is learned.
+        Propensities do not count here.
+    validation_score_ : ndarray of shape (n_iter,), float64
+        Validation score of each epoch; empty without early stopping.
+    position_bias_ : ndarray of shape (n_positions,), float64
+        With `position_bias`: in units of scores, 0 for position 0.
+    n_features_in_ : int
+        Number of features at `fit`.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Their names, if they were strings.
+
+    References
+    ----------
+    C. Burges, "From RankNet to LambdaRank to LambdaMART: An Overview", Microsoft
+    Research Technical Report MSR-TR-2010-82, 2010.
+
+    Examples
+    --------
+    >>> from sklearn_ltr import RankNetRanker
+    >>> X = [[0.1], [0.9], [0.4], [0.8], [0.2], [0.6]]
+    >>> y = [0, 2, 1, 1, 0, 2]
+    >>> groups = ["a", "b", "a", "b", "b", "a"]
+    >>> ranker = RankNetRanker(random_state=0)
+    >>> ranker.fit(X, y, groups=groups).rank(X, groups=groups)
+    array([3, 1, 2, 2, 3, 1])
+    """
+
+    def __init__(
+        self,
+        *,
+        tied_pairs: bool = False,
+        sigma: float = 1.0,
+        hidden_layer_sizes: Sequence[int] | int = (100,),
+        activation: Literal["relu", "tanh", "logistic", "identity"] = "relu",
+        network: Network | None = None,
+        solver: Literal["adam", "sgd"] = "adam",
+        solver_params: Mapping[str, Any] | None = None,
+        alpha: float = 1.0,
+        batch_size: int | Literal["auto"] = "auto",
+        learning_rate: Literal["constant", "invscaling", "adaptive"] = "constant",
+        learning_rate_init: float = 0.001,
+        max_iter: int = 30,
+        tol: float = 1e-4,
+        position_bias: Literal["additive"] | Mapping[str, Any] | None = None,
+        min_propensity: float = 0.05,
+        early_stopping: bool | Literal["auto"] = "auto",
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        scoring: str | Metric | Sequence[str | Metric] | None = None,
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: int = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.tied_pairs = tied_pairs
+        self.sigma = sigma
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.activation = activation
+        self.network = network
+        self.solver = solver
+        self.solver_params = solver_params
+        self.alpha = alpha
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.learning_rate_init = learning_rate_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.position_bias = position_bias
+        self.min_propensity = min_propensity
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.scoring = scoring
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+        self.n_jobs = n_jobs
+
+    _parameters = RankNetParameters
+
+    @property
+    def metric(self) -> None:
+        """None: RankNet trains the force alone, without swap deltas."""
+        return None
+
+    @metric.setter
+    def metric(self, value: Any) -> None:
+        raise AttributeError(
+            "RankNetRanker has no metric: it learns from pairs alone. Use "
+            f"LambdaRankRanker(metric={value!r})"
+        )
+
+    @with_callbacks
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        groups: Any = None,
+        sample_weight: Any = None,
+        positions: Any = None,
+        propensities: Any = None,
+        pairs: Any = None,
+        pair_probabilities: Any = None,
+        X_val: Any = None,
+        y_val: Any = None,
+        groups_val: Any = None,
+        sample_weight_val: Any = None,
+    ) -> Self:
+        """Learn to rank, from grades or from preferences.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_documents, n_features)
+            Finite numbers; float32 is used as it is, and CSR stays sparse.
+        y : array-like of shape (n_documents,), default=None
+            Relevance grades, finite and >= 0, not necessarily integers.  None: learn
+            from `pairs`.
+        groups : array-like of shape (n_documents,), default=None
+            The query of each document: any sortable values, in any row order.  With
+            `y` and without it all rows are taken for one query, with a
+            :class:`MissingGroupsWarning`.  With `pairs` it is not needed; if given,
+            pairs must lie within queries, and those of a query are learned together.
+        sample_weight : array-like of shape (n_documents,), default=None
+            Weight of a query, constant within it.  0: as if it were not there.
+        positions : array-like of shape (n_documents,), integers >= 0, default=None
+            Where each document was shown, 0 is first; different within a query.
+            `groups` names each list that was shown (a session) then.  Used, and
+            required, where there is a `position_bias`.
+        propensities : array-like of shape (n_documents,), in (0, 1], default=None
+            Probability that users examined each document: a pair of documents weighs
+            1 / propensity of its clicked one.  Not together with a `position_bias`.
+        pairs : array-like of shape (n_pairs, 2), integers, default=None
+            Preferences in place of grades: rows of X, of which the first beats the
+            second.  They may be inconsistent.  `batch_size` counts pairs then, unless
+            `groups` is given.
+        pair_probabilities : array-like of shape (n_pairs,), default=None
+            Probability in [0, 1] that the first of a pair beats the second; None: 1.
+        X_val, y_val, groups_val, sample_weight_val : array-likes or tuples, \
+default=None
+            Graded documents, which are measured after each epoch.  Tuples are several
+            sets: ``X_val=(X_1, X_2), y_val=(y_1, y_2), ...``; early stopping follows
+            the first.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError, TypeError
+            For a parameter out of its range, arguments of different lengths, an empty
+            X, features that are not finite numbers, grades that are negative or not
+            finite, weights that change within a query, if no query has two different
+            grades, for both or neither of `y` and `pairs`, pairs that are not two
+            different rows of X, probabilities outside [0, 1], or if the network
+            diverges.  The estimator is left as it was.
+        """
+        given = {
+            "groups": groups,
+            "sample_weight": sample_weight,
+            "positions": positions,
+            "propensities": propensities,
+        }
+        validation_data = X_val, y_val, groups_val, sample_weight_val
+        if not is_preferences(y, pairs, pair_probabilities):
+            names = "X_val", "y_val", "groups_val", "sample_weight_val"
+            of_val = dict(zip(names, validation_data, strict=True))
+            return super().fit(X, y, **given, **of_val)
+        with refit(self) as model:
+            # read: parameters, what a warm start keeps, and the preferences
+            p = read_parameters(RankNetParameters, model)
+            kept = keep(vars(model) if p.warm_start else {}, p)
+            tasks = FitTasks(self, model, "epoch", p.max_iter, X, y, **given)
+            p.check_no_clicks(propensities)
+            batches = model._read_preferences(
+                X, pairs, pair_probabilities, groups, sample_weight, p, kept
+            )
+            validation = model._read_validation(*validation_data)
+            if p.early_stopping is True and not validation:
+                raise ValueError(
+                    "early_stopping=True with pairs needs graded documents to look at: "
+                    "give X_val, y_val and groups_val"
+                )
+
+            # descend; keep
+            with ThreadTeam(effective_n_threads(p.n_jobs, batches.X.size)) as team:
+                optimizer = p.new_optimizer()
+                fitted = run_epochs(
+                    batches, optimizer, validation, p, kept, p.max_iter, tasks, team
+                )
+            model._set(fitted)
+        tasks.end()
+        return self
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        groups: Any = None,
+        sample_weight: Any = None,
+        positions: Any = None,
+        propensities: Any = None,
+        pairs: Any = None,
+        pair_probabilities: Any = None,
+    ) -> Self:
+        """Learn from more queries or pairs: one pass, continuing the last fit.
+
+        Parameters
+        ----------
+        X, y, groups, sample_weight, positions, propensities, pairs, \
+pair_probabilities : array-likes
+            As in `fit`.  All documents of a query belong in one call: pairs are made
+            within it.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError, TypeError
+            As by `fit`.  The estimator is left as it was.
+        """
+        if not is_preferences(y, pairs, pair_probabilities):
+            return super().partial_fit(
+                X,
+                y,
+                groups=groups,
+                sample_weight=sample_weight,
+                positions=positions,
+                propensities=propensities,
+            )
+        with refit(self) as model:
+            p = read_parameters(RankNetParameters, model)
+            kept = keep(vars(model), p)
+            p.check_no_clicks(propensities)
+            batches = model._read_preferences(
+                X, pairs, pair_probabilities, groups, sample_weight, p, kept
+            )
+            with ThreadTeam(effective_n_threads(p.n_jobs, batches.X.size)) as team:
+                optimizer = continued_optimizer(kept, p)
+                fitted = run_epochs(batches, optimizer, [], p, kept, 1, None, team)
+            model._set(fitted)
+        return self
+
+    def predict_pair_proba(self, X_i: Any, X_j: Any) -> NDArray[np.float64]:
+        """Probability that each document of X_i is ranked above that of X_j.
+
+        Parameters
+        ----------
+        X_i, X_j : array-likes of shape (n_pairs, n_features)
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_pairs,), float64
+            P_ij = 1 / (1 + exp(-sigma (s_i - s_j))), section 2 of Burges (2010).
+
+        Raises
+        ------
+        ValueError
+            If X_i and X_j have different numbers of rows.
+        """
+        model = self._fitted()
+        s_i, s_j = model.predict(X_i), model.predict(X_j)
+        if len(s_i) != len(s_j):
+            raise ValueError(
+                f"X_i and X_j must have one row for each pair, got {len(s_i)} and "
+                f"{len(s_j)}"
+            )
+        return expit_of(model._sigma * (s_i - s_j))
+
+    def _read_preferences(
+        self,
+        X: Any,
+        pairs: Any,
+        pair_probabilities: Any,
+        groups: Any,
+        sample_weight: Any,
+        parameters: RankNetParameters,
+        kept: Kept,
+    ) -> PreferenceBatches:
+        """Read X and the preferences between its rows."""
+        table = self._read_features(X, reset=kept.is_new)
+        self._trained_queries = None
+        preferences = Preferences.read(
+            pairs, pair_probabilities, groups, sample_weight, table.shape[0]
+        )
+        return PreferenceBatches(table, preferences, parameters)
+
+
+def is_preferences(y: Any, pairs: Any, pair_probabilities: Any) -> bool:
+    """Return whether to learn from pairs; a ValueError for both, y and pairs."""
+    if pairs is None and pair_probabilities is not None:
+        raise ValueError("pair_probabilities needs pairs, and pairs is None")
+    if pairs is not None and y is not None:
+        raise ValueError(
+            "y and pairs were both given: learn either from grades or from preferences"
+        )
+    return pairs is not None
