@@ -48,6 +48,7 @@ from sklearn_ltr._estimators.boosted_trees import (
     constraints_of,
     fit_threads,
     keep,
+    read_categories,
     read_tree_features,
 )
 from sklearn_ltr._estimators.monitor import read_validation_sets
@@ -144,8 +145,7 @@ class BaseMART(CallbackSupportMixin, BaseModel):
             kept = model._keep(p)
             is_first, n_new = kept.n_trees == 0, p.n_estimators - kept.n_trees
             tasks = FitTasks(self, model, "tree", n_new, X, y, **given)
-            if is_first:
-                model._categories = FeatureCategories.learn(X, p.categorical_features)
+            model._categories = read_categories(X, p.categorical_features, kept)
             data = model._read_data(X, y, sample_weight, is_first=is_first)
             constraints = constraints_of(p, model._categories, model)
             sets = read_validation_sets(
