@@ -112,7 +112,7 @@ def test_cross_entropy_is_equation_14_with_its_derivatives(y, score, sigma):
         return weight * softplus(-2 * y * sigma * F)
 
     above, at, below = by_hand(score + step), by_hand(score), by_hand(score - step)
-    gradient, hessian = objective(np.array([score]))
+    gradient, hessian = objective(np.array([score]), 0.1)
     cost = objective.costs(np.array([score]))[0]
     assert weight * cost == pytest.approx(at, rel=1e-12)
     # the next terms of the differences are sigma^2 step^2 = 1e-7 times as large, and
@@ -129,13 +129,13 @@ def test_cross_entropy_is_equation_14_with_its_derivatives(y, score, sigma):
 def test_cross_entropy_has_finite_derivatives_at_any_finite_score():
     objective = CrossEntropy(training_data([-1.0, 1.0]), 1.0)
     for score in (-1e300, 1e300):
-        assert np.isfinite(objective(np.full(2, score))).all()
+        assert np.isfinite(objective(np.full(2, score), 0.1)).all()
 
 
 def test_the_gradient_of_half_the_squared_error_is_minus_the_residuals():
     objective = HalfSquaredError(training_data(F, WEIGHT))
     scores = np.random.default_rng(1).normal(size=120)
-    gradient, hessian = objective(scores)
+    gradient, hessian = objective(scores, 0.1)
     np.testing.assert_array_equal(gradient, WEIGHT * (scores - F))
     np.testing.assert_array_equal(hessian, WEIGHT)
     np.testing.assert_array_equal(objective.costs(scores), 0.5 * (F - scores) ** 2)
@@ -154,7 +154,7 @@ def test_the_initial_score_is_the_constant_of_least_cost():
     classes = CrossEntropy(training_data(y, WEIGHT), sigma=2.0)
     numbers = HalfSquaredError(training_data(F, WEIGHT))
     for objective in (classes, numbers):
-        gradient, _ = objective(np.full(120, objective.initial_score()))
+        gradient, _ = objective(np.full(120, objective.initial_score()), 0.1)
         assert abs(gradient.sum()) < 1e-12 * np.abs(gradient).sum()
 
 

@@ -312,8 +312,17 @@ def boost_trees(
         ensemble = kept.ensemble
         if trees:
             ensemble += TreeEnsemble.from_grown(trees, mapper)
-        own = objective.fitted(len(trees))
-        return {"ensemble_": ensemble, "n_iter_": len(ensemble), **own}
+        return {
+            "ensemble_": ensemble,
+            "n_iter_": len(ensemble),
+            "train_score_": monitor.train_values,
+            "validation_score_": monitor.stopping_values,
+            "evals_result_": monitor.result(),
+            "_mapper": mapper,
+            "_seed": kept.seed,
+            "_is_imported": False,
+            **objective.fitted(len(trees)),
+        }
 
     trees: list[GrownTree] = []
     record()
@@ -335,15 +344,11 @@ def boost_trees(
     n_iter = kept.n_trees + len(trees)
     if monitor.followed is not None:
         n_iter = max(1, monitor.best_index)
+    of_all = fitted()
     return {
-        "ensemble_": fitted()["ensemble_"].part(0, n_iter),
+        **of_all,
+        "ensemble_": of_all["ensemble_"].part(0, n_iter),
         "n_iter_": n_iter,
-        "train_score_": monitor.train_values,
-        "validation_score_": monitor.stopping_values,
-        "evals_result_": monitor.result(),
-        "_mapper": mapper,
-        "_seed": kept.seed,
-        "_is_imported": False,
         **objective.fitted(max(0, n_iter - kept.n_trees)),
     }
 

@@ -16,8 +16,8 @@
 
 from sklearn_ltr._saved import publish
 from sklearn_ltr.ensemble._bagging import BaggingRanker
-from sklearn_ltr.ensemble._blended import BlendedRanker
-from sklearn_ltr.ensemble._sweep import BlendCurve, best_blend
+from sklearn_ltr.ensemble._best_blend import BlendCurve, best_blend
+from sklearn_ltr.ensemble._blended_ranker import BlendedRanker
 
 __all__ = ["BaggingRanker", "BlendCurve", "BlendedRanker", "best_blend"]
 publish(globals())

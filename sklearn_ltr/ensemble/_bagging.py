@@ -2,32 +2,80 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, NamedTuple, Self
 
+import joblib
 import numpy as np
+import sklearn
 from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils import Tags, get_tags
+from sklearn.utils.metadata_routing import MetadataRouter, get_routing_for_object
+from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_ltr import LambdaMARTRanker
-from sklearn_ltr._estimators.base import refit
-from sklearn_ltr._parameters import count_of
-from sklearn_ltr._rankers._part_scores import predict_scores
-from sklearn_ltr.ensemble._bagging_parameters import BaggingParameters
+from sklearn_ltr._data import QueryGroups
+from sklearn_ltr._data.rows import index_rows, n_rows
+from sklearn_ltr._estimators.base import ThreadCount, draw_seed, refit
+from sklearn_ltr._parameters import (
+    BOOL,
+    FractionOrCount,
+    count_of,
+    integer,
+    read_parameters,
+)
+from sklearn_ltr._rankers.base import BaseRanker
+from sklearn_ltr._rankers.base_model import check_base_scores
+from sklearn_ltr._rankers.reading import draw_held_out
 from sklearn_ltr.ensemble._members import (
-    MembersData,
-    draw_queries,
-    fit_members,
-    new_member,
-    read_members_data,
+    FitRows,
+    predict_scores,
+    read_rows,
+    requested_metadata,
 )
 from sklearn_ltr.ensemble._merging import merge_rankers
-from sklearn_ltr.ensemble._out_of_bag import OutOfBag, out_of_bag
-from sklearn_ltr.ensemble._scores import deviations, mean_scores
 from sklearn_ltr.metrics import Metric, get_metric
 
 FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
 
 
-class BaggingRanker(BaggingParameters):
+@dataclass(frozen=True, kw_only=True)
+class BaggingParameters:
+    """The parameters of BaggingRanker, which documents them."""
+
+    estimator: Any
+    n_estimators: Annotated[int, integer(1)]
+    max_samples: Annotated[float, FractionOrCount()]
+    bootstrap: Annotated[bool, BOOL]
+    oob_score: Annotated[bool, BOOL]
+    metric: str | Metric
+    random_state: Any
+    verbose: Annotated[int, integer(0)]
+    n_jobs: Annotated[int | None, ThreadCount()]
+
+    def __post_init__(self) -> None:
+        """Raise an error for values that are none, or do not go together."""
+        estimator = self.estimator
+        if estimator is not None and (
+            isinstance(estimator, type) or not hasattr(estimator, "predict")
+        ):
+            raise TypeError(
+                "estimator must be an estimator with fit and predict, or None, got "
+                f"{estimator!r}"
+            )
+        get_metric(self.metric)
+        if self.oob_score and not self.bootstrap and self.max_samples == 1.0:
+            raise ValueError(
+                "oob_score=True needs queries that a member is not trained on: give "
+                "bootstrap=True, or max_samples below 1"
+            )
+
+
+class BaggingRanker(BaseRanker):
     r"""The mean of rankers trained with different seeds, or on different queries.
 
     .. math::
@@ -50,6 +98,7 @@ class BaggingRanker(BaggingParameters):
         Queries drawn for each member: a fraction or a number.
     bootstrap : bool, default=False
         Draw queries with replacement; one that is drawn twice counts as two queries.
+        Members that hold out queries to stop early hold out both.
     oob_score : bool, default=False
         Whether to score the documents of each query by the members that were not
         trained on it.
@@ -78,8 +127,8 @@ class BaggingRanker(BaggingParameters):
         queries that at least one member was not trained on.
     oob_per_query_ : ndarray of shape (n_queries,), float64
         The metric of each query, in the order of the sorted group values; NaN for
-        queries that all members were trained on, and for those that the metric leaves
-        out.
+        queries that all members were trained on, those of weight 0, and those that the
+        metric leaves out.
     oob_prediction_ : ndarray of shape (n_documents,), float64
         Mean score of each document by these members; NaN where there is none.
     oob_staged_score_ : ndarray of shape (n_trees,), float64, or None
@@ -178,8 +227,9 @@ class BaggingRanker(BaggingParameters):
             The query of each document: any sortable values, in any row order.  None:
             all belong to one query, with a :class:`MissingGroupsWarning`.
         sample_weight : array-like of shape (n_documents,), default=None
-            Weight of a query, constant within it.  Rankers of this package are fitted
-            with it; others if they request it (metadata routing).
+            Weight of a query, constant within it.  0: as if it were not there.  Members
+            are fitted with it if their `fit` has weights; the steps of a Pipeline must
+            say whether they request it (scikit-learn's metadata routing).
         X_val, y_val, groups_val, sample_weight_val : array-likes, default=None
             Passed to members that request them: validation data, tuples of several.
 
@@ -191,22 +241,45 @@ class BaggingRanker(BaggingParameters):
         ------
         ValueError, TypeError
             For an invalid parameter, invalid grades or weights, ``oob_score=True``
-            where no query is left out, or whatever a member refuses.  The estimator
-            is then unchanged.
+            where no query is left out, members that would hold out copies of rows
+            that they learn from, or whatever a member refuses.  The estimator is then
+            unchanged.
+        UnsetMetadataPassedError
+            For a `sample_weight` of which a step of a Pipeline does not say whether
+            it requests it.
         """
         with refit(self) as model:
-            model._check_parameters()
-            model._draw_seed()
-            validation = (X_val, y_val, groups_val, sample_weight_val)
-            data = read_members_data(X, y, groups, sample_weight, validation)
-            model._fit_members(data)
+            # read
+            p = read_parameters(BaggingParameters, model)
+            seed = draw_seed(p.random_state)
+            rows = read_rows(X, y, groups, sample_weight)
+            given = {
+                "X_val": X_val,
+                "y_val": y_val,
+                "groups_val": groups_val,
+                "sample_weight_val": sample_weight_val,
+            }
+            validation = {k: value for k, value in given.items() if value is not None}
+
+            # draw queries and seeds, and fit
+            n_queries = rows.queries.n_queries
+            n_drawn = count_of(p.max_samples, n_queries, "max_samples", "queries")
+            members, drawn = [], []
+            for m in range(p.n_estimators):
+                rng = np.random.default_rng([seed, m])
+                drawn.append(draw_queries(rng, n_queries, n_drawn, p.bootstrap))
+                members.append(new_member(self._estimator(), rng))
+            members = fit_members(members, drawn, rows, validation, p.n_jobs, p.verbose)
+
+            # keep
+            model.estimators_ = members
+            kept_queries = np.flatnonzero(rows.kept_queries)
+            model.estimators_queries_ = [kept_queries[queries] for queries in drawn]
+            model._trained_queries = rows.queries.labels, rows.queries.sizes
             for name in OutOfBag._fields:
-                model.__dict__.pop(f"oob_{name}_", None)
-            if model.oob_score:
-                metric = get_metric(model.metric)
-                estimate = out_of_bag(
-                    model.estimators_, model.estimators_queries_, data, metric
-                )
+                vars(model).pop(f"oob_{name}_", None)
+            if p.oob_score:
+                estimate = out_of_bag(members, drawn, rows, get_metric(p.metric))
                 for name, value in estimate._asdict().items():
                     setattr(model, f"oob_{name}_", value)
         return self
@@ -231,7 +304,11 @@ class BaggingRanker(BaggingParameters):
         ValueError
             For what a member refuses, or scores that are not finite.
         """
-        return mean_scores(predict_scores(self._fitted().estimators_, X, "estimators_"))
+        scores = predict_scores(self._fitted().estimators_, X, "estimators_")
+        total = scores[0].copy()
+        for of_member in scores[1:]:
+            total += of_member
+        return total / len(scores)
 
     def predict_std(self, X: Any, *, groups: Any = None) -> FloatArray:
         r"""Compute how much the members disagree about the score of each document.
@@ -262,7 +339,15 @@ class BaggingRanker(BaggingParameters):
             As `predict`, and for invalid groups.
         """
         scores = predict_scores(self._fitted().estimators_, X, "estimators_")
-        return deviations(scores, groups)
+        n_documents = len(scores[0])
+        if groups is None:
+            queries = QueryGroups.single(n_documents)
+        else:
+            queries = QueryGroups.from_groups(groups, n_documents)
+        centred = np.array([queries.sort(of_member) for of_member in scores])
+        sums = np.add.reduceat(centred, queries.offsets[:-1], axis=1)
+        centred -= np.repeat(sums / queries.sizes, queries.sizes, axis=1)
+        return queries.unsort(centred.std(axis=0))
 
     def merge(self) -> LambdaMARTRanker:
         """Return the trees of all members as one ranker, with the same scores.
@@ -284,15 +369,211 @@ class BaggingRanker(BaggingParameters):
         """
         return merge_rankers(self._fitted().estimators_)
 
-    def _fit_members(self, data: MembersData) -> None:
-        """Set `estimators_` and `estimators_queries_`."""
-        n_queries = data.queries.n_queries
-        n_drawn = count_of(self.max_samples, n_queries, "max_samples", "queries")
-        members, drawn = [], []
-        for m in range(self.n_estimators):
-            rng = np.random.default_rng([self._seed, m])
-            drawn.append(draw_queries(rng, n_queries, n_drawn, self.bootstrap))
-            members.append(new_member(self._estimator(), rng))
-        self.estimators_ = fit_members(members, drawn, data, self.n_jobs, self.verbose)
-        self.estimators_queries_ = drawn
-        self._trained_queries = data.queries.labels, data.queries.sizes
+    def __sklearn_tags__(self) -> Tags:
+        """Return the tags: inputs that the members accept."""
+        tags = super().__sklearn_tags__()
+        input_tags = get_tags(self._estimator()).input_tags
+        tags.input_tags.sparse = input_tags.sparse
+        tags.input_tags.allow_nan = input_tags.allow_nan
+        return tags
+
+    def _estimator(self) -> Any:
+        """Return what members are clones of."""
+        return LambdaMARTRanker() if self.estimator is None else self.estimator
+
+
+def draw_queries(
+    rng: np.random.Generator, n_queries: int, n_drawn: int, bootstrap: bool
+) -> IntArray:
+    """Return the queries of a member, ascending; a bootstrap repeats some."""
+    if bootstrap:
+        return np.sort(rng.integers(n_queries, size=n_drawn))
+    return np.sort(rng.choice(n_queries, n_drawn, replace=False))
+
+
+def new_member(estimator: Any, rng: np.random.Generator) -> Any:
+    """Return a clone with new seeds for all that has a `random_state`."""
+    member = clone(estimator)
+    seeded = [
+        name
+        for name in sorted(member.get_params(deep=True))
+        if name == "random_state" or name.endswith("__random_state")
+    ]
+    return member.set_params(**{name: int(rng.integers(2**31)) for name in seeded})
+
+
+def fit_members(
+    members: Sequence[Any],
+    drawn: Sequence[IntArray],
+    rows: FitRows,
+    validation: Mapping[str, Any],
+    n_jobs: int | None,
+    verbose: int,
+) -> list[Any]:
+    """Return the members fitted to their queries.
+
+    Members that are fitted at the same time use one thread each, unless their own
+    `n_jobs` is set.
+    """
+    parallel = joblib.effective_n_jobs(n_jobs) > 1
+    jobs = (
+        delayed(fit_member)(member, queries, rows, validation, parallel)
+        for member, queries in zip(members, drawn, strict=True)
+    )
+    # kernels release the GIL, so threads do, and X is not copied to processes
+    return list(Parallel(n_jobs=n_jobs, prefer="threads", verbose=verbose)(jobs))
+
+
+def fit_member(
+    member: Any,
+    drawn: IntArray,
+    rows: FitRows,
+    validation: Mapping[str, Any],
+    in_parallel: bool,
+) -> Any:
+    """Fit one member to the queries drawn for it."""
+    if "X_val" not in validation and stops_early(member):
+        drawn, held_out = hold_out_repeated(member, drawn)
+        if len(held_out) > 0:
+            X_val, y_val, others = rows_of_queries(rows, held_out)
+            validation = {"X_val": X_val, "y_val": y_val}
+            validation |= {f"{name}_val": column for name, column in others.items()}
+    X, y, metadata = rows_of_queries(rows, drawn)
+    threads = joblib.parallel_config("sequential") if in_parallel else nullcontext()
+    with sklearn.config_context(enable_metadata_routing=True), threads:
+        given = requested_metadata(member, {**metadata, **validation})
+        return member.fit(X, y, **given)
+
+
+def rows_of_queries(
+    rows: FitRows, drawn: IntArray
+) -> tuple[Any, FloatArray, dict[str, Any]]:
+    """Return X, y and the other columns of some queries, one after the other."""
+    queries, metadata = rows.queries, dict(rows.metadata)
+    everything = np.array_equal(drawn, np.arange(queries.n_queries))
+    if everything or n_rows(rows.X) == 0:
+        return rows.X, rows.y, metadata
+    index = index_of_queries(queries, drawn)
+    # a query that is drawn twice is two queries
+    metadata["groups"] = np.repeat(np.arange(len(drawn)), queries.sizes[drawn])
+    if "sample_weight" in metadata:
+        metadata["sample_weight"] = metadata["sample_weight"][index]
+    return index_rows(rows.X, index), rows.y[index], metadata
+
+
+def index_of_queries(queries: QueryGroups, drawn: IntArray) -> NDArray[np.intp]:
+    """Return the rows of some queries, one query after the other."""
+    parts = [queries.order[slice(*queries.offsets[q : q + 2])] for q in drawn]
+    return np.concatenate([np.empty(0, dtype=np.intp), *parts])
+
+
+def stops_early(member: Any) -> bool:
+    """Return whether a member, or a part of it, holds out rows to stop early."""
+    return any(
+        name.split("__")[-1] == "early_stopping" and value is True
+        for name, value in member.get_params(deep=True).items()
+    )
+
+
+def hold_out_repeated(member: Any, drawn: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the queries to train on, and those that the member would hold out.
+
+    Of queries drawn twice it would hold out one copy and train on the other.  Where
+    none is drawn twice, leave it to the member.
+    """
+    originals, number = np.unique(drawn, return_inverse=True)
+    if len(originals) == len(drawn):
+        return drawn, originals[:0]
+    with sklearn.config_context(enable_metadata_routing=True):
+        routing = get_routing_for_object(member)
+    if isinstance(routing, MetadataRouter) or "X_val" not in routing.fit.requests:
+        raise ValueError(
+            f"estimator, a {type(member).__name__}, holds out rows to stop early, and "
+            "of a query that bootstrap=True draws twice it would hold out one copy "
+            "and learn from the other: give bootstrap=False and max_samples=0.63, or "
+            "X_val"
+        )
+    held_out = draw_held_out(
+        len(originals), member.validation_fraction, member.random_state
+    )
+    return drawn[~held_out[number]], originals[held_out]
+
+
+class OutOfBag(NamedTuple):
+    """The out-of-bag estimate of a metric."""
+
+    prediction: FloatArray  # (n_documents,) in the order of the rows, or NaN
+    per_query: FloatArray  # (n_queries,), or NaN
+    score: float
+    staged_score: FloatArray | None  # (n_trees,); None: members have no stages
+
+
+def out_of_bag(
+    members: Sequence[Any], drawn: Sequence[IntArray], rows: FitRows, metric: Metric
+) -> OutOfBag:
+    """Return the estimate; `drawn` are the queries that each member was trained on.
+
+    Raise a ValueError if every member was trained on all of them.
+    """
+    queries, n_queries = rows.queries, rows.queries.n_queries
+    left_out = [np.setdiff1d(np.arange(n_queries), d) for d in drawn]
+    index = [index_of_queries(queries, of_member) for of_member in left_out]
+    n_scores = np.zeros(queries.n_documents)
+    for index_m in index:
+        n_scores[index_m] += 1
+    scored = np.bincount(np.concatenate(left_out), minlength=n_queries) > 0
+    if not scored.any():
+        raise ValueError(
+            f"oob_score=True, but each of the {len(members)} members was trained on "
+            "all queries: give more members, or a smaller max_samples"
+        )
+    parts = [index_rows(rows.X, index_m) for index_m in index]
+    scores = []
+    for m, (member, part) in enumerate(zip(members, parts, strict=True)):
+        n_rows_m, name = len(index[m]), f"what estimators_[{m}] scores"
+        predicted = member.predict(part) if n_rows_m > 0 else np.empty(0)
+        scores.append(check_base_scores(predicted, n_rows_m, name))
+
+    def mean_of_others(scores: Sequence[FloatArray]) -> FloatArray:
+        total = np.zeros(queries.n_documents)
+        for index_m, scores_m in zip(index, scores, strict=True):
+            total[index_m] += scores_m
+        with np.errstate(invalid="ignore"):  # 0 / 0 is NaN
+            return total / n_scores
+
+    known = rows.data.subset(scored)
+    bound = metric.bind(known.y, known.offsets, known.labels)
+    of_rows = mean_of_others(scores)
+    score = bound.mean(of_rows[known.rows], known.weights)
+    staged = None
+    if all(hasattr(member, "staged_predict") for member in members):
+        staged = np.array(
+            [
+                bound.mean(mean_of_others(stage)[known.rows], known.weights)
+                for stage in stages(members, parts)
+            ]
+        )
+
+    # of the rows and queries that were given, those of weight 0 included
+    prediction = np.full(len(rows.kept), np.nan)
+    prediction[rows.kept] = of_rows
+    per_query = np.full(len(rows.kept_queries), np.nan)
+    per_query[np.flatnonzero(rows.kept_queries)[scored]] = bound.values(
+        of_rows[known.rows]
+    )
+    return OutOfBag(prediction, per_query, score, staged)
+
+
+def stages(members: Sequence[Any], parts: Sequence[Any]) -> Iterator[list[FloatArray]]:
+    """Yield the scores of all members after 1, 2, ... trees.
+
+    Members that stopped early keep their last scores.
+    """
+    stages = [
+        member.staged_predict(part) if n_rows(part) > 0 else iter(())
+        for member, part in zip(members, parts, strict=True)
+    ]
+    latest = [np.empty(0) for _ in members]
+    for _ in range(max(member.n_iter_ for member in members)):
+        latest = [next(stage, last) for stage, last in zip(stages, latest, strict=True)]
+        yield latest

@@ -8,8 +8,7 @@ scikit-learn's HistGradientBoostingClassifier and HistGradientBoostingRegressor.
 """
 
 from sklearn_ltr._saved import publish
-from sklearn_ltr.mart._classifier import MARTClassifier
-from sklearn_ltr.mart._regressor import MARTRegressor
+from sklearn_ltr.mart._mart import MARTClassifier, MARTRegressor
 
 __all__ = ["MARTClassifier", "MARTRegressor"]
 publish(globals())

@@ -16,6 +16,7 @@ Least squares: L = (y - F)^2 / 2, gradient F - y, hessian 1.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,12 +75,18 @@ class PointwiseObjective(ABC):
         """Return F_0: the constant score of least cost."""
 
     @abstractmethod
-    def __call__(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def __call__(
+        self, scores: FloatArray, learning_rate: float
+    ) -> tuple[FloatArray, FloatArray]:
         """Return gradient and hessian by the score of each row."""
 
     @abstractmethod
     def costs(self, scores: FloatArray) -> FloatArray:
         """Return the unweighted cost of each row."""
+
+    def fitted(self, n_trees: int) -> dict[str, Any]:
+        """Return what the objective learns itself, by attribute: nothing."""
+        return {}
 
     def update(self, scores: FloatArray) -> None:
         """Measure these scores from now on, (n_rows,); the array is not copied."""
@@ -113,7 +120,9 @@ class CrossEntropy(PointwiseObjective):
         log_odds = log2_of(n_plus / n_minus) / LOG2_E
         return 0.5 * float(log_odds) / self.sigma
 
-    def __call__(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def __call__(
+        self, scores: FloatArray, learning_rate: float
+    ) -> tuple[FloatArray, FloatArray]:
         """Return minus the pseudo-responses, and |y_bar| (2 sigma - |y_bar|)."""
         gradient, hessian = np.empty((2, len(scores)))
         derivatives_of_cross_entropy(
@@ -137,7 +146,9 @@ class HalfSquaredError(PointwiseObjective):
         """Return the mean."""
         return float(np.average(self.y, weights=self.weights))
 
-    def __call__(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def __call__(
+        self, scores: FloatArray, learning_rate: float
+    ) -> tuple[FloatArray, FloatArray]:
         """Return F - y and 1, both times the weight."""
         return self.weights * (scores - self.y), self.weights.copy()
 

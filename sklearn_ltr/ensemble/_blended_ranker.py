@@ -1,0 +1,520 @@
+"""A ranker that is a blend of rankers (section 7.1 of the report).
+
+blend  =  sum over rankers m of  w_m * scores_m
+
+The weights are chosen on the scores of queries that the rankers have not seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from numbers import Integral
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, cast
+
+import numpy as np
+import sklearn
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.model_selection import GroupKFold, check_cv, cross_val_predict
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import Tags, get_tags
+from sklearn.utils.metadata_routing import UNUSED
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_ltr import LambdaRankRanker
+from sklearn_ltr._data import check_scores
+from sklearn_ltr._estimators.base import ThreadCount, refit
+from sklearn_ltr._networks import MultilayerPerceptron
+from sklearn_ltr._parameters import Choice, read_parameters
+from sklearn_ltr._rankers.base import BaseRanker
+from sklearn_ltr.ensemble._best_blend import BlendCurve, best_blend, check_ties
+from sklearn_ltr.ensemble._members import (
+    FitRows,
+    predict_scores,
+    read_rows,
+    requested_metadata,
+)
+from sklearn_ltr.metrics import Metric, get_metric
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+PREFIT = "prefit"
+DEFAULT_N_FOLDS = 5
+
+
+@dataclass(frozen=True, kw_only=True)
+class BlendingParameters:
+    """The parameters of BlendedRanker, which documents them."""
+
+    rankers: Any
+    metric: str | Metric
+    method: Annotated[
+        Literal["sweep", "lambdarank", "equal"], Choice("sweep", "lambdarank", "equal")
+    ]
+    cv: Any
+    n_jobs: Annotated[int | None, ThreadCount()]
+    random_state: Any
+
+    def __post_init__(self) -> None:
+        """Raise an error for values that are none, or do not go together."""
+        if isinstance(self.cv, str) and self.cv != PREFIT:
+            raise ValueError(
+                f'cv must be a number of folds, a splitter, splits or "{PREFIT}", got '
+                f"{self.cv!r}"
+            )
+        metric = get_metric(self.metric)
+        if self.method == "sweep":
+            check_ties(metric)
+        if isinstance(self.rankers, str) or not hasattr(self.rankers, "__len__"):
+            raise TypeError(f"rankers must be a list of rankers, got {self.rankers!r}")
+        if len(self.rankers) < 2:
+            raise ValueError(
+                f"rankers must hold at least two rankers, got {len(self.rankers)}"
+            )
+        names = [name for name, _ in named(self.rankers)]
+        parameters = [field.name for field in fields(self)]
+        for name in names:
+            if names.count(name) > 1 or name in parameters or "__" in name:
+                raise ValueError(
+                    "names of rankers must differ from each other and from the "
+                    f"parameters of the blend, and have no '__'; got {name!r}"
+                )
+        for m, ranker in enumerate(unnamed(self.rankers)):
+            if isinstance(ranker, type) or not hasattr(ranker, "predict"):
+                raise TypeError(
+                    f"rankers[{m}] must be an estimator with fit and predict, got "
+                    f"{ranker!r}"
+                )
+
+
+class BlendedRanker(BaseRanker):
+    r"""A weighted sum of the scores of several rankers.
+
+    .. math::
+
+        s_i = \sum_m w_m s^m_i.
+
+    The weights are chosen on out-of-fold scores, from cross-validation by query, or are
+    equal.  Every ranker is fitted to all queries.
+
+    Parameters
+    ----------
+    rankers : list of at least two estimators, or of pairs (name, estimator)
+        Rankers, or Pipelines that end in one.  Regressors too; they are fitted without
+        groups.  A search reaches the parameters of named ones by ``name__parameter``.
+    metric : str or Metric, default="ndcg@10"
+        The metric that the weights maximise and that `score` returns: a name or a
+        metric object.
+    method : {"sweep", "lambdarank", "equal"}, default="sweep"
+        How the weights are chosen.  "sweep": for two rankers the best of all blends
+        with weights >= 0, exactly (:func:`best_blend`); for more, the blend so far is
+        blended with one ranker at a time, until no ranker improves it.  "lambdarank": a
+        linear LambdaRank is trained on the standardised scores.  It does not guarantee
+        the maximum, and weights may be negative.  "equal": all scores vary as much
+        within queries; no queries are held out, and `cv` is not used.
+    cv : int, splitter, iterable of splits or "prefit", default=None
+        How queries are held out: the number of folds of a GroupKFold, a scikit-learn
+        splitter, or pairs of (training rows, held-out rows) in which each row is held
+        out once.  None: five folds.  "prefit": the rankers are already fitted, and the
+        data given to `fit` are only used to choose the weights.
+    n_jobs : int or None, default=None
+        Number of folds to run in parallel, as in
+        :func:`sklearn.model_selection.cross_val_predict`.
+    random_state : int, RandomState instance or None, default=None
+        Seed of "lambdarank".  The rankers have their own.
+
+    Attributes
+    ----------
+    rankers_ : list of estimators
+        The fitted rankers.
+    weights_ : ndarray of shape (n_rankers,), float64
+        Weights of the rankers' scores; their absolute values add up to 1.
+    blend_score_ : float
+        The metric of the blend on the scores that the weights were chosen on; those of
+        the training data if `method` is "equal".
+    curve_ : BlendCurve or None
+        The metric for all alphas if there are two rankers and `method` is "sweep", else
+        None.
+    n_features_in_ : int
+        Number of features seen by `fit`, as the first ranker has it.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, if all were strings.
+
+    See Also
+    --------
+    best_blend : The best blend of two arrays of scores.
+
+    Notes
+    -----
+    A search or a cross-validation fits clones, and clones are not fitted.  So they
+    cannot use ``cv="prefit"``, unless the rankers are wrapped in
+    :class:`sklearn.frozen.FrozenEstimator`.
+
+    References
+    ----------
+    Q. Wu, C. Burges, K. Svore and J. Gao, "Adapting boosting for information retrieval
+    measures", Information Retrieval 13(3), 2010.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import Ridge
+    >>> from sklearn_ltr import LambdaMARTRanker
+    >>> from sklearn_ltr.ensemble import BlendedRanker
+    >>> from sklearn_ltr.datasets import make_ranking
+    >>> data = make_ranking(n_queries=50, random_state=0)
+    >>> X, y, groups = data.data, data.target, data.groups
+    >>> trees = LambdaMARTRanker(n_estimators=20, random_state=0)
+    >>> blend = BlendedRanker([trees, Ridge()]).fit(X, y, groups=groups)
+    >>> blend.weights_.shape, len(blend.predict(X)) == len(y)
+    ((2,), True)
+    """
+
+    # the validation arguments of BaseRanker do not apply to a blend
+    __metadata_request__fit: ClassVar[dict[str, Any]] = {
+        "groups": True,
+        "X_val": UNUSED,
+        "y_val": UNUSED,
+        "groups_val": UNUSED,
+        "sample_weight_val": UNUSED,
+    }
+
+    def __init__(
+        self,
+        rankers: Sequence[Any],
+        *,
+        metric: str | Metric = "ndcg@10",
+        method: Literal["sweep", "lambdarank", "equal"] = "sweep",
+        cv: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.rankers = rankers
+        self.metric = metric
+        self.method = method
+        self.cv = cv
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Tags:
+        """Return the tags: inputs that all rankers accept."""
+        tags = super().__sklearn_tags__()
+        input_tags = [get_tags(ranker).input_tags for ranker in unnamed(self.rankers)]
+        tags.input_tags.sparse = all(each.sparse for each in input_tags)
+        tags.input_tags.allow_nan = all(each.allow_nan for each in input_tags)
+        return tags
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of features seen by `fit`."""
+        return int(self.rankers_[0].n_features_in_)
+
+    @property
+    def feature_names_in_(self) -> NDArray[np.object_]:
+        """Names of the features seen by `fit`."""
+        names: NDArray[np.object_] = self.rankers_[0].feature_names_in_
+        return names
+
+    def fit(
+        self, X: Any, y: Any, *, groups: Any = None, sample_weight: Any = None
+    ) -> Self:
+        """Choose the weights, then fit the rankers to all queries.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_documents, n_features)
+            Input of all rankers.
+        y : array-like of shape (n_documents,)
+            Relevance grades, finite and >= 0.
+        groups : array-like of shape (n_documents,), default=None
+            The query of each document: any sortable values, in any row order.  None:
+            all belong to one query, with a :class:`MissingGroupsWarning`.
+        sample_weight : array-like of shape (n_documents,), default=None
+            Weight of a query in the metric, constant within it.  Rankers of this
+            package are fitted with it; others if they request it (metadata routing).
+
+        Returns
+        -------
+        self : BlendedRanker
+
+        Raises
+        ------
+        ValueError, TypeError
+            For an invalid parameter, more folds than queries, invalid grades or
+            weights, or whatever a ranker refuses.  The estimator is then unchanged.
+        NotFittedError
+            If a ranker is not fitted and ``cv="prefit"``.
+        """
+        # read
+        p = read_parameters(BlendingParameters, self)
+        rows = read_rows(X, y, groups, sample_weight)
+        candidates = unnamed(p.rankers)
+
+        # fit and score, on held-out queries if there are folds
+        if isinstance(p.cv, str):
+            rankers, scores = score_prefit(candidates, rows.X)
+        else:
+            splits = None if p.method == "equal" else make_splits(p.cv, rows)
+            rankers, scores = fit_and_score(candidates, rows, splits, p.n_jobs)
+        held_out = HeldOut.of(rows, scores)
+
+        # choose the weights, and keep
+        curve = None
+        metric = get_metric(p.metric)
+        if p.method == "sweep":
+            weights, curve = sweep_weights(held_out, metric)
+        elif p.method == "equal":
+            weights = equal_weights(held_out.scores, held_out.queries["groups"])
+        else:
+            weights = lambdarank_weights(held_out, metric, p.random_state)
+        blended = weighted_sum(weights, held_out.scores)
+        with refit(self) as model:
+            model.blend_score_ = metric(held_out.y, blended, **held_out.queries)
+            model.weights_ = weights
+            model.curve_ = curve if len(rankers) == 2 else None
+            model.rankers_ = rankers
+            model._trained_queries = rows.queries.labels, rows.queries.sizes
+        return self
+
+    def predict(self, X: Any) -> FloatArray:
+        """Score documents; scores are comparable within a query.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_documents, n_features)
+            Input of all rankers.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_documents,), float64
+            Higher is ranked first.
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit`.
+        ValueError
+            For what a ranker refuses, or scores that are not finite.
+        """
+        model = self._fitted()
+        return weighted_sum(
+            model.weights_, predict_scores(model.rankers_, X, "rankers")
+        )
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Also the rankers by their names, and their parameters.
+
+        Returns
+        -------
+        params : dict of str to object
+        """
+        params: dict[str, Any] = super().get_params(deep=False)
+        for name, ranker in named(self.rankers) if deep else ():
+            params[name] = ranker
+            if hasattr(ranker, "get_params"):
+                own = ranker.get_params(deep=True)
+                params |= {f"{name}__{key}": value for key, value in own.items()}
+        return params
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, rankers by their names, or parameters of rankers.
+
+        Parameters
+        ----------
+        **params
+            As returned by `get_params`.
+
+        Returns
+        -------
+        self : estimator
+
+        Raises
+        ------
+        ValueError
+            If there is no such parameter.
+        """
+        if "rankers" in params:
+            self.rankers = params.pop("rankers")
+        names = [name for name, _ in named(self.rankers)]
+        if given := {name: params.pop(name) for name in names if name in params}:
+            self.rankers = [
+                (entry[0], given.get(entry[0], entry[1])) if is_named(entry) else entry
+                for entry in self.rankers
+            ]
+        return super().set_params(**params)  # type: ignore[no-any-return]
+
+
+def is_named(entry: Any) -> bool:
+    """Whether an entry is a pair of a name and a ranker."""
+    return isinstance(entry, tuple) and len(entry) == 2 and isinstance(entry[0], str)
+
+
+def named(rankers: Any) -> list[tuple[str, Any]]:
+    """Return the entries that have a name."""
+    if isinstance(rankers, str) or not hasattr(rankers, "__iter__"):
+        return []  # `fit` raises the error
+    return [entry for entry in rankers if is_named(entry)]
+
+
+def unnamed(rankers: Sequence[Any]) -> list[Any]:
+    """Return the rankers of all entries."""
+    return [entry[1] if is_named(entry) else entry for entry in rankers]
+
+
+def fit_and_score(
+    rankers: Sequence[Any], rows: FitRows, splits: list[Any] | None, n_jobs: int | None
+) -> tuple[list[Any], list[Any]]:
+    """Return the rankers fitted to all rows, and scores of all rows.
+
+    The scores are out-of-fold; without `splits`, those of the fitted rankers.
+    """
+    models, scores = [], []
+    with sklearn.config_context(enable_metadata_routing=True):
+        for ranker in rankers:
+            model = clone(ranker)
+            params = requested_metadata(model, rows.metadata)
+            if splits is not None:
+                scores.append(
+                    cross_val_predict(
+                        model, rows.X, rows.y, cv=splits, n_jobs=n_jobs, params=params
+                    )
+                )
+            models.append(model.fit(rows.X, rows.y, **params))
+            if splits is None:
+                scores.append(model.predict(rows.X))
+    return models, scores
+
+
+def score_prefit(rankers: Sequence[Any], X: Any) -> tuple[list[Any], list[Any]]:
+    """Return fitted rankers and their scores; raise NotFittedError if one is not."""
+    for m, ranker in enumerate(rankers):
+        check_is_fitted(
+            ranker,
+            msg=f"rankers[{m}], a %(name)s, is not fitted, as cv={PREFIT!r} says it is",
+        )
+    return list(rankers), [ranker.predict(X) for ranker in rankers]
+
+
+def make_splits(cv: Any, rows: FitRows) -> list[Any]:
+    """Return the splits that `cv` stands for, as a list that all rankers share."""
+    if cv is None:
+        cv = DEFAULT_N_FOLDS
+    queries = rows.queries
+    if isinstance(cv, Integral):
+        n_folds = int(cv)
+        if not 2 <= n_folds <= queries.n_queries:
+            raise ValueError(
+                f"cv must be at least 2 folds and no more than there are queries, got "
+                f"{n_folds} folds for {queries.n_queries} queries; use fewer folds, or "
+                f"rankers that are already fitted and cv={PREFIT!r}"
+            )
+        cv = GroupKFold(n_folds)
+    if not hasattr(cv, "split") and not rows.kept.all():
+        # splits number the rows that were given; those of weight 0 are left out
+        number = np.where(rows.kept, np.cumsum(rows.kept) - 1, -1)
+        cv = [[of[of >= 0] for of in (number[a], number[b])] for a, b in cv]
+    return list(check_cv(cv).split(rows.X, rows.y, queries.query_of_row))
+
+
+class HeldOut(NamedTuple):
+    """Scores of rankers, and the grades, in an order that the order of rows leaves.
+
+    Sums over rows are rounded by their order.  Queries are sorted by their labels, and
+    the rows of a query by their scores and grades.
+    """
+
+    scores: list[FloatArray]
+    y: FloatArray
+    queries: dict[str, Any]  # groups and sample_weight
+
+    @classmethod
+    def of(cls, rows: FitRows, scores: Sequence[Any]) -> Self:
+        """Check and sort scores of the rows."""
+        queries, data = rows.queries, rows.data
+        checked = [
+            check_scores(scores_m, queries, f"scores of rankers[{m}]")
+            for m, scores_m in enumerate(scores)
+        ]
+        query = np.repeat(np.arange(queries.n_queries), queries.sizes)
+        order = np.lexsort((data.y, *checked, query))
+        columns = {"groups": query, "sample_weight": data.weights[query]}
+        return cls([scores_m[order] for scores_m in checked], data.y[order], columns)
+
+
+def weighted_sum(weights: FloatArray, scores: Sequence[FloatArray]) -> FloatArray:
+    """Return the blend, added up from the first ranker to the last.
+
+    With two rankers this is bit for bit the sum that :func:`best_blend` evaluates.
+    """
+    total: FloatArray = weights[0] * scores[0]
+    for weight, scores_m in zip(weights[1:], scores[1:], strict=True):
+        total = total + weight * scores_m
+    return total
+
+
+def sweep_weights(held_out: HeldOut, metric: Metric) -> tuple[FloatArray, BlendCurve]:
+    """Return the best weights by coordinate-wise sweeps, and the last curve used.
+
+    The blend so far is swept against one ranker after another, until no ranker raises
+    the metric.  The curve is that of the last sweep that has raised it.
+    """
+    scores, y, queries = held_out
+    n = len(scores)
+    one_hot = np.eye(n)
+    weights, best = one_hot[0], None
+    others, raised = range(1, n), True
+    while raised:
+        raised = False
+        for m in others:
+            blended = weighted_sum(weights, scores)
+            curve = best_blend(blended, scores[m], y, metric=metric, **queries)
+            if best is None or curve.value > best.value:
+                weights = curve.alpha * weights + (1.0 - curve.alpha) * one_hot[m]
+                best, raised = curve, True
+        # two rankers need one sweep; of more, the first may be raised in the next round
+        others = range(n if n > 2 else 0)
+    assert best is not None
+    return weights, best
+
+
+def equal_weights(scores: Sequence[FloatArray], groups: IntArray) -> FloatArray:
+    """Return weights with which all scores vary as much within queries.
+
+    They are 1 over the standard deviation of the scores minus their query's mean;
+    a ValueError if the scores of a ranker do not vary within any query.
+    """
+    starts = np.flatnonzero(np.diff(groups, prepend=-1))
+    sizes = np.diff(np.append(starts, len(groups)))
+    deviations = np.empty(len(scores))
+    for m, scores_m in enumerate(scores):
+        means = np.add.reduceat(scores_m, starts) / sizes
+        deviations[m] = np.std(scores_m - np.repeat(means, sizes))
+        if not deviations[m] > 0:
+            raise ValueError(
+                f"rankers[{m}] gives all documents of a query the same score, so its "
+                'scores have no scale: leave it out, or use method="sweep"'
+            )
+    weights = 1.0 / deviations
+    weights /= weights.sum()
+    return weights
+
+
+def lambdarank_weights(
+    held_out: HeldOut, metric: Metric, random_state: Any
+) -> FloatArray:
+    """Return the weights of a linear LambdaRank trained on the standardised scores."""
+    scaler = StandardScaler()
+    X = scaler.fit_transform(np.column_stack(held_out.scores))
+    ranker = LambdaRankRanker(
+        metric, hidden_layer_sizes=(), random_state=random_state, n_jobs=1
+    ).fit(X, held_out.y, **held_out.queries)
+    (layer,) = cast(MultilayerPerceptron, ranker.network_).coefs
+    weights: FloatArray = layer[:, 0] / scaler.scale_
+    weights /= np.abs(weights).sum()
+    return weights

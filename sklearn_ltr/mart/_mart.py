@@ -1,0 +1,986 @@
+"""MART: boosted trees whose cost is a sum over rows (Burges 2010, sections 5 and 6).
+
+F_0 is the constant of least cost, and each tree models the gradient of the cost at the
+scores so far.  `BaseMART.fit` is the algorithm; a regressor and a classifier add what
+their targets are, and the cost.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from math import ceil
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.model_selection import train_test_split
+from sklearn.utils import Tags, column_or_1d, compute_sample_weight
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+
+from sklearn_ltr._comm import ONE_PROCESS
+from sklearn_ltr._compile import ThreadTeam, expit_of
+from sklearn_ltr._data import TrainingData, check_holds_rows, read_numbers
+from sklearn_ltr._data.categories import FeatureCategories
+from sklearn_ltr._data.query_index import QueryIndex
+from sklearn_ltr._data.row_hashes import hash_values
+from sklearn_ltr._data.tables import Table
+from sklearn_ltr._data.training_data import check_weights
+from sklearn_ltr._estimators.base import (
+    BaseModel,
+    CallbackSupportMixin,
+    FitTasks,
+    draw_seed,
+    refit,
+    require,
+    with_callbacks,
+)
+from sklearn_ltr._estimators.boosted_trees import (
+    FITTED_STATE,
+    BoostedSet,
+    BoostingParameters,
+    FittedTrees,
+    Kept,
+    bin_rows,
+    boost_trees,
+    constraints_of,
+    fit_threads,
+    keep,
+    read_categories,
+    read_tree_features,
+)
+from sklearn_ltr._estimators.monitor import read_validation_sets
+from sklearn_ltr._parameters import (
+    LARGEST,
+    LARGEST_SCORE,
+    SMALLEST,
+    positive,
+    read_parameters,
+    real,
+)
+from sklearn_ltr._trees.ensemble import TreeEnsemble
+from sklearn_ltr._trees.parameters import LearningRate
+from sklearn_ltr.mart._objectives import (
+    CrossEntropy,
+    HalfSquaredError,
+    PointwiseObjective,
+)
+
+FloatArray = NDArray[np.float64]
+
+
+class BaseMART(CallbackSupportMixin, BaseModel):
+    """An estimator whose F is a constant F_0 plus a sum of trees."""
+
+    base_score_: float
+    n_features_in_: int
+    ensemble_: TreeEnsemble
+    _categories: FeatureCategories
+    _is_imported = False  # trees of another library
+    _fitted_state = (*FITTED_STATE, "base_score_", "train_score_")
+    _parameters: ClassVar[type[BoostingParameters]] = BoostingParameters
+
+    @abstractmethod
+    def _read_targets(
+        self, y: NDArray[Any], weights: FloatArray, suffix: str, *, is_first: bool
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return a number and a weight for each row of a weight above 0.
+
+        The first targets that a fit reads say what the others may be.
+        """
+
+    @abstractmethod
+    def _objective(self, data: TrainingData) -> PointwiseObjective:
+        """Return the cost of rows."""
+
+    def _strata(self, data: TrainingData) -> FloatArray:
+        """Return the stratum of each row: both parts of a split have rows of each."""
+        return np.zeros(data.n_rows)
+
+    @with_callbacks
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: Any = None,
+    ) -> Self:
+        """Learn the targets of rows.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Numbers, and text in categorical features; NaN, which means missing, goes
+            to the better side of a split.
+            float32 and float64 are used as they are, and CSR stays sparse.
+        y : array-like of shape (n_samples,)
+            Two classes; finite numbers for the regressor.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight of a row in the objective, >= 0.  0: as if it were not there.
+        X_val, y_val, sample_weight_val : array-likes or tuples, default=None
+            The same for validation data, which are measured after each tree.  Tuples
+            are several sets; early stopping follows the first.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError, TypeError
+            For a parameter out of its range, arguments of different lengths, an empty
+            X, infinite features, columns that are not numbers, targets that are not
+            what they should be, weights that are negative or not finite, or scores
+            that diverge.  The estimator is left as it was.
+        """
+        given = {"sample_weight": sample_weight}
+        with refit(self) as model:
+            # read: parameters, what a warm start keeps, and the rows
+            p = read_parameters(model._parameters, model)
+            kept = model._keep(p)
+            is_first, n_new = kept.n_trees == 0, p.n_estimators - kept.n_trees
+            tasks = FitTasks(self, model, "tree", n_new, X, y, **given)
+            model._categories = read_categories(X, p.categorical_features, kept)
+            data = model._read_data(X, y, sample_weight, is_first=is_first)
+            constraints = constraints_of(p, model._categories, model)
+            sets = read_validation_sets(
+                X_val, y_val=y_val, sample_weight_val=sample_weight_val
+            )
+            validation = [
+                model._read_data(X_of, y_of, weight_of, suffix)
+                for suffix, X_of, (y_of, weight_of) in sets
+            ]
+
+            # split, and find F_0
+            if p.early_stopping is True and not validation:
+                strata = model._strata(data)
+                data, held_out = hold_out(
+                    data, strata, p.validation_fraction, kept.seed
+                )
+                validation = [held_out]
+            if is_first:
+                model.base_score_ = model._objective(data).initial_score()
+
+            # bin
+            index = QueryIndex.of(data, ONE_PROCESS)
+            threads = fit_threads(p.n_jobs, data.X.size, ONE_PROCESS)
+            with ThreadTeam(threads) as team:
+                features = model._categories.feature
+                base_score = np.full(data.n_rows, model.base_score_)
+                mapper, train = bin_rows(
+                    data, base_score, p, features, kept, index, team
+                )
+                objective = model._objective(train.data)
+                if validation or p.verbose > 0:
+                    train = train._replace(measures={objective.name: objective})
+                held_sets = [
+                    BoostedSet(
+                        held,
+                        np.full(held.n_rows, model.base_score_),
+                        mapper.transform(held.X, held.rows, team),
+                        {objective.name: model._objective(held)},
+                    )
+                    for held in validation
+                ]
+
+                # boost, and keep
+                fitted = boost_trees(
+                    train,
+                    held_sets,
+                    objective,
+                    p,
+                    constraints,
+                    mapper,
+                    kept,
+                    index,
+                    team,
+                    tasks,
+                )
+            vars(model).update(fitted)
+        tasks.end()
+        return self
+
+    def _keep(self, parameters: Any) -> Kept:
+        """Return what a warm start keeps of the last fit, or a new seed."""
+        seed = parameters.random_state
+        return keep(vars(self), parameters, lambda: draw_seed(seed))
+
+    def _read_data(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        suffix: str = "",
+        *,
+        is_first: bool = False,
+    ) -> TrainingData:
+        """Check the arguments of `fit`, and sort the rows by their values.
+
+        Rows of weight 0 are left out.
+        """
+        table = self._read_features(X, reset=is_first, name=f"X{suffix}")
+        name, n_rows = f"y{suffix}", table.shape[0]
+        if y is None:
+            raise ValueError(
+                f"{name} is None: {type(self).__name__} requires y to be passed, "
+                "but the target y is None"
+            )
+        check_holds_rows(y, name)
+        try:
+            y = column_or_1d(y, warn=True)
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from None
+        if len(y) != n_rows:
+            raise ValueError(
+                f"{name} has {len(y)} values for {n_rows} rows of X{suffix}: they have "
+                "inconsistent numbers of samples"
+            )
+        given = read_weights(sample_weight, n_rows, f"sample_weight{suffix}")
+        targets, weights = self._read_targets(y, given, suffix, is_first=is_first)
+        rows = np.flatnonzero(given)
+        if is_first:
+            self._categories = self._categories.restrict(table, rows)
+        offsets = np.arange(len(rows) + 1)
+        data = TrainingData(table, rows, targets, offsets, weights, labels=None)
+        with ThreadTeam(fit_threads(self.n_jobs, table.size, ONE_PROCESS)) as team:
+            return data.reordered(data.content_order(hash_values(table, rows, team)))
+
+    def _read_features(self, X: Any, *, reset: bool = False, name: str = "X") -> Table:
+        """Return X as a checked table, with numbers in its categorical columns."""
+        return read_tree_features(self, X, self._categories, name, reset=reset)
+
+    def apply(self, X: Any) -> NDArray[np.int64]:
+        """Find the leaf of each tree that a row comes to.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            As for `predict`.
+
+        Returns
+        -------
+        leaves : ndarray of shape (n_samples, n_trees), int64
+            Number of the leaf among the nodes of its tree, from 0 for the root, as in
+            the trees of scikit-learn.  The numbers of a tree have gaps, those of its
+            inner nodes: encode them by a OneHotEncoder to use leaves as features.
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit`.
+        ValueError
+            If X has other columns than at `fit`, or an infinite value.
+
+        References
+        ----------
+        X. He et al., "Practical Lessons from Predicting Clicks on Ads at Facebook",
+        ADKDD 2014: the leaves of boosted trees as features of a linear model.
+        """
+        model = self._fitted()
+        return model._trees.leaves(model._read_features(X), model.n_jobs)
+
+    @property
+    def feature_importances_(self) -> FloatArray:
+        """Share of each feature in the gain of all splits, (n_features,) float64."""
+        model = self._fitted()
+        return model._trees.importances(model.n_features_in_)
+
+    @property
+    def is_categorical_(self) -> NDArray[np.bool_]:
+        """Whether each feature is categorical, (n_features,) bool."""
+        model = self._fitted()
+        return model._categories.mask(model.n_features_in_)
+
+    def __sklearn_tags__(self) -> Tags:
+        """Return the tags: y is required; X may be sparse, and NaN is allowed."""
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
+        return tags
+
+    @property
+    def _trees(self) -> FittedTrees:
+        return FittedTrees(self._categories, self._mapper, self.ensemble_)
+
+    def _scores(self, X: Any) -> FloatArray:
+        """Return F of each row."""
+        model = self._fitted()
+        table = read_tree_features(model, X, model._categories, check_values=False)
+        base_score = np.full(table.shape[0], model.base_score_)
+        return model._trees.scores(table, base_score, model.n_jobs)
+
+    def _staged_scores(self, X: Any) -> Iterator[FloatArray]:
+        """Yield F of each row after each tree."""
+        model = self._fitted()
+        table = model._read_features(X)
+        base_score = np.full(table.shape[0], model.base_score_)
+        yield from model._trees.stages(table, base_score)
+
+    def _check_state(self) -> None:
+        """Raise an error if the fitted attributes do not fit together."""
+        super()._check_state()
+        self._trees.check(self.n_features_in_)
+        require(
+            self.n_iter_ == len(self.ensemble_),
+            f"n_iter_ is {self.n_iter_!r} for {len(self.ensemble_)} trees",
+        )
+        is_finite = np.abs(self.base_score_) <= LARGEST_SCORE
+        require(is_finite, f"base_score_ is {self.base_score_!r}")
+
+
+class MARTRegressor(RegressorMixin, BaseMART):
+    r"""MART for numbers: gradient boosted trees and least squares.
+
+    Every tree models the residuals, and its leaves are their means (section 5 of the
+    report, equation 12, for half the squared error):
+
+    .. math::
+
+        L(y, F) = \tfrac{1}{2} (y - F)^2, \qquad
+        \gamma_{jm} = \frac{\sum_{x_i \in R_{jm}} (y_i - F_{m-1}(x_i))}{|R_{jm}|},
+        \qquad F_m(x) = F_{m-1}(x) + \eta \gamma_{jm}.
+
+    F_0 is the mean of y.  Both split gains are the same here, up to `sample_weight` and
+    `l2_regularization`.
+
+    Trained on relevance grades it is the pointwise baseline of learning to rank.  For
+    other losses use :class:`sklearn.ensemble.HistGradientBoostingRegressor`.
+
+    Parameters
+    ----------
+    n_estimators : int >= 1, default=100
+        Maximum number of trees.
+    learning_rate : float in [1e-50, 1e50] or callable, default=0.1
+        The report's eta: factor of each tree's step.  A callable gives that of
+        each tree from its index, 0, 1, ...: ``lambda m: 0.3 * 0.98**m``.  A warm start
+        goes on counting.  Only a function of a module can be pickled, not a lambda.
+    max_leaf_nodes : int >= 2, default=31
+        Maximum number of leaves of a tree; the report's L.  The leaf whose best split
+        has the largest gain is split first.
+    max_depth : int >= 1 or None, default=None
+        Maximum number of splits between the root and a leaf; None: no limit.
+    min_samples_leaf : int >= 1, default=20
+        Minimum number of rows of a leaf, exactly counted.
+    l2_regularization : float in [0, 1e50], default=0.0
+        Added to the sum of hessians of a leaf, in its value and, with second-order
+        splits, in the gain.
+    max_bins : int in [2, 255], default=255
+        Maximum number of bins of a feature; missing values have one more.
+    categorical_features : array-like, "from_dtype" or None, default="from_dtype"
+        Features that hold categories: names, indices or a mask.  "from_dtype": the
+        columns of a DataFrame that have a categorical dtype (categories of pandas and
+        polars, enums, Arrow dictionaries).  Categories are text or whole numbers, in a
+        dense X, and a split sends a set of them left.  If there are more than
+        `max_bins`, the most frequent have a bin each, and the others share one bin in
+        16 with those of similar mean targets.  For a row in training, that is the mean
+        over other rows, in five folds.  Categories unseen in `fit` go where missing
+        values go.
+    category_smoothing : float in [0, 1e50], default=10.0
+        Rows of a node's mean gradient and hessian that are added to those of each
+        category before the categories are sorted by gradient over hessian, to be split
+        in this order.  It regularises: small categories move to the middle.  As many
+        rows of the mean are added to the mean of a category that shares a bin.
+    monotonic_cst : array-like of int, dict or None, default=None
+        How the score may depend on each feature, all others fixed: 1: it never falls
+        as the feature grows; -1: never rises; 0: both.  One number for each feature, or
+        a dict from names.
+    interaction_cst : list of sets, str or None, default=None
+        Features that may be on the same path of a tree, as sets of indices or names;
+        those in no set are one more.  "pairwise", "no_interactions": sets of two, of
+        one.  None: all.
+    max_features : float in (0, 1] or int >= 1, default=1.0
+        Features drawn for each split, among those of the tree: a fraction or a number.
+    colsample_bytree : float in (0, 1] or int >= 1, default=1.0
+        Features drawn for each tree: a fraction or a number.
+    subsample : float in (0, 1], default=1.0
+        Fraction of the rows drawn for each tree, without replacement.
+    split_gain : {"second_order", "least_squares"}, default="second_order"
+        A split's gain is the decrease of the cost's second-order expansion; or, as in
+        the report (equation 11), of the squared error of a tree that models the
+        gradients.
+    split_noise : float in [0, 100], default=0.0
+        Standard deviation of the logarithm of a random factor that multiplies a
+        feature's best gain before the features are compared at a node.  It
+        regularises: weaker features are chosen now and then.  0: no noise.
+    bagging_temperature : float in [0, 10], default=0.0
+        Bayesian bootstrap: while splits are sought, gradient and hessian of a row
+        are multiplied by a weight (-ln u)^t, u uniform in (0, 1) and new for each tree,
+        t this temperature.  Leaf values do without.  It regularises.  0: no weights.
+    early_stopping : bool or "auto", default="auto"
+        Stop when the validation score has not improved for `n_iter_no_change` trees,
+        and keep the trees up to the best.  "auto": if `X_val` is given to `fit`.
+        False: `X_val` is only measured.
+    validation_fraction : float in (0, 1), default=0.1
+        Fraction of the rows held out for early stopping without `X_val`.
+    n_iter_no_change : int >= 1, default=20
+        Trees to wait for a better validation score.
+    tol : float >= 0, default=0.0
+        Smallest increase of the validation score that counts as an improvement.
+    warm_start : bool, default=False
+        Keep the trees of the last `fit` and add to them, up to `n_estimators`.  Its
+        bins and seed are kept, too.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the noise of the splits, the features and rows of each tree, the
+        held-out rows, and the rows that bins are computed from (above 200,000).
+        Only an integer makes two fits the same.
+    verbose : int >= 0, default=0
+        Print the scores of every `verbose`-th tree.
+    n_jobs : int or None, default=None
+        Number of threads, at most the cores this process may use.  None: as many of
+        these as the data are worth.  The model is the same, bit for bit, for any.
+
+    Attributes
+    ----------
+    base_score_ : float
+        F_0.
+    ensemble_ : TreeEnsemble
+        The trees, as arrays.
+    n_iter_ : int
+        Number of trees kept.
+    evals_result_ : dict of str to dict of str to ndarray of shape (n_trees + 1,)
+        Of each set, "train" and "validation" ("validation_0", "validation_1", ... of
+        several), the values of the measure below.
+    train_score_, validation_score_ : ndarrays of shape (n_trees + 1,), float64
+        Minus half the mean squared error before the first tree and after each, those
+        dropped by early stopping included; empty where nothing was measured
+        (`train_score_` without early stopping and with ``verbose=0``;
+        `validation_score_` without early stopping).
+    feature_importances_ : ndarray of shape (n_features,), float64
+        Share of each feature in the gain of all splits; they sum to 1.
+    is_categorical_ : ndarray of shape (n_features,), bool
+        Whether each feature is categorical.
+    n_features_in_ : int
+        Number of features at `fit`.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Their names, if they were strings.
+
+    References
+    ----------
+    J. Friedman, "Greedy function approximation: a gradient boosting machine", Annals of
+    Statistics 29(5), 2001.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn_ltr.mart import MARTRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> MARTRegressor(n_estimators=20, max_leaf_nodes=5).fit(X, y).predict(X[:1]).shape
+    (1,)
+    """
+
+    def __init__(
+        self,
+        *,
+        n_estimators: int = 100,
+        learning_rate: LearningRate = 0.1,
+        max_leaf_nodes: int = 31,
+        max_depth: int | None = None,
+        min_samples_leaf: int = 20,
+        l2_regularization: float = 0.0,
+        max_bins: int = 255,
+        categorical_features: Any = "from_dtype",
+        category_smoothing: float = 10.0,
+        monotonic_cst: Any = None,
+        interaction_cst: Any = None,
+        max_features: float = 1.0,
+        colsample_bytree: float = 1.0,
+        subsample: float = 1.0,
+        split_gain: Literal["second_order", "least_squares"] = "second_order",
+        split_noise: float = 0.0,
+        bagging_temperature: float = 0.0,
+        early_stopping: bool | Literal["auto"] = "auto",
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 20,
+        tol: float = 0.0,
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: int = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.learning_rate = learning_rate
+        self.max_leaf_nodes = max_leaf_nodes
+        self.max_depth = max_depth
+        self.min_samples_leaf = min_samples_leaf
+        self.l2_regularization = l2_regularization
+        self.max_bins = max_bins
+        self.categorical_features = categorical_features
+        self.category_smoothing = category_smoothing
+        self.monotonic_cst = monotonic_cst
+        self.interaction_cst = interaction_cst
+        self.max_features = max_features
+        self.colsample_bytree = colsample_bytree
+        self.subsample = subsample
+        self.split_gain = split_gain
+        self.split_noise = split_noise
+        self.bagging_temperature = bagging_temperature
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.tol = tol
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+        self.n_jobs = n_jobs
+
+    def predict(self, X: Any) -> FloatArray:
+        """Return F, (n_samples,) float64."""
+        return self._scores(X)
+
+    def staged_predict(self, X: Any) -> Iterator[FloatArray]:
+        """Yield F after each tree, (n_samples,) float64."""
+        yield from self._staged_scores(X)
+
+    def _read_targets(
+        self, y: NDArray[Any], weights: FloatArray, suffix: str, *, is_first: bool
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the numbers and weights of rows of a weight above 0."""
+        name, targets = f"y{suffix}", read_numbers(y, len(y), f"y{suffix}")
+        valid = np.abs(targets) <= LARGEST_SCORE
+        if not valid.all():
+            row = int(np.argmin(valid))
+            raise ValueError(
+                f"{name} must be finite, and at most {LARGEST_SCORE:g} in size, but "
+                f"row {row} has {targets[row]}"
+            )
+        largest = np.abs(targets).max()
+        if 0 < largest < 1 / LARGEST_SCORE:
+            raise ValueError(
+                f"{name} holds no number larger than {largest:.3g}, and squares of "
+                "such differences are zero: divide all by it"
+            )
+        check_weights(weights, f"sample_weight{suffix}")
+        return targets[weights > 0], weights[weights > 0]
+
+    def _objective(self, data: TrainingData) -> HalfSquaredError:
+        """Return half the squared error."""
+        return HalfSquaredError(data)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassifierParameters(BoostingParameters):
+    """The parameters of MARTClassifier, which documents them."""
+
+    sigma: Annotated[float, real(SMALLEST, LARGEST)]
+    class_weight: Any  # checked where it is used
+
+
+class MARTClassifier(ClassifierMixin, BaseMART):
+    r"""MART for two classes: gradient boosted trees and cross entropy.
+
+    With y = 1 for the second of the sorted classes and y = -1 for the first,
+
+    .. math::
+
+        P_+ = \frac{1}{1 + e^{-2 \sigma F(x)}}, \qquad
+        L(y, F) = \log(1 + e^{-2 y \sigma F}).
+
+    Every tree models the pseudo-responses, and its leaves make a Newton step
+    (section 6 of the report, equations 13 and 14):
+
+    .. math::
+
+        \bar y_i = \frac{2 y_i \sigma}{1 + e^{2 y_i \sigma F_{m-1}(x_i)}}, \qquad
+        \gamma_{jm} = \frac{\sum_{x_i \in R_{jm}} \bar y_i}
+        {\sum_{x_i \in R_{jm}} |\bar y_i| (2 \sigma - |\bar y_i|)}, \qquad
+        F_m(x) = F_{m-1}(x) + \eta \gamma_{jm}.
+
+    F_0 is half the logarithm of the odds, divided by sigma, as in Friedman's paper.
+
+    The report's trees are those of ``split_gain="least_squares"``.  They model weighted
+    pseudo-responses: only with second order is a row of weight 2 the same as two.
+
+    For more than two classes use
+    :class:`sklearn.ensemble.HistGradientBoostingClassifier`.
+
+    Parameters
+    ----------
+    sigma : float in [1e-50, 1e50], default=1.0
+        Steepness of the sigmoid.  With ``l2_regularization=0`` it makes no difference
+        to probabilities and decisions: F scales with 1 / sigma.
+    class_weight : dict, "balanced" or None, default=None
+        Weight of each class in the cost.  "balanced" is the balanced loss of section
+        6.1: each row counts one over the number of rows of its class.  The weights
+        multiply pseudo-responses and hessians: the Newton step is equation 15,
+
+        .. math::
+
+            \gamma^B_{jm} = \frac{\sum_{x_i \in R_{jm}}
+            \bar y_i (I_+ / n_+ + I_- / n_-)}{\sum_{x_i \in R_{jm}}
+            |\bar y_i| (2 \sigma - |\bar y_i|) (I_+ / n_+ + I_- / n_-)},
+
+        which is not the step of weighted pseudo-responses.
+    n_estimators : int >= 1, default=100
+        Maximum number of trees.
+    learning_rate : float in [1e-50, 1e50] or callable, default=0.1
+        The report's eta: factor of each tree's step.  A callable gives that of
+        each tree from its index, 0, 1, ...: ``lambda m: 0.3 * 0.98**m``.  A warm start
+        goes on counting.  Only a function of a module can be pickled, not a lambda.
+    max_leaf_nodes : int >= 2, default=31
+        Maximum number of leaves of a tree; the report's L.  The leaf whose best split
+        has the largest gain is split first.
+    max_depth : int >= 1 or None, default=None
+        Maximum number of splits between the root and a leaf; None: no limit.
+    min_samples_leaf : int >= 1, default=20
+        Minimum number of rows of a leaf, exactly counted.
+    l2_regularization : float in [0, 1e50], default=0.0
+        Added to the sum of hessians of a leaf, in its value and, with second-order
+        splits, in the gain.
+    max_bins : int in [2, 255], default=255
+        Maximum number of bins of a feature; missing values have one more.
+    categorical_features : array-like, "from_dtype" or None, default="from_dtype"
+        Features that hold categories: names, indices or a mask.  "from_dtype": the
+        columns of a DataFrame that have a categorical dtype (categories of pandas and
+        polars, enums, Arrow dictionaries).  Categories are text or whole numbers, in a
+        dense X, and a split sends a set of them left.  If there are more than
+        `max_bins`, the most frequent have a bin each, and the others share one bin in
+        16 with those of similar mean targets.  For a row in training, that is the mean
+        over other rows, in five folds.  Categories unseen in `fit` go where missing
+        values go.
+    category_smoothing : float in [0, 1e50], default=10.0
+        Rows of a node's mean gradient and hessian that are added to those of each
+        category before the categories are sorted by gradient over hessian, to be split
+        in this order.  It regularises: small categories move to the middle.  As many
+        rows of the mean are added to the mean of a category that shares a bin.
+    monotonic_cst : array-like of int, dict or None, default=None
+        How the score may depend on each feature, all others fixed: 1: it never falls
+        as the feature grows; -1: never rises; 0: both.  One number for each feature, or
+        a dict from names.
+    interaction_cst : list of sets, str or None, default=None
+        Features that may be on the same path of a tree, as sets of indices or names;
+        those in no set are one more.  "pairwise", "no_interactions": sets of two, of
+        one.  None: all.
+    max_features : float in (0, 1] or int >= 1, default=1.0
+        Features drawn for each split, among those of the tree: a fraction or a number.
+    colsample_bytree : float in (0, 1] or int >= 1, default=1.0
+        Features drawn for each tree: a fraction or a number.
+    subsample : float in (0, 1], default=1.0
+        Fraction of the rows drawn for each tree, without replacement.
+    split_gain : {"second_order", "least_squares"}, default="second_order"
+        A split's gain is the decrease of the cost's second-order expansion; or, as in
+        the report (equation 11), of the squared error of a tree that models the
+        gradients.
+    split_noise : float in [0, 100], default=0.0
+        Standard deviation of the logarithm of a random factor that multiplies a
+        feature's best gain before the features are compared at a node.  It
+        regularises: weaker features are chosen now and then.  0: no noise.
+    bagging_temperature : float in [0, 10], default=0.0
+        Bayesian bootstrap: while splits are sought, gradient and hessian of a row
+        are multiplied by a weight (-ln u)^t, u uniform in (0, 1) and new for each tree,
+        t this temperature.  Leaf values do without.  It regularises.  0: no weights.
+    early_stopping : bool or "auto", default="auto"
+        Stop when the validation score has not improved for `n_iter_no_change` trees,
+        and keep the trees up to the best.  "auto": if `X_val` is given to `fit`.
+        False: `X_val` is only measured.
+    validation_fraction : float in (0, 1), default=0.1
+        Fraction of the rows held out for early stopping without `X_val`.
+    n_iter_no_change : int >= 1, default=20
+        Trees to wait for a better validation score.
+    tol : float >= 0, default=0.0
+        Smallest increase of the validation score that counts as an improvement.
+    warm_start : bool, default=False
+        Keep the trees of the last `fit`, its bins, seed and `sigma`, and add to them.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the noise of the splits, the features and rows of each tree, the
+        held-out rows, and the rows that bins are computed from (above 200,000).
+        Only an integer makes two fits the same.
+    verbose : int >= 0, default=0
+        Print the scores of every `verbose`-th tree.
+    n_jobs : int or None, default=None
+        Number of threads, at most the cores this process may use.  None: as many of
+        these as the data are worth.  The model is the same, bit for bit, for any.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+        The classes, sorted; the second is the positive one.
+    base_score_ : float
+        F_0.
+    ensemble_ : TreeEnsemble
+        The trees, as arrays.
+    n_iter_ : int
+        Number of trees kept.
+    evals_result_ : dict of str to dict of str to ndarray of shape (n_trees + 1,)
+        Of each set, "train" and "validation" ("validation_0", "validation_1", ... of
+        several), the values of the measure below.
+    train_score_, validation_score_ : ndarrays of shape (n_trees + 1,), float64
+        Mean log-likelihood before the first tree and after each, those dropped by early
+        stopping included; empty where nothing was measured (`train_score_` without
+        early stopping and with ``verbose=0``; `validation_score_` without early
+        stopping).
+    feature_importances_ : ndarray of shape (n_features,), float64
+        Share of each feature in the gain of all splits; they sum to 1.
+    is_categorical_ : ndarray of shape (n_features,), bool
+        Whether each feature is categorical.
+    n_features_in_ : int
+        Number of features at `fit`.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Their names, if they were strings.
+
+    References
+    ----------
+    C. Burges, "From RankNet to LambdaRank to LambdaMART: An Overview", Microsoft
+    Research Technical Report MSR-TR-2010-82, 2010.
+
+    J. Friedman, "Greedy function approximation: a gradient boosting machine", Annals of
+    Statistics 29(5), 2001.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn_ltr.mart import MARTClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> classifier = MARTClassifier(n_estimators=20, max_leaf_nodes=5).fit(X, y)
+    >>> classifier.predict_proba(X[:1]).shape
+    (1, 2)
+    """
+
+    def __init__(
+        self,
+        *,
+        sigma: float = 1.0,
+        class_weight: dict[Any, float] | Literal["balanced"] | None = None,
+        n_estimators: int = 100,
+        learning_rate: LearningRate = 0.1,
+        max_leaf_nodes: int = 31,
+        max_depth: int | None = None,
+        min_samples_leaf: int = 20,
+        l2_regularization: float = 0.0,
+        max_bins: int = 255,
+        categorical_features: Any = "from_dtype",
+        category_smoothing: float = 10.0,
+        monotonic_cst: Any = None,
+        interaction_cst: Any = None,
+        max_features: float = 1.0,
+        colsample_bytree: float = 1.0,
+        subsample: float = 1.0,
+        split_gain: Literal["second_order", "least_squares"] = "second_order",
+        split_noise: float = 0.0,
+        bagging_temperature: float = 0.0,
+        early_stopping: bool | Literal["auto"] = "auto",
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 20,
+        tol: float = 0.0,
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: int = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.sigma = sigma
+        self.class_weight = class_weight
+        self.n_estimators = n_estimators
+        self.learning_rate = learning_rate
+        self.max_leaf_nodes = max_leaf_nodes
+        self.max_depth = max_depth
+        self.min_samples_leaf = min_samples_leaf
+        self.l2_regularization = l2_regularization
+        self.max_bins = max_bins
+        self.categorical_features = categorical_features
+        self.category_smoothing = category_smoothing
+        self.monotonic_cst = monotonic_cst
+        self.interaction_cst = interaction_cst
+        self.max_features = max_features
+        self.colsample_bytree = colsample_bytree
+        self.subsample = subsample
+        self.split_gain = split_gain
+        self.split_noise = split_noise
+        self.bagging_temperature = bagging_temperature
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.tol = tol
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+        self.n_jobs = n_jobs
+
+    def __sklearn_tags__(self) -> Tags:
+        """Return the tags: two classes."""
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Return F, (n_samples,) float64: above 0 for the second class."""
+        return self._scores(X)
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the probabilities of the classes, (n_samples, 2) float64."""
+        model = self._fitted()
+        return probabilities(model._scores(X), model._sigma)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the more probable class of each row, (n_samples,)."""
+        model = self._fitted()
+        return model.classes_[(model._scores(X) > 0).astype(np.intp)]
+
+    def staged_predict_proba(self, X: Any) -> Iterator[FloatArray]:
+        """Yield the probabilities of the classes after each tree, (n_samples, 2)."""
+        model = self._fitted()
+        for scores in model._staged_scores(X):
+            yield probabilities(scores, model._sigma)
+
+    classes_: NDArray[Any]
+    _sigma: float  # of the last fit
+    _fitted_state = (*BaseMART._fitted_state, "classes_", "_sigma")
+    _parameters = ClassifierParameters
+
+    def _keep(self, parameters: Any) -> Kept:
+        """Return what a warm start keeps: trees of the same sigma, their scale."""
+        kept, sigma = super()._keep(parameters), parameters.sigma
+        if kept.n_trees > 0 and sigma != self._sigma:
+            raise ValueError(
+                f"sigma={sigma} has changed since the trees that warm_start keeps were "
+                f"grown, with sigma={self._sigma}, which scales their values; fit with "
+                "warm_start=False"
+            )
+        self._sigma = sigma
+        return kept
+
+    def _read_targets(
+        self, y: NDArray[Any], weights: FloatArray, suffix: str, *, is_first: bool
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return -1 for the first class and 1 for the second, and weights."""
+        name, weight_name = f"y{suffix}", f"sample_weight{suffix}"
+        y = check_labels(y, name)[weights > 0]
+        classes = at_most_two_classes(y, name)
+        if is_first:
+            if len(classes) < 2:
+                raise ValueError(
+                    f"{name} has only one class, {classes.tolist()}: there is nothing "
+                    "to tell apart"
+                )
+            self.classes_ = classes
+        if not np.isin(classes, self.classes_).all():
+            raise ValueError(
+                f"{name} has the classes {classes.tolist()}, but y has "
+                f"{self.classes_.tolist()}"
+            )
+        weights = weights[weights > 0] * weight_of_rows(self.class_weight, y)
+        if self.class_weight is not None:
+            weight_name += " times class_weight"
+        check_weights(weights, weight_name)
+        return np.where(y == self.classes_[1], 1.0, -1.0), weights
+
+    def _objective(self, data: TrainingData) -> CrossEntropy:
+        """Return the cross entropy."""
+        return CrossEntropy(data, self._sigma)
+
+    def _strata(self, data: TrainingData) -> FloatArray:
+        """Return the class of each row."""
+        check_rows_of_both(data, self.classes_)
+        return data.y
+
+    def _check_state(self) -> None:
+        """Raise an error if the fitted attributes do not fit together."""
+        super()._check_state()
+        require(0 < self._sigma < np.inf, f"its sigma was {self._sigma!r}")
+        require(np.shape(self.classes_) == (2,), f"classes_ is {self.classes_!r}")
+
+
+def read_weights(sample_weight: Any, n_rows: int, name: str) -> FloatArray:
+    """Return the weight of each row, (n_rows,) float64; 1 for None."""
+    if sample_weight is None:
+        return np.ones(n_rows)
+    weights = read_numbers(sample_weight, n_rows, name)
+    valid = (weights >= 0) & (weights < np.inf)
+    if not valid.all():
+        row = int(np.argmin(valid))
+        raise ValueError(
+            f"{name} must be finite and >= 0, but row {row} has {weights[row]}"
+        )
+    if not weights.any():
+        raise ValueError(f"{name} is zero for every row: nothing would count")
+    return weights
+
+
+def hold_out(
+    data: TrainingData, strata: FloatArray, fraction: float, seed: int
+) -> tuple[TrainingData, TrainingData]:
+    """Hold out a fraction of the rows of each stratum: (training, validation)."""
+    values = np.unique(strata)
+    n_held_out = max(ceil(fraction * data.n_rows), len(values))
+    if data.n_rows - n_held_out < len(values):
+        raise ValueError(
+            f"validation_fraction={fraction} of {data.n_rows} rows leaves too few to "
+            "learn from; give X_val and y_val, or more rows"
+        )
+    _, held_out = train_test_split(
+        np.arange(data.n_rows),
+        test_size=n_held_out,
+        random_state=seed,
+        stratify=strata if len(values) > 1 else None,
+    )
+    is_held_out = np.zeros(data.n_rows, dtype=np.bool_)
+    is_held_out[held_out] = True
+    rng = np.random.default_rng([seed, 1])
+    for value in values:  # a rare class may be in one part only
+        members = np.flatnonzero(strata == value)
+        if is_held_out[members].all() or not is_held_out[members].any():
+            is_held_out[rng.choice(members)] ^= True
+    return data.subset(~is_held_out), data.subset(is_held_out)
+
+
+def check_labels(y: NDArray[Any], name: str) -> NDArray[Any]:
+    """Return y; an error if its values are not class labels that can be sorted."""
+    if y.dtype.kind == "f" and not np.isfinite(y).all():
+        row = int(np.argmin(np.isfinite(y)))
+        raise ValueError(f"{name} must hold classes, but row {row} has {y[row]}")
+    try:
+        check_classification_targets(y)
+        np.unique(y)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{name}: {error}") from None
+    return y
+
+
+def at_most_two_classes(y: NDArray[Any], name: str) -> NDArray[Any]:
+    """Return the classes of y, sorted; a ValueError if there are more than two."""
+    classes = np.unique(y)
+    if len(classes) > 2:
+        kind = type_of_target(y, input_name=name)
+        raise ValueError(
+            "Only binary classification is supported. The type of the target is "
+            f"{kind}: {name} has {len(classes)} classes; scikit-learn's "
+            "HistGradientBoostingClassifier learns more than two"
+        )
+    return classes
+
+
+def weight_of_rows(class_weight: Any, y: NDArray[Any]) -> FloatArray:
+    """Return the weight of each row's class; an error that names `class_weight`."""
+    if isinstance(class_weight, Mapping):
+        for label, weight in class_weight.items():
+            positive(f"class_weight[{label!r}]").read(weight)
+    elif not (class_weight is None or isinstance(class_weight, str)):
+        raise ValueError(
+            f'class_weight must be a dict, "balanced" or None, got {class_weight!r}'
+        )
+    try:
+        weights: FloatArray = compute_sample_weight(class_weight, y)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"class_weight={class_weight!r}: {error}") from None
+    return weights
+
+
+def check_rows_of_both(data: TrainingData, classes: NDArray[Any]) -> None:
+    """Raise a ValueError unless two rows of each class can be divided."""
+    for label, value in zip(classes.tolist(), (-1.0, 1.0), strict=True):
+        if np.count_nonzero(data.y == value) < 2:
+            raise ValueError(
+                f"y has only one row of the class {label!r}, and early_stopping=True "
+                "must both learn from and hold out rows of each class; give X_val and "
+                "y_val, or more rows"
+            )
+
+
+def probabilities(scores: FloatArray, sigma: float) -> FloatArray:
+    """Return the probability of each class (equation 13), (n_samples, 2)."""
+    doubled = 2.0 * sigma * scores
+    return np.column_stack([expit_of(-doubled), expit_of(doubled)])
