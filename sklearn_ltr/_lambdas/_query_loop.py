@@ -41,7 +41,7 @@ from sklearn_ltr._lambdas._pair_weights import (
     pack_weights,
     write_pair_costs,
 )
-from sklearn_ltr.metrics._kernel_arrays import RankedLists
+from sklearn_ltr.metrics._closed_form import RankedLists
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

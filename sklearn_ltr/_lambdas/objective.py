@@ -21,8 +21,11 @@ from sklearn_ltr._lambdas._query_loop import (
 )
 from sklearn_ltr._lambdas.ranknet import add_tied_pairs
 from sklearn_ltr.metrics import Metric
-from sklearn_ltr.metrics._bound import BoundMetric
-from sklearn_ltr.metrics._kernel_arrays import SwapFactors
+from sklearn_ltr.metrics._closed_form import (
+    BoundClosedForm,
+    ClosedFormMetric,
+    SwapFactors,
+)
 from sklearn_ltr.metrics._ranked_list import rank_documents
 
 __all__ = ["LambdaObjective", "PairOptions"]
@@ -114,9 +117,9 @@ class LambdaObjective:
         self.query_weights = data.weights
         self.documents = np.arange(n_documents, dtype=np.int32)
         self.pair_weights = pair_weights
-        self._bound: BoundMetric | None = None  # where factors depend on the order
+        self._bound: BoundClosedForm | None = None  # where factors depend on the order
         self._constant_factors: SwapFactors | None
-        if metric is not None and metric.closed_form:
+        if isinstance(metric, ClosedFormMetric):
             bound = metric.bind(data.y, data.offsets, data.labels)
             self.k = bound.k
             self._gain, self._scale = bound.gain, bound.scale

@@ -14,7 +14,7 @@ from sklearn_ltr._data import TrainingData
 from sklearn_ltr._data.query_index import QueryIndex
 from sklearn_ltr._lambdas.ranknet import pair_costs
 from sklearn_ltr.metrics import Metric
-from sklearn_ltr.metrics._bound import mean_of_values
+from sklearn_ltr.metrics._metric import mean_of_values
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

@@ -53,8 +53,8 @@ from sklearn_ltr._data import (
     count_rows,
 )
 from sklearn_ltr.metrics import Metric, get_metric
-from sklearn_ltr.metrics._bound import BindableMetric, BoundMetric, value_of_list
-from sklearn_ltr.metrics._closed_form import ClosedFormMetric
+from sklearn_ltr.metrics._closed_form import ClosedFormMetric, cut_at
+from sklearn_ltr.metrics._metric import BoundMetric, value_of_list
 from sklearn_ltr.metrics._ranked_list import rank_documents
 
 FloatArray = NDArray[np.float64]
@@ -297,8 +297,12 @@ def _changes(
     for query in np.flatnonzero(can_change):
         ranked = order[offsets[query] : offsets[query + 1]]
         if isinstance(metric, ClosedFormMetric) and metric.cascade_coefficients:
+            k, discount = bound.k, bound.discount
+            if bound.limit[query] < k:
+                k = int(bound.limit[query])
+                discount = cut_at(k, discount)
             at, change = changes_of_list(
-                scores_1, scores_2, gain, ranked, bound.k, bound.discount,
+                scores_1, scores_2, gain, ranked, k, discount,
                 *metric.cascade_coefficients,
             )  # fmt: skip
             change *= bound.scale[query]
@@ -312,7 +316,7 @@ def _changes(
 
 
 def _changes_by_evaluation(
-    metric: BindableMetric, grades: FloatArray, positions: IntArray
+    metric: Metric, grades: FloatArray, positions: IntArray
 ) -> FloatArray:
     """Return the change by each swap of a metric without coefficients."""
     values = [value_of_list(metric, grades.copy())]

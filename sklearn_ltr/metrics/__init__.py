@@ -36,83 +36,29 @@ and on the documents above q, that is on prefix (or suffix) sums of the list.  T
 changes between them add up to the difference of two prefix sums, one down to p and one
 down to q.  All changes are proportional to the difference of the gains.  Collecting
 what depends on p and what depends on q gives the arrays below, each computed in linear
-time per list.  The *effective discount* of a document depends on whether it is the
-upper one of its pair (discount_above) or the lower one (discount_below):
-
-=============  =============  ==========  ====================  ========================
-metric         gain           multiplier  discount_above_p      discount_below_q
-=============  =============  ==========  ====================  ========================
-CG, DCG, NDCG  gain           1           d_p                   d_q
-precision,     relevance      1           d_p                   d_q
-recall, RBP
-R-precision    relevance      1           [p < R]               [q < R]
-bpref          relevance      1           d_p f(n_p) - U_p      d_q f(n_q+1) - U_{q-1}
-                                          or d_p f(n_p) - V_p   or d_q f(n_q) - V_{q-1}
-MAP            relevance      1           (n_p + 1 - r_p) d_p   n_q d_q - S_{q-1}
-                                          - S_p
-MRR, hit rate  relevance      1           d at the first        d at the first
-                                          relevant document     relevant document
-ERR            probability R  1 / T_p     pi_p (d_p - B_{p+1})  pi_{q-1} (d_q - B_q)
-=============  =============  ==========  ====================  ========================
-
-The symbols are defined, and each row is derived, at the head of the metric's file.  d
-is the discount, 0 from position k on, so the swap delta of two documents below the
+time per list.  The *effective discount* of a document depends on whether it is
+the upper one of its pair (discount_above) or the lower one (discount_below).  In a
+discounted sum of gains, such as NDCG or precision, both are the discount of its
+position, and the multiplier is 1.  The head of each metric's file derives its factors.
+The discount is 0 from position k on, so the swap delta of two documents below the
 cutoff is exactly 0.  ``discount_above_p >= discount_below_q`` wherever gains differ.
 """
 
+# ruff: noqa: F403
 from sklearn_ltr._saved import publish
-from sklearn_ltr.metrics._average_precision import MAP
-from sklearn_ltr.metrics._binary_scores import map_score, precision_score, recall_score
-from sklearn_ltr.metrics._bpref import BPref
-from sklearn_ltr.metrics._dcg import CG, DCG, NDCG
-from sklearn_ltr.metrics._err import ERR
-from sklearn_ltr.metrics._graded_scores import (
-    cg_score,
-    dcg_score,
-    err_score,
-    ndcg_score,
-)
-from sklearn_ltr.metrics._metric import Metric
-from sklearn_ltr.metrics._names import get_metric
-from sklearn_ltr.metrics._precision import Precision, Recall
-from sklearn_ltr.metrics._r_precision import RPrecision
-from sklearn_ltr.metrics._ranks import rank_scores
-from sklearn_ltr.metrics._rbp import RBP
-from sklearn_ltr.metrics._reciprocal_rank import MRR, HitRate
-from sklearn_ltr.metrics._reciprocal_rank_scores import hit_rate_score, mrr_score
-from sklearn_ltr.metrics._trec_scores import (
-    bpref_score,
-    r_precision_score,
-    rbp_score,
-)
+from sklearn_ltr.metrics._average_precision import *
+from sklearn_ltr.metrics._bpref import *
+from sklearn_ltr.metrics._dcg import *
+from sklearn_ltr.metrics._err import *
+from sklearn_ltr.metrics._metric import *
+from sklearn_ltr.metrics._precision import *
+from sklearn_ltr.metrics._ranked_list import *
+from sklearn_ltr.metrics._rbp import *
+from sklearn_ltr.metrics._reciprocal_rank import *
 
-__all__ = [
-    "CG",
-    "DCG",
-    "ERR",
-    "MAP",
-    "MRR",
-    "NDCG",
-    "RBP",
-    "BPref",
-    "HitRate",
-    "Metric",
-    "Precision",
-    "RPrecision",
-    "Recall",
-    "bpref_score",
-    "cg_score",
-    "dcg_score",
-    "err_score",
-    "get_metric",
-    "hit_rate_score",
-    "map_score",
-    "mrr_score",
-    "ndcg_score",
-    "precision_score",
-    "r_precision_score",
-    "rank_scores",
-    "rbp_score",
-    "recall_score",
-]
+__all__ = sorted(
+    name
+    for name, value in globals().items()
+    if getattr(value, "__module__", "").startswith("sklearn_ltr.metrics.")
+)
 publish(globals())

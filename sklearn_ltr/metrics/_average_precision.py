@@ -30,22 +30,25 @@ tied scores").
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._compile import kernel
-from sklearn_ltr.metrics._closed_form import BinaryMetric
-from sklearn_ltr.metrics._gains import reciprocal_ranks
-from sklearn_ltr.metrics._kernel_arrays import (
+from sklearn_ltr.metrics._closed_form import (
+    BinaryMetric,
     JudgedLists,
     MetricArrays,
     RankedLists,
     SwapFactors,
+    count_relevant,
+    reciprocal_ranks,
 )
-from sklearn_ltr.metrics._per_query import count_relevant
+from sklearn_ltr.metrics._metric import NoRelevant, Ties
 from sklearn_ltr.metrics._ranked_list import run_end
+
+__all__ = ["MAP", "map_score"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -149,3 +152,62 @@ class MAP(BinaryMetric):
     def _scales(self, judged: JudgedLists) -> FloatArray:
         """1 / number of relevant documents."""
         return 1.0 / count_relevant(judged)
+
+
+def map_score(
+    y_true: Any,
+    y_score: Any,
+    *,
+    groups: Any,
+    k: int | None = None,
+    relevant_from: float | None = None,
+    ties: Ties = "pessimistic",
+    no_relevant: NoRelevant = "zero",
+    sample_weight: Any = None,
+    y_missing: Any = None,
+    groups_missing: Any = None,
+) -> float:
+    """Mean average precision of queries.
+
+    AP@k is the sum of the precisions at the ranks r <= k of relevant documents, divided
+    by the number of all relevant documents (as in trec_eval).
+
+    Parameters
+    ----------
+    y_true, y_score, groups : array-likes of shape (n_documents,)
+        Grade (finite, >= 0), score (finite, higher is ranked first) and query (any
+        sortable value, in any row order) of each document.
+    k, relevant_from, ties, no_relevant
+        Parameters of :class:`MAP`.
+    sample_weight : array-like of shape (n_documents,), default=None
+        Weight of each row's query, >= 0 and constant within a query.  None: 1.
+    y_missing, groups_missing : array-likes of shape (n_missing,), default=None
+        Grade and query of each judged document that is not among the rows, see
+        :meth:`Metric.per_query`.
+
+    Returns
+    -------
+    float
+        Weighted mean over queries, between 0 and 1.
+
+    Raises
+    ------
+    ValueError
+        For y_true, y_score or sample_weight that are not one finite number per row,
+        negative grades or weights, groups of another length, or if no query counts.
+
+    Examples
+    --------
+    >>> from sklearn_ltr.metrics import map_score
+    >>> round(map_score([2, 0, 1], [0.3, 0.9, 0.5], groups=[7, 7, 7]), 4)
+    0.5833
+    """
+    metric = MAP(k, relevant_from=relevant_from, ties=ties, no_relevant=no_relevant)
+    return metric(
+        y_true,
+        y_score,
+        groups=groups,
+        sample_weight=sample_weight,
+        y_missing=y_missing,
+        groups_missing=groups_missing,
+    )

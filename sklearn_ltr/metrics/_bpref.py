@@ -34,22 +34,25 @@ steps.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._compile import kernel
-from sklearn_ltr.metrics._closed_form import BinaryMetric
-from sklearn_ltr.metrics._gains import cut_at
-from sklearn_ltr.metrics._kernel_arrays import (
+from sklearn_ltr.metrics._closed_form import (
+    BinaryMetric,
     JudgedLists,
     MetricArrays,
     RankedLists,
     SwapFactors,
+    count_relevant,
+    cut_at,
 )
-from sklearn_ltr.metrics._per_query import count_relevant
+from sklearn_ltr.metrics._metric import NoRelevant, Ties
 from sklearn_ltr.metrics._ranked_list import run_end
+
+__all__ = ["BPref", "bpref_score"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -170,3 +173,68 @@ class BPref(BinaryMetric):
             judged.gain == 0, judged.offsets[:-1], dtype=np.int64
         )
         return np.maximum(np.minimum(n_relevant, n_others), 1)
+
+
+def bpref_score(
+    y_true: Any,
+    y_score: Any,
+    *,
+    groups: Any,
+    k: int | None = None,
+    relevant_from: float | None = None,
+    ties: Ties = "pessimistic",
+    no_relevant: NoRelevant = "zero",
+    sample_weight: Any = None,
+    y_missing: Any = None,
+    groups_missing: Any = None,
+) -> float:
+    """Mean binary preference of queries.
+
+    The mean over the R relevant documents of 1 - min(n, M) / M, where n is the number
+    of other documents above, and M the smaller of R and the number of all others
+    (trec_eval's ``bpref``).  Every row counts as judged.
+
+    Parameters
+    ----------
+    y_true, y_score, groups : array-likes of shape (n_documents,)
+        Grade (finite, >= 0), score (finite, higher is ranked first) and query (any
+        sortable value, in any row order) of each document.
+    k, relevant_from, ties, no_relevant
+        Parameters of :class:`BPref`.
+    sample_weight : array-like of shape (n_documents,), default=None
+        Weight of each row's query, >= 0 and constant within a query.  None: 1.
+    y_missing, groups_missing : array-likes of shape (n_missing,), default=None
+        Grade and query of each judged document that is not among the rows, see
+        :meth:`Metric.per_query`.
+
+    Returns
+    -------
+    float
+        Weighted mean over queries, between 0 and 1.
+
+    Raises
+    ------
+    ValueError
+        For y_true, y_score or sample_weight that are not one finite number per row,
+        negative grades or weights, groups of another length, or if no query counts.
+
+    Examples
+    --------
+    >>> from sklearn_ltr.metrics import bpref_score
+    >>> round(bpref_score([2, 0, 1], [0.3, 0.9, 0.5], groups=[7, 7, 7]), 4)
+    0.0
+    """
+    metric = BPref(
+        k,
+        relevant_from=relevant_from,
+        ties=ties,
+        no_relevant=no_relevant,
+    )
+    return metric(
+        y_true,
+        y_score,
+        groups=groups,
+        sample_weight=sample_weight,
+        y_missing=y_missing,
+        groups_missing=groups_missing,
+    )

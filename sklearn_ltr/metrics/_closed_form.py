@@ -2,8 +2,13 @@
 
 A metric defines the gain of a document, the discount of a position, the scale of a
 query, and two kernels over them: one computes the values of ranked lists, the other the
-factors of the swap delta (see :mod:`sklearn_ltr.metrics`).  A discounted sum of gains
-has no kernel of swap factors: they are its discounts, whatever the order.
+factors of the swap delta (see :mod:`sklearn_ltr.metrics`).  Unless it has its own, they
+are those of a discounted sum of gains,
+
+    value = scale * sum over positions p < min(k, limit) of gain_p * d_p,
+
+whose swap factors are its discounts, whatever the order.  The limit is a cutoff of the
+query itself, as R-precision has; without one it is k.
 
 Adjacent swaps (used by :mod:`sklearn_ltr.ensemble`).  When the documents at positions p
 and p + 1 trade places, the value increases by
@@ -27,28 +32,113 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import pairwise
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_ltr._compile import kernel
 from sklearn_ltr._data import Labels, check_canonical
 from sklearn_ltr._parameters import Range
-from sklearn_ltr.metrics._arguments import read_ranked_grades
-from sklearn_ltr.metrics._bound import BoundMetric
-from sklearn_ltr.metrics._kernel_arrays import (
-    JudgedLists,
-    MetricArrays,
-    RankedLists,
-    SwapFactors,
+from sklearn_ltr.metrics._metric import (
+    METRICS,
+    BoundMetric,
+    Metric,
+    any_in_query,
+    longest_list,
+    read_ranked_grades,
 )
-from sklearn_ltr.metrics._metric import Metric
-from sklearn_ltr.metrics._per_query import any_in_query, longest_list
+from sklearn_ltr.metrics._ranked_list import run_end
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+
+
+class RankedLists(NamedTuple):
+    """The ranked lists of a data set."""
+
+    scores: FloatArray  # (n_documents,)
+    grades: FloatArray  # (n_documents,)
+    order: IntArray  # (n_documents,) order[offsets[q] + p]: document at position p of q
+    offsets: IntArray  # (n_queries + 1,)
+
+
+class MetricArrays(NamedTuple):
+    """What a metric computes from the grades, before there are scores."""
+
+    gain: FloatArray  # (n_documents,) gain, relevance (0 or 1), or probability R
+    discount: FloatArray  # (longest list,) by position, zero from position k on
+    scale: FloatArray  # (n_queries,) factor of a query's value and swap deltas
+    limit: IntArray  # (n_queries,) cutoff of a query; bpref: documents above that count
+    k: int  # cutoff, at most the length of the longest list
+
+
+class JudgedLists(NamedTuple):
+    """All judged documents of a data set, those missing from the lists included."""
+
+    gain: FloatArray  # (n_judged,) as in MetricArrays
+    discount: FloatArray  # (most judged documents of a query,) by position
+    offsets: IntArray  # (n_queries + 1,)
+    k: int  # cutoff, at most the length of `discount`
+    n_ranked: IntArray  # (n_queries,) number of documents in the ranked list
+
+
+class SwapFactors(NamedTuple):
+    """Factors of the swap deltas (see :mod:`sklearn_ltr.metrics`).
+
+    Either of all lists, (n_documents,), with position p of query q at
+    ``offsets[q] + p``; or, where they are the same for any order, (longest list,) by
+    position.
+    """
+
+    multiplier: FloatArray
+    discount_above: FloatArray  # effective discount as the upper document of a pair
+    discount_below: FloatArray  # effective discount as the lower document of a pair
+
+
+@kernel
+def sum_values(
+    lists: RankedLists, arrays: MetricArrays, average: bool, values: FloatArray
+) -> None:
+    """Compute scale * sum of gain * discount, with the mean gain in runs of ties."""
+    scores, order, offsets = lists.scores, lists.order, lists.offsets
+    gain, discount, scale = arrays.gain, arrays.discount, arrays.scale
+    for query in range(len(values)):
+        ranked = order[offsets[query] : offsets[query + 1]]
+        stop = min(arrays.k, arrays.limit[query], len(ranked))
+        total = 0.0
+        position = 0
+        while position < stop:
+            end = run_end(scores, ranked, position, average)
+            run_gain = 0.0
+            run_discount = 0.0
+            for p in range(position, end):
+                run_gain += gain[ranked[p]]
+            for p in range(position, min(end, stop)):
+                run_discount += discount[p]
+            total += run_gain / (end - position) * run_discount
+            position = end
+        values[query] = total * scale[query]
+
+
+@kernel
+def sum_swap_factors(
+    order: IntArray,
+    offsets: IntArray,
+    arrays: MetricArrays,
+    first: int,
+    last: int,
+    factors: SwapFactors,
+) -> None:
+    """Compute the factors of a discounted sum: 1, and the discount twice."""
+    for query in range(first, last):
+        start = offsets[query]
+        for p in range(offsets[query + 1] - start):
+            counts = arrays.discount[p] if p < arrays.limit[query] else 0.0
+            factors.multiplier[start + p] = 1.0
+            factors.discount_above[start + p] = counts
+            factors.discount_below[start + p] = counts
 
 
 class ClosedFormMetric(Metric):
@@ -58,21 +148,37 @@ class ClosedFormMetric(Metric):
     #: u and v of the recurrence at the head of this file; None: it has no such form
     cascade_coefficients: ClassVar[tuple[float, float] | None] = (0.0, 0.0)
     #: kernel(lists, arrays, average, values)
-    _values_kernel: ClassVar[Callable[..., None]]
-    #: kernel(order, offsets, arrays, first, last, factors); None: a discounted sum
-    _swap_factors_kernel: ClassVar[Callable[..., None] | None] = None
+    _values_kernel: ClassVar[Callable[..., None]] = staticmethod(sum_values)
+    #: kernel(order, offsets, arrays, first, last, factors)
+    _swap_factors_kernel: ClassVar[Callable[..., None]] = staticmethod(sum_swap_factors)
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Refuse a user's subclass that redefines `value`.
+        """Put a built-in metric into ``METRICS``; refuse what would train wrongly.
 
-        Training would go on using the kernels of the built-in metric.
+        Value, swap factors and sweeps are computed from different attributes.  A class
+        that changes one of them alone would be trained for another metric than it
+        measures.
         """
         super().__init_subclass__(**options)
-        if "value" in vars(cls) and not cls.__module__.startswith("sklearn_ltr."):
+        own, name = vars(cls), cls.__name__
+        is_built_in = cls.__module__.startswith("sklearn_ltr.")
+        if "value" in own and not is_built_in:
             raise TypeError(
-                f"{cls.__name__} redefines value, which a built-in metric's training "
+                f"{name} redefines value, which a built-in metric's training "
                 "would not follow; derive it from sklearn_ltr.metrics.Metric"
             )
+        kernels = {"_values_kernel", "_swap_factors_kernel", "cascade_coefficients"}
+        missing = kernels - own.keys()
+        if "_values_kernel" in own and missing:
+            raise TypeError(f"{name} has its own _values_kernel, but no {min(missing)}")
+        is_sum = cls._values_kernel is sum_values
+        if "_limits" in own and not is_sum and "_values_kernel" not in own:
+            raise TypeError(
+                f"{name} has a cutoff of each query (_limits), which the kernels that "
+                "it inherits would ignore: only discounted sums have one"
+            )
+        if is_built_in and "short_name" in own:
+            METRICS[cls.short_name] = cls
 
     @abstractmethod
     def gains(
@@ -89,7 +195,10 @@ class ClosedFormMetric(Metric):
         return np.ones(len(judged.offsets) - 1)
 
     def _limits(self, judged: JudgedLists) -> IntArray:
-        """Cutoff of each query: k, unless it depends on the query."""
+        """Cutoff of each query: k, unless it depends on the query.
+
+        Metrics with kernels of their own may use it for any number of a query.
+        """
         return np.full(len(judged.offsets) - 1, judged.k, dtype=np.int64)
 
     def bind(
@@ -98,7 +207,7 @@ class ClosedFormMetric(Metric):
         offsets: IntArray,
         labels: Labels | None = None,
         is_ranked: NDArray[np.bool_] | None = None,
-    ) -> BoundMetric:
+    ) -> BoundClosedForm:
         """Prepare all that does not depend on scores (internal, see `Metric.bind`)."""
         check_canonical(grades, offsets)
         gain = self.gains(grades, offsets, labels)
@@ -154,20 +263,26 @@ class BoundClosedForm(BoundMetric):
     def fill_swap_factors(
         self, order: IntArray, first: int, last: int, factors: SwapFactors
     ) -> None:
-        """Compute the swap factors of queries ``first`` to ``last - 1``."""
-        constant = self.constant_swap_factors()
-        if constant is not None:
-            for start, stop in pairwise(self.offsets[first : last + 1]):
-                for values, constant_values in zip(factors, constant, strict=True):
-                    values[start:stop] = constant_values[: stop - start]
-        elif self.metric._swap_factors_kernel is not None:
-            self.metric._swap_factors_kernel(
-                order, self.offsets, self._arrays, first, last, factors
-            )
+        """Compute the swap factors of queries ``first`` to ``last - 1``.
+
+        Parameters
+        ----------
+        order : ndarray of shape (n_documents,), int64
+            As written by ``rank_documents``, the first k positions in order.
+        first, last : int
+        factors : SwapFactors of shape (n_documents,), OUT
+        """
+        self.metric._swap_factors_kernel(
+            order, self.offsets, self._arrays, first, last, factors
+        )
 
     def constant_swap_factors(self) -> SwapFactors | None:
-        """Return the factors of a discounted sum: 1, and the discount twice."""
-        if self.metric._swap_factors_kernel is not None:
+        """Return the factors of every list if they do not depend on the order.
+
+        Their shape is (longest list,).  None: call `fill_swap_factors` for each order.
+        """
+        is_sum = type(self.metric)._swap_factors_kernel is sum_swap_factors
+        if not is_sum or (self.limit < self.k).any():
             return None
         return SwapFactors(np.ones_like(self.discount), self.discount, self.discount)
 
@@ -215,3 +330,19 @@ class BinaryMetric(ClosedFormMetric):
     ) -> FloatArray:
         """Relevance of each document."""
         return self.relevance(grades)
+
+
+def count_relevant(judged: JudgedLists) -> FloatArray:
+    """Return the number of relevant documents of each query, of gain 1, at least 1."""
+    found: FloatArray = np.add.reduceat(judged.gain, judged.offsets[:-1])
+    return np.maximum(found, 1.0)
+
+
+def reciprocal_ranks(n: int, k: int) -> FloatArray:
+    """Return 1 / rank for positions 0 to n - 1, zero from k on."""
+    return cut_at(k, 1.0 / np.arange(1, n + 1, dtype=np.float64))
+
+
+def cut_at(k: int, discount: FloatArray) -> FloatArray:
+    """Set a discount to zero from position k on."""
+    return np.where(np.arange(len(discount)) < k, discount, 0.0)

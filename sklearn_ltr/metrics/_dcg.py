@@ -15,59 +15,32 @@ likely at each position of the run, so every position has the mean gain of the r
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._compile import kernel
-from sklearn_ltr._data import Labels
-from sklearn_ltr.metrics._arguments import check_option
-from sklearn_ltr.metrics._closed_form import ClosedFormMetric
-from sklearn_ltr.metrics._gains import (
-    Discount,
-    Gain,
-    check_gain,
-    cut_at,
-    discount_per_position,
-    gain_of,
-    gain_per_document,
-)
-from sklearn_ltr.metrics._kernel_arrays import (
+from sklearn_ltr._compile import exp2_of, log2_of
+from sklearn_ltr._data import Labels, count_rows, describe_query, read_numbers
+from sklearn_ltr.metrics._closed_form import (
+    ClosedFormMetric,
     JudgedLists,
     MetricArrays,
     RankedLists,
+    cut_at,
+    sum_values,
 )
-from sklearn_ltr.metrics._ranked_list import rank_documents, run_end
+from sklearn_ltr.metrics._metric import NoRelevant, Ties, check_option
+from sklearn_ltr.metrics._ranked_list import rank_documents
+
+__all__ = ["CG", "DCG", "NDCG", "cg_score", "dcg_score", "ndcg_score"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
-
-
-@kernel
-def sum_values(
-    lists: RankedLists, arrays: MetricArrays, average: bool, values: FloatArray
-) -> None:
-    """Compute scale * sum of gain * discount, with the mean gain in runs of ties."""
-    scores, order, offsets = lists.scores, lists.order, lists.offsets
-    gain, discount, scale = arrays.gain, arrays.discount, arrays.scale
-    for query in range(len(values)):
-        ranked = order[offsets[query] : offsets[query + 1]]
-        stop = min(arrays.k, arrays.limit[query], len(ranked))
-        total = 0.0
-        position = 0
-        while position < stop:
-            end = run_end(scores, ranked, position, average)
-            run_gain = 0.0
-            run_discount = 0.0
-            for p in range(position, end):
-                run_gain += gain[ranked[p]]
-            for p in range(position, min(end, stop)):
-                run_discount += discount[p]
-            total += run_gain / (end - position) * run_discount
-            position = end
-        values[query] = total * scale[query]
+Gain = Literal["exponential", "linear"] | Sequence[float] | Callable[[Any], Any]
+Discount = Literal["log2", "letor"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -93,7 +66,6 @@ class CG(ClosedFormMetric):
     gain: Gain = field(default="exponential", kw_only=True)
 
     short_name: ClassVar[str] = "cg"
-    _values_kernel = staticmethod(sum_values)
 
     def __post_init__(self) -> None:
         """Validate the parameters."""
@@ -115,6 +87,65 @@ class CG(ClosedFormMetric):
     def discounts(self, n: int, k: int) -> FloatArray:
         """1 for positions 0 to k - 1, then 0."""
         return cut_at(k, np.ones(n))
+
+
+def cg_score(
+    y_true: Any,
+    y_score: Any,
+    *,
+    groups: Any,
+    k: int | None = None,
+    gain: Gain = "exponential",
+    ties: Ties = "pessimistic",
+    no_relevant: NoRelevant = "zero",
+    sample_weight: Any = None,
+    y_missing: Any = None,
+    groups_missing: Any = None,
+) -> float:
+    """Mean cumulative gain of queries.
+
+    CG@k is the sum over ranks r <= k of gain(grade_r).
+
+    Parameters
+    ----------
+    y_true, y_score, groups : array-likes of shape (n_documents,)
+        Grade (finite, >= 0), score (finite, higher is ranked first) and query (any
+        sortable value, in any row order) of each document.
+    k, gain, ties, no_relevant
+        Parameters of :class:`CG`.
+    sample_weight : array-like of shape (n_documents,), default=None
+        Weight of each row's query, >= 0 and constant within a query.  None: 1.
+    y_missing, groups_missing : array-likes of shape (n_missing,), default=None
+        Grade and query of each judged document that is not among the rows, see
+        :meth:`Metric.per_query`.
+
+    Returns
+    -------
+    float
+        Weighted mean over queries, >= 0.
+
+    Raises
+    ------
+    ValueError
+        For y_true, y_score or sample_weight that are not one finite number per row,
+        negative grades or weights, groups of another length, grades without a gain, or
+        if no query counts.
+
+    Examples
+    --------
+    >>> from sklearn_ltr.metrics import cg_score
+    >>> round(cg_score([2, 0, 1], [0.3, 0.9, 0.5], groups=[7, 7, 7], k=2), 4)
+    1.0
+    """
+    metric = CG(k, gain=gain, ties=ties, no_relevant=no_relevant)
+    return metric(
+        y_true,
+        y_score,
+        groups=groups,
+        sample_weight=sample_weight,
+        y_missing=y_missing,
+        groups_missing=groups_missing,
+    )
 
 
 @dataclass(frozen=True, repr=False)
@@ -152,6 +183,67 @@ class DCG(CG):
     def discounts(self, n: int, k: int) -> FloatArray:
         """Discount of positions 0 to n - 1, zero from k on."""
         return discount_per_position(self.discount, n, k)
+
+
+def dcg_score(
+    y_true: Any,
+    y_score: Any,
+    *,
+    groups: Any,
+    k: int | None = None,
+    gain: Gain = "exponential",
+    discount: Discount = "log2",
+    ties: Ties = "pessimistic",
+    no_relevant: NoRelevant = "zero",
+    sample_weight: Any = None,
+    y_missing: Any = None,
+    groups_missing: Any = None,
+) -> float:
+    """Mean discounted cumulative gain of queries.
+
+    DCG@k is the sum over ranks r <= k of gain(grade_r) * discount(r) (equation 5 of the
+    report).
+
+    Parameters
+    ----------
+    y_true, y_score, groups : array-likes of shape (n_documents,)
+        Grade (finite, >= 0), score (finite, higher is ranked first) and query (any
+        sortable value, in any row order) of each document.
+    k, gain, discount, ties, no_relevant
+        Parameters of :class:`DCG`.
+    sample_weight : array-like of shape (n_documents,), default=None
+        Weight of each row's query, >= 0 and constant within a query.  None: 1.
+    y_missing, groups_missing : array-likes of shape (n_missing,), default=None
+        Grade and query of each judged document that is not among the rows, see
+        :meth:`Metric.per_query`.
+
+    Returns
+    -------
+    float
+        Weighted mean over queries, >= 0.
+
+    Raises
+    ------
+    ValueError
+        For y_true, y_score or sample_weight that are not one finite number per row,
+        negative grades or weights, groups of another length, grades without a gain, or
+        if no query counts.
+
+    Examples
+    --------
+    >>> from sklearn_ltr.metrics import dcg_score
+    >>> round(dcg_score([2, 0, 1], [0.3, 0.9, 0.5], groups=[7, 7, 7], k=2), 4)
+    0.6309
+    """
+    metric = DCG(k, gain=gain, discount=discount, ties=ties, no_relevant=no_relevant)
+    return metric(
+        y_true,
+        y_score,
+        groups=groups,
+        sample_weight=sample_weight,
+        y_missing=y_missing,
+        groups_missing=groups_missing,
+    )
 
 
 @dataclass(frozen=True, repr=False)
@@ -215,3 +307,166 @@ class NDCG(DCG):
         if self.short_lists == "zero" and self.k is not None:
             scale[n_ranked < self.k] = 0.0
         return scale
+
+
+def ndcg_score(
+    y_true: Any,
+    y_score: Any,
+    *,
+    groups: Any,
+    k: int | None = None,
+    gain: Gain = "exponential",
+    discount: Discount = "log2",
+    short_lists: Literal["cut", "zero"] = "cut",
+    ties: Ties = "pessimistic",
+    no_relevant: NoRelevant = "zero",
+    sample_weight: Any = None,
+    y_missing: Any = None,
+    groups_missing: Any = None,
+) -> float:
+    """Mean normalised discounted cumulative gain of queries.
+
+    NDCG@k = DCG@k / (DCG@k of the same documents in the best order), where DCG@k is the
+    sum over ranks r <= k of gain(grade_r) * discount(r) (equation 5 of the report).
+
+    Parameters
+    ----------
+    y_true, y_score, groups : array-likes of shape (n_documents,)
+        Grade (finite, >= 0), score (finite, higher is ranked first) and query (any
+        sortable value, in any row order) of each document.
+    k, gain, discount, short_lists, ties, no_relevant
+        Parameters of :class:`NDCG`.
+    sample_weight : array-like of shape (n_documents,), default=None
+        Weight of each row's query, >= 0 and constant within a query.  None: 1.
+    y_missing, groups_missing : array-likes of shape (n_missing,), default=None
+        Grade and query of each judged document that is not among the rows, see
+        :meth:`Metric.per_query`.
+
+    Returns
+    -------
+    float
+        Weighted mean over queries, between 0 and 1.
+
+    Raises
+    ------
+    ValueError
+        For y_true, y_score or sample_weight that are not one finite number per row,
+        negative grades or weights, groups of another length, grades without a gain, or
+        if no query counts.
+
+    Examples
+    --------
+    >>> from sklearn_ltr.metrics import ndcg_score
+    >>> round(ndcg_score([2, 0, 1], [0.3, 0.9, 0.5], groups=[7, 7, 7], k=2), 4)
+    0.1738
+    """
+    metric = NDCG(
+        k,
+        gain=gain,
+        discount=discount,
+        short_lists=short_lists,
+        ties=ties,
+        no_relevant=no_relevant,
+    )
+    return metric(
+        y_true,
+        y_score,
+        groups=groups,
+        sample_weight=sample_weight,
+        y_missing=y_missing,
+        groups_missing=groups_missing,
+    )
+
+
+def check_gain(gain: Gain) -> Gain:
+    """Validate a gain; an array becomes a tuple, which compares and hashes."""
+    if callable(gain) or (isinstance(gain, str) and gain in ("exponential", "linear")):
+        return gain
+    if isinstance(gain, str) or not hasattr(gain, "__len__"):
+        raise ValueError(
+            'gain must be "exponential", "linear", one value per integer grade or a '
+            f"function of an array of grades, got {gain!r}"
+        )
+    n_grades = count_rows(gain, "gain")
+    values = read_numbers(gain, n_grades, "gain", "grade")
+    finite = (values >= 0) & (values < np.inf)
+    if n_grades == 0 or not finite.all() or (values[1:] < values[:-1]).any():
+        raise ValueError(
+            "gain must hold finite values >= 0 that do not fall from one grade to the "
+            f"next, got {tuple(values.tolist())}"
+        )
+    return tuple(values.tolist())
+
+
+def gain_of(gain: Gain, grades: FloatArray) -> FloatArray:
+    """Return the gain of each grade: 2^grade - 1, the grade, a table or a function."""
+    if isinstance(gain, str):
+        if gain == "linear":
+            return grades
+        with np.errstate(over="ignore"):
+            return exp2_of(grades) - 1.0
+    if callable(gain):
+        values = np.asarray(gain(grades))
+        if values.dtype.kind not in "biuf":
+            raise ValueError(f"gain must return numbers, got dtype {values.dtype}")
+        return values.astype(np.float64)
+    return np.asarray(gain)[grades.astype(np.int64)]
+
+
+def gain_per_document(
+    gain: Gain, grades: FloatArray, offsets: IntArray, labels: Labels | None
+) -> FloatArray:
+    """Return the gain of every document, validated.
+
+    Raises
+    ------
+    ValueError
+        If a table has no value for a grade, or a gain is negative, NaN, or so large
+        that the sum over a list could overflow float64; names the grade and a query.
+    """
+    if isinstance(gain, tuple):
+        bad = (grades >= len(gain)) | (grades != np.floor(grades))
+        if bad.any():
+            raise ValueError(
+                f"gain is a table of {len(gain)} values for the grades 0 to "
+                f"{len(gain) - 1}, but {_describe_first(bad, grades, offsets, labels)}"
+            )
+    values = gain_of(gain, grades)
+    if values.shape != grades.shape:
+        raise ValueError(
+            f"gain must return one value per grade: shape {grades.shape}, "
+            f"got {values.shape}"
+        )
+    largest = np.finfo(np.float64).max / np.diff(offsets).max()
+    bad = ~((values >= 0) & (values <= largest))
+    if bad.any():
+        first_bad = values[int(np.argmax(bad))]
+        raise ValueError(
+            f"gain {gain!r} must be >= 0 and have a finite float64 sum over any list, "
+            f"but it is {first_bad} where "
+            f"{_describe_first(bad, grades, offsets, labels)}"
+        )
+    return values
+
+
+def _describe_first(
+    bad: NDArray[np.bool_],
+    grades: FloatArray,
+    offsets: IntArray,
+    labels: Labels | None,
+) -> str:
+    position = int(np.argmax(bad))
+    query = int(np.searchsorted(offsets, position, side="right")) - 1
+    return f"query {describe_query(labels, query)} has grade {grades[position]}"
+
+
+def discount_per_position(discount: Discount, n: int, k: int) -> FloatArray:
+    """Return the discount of positions 0 to n - 1, zero from k on.
+
+    "log2" is 1 / log2(1 + rank) (equation 5 of the report; the base of the logarithm
+    cancels in NDCG).  "letor" is that of the LETOR 4.0 evaluation script: 1 at ranks 1
+    and 2, 1 / log2(rank) from rank 3.
+    """
+    ranks = np.arange(1, n + 1, dtype=np.float64)
+    shifted = 1.0 + ranks if discount == "log2" else np.maximum(ranks, 2.0)
+    return cut_at(k, 1.0 / log2_of(shifted))

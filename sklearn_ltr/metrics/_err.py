@@ -32,7 +32,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from numbers import Real
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,11 +40,17 @@ from numpy.typing import NDArray
 from sklearn_ltr._compile import exp2_of, kernel, subkernel
 from sklearn_ltr._data import Labels, describe_query
 from sklearn_ltr._parameters import Range
-from sklearn_ltr.metrics._closed_form import ClosedFormMetric
-from sklearn_ltr.metrics._metric import Metric
-from sklearn_ltr.metrics._gains import reciprocal_ranks
-from sklearn_ltr.metrics._kernel_arrays import MetricArrays, RankedLists, SwapFactors
+from sklearn_ltr.metrics._closed_form import (
+    ClosedFormMetric,
+    MetricArrays,
+    RankedLists,
+    SwapFactors,
+    reciprocal_ranks,
+)
+from sklearn_ltr.metrics._metric import NoRelevant, Ties
 from sklearn_ltr.metrics._ranked_list import run_end
+
+__all__ = ["ERR", "err_score"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -150,16 +156,19 @@ class ERR(ClosedFormMetric):
     _values_kernel = staticmethod(err_values)
     _swap_factors_kernel = staticmethod(err_swap_factors)
 
-    def with_largest_grade(self, largest: float) -> Metric:
-        """Return the metric for data of which this is the largest grade."""
-        return self if self.max_grade is not None else replace(self, max_grade=largest)
-
     def __post_init__(self) -> None:
         """Validate the parameters."""
         super().__post_init__()
         Range("max_grade", Real, 0, LARGEST_GRADE, "both", optional=True).read(
             self.max_grade
         )
+
+    def with_largest_grade(self, grade: float) -> ERR:
+        """Return this metric with `grade` as its `max_grade`, if it has none."""
+        # what is beyond LARGEST_GRADE is refused by the worker that has it, by name
+        if self.max_grade is not None or grade > LARGEST_GRADE:
+            return self
+        return replace(self, max_grade=grade)
 
     def satisfaction(self, grades: FloatArray) -> FloatArray:
         """Probability to satisfy, R = (2^grade - 1) / 2^max_grade, without overflow."""
@@ -191,3 +200,67 @@ class ERR(ClosedFormMetric):
     def discounts(self, n: int, k: int) -> FloatArray:
         """1 / rank, zero from position k on."""
         return reciprocal_ranks(n, k)
+
+
+def err_score(
+    y_true: Any,
+    y_score: Any,
+    *,
+    groups: Any,
+    k: int | None = None,
+    max_grade: float | None = None,
+    ties: Ties = "pessimistic",
+    no_relevant: NoRelevant = "zero",
+    sample_weight: Any = None,
+    y_missing: Any = None,
+    groups_missing: Any = None,
+) -> float:
+    """Mean expected reciprocal rank of queries.
+
+    A user reads from the top and stops at the first satisfying document; a document of
+    grade g satisfies with probability R = (2^g - 1) / 2^max_grade.  ERR@k is the
+    expected value of 1 / (rank where the user stops), 0 for ranks below k (section 3
+    of the report; Chapelle et al., 2009):
+
+        ERR@k = sum over ranks r <= k of  R_r / r * product over i < r of (1 - R_i)
+
+    Parameters
+    ----------
+    y_true, y_score, groups : array-likes of shape (n_documents,)
+        Grade (finite, >= 0), score (finite, higher is ranked first) and query (any
+        sortable value, in any row order) of each document.
+    k, max_grade, ties, no_relevant
+        Parameters of :class:`ERR`.
+    sample_weight : array-like of shape (n_documents,), default=None
+        Weight of each row's query, >= 0 and constant within a query.  None: 1.
+    y_missing, groups_missing : array-likes of shape (n_missing,), default=None
+        Grade and query of each judged document that is not among the rows, see
+        :meth:`Metric.per_query`.
+
+    Returns
+    -------
+    float
+        Weighted mean over queries, between 0 and 1.
+
+    Raises
+    ------
+    ValueError
+        For y_true, y_score or sample_weight that are not one finite number per row,
+        negative grades or weights, groups of another length, grades above max_grade, or
+        if no query counts.
+
+    Examples
+    --------
+    >>> from sklearn_ltr.metrics import err_score
+    >>> round(err_score([2, 0, 1], [0.3, 0.9, 0.5], groups=[7, 7, 7], k=2), 4)
+    0.125
+    """
+    metric = ERR(k, max_grade=max_grade, ties=ties, no_relevant=no_relevant)
+    return metric(
+        y_true,
+        y_score,
+        groups=groups,
+        sample_weight=sample_weight,
+        y_missing=y_missing,
+        groups_missing=groups_missing,
+    )

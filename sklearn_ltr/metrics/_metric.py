@@ -1,40 +1,51 @@
-"""The base class of all metrics: options, evaluation of rows, and the user's interface.
+"""The base class of all metrics, and their names.
 
 A :class:`Metric` is a description (a frozen dataclass, which can be compared, hashed,
 cloned and pickled).  Binding it to the grades of a data set computes all that does not
-depend on scores, once; the resulting :class:`BoundMetric` computes values from scores,
-and swap factors from ranked lists.
+depend on scores, once; the resulting :class:`BoundMetric` computes values from scores.
+
+The built-in metrics enter the table ``METRICS`` when their classes are made
+(``ClosedFormMetric.__init_subclass__``).  Whatever must cover all metrics reads it.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar, Literal
+from dataclasses import dataclass, field, fields, replace
+from difflib import get_close_matches
+from numbers import Integral
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._data import (
+    JudgedQueries,
     Labels,
     QueryGroups,
     check_canonical,
+    check_grades,
     check_sample_weight,
     check_scores,
+    count_missing,
+    count_rows,
+    describe_query,
 )
-from sklearn_ltr.metrics._arguments import (
-    check_k,
-    check_option,
-    read_judged,
-    read_ranked_grades,
-)
-from sklearn_ltr.metrics._bound import NO_RELEVANT_VALUE, BoundMetric
-from sklearn_ltr.metrics._per_query import any_in_query, longest_list
+from sklearn_ltr.metrics._ranked_list import rank_documents
+
+__all__ = ["Metric", "get_metric"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 Ties = Literal["pessimistic", "average", "stable"]
 NoRelevant = Literal["zero", "one", "skip", "error"]
+
+NO_RELEVANT_VALUE = {"zero": 0.0, "one": 1.0, "skip": np.nan}
+LARGEST_K = 2**63 - 1
+MOST_DIGITS = 18  # of a cutoff in a name; k must fit in int64
+
+METRICS: dict[str, type[Metric]] = {}  # the built-in metrics by name
+RENAMED = {"rprec": "r_precision"}  # names until version 0.2, which saved models have
 
 
 @dataclass(frozen=True, repr=False)
@@ -196,10 +207,6 @@ class Metric(ABC):
             k=k,
         )
 
-    def with_largest_grade(self, largest: float) -> Metric:
-        """Return the metric for data of which this is the largest grade."""
-        return self
-
     def at_deeper_cutoff(self, level: int | None) -> Metric:
         """Return the metric to train on: this one, with a cutoff of at least `level`.
 
@@ -207,6 +214,14 @@ class Metric(ABC):
         decreases with the position are changed: with a constant discount (as precision
         has) a deeper cutoff would no longer prefer the same documents at the top.
         `level` None: this metric.
+        """
+        return self
+
+    def with_largest_grade(self, grade: float) -> Metric:
+        """Return this metric for data of which only a part is at hand.
+
+        `grade` is the largest of all the data.  Only metrics that take their scale from
+        the data (ERR without `max_grade`) are changed.
         """
         return self
 
@@ -302,3 +317,282 @@ class Metric(ABC):
         read = read_judged(y_true, groups, y_missing, groups_missing)
         queries, grades, offsets, is_ranked = read
         return queries, self.bind(grades, offsets, queries.labels, is_ranked)
+
+
+@dataclass(frozen=True, eq=False)
+class BoundMetric:
+    """The part of a metric that does not depend on scores; turns scores into values.
+
+    Internal: its methods are called in every boosting iteration and for every
+    mini-batch, so they check no more than the type and shape of their arguments.  All
+    arrays are in canonical order (:mod:`sklearn_ltr._data`).  Created by
+    :meth:`Metric.bind`, which checks them.
+
+    Attributes
+    ----------
+    metric : Metric
+    grades : ndarray of shape (n_documents,), float64
+    offsets : ndarray of shape (n_queries + 1,), int64
+        Query q owns the documents ``offsets[q]`` to ``offsets[q + 1] - 1``.
+    labels : sequence of length n_queries, or None
+        Group value of each query, for error messages.
+    gain : ndarray of shape (n_documents,), float64
+        What a document contributes: its gain, its relevance (0 or 1), or its
+        probability R of satisfying the user.
+    discount : ndarray of shape (most documents of a query,), float64
+        Discount of each position; never increases, zero from position k on.
+    scale : ndarray of shape (n_queries,), float64
+        Factor of a query's value and swap deltas.
+    limit : ndarray of shape (n_queries,), int64
+        Cutoff of each query, where it depends on the query; else `k` (or what the
+        kernels of the metric take it for).
+    has_relevant : ndarray of shape (n_queries,), bool
+        Whether the query has a document with a gain above zero, in the list or missing
+        from it.
+    k : int
+        Cutoff; where the metric has none, the most documents of a query.
+    """
+
+    metric: Metric
+    grades: FloatArray
+    offsets: IntArray
+    labels: Labels | None
+    gain: FloatArray
+    discount: FloatArray
+    scale: FloatArray
+    limit: IntArray
+    has_relevant: NDArray[np.bool_]
+    k: int
+
+    @property
+    def stable(self) -> bool:
+        """Whether ties keep the order of rows (the flag of ``rank_documents``)."""
+        return self.metric.ties == "stable"
+
+    def subset(self, queries: IntArray, documents: IntArray, offsets: IntArray) -> Self:
+        """Return the metric bound to some of the queries, in the given order.
+
+        Parameters
+        ----------
+        queries : ndarray of shape (n_selected,), int64
+            Indices of the selected queries.
+        documents : ndarray of shape (n_selected_documents,), int64
+            Indices of their documents.
+        offsets : ndarray of shape (n_selected + 1,), int64
+            Offsets of the selected queries in `documents`.
+        """
+        labels = self.labels
+        return replace(
+            self,
+            grades=self.grades[documents],
+            offsets=offsets,
+            labels=None if labels is None else [labels[q] for q in queries],
+            gain=self.gain[documents],
+            scale=self.scale[queries],
+            limit=self.limit[queries],
+            has_relevant=self.has_relevant[queries],
+        )
+
+    def values(self, scores: FloatArray) -> FloatArray:
+        """Return the value of each query, (n_queries,), for (n_documents,) scores.
+
+        Raises
+        ------
+        ValueError
+            If there is not one float64 score for each document, or a query has no
+            relevant document and ``no_relevant="error"``.
+        """
+        _check_array(scores, "scores", len(self.grades))
+        values = self._list_values(scores)
+        if self.has_relevant.all():
+            return values
+        if self.metric.no_relevant == "error":
+            query = int(np.argmin(self.has_relevant))
+            raise ValueError(
+                f"query {describe_query(self.labels, query)} has no relevant document, "
+                f'an error for {self.metric.name} with no_relevant="error"'
+            )
+        values[~self.has_relevant] = NO_RELEVANT_VALUE[self.metric.no_relevant]
+        return values
+
+    def mean(self, scores: FloatArray, weights: FloatArray | None = None) -> float:
+        """Return the weighted mean over queries; ValueError if none counts.
+
+        `weights` is (n_queries,), or None: all 1.
+        """
+        values = self.values(scores)
+        if weights is None:
+            weights = np.ones(len(values))
+        _check_array(weights, "weights", len(values))
+        return mean_of_values(self.metric, values, weights, self.has_relevant)
+
+    def _list_values(self, scores: FloatArray) -> FloatArray:
+        """Return the value of each list with a relevant document (else undefined)."""
+        order = self._rank(scores, len(self.discount))
+        values = np.empty(len(self.offsets) - 1)
+        for query in np.flatnonzero(self.has_relevant):
+            ranked = order[self.offsets[query] : self.offsets[query + 1]]
+            values[query] = value_of_list(self.metric, self.grades[ranked])
+        return values
+
+    def _rank(self, scores: FloatArray, k: int) -> IntArray:
+        order = np.empty(len(self.grades), dtype=np.int64)
+        n_queries = len(self.offsets) - 1
+        rank_documents(
+            scores, self.grades, self.offsets, 0, n_queries, k, order, self.stable
+        )
+        return order
+
+
+def mean_of_values(
+    metric: Metric,
+    values: FloatArray,
+    weights: FloatArray,
+    has_relevant: NDArray[np.bool_],
+) -> float:
+    """Return the weighted mean over queries; ValueError if none counts.
+
+    The arrays are (n_queries,), `values` those of :meth:`BoundMetric.values`.
+    """
+    if metric.no_relevant == "skip":
+        values, weights = values[has_relevant], weights[has_relevant]
+    total = weights.sum()
+    if not total > 0:
+        raise ValueError(
+            f'{metric.name} has no query to average: no_relevant="skip" left '
+            "out all that have a weight above zero"
+        )
+    return float((values * weights).sum() / total)
+
+
+def value_of_list(metric: Metric, ranked_grades: FloatArray) -> float:
+    """Return what `value` of a user's metric returns; ValueError if no finite number.
+
+    `value` may keep or change the array.
+    """
+    value = np.asarray(metric.value(ranked_grades))
+    if value.shape != () or value.dtype.kind not in "biuf" or not np.isfinite(value):
+        raise ValueError(
+            f"{type(metric).__name__}.value must return a finite number, got {value} "
+            f"for a list of {len(ranked_grades)} documents"
+        )
+    return float(value)
+
+
+def _check_array(array: Any, name: str, n: int) -> None:
+    """Raise a ValueError unless an array is float64 and of length n."""
+    is_float = isinstance(array, np.ndarray) and array.dtype == np.float64
+    if not is_float or array.shape != (n,):
+        raise ValueError(
+            f"{name} must be a float64 array of shape ({n},), got "
+            f"{type(array).__name__} of shape {np.shape(array)}"
+        )
+
+
+def check_k(k: object) -> int | None:
+    """Return a cutoff as int or None; TypeError or ValueError naming k otherwise."""
+    if k is None:
+        return None
+    if isinstance(k, bool) or not isinstance(k, Integral):
+        raise TypeError(f"k must be an integer >= 1 or None, got {k!r}")
+    if not 1 <= int(k) <= LARGEST_K:
+        raise ValueError(f"k must be an integer >= 1 (below 2^63) or None, got {k!r}")
+    return int(k)
+
+
+def check_option(name: str, value: object, options: tuple[str, ...]) -> None:
+    """Raise a ValueError naming the argument unless it is one of its options."""
+    if not isinstance(value, str) or value not in options:
+        raise ValueError(f"{name} must be one of {options}, got {value!r}")
+
+
+def read_ranked_grades(ranked_grades: Any) -> FloatArray:
+    """Return the grades of one list, (n_documents,) float64, checked."""
+    name = "ranked_grades"
+    query = QueryGroups.single(count_rows(ranked_grades, name))
+    return check_grades(ranked_grades, query, name)
+
+
+def read_judged(
+    y_true: Any, groups: Any, y_missing: Any, groups_missing: Any
+) -> tuple[QueryGroups, FloatArray, IntArray, NDArray[np.bool_] | None]:
+    """Read the grades of rows, and of documents missing from the ranked lists.
+
+    Returns
+    -------
+    queries : QueryGroups
+        Of the rows; those of missing documents alone have no row.
+    grades, offsets, is_ranked
+        The arguments of `Metric.bind`: rows and missing documents.
+    """
+    queries = QueryGroups.from_groups(groups, count_rows(y_true, "y_true"))
+    grades = check_grades(y_true, queries, "y_true")
+    n_missing = count_missing(y_missing, groups_missing)
+    if n_missing == 0:
+        return queries, grades, queries.offsets, None
+    judged = JudgedQueries.read(queries, groups_missing, n_missing)
+    grades_missing = check_grades(y_missing, judged.missing, "y_missing")
+    merged = judged.merge(grades, grades_missing)
+    return judged.rows, merged, judged.offsets, judged.is_row
+
+
+def longest_list(offsets: IntArray) -> int:
+    """Return the number of documents of the longest list."""
+    return int(np.diff(offsets).max())
+
+
+def any_in_query(flags: NDArray[np.bool_], offsets: IntArray) -> NDArray[np.bool_]:
+    """Whether any document of each query has its flag set."""
+    return np.logical_or.reduceat(flags, offsets[:-1])
+
+
+def get_metric(metric: str | Metric) -> Metric:
+    """Return the metric of a name such as ``"ndcg"`` or ``"ndcg@10"``.
+
+    Parameters
+    ----------
+    metric : str or Metric
+        The name of a metric is that of its function without ``_score``: ``"ndcg"``,
+        ``"map"``, ``"hit_rate"``, ..., with or without a cutoff ``"@k"``.  A metric
+        object is returned as it is.
+
+    Returns
+    -------
+    Metric
+
+    Raises
+    ------
+    ValueError
+        If the name is unknown, or the part after ``@`` is not an integer >= 1.
+    TypeError
+        If ``metric`` is neither a string nor a metric object.
+
+    Examples
+    --------
+    >>> from sklearn_ltr.metrics import get_metric
+    >>> get_metric("mrr@10")
+    MRR(k=10)
+    """
+    if isinstance(metric, Metric):
+        return metric
+    if not isinstance(metric, str):
+        raise TypeError(
+            "metric must be a name such as 'ndcg@10' or a metric object such as "
+            f"NDCG(10), got {metric!r}"
+        )
+    name, at, cutoff = metric.partition("@")
+    name = RENAMED.get(name, name)
+    if name not in METRICS:
+        close = get_close_matches(name.lower(), METRICS, n=1)
+        hint = f"Did you mean {close[0] + at + cutoff!r}? " if close else ""
+        raise ValueError(
+            f"unknown metric {metric!r}. {hint}The names are {', '.join(METRICS)}, "
+            "each with or without a cutoff k, as in 'ndcg@10'"
+        )
+    if not at:
+        return METRICS[name]()
+    if not cutoff.isdecimal() or len(cutoff) > MOST_DIGITS or int(cutoff) < 1:
+        raise ValueError(
+            f"metric {metric!r}: k, the part after '@', must be an integer >= 1"
+        )
+    return METRICS[name](int(cutoff))

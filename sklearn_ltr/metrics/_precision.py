@@ -1,26 +1,44 @@
-"""Precision and recall: sums of the relevance (0 or 1) of the top k documents.
+"""Precision, recall and R-precision: sums of the relevance (0 or 1) of top documents.
 
     Precision@k = number of relevant documents among the first k / k
     Recall@k    = number of relevant documents among the first k
                   / number of relevant documents
 
+    R-precision@k = number of relevant documents among the first min(R, k) / R,
+                    R = number of relevant documents
+
 Precision divides by k even when the list is shorter, as trec_eval does; without k, by
-the length of the list.
+the length of the list.  At rank R precision equals recall.  R counts the relevant
+documents that were not retrieved, too (trec_eval's ``Rprec``).
+
+Swap deltas are those of discounted sums: the discount is 1 down to the cutoff, for
+R-precision that of the query, and 0 below it.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr.metrics._closed_form import BinaryMetric
-from sklearn_ltr.metrics._dcg import sum_values
-from sklearn_ltr.metrics._gains import cut_at
-from sklearn_ltr.metrics._kernel_arrays import JudgedLists
-from sklearn_ltr.metrics._per_query import count_relevant
+from sklearn_ltr.metrics._closed_form import (
+    BinaryMetric,
+    JudgedLists,
+    count_relevant,
+    cut_at,
+)
+from sklearn_ltr.metrics._metric import NoRelevant, Ties
+
+__all__ = [
+    "Precision",
+    "RPrecision",
+    "Recall",
+    "precision_score",
+    "r_precision_score",
+    "recall_score",
+]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -50,7 +68,6 @@ class Precision(BinaryMetric):
     """
 
     short_name: ClassVar[str] = "precision"
-    _values_kernel = staticmethod(sum_values)
 
     def value(self, ranked_grades: FloatArray) -> float:
         """Return the number of relevant documents at positions p < k, over k."""
@@ -67,6 +84,67 @@ class Precision(BinaryMetric):
         if self.k is None:
             return 1.0 / np.maximum(judged.n_ranked, 1)
         return 1.0 / np.full(n_queries, float(self.k))
+
+
+def precision_score(
+    y_true: Any,
+    y_score: Any,
+    *,
+    groups: Any,
+    k: int | None = None,
+    relevant_from: float | None = None,
+    ties: Ties = "pessimistic",
+    no_relevant: NoRelevant = "zero",
+    sample_weight: Any = None,
+    y_missing: Any = None,
+    groups_missing: Any = None,
+) -> float:
+    """Mean precision of queries.
+
+    Precision@k = (number of relevant documents at ranks r <= k) / k, even if the list
+    is shorter (as in trec_eval); without k, divided by the length of the list.
+
+    Parameters
+    ----------
+    y_true, y_score, groups : array-likes of shape (n_documents,)
+        Grade (finite, >= 0), score (finite, higher is ranked first) and query (any
+        sortable value, in any row order) of each document.
+    k, relevant_from, ties, no_relevant
+        Parameters of :class:`Precision`.
+    sample_weight : array-like of shape (n_documents,), default=None
+        Weight of each row's query, >= 0 and constant within a query.  None: 1.
+    y_missing, groups_missing : array-likes of shape (n_missing,), default=None
+        Grade and query of each judged document that is not among the rows, see
+        :meth:`Metric.per_query`.
+
+    Returns
+    -------
+    float
+        Weighted mean over queries, between 0 and 1.
+
+    Raises
+    ------
+    ValueError
+        For y_true, y_score or sample_weight that are not one finite number per row,
+        negative grades or weights, groups of another length, or if no query counts.
+
+    Examples
+    --------
+    >>> from sklearn_ltr.metrics import precision_score
+    >>> round(precision_score([2, 0, 1], [0.3, 0.9, 0.5], groups=[7, 7, 7], k=2), 4)
+    0.5
+    """
+    metric = Precision(
+        k, relevant_from=relevant_from, ties=ties, no_relevant=no_relevant
+    )
+    return metric(
+        y_true,
+        y_score,
+        groups=groups,
+        sample_weight=sample_weight,
+        y_missing=y_missing,
+        groups_missing=groups_missing,
+    )
 
 
 @dataclass(frozen=True, repr=False)
@@ -97,3 +175,162 @@ class Recall(Precision):
     def _scales(self, judged: JudgedLists) -> FloatArray:
         """1 / number of relevant documents."""
         return 1.0 / count_relevant(judged)
+
+
+def recall_score(
+    y_true: Any,
+    y_score: Any,
+    *,
+    groups: Any,
+    k: int | None = None,
+    relevant_from: float | None = None,
+    ties: Ties = "pessimistic",
+    no_relevant: NoRelevant = "zero",
+    sample_weight: Any = None,
+    y_missing: Any = None,
+    groups_missing: Any = None,
+) -> float:
+    """Mean recall of queries.
+
+    Recall@k = (number of relevant documents at ranks r <= k) / (number of all relevant
+    documents).
+
+    Parameters
+    ----------
+    y_true, y_score, groups : array-likes of shape (n_documents,)
+        Grade (finite, >= 0), score (finite, higher is ranked first) and query (any
+        sortable value, in any row order) of each document.
+    k, relevant_from, ties, no_relevant
+        Parameters of :class:`Recall`.
+    sample_weight : array-like of shape (n_documents,), default=None
+        Weight of each row's query, >= 0 and constant within a query.  None: 1.
+    y_missing, groups_missing : array-likes of shape (n_missing,), default=None
+        Grade and query of each judged document that is not among the rows, see
+        :meth:`Metric.per_query`.
+
+    Returns
+    -------
+    float
+        Weighted mean over queries, between 0 and 1.
+
+    Raises
+    ------
+    ValueError
+        For y_true, y_score or sample_weight that are not one finite number per row,
+        negative grades or weights, groups of another length, or if no query counts.
+
+    Examples
+    --------
+    >>> from sklearn_ltr.metrics import recall_score
+    >>> round(recall_score([2, 0, 1], [0.3, 0.9, 0.5], groups=[7, 7, 7], k=2), 4)
+    0.5
+    """
+    metric = Recall(k, relevant_from=relevant_from, ties=ties, no_relevant=no_relevant)
+    return metric(
+        y_true,
+        y_score,
+        groups=groups,
+        sample_weight=sample_weight,
+        y_missing=y_missing,
+        groups_missing=groups_missing,
+    )
+
+
+@dataclass(frozen=True, repr=False)
+class RPrecision(Recall):
+    """Precision at rank R, the number of relevant documents of the query.
+
+    trec_eval's ``Rprec``.  R counts the documents of `y_missing`, too.
+
+    Parameters
+    ----------
+    k : int >= 1 or None, default=None
+        Cutoff: relevant documents below rank k do not count; R stays the divisor.
+    ties, no_relevant
+        As in :class:`Metric`.
+    relevant_from : float > 0 or None, default=None
+        The lowest relevant grade; None: every grade above zero.
+
+    Examples
+    --------
+    >>> from sklearn_ltr.metrics import RPrecision
+    >>> RPrecision()([1, 0, 1, 0], [4, 3, 2, 1], groups=[7, 7, 7, 7])
+    0.5
+    """
+
+    short_name: ClassVar[str] = "r_precision"
+
+    def value(self, ranked_grades: FloatArray) -> float:
+        """Share of the relevant documents that are at positions p < min(R, k)."""
+        relevant = self.relevance(ranked_grades)
+        n_relevant = int(relevant.sum())
+        found = relevant[: self.k][:n_relevant].sum()
+        return float(found / max(n_relevant, 1))
+
+    def _limits(self, judged: JudgedLists) -> IntArray:
+        """R."""
+        return count_relevant(judged).astype(np.int64)
+
+
+def r_precision_score(
+    y_true: Any,
+    y_score: Any,
+    *,
+    groups: Any,
+    k: int | None = None,
+    relevant_from: float | None = None,
+    ties: Ties = "pessimistic",
+    no_relevant: NoRelevant = "zero",
+    sample_weight: Any = None,
+    y_missing: Any = None,
+    groups_missing: Any = None,
+) -> float:
+    """Mean R-precision of queries.
+
+    The number of relevant documents at ranks r <= R, divided by R, the number of all
+    relevant documents of the query (trec_eval's ``Rprec``).
+
+    Parameters
+    ----------
+    y_true, y_score, groups : array-likes of shape (n_documents,)
+        Grade (finite, >= 0), score (finite, higher is ranked first) and query (any
+        sortable value, in any row order) of each document.
+    k, relevant_from, ties, no_relevant
+        Parameters of :class:`RPrecision`.
+    sample_weight : array-like of shape (n_documents,), default=None
+        Weight of each row's query, >= 0 and constant within a query.  None: 1.
+    y_missing, groups_missing : array-likes of shape (n_missing,), default=None
+        Grade and query of each judged document that is not among the rows, see
+        :meth:`Metric.per_query`.
+
+    Returns
+    -------
+    float
+        Weighted mean over queries, between 0 and 1.
+
+    Raises
+    ------
+    ValueError
+        For y_true, y_score or sample_weight that are not one finite number per row,
+        negative grades or weights, groups of another length, or if no query counts.
+
+    Examples
+    --------
+    >>> from sklearn_ltr.metrics import r_precision_score
+    >>> round(r_precision_score([2, 0, 1], [0.3, 0.9, 0.5], groups=[7, 7, 7]), 4)
+    0.5
+    """
+    metric = RPrecision(
+        k,
+        relevant_from=relevant_from,
+        ties=ties,
+        no_relevant=no_relevant,
+    )
+    return metric(
+        y_true,
+        y_score,
+        groups=groups,
+        sample_weight=sample_weight,
+        y_missing=y_missing,
+        groups_missing=groups_missing,
+    )

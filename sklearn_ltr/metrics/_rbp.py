@@ -11,18 +11,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from numbers import Real
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._parameters import Range
-from sklearn_ltr.metrics._closed_form import BinaryMetric
-from sklearn_ltr.metrics._dcg import sum_values
-from sklearn_ltr.metrics._gains import cut_at
-from sklearn_ltr.metrics._kernel_arrays import JudgedLists
+from sklearn_ltr.metrics._closed_form import (
+    BinaryMetric,
+    JudgedLists,
+    cut_at,
+)
+from sklearn_ltr.metrics._metric import NoRelevant, Ties
+
+__all__ = ["RBP", "rbp_score"]
 
 FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True, repr=False)
@@ -49,7 +54,6 @@ class RBP(BinaryMetric):
     persistence: float = field(default=0.8, kw_only=True)
 
     short_name: ClassVar[str] = "rbp"
-    _values_kernel = staticmethod(sum_values)
 
     def __post_init__(self) -> None:
         """Validate the parameters."""
@@ -73,3 +77,69 @@ class RBP(BinaryMetric):
     def _scales(self, judged: JudgedLists) -> FloatArray:
         """1 - p."""
         return np.full(len(judged.n_ranked), 1.0 - float(self.persistence))
+
+
+def rbp_score(
+    y_true: Any,
+    y_score: Any,
+    *,
+    groups: Any,
+    k: int | None = None,
+    persistence: float = 0.8,
+    relevant_from: float | None = None,
+    ties: Ties = "pessimistic",
+    no_relevant: NoRelevant = "zero",
+    sample_weight: Any = None,
+    y_missing: Any = None,
+    groups_missing: Any = None,
+) -> float:
+    """Mean rank-biased precision of queries.
+
+    RBP = (1 - p) * sum over ranks r of relevant documents of p^(r - 1), where p is the
+    persistence (Moffat and Zobel, 2008).
+
+    Parameters
+    ----------
+    y_true, y_score, groups : array-likes of shape (n_documents,)
+        Grade (finite, >= 0), score (finite, higher is ranked first) and query (any
+        sortable value, in any row order) of each document.
+    k, persistence, relevant_from, ties, no_relevant
+        Parameters of :class:`RBP`.
+    sample_weight : array-like of shape (n_documents,), default=None
+        Weight of each row's query, >= 0 and constant within a query.  None: 1.
+    y_missing, groups_missing : array-likes of shape (n_missing,), default=None
+        Grade and query of each judged document that is not among the rows, see
+        :meth:`Metric.per_query`.
+
+    Returns
+    -------
+    float
+        Weighted mean over queries, between 0 and 1.
+
+    Raises
+    ------
+    ValueError
+        For y_true, y_score or sample_weight that are not one finite number per row,
+        negative grades or weights, groups of another length, or if no query counts.
+
+    Examples
+    --------
+    >>> from sklearn_ltr.metrics import rbp_score
+    >>> round(rbp_score([2, 0, 1], [0.3, 0.9, 0.5], groups=[7, 7, 7]), 4)
+    0.288
+    """
+    metric = RBP(
+        k,
+        persistence=persistence,
+        relevant_from=relevant_from,
+        ties=ties,
+        no_relevant=no_relevant,
+    )
+    return metric(
+        y_true,
+        y_score,
+        groups=groups,
+        sample_weight=sample_weight,
+        y_missing=y_missing,
+        groups_missing=groups_missing,
+    )

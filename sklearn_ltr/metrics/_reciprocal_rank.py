@@ -22,16 +22,24 @@ changes.  If only q is relevant, it becomes min(p, f).  So with
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._compile import kernel
-from sklearn_ltr.metrics._closed_form import BinaryMetric
-from sklearn_ltr.metrics._gains import cut_at, reciprocal_ranks
-from sklearn_ltr.metrics._kernel_arrays import MetricArrays, RankedLists, SwapFactors
+from sklearn_ltr.metrics._closed_form import (
+    BinaryMetric,
+    MetricArrays,
+    RankedLists,
+    SwapFactors,
+    cut_at,
+    reciprocal_ranks,
+)
+from sklearn_ltr.metrics._metric import NoRelevant, Ties
 from sklearn_ltr.metrics._ranked_list import run_end
+
+__all__ = ["MRR", "HitRate", "hit_rate_score", "mrr_score"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -137,6 +145,65 @@ class MRR(BinaryMetric):
         return float(discount[positions[0]]) if len(positions) else 0.0
 
 
+def mrr_score(
+    y_true: Any,
+    y_score: Any,
+    *,
+    groups: Any,
+    k: int | None = None,
+    relevant_from: float | None = None,
+    ties: Ties = "pessimistic",
+    no_relevant: NoRelevant = "zero",
+    sample_weight: Any = None,
+    y_missing: Any = None,
+    groups_missing: Any = None,
+) -> float:
+    """Mean reciprocal rank of queries.
+
+    The reciprocal rank is 1 / (rank of the first relevant document), 0 if that is below
+    k.
+
+    Parameters
+    ----------
+    y_true, y_score, groups : array-likes of shape (n_documents,)
+        Grade (finite, >= 0), score (finite, higher is ranked first) and query (any
+        sortable value, in any row order) of each document.
+    k, relevant_from, ties, no_relevant
+        Parameters of :class:`MRR`.
+    sample_weight : array-like of shape (n_documents,), default=None
+        Weight of each row's query, >= 0 and constant within a query.  None: 1.
+    y_missing, groups_missing : array-likes of shape (n_missing,), default=None
+        Grade and query of each judged document that is not among the rows, see
+        :meth:`Metric.per_query`.
+
+    Returns
+    -------
+    float
+        Weighted mean over queries, between 0 and 1.
+
+    Raises
+    ------
+    ValueError
+        For y_true, y_score or sample_weight that are not one finite number per row,
+        negative grades or weights, groups of another length, or if no query counts.
+
+    Examples
+    --------
+    >>> from sklearn_ltr.metrics import mrr_score
+    >>> round(mrr_score([2, 0, 1], [0.3, 0.9, 0.5], groups=[7, 7, 7]), 4)
+    0.5
+    """
+    metric = MRR(k, relevant_from=relevant_from, ties=ties, no_relevant=no_relevant)
+    return metric(
+        y_true,
+        y_score,
+        groups=groups,
+        sample_weight=sample_weight,
+        y_missing=y_missing,
+        groups_missing=groups_missing,
+    )
+
+
 @dataclass(frozen=True, repr=False)
 class HitRate(MRR):
     """Share of queries with a relevant document among the first k (success at k).
@@ -158,3 +225,59 @@ class HitRate(MRR):
     def discounts(self, n: int, k: int) -> FloatArray:
         """1, zero from position k on."""
         return cut_at(k, np.ones(n))
+
+
+def hit_rate_score(
+    y_true: Any,
+    y_score: Any,
+    *,
+    groups: Any,
+    k: int | None = None,
+    relevant_from: float | None = None,
+    ties: Ties = "pessimistic",
+    no_relevant: NoRelevant = "zero",
+    sample_weight: Any = None,
+    y_missing: Any = None,
+    groups_missing: Any = None,
+) -> float:
+    """Share of queries with a relevant document among the first k (success at k).
+
+    Parameters
+    ----------
+    y_true, y_score, groups : array-likes of shape (n_documents,)
+        Grade (finite, >= 0), score (finite, higher is ranked first) and query (any
+        sortable value, in any row order) of each document.
+    k, relevant_from, ties, no_relevant
+        Parameters of :class:`HitRate`.
+    sample_weight : array-like of shape (n_documents,), default=None
+        Weight of each row's query, >= 0 and constant within a query.  None: 1.
+    y_missing, groups_missing : array-likes of shape (n_missing,), default=None
+        Grade and query of each judged document that is not among the rows, see
+        :meth:`Metric.per_query`.
+
+    Returns
+    -------
+    float
+        Weighted mean over queries, between 0 and 1.
+
+    Raises
+    ------
+    ValueError
+        For y_true, y_score or sample_weight that are not one finite number per row,
+        negative grades or weights, groups of another length, or if no query counts.
+
+    Examples
+    --------
+    >>> from sklearn_ltr.metrics import hit_rate_score
+    >>> round(hit_rate_score([2, 0, 1], [0.3, 0.9, 0.5], groups=[7, 7, 7], k=2), 4)
+    1.0
+    """
+    metric = HitRate(k, relevant_from=relevant_from, ties=ties, no_relevant=no_relevant)
+    return metric(
+        y_true,
+        y_score,
+        groups=groups,
+        sample_weight=sample_weight,
+        y_missing=y_missing,
+        groups_missing=groups_missing,
+    )

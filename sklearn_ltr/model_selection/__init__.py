@@ -5,9 +5,8 @@ GroupShuffleSplit or LeaveOneGroupOut with the same ``groups``.
 """
 
 from sklearn_ltr._saved import publish
-from sklearn_ltr.model_selection._letor import LetorFolds
 from sklearn_ltr.model_selection._search_space import lambdamart_search_space
-from sklearn_ltr.model_selection._split import group_train_test_split
+from sklearn_ltr.model_selection._split import LetorFolds, group_train_test_split
 
 __all__ = ["LetorFolds", "group_train_test_split", "lambdamart_search_space"]
 publish(globals())

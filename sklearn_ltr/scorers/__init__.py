@@ -10,9 +10,11 @@ call is needed.  Without ``groups`` they raise an error instead of returning a n
 """
 
 from sklearn_ltr._saved import publish
-from sklearn_ltr.scorers._make import make_ranking_scorer
-from sklearn_ltr.scorers._missing_groups import MissingGroupsError
-from sklearn_ltr.scorers._ranking_scorer import RankingScorer
+from sklearn_ltr.scorers._scorer import (
+    MissingGroupsError,
+    RankingScorer,
+    make_ranking_scorer,
+)
 
 __all__ = ["MissingGroupsError", "RankingScorer", "make_ranking_scorer"]
 publish(globals())

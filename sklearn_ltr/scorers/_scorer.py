@@ -1,12 +1,14 @@
-"""The scorer object: scikit-learn's scorer signature, and its metadata requests."""
+"""The scorer: scikit-learn's signature, its metadata requests, and its own error."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from typing import Any, Literal
 
 import numpy as np
+from sklearn import get_config
 from sklearn.utils.metadata_routing import UNCHANGED, MetadataRequest
 
 from sklearn_ltr._data import (
@@ -17,9 +19,8 @@ from sklearn_ltr._data import (
     count_rows,
     read_numbers,
 )
-from sklearn_ltr._data.cross_validation import warn_if_cut
+from sklearn_ltr._data.cross_validation import is_of, loop_options, warn_if_cut
 from sklearn_ltr.metrics import Metric, get_metric
-from sklearn_ltr.scorers._missing_groups import missing_groups_error
 
 ResponseMethod = Literal["predict", "predict_proba", "decision_function"]
 Metrics = str | Metric | Iterable[str | Metric] | Mapping[str, str | Metric]
@@ -31,6 +32,88 @@ DEFAULT_REQUESTS: dict[str, Request] = {
     "sample_weight": None,
     "init_score": True,
 }
+
+
+def make_ranking_scorer(
+    metric: Metrics = "ndcg@10", *, response_method: ResponseMethod = "predict"
+) -> RankingScorer:
+    """Make a scorer: rank the documents of each query, average a metric over queries.
+
+    It has scikit-learn's signature, ``scorer(estimator, X, y, *, groups,
+    sample_weight=None)``, and goes wherever a `scoring` is taken.  With metadata
+    routing on it gets its groups by itself, from ``search.fit(X, y, groups=groups)`` or
+    ``cross_validate(..., params={"groups": groups})``.
+
+    Parameters
+    ----------
+    metric : str or Metric, or several of them, default="ndcg@10"
+        A name (``"ndcg@10"``, ``"map"``, ``"mrr@10"``, ``"err@20"``, ...) or a metric
+        object.  Of a list, or a dict by name, the scorer returns all values in a dict,
+        and calls the estimator once; a search needs one of the names as `refit`.
+    response_method : {"predict", "predict_proba", "decision_function"}, \
+default="predict"
+        Method whose result documents are ranked by.  For classifiers: "predict" leaves
+        ties, which count against the model; "predict_proba" ranks by the expected
+        grade, sum_g g P(g | x) over the grades in ``classes_`` [1]_.
+
+    Returns
+    -------
+    scorer : RankingScorer
+        Its method `set_score_request` makes it weigh queries
+        (``sample_weight=True``), or take groups from metadata of another name
+        (``groups="qid"``).
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a metric is not known, two of a list have the same name, there is none, or
+        `response_method` is none of those above.
+
+    Notes
+    -----
+    Without groups the scorer raises :class:`MissingGroupsError`, also inside searches,
+    whatever their `error_score` is: a search of NaN would report its first candidate.
+
+    Queries should stay whole.  Use a splitter that keeps them so (GroupKFold,
+    GroupShuffleSplit, ...): scikit-learn's default, KFold, cuts them, and shorter lists
+    are easier to rank.  If the model is a ranker of this package, the scorer warns of
+    it (:class:`sklearn_ltr.SplitQueriesWarning`); other models, and predictions of
+    ``cross_val_predict``, cannot be checked.  Successive halving draws single rows
+    unless its `resource` is another one (``"n_estimators"``, ``"max_iter"``);
+    ``learning_curve`` takes the first rows, so sort them by query, and do not shuffle.
+
+    Functions that never hand on groups, such as ``permutation_importance``, take the
+    scorer with the groups of their rows in it: ``functools.partial(scorer,
+    groups=groups)``.
+
+    References
+    ----------
+    .. [1] P. Li, C. Burges and Q. Wu, "McRank: Learning to Rank Using Multiple
+       Classification and Gradient Boosting", NIPS 2007.
+
+    Examples
+    --------
+    >>> import sklearn
+    >>> from sklearn.model_selection import GridSearchCV, GroupKFold
+    >>> from sklearn_ltr import LambdaMARTRanker
+    >>> from sklearn_ltr.datasets import make_ranking
+    >>> from sklearn_ltr.scorers import make_ranking_scorer
+    >>> data = make_ranking(30, random_state=0)
+    >>> X, y, groups = data.data, data.target, data.groups
+    >>> search = GridSearchCV(
+    ...     LambdaMARTRanker(random_state=0),
+    ...     {"n_estimators": [1, 30]},
+    ...     scoring=make_ranking_scorer("ndcg@10"),
+    ...     cv=GroupKFold(3),
+    ... )
+    >>> with sklearn.config_context(enable_metadata_routing=True):
+    ...     search = search.fit(X, y, groups=groups)
+    >>> search.best_params_
+    {'n_estimators': 30}
+    >>> list(make_ranking_scorer(["ndcg@10", "map"])(search, X, y, groups=groups))
+    ['ndcg@10', 'map']
+    """
+    return RankingScorer(metric, response_method)
 
 
 class RankingScorer:
@@ -194,6 +277,72 @@ default=sklearn.utils.metadata_routing.UNCHANGED
     def _accept_sample_weight(self) -> bool:
         # scikit-learn calls this on scorers in a dict while routing is disabled
         return True
+
+
+class MissingGroupsError(BaseException):
+    """`groups` did not reach a ranking scorer.
+
+    It is a :class:`ValueError` too, except in those loops of scikit-learn (searches,
+    ``cross_validate``, ``learning_curve``, ...) that turn every :class:`Exception` of a
+    scorer into their ``error_score``, NaN by default.  A search whose scores are all
+    NaN reports its first candidate as the best.  There the error derives from
+    :class:`BaseException` only, as :class:`asyncio.CancelledError` does, and so ends
+    the search.
+
+    Notes
+    -----
+    No ordinary exception can do so (scikit-learn 1.6 to 1.9).  The loops let none
+    through; metadata can be requested, but not as required; and without metadata, or
+    with routing off, scikit-learn asks a scorer for no request at all.  A scorer that
+    could not be made while routing is off would refuse calls with groups as well.  A
+    result that is not a number does end a search, but whoever calls the scorer would
+    get it, too.
+
+    Examples
+    --------
+    >>> from sklearn_ltr import LambdaMARTRanker
+    >>> from sklearn_ltr.scorers import MissingGroupsError, make_ranking_scorer
+    >>> ranker = LambdaMARTRanker(n_estimators=1)
+    >>> ranker = ranker.fit([[1.0], [2.0]], [0, 1], groups=[7, 7])
+    >>> try:
+    ...     make_ranking_scorer("ndcg@10")(ranker, [[1.0], [2.0]], [0, 1])
+    ... except MissingGroupsError:
+    ...     print("a scorer needs groups")
+    a scorer needs groups
+    """
+
+
+class MissingGroupsValueError(MissingGroupsError, ValueError):
+    """The :class:`MissingGroupsError` that is an ordinary error."""
+
+
+def missing_groups_error(scorer: RankingScorer) -> MissingGroupsError:
+    """Return the error with the likely cause of missing groups and the remedy."""
+    if get_config()["enable_metadata_routing"]:
+        cause = (
+            "They were not passed: give groups= to the fit of a search, "
+            'params={"groups": groups} to cross_validate and its siblings.'
+        )
+    else:
+        cause = (
+            "Metadata routing is off, and scikit-learn then hands groups to the "
+            "splitter only: call sklearn.set_config(enable_metadata_routing=True) "
+            "once, before."
+        )
+    message = (
+        f"{scorer!r} got no groups. {cause} In a call of your own, give groups=, one "
+        "value per row. To functions that never hand them on, such as "
+        "permutation_importance, give functools.partial(scorer, groups=groups)."
+    )
+    # Frames below those of scikit-learn are the scorer's, and of functions that wrap
+    # it.  Whoever called scikit-learn may catch exceptions.
+    frame = inspect.currentframe()
+    while frame and not is_of(frame, "sklearn"):
+        frame = frame.f_back
+    scores = [
+        s for s in loop_options(frame) if not (isinstance(s, str) and s == "raise")
+    ]
+    return MissingGroupsError(message) if scores else MissingGroupsValueError(message)
 
 
 def _shown(metric: Metrics) -> Any:
