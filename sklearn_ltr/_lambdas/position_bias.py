@@ -33,8 +33,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._lambdas._pair_weights import COSTS, WEIGHTS
 from sklearn_ltr._data import TrainingData
+from sklearn_ltr._lambdas._pair_weights import COSTS, WEIGHTS
 from sklearn_ltr._parameters import LARGEST, LARGEST_SCORE, Choice, real, shown
 
 FloatArray = NDArray[np.float64]

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from sklearn_ltr._comm import Comm as Collective
 from sklearn_ltr._compile import ThreadTeam
+from sklearn_ltr._data.query_index import RowNumbers
 from sklearn_ltr._trees.binning import (
     HISTOGRAM_BINS,
     MISSING_BIN,
@@ -36,14 +37,13 @@ from sklearn_ltr._trees.distributed_kernels import (
     set_leaf_values,
 )
 from sklearn_ltr._trees.growing import DerivativesPair, TreeGrower
-from sklearn_ltr._trees.parameters import GrowthParameters
 from sklearn_ltr._trees.leaf_values import ExactScales
+from sklearn_ltr._trees.parameters import GrowthParameters
 from sklearn_ltr._trees.quantization import (
     Derivatives,
     Quantization,
     choose_bit_layout,
 )
-from sklearn_ltr._data.query_index import RowNumbers
 from sklearn_ltr._trees.workspace import Records, TreeSample
 
 

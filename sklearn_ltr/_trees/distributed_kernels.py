@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from sklearn_ltr._compile import fetch_add, int64, kernel, subkernel, wait_at_barrier
 from sklearn_ltr._trees.binning import BinnedData
-from sklearn_ltr._trees.parameters import GrowthParameters
 from sklearn_ltr._trees.histogram import (
     add_rows_to_histogram,
     clear_histogram,
@@ -25,6 +24,7 @@ from sklearn_ltr._trees.leaf_values import (
     set_leaf_value,
     sum_derivatives,
 )
+from sklearn_ltr._trees.parameters import GrowthParameters
 from sklearn_ltr._trees.partition import fill_root
 from sklearn_ltr._trees.quantization import (
     BitLayout,

@@ -30,7 +30,6 @@ from sklearn_ltr._compile import (
     wait_at_barrier,
 )
 from sklearn_ltr._trees.binning import BinnedData, restrict_features
-from sklearn_ltr._trees.parameters import GrowthParameters
 from sklearn_ltr._trees.leaf_splitting import split_in_two
 from sklearn_ltr._trees.leaf_values import (
     add_to_scores,
@@ -39,6 +38,7 @@ from sklearn_ltr._trees.leaf_values import (
     sum_derivatives,
 )
 from sklearn_ltr._trees.monotonic_leaves import order_leaf_values
+from sklearn_ltr._trees.parameters import GrowthParameters
 from sklearn_ltr._trees.partition import fill_root
 from sklearn_ltr._trees.quantization import (
     BitLayout,

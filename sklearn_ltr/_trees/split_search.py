@@ -21,7 +21,6 @@ from sklearn_ltr._trees.category_splits import (
     CATEGORIES_PER_ROUNDING,
     find_category_splits,
 )
-from sklearn_ltr._trees.parameters import GrowthParameters
 from sklearn_ltr._trees.histogram import (
     add_rows_to_histogram,
     clear_histogram,
@@ -29,6 +28,7 @@ from sklearn_ltr._trees.histogram import (
     subtract_histogram,
 )
 from sklearn_ltr._trees.monotonic_splits import find_monotonic_splits
+from sklearn_ltr._trees.parameters import GrowthParameters
 from sklearn_ltr._trees.quantization import Quantization
 from sklearn_ltr._trees.splitting import (
     SplitRule,
