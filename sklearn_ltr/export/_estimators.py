@@ -1,4 +1,8 @@
-"""Fitted estimators become a TreeModel, and a TreeModel an estimator."""
+"""Fitted estimators become a TreeModel, and a TreeModel an estimator.
+
+Sets of categories become sets of bins, which the trees of an estimator test.  The
+categories of a feature that no tree tells apart can share a bin.
+"""
 
 from __future__ import annotations
 
@@ -9,33 +13,36 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr import LambdaMARTRanker
-from sklearn_ltr._estimators.boosted_trees import BoostedTrees
-from sklearn_ltr._estimators.constraints import read_constraints
-from sklearn_ltr._trees.binning import BinMapper
+from sklearn_ltr._data.categories import FeatureCategories
+from sklearn_ltr._estimators.boosted_trees import constraints_of
+from sklearn_ltr._parameters import read_parameters
+from sklearn_ltr._rankers.lambdamart import LambdaMARTParameters
+from sklearn_ltr._trees.binning import MISSING_BIN, BinMapper
+from sklearn_ltr._trees.categories import CategoryBins
 from sklearn_ltr._trees.ensemble import TreeEnsemble
-from sklearn_ltr.export._categories import (
-    bin_sets,
-    category_bins,
-    feature_categories,
-    find_category_bins,
-    left_categories,
-)
-from sklearn_ltr.export._stacking import stack
-from sklearn_ltr.export._training_state import training_state
+from sklearn_ltr._trees.tree_walk import unpack_sets
 from sklearn_ltr.export._tree_model import (
     LARGEST_THRESHOLD,
     Category,
     Feature,
+    TrainingState,
     Tree,
     TreeModel,
     made_up_names,
+    stack,
 )
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
 
-ESTIMATORS: dict[str, Any] = {
-    cls.__name__: cls for cls in (LambdaMARTRanker, MARTRegressor, MARTClassifier)
+__all__ = ["from_tree_model", "to_tree_model"]
+
+PARAMETERS: dict[Any, Any] = {
+    LambdaMARTRanker: LambdaMARTParameters,
+    MARTRegressor: MARTRegressorParameters,
+    MARTClassifier: MARTClassifierParameters,
 }
+ESTIMATORS: dict[str, Any] = {cls.__name__: cls for cls in PARAMETERS}
 NODE_ARRAYS = ("missing_left", "left", "right", "value", "gain", "n_rows")
+CURVES = ("train_score_", "validation_score_", "loss_curve_")
 
 
 def to_tree_model(estimator: Any) -> TreeModel:
@@ -101,6 +108,20 @@ def to_tree_model(estimator: Any) -> TreeModel:
     return stack(to_tree_model(base), model)
 
 
+def trees_alone(estimator: Any) -> TreeModel:
+    """Return a fitted estimator as other formats hold it: its score is a sum of trees.
+
+    Raise an error for what is no such model.
+    """
+    model = to_tree_model(estimator)
+    if model.uses_init_score:
+        raise ValueError(
+            "the trees were grown on top of an init_score, which other formats have no "
+            "place for: fit without it, or with a model as init"
+        )
+    return model.with_base_score_in_leaves()
+
+
 def own_trees(fitted: Any) -> TreeModel:
     """Return an estimator without its base model."""
     features = features_of(fitted)
@@ -119,7 +140,7 @@ def own_trees(fitted: Any) -> TreeModel:
     )
 
 
-def features_of(fitted: BoostedTrees) -> tuple[Feature, ...]:
+def features_of(fitted: Any) -> tuple[Feature, ...]:
     """Return the columns that an estimator was fitted on."""
     n_features = fitted.n_features_in_
     names = getattr(fitted, "feature_names_in_", None)
@@ -139,7 +160,7 @@ def features_of(fitted: BoostedTrees) -> tuple[Feature, ...]:
     return tuple(features)
 
 
-def trees_of(fitted: BoostedTrees, features: Sequence[Feature]) -> tuple[Tree, ...]:
+def trees_of(fitted: Any, features: Sequence[Feature]) -> tuple[Tree, ...]:
     """Return the trees of an estimator."""
     ensemble, bins = fitted.ensemble_, fitted._mapper.categories
     bins_of = {
@@ -212,11 +233,12 @@ def from_tree_model(model: TreeModel) -> Any:
     if unknown:
         raise ValueError(f"parameters: {model.estimator} has no {sorted(unknown)}")
     estimator = cls(**model.parameters)
+    set_fitted_state(estimator, model)
     try:
-        estimator._check_parameters()
+        parameters = read_parameters(PARAMETERS[cls], estimator)
+        constraints_of(parameters, estimator._categories, estimator)
     except (TypeError, ValueError) as error:
         raise ValueError(f"parameters: {error}") from None
-    set_fitted_state(estimator, model)
     estimator._check_state()
     return estimator
 
@@ -234,12 +256,13 @@ def set_fitted_state(estimator: Any, model: TreeModel) -> None:
     else:
         bins = dict(sorted(training.category_bins.items()))
     estimator._mapper = bin_mapper(model, bins)
-    estimator._is_foreign = training is None
+    estimator._is_imported = training is None
     estimator._seed = 0 if training is None else training.seed
     estimator.ensemble_ = ensemble_of(model, bins)
     estimator.n_iter_ = len(model.trees)
     curves = {} if training is None else dict(training.curves)
-    for name in ("train_score_", "validation_score_", *curves):
+    of_training = "loss_curve_" if "loss_curve_" in curves else "train_score_"
+    for name in (of_training, "validation_score_", *curves):
         setattr(estimator, name, np.array(curves.get(name, ()), dtype=np.float64))
     estimator.evals_result_ = {
         of_set: {name: np.array(values) for name, values in of_metric.items()}
@@ -251,15 +274,8 @@ def set_fitted_state(estimator: Any, model: TreeModel) -> None:
         estimator.base_score_ = model.base_score
     if model.classes is not None:
         estimator.classes_, estimator._sigma = model.classes, model.sigma
-    try:
-        estimator._monotonic, estimator._interaction_sets = read_constraints(
-            estimator.monotonic_cst,
-            estimator.interaction_cst,
-            getattr(estimator, "feature_names_in_", None),
-            estimator._categories.mask(model.n_features),
-        )
-    except TypeError as error:
-        raise ValueError(f"parameters: {error}") from None
+    if training is not None and training.position_bias is not None:
+        estimator.position_bias_ = np.array(training.position_bias, dtype=np.float64)
 
 
 def bin_mapper(model: TreeModel, bins: Mapping[int, Sequence[int]]) -> BinMapper:
@@ -292,4 +308,151 @@ def ensemble_of(model: TreeModel, bins: Mapping[int, Sequence[int]]) -> TreeEnse
             name: np.concatenate([getattr(tree, name) for tree in model.trees])
             for name in ("feature", "threshold", *NODE_ARRAYS)
         },
+    )
+
+
+def feature_categories(features: Sequence[Feature]) -> FeatureCategories:
+    """Return the categorical features, as an estimator stores them."""
+    categorical = [j for j, f in enumerate(features) if f.categories is not None]
+    return FeatureCategories(
+        np.array(categorical, dtype=np.int64),
+        np.array([features[j].is_text for j in categorical], dtype=np.bool_),
+        [
+            np.array(features[j].categories if features[j].is_text else (), np.str_)
+            for j in categorical
+        ],
+    )
+
+
+def find_category_bins(
+    features: Sequence[Feature], trees: Sequence[Tree]
+) -> dict[int, tuple[int, ...]]:
+    """Return the bin of each category of each categorical feature."""
+    bins: dict[int, tuple[int, ...]] = {}
+    for j, feature in enumerate(features):
+        if feature.categories is None:
+            continue
+        position = {category: i for i, category in enumerate(feature.categories)}
+        group = np.zeros(len(position), dtype=np.int64)
+        for tree in trees:
+            for node, categories in tree.left_categories.items():
+                if tree.feature[node] == j:
+                    goes_left = np.zeros(len(position), dtype=np.int64)
+                    goes_left[[position[category] for category in categories]] = 1
+                    # categories that are in the same sets stay in one group
+                    group = np.unique(2 * group + goes_left, return_inverse=True)[1]
+        if group.max(initial=0) >= MISSING_BIN:
+            raise ValueError(
+                f"its trees tell {group.max() + 1} groups of the categories of feature "
+                f"{feature.name!r} apart, and here a feature has at most {MISSING_BIN}"
+            )
+        bins[j] = tuple(group.tolist())
+    return bins
+
+
+def category_bins(
+    features: Sequence[Feature],
+    bins: Mapping[int, Sequence[int]],
+    training: TrainingState | None,
+) -> CategoryBins:
+    """Return the bins of categories, as an estimator stores them."""
+    if training is None:
+        shared_from = [first_shared_bin(of_feature) for of_feature in bins.values()]
+        thresholds = np.empty((len(bins), 0))
+    else:
+        shared_from = [training.shared_from[j] for j in bins]
+        by_feature = [training.mean_thresholds[j] for j in bins]
+        thresholds = np.full((len(bins), max(map(len, by_feature), default=0)), np.inf)
+        for row, known in zip(thresholds, by_feature, strict=True):
+            row[: len(known)] = known
+    values = [
+        np.arange(len(f.categories), dtype=np.float64)
+        if f.is_text
+        else np.array(f.categories, dtype=np.float64)
+        for f in features
+        if f.categories is not None
+    ]
+    return CategoryBins(
+        feature=feature_categories(features).feature,
+        first=np.cumsum([0, *map(len, values)], dtype=np.int64),
+        value=np.concatenate([np.empty(0), *values]),
+        bin=np.concatenate(
+            [np.empty(0, np.uint8)] + [np.array(b, np.uint8) for b in bins.values()]
+        ),
+        shared_from=np.array(shared_from, dtype=np.int64),
+        mean_threshold=thresholds,
+    )
+
+
+def first_shared_bin(bins: Sequence[int]) -> int:
+    """Return the first bin that categories share, where their means are not known."""
+    n_bins = max(bins, default=-1) + 1
+    return n_bins if n_bins == len(bins) else n_bins - 1
+
+
+def bin_sets(
+    tree: Tree, features: Sequence[Feature], bins: Mapping[int, Sequence[int]]
+) -> NDArray[np.uint8]:
+    """Return which bins go left at each node that tests a category, (n_sets, 32)."""
+    sets = np.zeros((len(tree.left_categories), MISSING_BIN + 1), dtype=np.bool_)
+    for number, node in enumerate(sorted(tree.left_categories)):
+        j = int(tree.feature[node])
+        goes_left = set(tree.left_categories[node])
+        right = set()
+        for category, b in zip(features[j].categories or (), bins[j], strict=True):
+            if category in goes_left:
+                sets[number, b] = True
+            else:
+                right.add(b)
+        if sets[number, list(right)].any():
+            raise ValueError(
+                f"node {node} divides categories of {features[j].name!r} that share a "
+                "bin"
+            )
+        sets[number, MISSING_BIN] = tree.missing_left[node]
+    return np.packbits(sets, axis=1, bitorder="little")
+
+
+def left_categories(
+    category_set: NDArray[np.uint8],
+    categories: Sequence[Category],
+    bins: NDArray[np.uint8],
+) -> tuple[Category, ...]:
+    """Return the categories whose bins are in a set, (32,)."""
+    goes_left = unpack_sets(category_set[np.newaxis])[0][bins].tolist()
+    return tuple(c for c, left in zip(categories, goes_left, strict=True) if left)
+
+
+def training_state(fitted: Any) -> TrainingState | None:
+    """Return what a warm start needs, None if this estimator cannot continue so."""
+    if fitted._is_imported:
+        return None
+    mapper = fitted._mapper
+    bins = mapper.categories
+    categorical = bins.feature.tolist()
+    return TrainingState(
+        seed=fitted._seed,
+        bin_thresholds=tuple(
+            () if j in bins.feature else tuple(thresholds.tolist())
+            for j, thresholds in enumerate(mapper.bin_thresholds)
+        ),
+        category_bins={
+            j: tuple(bins.bin[slice(*bins.first[number : number + 2])].tolist())
+            for number, j in enumerate(categorical)
+        },
+        shared_from=dict(zip(categorical, bins.shared_from.tolist(), strict=True)),
+        mean_thresholds={
+            j: tuple(thresholds[np.isfinite(thresholds)].tolist())
+            for j, thresholds in zip(categorical, bins.mean_threshold, strict=True)
+        },
+        curves={
+            name: tuple(getattr(fitted, name).tolist())
+            for name in CURVES
+            if hasattr(fitted, name)
+        },
+        evals_result={
+            of_set: {name: tuple(v.tolist()) for name, v in curves.items()}
+            for of_set, curves in fitted.evals_result_.items()
+        },
+        position_bias=getattr(fitted, "position_bias_", None),
     )

@@ -1,4 +1,4 @@
-"""Thresholds for readers that compute in float32.
+"""Thresholds and leaf values for readers that compute in float32.
 
 For every x that float32 can hold, ``x <= t`` in float64 is ``x <= at_most(t)`` and
 ``x < above(t)`` in float32.  Another x may cross a threshold when a reader rounds it.
@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+
+from sklearn_ltr.export._tree_model import TreeModel
 
 LARGEST = np.finfo(np.float32).max
 
@@ -58,4 +60,23 @@ def rounded_at_most(limit: NDArray[np.float32]) -> NDArray[np.float64]:
     found: NDArray[np.float64] = np.where(
         is_even, middle, np.nextafter(middle, -np.inf)
     )
+    return found
+
+
+def float32_model(model: TreeModel) -> TreeModel:
+    """Return a model whose leaf values are margins, which float32 can hold."""
+    if model.estimator == "MARTClassifier":
+        model = model.scaled(2 * model.sigma)
+    for m, tree in enumerate(model.trees):
+        if np.abs(tree.value).max() > LARGEST:
+            raise ValueError(
+                f"trees[{m}] has a leaf value of {np.abs(tree.value).max():g}, which "
+                "float32 cannot hold: fit targets of a smaller scale"
+            )
+    return model
+
+
+def float32_values(values: NDArray[np.float64]) -> list[float]:
+    """Return numbers rounded to float32; all their digits are written."""
+    found: list[float] = values.astype(np.float32).astype(np.float64).tolist()
     return found

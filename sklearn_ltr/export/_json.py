@@ -1,31 +1,49 @@
-"""Models as JSON text: the safe way to keep one (docs/model_format.md)."""
+"""Models as JSON text: the safe way to keep one (docs/model_format.md).
+
+Among parameters a metric object is ``{"metric": its class, "parameters": {...}}``, and
+a dict, whose keys may be numbers, is ``{"mapping": [[key, value], ...]}``.
+"""
 
 from __future__ import annotations
 
 import json
+import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import fields
 from importlib.resources import files
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+import sklearn_ltr.metrics
 from sklearn_ltr._estimators.base import VERSION, NewerVersionWarning, release_numbers
+from sklearn_ltr._trees.parameters import MAX_SPLIT_CATEGORIES
 from sklearn_ltr._trees.tree_check import NODE_DTYPES
-from sklearn_ltr.export._document import member, parse, shown
-from sklearn_ltr.export._estimators import from_tree_model, to_tree_model
-from sklearn_ltr.export._json_reader import read_model
-from sklearn_ltr.export._parameters import to_value
+from sklearn_ltr.export._document import array, checked, items, member, parse, shown
+from sklearn_ltr.export._estimators import CURVES, from_tree_model, to_tree_model
 from sklearn_ltr.export._tree_model import (
-    FORMAT_VERSION,
+    Category,
     Feature,
     TrainingState,
     Tree,
+    TreeModel,
 )
+from sklearn_ltr.metrics import Metric
+
+__all__ = ["from_json", "json_schema", "to_json"]
 
 FORMAT = "sklearn_ltr"
+FORMAT_VERSION = 1
 CLASS_KINDS = {"b": "bool", "i": "int", "u": "int", "f": "float", "U": "str"}
+DEEPEST = 4  # of lists in lists
+METRICS: dict[str, Any] = {
+    name: cls
+    for name in sklearn_ltr.metrics.__all__
+    if isinstance(cls := getattr(sklearn_ltr.metrics, name), type) and cls is not Metric
+}
+RENAMED_METRICS = {"rprec": "r_precision"}  # as 0.2.0 named them
 
 
 def to_json(estimator: Any) -> str:
@@ -130,6 +148,7 @@ def tree_value(tree: Tree) -> dict[str, Any]:
 
 def training_value(training: TrainingState) -> dict[str, Any]:
     """Return what a warm start needs."""
+    bias = training.position_bias
     return {
         "seed": training.seed,
         "bin_thresholds": [[*thresholds] for thresholds in training.bin_thresholds],
@@ -140,6 +159,7 @@ def training_value(training: TrainingState) -> dict[str, Any]:
         "evals_result": {
             name: curve_values(curves) for name, curves in training.evals_result.items()
         },
+        **({} if bias is None else {"position_bias": np.atleast_2d(bias).tolist()}),
     }
 
 
@@ -157,7 +177,7 @@ def from_json(text: str | bytes) -> Any:
     Parameters
     ----------
     text : str or bytes
-        What :func:`to_json` has returned.
+        What :func:`to_json` has returned, of this version or an older one.
 
     Returns
     -------
@@ -173,6 +193,9 @@ def from_json(text: str | bytes) -> Any:
     -----
     NewerVersionWarning
         If a newer version of the package has written it.
+    UserWarning
+        If an older version has written it, with parameters that there are no longer.
+        The scores are the same, but a fit that continues the model grows other trees.
 
     Examples
     --------
@@ -211,3 +234,287 @@ def warn_of_newer(version: str) -> None:
             NewerVersionWarning,
             stacklevel=3,
         )
+
+
+def read_model(document: Any) -> TreeModel:
+    """Return the model of a document, its types checked."""
+    given = member(document, "parameters", dict)
+    columns = items(member(document, "features", list), dict, "features")
+    features = [read_feature(f, f"features[{j}]") for j, f in enumerate(columns)]
+    trees = items(member(document, "trees", list), dict, "trees")
+    training, classes = document.get("training"), document.get("classes")
+    has_categories = any(feature.categories is not None for feature in features)
+    parameters, lost = of_today(
+        {n: from_value(v, f"parameters.{n}") for n, v in given.items()}, has_categories
+    )
+    if lost and training is not None:
+        warnings.warn(
+            f"this model was written by sklearn_ltr {document['library_version']} with "
+            f"{', '.join(lost)}, for which there is no parameter now: its scores are "
+            "the same, but a fit that continues it grows other trees",
+            UserWarning,
+            stacklevel=4,
+        )
+    return TreeModel(
+        estimator=member(document, "estimator", str),
+        parameters=parameters,
+        features=tuple(features),
+        has_feature_names=member(document, "has_feature_names", bool),
+        base_score=member(document, "base_score", float),
+        trees=tuple(
+            read_tree(tree, features, f"trees[{m}]") for m, tree in enumerate(trees)
+        ),
+        classes=None if classes is None else read_classes(classes),
+        sigma=member(document, "sigma", float),
+        uses_init_score=member(document, "uses_init_score", bool),
+        training=None if training is None else read_training(training),
+    )
+
+
+def of_today(
+    given: dict[str, Any], has_categories: bool
+) -> tuple[dict[str, Any], list[str]]:
+    """Return parameters that 0.2.0 may have written by their names of today.
+
+    The second are those that there are no longer, if their values matter.
+    """
+    lost: list[str] = []
+    names = ("distance_normalization", "query_normalization")
+    old = {name: given.pop(name) for name in names if name in given}
+    if old:
+        given["normalize_lambdas"] = all(old.values())
+        if len(set(map(bool, old.values()))) > 1:
+            lost += [f"{name}={value}" for name, value in old.items()]
+    regularization = given.pop("bias_regularization", None)
+    method = given.get("position_bias")
+    if method is not None and regularization is not None:
+        given["position_bias"] = {"method": method, "regularization": regularization}
+    for name, now in (
+        ("min_samples_category", given.get("min_samples_leaf")),
+        ("max_split_categories", MAX_SPLIT_CATEGORIES),
+    ):
+        if name in given and (value := given.pop(name)) != now and has_categories:
+            lost.append(f"{name}={shown(value)}")
+    for name in ("metric", "scoring"):
+        value = given.get(name)
+        if isinstance(value, str):
+            given[name] = RENAMED_METRICS.get(value, value)
+        elif isinstance(value, list):
+            given[name] = [
+                RENAMED_METRICS.get(one, one) if isinstance(one, str) else one
+                for one in value
+            ]
+    return given, lost
+
+
+def read_classes(value: Any) -> NDArray[Any]:
+    """Return the classes of a classifier."""
+    kind = member(value, "kind", str, "classes")
+    kinds = {"bool": bool, "int": int, "float": float, "str": str, "object": str}
+    if kind not in kinds:
+        raise ValueError(f"classes.kind must be one of {sorted(kinds)}")
+    values = member(value, "values", list, "classes")
+    try:
+        return np.array(items(values, kinds[kind], "classes.values"), dtype=kind)
+    except OverflowError:
+        raise ValueError("classes.values are out of range") from None
+
+
+def read_feature(value: Any, where: str) -> Feature:
+    """Return a column."""
+    name, kind = member(value, "name", str, where), member(value, "type", str, where)
+    if kind == "number":
+        return Feature(name)
+    if kind not in ("text_category", "number_category"):
+        raise ValueError(f"{where}.type is {shown(kind)}")
+    is_text = kind == "text_category"
+    categories = read_categories(
+        member(value, "categories", list, where), is_text, f"{where}.categories"
+    )
+    return Feature(name, categories, is_text)
+
+
+def read_categories(
+    values: list[Any], is_text: bool, where: str
+) -> tuple[Category, ...]:
+    """Return categories, all text or all numbers."""
+    if is_text:
+        return tuple(items(values, str, where))
+    return tuple(
+        value if type(value) is int else checked(value, float, f"{where}[{i}]")
+        for i, value in enumerate(values)
+    )
+
+
+def read_tree(value: Any, features: Sequence[Feature], where: str) -> Tree:
+    """Return a tree."""
+    arrays = {
+        name: array(value, name, dtype, where) for name, dtype in NODE_DTYPES.items()
+    }
+    sets, feature = {}, arrays["feature"]
+    for key, categories in member(value, "left_categories", dict, where).items():
+        path = f"{where}.left_categories[{key!r}]"
+        node = read_index(key, len(feature), path)
+        j = int(feature[node])
+        is_text = 0 <= j < len(features) and features[j].is_text
+        sets[node] = read_categories(checked(categories, list, path), is_text, path)
+    return Tree(**arrays, left_categories=sets)
+
+
+def read_index(key: str, n: int, where: str) -> int:
+    """Return a key that is a number from 0 to n - 1."""
+    if not (key.isascii() and key.isdecimal() and len(key) < 19 and int(key) < n):
+        raise ValueError(f"{where}: its key must be a number from 0 to {n - 1}")
+    return int(key)
+
+
+def read_training(value: Any) -> TrainingState:
+    """Return what a warm start needs."""
+    where = "training.bin_thresholds"
+    thresholds = items(member(value, "bin_thresholds", list, "training"), list, where)
+    n_features = len(thresholds)
+    bins = by_feature(value, "category_bins", n_features)
+    means = by_feature(value, "mean_thresholds", n_features)
+    shared_from = by_feature(value, "shared_from", n_features)
+    curves = member(value, "curves", dict, "training")
+    results = member(value, "evals_result", dict, "training")
+    if not curves.keys() <= set(CURVES):
+        raise ValueError(f"training.curves must be some of {', '.join(CURVES)}")
+    return TrainingState(
+        seed=member(value, "seed", int, "training"),
+        bin_thresholds=tuple(
+            tuple(items(t, float, f"{where}[{j}]")) for j, t in enumerate(thresholds)
+        ),
+        category_bins={
+            j: tuple(items(b, int, f"training.category_bins[{j}]"))
+            for j, b in bins.items()
+        },
+        shared_from={
+            j: checked(b, int, f"training.shared_from[{j}]")
+            for j, b in shared_from.items()
+        },
+        mean_thresholds={
+            j: tuple(items(t, float, f"training.mean_thresholds[{j}]"))
+            for j, t in means.items()
+        },
+        curves=read_curves(curves, "training.curves"),
+        evals_result={
+            name: read_curves(
+                checked(of_set, dict, f"training.evals_result.{name}"),
+                f"training.evals_result.{name}",
+            )
+            for name, of_set in results.items()
+        },
+        position_bias=read_position_bias(value),
+    )
+
+
+def read_position_bias(value: Any) -> NDArray[np.float64] | None:
+    """Return the bias of positions: one row, or one of t+ and one of t-."""
+    if "position_bias" not in value:
+        return None
+    where = "training.position_bias"
+    rows = items(member(value, "position_bias", list, "training"), list, where)
+    found = [items(row, float, f"{where}[{i}]") for i, row in enumerate(rows)]
+    if len(found) not in (1, 2) or not len(found[0]) == len(found[-1]) > 0:
+        raise ValueError(f"{where} must be one row of numbers, or two of one length")
+    return np.array(found[0] if len(found) == 1 else found, dtype=np.float64)
+
+
+def by_feature(value: Any, name: str, n_features: int) -> dict[int, Any]:
+    """Return a member of the training whose keys are features."""
+    members = member(value, name, dict, "training")
+    where = f"training.{name}"
+    return {read_index(j, n_features, where): v for j, v in members.items()}
+
+
+def read_curves(value: dict[str, Any], where: str) -> dict[str, tuple[float, ...]]:
+    """Return curves by name, NaN for null."""
+    return {
+        RENAMED_METRICS.get(name, name): tuple(
+            np.nan if v is None else checked(v, float, f"{where}.{name}")
+            for v in checked(values, list, f"{where}.{name}")
+        )
+        for name, values in value.items()
+    }
+
+
+def to_value(value: Any, name: str) -> Any:
+    """Return a parameter as a JSON value.
+
+    Raises
+    ------
+    ValueError
+        For an object that JSON cannot hold.
+    """
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float) and math.isfinite(value):
+        return value
+    if isinstance(value, Metric) and METRICS.get(type(value).__name__) is type(value):
+        options = {f.name: getattr(value, f.name) for f in fields(value)}
+        return {
+            "metric": type(value).__name__,
+            "parameters": {n: to_value(v, f"{name}.{n}") for n, v in options.items()},
+        }
+    if isinstance(value, Mapping):
+        pairs = [[to_value(k, name), to_value(v, name)] for k, v in value.items()]
+        return {"mapping": pairs}
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, Set):
+        value = sorted(value, key=lambda item: (str(type(item)), item))
+    if isinstance(value, list | tuple | range):
+        return [to_value(item, name) for item in value]
+    raise ValueError(
+        f"the parameter {name} is a {type(value).__name__}, which JSON cannot hold: "
+        f"change it by set_params({name}=...) before"
+    )
+
+
+def from_value(value: Any, where: str, depth: int = 0) -> Any:
+    """Return the parameter that a JSON value stands for."""
+    if depth > DEEPEST:
+        raise ValueError(f"{where} is nested too deeply")
+    if isinstance(value, list):
+        return [
+            from_value(item, f"{where}[{i}]", depth + 1) for i, item in enumerate(value)
+        ]
+    if isinstance(value, dict) and value.keys() == {"metric", "parameters"}:
+        return read_metric(value, where, depth)
+    if isinstance(value, dict) and value.keys() == {"mapping"}:
+        return read_mapping(value, where, depth)
+    if isinstance(value, dict):
+        raise ValueError(f"{where} is an object of unknown keys {sorted(value)[:4]}")
+    if isinstance(value, float):
+        return checked(value, float, where)
+    return value
+
+
+def read_metric(value: dict[str, Any], where: str, depth: int) -> Metric:
+    """Return a metric object."""
+    name = member(value, "metric", str, where)
+    given = member(value, "parameters", dict, where)
+    if name not in METRICS:
+        raise ValueError(f"{where}.metric must be one of {sorted(METRICS)}")
+    options = {
+        key: from_value(item, f"{where}.{key}", depth + 1)
+        for key, item in given.items()
+    }
+    try:
+        metric: Metric = METRICS[name](**options)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"{where}: {error}") from None
+    return metric
+
+
+def read_mapping(value: dict[str, Any], where: str, depth: int) -> dict[Any, Any]:
+    """Return a dict."""
+    mapping = {}
+    for pair in items(value["mapping"], list, where):
+        if len(pair) != 2 or isinstance(pair[0], list | dict):
+            raise ValueError(f"{where} must hold pairs of a key and a value")
+        mapping[pair[0]] = from_value(pair[1], where, depth + 1)
+    return mapping

@@ -10,9 +10,9 @@ values, NaN, go left if `missing_left` says so; unseen categories count as missi
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +21,12 @@ from sklearn_ltr._trees.binning import MISSING_BIN
 from sklearn_ltr._trees.ensemble import TreeEnsemble
 from sklearn_ltr._trees.tree_check import NODE_DTYPES, check_trees
 
-FORMAT_VERSION = 1
+__all__ = ["Feature", "Tree", "TreeModel"]
+
 LARGEST_THRESHOLD = float(np.finfo(np.float64).max)
+LARGEST_CODE = 2**20  # of a category that is a number
 Category = int | float | str
+Part = TypeVar("Part")
 
 
 @dataclass(frozen=True)
@@ -115,6 +118,8 @@ class TrainingState:
         `train_score_`, `validation_score_` and `loss_curve_`, as far as there are any.
     evals_result : dict of str to dict of str to tuple of float
         `evals_result_`, by name of the set and of what was measured.
+    position_bias : ndarray or None
+        `position_bias_` of a ranker that has learned one.
     """
 
     seed: int
@@ -124,6 +129,7 @@ class TrainingState:
     mean_thresholds: Mapping[int, tuple[float, ...]]
     curves: Mapping[str, tuple[float, ...]]
     evals_result: Mapping[str, Mapping[str, tuple[float, ...]]]
+    position_bias: NDArray[np.float64] | None = None
 
 
 @dataclass(frozen=True)
@@ -174,15 +180,6 @@ class TreeModel:
     def has_categories(self) -> bool:
         """Whether there are categorical features."""
         return any(feature.categories is not None for feature in self.features)
-
-    @property
-    def tests_missing(self) -> bool:
-        """Whether a missing value ever goes elsewhere than the number 0."""
-        return any(
-            (tree.missing_left != (tree.threshold >= 0))[~tree.is_leaf].any()
-            or tree.left_categories
-            for tree in self.trees
-        )
 
     def scaled(self, factor: float) -> TreeModel:
         """Return the model with its scores multiplied by a factor."""
@@ -294,6 +291,129 @@ def check_training(training: TrainingState, features: Sequence[Feature]) -> None
             "training: category_bins must hold one of the bins from 0 to "
             f"{MISSING_BIN - 1} for each category of each categorical feature"
         )
+    if not all(0 <= b <= MISSING_BIN + 1 for b in training.shared_from.values()):
+        raise ValueError("training: shared_from must hold bins")
     for name in ("shared_from", "mean_thresholds"):
         if getattr(training, name).keys() != n_categories.keys():
             raise ValueError(f"training: {name} must be those of {[*n_categories]}")
+
+
+def fold(
+    tree: Tree, leaf: Callable[[int], Part], split: Callable[[int, Part, Part], Part]
+) -> Part:
+    """Return what ``split(node, left, right)`` makes of the root, from the leaves up."""
+    parts: dict[int, Part] = {}
+    is_leaf = tree.is_leaf
+    # children come after their parents: no recursion, so that depth is no limit
+    for node in range(len(is_leaf) - 1, -1, -1):
+        if is_leaf[node]:
+            parts[node] = leaf(node)
+        else:
+            left, right = int(tree.left[node]), int(tree.right[node])
+            parts[node] = split(node, parts.pop(left), parts.pop(right))
+    return parts[0]
+
+
+def category_codes(feature: Feature) -> dict[Any, int] | None:
+    """Return the code of each category elsewhere; None for a feature of numbers."""
+    if feature.categories is None:
+        return None
+    if feature.is_text:
+        return {category: code for code, category in enumerate(feature.categories)}
+    for category in feature.categories:
+        if not (isinstance(category, int) and 0 <= category <= LARGEST_CODE):
+            raise ValueError(
+                f"feature {feature.name!r} has the category {category!r}, and there "
+                f"categories are whole numbers from 0 to {LARGEST_CODE}: make the "
+                "column text and fit again"
+            )
+    return {category: int(category) for category in feature.categories}
+
+
+def check_no_categories(model: TreeModel, readers_know: str) -> None:
+    """Raise a ValueError for a model of categories, which some readers do not know."""
+    if model.has_categories:
+        raise ValueError(
+            f"{readers_know} no categories: encode them as numbers, by OrdinalEncoder "
+            "or OneHotEncoder, and fit again; or use to_lightgbm, to_onnx or "
+            "to_treelite"
+        )
+
+
+def node_means(tree: Tree) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return mean value and number of the training rows of each node, (n_nodes,).
+
+    Formats store them for explanations; scores do not depend on them.
+    """
+    value, n_rows = tree.value.copy(), tree.n_rows.copy()
+    for node in np.flatnonzero(~tree.is_leaf)[::-1]:  # children before parents
+        children = [tree.left[node], tree.right[node]]
+        n_rows[node] = n_rows[children].sum()
+        weights = n_rows[children] if n_rows[node] > 0 else None
+        value[node] = np.average(value[children], weights=weights)
+    return value, n_rows
+
+
+def stack(base: TreeModel, top: TreeModel) -> TreeModel:
+    """Return the model whose score is the sum of two, the trees of `base` first."""
+    for model in (base, top):
+        names = [f.name for f in model.features] if model.has_feature_names else None
+        if model.n_features != base.n_features or (
+            base.has_feature_names
+            and names is not None
+            and names != [f.name for f in base.features]
+        ):
+            raise ValueError(
+                "init was fitted on other columns than the trees on top of it, and one "
+                "model of trees has one set of columns: fit both on the same"
+            )
+    features = tuple(
+        joined(one, other)
+        for one, other in zip(top.features, base.features, strict=True)
+    )
+    trees = [
+        extended(tree, model.features, features)
+        for model in (base, top)
+        for tree in model.trees
+    ]
+    return replace(
+        top,
+        parameters={**top.parameters, "n_estimators": len(trees)},
+        features=features,
+        base_score=base.base_score,
+        trees=tuple(trees),
+        training=None,
+    )
+
+
+def joined(one: Feature, other: Feature) -> Feature:
+    """Return a feature with the categories of two."""
+    if one.categories is None and other.categories is None:
+        return one
+    if (
+        one.categories is None
+        or other.categories is None
+        or (one.categories and other.categories and one.is_text != other.is_text)
+    ):
+        raise ValueError(
+            f"feature {one.name!r} is not categorical in the same way for init and for "
+            "the trees on top of it: fit both with the same dtypes"
+        )
+    categories = sorted({*one.categories, *other.categories})
+    return replace(
+        one, categories=tuple(categories), is_text=one.is_text or other.is_text
+    )
+
+
+def extended(tree: Tree, old: Sequence[Feature], new: Sequence[Feature]) -> Tree:
+    """Return a tree that knows more categories, which go where unseen ones went."""
+    sets: dict[int, tuple[Category, ...]] = {}
+    for node, categories in tree.left_categories.items():
+        j = int(tree.feature[node])
+        known, left = set(old[j].categories or ()), set(categories)
+        sets[node] = tuple(
+            c
+            for c in new[j].categories or ()
+            if c in left or (c not in known and tree.missing_left[node])
+        )
+    return replace(tree, left_categories=sets)

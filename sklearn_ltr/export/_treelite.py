@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from sklearn_ltr.export._estimators import to_tree_model
-from sklearn_ltr.export._lightgbm_writer import codes_of, without_init_score
-from sklearn_ltr.export._tree_model import Tree, TreeModel
+from sklearn_ltr.export._estimators import trees_alone
+from sklearn_ltr.export._tree_model import Tree, TreeModel, category_codes
+
+__all__ = ["to_treelite"]
 
 TASKS = {"LambdaMARTRanker": "kLearningToRank", "MARTClassifier": "kBinaryClf"}
 
@@ -49,7 +50,7 @@ def to_treelite(estimator: Any) -> Any:
         TreeAnnotation,
     )
 
-    model = without_init_score(to_tree_model(estimator)).with_base_score_in_leaves()
+    model = trees_alone(estimator)
     n_trees = len(model.trees)
     is_classifier = model.estimator == "MARTClassifier"
     builder = ModelBuilder(
@@ -99,12 +100,10 @@ def build_tree(builder: Any, tree: Tree, model: TreeModel) -> None:
 
 
 def build_category_test(builder: Any, tree: Tree, node: int, model: TreeModel) -> None:
-    """Add a test of a set of categories.
-
-    The set is of those that go the other way than missing ones, so that unseen
-    categories go the missing way.
-    """
-    code = codes_of(model.features[tree.feature[node]]) or {}
+    """Add a test of a set of categories."""
+    # the set is of those that go the other way than missing ones, so that unseen
+    # categories go the missing way
+    code = category_codes(model.features[tree.feature[node]]) or {}
     missing_left = bool(tree.missing_left[node])
     among = set(tree.left_categories[node])
     if missing_left:

@@ -2,20 +2,41 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sklearn_ltr.export._document import array, checked, items, member, parse, shown
 from sklearn_ltr.export._estimators import from_tree_model
 from sklearn_ltr.export._float32 import rounded_at_most
-from sklearn_ltr.export._foreign_tree import Place, TreeBuilder, foreign_model
-from sklearn_ltr.export._source import text_of
+from sklearn_ltr.export._imported import (
+    Place,
+    Scores,
+    TreeBuilder,
+    check_unknown,
+    imported_model,
+    text_of,
+    unknown_parts,
+)
 from sklearn_ltr.export._tree_model import Feature, Tree, TreeModel, made_up_names
 
+__all__ = ["from_catboost"]
+
+# What the reader has been checked with: version 1.2, and its parts
+NEWEST = (1, 2)
+PARTS = {
+    "document": "ctr_data features_info model_info oblivious_trees scale_and_bias",
+    "column": "borders feature_id feature_index flat_feature_index has_nans "
+    "nan_value_treatment",
+    "tree": "leaf_values leaf_weights splits",
+    "split": "border float_feature_index split_index split_type",
+}
 DEEPEST = 16  # symmetric trees of CatBoost
 LARGEST_WEIGHT = 1e12
 
@@ -43,6 +64,9 @@ def from_catboost(model: Any) -> Any:
     ValueError
         That says where, if the text is damaged, or holds what this package has not:
         features that are no numbers, several classes, trees that are not symmetric.
+        Also if it has been written by a newer version than 1.2, or has parts that are
+        not known, unless `model` is an object of CatBoost that scores some rows as we
+        do.
 
     Examples
     --------
@@ -55,22 +79,28 @@ def from_catboost(model: Any) -> Any:
     >>> from_catboost(theirs).predict([[2.0]]) == theirs.predict([[2.0]])
     array([ True])
     """
-    return from_tree_model(read_catboost(text_of(model, "CatBoost", written_by)))
+    theirs = None
+    if hasattr(model, "save_model") and hasattr(model, "is_fitted"):
+        if not model.is_fitted():
+            raise TypeError("model must be a fitted model of CatBoost: fit it first")
+        model, theirs = written_by(model), partial(scores_of, model)
+    return from_tree_model(read_catboost(text_of(model, "CatBoost"), theirs))
 
 
-def written_by(model: Any) -> bytes | None:
-    """Return the JSON of a fitted model, None for another object."""
-    if not (hasattr(model, "save_model") and hasattr(model, "is_fitted")):
-        return None
-    if not model.is_fitted():
-        return None
+def scores_of(model: Any, X: NDArray[np.float64]) -> NDArray[Any]:
+    """Return the raw scores of a model of CatBoost."""
+    return np.asarray(model.predict(X, prediction_type="RawFormulaVal"))
+
+
+def written_by(model: Any) -> bytes:
+    """Return the JSON of a fitted model."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.json"
         model.save_model(str(path), format="json")
         return path.read_bytes()
 
 
-def read_catboost(text: str) -> TreeModel:
+def read_catboost(text: str, theirs: Scores | None = None) -> TreeModel:
     """Return the model that CatBoost's JSON describes."""
     document = parse(text)
     missing_left, names = read_columns(member(document, "features_info", dict))
@@ -95,7 +125,28 @@ def read_catboost(text: str) -> TreeModel:
             "is no ranker"
         )
     scaled = [tree.scaled(scale) for tree in trees]
-    return foreign_model([Feature(name) for name in names], scaled, biases[0])
+    found = imported_model([Feature(name) for name in names], scaled, biases[0])
+    check_unknown(unknown_of(document), "CatBoost", found, {}, theirs)
+    return found
+
+
+def unknown_of(document: dict[str, Any]) -> list[str]:
+    """Return what the reader does not know of a document, which has been read."""
+    unknown = unknown_parts(document, PARTS["document"].split(), "document")
+    info = str(document.get("model_info", {}))
+    version = re.search(r"tags/v(\d{1,9})\.(\d{1,9})", info)
+    if version is not None and (int(version[1]), int(version[2])) > NEWEST:
+        unknown.append(f"version {version[1]}.{version[2]}")
+    for j, column in enumerate(document["features_info"]["float_features"]):
+        known = PARTS["column"].split()
+        unknown += unknown_parts(column, known, f"float_features[{j}]")
+    for m, tree in enumerate(document["oblivious_trees"]):
+        where = f"oblivious_trees[{m}]"
+        unknown += unknown_parts(tree, PARTS["tree"].split(), where)
+        for i, split in enumerate(tree["splits"]):
+            known = PARTS["split"].split()
+            unknown += unknown_parts(split, known, f"{where}.splits[{i}]")
+    return unknown
 
 
 def read_columns(info: dict[str, Any]) -> tuple[list[bool], list[str]]:
@@ -121,11 +172,7 @@ def read_columns(info: dict[str, Any]) -> tuple[list[bool], list[str]]:
 
 
 def read_tree(tree: Any, missing_left: Sequence[bool]) -> Tree:
-    """Return a tree.
-
-    Its last split is the root: bit b of the number of a leaf is whether x is above the
-    border of split b.
-    """
+    """Return a tree."""
     splits = items(member(tree, "splits", list), dict, "splits")
     values = array(tree, "leaf_values", np.float64, "tree")
     weights = array(tree, "leaf_weights", np.float64, "tree")
@@ -148,6 +195,8 @@ def read_tree(tree: Any, missing_left: Sequence[bool]) -> Tree:
         thresholds = rounded_at_most(np.array(borders, dtype=np.float32))
     n_rows = np.clip(weights, 0.0, LARGEST_WEIGHT).astype(np.int64)
     builder = TreeBuilder()
+    # the last split is the root: bit b of the number of a leaf is whether x is above
+    # the border of split b
     waiting: list[tuple[int, int, Place]] = [(len(splits), 0, None)]
     while waiting:
         bit, leaf, place = waiting.pop()

@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_ltr.export._estimators import to_tree_model
+from sklearn_ltr.export._estimators import trees_alone
 from sklearn_ltr.export._float32 import LARGEST, above
-from sklearn_ltr.export._fold import fold
-from sklearn_ltr.export._lightgbm_writer import without_init_score
-from sklearn_ltr.export._tree_model import Tree, TreeModel
+from sklearn_ltr.export._tree_model import Tree, TreeModel, fold
+
+__all__ = ["to_vespa"]
 
 OBJECTIVES = {"MARTRegressor": "regression", "MARTClassifier": "binary"}
 
@@ -61,7 +61,7 @@ def to_vespa(estimator: Any) -> str:
     >>> to_vespa(ranker)[:20]
     '{"name": "tree", "ve'
     """
-    model = without_init_score(to_tree_model(estimator)).with_base_score_in_leaves()
+    model = trees_alone(estimator)
     if model.estimator == "MARTClassifier":
         model = model.scaled(2 * model.sigma)
     codes = [category_codes(model, j) for j in range(model.n_features)]

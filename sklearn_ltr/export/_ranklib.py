@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from sklearn_ltr.export._estimators import to_tree_model
-from sklearn_ltr.export._float32 import LARGEST, at_most
-from sklearn_ltr.export._fold import fold
-from sklearn_ltr.export._tree_model import Tree, TreeModel
-from sklearn_ltr.export._xgboost_writer import float32_model, float32_values
+from sklearn_ltr.export._estimators import trees_alone
+from sklearn_ltr.export._float32 import LARGEST, at_most, float32_model, float32_values
+from sklearn_ltr.export._tree_model import Tree, check_no_categories, fold
+
+__all__ = ["to_ranklib"]
 
 
 def to_ranklib(estimator: Any, *, missing: str = "error") -> str:
@@ -56,8 +56,15 @@ def to_ranklib(estimator: Any, *, missing: str = "error") -> str:
     """
     if missing not in ("error", "zero"):
         raise ValueError(f"missing must be 'error' or 'zero', got {missing!r}")
-    model = float32_model(to_tree_model(estimator))
-    check_ranklib(model, missing)
+    model = float32_model(trees_alone(estimator))
+    check_no_categories(model, "RankLib knows")
+    if missing == "error" and any(map(tests_missing, model.trees)):
+        raise ValueError(
+            "the model may send missing values another way than the number 0, which "
+            "RankLib takes them for: give missing='zero' if the data that it scores "
+            "have none, or if 0 is what they shall count as; or fit again on data in "
+            "which 0 stands for them"
+        )
     trees = [
         f'<tree id="{m}" weight="1.0"><split>{tree_xml(tree)}</split></tree>'
         for m, tree in enumerate(model.trees, start=1)
@@ -66,20 +73,10 @@ def to_ranklib(estimator: Any, *, missing: str = "error") -> str:
     return "\n".join([f"{header}\n<ensemble>", *trees, "</ensemble>\n"])
 
 
-def check_ranklib(model: TreeModel, missing: str) -> None:
-    """Raise a ValueError for what RankLib cannot evaluate."""
-    if model.has_categories:
-        raise ValueError(
-            "RankLib knows no categories: encode them as numbers, by OrdinalEncoder or "
-            "OneHotEncoder, and fit again; or use to_lightgbm, to_onnx or to_treelite"
-        )
-    if missing == "error" and model.tests_missing:
-        raise ValueError(
-            "the model may send missing values another way than the number 0, which "
-            "RankLib takes them for: give missing='zero' if the data that it scores "
-            "have none, or if 0 is what they shall count as; or fit again on data in "
-            "which 0 stands for them"
-        )
+def tests_missing(tree: Tree) -> bool:
+    """Return whether a missing value may go elsewhere than the number 0."""
+    elsewhere = tree.missing_left != (tree.threshold >= 0)
+    return bool(elsewhere[~tree.is_leaf].any())
 
 
 def tree_xml(tree: Tree) -> str:

@@ -1,0 +1,251 @@
+"""What the readers of other libraries' models share.
+
+Their nodes are numbered otherwise, and nothing in them is to be trusted.  A reader knows
+which versions of a format, and which of its parts, it has been checked with; a model
+that has others is read only if it is given as an object of its library, which then
+scores some rows as well.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_ltr import LambdaMARTRanker
+from sklearn_ltr.export._tree_model import (
+    Category,
+    Feature,
+    Tree,
+    TreeModel,
+    made_up_names,
+)
+
+# Where a node hangs: its parent's number, and whether it is the left child
+Place = tuple[int, bool] | None
+Scores = Callable[[NDArray[np.float64]], NDArray[Any]]
+
+N_PROBES = 500  # rows that another library scores as well
+ROUNDING = 1e-5  # of sums in float32, relative to the largest values of leaves
+LARGEST_PROBE = 1e30
+
+
+def text_of(model: Any, library: str) -> str:
+    """Return the text of a model, which may be in a file."""
+    # text of one line that does not begin with a brace is a path
+    if isinstance(model, str) and ("\n" in model or model.lstrip().startswith("{")):
+        return model
+    if isinstance(model, str | os.PathLike):
+        model = Path(model).read_bytes()
+    if not isinstance(model, bytes | bytearray):
+        raise TypeError(
+            f"model must be a fitted model of {library}, its text or its file, got "
+            f"{type(model).__name__}"
+        )
+    try:
+        return model.decode()
+    except UnicodeDecodeError as error:
+        raise ValueError(f"the model is no text ({error})") from None
+
+
+def unknown_parts(
+    document: Mapping[str, Any], known: Iterable[str], where: str
+) -> list[str]:
+    """Return the members of an object that a reader does not know."""
+    return [f"{where}.{key}" for key in document if key not in set(known)]
+
+
+def check_children(left: Sequence[int], right: Sequence[int]) -> int:
+    """Return how many nodes can be reached from node 0.
+
+    Parameters
+    ----------
+    left, right : sequences of n_nodes int
+        Children; -1 in a leaf.
+
+    Raises
+    ------
+    ValueError
+        If a child is no node, or has two parents: then this is no tree.
+    """
+    n_nodes, waiting, seen = len(left), [0], set()
+    while waiting:
+        node = waiting.pop()
+        if not 0 <= node < n_nodes:
+            raise ValueError(f"node {node} is a child, but there are {n_nodes} nodes")
+        if node in seen:
+            raise ValueError(f"node {node} is a child twice: this is no tree")
+        seen.add(node)
+        if (left[node] == -1) != (right[node] == -1):
+            raise ValueError(f"node {node} has one child only")
+        if left[node] != -1:
+            waiting += [left[node], right[node]]
+    return len(seen)
+
+
+@dataclass
+class TreeBuilder:
+    """A tree that gets its nodes one by one, parents first."""
+
+    numbers: list[tuple[int, float, bool, float, float, int]] = field(
+        default_factory=list
+    )
+    children: list[list[int]] = field(default_factory=list)  # [right, left] of a node
+    left_categories: dict[int, tuple[Category, ...]] = field(default_factory=dict)
+
+    def split(
+        self,
+        place: Place,
+        feature: int,
+        threshold: float,
+        missing_left: bool,
+        gain: float,
+    ) -> int:
+        """Add a node that tests a feature; return its number."""
+        return self._add(place, (feature, threshold, missing_left, 0.0, gain, 0))
+
+    def leaf(self, place: Place, value: float, n_rows: int) -> None:
+        """Add a leaf."""
+        self._add(place, (-1, 0.0, False, value, 0.0, n_rows))
+
+    def _add(
+        self, place: Place, numbers: tuple[int, float, bool, float, float, int]
+    ) -> int:
+        """Add a node; return its number."""
+        node = len(self.numbers)
+        self.numbers.append(numbers)
+        self.children.append([-1, -1])
+        if place is not None:
+            parent, is_left = place
+            self.children[parent][is_left] = node
+        return node
+
+    def tree(self) -> Tree:
+        """Return the tree."""
+        feature, threshold, missing_left, value, gain, n_rows = zip(
+            *self.numbers, strict=True
+        )
+        right, left = zip(*self.children, strict=True)
+        return Tree(
+            feature=np.array(feature, dtype=np.int32),
+            threshold=np.array(threshold, dtype=np.float64),
+            missing_left=np.array(missing_left, dtype=np.bool_),
+            left=np.array(left, dtype=np.int32),
+            right=np.array(right, dtype=np.int32),
+            value=np.array(value, dtype=np.float64),
+            gain=np.array(gain, dtype=np.float64),
+            n_rows=np.array(n_rows, dtype=np.int64),
+            left_categories=self.left_categories,
+        )
+
+
+def imported_model(
+    features: Sequence[Feature],
+    trees: Sequence[Tree],
+    base_score: float = 0.0,
+) -> TreeModel:
+    """Return the trees of another library as the model of a ranker."""
+    if not trees:
+        raise ValueError("the model has no trees")
+    parameters: dict[str, Any] = {"n_estimators": len(trees)}
+    return TreeModel(
+        estimator=LambdaMARTRanker.__name__,
+        parameters=parameters,
+        features=tuple(features),
+        has_feature_names=[f.name for f in features] != made_up_names(len(features)),
+        base_score=base_score,
+        trees=tuple(trees),
+    )
+
+
+def check_unknown(
+    unknown: Sequence[str],
+    library: str,
+    model: TreeModel,
+    codes: Mapping[int, Mapping[Category, int]],
+    theirs: Scores | None,
+) -> None:
+    """Raise a ValueError if a model has unknown parts and is not proved to be right.
+
+    Parameters
+    ----------
+    unknown : sequence of str
+        What the reader has not been checked with.
+    library : str
+        Its name, for messages.
+    model : TreeModel
+        As it was read.
+    codes : dict of int to dict
+        Of each categorical feature, the code of each category for the library.
+    theirs : callable or None
+        The raw scores of the library for rows with codes; None: it is not at hand.
+    """
+    if not unknown:
+        return
+    parts = ", ".join(unknown[:3]) + (", ..." if len(unknown) > 3 else "")
+    if theirs is None:
+        raise ValueError(
+            f"this reader of models of {library} has not been checked with {parts}: "
+            f"give the object of {library}, not its text or file, so that the scores "
+            f"of some rows can be compared; or save the model by an older {library}"
+        )
+    model.check()
+    X = probes(model, codes)
+    found, expected = plain_scores(model, codes, X), np.asarray(theirs(X), np.float64)
+    scale = sum((np.abs(tree.value).max() for tree in model.trees), 0.0)
+    off = np.abs(found - expected).max()
+    if not off <= ROUNDING * (abs(model.base_score) + scale):
+        raise ValueError(
+            f"this reader of models of {library} has not been checked with {parts}, "
+            f"and {library} scores the model otherwise, by up to {off:.3g}: use an "
+            f"older {library}, or a newer sklearn_ltr"
+        )
+
+
+def probes(
+    model: TreeModel, codes: Mapping[int, Mapping[Category, int]]
+) -> NDArray[np.float64]:
+    """Return rows whose numbers are thresholds or between them, or missing."""
+    rng = np.random.default_rng(0)
+    X = np.empty((N_PROBES, model.n_features))
+    for j in range(model.n_features):
+        values = np.array(list(codes.get(j, {}).values()), dtype=np.float64)
+        if j not in codes:
+            thresholds = [tree.threshold[tree.feature == j] for tree in model.trees]
+            known = np.unique(np.concatenate([*thresholds, [0.0]]))
+            known = known.clip(-LARGEST_PROBE, LARGEST_PROBE)
+            middles = known[:-1] / 2 + known[1:] / 2
+            values = np.concatenate([known, middles, known[[0]] - 1, known[[-1]] + 1])
+        X[:, j] = rng.choice(np.append(values, np.nan), N_PROBES)
+    return X
+
+
+def plain_scores(
+    model: TreeModel,
+    codes: Mapping[int, Mapping[Category, int]],
+    X: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Return the scores of rows with codes, from the description alone."""
+    scores = np.full(len(X), model.base_score)
+    for tree in model.trees:
+        waiting = [(0, np.arange(len(X)))]
+        while waiting:
+            node, rows = waiting.pop()
+            j = int(tree.feature[node])
+            if j < 0:
+                scores[rows] += tree.value[node]
+                continue
+            x = X[rows, j]
+            if node in tree.left_categories:
+                left = np.isin(x, [codes[j][c] for c in tree.left_categories[node]])
+            else:
+                left = x <= tree.threshold[node]
+            left[np.isnan(x)] = tree.missing_left[node]
+            waiting.append((int(tree.left[node]), rows[left]))
+            waiting.append((int(tree.right[node]), rows[~left]))
+    return scores

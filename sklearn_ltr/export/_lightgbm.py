@@ -1,0 +1,686 @@
+"""LightGBM's text model, written and read.
+
+Its nodes test ``x <= threshold`` in float64 as ours do.  Its sets of categories are
+bitsets of codes, and send what they do not hold right, missing values included; so a
+node that sends missing values left is written with its children exchanged.
+
+Some of LightGBM's nodes take 0 as missing.  Such a node sends numbers from -1e-35 to
+1e-35, and NaN, to its default side, and others by its threshold.  So its sides may
+alternate: left below the threshold, but right at 0, and left again.  Then several of
+our nodes stand for it, and subtrees occur more than once.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Sequence
+from functools import partial
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_ltr.export._document import checked, items, parse, shown
+from sklearn_ltr.export._estimators import from_tree_model, trees_alone
+from sklearn_ltr.export._imported import (
+    Place,
+    Scores,
+    TreeBuilder,
+    check_children,
+    check_unknown,
+    imported_model,
+    text_of,
+    unknown_parts,
+)
+from sklearn_ltr.export._tree_model import (
+    LARGEST_THRESHOLD,
+    Category,
+    Feature,
+    Tree,
+    TreeModel,
+    category_codes,
+    node_means,
+)
+
+__all__ = ["from_lightgbm", "to_lightgbm"]
+
+CATEGORICAL, DEFAULT_LEFT = 1, 2  # bits of decision_type
+MISSING_ZERO, MISSING_NAN = 1, 2  # its next two bits
+OBJECTIVES = {"LambdaMARTRanker": "lambdarank", "MARTRegressor": "regression"}
+
+# Objectives of one score for each row, which is what trees add up to, before any
+# function that an objective applies to it
+ONE_SCORE = frozenset(
+    "lambdarank rank_xendcg regression regression_l1 huber fair poisson quantile mape "
+    "gamma tweedie binary cross_entropy cross_entropy_lambda custom".split()
+)
+MOST_NODES = 50  # that stand for a node, on average, where 0 is taken as missing
+ZERO = float(np.float32(1e-35))  # the largest number that counts as 0
+BELOW_ZERO = float(np.nextafter(-ZERO, -np.inf))
+NEGATIVE, AT_ZERO, POSITIVE = 1, 2, 4
+ANYWHERE = NEGATIVE | AT_ZERO | POSITIVE
+
+# What the reader has been checked with: the versions of the text that LightGBM 2.3 to
+# 4.7 write, and their parts
+NEWEST = 4
+HEADER = (
+    "version num_class num_tree_per_iteration label_index max_feature_idx objective "
+    "average_output feature_names monotone_constraints feature_infos tree_sizes"
+)
+TREE = (
+    "num_leaves num_cat split_feature split_gain threshold decision_type left_child "
+    "right_child leaf_value leaf_weight leaf_count internal_value internal_weight "
+    "internal_count cat_boundaries cat_threshold is_linear shrinkage"
+)
+
+Section = dict[str, str]  # key and value of lines "key=value"
+
+
+def to_lightgbm(estimator: Any) -> str:
+    """Return a fitted model as the text of a LightGBM model.
+
+    ``lightgbm.Booster(model_str=text)`` and the programs that read `model.txt` load it.
+    Its scores (``raw_score=True``) are those of ``predict``, or of the classifier's
+    ``decision_function``, bit for bit.  Exceptions are numbers closer to 0 than
+    1e-35, which LightGBM takes for 0.
+
+    Parameters
+    ----------
+    estimator : LambdaMARTRanker, MARTRegressor or MARTClassifier
+        Fitted.
+
+    Returns
+    -------
+    text : str
+        Spaces in names of features become underscores.  Categories are codes: numbers
+        stand for themselves, text for its position among the sorted text of the
+        column.  LightGBM makes these codes itself where it is given a pandas DataFrame
+        in which all categorical columns, and no others, have a categorical dtype.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As :func:`to_tree_model`; and for categories that are numbers, but not whole
+        numbers from 0 to 1,048,576, and for trees on top of an `init_score`.
+
+    Examples
+    --------
+    >>> import lightgbm
+    >>> from sklearn_ltr import LambdaMARTRanker
+    >>> from sklearn_ltr.export import to_lightgbm
+    >>> ranker = LambdaMARTRanker(n_estimators=2, min_samples_leaf=1, random_state=0)
+    >>> ranker = ranker.fit([[1.0], [2.0], [3.0]], [0, 1, 2], groups=[7, 7, 7])
+    >>> booster = lightgbm.Booster(model_str=to_lightgbm(ranker))
+    >>> booster.predict([[2.0]]) == ranker.predict([[2.0]])
+    array([ True])
+    """
+    return lightgbm_text(trees_alone(estimator))
+
+
+def lightgbm_text(model: TreeModel) -> str:
+    """Return a model as LightGBM's text."""
+    codes = [category_codes(feature) for feature in model.features]
+    trees = [
+        f"Tree={m}\n{tree_text(tree, codes)}\n\n" for m, tree in enumerate(model.trees)
+    ]
+    objective = OBJECTIVES.get(model.estimator, f"binary sigmoid:{2 * model.sigma!r}")
+    header = {
+        "version": "v4",
+        "num_class": 1,
+        "num_tree_per_iteration": 1,
+        "label_index": 0,
+        "max_feature_idx": model.n_features - 1,
+        "objective": objective,
+        "feature_names": joined(feature_names(model.features)),
+        "feature_infos": joined(map(feature_info, codes)),
+        "tree_sizes": joined(len(tree.encode()) for tree in trees),
+    }
+    categorical = [j for j, code in enumerate(codes) if code is not None]
+    lines = [
+        "tree",
+        *(f"{key}={value}" for key, value in header.items()),
+        "",
+        "".join(trees) + "end of trees",
+        "",
+        "parameters:",
+        "[boosting: gbdt]",
+        f"[objective: {objective.partition(' ')[0]}]",
+        f"[categorical_feature: {','.join(map(str, categorical))}]",
+        "",
+        "end of parameters",
+        "",
+        f"pandas_categorical:{pandas_categorical(model.features)}",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def joined(values: Iterable[Any]) -> str:
+    """Return values with spaces between them, floats with all their digits."""
+    return " ".join(map(str, values))
+
+
+def feature_names(features: Sequence[Feature]) -> list[str]:
+    """Return the names, without spaces."""
+    names = [re.sub(r"\s", "_", feature.name) for feature in features]
+    if "" in names or len(set(names)) < len(names):
+        raise ValueError(
+            "the names of the features must be different, also when their spaces have "
+            "become underscores, and not empty: rename columns and fit again"
+        )
+    return names
+
+
+def feature_info(codes: dict[Any, int] | None) -> str:
+    """Return the codes of a feature, or a range, which no reader uses."""
+    if codes is None:
+        return "[0:1]"
+    return ":".join(map(str, codes.values())) or "none"
+
+
+def pandas_categorical(features: Sequence[Feature]) -> str:
+    """Return the categories that LightGBM turns into codes, JSON, in order of codes."""
+    listed = []
+    for feature in features:
+        if feature.is_text:
+            listed.append(list(feature.categories or ()))
+        elif feature.categories is not None:
+            largest = max((int(c) for c in feature.categories), default=-1)
+            listed.append([*range(largest + 1)])
+    return json.dumps(listed or None)
+
+
+def tree_text(tree: Tree, codes: Sequence[dict[Any, int] | None]) -> str:
+    """Return a tree, its leaves numbered apart from the other nodes."""
+    inner, leaves = np.flatnonzero(~tree.is_leaf), np.flatnonzero(tree.is_leaf)
+    number = np.empty(len(tree.feature), dtype=np.int64)
+    number[inner], number[leaves] = np.arange(len(inner)), ~np.arange(len(leaves))
+    value, n_rows = node_means(tree)
+    left, right = tree.left.copy(), tree.right.copy()
+    decision = (MISSING_NAN << 2) + DEFAULT_LEFT * tree.missing_left.astype(np.int64)
+    threshold: list[float | int] = tree.threshold.tolist()
+    bitsets: list[NDArray[np.uint32]] = []
+    for node, categories in sorted(tree.left_categories.items()):
+        code = codes[tree.feature[node]] or {}
+        goes_left = set(categories)
+        if tree.missing_left[node]:
+            left[node], right[node] = right[node], left[node]
+            goes_left = set(code) - goes_left
+        decision[node], threshold[node] = CATEGORICAL, len(bitsets)
+        bitsets.append(bitset([code[category] for category in goes_left]))
+    fields: dict[str, Any] = {
+        "num_leaves": len(leaves),
+        "num_cat": len(bitsets),
+        "split_feature": tree.feature[inner],
+        "split_gain": tree.gain[inner].tolist(),
+        "threshold": [threshold[node] for node in inner],
+        "decision_type": decision[inner],
+        "left_child": number[left[inner]],
+        "right_child": number[right[inner]],
+        "leaf_value": tree.value[leaves].tolist(),
+        "leaf_weight": n_rows[leaves],
+        "leaf_count": n_rows[leaves],
+        "internal_value": value[inner].tolist(),
+        "internal_weight": n_rows[inner],
+        "internal_count": n_rows[inner],
+    }
+    if bitsets:
+        fields["cat_boundaries"] = np.cumsum([0, *map(len, bitsets)])
+        fields["cat_threshold"] = np.concatenate(bitsets)
+    fields |= {"is_linear": 0, "shrinkage": 1}
+    return "".join(
+        f"{name}={field if isinstance(field, int) else joined(field)}\n"
+        for name, field in fields.items()
+    )
+
+
+def bitset(codes: Sequence[int]) -> NDArray[np.uint32]:
+    """Return numbers as the bits of 32-bit words, at least one word."""
+    words = np.zeros(max(codes, default=0) // 32 + 1, dtype=np.uint32)
+    for code in codes:
+        words[code // 32] |= np.uint32(1 << code % 32)
+    return words
+
+
+def from_lightgbm(model: Any) -> Any:
+    """Return a ranker that scores as a model trained by LightGBM.
+
+    Parameters
+    ----------
+    model : lightgbm.Booster, fitted LGBMModel, str or path
+        A booster; an estimator of LightGBM's; the text of a model; or a path, or text
+        of one line, that names the file which holds it.
+
+    Returns
+    -------
+    ranker : LambdaMARTRanker
+        Fitted.  `predict` returns what LightGBM returns with ``raw_score=True``, bit
+        for bit; for a random forest, the mean of its trees, up to rounding.  To
+        continue it, give it to another ranker as `init`.  Categories are those of the
+        pandas DataFrame that LightGBM was trained with, or codes, which here must be
+        whole numbers >= 0.  Names of columns are as LightGBM stores them, with
+        underscores for spaces.
+
+    Raises
+    ------
+    TypeError
+        For anything else.
+    ValueError
+        That says where, if the text is damaged, or holds what this package has not:
+        several classes, linear trees, an unknown objective, more than 255 groups of
+        categories that its trees tell apart.  Also if its text is of a newer version
+        than "v4", which LightGBM 4.7 writes, or has parts that are not known, unless
+        `model` is an object of LightGBM that scores some rows as we do.
+
+    Examples
+    --------
+    >>> import lightgbm
+    >>> import numpy as np
+    >>> from sklearn_ltr.export import from_lightgbm
+    >>> X, y = np.array([[1.0], [2.0], [3.0]]), [0, 1, 2]
+    >>> parameters = {"objective": "lambdarank", "min_data_in_leaf": 1, "verbose": -1}
+    >>> data = lightgbm.Dataset(X, y, group=[3])
+    >>> booster = lightgbm.train(parameters, data, num_boost_round=2)
+    >>> np.array_equal(from_lightgbm(booster).predict(X), booster.predict(X))
+    True
+    """
+    booster, theirs = getattr(model, "booster_", model), None
+    if hasattr(booster, "model_to_string"):
+        model = str(booster.model_to_string())
+        theirs = partial(booster.predict, raw_score=True)
+    return from_tree_model(read_lightgbm(text_of(model, "LightGBM"), theirs))
+
+
+def read_lightgbm(text: str, theirs: Scores | None = None) -> TreeModel:
+    """Return the model that LightGBM's text describes."""
+    parts = divide(text)
+    check_header(parts.header)
+    unknown = unknown_parts(parts.header, HEADER.split(), "header")
+    version = value_of(parts.header, "version")
+    if version not in [f"v{number}" for number in range(1, NEWEST + 1)]:
+        unknown.append(f"version {shown(version)} of its text")
+    columns = read_columns(parts)
+    trees = []
+    for m, section in enumerate(parts.trees):
+        try:
+            trees.append(read_tree(section, columns))
+            unknown += unknown_parts(section, TREE.split(), f"Tree={m}")
+        except ValueError as error:
+            raise ValueError(f"Tree={m}: {error}") from None
+    if "average_output" in parts.header:
+        trees = [tree.scaled(1.0 / len(trees)) for tree in trees]
+    found = imported_model(columns.features(), trees)
+    codes = {j: columns.codes_by_category(j) for j in columns.codes}
+    check_unknown(unknown, "LightGBM", found, codes, theirs)
+    return found
+
+
+def check_header(header: Section) -> None:
+    """Raise a ValueError unless each row has one score, a sum of trees."""
+    for key in ("num_class", "num_tree_per_iteration"):
+        if one_integer(header, key) != 1:
+            raise ValueError(
+                f"{key} is {shown(header[key])}: a model with several scores for each "
+                "row is no ranker"
+            )
+    objective = header.get("objective", "custom").split(" ")[0]
+    if objective not in ONE_SCORE:
+        raise ValueError(
+            f"objective {shown(objective)} is not known to have one score for each row"
+        )
+
+
+class Nodes(NamedTuple):
+    """A tree as LightGBM numbers it: inner nodes, then leaves."""
+
+    feature: list[int]  # of inner nodes
+    threshold: list[float]
+    decision: list[int]
+    gain: list[float]
+    left: list[int]  # of all nodes: -1 in a leaf
+    right: list[int]
+    value: list[float]  # of leaves
+    n_rows: list[int]
+    bitsets: list[list[int]]  # words of 32 bits
+
+
+def read_nodes(section: Section, n_features: int) -> Nodes:
+    """Return the arrays of a tree, each checked by itself."""
+    if section.get("is_linear", "0") != "0":
+        raise ValueError(
+            "its leaves are linear functions, which this package has not: train with "
+            "linear_tree=false"
+        )
+    n_leaves = one_integer(section, "num_leaves")
+    value = many(section, "leaf_value", n_leaves, float)
+    if n_leaves == 1:
+        return Nodes([], [], [], [], [-1], [-1], value, [0], [])
+    n = n_leaves - 1
+    feature = many(section, "split_feature", n, int)
+    if not all(0 <= j < n_features for j in feature):
+        raise ValueError(f"split_feature holds numbers that are none of {n_features}")
+    children = [many(section, f"{s}_child", n, int) for s in ("left", "right")]
+    if not all(-n_leaves <= child < n for side in children for child in side):
+        raise ValueError(f"children are not among {n} nodes and {n_leaves} leaves")
+    left, right = (
+        [child if child >= 0 else n + ~child for child in side] + [-1] * n_leaves
+        for side in children
+    )
+    n_rows = many(section, "leaf_count", n_leaves, int)
+    decision = many(section, "decision_type", n, int)
+    if not all(0 <= d < 16 and d >> 2 <= MISSING_NAN for d in decision):
+        raise ValueError("decision_type holds numbers whose meaning is not known")
+    # inf: the node separates missing values from all others
+    words = value_of(section, "threshold").replace("inf", repr(LARGEST_THRESHOLD))
+    finite = {"threshold": words}
+    return Nodes(
+        feature,
+        many(section | finite, "threshold", n, float),
+        decision,
+        [max(0.0, gain) for gain in many(section, "split_gain", n, float)],
+        left,
+        right,
+        value,
+        [max(0, count) for count in n_rows],
+        read_bitsets(section),
+    )
+
+
+def as_read(threshold: float) -> float:
+    """Return a threshold for numbers of which LightGBM takes the closest to 0 for 0."""
+    if -ZERO <= threshold <= ZERO:
+        return ZERO if threshold >= 0 else BELOW_ZERO
+    return threshold
+
+
+def read_bitsets(section: Section) -> list[list[int]]:
+    """Return the words of each bitset."""
+    n_sets = one_integer(section, "num_cat")
+    if n_sets == 0:
+        return []
+    bounds = many(section, "cat_boundaries", n_sets + 1, int)
+    if bounds[0] != 0 or any(first > last for first, last in pairwise(bounds)):
+        raise ValueError("cat_boundaries do not ascend from 0")
+    words = many(section, "cat_threshold", bounds[-1], int)
+    if not all(0 <= word < 2**32 for word in words):
+        raise ValueError("cat_threshold holds numbers that are no words of 32 bits")
+    return [words[first:last] for first, last in pairwise(bounds)]
+
+
+def read_tree(section: Section, columns: Columns) -> Tree:
+    """Return a tree."""
+    nodes = read_nodes(section, len(columns.names))
+    most = MOST_NODES * check_children(nodes.left, nodes.right)
+    builder, n_inner = TreeBuilder(), len(nodes.feature)
+    # nodes to be added: number, place, and the regions of features that reach it
+    waiting: list[tuple[int, Place, dict[int, int]]] = [(0, None, {})]
+    while waiting:
+        node, place, regions = waiting.pop()
+        if len(builder.numbers) > most:
+            raise ValueError(
+                f"more than {most} nodes would stand for its nodes that take 0 as "
+                "missing: train with zero_as_missing=false"
+            )
+        if node >= n_inner:
+            leaf = node - n_inner
+            builder.leaf(place, nodes.value[leaf], nodes.n_rows[leaf])
+        elif nodes.decision[node] >> 2 & 3 == MISSING_ZERO and not (
+            nodes.decision[node] & CATEGORICAL
+        ):
+            waiting += add_zero_node(builder, nodes, node, place, regions)
+        else:
+            number = add_node(builder, nodes, node, place, columns)
+            waiting.append((nodes.right[node], (number, False), regions))
+            waiting.append((nodes.left[node], (number, True), regions))
+    return builder.tree()
+
+
+def add_node(
+    builder: TreeBuilder, nodes: Nodes, node: int, place: Place, columns: Columns
+) -> int:
+    """Add a node that does not take 0 as missing; return its number."""
+    j, threshold, gain = nodes.feature[node], nodes.threshold[node], nodes.gain[node]
+    decision = nodes.decision[node]
+    if not decision & CATEGORICAL:
+        # where there were no missing values, NaN is taken as 0
+        to_left = threshold >= 0.0
+        if decision >> 2 & 3 == MISSING_NAN:
+            to_left = bool(decision & DEFAULT_LEFT)
+        return builder.split(place, j, as_read(threshold), to_left, gain)
+    if not (threshold.is_integer() and 0 <= threshold < len(nodes.bitsets)):
+        raise ValueError(f"node {node} has the set {threshold:g}, which is none")
+    words = nodes.bitsets[int(threshold)]
+    codes = [
+        32 * w + bit
+        for w, word in enumerate(words)
+        for bit in range(32)
+        if word >> bit & 1
+    ]
+    columns.codes.setdefault(j, set()).update(codes)
+    number = builder.split(place, j, 0.0, False, gain)
+    categories = {columns.category(j, code) for code in codes}
+    builder.left_categories[number] = tuple(sorted(categories))
+    return number
+
+
+def add_zero_node(
+    builder: TreeBuilder, nodes: Nodes, node: int, place: Place, regions: dict[int, int]
+) -> list[tuple[int, Place, dict[int, int]]]:
+    """Add nodes for one that takes 0 as missing; return what hangs below them."""
+    j, gain = nodes.feature[node], nodes.gain[node]
+    segments = zero_segments(
+        nodes.threshold[node],
+        bool(nodes.decision[node] & DEFAULT_LEFT),
+        regions.get(j, ANYWHERE),
+    )
+    below: list[tuple[int, Place, dict[int, int]]] = []
+    for i, segment in enumerate(segments):
+        child = nodes.left[node] if segment.goes_left else nodes.right[node]
+        reached = regions | {j: segment.regions}
+        if i == len(segments) - 1:
+            below.append((child, place, reached))
+            break
+        number = builder.split(place, j, segment.last, segment.has_zero, gain)
+        below.append((child, (number, True), reached))
+        place = (number, False)
+    return below
+
+
+class Columns(NamedTuple):
+    """The columns of X."""
+
+    names: list[str]
+    codes: dict[int, set[int]]  # known codes of the categorical features
+    categories: dict[int, list[Category]]  # what codes stand for, if known
+
+    def category(self, feature: int, code: int) -> Category:
+        """Return the category of a code."""
+        if feature not in self.categories:
+            return code
+        if code >= len(self.categories[feature]):
+            raise ValueError(
+                f"feature {feature} has the code {code}, which is not in "
+                "pandas_categorical"
+            )
+        return self.categories[feature][code]
+
+    def codes_by_category(self, feature: int) -> dict[Category, int]:
+        """Return the code of each category of a feature."""
+        listed = dict(enumerate(self.categories.get(feature, ())))
+        listed |= {code: self.category(feature, code) for code in self.codes[feature]}
+        return {category: code for code, category in listed.items()}
+
+    def features(self) -> list[Feature]:
+        """Return the columns."""
+        features = [Feature(name) for name in self.names]
+        for j, codes in self.codes.items():
+            found = {*self.categories.get(j, ()), *(self.category(j, c) for c in codes)}
+            is_text = any(isinstance(category, str) for category in found)
+            categories = tuple(sorted(found))
+            features[j] = Feature(self.names[j], categories, is_text)
+        return features
+
+
+def read_columns(parts: Text) -> Columns:
+    """Return names and categories of the columns."""
+    names = value_of(parts.header, "feature_names").split(" ")
+    infos = value_of(parts.header, "feature_infos").split(" ")
+    if not len(names) == len(infos) == one_integer(parts.header, "max_feature_idx") + 1:
+        raise ValueError(
+            "feature_names, feature_infos and max_feature_idx are of different numbers "
+            "of features"
+        )
+    codes: dict[int, set[int]] = {}
+    given = parts.categorical_feature.split(",") if parts.categorical_feature else []
+    for j in to_numbers(given, "categorical_feature", int):
+        if not 0 <= j < len(names):
+            raise ValueError(f"categorical_feature {j} is none of {len(names)}")
+        codes[j] = set()
+    for j, info in enumerate(infos):
+        if not info.startswith("[") and info != "none":
+            listed = to_numbers(info.split(":"), f"feature_infos[{j}]", int)
+            codes[j] = {code for code in listed if code >= 0}  # -1: missing
+    return Columns(names, codes, read_categories(parts, sorted(codes)))
+
+
+def read_categories(parts: Text, features: list[int]) -> dict[int, list[Category]]:
+    """Return what the codes of categorical features stand for, if that is known."""
+    listed = parse(parts.pandas_categorical)
+    if listed is None or listed == []:
+        return {}
+    if len(items(listed, list, "pandas_categorical")) != len(features):
+        raise ValueError(
+            f"pandas_categorical has the categories of {len(listed)} features, but "
+            f"{len(features)} are categorical: whose they are is not known; train with "
+            "a DataFrame in which all of these, and no others, have a categorical dtype"
+        )
+    categories: dict[int, list[Category]] = {}
+    for i, (j, of_feature) in enumerate(zip(features, listed, strict=True)):
+        where = f"pandas_categorical[{i}]"
+        categories[j] = [
+            c if type(c) in (str, int) else checked(c, float, f"{where}[{k}]")
+            for k, c in enumerate(of_feature)
+        ]
+        if len(set(categories[j])) < len(categories[j]):
+            raise ValueError(f"{where} has a category twice")
+        if len({isinstance(category, str) for category in categories[j]}) > 1:
+            raise ValueError(f"{where} has categories that are text, and others")
+    return categories
+
+
+class Text(NamedTuple):
+    """The parts of a model."""
+
+    header: Section
+    trees: list[Section]
+    categorical_feature: str  # indices, with commas
+    pandas_categorical: str  # JSON
+
+
+def divide(text: str) -> Text:
+    """Return the parts of a model; a ValueError if one is missing."""
+    lines = iter(text.split("\n"))
+    if next(lines).strip() != "tree":
+        raise ValueError('this is no LightGBM model: its first line is not "tree"')
+    header: Section = {}
+    section = header
+    trees: list[Section] = []
+    for number, line in enumerate(lines, start=2):
+        key, _, value = line.strip().partition("=")
+        if key == "end of trees":
+            break
+        if key == "Tree":
+            if value != str(len(trees)):
+                raise ValueError(f"line {number}: Tree={len(trees)} must come here")
+            trees.append(section := {})
+        elif key in section:
+            raise ValueError(f"line {number}: {key} comes twice")
+        elif key:
+            section[key] = value
+    else:
+        raise ValueError('the text is cut off: it has no line "end of trees"')
+    after = {"[categorical_feature": "", "pandas_categorical": "null"}
+    for line in lines:
+        key, _, value = line.strip().partition(":")
+        if key in after:
+            after[key] = value.strip()
+    categorical, pandas = after.values()
+    return Text(header, trees, categorical.rstrip("]"), pandas)
+
+
+def value_of(section: Section, key: str) -> str:
+    """Return the value of a key."""
+    if key not in section:
+        raise ValueError(f"{key} is missing")
+    return section[key]
+
+
+def one_integer(section: Section, key: str) -> int:
+    """Return the integer of a key."""
+    found = to_numbers(value_of(section, key).split(), key, int)
+    if len(found) != 1:
+        raise ValueError(f"{key} must be one integer, got {len(found)}")
+    return int(found[0])
+
+
+def many(section: Section, key: str, n: int, kind: Any) -> list[Any]:
+    """Return the n finite numbers of a key."""
+    found = to_numbers(value_of(section, key).split(), key, kind)
+    if len(found) != n:
+        raise ValueError(f"{key} must hold {n} numbers, got {len(found)}")
+    return found
+
+
+def to_numbers(words: Sequence[str], where: str, kind: Any) -> list[Any]:
+    """Return text as finite numbers, int (of at most 18 digits) or float."""
+    found = []
+    for i, word in enumerate(words):
+        try:
+            if "_" in word or not word.isascii() or (kind is int and len(word) > 18):
+                raise ValueError
+            found.append(kind(word))
+        except ValueError:
+            raise ValueError(f"{where}[{i}] is no number: {shown(word)}") from None
+        if not math.isfinite(found[-1]):
+            raise ValueError(f"{where}[{i}] is {word}, but must be finite")
+    return found
+
+
+class Segment(NamedTuple):
+    """An interval of numbers that go to one side."""
+
+    last: float  # its largest number
+    regions: int  # which of NEGATIVE, AT_ZERO and POSITIVE it meets
+    goes_left: bool
+
+    @property
+    def has_zero(self) -> bool:
+        """Whether 0, and NaN with it, is in the interval."""
+        return bool(self.regions & AT_ZERO)
+
+
+def zero_segments(threshold: float, default_left: bool, regions: int) -> list[Segment]:
+    """Return the intervals of a node's sides, ascending; NaN goes with 0.
+
+    Parameters
+    ----------
+    threshold : float
+    default_left : bool
+    regions : int
+        Which of NEGATIVE, AT_ZERO and POSITIVE reach the node.
+    """
+    segments: list[Segment] = []
+    for last in sorted({threshold, BELOW_ZERO, ZERO, LARGEST_THRESHOLD}):
+        region = POSITIVE
+        if last <= ZERO:
+            region = NEGATIVE if last <= BELOW_ZERO else AT_ZERO
+        if not region & regions:
+            continue
+        goes_left = default_left if region == AT_ZERO else last <= threshold
+        if segments and segments[-1].goes_left == goes_left:
+            region |= segments.pop().regions
+        segments.append(Segment(last, region, goes_left))
+    return segments

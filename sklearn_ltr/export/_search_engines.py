@@ -1,0 +1,490 @@
+"""Requests that upload a model to Elasticsearch, OpenSearch or Solr.
+
+The plugin Learning to Rank of Elasticsearch and OpenSearch computes in float32 and
+tests ``x < threshold``; the trees of Elastic's own learning to rank test
+``x <= threshold`` in float64.  Solr computes in float32.  Its trees test ``x <= threshold + 1e-6``, so a number is
+written that gives the threshold when 1e-6 is added, where there is one.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_ltr.export._estimators import trees_alone
+from sklearn_ltr.export._float32 import LARGEST, at_most, float32_model, float32_values
+from sklearn_ltr.export._networks import (
+    Scaling,
+    Standardization,
+    dense_layers,
+    is_network,
+    layers_of,
+    linear_weights,
+    split_pipeline,
+)
+from sklearn_ltr.export._tree_model import Tree, TreeModel, check_no_categories, fold
+from sklearn_ltr.export._xgboost import dump_text
+
+__all__ = ["to_elasticsearch_ltr", "to_elasticsearch_ml", "to_solr"]
+
+TEMPLATE_PARAMETER = re.compile(r"\{\{\{?[#^&]?\s*(\w+)\s*\}?\}\}")
+# those that the plugin of Elasticsearch knows
+OBJECTIVES = {"MARTRegressor": "reg:linear", "MARTClassifier": "binary:logistic"}
+# Solr's names
+MODEL = "org.apache.solr.ltr.model."
+NORM = "org.apache.solr.ltr.norm."
+ACTIVATIONS = {"logistic": "sigmoid"}
+SLACK = np.float32(1e-6)  # NODE_SPLIT_SLACK
+
+
+class Request(NamedTuple):
+    """One HTTP request that a search engine expects.
+
+    Attributes
+    ----------
+    method : {"PUT", "POST"}
+    path : str
+        After the address of the engine, of the core or collection for Solr.
+    body : dict or list
+        What ``json.dumps`` turns into the body.
+    """
+
+    method: str
+    path: str
+    body: Any
+
+
+def check_name(name: Any, argument: str) -> str:
+    """Return a name for a path, quoted; an error if it is no text or empty."""
+    if not isinstance(name, str) or not name:
+        raise ValueError(f"{argument} must be text and not empty, got {name!r}")
+    return quote(name, safe="")
+
+
+def check_features(names: Sequence[str], features: Any) -> Mapping[str, Any]:
+    """Return what the engine computes for each column; an error for other columns."""
+    if not isinstance(features, Mapping):
+        raise TypeError(
+            "features must be a dict from the names of the columns to what the engine "
+            f"computes for them, got {type(features).__name__}"
+        )
+    missing = [name for name in names if name not in features]
+    unknown = [name for name in features if name not in names]
+    if missing or unknown:
+        raise ValueError(
+            "features must have the names of the columns that the model was fitted on: "
+            f"{len(missing)} are missing, {missing[:3]}, and {len(unknown)} are no "
+            f"such columns, {unknown[:3]}"
+        )
+    for name in names:
+        if not isinstance(features[name], Mapping):
+            raise TypeError(
+                f"features[{name!r}] must be a dict, got "
+                f"{type(features[name]).__name__}"
+            )
+    return features
+
+
+def to_elasticsearch_ltr(
+    estimator: Any,
+    *,
+    name: str,
+    feature_set: str,
+    features: Mapping[str, Any] | None = None,
+) -> list[Request]:
+    """Return the requests that upload a fitted model to the plugin Learning to Rank.
+
+    The plugins of Elasticsearch and of OpenSearch take the same requests.  Trees are
+    of the type `model/xgboost+json`, networks without hidden layers `model/linear`.
+
+    Parameters
+    ----------
+    estimator : LambdaMARTRanker, MARTRegressor or MARTClassifier, or \
+            LambdaRankRanker, RankNetRanker or a Pipeline of one of them
+        Fitted.  Trees without categorical features; networks without hidden layers,
+        after one StandardScaler or MinMaxScaler, which becomes the feature
+        normalizers.
+    name : str
+        Name of the model, which the query `sltr` gives as its `model`.
+    feature_set : str
+        Name of the feature set.
+    features : dict of str to dict, default=None
+        The query that computes each column of X, for example
+        ``{"match": {"title": "{{keywords}}"}}``.  What stands in double braces are the
+        `params` of the query `sltr`.  None: the feature set has been uploaded before,
+        as it has to be where training data were logged.
+
+    Returns
+    -------
+    requests : list of Request
+        The first uploads the feature set, if `features` are given.  The index of the
+        plugin must exist: ``PUT /_ltr`` makes it.  For what is exact see
+        :func:`to_xgboost_dump`; versions of the plugin that take missing values for 0
+        score rows that have some otherwise.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As :func:`to_xgboost_dump`; for other steps of a Pipeline, and hidden layers;
+        and for `features` that are not those of the columns.
+
+    Examples
+    --------
+    >>> import pandas
+    >>> from sklearn_ltr import LambdaMARTRanker
+    >>> from sklearn_ltr.export import to_elasticsearch_ltr
+    >>> X = pandas.DataFrame({"price": [1.0, 2.0, 3.0]})
+    >>> ranker = LambdaMARTRanker(n_estimators=2, min_samples_leaf=1)
+    >>> ranker = ranker.fit(X, [0, 1, 2], groups=[7, 7, 7])
+    >>> (request,) = to_elasticsearch_ltr(ranker, name="mine", feature_set="shop")
+    >>> request.method, request.path
+    ('POST', '/_ltr/_featureset/shop/_createmodel')
+    """
+    check_name(name, "name")
+    path = f"/_ltr/_featureset/{check_name(feature_set, 'feature_set')}"
+    if is_network(estimator):
+        names, model = linear_model(estimator)
+    else:
+        trees = trees_alone(estimator)
+        names = [feature.name for feature in trees.features]
+        objective = OBJECTIVES.get(trees.estimator, "rank:ndcg")
+        definition = f'{{"objective": "{objective}", "splits": {dump_text(trees)}}}'
+        model = {"type": "model/xgboost+json", "definition": definition}
+    requests = []
+    if features is not None:
+        given = check_features(names, features)
+        listed = [plugin_feature(n, given[n]) for n in names]
+        requests.append(Request("POST", path, {"featureset": {"features": listed}}))
+    body = {"model": {"name": name, "model": model}}
+    return [*requests, Request("POST", f"{path}/_createmodel", body)]
+
+
+def plugin_feature(name: str, query: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the feature of a feature set that a template of a query computes."""
+    parameters = dict.fromkeys(TEMPLATE_PARAMETER.findall(json.dumps(query)))
+    return {
+        "name": name,
+        "params": list(parameters),
+        "template_language": "mustache",
+        "template": query,
+    }
+
+
+def linear_model(estimator: Any) -> tuple[list[str], dict[str, Any]]:
+    """Return the names of the columns, and a model of the plugin."""
+    scalings, ranker, names = split_pipeline(estimator)
+    weights = linear_weights(layers_of(ranker))
+    if weights is None:
+        raise ValueError(
+            "the plugin has no networks with hidden layers: fit with "
+            "hidden_layer_sizes=(), or serve the network by to_onnx or to_solr"
+        )
+    if len(scalings) > 1:
+        raise ValueError("the plugin normalizes a feature once: use one scaler")
+    definition = json.dumps(dict(zip(names, float32_values(weights), strict=True)))
+    model: dict[str, Any] = {"type": "model/linear", "definition": definition}
+    for scaling in scalings:
+        if isinstance(scaling, Standardization):
+            kind, first, second = "standard", "mean", "standard_deviation"
+            ends = scaling.mean, scaling.scale
+        else:
+            kind, first, second = "min_max", "minimum", "maximum"
+            ends = scaling.ends()
+        pairs = zip(names, ends[0].tolist(), ends[1].tolist(), strict=True)
+        model["feature_normalizers"] = {
+            column: {kind: {first: a, second: b}} for column, a, b in pairs
+        }
+    return names, model
+
+
+def to_elasticsearch_ml(
+    estimator: Any, *, name: str, features: Mapping[str, Any]
+) -> list[Request]:
+    """Return the request that uploads a fitted model to Elastic's own learning to rank.
+
+    Elasticsearch from 8.15 on has it, without a plugin: the retriever or rescorer
+    `learning_to_rank`.
+
+    Parameters
+    ----------
+    estimator : LambdaMARTRanker or MARTRegressor
+        Fitted, without categorical features.
+    name : str
+        `model_id` of the trained model.
+    features : dict of str to dict
+        The query whose score is the value of each column of X, for example
+        ``{"match": {"title": "{{query}}"}}``.  A document that does not match has a
+        missing value.
+
+    Returns
+    -------
+    requests : list of one Request
+        All numbers and missing values reach the same leaves, and leaf values are those
+        of the model, in float64.  Elasticsearch computes features in float32, and
+        returns float32 scores.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As :func:`to_tree_model`; for classifiers, categorical features and trees on
+        top of an `init_score`; and for `features` that are not those of the columns.
+
+    Examples
+    --------
+    >>> import pandas
+    >>> from sklearn_ltr import LambdaMARTRanker
+    >>> from sklearn_ltr.export import to_elasticsearch_ml
+    >>> X = pandas.DataFrame({"price": [1.0, 2.0, 3.0]})
+    >>> ranker = LambdaMARTRanker(n_estimators=2, min_samples_leaf=1)
+    >>> ranker = ranker.fit(X, [0, 1, 2], groups=[7, 7, 7])
+    >>> query = {"match": {"title": "{{query}}"}}
+    >>> (request,) = to_elasticsearch_ml(ranker, name="mine", features={"price": query})
+    >>> request.method, request.path
+    ('PUT', '/_ml/trained_models/mine')
+    """
+    path = f"/_ml/trained_models/{check_name(name, 'name')}"
+    model = trees_alone(estimator)
+    check_no_categories(model, "Elastic's trees know")
+    if model.estimator == "MARTClassifier":
+        raise TypeError(
+            "learning_to_rank takes scores, not classes: fit a MARTRegressor or a "
+            "LambdaMARTRanker"
+        )
+    names = [feature.name for feature in model.features]
+    given = check_features(names, features)
+    extractors = [
+        {"query_extractor": {"feature_name": n, "query": given[n]}} for n in names
+    ]
+    body = {
+        "inference_config": {"learning_to_rank": {"feature_extractors": extractors}},
+        "definition": {"trained_model": {"ensemble": elastic_ensemble(model, names)}},
+    }
+    return [Request("PUT", path, body)]
+
+
+def elastic_ensemble(model: TreeModel, names: list[str]) -> dict[str, Any]:
+    """Return the sum of all trees."""
+    trees = [
+        {
+            "tree": {
+                "target_type": "regression",
+                "feature_names": names,
+                "tree_structure": elastic_nodes(tree),
+            }
+        }
+        for tree in model.trees
+    ]
+    return {
+        "target_type": "regression",
+        "feature_names": names,
+        "trained_models": trees,
+        "aggregate_output": {"weighted_sum": {"weights": [1.0] * len(trees)}},
+    }
+
+
+def elastic_nodes(tree: Tree) -> list[dict[str, Any]]:
+    """Return the nodes of a tree, parents before children."""
+    nodes: list[dict[str, Any]] = []
+    for node, is_leaf in enumerate(tree.is_leaf.tolist()):
+        fields: dict[str, Any] = {"node_index": node}
+        if is_leaf:
+            fields["leaf_value"] = float(tree.value[node])
+        else:
+            fields |= {
+                "split_feature": int(tree.feature[node]),
+                "decision_type": "lte",
+                "threshold": float(tree.threshold[node]),
+                "default_left": bool(tree.missing_left[node]),
+                "left_child": int(tree.left[node]),
+                "right_child": int(tree.right[node]),
+            }
+        nodes.append(fields)
+    return nodes
+
+
+def to_solr(
+    estimator: Any,
+    *,
+    name: str,
+    store: str = "_DEFAULT_",
+    features: Mapping[str, Any] | None = None,
+    missing: str = "branch",
+) -> list[Request]:
+    """Return the requests that upload a fitted model to Solr's Learning to Rank.
+
+    Trees become a MultipleAdditiveTreesModel, networks without hidden layers a
+    LinearModel, and others a NeuralNetworkModel; a scaler before a network becomes the
+    normalizers of its features.
+
+    Parameters
+    ----------
+    estimator : LambdaMARTRanker, MARTRegressor or MARTClassifier, or \
+            LambdaRankRanker, RankNetRanker or a Pipeline of one of them
+        Fitted.  Trees without categorical features; before a network, one
+        StandardScaler or MinMaxScaler.
+    name : str
+        Name of the model, which a query gives as ``{!ltr model=name}``.
+    store : str, default="_DEFAULT_"
+        Feature store that has the features.
+    features : dict of str to dict, default=None
+        The definition of each column of X, with the keys `class` and `params`, for
+        example ``{"class": "org.apache.solr.ltr.feature.FieldValueFeature", "params":
+        {"field": "price", "defaultValue": "NaN"}}``.  None: they have been uploaded
+        before, as they have to be where training data were logged.
+    missing : {"branch", "zero"}, default="branch"
+        What a feature without a value is in trees.  "branch": missing, as here; this
+        needs Solr 9.2 or newer, and features with the `defaultValue` "NaN".  "zero":
+        the number 0, as in older versions.
+
+    Returns
+    -------
+    requests : list of Request
+        Paths begin after the core or collection.  The first uploads the features, if
+        they are given.  Rows whose numbers float32 can hold reach the same leaves,
+        where adding 1e-6 in float32 can give the threshold.  It can for all thresholds
+        of 1 and more in size, for positive ones from 1e-5 on, and for 99.9% of the
+        negative ones from -1 to -1e-4; others are missed by a step of float32, or by
+        1e-13.  Scores are sums in float32; those of a classifier are 2 sigma times
+        those of its ``decision_function``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As :func:`to_xgboost_dump`; for other steps of a Pipeline; and for `features`
+        that are not those of the columns.
+
+    Examples
+    --------
+    >>> import pandas
+    >>> from sklearn_ltr import LambdaMARTRanker
+    >>> from sklearn_ltr.export import to_solr
+    >>> X = pandas.DataFrame({"price": [1.0, 2.0, 3.0]})
+    >>> ranker = LambdaMARTRanker(n_estimators=2, min_samples_leaf=1)
+    >>> ranker = ranker.fit(X, [0, 1, 2], groups=[7, 7, 7])
+    >>> (request,) = to_solr(ranker, name="mine", store="shop")
+    >>> request.method, request.path
+    ('PUT', '/schema/model-store')
+    """
+    check_name(name, "name")
+    check_name(store, "store")
+    if missing not in ("branch", "zero"):
+        raise ValueError(f"missing must be 'branch' or 'zero', got {missing!r}")
+    if is_network(estimator):
+        names, model = network_model(estimator)
+    else:
+        trees = trees_alone(estimator)
+        check_no_categories(trees, "Solr's trees know")
+        names = [feature.name for feature in trees.features]
+        model = trees_model(float32_model(trees), missing)
+    requests = []
+    if features is not None:
+        given = check_features(names, features)
+        definitions = [{"store": store, "name": n, **given[n]} for n in names]
+        requests.append(Request("PUT", "/schema/feature-store", definitions))
+    body = {"store": store, "name": name, **model}
+    return [*requests, Request("PUT", "/schema/model-store", body)]
+
+
+def trees_model(model: TreeModel, missing: str) -> dict[str, Any]:
+    """Return a MultipleAdditiveTreesModel."""
+    names = [feature.name for feature in model.features]
+    trees = [
+        {"weight": "1.0", "root": tree_root(tree, names, missing)}
+        for tree in model.trees
+    ]
+    params: dict[str, Any] = {"trees": trees}
+    if missing == "branch":
+        params = {"isNullSameAsZero": "false", **params}
+    return {
+        "class": MODEL + "MultipleAdditiveTreesModel",
+        "features": [{"name": name} for name in names],
+        "params": params,
+    }
+
+
+def tree_root(tree: Tree, names: list[str], missing: str) -> dict[str, Any]:
+    """Return a tree; numbers are text, which all versions of Solr read."""
+    value = float32_values(tree.value)
+    threshold = less_slack(at_most(tree.threshold).clip(-LARGEST, LARGEST)).tolist()
+
+    def leaf(node: int) -> dict[str, Any]:
+        return {"value": repr(value[node])}
+
+    def split(node: int, left: Any, right: Any) -> dict[str, Any]:
+        side = "left" if tree.missing_left[node] else "right"
+        return {
+            "feature": names[tree.feature[node]],
+            "threshold": repr(threshold[node]),
+            **({"missing": side} if missing == "branch" else {}),
+            "left": left,
+            "right": right,
+        }
+
+    return fold(tree, leaf, split)
+
+
+def less_slack(threshold: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return numbers that become the thresholds when Solr adds 1e-6 to them."""
+    # of the difference and the four numbers around it, that with the nearest sum
+    start = threshold - SLACK
+    candidates = [start]
+    for direction in (np.float32(-np.inf), np.float32(np.inf)):
+        neighbour = start
+        for _ in range(2):
+            with np.errstate(over="ignore", under="ignore"):
+                neighbour = np.nextafter(neighbour, direction)
+            candidates.append(neighbour)
+    found = np.stack(candidates)
+    with np.errstate(over="ignore"):
+        off = np.abs((found + SLACK).astype(np.float64) - threshold)
+    best: NDArray[np.float32] = found[off.argmin(axis=0), np.arange(len(threshold))]
+    return best
+
+
+def network_model(estimator: Any) -> tuple[list[str], dict[str, Any]]:
+    """Return the names of the columns, and a LinearModel or NeuralNetworkModel."""
+    scalings, ranker, names = split_pipeline(estimator)
+    layers = layers_of(ranker)
+    listed: list[dict[str, Any]] = [{"name": name} for name in names]
+    if len(scalings) > 1:
+        raise ValueError("Solr has one normalizer for each feature: use one scaler")
+    for of_columns in scalings:
+        for feature, norm in zip(listed, normalizers(of_columns), strict=True):
+            feature["norm"] = norm
+    weights = linear_weights(layers)
+    if weights is not None:
+        params: dict[str, Any] = {
+            "weights": dict(zip(names, float32_values(weights), strict=True))
+        }
+        kind = "LinearModel"
+    else:
+        activation = ACTIVATIONS.get(layers.activation, layers.activation)
+        dense = [{**layer, "activation": activation} for layer in dense_layers(layers)]
+        dense[-1]["activation"] = "identity"
+        params, kind = {"layers": dense}, "NeuralNetworkModel"
+    return names, {"class": MODEL + kind, "features": listed, "params": params}
+
+
+def normalizers(scaling: Scaling) -> list[dict[str, Any]]:
+    """Return the normalizer of each feature."""
+    if isinstance(scaling, Standardization):
+        return [
+            {
+                "class": NORM + "StandardNormalizer",
+                "params": {"avg": repr(mean), "std": repr(scale)},
+            }
+            for mean, scale in zip(
+                scaling.mean.tolist(), scaling.scale.tolist(), strict=True
+            )
+        ]
+    low, high = scaling.ends()
+    return [
+        {"class": NORM + "MinMaxNormalizer", "params": {"min": repr(a), "max": repr(b)}}
+        for a, b in zip(low.tolist(), high.tolist(), strict=True)
+    ]

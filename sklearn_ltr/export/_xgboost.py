@@ -1,0 +1,703 @@
+"""XGBoost's JSON: the model, and the dump of its trees that search engines read.
+
+XGBoost computes in float32 and tests ``x < threshold``.  Its sets of categories go
+right, and unseen ones left; so a node of categories sends missing values left there,
+and has its children exchanged where ours sends them right.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from functools import partial
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_ltr.export._document import array, checked, items, member, parse, shown
+from sklearn_ltr.export._estimators import from_tree_model, trees_alone
+from sklearn_ltr.export._float32 import (
+    LARGEST,
+    above,
+    float32_model,
+    float32_values,
+    rounded_below,
+)
+from sklearn_ltr.export._imported import (
+    Place,
+    Scores,
+    TreeBuilder,
+    check_children,
+    check_unknown,
+    imported_model,
+    text_of,
+    unknown_parts,
+)
+from sklearn_ltr.export._tree_model import (
+    Category,
+    Feature,
+    Tree,
+    TreeModel,
+    category_codes,
+    check_no_categories,
+    fold,
+    made_up_names,
+    node_means,
+)
+
+__all__ = ["from_xgboost", "to_xgboost", "to_xgboost_dump"]
+
+NO_PARENT = 2**31 - 1
+INT64 = 15  # XGBoost's number for categories that are integers
+WRITTEN_AS = [3, 1, 0]  # the first version that stores categories
+OBJECTIVES: dict[str, dict[str, Any]] = {
+    "LambdaMARTRanker": {"name": "rank:ndcg", "lambdarank_param": {}},
+    "MARTRegressor": {
+        "name": "reg:squarederror",
+        "reg_loss_param": {"scale_pos_weight": "1"},
+    },
+    "MARTClassifier": {
+        "name": "binary:logistic",
+        "reg_loss_param": {"scale_pos_weight": "1"},
+    },
+}
+
+# Objectives with one score for each row, and what turns base_score into a score
+IDENTITY = frozenset(
+    "rank:ndcg rank:pairwise rank:map reg:squarederror reg:squaredlogerror "
+    "reg:pseudohubererror reg:absoluteerror reg:quantileerror "
+    "binary:hinge binary:logitraw".split()
+)
+LOGIT = frozenset("binary:logistic reg:logistic".split())
+LOGARITHM = frozenset("count:poisson reg:gamma reg:tweedie".split())
+LEAST_CODES, MOST_CODES = 1024, 2**20
+MOST_WITHOUT_NAMES = 2**20  # features
+ROWS_PER_HESSIAN, LARGEST_HESSIAN = 1000, 1e12
+
+# What the reader has been checked with: versions from 1.3 to 3.4, and their parts
+NEWEST = (3, 4)
+COUNTS_BYTES = (3, 4)  # of text; earlier versions may count characters
+PARTS = {
+    "learner": "attributes feature_names feature_types gradient_booster "
+    "learner_model_param objective",
+    "gradient_booster": "name model gbtree weight_drop",
+    "model": "cats gbtree_model_param iteration_indptr tree_info trees weight_drop",
+    "tree": "base_weights categories categories_nodes categories_segments "
+    "categories_sizes default_left id left_children leaf_child_counts loss_changes "
+    "parents right_children split_conditions split_indices split_type sum_hessian "
+    "tree_param",
+}
+
+
+def to_xgboost(estimator: Any) -> str:
+    """Return a fitted model as the JSON of an XGBoost model.
+
+    ``xgboost.Booster().load_model(bytearray(text, "utf-8"))`` loads it, and so do the
+    programs that read XGBoost's `model.json`.
+
+    Parameters
+    ----------
+    estimator : LambdaMARTRanker, MARTRegressor or MARTClassifier
+        Fitted.
+
+    Returns
+    -------
+    text : str
+        Rows whose numbers float32 can hold reach the same leaves; XGBoost rounds other
+        numbers, which may then cross a threshold.  It adds leaf values in float32, so
+        scores differ in their last digits.  The model of a classifier is
+        "binary:logistic": its leaf values are multiplied by 2 sigma, so that XGBoost
+        returns the same probabilities.  Categories are codes, as in
+        :func:`to_lightgbm`; XGBoost >= 3.1 makes them itself of the columns of a pandas
+        DataFrame that have a categorical dtype.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As :func:`to_lightgbm`; for leaf values that float32 cannot hold; and for
+        categories that are not ASCII, of which XGBoost miscounts the bytes.
+
+    Examples
+    --------
+    >>> import json, xgboost
+    >>> from sklearn_ltr import LambdaMARTRanker
+    >>> from sklearn_ltr.export import to_xgboost, to_xgboost_dump
+    >>> ranker = LambdaMARTRanker(n_estimators=2, min_samples_leaf=1, random_state=0)
+    >>> ranker = ranker.fit([[1.0], [2.0], [3.0]], [0, 1, 2], groups=[7, 7, 7])
+    >>> booster = xgboost.Booster()
+    >>> booster.load_model(bytearray(to_xgboost(ranker), "utf-8"))
+    >>> len(booster.get_dump()), len(json.loads(to_xgboost_dump(ranker)))
+    (2, 2)
+    """
+    return xgboost_text(trees_alone(estimator))
+
+
+def xgboost_text(model: TreeModel) -> str:
+    """Return a model as XGBoost's JSON."""
+    model = float32_model(model)
+    names = [feature.name for feature in model.features]
+    trees = [tree_value(tree, model, m) for m, tree in enumerate(model.trees)]
+    n_trees = len(trees)
+    booster = {
+        "gbtree_model_param": {"num_trees": str(n_trees), "num_parallel_tree": "1"},
+        "iteration_indptr": list(range(n_trees + 1)),
+        "tree_info": [0] * n_trees,
+        "trees": trees,
+        "cats": categories_value(model),
+    }
+    learner = {
+        "attributes": {},
+        "feature_names": names if model.has_feature_names else [],
+        "feature_types": [
+            "float" if feature.categories is None else "c" for feature in model.features
+        ],
+        "gradient_booster": {"name": "gbtree", "model": booster},
+        "learner_model_param": {
+            "base_score": "5E-1" if model.estimator == "MARTClassifier" else "0E0",
+            "boost_from_average": "0",
+            "num_class": "0",
+            "num_feature": str(model.n_features),
+            "num_target": "1",
+        },
+        "objective": OBJECTIVES[model.estimator],
+    }
+    return json.dumps({"version": WRITTEN_AS, "learner": learner}, allow_nan=False)
+
+
+def to_xgboost_dump(estimator: Any) -> str:
+    """Return the trees of a fitted model as XGBoost's JSON dump.
+
+    This is the form of ``Booster.get_dump(dump_format="json")``, one list of all trees.
+    Elasticsearch and OpenSearch Learning to Rank read it as `model/xgboost+json`, and
+    Vespa reads it.  All of them compute in float32; see :func:`to_xgboost`.
+
+    Parameters
+    ----------
+    estimator : LambdaMARTRanker, MARTRegressor or MARTClassifier
+        Fitted, without categorical features.
+
+    Returns
+    -------
+    text : str
+        The base score is in the leaves of the first tree.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As :func:`to_xgboost`; and for categorical features.
+    """
+    return dump_text(trees_alone(estimator))
+
+
+def dump_text(model: TreeModel) -> str:
+    """Return the trees of a model as XGBoost's dump."""
+    check_no_categories(model, "readers of XGBoost's dump know")
+    model = float32_model(model)
+    return "[" + ",\n".join(tree_dump(tree, model) for tree in model.trees) + "]"
+
+
+def thresholds(tree: Tree) -> NDArray[np.float64]:
+    """Return what numbers that go left are below, float32 in float64; finite."""
+    return np.minimum(above(tree.threshold), LARGEST).astype(np.float64)
+
+
+def tree_value(tree: Tree, model: TreeModel, number: int) -> dict[str, Any]:
+    """Return a tree of a model."""
+    left, right, default_left, right_codes = sides(tree, model)
+    order = breadth_first(left, right)
+    place = np.argsort(order)
+    is_leaf, mean, n_rows = tree.is_leaf[order], *node_means(tree)
+    children = [
+        np.where(is_leaf, -1, place[side[order]]).tolist() for side in (left, right)
+    ]
+    parents = [NO_PARENT] * len(order)
+    for node, pair in enumerate(zip(*children, strict=True)):
+        for child in pair:
+            if child != -1:
+                parents[child] = node
+    nodes = [node for node, old in enumerate(order) if old in right_codes]
+    sets = [right_codes[order[node]] for node in nodes]
+    sizes = [len(codes) for codes in sets]
+    split = np.where(tree.is_leaf, tree.value, thresholds(tree))
+    return {
+        "id": number,
+        "tree_param": {
+            "num_nodes": str(len(order)),
+            "num_feature": str(model.n_features),
+            "num_deleted": "0",
+            "size_leaf_vector": "1",
+        },
+        "left_children": children[0],
+        "right_children": children[1],
+        "parents": parents,
+        "split_indices": np.maximum(tree.feature[order], 0).tolist(),
+        "split_conditions": float32_values(split[order]),
+        "split_type": [int(old in right_codes) for old in order],
+        "default_left": default_left[order].astype(np.int64).tolist(),
+        "categories": [code for codes in sets for code in codes],
+        "categories_nodes": nodes,
+        "categories_segments": np.cumsum([0, *sizes])[:-1].tolist(),
+        "categories_sizes": sizes,
+        "base_weights": float32_values(mean[order]),
+        "loss_changes": float32_values(np.minimum(tree.gain[order], LARGEST)),
+        "sum_hessian": float32_values(n_rows[order].astype(np.float64)),
+    }
+
+
+Sides = tuple[
+    NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_], dict[int, list[int]]
+]
+
+
+def sides(tree: Tree, model: TreeModel) -> Sides:
+    """Return left, right, default_left, and the codes that nodes send right."""
+    left, right = tree.left.copy(), tree.right.copy()
+    default_left = tree.missing_left.copy()
+    right_codes = {}
+    for node, categories in tree.left_categories.items():
+        code = category_codes(model.features[tree.feature[node]]) or {}
+        goes_right = set(categories)
+        if tree.missing_left[node]:
+            goes_right = set(code) - goes_right
+        else:
+            left[node], right[node] = right[node], left[node]
+        default_left[node] = True
+        right_codes[node] = sorted(code[category] for category in goes_right)
+    return left, right, default_left, right_codes
+
+
+def breadth_first(left: NDArray[np.int32], right: NDArray[np.int32]) -> list[int]:
+    """Return the nodes, level by level."""
+    # XGBoost looks for a right child after its left: undocumented, but true of all
+    # trees that it grows
+    order = [0]
+    for node in order:
+        if left[node] != -1:
+            order += [int(left[node]), int(right[node])]
+    return order
+
+
+def categories_value(model: TreeModel) -> dict[str, Any]:
+    """Return the categories of all features, by code, as XGBoost stores them."""
+    encoded: list[dict[str, Any]] = []
+    order: list[int] = []  # of each feature's categories, which ascend already
+    sizes = [0]
+    for feature in model.features:
+        known = feature.categories or ()
+        if feature.categories is None or feature.is_text:
+            if not all(str(category).isascii() for category in known):
+                raise ValueError(
+                    f"feature {feature.name!r} has categories that are not ASCII, "
+                    "which XGBoost before 3.4 misreads: rename them and fit again"
+                )
+            texts = [str(category).encode() for category in known]
+            ends = np.cumsum([0, *map(len, texts)]).tolist() if texts else []
+            values = np.frombuffer(b"".join(texts), dtype=np.int8).tolist()
+            encoded.append({"offsets": ends, "values": values})
+            sizes.append(len(texts))
+        else:
+            n_codes = max((int(category) for category in known), default=-1) + 1
+            encoded.append({"type": INT64, "values": list(range(n_codes))})
+            sizes.append(n_codes)
+        order += range(sizes[-1])
+    return {
+        "enc": encoded,
+        "feature_segments": np.cumsum(sizes).tolist(),
+        "sorted_idx": order,
+    }
+
+
+def tree_dump(tree: Tree, model: TreeModel) -> str:
+    """Return a tree of a dump."""
+    depth = np.zeros(len(tree.feature), dtype=np.int64)
+    for node in np.flatnonzero(~tree.is_leaf).tolist():
+        depth[[tree.left[node], tree.right[node]]] = depth[node] + 1
+    threshold, value = thresholds(tree).tolist(), float32_values(tree.value)
+
+    def leaf(node: int) -> str:
+        return json.dumps({"nodeid": node, "leaf": value[node]})
+
+    def split(node: int, left: str, right: str) -> str:
+        yes, no = int(tree.left[node]), int(tree.right[node])
+        fields = {
+            "nodeid": node,
+            "depth": int(depth[node]),
+            "split": model.features[tree.feature[node]].name,
+            "split_condition": threshold[node],
+            "yes": yes,
+            "no": no,
+            "missing": yes if tree.missing_left[node] else no,
+        }
+        return json.dumps(fields)[:-1] + f', "children": [{left}, {right}]}}'
+
+    return fold(tree, leaf, split)
+
+
+def from_xgboost(model: Any) -> Any:
+    """Return a ranker that scores as a model trained by XGBoost.
+
+    Parameters
+    ----------
+    model : xgboost.Booster, fitted XGBModel, str, bytes or path
+        A booster, of trees or "dart"; an estimator of XGBoost's; the JSON text of
+        ``save_model("model.json")``; or a path that names the file which holds it.
+
+    Returns
+    -------
+    ranker : LambdaMARTRanker
+        Fitted.  Every row reaches the leaves that it reaches in XGBoost, which rounds
+        its numbers to float32 first; here leaf values are added in float64.  `predict`
+        returns what XGBoost returns with ``output_margin=True``, up to that.  To
+        continue it, give it to another ranker as `init`.  A value that XGBoost was
+        told to take for missing (its parameter `missing`) must be NaN here.
+        Categories are those of the DataFrame that XGBoost >= 3.1 was trained with,
+        else codes.  A category that was not there in training counts as missing here,
+        while XGBoost refuses it, or sends its code left.  For SHAP values, `n_rows` of
+        a leaf is 1,000 times its sum of hessians: XGBoost counts no rows.
+
+    Raises
+    ------
+    TypeError
+        For anything else.
+    ValueError
+        That says where, if the text is damaged, or holds what this package has not:
+        several classes or targets, a linear booster, an unknown objective, more than
+        255 groups of categories that its trees tell apart.  Also if it has been
+        written by a newer version than 3.4, or has parts that are not known, unless
+        `model` is an object of XGBoost that scores some rows as we do.
+
+    Examples
+    --------
+    >>> import xgboost
+    >>> from sklearn_ltr.export import from_xgboost
+    >>> theirs = xgboost.XGBRanker(n_estimators=2)
+    >>> theirs = theirs.fit([[1.0], [2.0], [3.0]], [0, 1, 2], qid=[7, 7, 7])
+    >>> ours = from_xgboost(theirs.get_booster())
+    >>> abs(ours.predict([[2.0]]) - theirs.predict([[2.0]])) < 1e-6
+    array([ True])
+    """
+    booster, theirs = booster_of(model), None
+    if booster is not None:
+        model, theirs = bytes(booster.save_raw("json")), partial(scores_of, booster)
+    return from_tree_model(read_xgboost(text_of(model, "XGBoost"), theirs))
+
+
+def booster_of(model: Any) -> Any:
+    """Return the booster of an object of XGBoost, None for another object."""
+    booster = model.get_booster() if hasattr(model, "get_booster") else model
+    if booster is not model and hasattr(model, "best_iteration"):
+        booster = booster[: model.best_iteration + 1]  # as `predict` of the estimator
+    return booster if hasattr(booster, "save_raw") else None
+
+
+def scores_of(booster: Any, X: NDArray[np.float64]) -> NDArray[Any]:
+    """Return the raw scores of a booster for rows with codes."""
+    import xgboost
+
+    rows = xgboost.DMatrix(
+        X,
+        feature_names=booster.feature_names,
+        feature_types=booster.feature_types,
+        enable_categorical=True,
+    )
+    return np.asarray(booster.predict(rows, output_margin=True))
+
+
+def read_xgboost(text: str, theirs: Scores | None = None) -> TreeModel:
+    """Return the model that XGBoost's JSON describes."""
+    document = parse(text)
+    version = items(member(document, "version", list), int, "version")
+    learner = member(document, "learner", dict)
+    parameters = member(learner, "learner_model_param", dict, "learner")
+    booster = member(learner, "gradient_booster", dict, "learner")
+    gbtree = booster
+    if member(booster, "name", str, "gradient_booster") == "dart":
+        gbtree = member(booster, "gbtree", dict, "gradient_booster")
+    if member(gbtree, "name", str, "gradient_booster") != "gbtree":
+        raise ValueError(
+            f"gradient_booster.name is {shown(gbtree['name'])}: only models of trees, "
+            '"gbtree" and "dart", are read'
+        )
+    model = member(gbtree, "model", dict, "gradient_booster")
+    check_one_score(parameters, model)
+    names, types = read_columns(learner, count(parameters, "num_feature"))
+    unknown = [f"version {'.'.join(map(str, version))}"] * (tuple(version[:2]) > NEWEST)
+    for part, where in (
+        (learner, "learner"),
+        (booster, "gradient_booster"),
+        (gbtree, "gradient_booster"),
+        (model, "model"),
+    ):
+        unknown += unknown_parts(part, PARTS[where].split(), where)
+    nodes = []
+    for m, tree in enumerate(member(model, "trees", list, "model")):
+        try:
+            nodes.append(read_nodes(tree, len(names)))
+            unknown += unknown_parts(tree, PARTS["tree"].split(), f"trees[{m}]")
+        except ValueError as error:
+            raise ValueError(f"trees[{m}]: {error}") from None
+    categories = read_categories(model, types, nodes, version)
+    trees = [build_tree(tree, categories) for tree in nodes]
+    # factors of trees, of which some were dropped in training: of a booster "dart", or,
+    # from 3.4 on, of any model
+    for part in (booster, model):
+        if "weight_drop" in part:
+            weights = array(part, "weight_drop", np.float64, "gradient_booster")
+            if len(weights) != len(trees):
+                raise ValueError(
+                    f"weight_drop has {len(weights)} of {len(trees)} trees"
+                )
+            trees = [t.scaled(float(w)) for t, w in zip(trees, weights, strict=True)]
+    features = [feature(name, categories.get(j)) for j, name in enumerate(names)]
+    found = imported_model(features, trees, base_score(learner, parameters))
+    codes = {
+        j: {category: code for code, category in enumerate(listed)}
+        for j, listed in categories.items()
+    }
+    check_unknown(unknown, "XGBoost", found, codes, theirs)
+    return found
+
+
+def feature(name: str, categories: Sequence[Category] | None) -> Feature:
+    """Return a column; its categories are given by code."""
+    if categories is None:
+        return Feature(name)
+    is_text = any(isinstance(category, str) for category in categories)
+    return Feature(name, tuple(sorted(categories)), is_text)
+
+
+def count(parameters: Mapping[str, Any], key: str) -> int:
+    """Return a number >= 0 that is stored as text."""
+    text = member(parameters, key, str, "learner_model_param")
+    if not (text.isascii() and text.isdecimal() and len(text) < 10):
+        raise ValueError(f"learner_model_param.{key} is no number: {shown(text)}")
+    return int(text)
+
+
+def check_one_score(parameters: Mapping[str, Any], model: Mapping[str, Any]) -> None:
+    """Raise a ValueError unless each row has one score."""
+    n_classes = count(parameters, "num_class")
+    n_targets = count(parameters, "num_target") if "num_target" in parameters else 1
+    tree_info = array(model, "tree_info", np.int64, "model")
+    if n_classes > 1 or n_targets > 1 or tree_info.any():
+        raise ValueError(
+            f"it has {max(n_classes, n_targets, 2)} scores or more for each row, for "
+            "classes or targets: that is no ranker"
+        )
+
+
+def base_score(learner: Mapping[str, Any], parameters: Mapping[str, Any]) -> float:
+    """Return the score before the first tree."""
+    name = member(member(learner, "objective", dict), "name", str, "objective")
+    text = member(parameters, "base_score", str, "learner_model_param")
+    try:
+        with np.errstate(over="ignore"):
+            value = float(np.float32(text.strip("[]")))
+        if name in LOGIT:
+            value = -math.log(1.0 / value - 1.0)
+        elif name in LOGARITHM:
+            value = math.log(value)
+        elif name not in IDENTITY:
+            raise ValueError(
+                f"objective {shown(name)} is not known to have one score for each row"
+            )
+    except (ArithmeticError, ValueError) as error:
+        raise ValueError(f"base_score={shown(text)}: {error}") from None
+    return value
+
+
+def read_columns(
+    learner: Mapping[str, Any], n_features: int
+) -> tuple[list[str], list[str]]:
+    """Return the name of each column, and its type, which is "c" for categories."""
+    names = items(learner.get("feature_names", []), str, "learner.feature_names")
+    types = items(learner.get("feature_types", []), str, "learner.feature_types")
+    if not names and n_features > MOST_WITHOUT_NAMES:
+        raise ValueError(f"num_feature is {n_features}, and none of them has a name")
+    if (names and len(names) != n_features) or (types and len(types) != n_features):
+        raise ValueError(
+            f"num_feature is {n_features}, and there are {len(names)} feature_names "
+            f"and {len(types)} feature_types"
+        )
+    return names or made_up_names(n_features), types or [""] * n_features
+
+
+class Nodes(NamedTuple):
+    """The arrays of a tree."""
+
+    feature: NDArray[np.int64]
+    condition: NDArray[np.float64]  # a threshold; in a leaf, its value
+    default_left: NDArray[np.int64]
+    left: list[int]
+    right: list[int]
+    gain: NDArray[np.float64]
+    hessian: NDArray[np.float64]
+    right_codes: dict[int, list[int]]  # codes that a node sends right
+
+
+def read_nodes(tree: Any, n_features: int) -> Nodes:
+    """Return the arrays of a tree, checked."""
+    arrays = {
+        key: array(tree, key, dtype, "tree")
+        for key, dtype in {
+            "left_children": np.int64,
+            "right_children": np.int64,
+            "split_indices": np.int64,
+            "split_conditions": np.float64,
+            "loss_changes": np.float64,
+            "sum_hessian": np.float64,
+        }.items()
+    }
+    default_left = member(tree, "default_left", list, "tree")
+    for i, side in enumerate(default_left):  # booleans, of older versions, are equal
+        if side not in (0, 1):
+            raise ValueError(f"default_left[{i}] must be 0 or 1, got {shown(side)}")
+    arrays["default_left"] = np.array(default_left, dtype=np.int64)
+    n_nodes = len(arrays["left_children"])
+    for key, values in arrays.items():
+        if len(values) != n_nodes:
+            raise ValueError(f"{key} has {len(values)} of {n_nodes} nodes")
+    indices = arrays["split_indices"]
+    if not ((indices >= 0) & (indices < n_features)).all():
+        raise ValueError(f"split_indices holds numbers that are none of {n_features}")
+    left, right = arrays["left_children"].tolist(), arrays["right_children"].tolist()
+    check_children(left, right)
+    return Nodes(
+        indices,
+        arrays["split_conditions"],
+        arrays["default_left"],
+        left,
+        right,
+        np.maximum(arrays["loss_changes"], 0.0),
+        np.clip(arrays["sum_hessian"], 0.0, LARGEST_HESSIAN),
+        read_sets(tree, n_nodes),
+    )
+
+
+def read_categories(
+    model: Mapping[str, Any],
+    types: Sequence[str],
+    trees: Sequence[Nodes],
+    version: list[int],
+) -> dict[int, list[Category]]:
+    """Return the categories of each categorical feature, by code."""
+    largest = {j: -1 for j, kind in enumerate(types) if kind == "c"}
+    for tree in trees:
+        for node, codes in tree.right_codes.items():
+            j = int(tree.feature[node])
+            largest[j] = max(largest.get(j, -1), *codes, -1)
+    stored = stored_categories(model, tuple(version[:2]) >= COUNTS_BYTES)
+    categories: dict[int, list[Category]] = {}
+    for j in sorted(largest):
+        categories[j] = stored.get(j, [])
+        if not categories[j]:
+            # what no set holds goes left, so that more codes than there were do no harm
+            categories[j] = list(range(max(largest[j] + 1, LEAST_CODES)))
+        if largest[j] >= len(categories[j]) or len(set(categories[j])) < len(
+            categories[j]
+        ):
+            raise ValueError(
+                f"feature {j} has a category twice, or fewer than its trees test"
+            )
+    return categories
+
+
+def build_tree(nodes: Nodes, categories: Mapping[int, list[Category]]) -> Tree:
+    """Return a tree whose nodes test ``x <= threshold``, and send sets left."""
+    builder = TreeBuilder()
+    waiting: list[tuple[int, Place]] = [(0, None)]
+    thresholds = rounded_below(nodes.condition)
+    while waiting:
+        node, place = waiting.pop()
+        if nodes.left[node] == -1:
+            n_rows = round(ROWS_PER_HESSIAN * float(nodes.hessian[node]))
+            builder.leaf(place, float(nodes.condition[node]), n_rows)
+            continue
+        j, is_set = int(nodes.feature[node]), node in nodes.right_codes
+        number = builder.split(
+            place,
+            j,
+            0.0 if is_set else float(thresholds[node]),
+            bool(nodes.default_left[node]),
+            float(nodes.gain[node]),
+        )
+        if is_set:
+            goes_right = set(nodes.right_codes[node])
+            goes_left = [c for i, c in enumerate(categories[j]) if i not in goes_right]
+            builder.left_categories[number] = tuple(sorted(goes_left))
+        waiting += [
+            (nodes.right[node], (number, False)),
+            (nodes.left[node], (number, True)),
+        ]
+    return builder.tree()
+
+
+def read_sets(tree: Any, n_nodes: int) -> dict[int, list[int]]:
+    """Return the codes that nodes of categories send right."""
+    types = array({"split_type": [0] * n_nodes} | tree, "split_type", np.int64, "tree")
+    if not types.any():
+        return {}
+    nodes, starts, sizes, codes = (
+        array(tree, key, np.int64, "tree").tolist()
+        for key in (
+            "categories_nodes",
+            "categories_segments",
+            "categories_sizes",
+            "categories",
+        )
+    )
+    if not (
+        len(nodes) == len(starts) == len(sizes)
+        and len(types) == n_nodes
+        and nodes == np.flatnonzero(types).tolist()
+        and all(
+            0 <= i and 0 <= n <= len(codes) - i
+            for i, n in zip(starts, sizes, strict=True)
+        )
+        and sum(sizes) <= len(codes)
+    ):
+        raise ValueError("categories_... do not divide the categories among nodes")
+    if not all(0 <= code < MOST_CODES for code in codes):
+        raise ValueError(f"categories holds codes that are not from 0 to {MOST_CODES}")
+    return {
+        node: codes[i : i + n] for node, i, n in zip(nodes, starts, sizes, strict=True)
+    }
+
+
+def stored_categories(
+    model: Mapping[str, Any], counts_bytes: bool
+) -> dict[int, list[Category]]:
+    """Return the categories of a DataFrame's columns, which XGBoost >= 3.1 stores."""
+    if "cats" not in model:
+        return {}
+    encoded = items(member(model["cats"], "enc", list, "cats"), dict, "cats.enc")
+    return {
+        j: stored_column(column, f"cats.enc[{j}]", counts_bytes)
+        for j, column in enumerate(encoded)
+    }
+
+
+def stored_column(
+    column: Mapping[str, Any], where: str, counts_bytes: bool
+) -> list[Category]:
+    """Return the categories of a column: numbers, or text as bytes and offsets."""
+    values = member(column, "values", list, where)
+    if "offsets" not in column:
+        return [
+            v if type(v) is int else checked(v, float, f"{where}.values[{i}]")
+            for i, v in enumerate(values)
+        ]
+    offsets = array(column, "offsets", np.int64, where).tolist()
+    codes = array(column, "values", np.int8, where)
+    if (codes < 0).any() and not counts_bytes:
+        raise ValueError(
+            f"{where} holds text that is not ASCII, of which XGBoost before 3.4 has "
+            "counted the characters in place of the bytes: train with other names"
+        )
+    if any(not 0 <= first <= last <= len(codes) for first, last in pairwise(offsets)):
+        raise ValueError(f"{where}.offsets do not divide the text")
+    text = codes.tobytes()
+    return [text[first:last].decode() for first, last in pairwise(offsets)]
