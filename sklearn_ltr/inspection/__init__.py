@@ -19,8 +19,8 @@ or LambdaRankRanker, and any metric:
   :class:`sklearn_ltr.plotting.WeightCurvesDisplay` draws its result.
 """
 
-from sklearn_ltr._lambdas._compute_lambdas import compute_lambdas
 from sklearn_ltr._saved import publish
+from sklearn_ltr.inspection._lambdas import compute_lambdas
 from sklearn_ltr.inspection._local_optimality import LocalOptimality, local_optimality
 from sklearn_ltr.inspection._score_regressor import ScoreRegressor
 from sklearn_ltr.inspection._shap_values import ShapValues, shap_values
