@@ -25,7 +25,7 @@ from sklearn_ltr.ensemble import best_blend
 from sklearn_ltr.inspection import shap_values
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
 
-# Enough rows times trees for a prediction that is worth compiling (`WalkBudget`)
+# Enough rows times trees for a prediction that is worth compiling (`MOST_WALKS`)
 N_QUERIES, N_TREES = 300, 30
 
 

@@ -12,7 +12,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker
-from sklearn_ltr._trees.tree_walk import WalkBudget
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
 
@@ -120,12 +119,8 @@ def test_unseen_categories_come_to_the_leaf_of_missing_ones():
 def test_many_rows_come_to_the_leaves_of_few(n_jobs, monkeypatch):
     model = fit("ranker", FRAME, n_jobs=n_jobs)
     expected = model.apply(FRAME)
-    for module, name, value in (
-        ("leaf_search", "MOST_WALKS", 0),
-        ("leaf_search", "ROWS", 1000),
-        ("ensemble", "walk_budget", WalkBudget(0)),
-    ):
-        monkeypatch.setattr(f"sklearn_ltr._trees.{module}.{name}", value)
+    for name, value in (("MOST_WALKS", 0), ("LEAF_ROWS", 1000)):
+        monkeypatch.setattr(f"sklearn_ltr._trees.ensemble.{name}", value)
     many = pd.concat([FRAME] * 12)
     np.testing.assert_array_equal(model.apply(many), np.tile(expected, (12, 1)))
     counts = np.maximum(np.round(X), 0)

@@ -32,7 +32,7 @@ from sklearn_ltr.metrics import (
     get_metric,
     rank_scores,
 )
-from sklearn_ltr.metrics._kernel_arrays import SwapFactors
+from sklearn_ltr.metrics._closed_form import SwapFactors
 from sklearn_ltr.metrics._ranked_list import rank_documents
 from tests.oracles import metrics as oracle
 from tests.strategies import Ranking, rankings

@@ -54,7 +54,6 @@ from sklearn_ltr._trees.categories import CategoryBins, TrainingCategories
 from sklearn_ltr._trees.constraints import Constraints, read_constraints
 from sklearn_ltr._trees.ensemble import TreeEnsemble, add_binned
 from sklearn_ltr._trees.growing import TreeGrower
-from sklearn_ltr._trees.leaf_search import find_leaves
 from sklearn_ltr._trees.parameters import TreeParameters, growth_parameters
 from sklearn_ltr._trees.tree_check import check_bins
 from sklearn_ltr._trees.workspace import GrownTree
@@ -420,7 +419,7 @@ class FittedTrees(NamedTuple):
         encoded = self.mapper.categories.encode(X)
         work = X.shape[0] * len(self.ensemble)
         with ThreadTeam(effective_n_threads(n_jobs, work)) as team:
-            return find_leaves(self.ensemble, encoded, team)
+            return self.ensemble.leaves(encoded, team)
 
     def importances(self, n_features: int) -> FloatArray:
         """Return the share of each feature in the gain of all splits."""

@@ -24,6 +24,6 @@ hessian
 For a metric with a cutoff k, only pairs with a document in the current top k have a
 swap delta; the loop runs over those n x k pairs, which is exact.
 
-For clicks, pairs may have weights (``_pair_weights.py``), and a bias of the positions
-shown is learned along with the scores (``_position_bias.py``).
+For clicks, pairs may have weights (``pairs.py``), and a bias of the positions
+shown is learned along with the scores (``position_bias.py``).
 """

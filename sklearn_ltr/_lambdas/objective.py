@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from sklearn_ltr._compile import ThreadTeam
 from sklearn_ltr._data import TrainingData
-from sklearn_ltr._lambdas._pair_loop import N_ROWS, N_WEIGHTED_ROWS
-from sklearn_ltr._lambdas._query_loop import (
+from sklearn_ltr._lambdas.pairs import (
+    N_ROWS,
+    N_WEIGHTED_ROWS,
     Derivatives,
     ObjectiveArrays,
     PairOptions,
@@ -81,7 +82,7 @@ class LambdaObjective:
     options : PairOptions
     team : ThreadTeam
     pair_weights : ndarray of shape (2 or 4, n_documents), float64, or None
-        See :mod:`sklearn_ltr._lambdas._pair_weights`; it is kept, not copied, and may
+        See :mod:`sklearn_ltr._lambdas.pairs`; it is kept, not copied, and may
         change between calls.  None: all pairs weigh the same.
 
     Attributes
@@ -108,11 +109,7 @@ class LambdaObjective:
         n_documents, n_queries = len(data.y), len(data.offsets) - 1
         self.metric, self.team = metric, team
         # Exact types: numba would compile the kernels once more for others.
-        self.options = PairOptions(
-            float(options.sigma),
-            bool(options.distance_normalization),
-            bool(options.query_normalization),
-        )
+        self.options = PairOptions(float(options.sigma), bool(options.normalize))
         self.grades, self.offsets = data.y, data.offsets
         self.query_weights = data.weights
         self.documents = np.arange(n_documents, dtype=np.int32)

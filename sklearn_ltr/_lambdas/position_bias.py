@@ -15,7 +15,7 @@ Costs of pairs do not change if the b of a list grow by a constant, so b_0 = 0.
 
 **Pairwise** (Unbiased LambdaMART, Hu et al., WWW 2019).  Where a document at position k
 was clicked and one at l was not, the cost of their pair is divided by t+_k t-_l
-(:mod:`sklearn_ltr._lambdas._pair_weights`).  After each step
+(:mod:`sklearn_ltr._lambdas.pairs`).  After each step
 
     t+_k  =  (sum of better_cost_i over i at k  /  that at position 0) ^ (1 / (1 + p))
     t-_l  =  (sum of worse_cost_j over j at l  /  that at position 0) ^ (1 / (1 + p)).
@@ -34,7 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._data import TrainingData
-from sklearn_ltr._lambdas._pair_weights import COSTS, WEIGHTS
+from sklearn_ltr._lambdas.pairs import COSTS, WEIGHTS
 from sklearn_ltr._parameters import LARGEST, LARGEST_SCORE, Choice, real, shown
 
 FloatArray = NDArray[np.float64]

@@ -195,7 +195,7 @@ class RankingObjective:
             self._lambdas = LambdaObjective(
                 data,
                 self._metric,
-                PairOptions(p.sigma, p.normalize_lambdas, p.normalize_lambdas),
+                PairOptions(p.sigma, p.normalize_lambdas),
                 team,
                 pair_weights_of(data, self._bias, p.min_propensity),
             )

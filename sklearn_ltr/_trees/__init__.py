@@ -19,8 +19,8 @@ tree):
 10. :mod:`ensemble`: grown trees, whose thresholds are bins, are joined into a
     :class:`TreeEnsemble` with thresholds in units of X.  While it grows, the value of
     each new tree is added to the scores of binned data by ``add_binned``.
-11. :mod:`tree_walk`: predictions for X while a small budget lasts, in plain numpy.
+11. :mod:`tree_walk`: the first, small predictions of a model, in plain numpy.
 12. :mod:`bit_sliced`: all other predictions for X, by compiled kernels; same scores.
 13. :mod:`tree_check`: whether the arrays of a saved ensemble are trees.
-14. :mod:`shapley`: what each feature adds to the score of a row.
+14. :mod:`shapley` and its kernels: what each feature adds to the score of a row.
 """

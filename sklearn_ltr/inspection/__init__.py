@@ -8,10 +8,10 @@
 - :class:`ScoreRegressor` makes rankers usable in tools that take regressors only:
   scikit-learn's partial dependence and ICE curves.
 
-Is a trained network at a local maximum of the metric?  (Section 4.2 of the report.)
-The report's lambdas are not the gradient of the metric, so whether training ends at a
-maximum of the metric has to be tested.  Both functions accept any fitted RankNetRanker
-or LambdaRankRanker, and any metric:
+Is a trained network at a local maximum of the metric?  (Burges 2010, MSR-TR-2010-82,
+section 4.2.)  The report's lambdas are not the gradient of the metric, so whether
+training ends at a maximum of the metric has to be tested.  Both functions accept any
+fitted RankNetRanker or LambdaRankRanker, and any metric:
 
 - :func:`local_optimality` changes all weights along random directions and counts the
   directions along which the metric rises: the report's one-sided Monte Carlo test.
@@ -19,12 +19,16 @@ or LambdaRankRanker, and any metric:
   :class:`sklearn_ltr.plotting.WeightCurvesDisplay` draws its result.
 """
 
-from sklearn_ltr._lambdas._compute_lambdas import compute_lambdas
 from sklearn_ltr._saved import publish
-from sklearn_ltr.inspection._local_optimality import LocalOptimality, local_optimality
-from sklearn_ltr.inspection._score_regressor import ScoreRegressor
+from sklearn_ltr.inspection._lambdas import compute_lambdas
+from sklearn_ltr.inspection._local_optimality import (
+    LocalOptimality,
+    WeightCurves,
+    local_optimality,
+    weight_curves,
+)
+from sklearn_ltr.inspection._models import ScoreRegressor
 from sklearn_ltr.inspection._shap_values import ShapValues, shap_values
-from sklearn_ltr.inspection._weight_curves import WeightCurves, weight_curves
 
 __all__ = [
     "LocalOptimality",

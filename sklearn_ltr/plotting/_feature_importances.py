@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_ltr.inspection._pipeline_steps import find_model
+from sklearn_ltr.inspection._models import find_model
 from sklearn_ltr.plotting._arguments import read_numbers
 from sklearn_ltr.plotting._axes import check_matplotlib, get_axes, style_axes
 from sklearn_ltr.plotting._estimators import is_ranker

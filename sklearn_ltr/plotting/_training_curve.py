@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr.inspection._pipeline_steps import find_model
+from sklearn_ltr.inspection._models import find_model
 from sklearn_ltr.plotting._axes import (
     check_matplotlib,
     draw_legend,

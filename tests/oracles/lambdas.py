@@ -112,22 +112,20 @@ def query_factor(abs_lambda_sum: float) -> float:
 
 
 def lambdas_in_order(
-    scores, grades, order, metric, sigma, distance=False, query=False, brute_force=True
+    scores, grades, order, metric, sigma, normalize=False, brute_force=True
 ):
     """Gradient and hessian for one order of equal documents."""
     delta = deltas(metric, grades, order, brute_force=brute_force)
-    if distance:
+    if normalize:
         delta = normalise(delta, scores, sigma)
     gradient, hessian, abs_lambda_sum = add_up(scores, grades, delta, sigma)
-    factor = query_factor(abs_lambda_sum) if query else 1.0
+    factor = query_factor(abs_lambda_sum) if normalize else 1.0
     return gradient * factor, hessian * factor
 
 
-def lambdas(
-    scores, grades, metric, sigma, distance=False, query=False, brute_force=True
-):
+def lambdas(scores, grades, metric, sigma, normalize=False, brute_force=True):
     """Gradient and hessian, the mean over all orders of equal documents."""
-    options = (metric, sigma, distance, query, brute_force)
+    options = (metric, sigma, normalize, brute_force)
     every = [
         lambdas_in_order(scores, grades, order, *options)
         for order in orders_of_equals(scores, grades)
@@ -137,7 +135,7 @@ def lambdas(
 
 
 def lambdas_by_symmetry(
-    scores, grades, metric, sigma, distance=False, query=False, brute_force=False
+    scores, grades, metric, sigma, normalize=False, brute_force=False
 ):
     """Do the same from one order, for long lists, by averaging over equal documents.
 
@@ -145,7 +143,7 @@ def lambdas_by_symmetry(
     """
     order = ranked_against_the_model(scores, grades)
     both = lambdas_in_order(
-        scores, grades, order, metric, sigma, distance, query, brute_force
+        scores, grades, order, metric, sigma, normalize, brute_force
     )
     for values in both:
         members: dict = {}

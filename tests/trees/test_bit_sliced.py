@@ -22,16 +22,10 @@ from sklearn_ltr._compile import (
     transpose_bits,
 )
 from sklearn_ltr._trees import ensemble as ensemble_module
-from sklearn_ltr._trees.bit_sliced import (
-    BitSlicedEvaluator,
-    circuits,
-    evaluator,
-    leaf_codes,
-    subtrees,
-)
+from sklearn_ltr._trees.bit_sliced import BitSlicedEvaluator, circuits, evaluator
 from sklearn_ltr._trees.bit_sliced.conditions import round_down_to_float32
 from sklearn_ltr._trees.ensemble import TreeEnsemble
-from sklearn_ltr._trees.tree_walk import WalkBudget, walk_trees
+from sklearn_ltr._trees.tree_walk import TreeWalk
 from tests import from_python
 from tests.trees.forests import (
     INF,
@@ -55,13 +49,13 @@ add_leaf_values = from_python(evaluator.add_leaf_values)
 def no_walks():
     """Let predictions of any size be bit-sliced."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ensemble_module, "walk_budget", WalkBudget(0))
+        patch.setattr(ensemble_module, "MOST_WALKS", -1)
         yield
 
 
 def walked(ensemble, X) -> np.ndarray:
     scores = np.zeros(len(X))
-    walk_trees(nodes_of(ensemble), scores, X)
+    TreeWalk(nodes_of(ensemble)).add_to(scores, X)
     return scores
 
 
@@ -141,7 +135,7 @@ def test_scores_begin_with_the_base_and_keep_the_order_of_the_trees():
 
 def test_a_leaf_that_adds_nothing_leaves_a_zero_its_sign():
     for x in (0.0, -0.0, 1.5, INF):
-        after = np.float64(x + leaf_codes.ADDS_NOTHING)
+        after = np.float64(x + circuits.ADDS_NOTHING)
         assert after.tobytes() == np.float64(x).tobytes()
 
 
@@ -205,8 +199,8 @@ def test_the_kernel_is_compiled_once_for_each_dtype_whatever_the_layout(tmp_path
     if not INTERPRETED:
         assert len(evaluator.evaluate_ensemble.signatures) == 2
         for kernel in (
-            subtrees.cut_off_subtrees,
-            leaf_codes.assign_by_halving,
+            circuits.cut_off_subtrees,
+            circuits.assign_by_halving,
             circuits.build_gates,
             circuits.find_levels,
         ):

@@ -23,7 +23,7 @@ from sklearn_ltr._trees.category_splits import (
 from sklearn_ltr._trees.ensemble import TreeEnsemble, add_binned
 from sklearn_ltr._trees.quantization import Quantization
 from sklearn_ltr._trees.splitting import SplitRule
-from sklearn_ltr._trees.tree_walk import unpack_sets, walk_trees
+from sklearn_ltr._trees.tree_walk import TreeWalk, unpack_sets
 from sklearn_ltr._trees.workspace import allocate_workspaces
 from tests import from_python
 from tests.oracles import trees as oracle
@@ -364,7 +364,7 @@ def forest(sizes, shape, n_bins, rng) -> TreeEnsemble:
 def check_scores(ensemble, X) -> None:
     expected = by_walking_sets(ensemble, X)
     walked, sliced = np.zeros((2, len(X)))
-    walk_trees(nodes_of(ensemble), walked, X)
+    TreeWalk(nodes_of(ensemble)).add_to(walked, X)
     BitSlicedEvaluator(nodes_of(ensemble)).add_to(sliced, X)
     assert walked.tobytes() == expected.tobytes()
     assert sliced.tobytes() == expected.tobytes()

@@ -8,16 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sklearn_ltr._compile import VECTOR_LANES
-from sklearn_ltr._trees.bit_sliced.circuits import build_circuits
+from sklearn_ltr._trees.bit_sliced.circuits import (
+    build_circuits,
+    cut_off_subtrees,
+    divide_into_subtrees,
+)
 from sklearn_ltr._trees.bit_sliced.conditions import (
     FIRST_CONDITION,
     ONE,
     ZERO,
     collect_conditions,
-)
-from sklearn_ltr._trees.bit_sliced.subtrees import (
-    cut_off_subtrees,
-    divide_into_subtrees,
 )
 from sklearn_ltr._trees.ensemble import TreeEnsemble
 from tests.oracles import trees as oracle

@@ -10,10 +10,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_matrix
 
 from sklearn_ltr._compile import INTERPRETED, ThreadTeam
+from sklearn_ltr._trees import shapley, shapley_kernels
 from sklearn_ltr._trees.ensemble import TreeEnsemble
-from sklearn_ltr._trees.shapley import explain_trees, explaining
-from sklearn_ltr._trees.shapley import interventional as tables
-from sklearn_ltr._trees.shapley.paths import LANES
+from sklearn_ltr._trees.shapley import explain_trees
+from sklearn_ltr._trees.shapley_kernels import LANES
 from tests.oracles import shapley as oracle
 from tests.trees.forests import (
     N_FEATURES,
@@ -91,7 +91,7 @@ def test_values_of_category_sets_are_those_of_the_definition(kind):
 @pytest.mark.parametrize("kind", ["path-dependent", "interventional"])
 def test_long_paths_are_those_of_the_definition(kind, monkeypatch):
     """With a background: by pairs of rows, beyond the length that has tables."""
-    monkeypatch.setattr(tables, "MOST_TABLE_SLOTS", 3)
+    monkeypatch.setattr(shapley_kernels, "MOST_TABLE_SLOTS", 3)
     rng = np.random.default_rng(1)
     n_features = 5 if INTERPRETED else 8
     forest = tree_of(14, "right", rng, n_features)
@@ -175,8 +175,8 @@ def test_a_row_has_the_same_bits_whatever_else_is_explained(kind, monkeypatch):
             assert same_bias == bias
         values, _ = explain_trees(forest, X[5:9], team, background)
     assert_array_equal(values, expected[5:9])
-    monkeypatch.setattr(explaining, "NODES_PER_PART", 40)
-    assert len(list(explaining.parts_of(forest))) > 2
+    monkeypatch.setattr(shapley, "NODES_PER_PART", 40)
+    assert len(list(shapley.parts_of(forest))) > 2
     values, _ = explain_trees(forest, X, ThreadTeam(1), background)
     assert_allclose(values, expected, **ROUNDING)
 

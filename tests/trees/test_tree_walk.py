@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,7 +13,7 @@ from sklearn_ltr._compile import ROW_BLOCK, ThreadTeam
 from sklearn_ltr._trees import ensemble as ensemble_module
 from sklearn_ltr._trees.bit_sliced import BitSlicedEvaluator
 from sklearn_ltr._trees.ensemble import TreeEnsemble
-from sklearn_ltr._trees.tree_walk import WalkBudget, walk_trees
+from sklearn_ltr._trees.tree_walk import TreeWalk
 from tests.trees.forests import INF, NAN, SHAPES, by_walking, grow, nodes_of, table
 
 ALONE = ThreadTeam(1)
@@ -19,7 +21,7 @@ ALONE = ThreadTeam(1)
 
 def walked(ensemble, X) -> np.ndarray:
     scores = np.zeros(len(X))
-    walk_trees(nodes_of(ensemble), scores, X)
+    TreeWalk(nodes_of(ensemble)).add_to(scores, X)
     return scores
 
 
@@ -59,7 +61,7 @@ def test_values_are_added_in_the_order_of_the_trees():
     expected = scores.copy()
     for tree in range(9):
         expected += by_walking(ensemble.part(tree, tree + 1), X)
-    walk_trees(nodes_of(ensemble), scores, X)
+    TreeWalk(nodes_of(ensemble)).add_to(scores, X)
     assert scores.tolist() == expected.tolist()
 
 
@@ -78,18 +80,11 @@ def test_a_walk_leaves_the_rows_as_they_are():
         assert X.tobytes() == before.tobytes()
 
 
-# --- the budget -------------------------------------------------------------------
-
-
-def test_walks_are_made_until_a_prediction_exceeds_the_budget():
-    budget = WalkBudget(10)
-    assert [budget.spend(n) for n in (4, 6, 0, 1)] == [True, True, True, False]
-    budget = WalkBudget(10)
-    assert [budget.spend(n) for n in (11, 1)] == [False, False]
+# --- the choice -------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_small_predictions_walk_and_later_ones_do_not_but_score_alike(
+def test_a_model_s_first_predictions_walk_and_later_ones_do_not_but_score_alike(
     dtype, monkeypatch
 ):
     rng = np.random.default_rng(0)
@@ -103,20 +98,30 @@ def test_small_predictions_walk_and_later_ones_do_not_but_score_alike(
             super().__init__(nodes)
 
     monkeypatch.setattr(ensemble_module, "BitSlicedEvaluator", Recorded)
-    monkeypatch.setattr(ensemble_module, "walk_budget", WalkBudget(1_200))
+    monkeypatch.setattr(ensemble_module, "MOST_WALKS", 1_200)
     scores = []
     for expected in (0, 0, 1, 1):  # each is 500 walks
         scores.append(ensemble.predict(X, ALONE).tobytes())
         assert len(prepared) == expected
     assert set(scores) == {by_walking(ensemble, X).tobytes()}
+    # another model makes its own choice
+    other = replace(ensemble)
+    assert other.predict(X, ALONE).tobytes() == scores[0]
+    assert len(prepared) == 1
+    stages = list(other.staged_predict(X))
+    assert len(prepared) == 1
+    monkeypatch.setattr(ensemble_module, "MOST_WALKS", 0)
+    assert (
+        np.array(list(other.staged_predict(X))).tobytes() == np.array(stages).tobytes()
+    )
+    assert len(prepared) == 1 + len(ensemble)
 
 
 @pytest.mark.parametrize("n_threads", [1, 3])
-def test_portions_of_a_table_walk_as_the_whole_does(n_threads, monkeypatch):
+def test_portions_of_a_table_walk_as_the_whole_does(n_threads):
     rng = np.random.default_rng(0)
     ensemble = grow(10, "any", rng) + grow(10, "any", rng)
     X = table(3 * ROW_BLOCK + 7, np.float32, rng)
-    monkeypatch.setattr(ensemble_module, "walk_budget", WalkBudget(2 * len(X)))
     with ThreadTeam(n_threads) as team:
         scores = ensemble.predict(X, team)
     assert scores.tobytes() == walked(ensemble, X).tobytes()

@@ -58,7 +58,7 @@ array([[0, 0, 0],
        [1, 0, 1],
        [1, 1, 0]])
 
-2. *Leaf codes* (``subtrees.py``, ``leaf_codes.py``).  A leaf may have several codes,
+2. *Leaf codes* (``circuits.py``).  A leaf may have several codes,
 which differ in bits that do not matter.  Here there are 8 codes, one bit more than four
 leaves need: with more codes, less regular trees take fewer gates.  The upper half
 of the codes goes to the leaves on the right of the root; the upper half of each half to
@@ -131,12 +131,9 @@ gate is one or two instructions; with narrower ones it is a few more.  For each 
 The files, in the order of reading
 ----------------------------------
 - ``../tree_walk.py``: the plain walk, which is the specification.
-- ``conditions.py``: the distinct conditions.
-- ``category_sets.py``: conditions that are sets of categories; skip it at first.
-- ``subtrees.py``: how trees of more than 256 leaves are divided, since a code has 8
-  bits; skip it at first.
-- ``leaf_codes.py``: which leaf gets which codes.
-- ``circuits.py``: the gates.
+- ``conditions.py``: the distinct conditions; skip category sets at first.
+- ``circuits.py``: how trees of more than 256 leaves are divided (skip it at first),
+  which leaf gets which codes, and the gates.
 - ``sklearn_ltr/_compile/bit_vectors.py``: instructions on bit vectors.  Each is
   documented at its plain Python form, at the end of that file.
 - ``evaluator.py``: the entry point, `BitSlicedEvaluator`, and the loops over rows.

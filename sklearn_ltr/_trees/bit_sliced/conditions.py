@@ -1,7 +1,16 @@
-"""The distinct conditions ``x <= threshold`` of an ensemble.
+"""What nodes test: distinct conditions, whose outcomes are one bit for each row.
 
-Many nodes test the same feature against the same threshold.  Each distinct test, a
-condition, is evaluated once for a row, and all nodes share the result.
+**Thresholds.**  Many nodes test the same feature against the same threshold.  Each
+distinct test ``x <= threshold``, a condition, is evaluated once for a row, and all
+nodes share the result.
+
+**Category sets.**  Whether a row goes right at a node with a category set is a function
+of 8 bits, those of its bin (255 for a missing value).  A function of 8 bits is a select
+gate between two functions of 7 bits, and so on (Shannon's expansion): 255 gates at
+most, fewer where both inputs are the same.  There are only 256 functions of the lowest
+3 bits, so the sets of a feature share the gates of those; above them a set takes 31
+gates at most. All gates are evaluated once for a block of rows, before those of the
+trees.
 """
 
 from __future__ import annotations
@@ -11,13 +20,27 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._trees.tree_walk import TreeNodes
+from sklearn_ltr._compile import (
+    VECTOR_LANES,
+    evaluate_condition,
+    select_bits,
+    subkernel,
+)
+from sklearn_ltr._trees.binning import MISSING_BIN
+from sklearn_ltr._trees.tree_walk import TreeNodes, unpack_sets
+
+IntArray = NDArray[np.int64]
 
 # Bit vectors are numbered: first these three, then one for each condition, which has a
-# 1 for each row that goes right, then the outputs of gates (circuits.py).
+# 1 for each row that goes right, then the outputs of gates (`circuits.py`).
 ZERO, ONE = 0, 1  # 512 zeros, 512 ones
 MISSING = 2  # the rows where the feature being evaluated is missing
 FIRST_CONDITION = 3
+
+# Category sets
+BIN_BITS = 8
+SHARED_BITS = 3  # the gates of so many bits are shared by all sets of a feature
+SCRATCH_VECTORS = 30  # for the outputs of the other gates of a set, but the last
 
 
 class Conditions(NamedTuple):
@@ -37,7 +60,7 @@ class Conditions(NamedTuple):
 def collect_conditions(nodes: TreeNodes) -> tuple[Conditions, NDArray[np.int64]]:
     """Return the distinct conditions, and the number of each node's; 0 in a leaf.
 
-    0, too, where a category set decides (category_sets.py).
+    0, too, where a category set decides.
     """
     inner = np.setdiff1d(np.flatnonzero(nodes.feature >= 0), nodes.category_node)
     feature, threshold = nodes.feature[inner], nodes.threshold[inner]
@@ -71,3 +94,133 @@ def round_down_to_float32(threshold: NDArray[np.floating]) -> NDArray[np.float32
         nearest = threshold.astype(np.float32)
         below = np.nextafter(nearest, np.float32(-np.inf))
     return np.where(nearest > threshold, below, nearest)
+
+
+class CategorySets(NamedTuple):
+    """Gates that turn the bits of bins into condition bits: 1 where a row goes right.
+
+    A bit vector is given by its offset: VECTOR_LANES times its number.
+    """
+
+    feature: IntArray  # (n_categorical,): the features that sets test, ascending
+    # (8,): bit k of a bin, of which higher bits were subtracted, is 1 above this
+    threshold: NDArray[np.floating]
+    first_bit: int  # the vectors of the bits of bins, 8 for each feature, begin here
+    gate: NDArray[np.uint32]  # (n_gates, 4): vectors of condition, zero, one and output
+
+
+def collect_sets(
+    nodes: TreeNodes, condition_of_node: IntArray, n_conditions: int
+) -> tuple[CategorySets, int]:
+    """Return the gates of all sets, and how many vectors hold conditions then.
+
+    The vectors of the sets follow those of the `n_conditions` other conditions, and
+    `condition_of_node` receives their numbers.  After them, SCRATCH_VECTORS are needed
+    while gates are evaluated.
+    """
+    feature, first_bit = nodes.feature[nodes.category_node], FIRST_CONDITION
+    first_bit += n_conditions
+    tested, number = np.unique(feature, return_inverse=True)
+    keys = np.column_stack([number.astype(">u4").view("4u1"), nodes.category_set])
+    distinct, set_of_node = np.unique(keys, axis=0, return_inverse=True)
+    is_left = unpack_sets(np.ascontiguousarray(distinct[:, 4:]))
+    bits = first_bit + BIN_BITS * np.ascontiguousarray(distinct[:, :4]).view(">u4")
+    outputs = np.where(is_left, ZERO, ONE)  # of functions of no bit, by bin
+    end = first_bit + BIN_BITS * len(tested)
+    gates = []
+    for k in range(SHARED_BITS):
+        outputs, gate = share_gates(bits + k, outputs, end)
+        end += len(gate)
+        gates.append(gate)
+    first_set, end = end, end + len(distinct)
+    scratch, of_sets, owners = end, [], []
+    for k in range(SHARED_BITS, BIN_BITS):
+        shape = (len(distinct), outputs.shape[1] // 2)
+        output = np.broadcast_to(scratch + np.arange(shape[1]), shape)
+        if k == BIN_BITS - 1:
+            output = first_set + np.arange(len(distinct))[:, np.newaxis]
+        outputs, gate, is_gate = select_outputs(bits + k, outputs, output)
+        of_sets.append(gate)
+        owners.append(np.nonzero(is_gate)[0])
+        scratch += shape[1]
+    by_set = np.argsort(np.concatenate(owners), kind="stable")
+    gates.append(np.concatenate(of_sets)[by_set])
+    condition_of_node[nodes.category_node] = (
+        outputs[set_of_node.ravel(), 0] - FIRST_CONDITION
+    )
+    sets = CategorySets(
+        feature=tested.astype(np.int64),
+        threshold=2.0 ** np.arange(BIN_BITS) - 0.5,
+        first_bit=VECTOR_LANES * first_bit,
+        gate=VECTOR_LANES * np.concatenate(gates).astype(np.uint32),
+    )
+    return sets, end - FIRST_CONDITION
+
+
+def select_outputs(
+    bit: IntArray, inputs: IntArray, output: IntArray
+) -> tuple[IntArray, IntArray, NDArray[np.bool_]]:
+    """Return vectors of ``inputs[:, 1::2] if bit else inputs[:, 0::2]``, and gates.
+
+    A gate writes `output`; there is none where both inputs are the same, or the bit is
+    the result.  `bit` is (n_sets, 1), the results (n_sets, n_inputs / 2).
+    """
+    zero, one = inputs[:, 0::2], inputs[:, 1::2]
+    is_bit = (zero == ZERO) & (one == ONE)
+    is_gate = (zero != one) & ~is_bit
+    bit = np.broadcast_to(bit, zero.shape)
+    selected = np.where(is_gate, output, np.where(is_bit, bit, zero))
+    gate = [vectors[is_gate] for vectors in (bit, zero, one, selected)]
+    return selected, np.column_stack(gate), is_gate
+
+
+def share_gates(
+    bit: IntArray, inputs: IntArray, first_output: int
+) -> tuple[IntArray, IntArray]:
+    """Return the same with a gate for each distinct triple of vectors.
+
+    They write the vectors from `first_output` on.
+    """
+    selected, gate, is_gate = select_outputs(bit, inputs, np.zeros_like(inputs[:, ::2]))
+    distinct, number = np.unique(gate[:, :3], axis=0, return_inverse=True)
+    selected[is_gate] = first_output + number.ravel()
+    return selected, np.column_stack(
+        [distinct, first_output + np.arange(len(distinct))]
+    )
+
+
+@subkernel
+def evaluate_sets(
+    sets: CategorySets,
+    features: NDArray[np.floating],
+    vectors: NDArray[np.uint32],
+    n_rows: int,
+) -> None:
+    """Write the condition bits of all sets, given the features that they test.
+
+    These are transposed, and overwritten.
+    """
+    n_parts, result = (n_rows + 63) // 64, sets.first_bit
+    for number in range(len(sets.feature)):
+        values = features[number]
+        for i in range(len(values)):
+            if values[i] != values[i]:
+                values[i] = MISSING_BIN
+        for k in range(BIN_BITS - 1, -1, -1):
+            threshold = sets.threshold[k]
+            evaluate_condition(
+                values,
+                n_parts,
+                threshold,
+                vectors,
+                VECTOR_LANES * ZERO,
+                VECTOR_LANES * ZERO,
+                result + VECTOR_LANES * k,
+            )
+            for i in range(len(values)):
+                if values[i] > threshold:
+                    values[i] -= 1 << k
+        result += VECTOR_LANES * BIN_BITS
+    gate = sets.gate
+    for n in range(len(gate)):
+        select_bits(vectors, gate[n, 0], gate[n, 1], gate[n, 2], gate[n, 3])

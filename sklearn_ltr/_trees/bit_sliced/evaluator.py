@@ -28,20 +28,18 @@ from sklearn_ltr._compile import (
     subkernel,
     transpose_bits,
 )
-from sklearn_ltr._trees.bit_sliced.category_sets import (
-    SCRATCH_VECTORS,
-    CategorySets,
-    collect_sets,
-    evaluate_sets,
-)
 from sklearn_ltr._trees.bit_sliced.circuits import Circuits, build_circuits
 from sklearn_ltr._trees.bit_sliced.conditions import (
     FIRST_CONDITION,
     MISSING,
     ONE,
+    SCRATCH_VECTORS,
     ZERO,
+    CategorySets,
     Conditions,
     collect_conditions,
+    collect_sets,
+    evaluate_sets,
     round_down_to_float32,
 )
 from sklearn_ltr._trees.tree_walk import TreeNodes

@@ -16,7 +16,7 @@ from sklearn_ltr._data import (
     count_rows,
 )
 from sklearn_ltr._lambdas.objective import LambdaObjective, PairOptions
-from sklearn_ltr._parameters import positive
+from sklearn_ltr._parameters import BOOL, LARGEST, SMALLEST, real
 from sklearn_ltr.metrics import Metric, get_metric
 
 
@@ -27,12 +27,13 @@ def compute_lambdas(
     sigma: float = 1.0,
     *,
     groups: Any,
-    distance_normalization: bool = False,
-    query_normalization: bool = False,
+    normalize_lambdas: bool = False,
     n_jobs: int | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     r"""Compute the gradient and hessian of every document for the given scores.
 
+    They are what LambdaRank and LambdaMART learn from (Burges, "From RankNet to
+    LambdaRank to LambdaMART: An Overview", MSR-TR-2010-82, 2010: "the report").
     With :math:`\rho_{ij} = 1 / (1 + e^{\sigma (s_i - s_j)})` for a pair whose document
     i has the higher grade (sections 4.1 and 7 of the report, equation 6),
 
@@ -62,12 +63,11 @@ def compute_lambdas(
         Steepness of the sigmoid.
     groups : array-like of shape (n_documents,)
         Query of each document: any sortable values, in any row order.
-    distance_normalization : bool, default=False
+    normalize_lambdas : bool, default=False
         Divide a pair's swap delta by ``0.01 + sigma |s_i - s_j|`` in queries whose
-        scores are not all equal.  Not in the report.
-    query_normalization : bool, default=False
-        Multiply the lambdas of a query by ``log2(1 + S) / S``, where S is the sum of
-        ``2 |lambda_ij| / sigma`` over its pairs.  Not in the report.
+        scores are not all equal, and multiply the lambdas of a query by
+        ``log2(1 + S) / S``, where S is the sum of ``2 |lambda_ij| / sigma`` over its
+        pairs.  Not in the report; LambdaMARTRanker does it by default.
     n_jobs : int or None, default=None
         Number of threads; None: all that are available.  The result does not depend
         on it.
@@ -97,14 +97,8 @@ def compute_lambdas(
     >>> hessian
     array([0.25, 0.25])
     """
-    sigma = positive("sigma").read(sigma)
-    flags = {
-        "distance_normalization": distance_normalization,
-        "query_normalization": query_normalization,
-    }
-    for name, flag in flags.items():
-        if not isinstance(flag, bool | np.bool_):
-            raise ValueError(f"{name} must be True or False, got {flag!r}")
+    sigma = real(SMALLEST, LARGEST).read_as("sigma", sigma)
+    normalize = BOOL.read_as("normalize_lambdas", normalize_lambdas)
     queries = QueryGroups.from_groups(groups, count_rows(scores, "scores"))
     data = TrainingData(
         X=None,
@@ -115,10 +109,9 @@ def compute_lambdas(
         labels=queries.labels,
     )
     canonical_scores = check_scores(scores, queries, "scores")
-    options = PairOptions(sigma, distance_normalization, query_normalization)
     with ThreadTeam(effective_n_threads(n_jobs, 32 * queries.n_documents)) as team:
-        objective = LambdaObjective(
-            data, None if metric is None else get_metric(metric), options, team
-        )
+        swaps = None if metric is None else get_metric(metric)
+        options = PairOptions(sigma, normalize)
+        objective = LambdaObjective(data, swaps, options, team)
         gradient, hessian = objective(canonical_scores)
     return queries.unsort(gradient), queries.unsort(hessian)

@@ -1,0 +1,527 @@
+"""Gradient and hessian of every document of whole queries, from pairs of documents.
+
+For each query: pack what the pair loop reads into one array by position; add the
+pairs; average over equal documents, and write the result in canonical order.
+
+**Pairs.**  For a pair of documents i, j with i of the higher grade (Burges 2010,
+MSR-TR-2010-82, section 7),
+
+    rho_ij        = 1 / (1 + exp(sigma (s_i - s_j)))
+    dC/ds_i      -= sigma |Delta_ij| rho_ij              dC/ds_j += the same
+    d2C/ds_i^2   += sigma^2 |Delta_ij| rho_ij (1 - rho_ij)        and d2C/ds_j^2 alike
+
+are the derivatives of the cost |Delta_ij| log(1 + exp(-sigma (s_i - s_j))) at a fixed
+order.  The factors sigma and sigma^2 are left out of the pair loop; they are applied
+once per document.
+
+No exponential per pair is needed: with exp_score_i = exp(sigma (s_i - s_top)),
+rho_ij = exp_score_j / (exp_score_i + exp_score_j), exactly.
+
+With position p above position q, the swap delta in the form
+
+    Delta_pq = (gain_p - gain_q) * (discount_above_p - discount_below_q) * multiplier_p
+
+(:mod:`sklearn_ltr.metrics`; discount_above_p >= discount_below_q) is positive if p is
+the better document and negative if q is.  So is lambda_pq = Delta_pq * rho, with rho
+the probability that the worse document beats the better one; it decreases dC/ds_p and
+increases dC/ds_q.
+
+**Weights of pairs**, for clicks.  A pair is divided by propensities of its documents:
+with document i the better one (clicked) and j the worse, its cost is
+
+    L_ij / (t+_i t-_j),        L_ij = |Delta_ij| log(1 + exp(-sigma (s_i - s_j)))
+
+With t+ the propensity of the clicked document and t- = 1 its expectation is the cost of
+the pair if users had examined every document (Joachims et al., WSDM 2017).  In Hu et
+al., WWW 2019, t+ and t- depend on the position and are estimated along with the model,
+from the sums over pairs
+
+    better_cost_i = sum_j L_ij / t-_j,        worse_cost_j = sum_i L_ij / t+_i.
+
+The weights of one data set are an array of shape (2, n_documents) with the rows
+better_weight = 1 / t+ and worse_weight = 1 / t-; or (4, n_documents), to which these
+two sums are written, times the factors of the query that its lambdas have.  None: there
+are no weights, and the functions that weigh do nothing.
+
+**Layout.**  All that the pair loops read and write is in one array `documents` of shape
+(N_ROWS, width): its rows are listed below, its columns are positions.  After the last
+position it is padded to a whole number of DOCUMENT_BLOCKs with documents of gain 0,
+exp_score 0 and a score gap above all others, whose pairs all contribute 0.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_ltr._compile import (
+    REGISTER_LANES,
+    allocate_aligned,
+    exp,
+    float64_lanes,
+    kernel,
+    log1p,
+    subkernel,
+    sum_of_lanes,
+    uint64,
+)
+from sklearn_ltr.metrics._closed_form import RankedLists
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+# The rows of `documents`.  SCORE_GAP is sigma (s_top - s) if lambdas are normalized,
+# else 0; MULTIPLIER includes the scale of the query.
+(
+    SCORE,
+    GRADE,
+    SCORE_GAP,
+    EXP_SCORE,
+    GAIN,
+    MULTIPLIER,
+    DISCOUNT_ABOVE,
+    DISCOUNT_BELOW,
+    GRADIENT,
+    HESSIAN,
+) = range(10)
+N_ROWS = 10
+# Further rows where pairs are weighted
+BETTER_WEIGHT, WORSE_WEIGHT, BETTER_COST, WORSE_COST = range(N_ROWS, N_ROWS + 4)
+N_WEIGHTED_ROWS = N_ROWS + 4
+DOCUMENT_BLOCK = 16  # loops over whole blocks need no scalar remainder loop
+
+WEIGHTS, COSTS = slice(0, 2), slice(2, 4)  # rows of the weights
+
+MIN_EXP_SCORE = 1e-260  # with smaller ones, products of two could underflow
+# SCORE_GAP of the padding.  It exceeds all gaps with an exponential of at least
+# MIN_EXP_SCORE, so that distances to the padding are positive.
+PADDING_GAP = 600.0
+LN_2 = 0.6931471805599453
+MIN_SCORE_DISTANCE = 0.01  # keeps the division by distances from that by zero
+
+
+class PairOptions(NamedTuple):
+    """How a pair counts."""
+
+    sigma: float  # > 0, steepness of the sigmoid
+    # divide a pair by 0.01 + sigma |s_i - s_j|, and multiply the lambdas of a query by
+    # log2(1 + S) / S, with S their absolute sum
+    normalize: bool = False
+
+
+class ObjectiveArrays(NamedTuple):
+    """Factors of the swap deltas and lambdas, see :mod:`sklearn_ltr.metrics`."""
+
+    gain: FloatArray  # (n_documents,) in canonical order
+    multiplier: FloatArray  # these three are a SwapFactors: of all lists,
+    discount_above: FloatArray  # (n_documents,), or the same for every list,
+    discount_below: FloatArray  # (longest list,)
+    # (n_queries,) index of a query's position 0 in these three
+    first_factor: IntArray
+    scale: FloatArray  # (n_queries,) factor of a query's swap deltas
+    query_weights: FloatArray  # (n_queries,) factor of a query's lambdas
+    k: int  # cutoff: pairs with both documents below it have no swap delta
+    pair_weights: FloatArray | None  # see above; None: all are 1
+
+
+class Workspace(NamedTuple):
+    """Buffers of one thread, for lists up to a length."""
+
+    documents: FloatArray  # (N_ROWS or more, width), see above
+    position: IntArray  # (longest list,) position of each document of the query
+
+
+class Derivatives(NamedTuple):
+    """The result, OUT."""
+
+    gradient: FloatArray  # (n_documents,) dC/ds
+    hessian: FloatArray  # (n_documents,) d2C/ds2
+
+
+@kernel
+def compute_query_lambdas(
+    first: int,
+    last: int,
+    lists: tuple[Any, ...],
+    arrays: tuple[Any, ...],
+    table: FloatArray | None,
+    options: tuple[Any, ...],
+    workspace: tuple[Any, ...],
+    result: tuple[Any, ...],
+) -> None:
+    """Write gradient and hessian of the documents of queries first to last - 1.
+
+    Networks call this once per query, so two details serve short lists.  The tuples
+    are passed as plain ones and are named inside, because numba takes half a
+    microsecond to recognise each named tuple.  And packing is not a function of its
+    own, because the call would pass all arrays once more.
+
+    Parameters
+    ----------
+    first, last : int
+    lists : RankedLists, as a plain tuple
+        In order down to position ``arrays.k``.
+    arrays : ObjectiveArrays, as a plain tuple
+    table : ndarray or None
+        None: swap deltas follow from gains and factors.  (n, n): swap deltas by
+        position, of a single query.  (0, 0): all swap deltas are 1.
+    options : PairOptions, as a plain tuple
+    workspace : Workspace, as a plain tuple
+    result : Derivatives, as a plain tuple, OUT
+    """
+    lists, arrays = RankedLists(*lists), ObjectiveArrays(*arrays)
+    options, workspace = PairOptions(*options), Workspace(*workspace)
+    result = Derivatives(*result)
+    documents, position = workspace.documents, workspace.position
+    weights = arrays.pair_weights
+    k, sigma = arrays.k, options.sigma
+    gap_scale = sigma if options.normalize else 0.0
+    for query in range(first, last):
+        n = lists.offsets[query + 1] - lists.offsets[query]
+        start, length = uint64(lists.offsets[query]), uint64(n)
+
+        # 1. Pack the list, by position.
+        for p in range(length):
+            position[lists.order[start + p] - lists.offsets[query]] = p
+        for i in range(length):  # reads are sequential, writes are by position
+            p = uint64(position[i])
+            documents[SCORE, p] = lists.scores[start + i]
+            documents[GRADE, p] = lists.grades[start + i]
+            documents[GAIN, p] = arrays.gain[start + i]
+        first_factor, scale = uint64(arrays.first_factor[query]), arrays.scale[query]
+        for p in range(uint64(min(k, n))):
+            index = first_factor + p
+            documents[MULTIPLIER, p] = arrays.multiplier[index] * scale
+            documents[DISCOUNT_ABOVE, p] = arrays.discount_above[index]
+        top, n_lower, n_underflows = documents[SCORE, 0], 0, 0
+        for p in range(length):
+            below_top = top - documents[SCORE, p]
+            exp_score = exp(-sigma * below_top)
+            n_lower += below_top > 0
+            n_underflows += exp_score < MIN_EXP_SCORE
+            documents[EXP_SCORE, p] = exp_score
+            documents[SCORE_GAP, p] = gap_scale * below_top
+            index = first_factor + p
+            documents[DISCOUNT_BELOW, p] = arrays.discount_below[index]
+            documents[GRADIENT, p], documents[HESSIAN, p] = 0.0, 0.0
+        for row in range(N_ROWS):
+            for p in range(length, length + uint64(DOCUMENT_BLOCK)):
+                documents[row, p] = PADDING_GAP if row == SCORE_GAP else 0.0
+        pack_weights(weights, start, length, position, documents)
+
+        # 2. Add the pairs.
+        min_distance = 1.0
+        if options.normalize and n_lower > 0:
+            min_distance = MIN_SCORE_DISTANCE
+        abs_lambda_sum = 0.0
+        if n_underflows > 0:
+            abs_lambda_sum = add_pairs_by_exponentials(
+                n, k, documents, sigma, min_distance, gap_scale, table, weights
+            )
+        else:
+            for first_lane in range(0, n, REGISTER_LANES):
+                abs_lambda_sum += add_pairs_of_lanes(
+                    first_lane, n, k, documents, min_distance, table, weights
+                )
+
+        add_pair_costs(weights, n, k, documents, sigma, min_distance, gap_scale, table)
+
+        # 3. Average over equal documents, and write the result in canonical order.
+        average_over_equals(weights, n, k, documents)
+        factor = arrays.query_weights[query] * sigma
+        if options.normalize and abs_lambda_sum > 0:
+            factor *= log1p(2.0 * abs_lambda_sum) / (2.0 * abs_lambda_sum * LN_2)
+        for i in range(length):
+            p = uint64(position[i])
+            result.gradient[start + i] = documents[GRADIENT, p] * factor
+            result.hessian[start + i] = documents[HESSIAN, p] * factor * sigma
+        write_pair_costs(weights, start, length, position, documents, factor / sigma)
+
+
+@subkernel
+def add_pairs_of_lanes(
+    first: int,
+    n: int,
+    k: int,
+    documents: FloatArray,
+    min_distance: float,
+    table: FloatArray | None,
+    weights: FloatArray | None,
+) -> float:
+    """Add the pairs of REGISTER_LANES documents with all documents above them.
+
+    The documents, one per lane, are those at positions `first` to
+    ``first + REGISTER_LANES - 1``.  A pair's swap delta is divided by its distance,
+    `min_distance` plus the difference of the score gaps.  The loop takes one division
+    per pair and has no branches.  Pairs are weighted unless `weights` is None.  Returns
+    the sum of |lambda_pq|.
+
+    The sums of the lanes are on the stack: LLVM vectorizes a loop that writes nowhere
+    else without checks for aliasing.  Counters are unsigned because numba checks
+    whether a signed index is negative, which cannot be vectorized.
+    """
+    gradient, hessian = float64_lanes(), float64_lanes()
+    lambdas, hessians = float64_lanes(), float64_lanes()  # of the pairs of one document
+    abs_lambdas = float64_lanes()
+    stop = min(first + REGISTER_LANES, n)
+    size = uint64(
+        (stop - first + DOCUMENT_BLOCK - 1) // DOCUMENT_BLOCK * DOCUMENT_BLOCK
+    )
+    start = uint64(first)
+    for lane in range(size):
+        gradient[lane], hessian[lane], abs_lambdas[lane] = 0.0, 0.0, 0.0
+    for p in range(min(k, stop)):
+        first_below = uint64(max(p + 1 - first, 0))  # lane of the first position > p
+        block = first_below // uint64(DOCUMENT_BLOCK) * uint64(DOCUMENT_BLOCK)
+        if table is not None:
+            compare_grades(p, start + block, start + size, documents, table)
+        base_distance = min_distance - documents[SCORE_GAP, p]
+        exp_score = documents[EXP_SCORE, p]
+        gain, multiplier = documents[GAIN, p], documents[MULTIPLIER, p]
+        discount_above = documents[DISCOUNT_ABOVE, p]
+        for lane in range(block, size):
+            q = start + lane
+            p_is_better = gain > documents[GAIN, q]
+            exp_better = exp_score if p_is_better else documents[EXP_SCORE, q]
+            exp_worse = documents[EXP_SCORE, q] if p_is_better else exp_score
+            distance = base_distance + documents[SCORE_GAP, q]
+            inverse = 1.0 / ((exp_score + documents[EXP_SCORE, q]) * distance)
+            delta = (gain - documents[GAIN, q]) * (
+                discount_above - documents[DISCOUNT_BELOW, q]
+            )
+            lambda_pq = (
+                delta * multiplier * exp_worse * inverse if lane >= first_below else 0.0
+            )
+            abs_lambda = abs(lambda_pq)
+            hessian_pq = abs_lambda * (exp_better * distance * inverse)
+            if weights is not None:
+                weight = (
+                    documents[BETTER_WEIGHT, uint64(p)] * documents[WORSE_WEIGHT, q]
+                    if p_is_better
+                    else documents[BETTER_WEIGHT, q]
+                    * documents[WORSE_WEIGHT, uint64(p)]
+                )
+                lambda_pq, hessian_pq = lambda_pq * weight, hessian_pq * weight
+                abs_lambda *= weight
+            lambdas[lane], hessians[lane] = lambda_pq, hessian_pq
+            gradient[lane] += lambda_pq
+            hessian[lane] += hessian_pq
+            abs_lambdas[lane] += abs_lambda
+        documents[GRADIENT, p] -= sum_of_lanes(lambdas, block, size)
+        documents[HESSIAN, p] += sum_of_lanes(hessians, block, size)
+    for lane in range(size):
+        documents[GRADIENT, start + lane] += gradient[lane]
+        documents[HESSIAN, start + lane] += hessian[lane]
+    return sum_of_lanes(abs_lambdas, uint64(0), size)
+
+
+@subkernel
+def add_pairs_by_exponentials(
+    n: int,
+    k: int,
+    documents: FloatArray,
+    sigma: float,
+    min_distance: float,
+    gap_scale: float,
+    table: FloatArray | None,
+    weights: FloatArray | None,
+) -> float:
+    """Do the same for a whole list, with one exponential per pair.
+
+    This is slower, but exact for scores so far apart that EXP_SCORE underflows.
+    """
+    abs_lambda_sum = 0.0
+    for p in range(min(k, n)):
+        if table is not None:
+            compare_grades(p, uint64(p), uint64(n), documents, table)
+        gain, multiplier = documents[GAIN, p], documents[MULTIPLIER, p]
+        for q in range(p + 1, n):
+            delta = (gain - documents[GAIN, q]) * multiplier
+            delta *= documents[DISCOUNT_ABOVE, p] - documents[DISCOUNT_BELOW, q]
+            if delta == 0.0:
+                continue
+            score_difference = documents[SCORE, p] - documents[SCORE, q]
+            small = exp(-sigma * score_difference)
+            high, low = 1.0 / (1.0 + small), small / (1.0 + small)
+            rho, one_minus_rho = (low, high) if delta > 0 else (high, low)
+            lambda_pq = delta * rho / (min_distance + gap_scale * score_difference)
+            if weights is not None:
+                better, worse = (p, q) if delta > 0 else (q, p)
+                lambda_pq *= documents[BETTER_WEIGHT, better]
+                lambda_pq *= documents[WORSE_WEIGHT, worse]
+            abs_lambda_sum += abs(lambda_pq)
+            documents[GRADIENT, p] -= lambda_pq
+            documents[GRADIENT, q] += lambda_pq
+            documents[HESSIAN, p] += abs(lambda_pq) * one_minus_rho
+            documents[HESSIAN, q] += abs(lambda_pq) * one_minus_rho
+    return abs_lambda_sum
+
+
+@subkernel
+def compare_grades(
+    p: int, first: int, stop: int, documents: FloatArray, table: FloatArray
+) -> None:
+    """Set the gains relative to p: 0 for p, and for q -1, 0 or 1 by grade.
+
+    Used where documents have no gain of their own: for RankNet, whose swaps all count
+    1 (`table` is empty), and for metrics whose swap deltas come as a `table` (n, n),
+    for which DISCOUNT_ABOVE is 0 and DISCOUNT_BELOW becomes the negative delta.  Sets
+    positions `first` to ``stop - 1``.
+    """
+    grade = documents[GRADE, p]
+    for q in range(first, stop):
+        worse = -1.0 if documents[GRADE, q] < grade else 0.0
+        documents[GAIN, q] = 1.0 if documents[GRADE, q] > grade else worse
+    documents[GAIN, p] = 0.0
+    for q in range(first, min(stop, uint64(len(table)))):
+        documents[DISCOUNT_BELOW, q] = -table[p, q]
+
+
+@subkernel
+def average_over_equal_documents(n: int, k: int, documents: FloatArray) -> None:
+    """Give documents of equal score and grade the mean of their derivatives.
+
+    Their order in the list is only that of the rows; the mean is the expected value
+    over all orders.  Below position k the list is not sorted, but derivatives of equal
+    documents can differ there only in the run that extends across position k.
+    """
+    scores, grades = documents[SCORE], documents[GRADE]
+    gradient, hessian = documents[GRADIENT], documents[HESSIAN]
+    start = 0
+    while start < min(k, n):
+        s, g = scores[start], grades[start]
+        stop = start + 1
+        while stop < min(k, n) and scores[stop] == s and grades[stop] == g:
+            stop += 1
+        end = n if stop == k else stop
+        n_equal = 0
+        for i in range(uint64(start), uint64(end)):
+            n_equal += (scores[i] == s) & (grades[i] == g)
+        if n_equal > 1:
+            gradient_sum, hessian_sum = 0.0, 0.0
+            for i in range(start, end):
+                if scores[i] == s and grades[i] == g:
+                    gradient_sum += gradient[i]
+                    hessian_sum += hessian[i]
+            for i in range(start, end):
+                if scores[i] == s and grades[i] == g:
+                    gradient[i] = gradient_sum / n_equal
+                    hessian[i] = hessian_sum / n_equal
+        start = stop
+
+
+@subkernel
+def pack_weights(
+    weights: FloatArray | None,
+    start: int,
+    length: int,
+    position: IntArray,
+    documents: FloatArray,
+) -> None:
+    """Pack the weights of a list by position; its first document is `start`."""
+    if weights is None:
+        return
+    for i in range(length):
+        p = uint64(position[i])
+        documents[BETTER_WEIGHT, p] = weights[0, start + i]
+        documents[WORSE_WEIGHT, p] = weights[1, start + i]
+        documents[BETTER_COST, p] = documents[WORSE_COST, p] = 0.0
+    for p in range(length, length + uint64(DOCUMENT_BLOCK)):
+        documents[BETTER_WEIGHT, p] = documents[WORSE_WEIGHT, p] = 0.0
+
+
+@subkernel
+def add_pair_costs(
+    weights: FloatArray | None,
+    n: int,
+    k: int,
+    documents: FloatArray,
+    sigma: float,
+    min_distance: float,
+    gap_scale: float,
+    table: FloatArray | None,
+) -> None:
+    """Add up the costs of the pairs of each document, with |Delta| as of its lambda."""
+    if weights is None or len(weights) == 2:
+        return
+    for p in range(min(k, n)):
+        if table is not None:
+            compare_grades(p, uint64(p), uint64(n), documents, table)
+        for q in range(p + 1, n):
+            delta = documents[GAIN, p] - documents[GAIN, q]
+            delta *= documents[DISCOUNT_ABOVE, p] - documents[DISCOUNT_BELOW, q]
+            delta *= documents[MULTIPLIER, p]
+            if delta == 0.0:
+                continue
+            better, worse = (p, q) if delta > 0 else (q, p)
+            gap = documents[SCORE, p] - documents[SCORE, q]
+            x = sigma * (documents[SCORE, worse] - documents[SCORE, better])
+            cost = abs(delta) / (min_distance + gap_scale * gap)
+            cost *= max(x, 0.0) + log1p(exp(-abs(x)))
+            documents[BETTER_COST, better] += cost * documents[WORSE_WEIGHT, worse]
+            documents[WORSE_COST, worse] += cost * documents[BETTER_WEIGHT, better]
+
+
+@subkernel
+def write_pair_costs(
+    weights: FloatArray | None,
+    start: int,
+    length: int,
+    position: IntArray,
+    documents: FloatArray,
+    factor: float,
+) -> None:
+    """Write the costs of the documents of a list, times a factor."""
+    if weights is None or len(weights) == 2:
+        return
+    for i in range(length):
+        p = uint64(position[i])
+        weights[2, start + i] = documents[BETTER_COST, p] * factor
+        weights[3, start + i] = documents[WORSE_COST, p] * factor
+
+
+@subkernel
+def average_over_equals(
+    weights: FloatArray | None, n: int, k: int, documents: FloatArray
+) -> None:
+    """Give documents of equal score, grade and weights the mean of their derivatives.
+
+    Among those of different weights, the order in which they were given decides.
+    """
+    if weights is None:
+        average_over_equal_documents(n, k, documents)
+        return
+    for first in range(min(k, n)):
+        is_first, n_equal, gradient_sum, hessian_sum = True, 0, 0.0, 0.0
+        for i in range(n):
+            if is_equal(first, i, documents):
+                is_first &= i >= first
+                n_equal += 1
+                gradient_sum += documents[GRADIENT, i]
+                hessian_sum += documents[HESSIAN, i]
+        if not is_first or n_equal == 1:
+            continue
+        for i in range(first, n):
+            if is_equal(first, i, documents):
+                documents[GRADIENT, i] = gradient_sum / n_equal
+                documents[HESSIAN, i] = hessian_sum / n_equal
+
+
+@subkernel
+def is_equal(i: int, j: int, documents: FloatArray) -> bool:
+    """Return whether the documents at two positions have equal score and weights."""
+    equal = documents[SCORE, i] == documents[SCORE, j]
+    equal &= documents[GRADE, i] == documents[GRADE, j]
+    equal &= documents[BETTER_WEIGHT, i] == documents[BETTER_WEIGHT, j]
+    equal &= documents[WORSE_WEIGHT, i] == documents[WORSE_WEIGHT, j]
+    return bool(equal)
+
+
+def allocate_workspace(longest: int, n_rows: int) -> Workspace:
+    """Allocate buffers for lists of up to `longest` documents."""
+    width = -(-longest // DOCUMENT_BLOCK) * DOCUMENT_BLOCK + DOCUMENT_BLOCK
+    # Rows start at multiples of a cache line, since width is a multiple of a block.
+    documents = allocate_aligned((n_rows, width), np.float64)
+    return Workspace(documents, np.empty(longest, dtype=np.int64))
