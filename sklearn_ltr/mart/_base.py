@@ -14,7 +14,7 @@ from sklearn.utils import column_or_1d
 
 from sklearn_ltr._compile import ThreadTeam, effective_n_threads
 from sklearn_ltr._data import TrainingData, read_numbers
-from sklearn_ltr._data.numbers import check_holds_rows
+from sklearn_ltr._data import check_holds_rows
 from sklearn_ltr._estimators.boosted_trees import BoostedTrees
 from sklearn_ltr._estimators.base import FitTasks, with_callbacks
 from sklearn_ltr._estimators.row_order import order_by_values
