@@ -10,6 +10,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
+from itertools import pairwise
 from numbers import Real
 from typing import Any, NoReturn, Self
 
@@ -371,9 +372,13 @@ def sort_ids(ids: list[Any]) -> list[Any]:
     value, and tuples by their first elements that differ.
     """
     try:
-        return sorted(ids)
-    except TypeError:
-        return sorted(ids, key=_sort_key)
+        ordered = sorted(ids)
+        # numbers of numpy compare with each element of a tuple
+        if all(a < b for a, b in pairwise(ordered)):
+            return ordered
+    except (TypeError, ValueError):
+        pass
+    return sorted(ids, key=_sort_key)
 
 
 def _sort_key(value: Any) -> tuple[str, Any]:
