@@ -1,33 +1,36 @@
-"""Group raw rows into queries; the rest of the package never reads raw ``groups``.
+"""Group raw rows into queries; the rest of the package never reads raw arguments.
 
 Rows may come in any order, and the rows of one query need not be adjacent (as in
-shuffled folds).  A stable sort by ``groups`` gives the *canonical order*: queries by
+shuffled folds).  A stable sort by `groups` gives the *canonical order*: queries by
 sorted group value, and within a query the rows in their given order.  The rest of the
 package works on arrays in canonical order, in which ``offsets`` delimit the queries.
 So results depend neither on the order of the queries nor on their interleaving.
 
-There is one reader for each kind of argument: groups
+There is one reader for each kind of argument: X
+(:func:`~sklearn_ltr._data.features.read_feature_table`), groups
 (:meth:`~sklearn_ltr._data.groups.QueryGroups.from_groups`), grades, scores, weights
-of queries, positions and propensities, and other numbers of rows (`read_numbers`).
+of queries, positions and propensities (`columns`), and other numbers of rows
+(`read_numbers`).
 """
 
-from sklearn_ltr._data.checks import (
+from sklearn_ltr._data.columns import (
+    MOST_POSITIONS,
     check_canonical,
     check_grades,
-    check_sample_weight,
-    check_scores,
-)
-from sklearn_ltr._data.exposure import (
-    MOST_POSITIONS,
-    NO_EXPOSURE,
-    Exposure,
     check_positions,
     check_propensities,
+    check_sample_weight,
+    check_scores,
     read_positions,
 )
-from sklearn_ltr._data.groups import Labels, QueryGroups, describe_query
-from sklearn_ltr._data.judged import JudgedQueries, count_missing
-from sklearn_ltr._data.numbers import (
+from sklearn_ltr._data.groups import (
+    JudgedQueries,
+    Labels,
+    QueryGroups,
+    count_missing,
+    describe_query,
+)
+from sklearn_ltr._data.rows import (
     check_holds_rows,
     count_rows,
     one_column_of,
@@ -37,8 +40,6 @@ from sklearn_ltr._data.training_data import TrainingData
 
 __all__ = [
     "MOST_POSITIONS",
-    "NO_EXPOSURE",
-    "Exposure",
     "JudgedQueries",
     "Labels",
     "QueryGroups",

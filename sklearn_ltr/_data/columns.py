@@ -1,169 +1,222 @@
-"""Read raw group values of any type, and sort the rows by them."""
+"""What is known of the rows: grades, scores, weights, positions and propensities.
+
+Each is read, checked, and sorted to the canonical order of the queries.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from dataclasses import fields, is_dataclass
-from typing import Any, NoReturn
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._data.label_order import NoOrderError, sort_distinct
-from sklearn_ltr._data.numbers import check_holds_rows, only_column
+from sklearn_ltr._data.groups import QueryGroups
+from sklearn_ltr._data.rows import read_numbers
 
+FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-# numpy dtype kinds that represent a Python type exactly
-EXACT_KINDS = {bool: "b", int: "iu", float: "f"}
+MOST_POSITIONS = 1000  # click models hold dense matrices of (position, position)
+NOT_RANKED = (
+    "; leave documents that were not ranked out of the rows, and give their grades to "
+    "a metric by y_missing and groups_missing"
+)
 
 
-def one_column(groups: Any, name: str) -> NDArray[Any] | list[Hashable]:
-    """Return raw groups as a numeric or datetime array, or as a list of objects."""
-    if groups is None:
-        raise ValueError(
-            f"{name} is None: give one value per row naming the row's query. Inside a "
-            f"meta-estimator, {name} only arrives after "
-            "sklearn.set_config(enable_metadata_routing=True)"
-        )
-    check_holds_rows(groups, name, "value")
-    if hasattr(groups, "__array__"):
-        column = np.asarray(groups)
-    elif hasattr(groups, "to_numpy"):
-        column = np.asarray(groups.to_numpy())
-    else:
-        return _from_python(list(groups))
-    column = only_column(column)
-    if column.ndim != 1:
-        raise ValueError(
-            f"{name} must have one dimension, got shape {column.shape}; give one "
-            "column with one value per row"
-        )
-    # a list, since hashing strings in a dict is much faster than numpy's comparisons
-    return column if column.dtype.kind in "biufmM" else column.tolist()
+def check_grades(y: Any, queries: QueryGroups, name: str = "y") -> FloatArray:
+    """Return relevance grades in canonical order, (n_documents,) float64.
 
+    A column, of shape (n_documents, 1), gets scikit-learn's DataConversionWarning.
 
-def _from_python(values: list[Hashable]) -> NDArray[Any] | list[Hashable]:
-    """Return numbers of one type as an array, other values as they are.
-
-    ``np.array`` would convert numbers among strings to strings, and tuples to a second
-    dimension.
+    Raises
+    ------
+    ValueError
+        If ``y`` is not one number per row, a grade is negative, infinite or NaN, or
+        two different grades are equal in float64; the message gives the row and its
+        query.
     """
-    types = set(map(type, values))
-    if len(types) == 1 and (kind := types.pop()) in EXACT_KINDS:
-        column = np.array(values)
-        # numpy converts integers beyond 64 bits to objects or to rounded floats
-        if column.dtype.kind in EXACT_KINDS[kind]:
-            return column
-    return values
-
-
-def check_none_missing(column: NDArray[Any], name: str) -> None:
-    """Raise a ValueError if a number is NaN or a time is NaT."""
-    if column.dtype.kind == "f":
-        missing = np.isnan(column)
-    elif column.dtype.kind in "mM":
-        missing = np.isnat(column)
-    else:
-        return
-    if missing.any():
-        _raise_missing(int(np.argmax(missing)), column[int(np.argmax(missing))], name)
-
-
-def _raise_missing(row: int, value: object, name: str) -> NoReturn:
-    raise ValueError(
-        f"{name} has a missing value at row {row} ({value}): every row must name its "
-        "query"
+    grades = _read_rows(y, queries, name, warns_of_column=True)
+    valid = (grades >= 0) & (grades < np.inf)
+    _check_rows(
+        valid, grades, queries, f"{name} must hold finite relevance grades >= 0"
     )
+    return queries.sort(grades)
 
 
-def _is_missing(value: Any) -> bool:
-    """Whether a value is None, NaN, NaT or pandas' NA, or holds one of them.
+def check_scores(
+    y_score: Any,
+    queries: QueryGroups,
+    name: str = "y_score",
+    *,
+    only_order: bool = False,
+) -> FloatArray:
+    """Return scores in canonical order, (n_documents,) float64.
 
-    Containers are searched: they compare their elements by identity first, so a tuple
-    with a NaN equals itself, but not another tuple with a NaN.
+    With `only_order` they are only ranked: scores that float64 cannot tell apart are
+    replaced by their ranks.
+
+    Raises
+    ------
+    ValueError
+        If ``y_score`` is not one number per row, a score is not finite, or (without
+        `only_order`) two different scores are equal in float64.
     """
-    if isinstance(value, str | int):
-        return False
-    if value is None:
-        return True
-    if isinstance(value, tuple | frozenset):
-        return any(map(_is_missing, value))
-    if is_dataclass(value):
-        return any(_is_missing(getattr(value, field.name)) for field in fields(value))
-    try:
-        return bool(value != value)  # NaN and NaT
-    except TypeError:  # pandas.NA has no truth value
-        return True
+    scores = _read_rows(y_score, queries, name, only_order=only_order)
+    valid = np.isfinite(scores)
+    is_unranked = not valid.all() and scores[np.argmin(valid)] == -np.inf
+    advice = NOT_RANKED if is_unranked else ""
+    _check_rows(valid, scores, queries, f"{name} must be finite to be ranked", advice)
+    return queries.sort(scores)
 
 
-def encode_labels(values: list[Hashable], name: str) -> tuple[list[Hashable], IntArray]:
-    """Return the sorted distinct values, and the index of each row's value in them."""
-    try:
-        distinct = list(dict.fromkeys(values))
-    except TypeError:
-        row, kind = next(
-            (row, type(value).__name__)
-            for row, value in enumerate(values)
-            if not _is_hashable(value)
+def check_sample_weight(
+    sample_weight: Any, queries: QueryGroups, name: str = "sample_weight"
+) -> FloatArray:
+    """Return the weight of each query, (n_queries,) float64; all ones if None.
+
+    ``sample_weight`` repeats the weight of a query on each of its rows.
+
+    Raises
+    ------
+    ValueError
+        If it is not one number per row, changes within a query, is negative or not
+        finite, or is zero everywhere.
+    """
+    if sample_weight is None:
+        return np.ones(queries.n_queries)
+    if not queries.sizes.all():
+        empty = queries.describe(int(np.argmin(queries.sizes)))
+        raise ValueError(
+            f"{name} is given per row, but query {empty} has no row: only "
+            "groups_missing names it"
         )
-        raise TypeError(
-            f"{name} must hold hashable values, but row {row} holds a {kind}"
-        ) from None
-    if any(map(_is_missing, distinct)):
-        row = next(row for row, value in enumerate(values) if _is_missing(value))
-        _raise_missing(row, values[row], name)
-    try:
-        labels = sort_distinct(distinct)
-    except NoOrderError as error:
-        row = values.index(error.value)
-        raise TypeError(
-            f"{name} must hold values that can be sorted, so that results do not "
-            f"depend on the order of the rows, but row {row} holds {error}; give "
-            "numbers, strings or tuples of them"
-        ) from None
-    index_of = {label: index for index, label in enumerate(labels)}
-    return labels, np.fromiter(map(index_of.__getitem__, values), np.int64, len(values))
+    rows = _read_rows(sample_weight, queries, name)
+    valid = (rows >= 0) & (rows < np.inf)
+    _check_rows(valid, rows, queries, f"{name} must be finite and >= 0")
+    canonical = queries.sort(rows)
+    weights = canonical[queries.offsets[:-1]]
+    differs = canonical != np.repeat(weights, queries.sizes)
+    if differs.any():
+        position = int(np.argmax(differs))
+        query = int(np.searchsorted(queries.offsets, position, side="right")) - 1
+        raise ValueError(
+            f"{name} weighs whole queries, so it must be constant within a query, but "
+            f"query {queries.describe(query)} has both {weights[query]} and "
+            f"{canonical[position]}"
+        )
+    if not weights.any():
+        raise ValueError(f"{name} is zero for every query: nothing would count")
+    return weights
 
 
-def _is_hashable(value: object) -> bool:
-    try:
-        hash(value)
-    except TypeError:
-        return False
-    return True
+def read_positions(positions: Any, n: int, describe: Callable[[int], str]) -> IntArray:
+    """Return positions, (n,) int64 in the order of the rows, each checked alone."""
+    numbers = read_numbers(positions, n, "positions", describe=describe)
+    valid = (numbers >= 0) & (numbers < MOST_POSITIONS)
+    valid &= numbers == np.floor(np.where(valid, numbers, 0.0))
+    if not valid.all():
+        row = int(np.argmin(valid))
+        raise ValueError(
+            "positions must be integers from 0 (shown first) to "
+            f"{MOST_POSITIONS - 1}, but {describe(row)} has {numbers[row]:g}; leave "
+            "rows that were not shown, or far below, out of the log"
+        )
+    return numbers.astype(np.int64)
 
 
-def canonical_order(
-    keys: NDArray[Any],
-) -> tuple[NDArray[np.intp], IntArray, bool]:
-    """Sort rows by key.
+def check_positions(positions: Any, queries: QueryGroups) -> IntArray | None:
+    """Return positions in canonical order, (n_documents,) int64; None if None.
 
-    Returns
-    -------
-    order : (n_rows,) intp array
-        Rows in stable order of their keys.
-    offsets : (n_distinct_keys + 1,) int64 array
-        Where the rows of each distinct key start in `order`, and n_rows.
-    in_order : bool
-        Whether the rows were sorted already.
+    Raises
+    ------
+    ValueError
+        If they are not one integer >= 0 per row, or a query has one of them twice.
     """
-    in_order = bool((keys[1:] >= keys[:-1]).all())
-    if in_order:
-        order = np.arange(len(keys), dtype=np.intp)
-        ordered = keys
-    else:
-        order = np.argsort(as_uint16(keys), kind="stable")
-        ordered = keys[order]
-    starts = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
-    offsets = np.concatenate(([0], starts, [len(keys)])).astype(np.int64)
-    return order, offsets, in_order
+    if positions is None:
+        return None
+    shown = read_positions(positions, queries.n_documents, queries.describe_row)
+    canonical = queries.sort(shown)
+    query = np.repeat(np.arange(queries.n_queries), queries.sizes)
+    order = np.lexsort((canonical, query))
+    same_query = query[order][1:] == query[order][:-1]
+    twice = same_query & (canonical[order][1:] == canonical[order][:-1])
+    if twice.any():
+        a, b = sorted(queries.order[order[np.argmax(twice) :][:2]].tolist())
+        raise ValueError(
+            f"positions has {shown[a]} twice in one list: {queries.describe_row(a)} "
+            f"and row {b} have it; groups must name each list that was shown (a "
+            "session), not only its query"
+        )
+    return canonical
 
 
-def as_uint16(keys: NDArray[Any]) -> NDArray[Any]:
-    """Return integers in a range below 2^16 as uint16, which numpy radix-sorts."""
-    if keys.dtype.kind in "iu" and keys.dtype.itemsize > 2:
-        low = keys.min()
-        if int(keys.max()) - int(low) < 2**16:
-            return np.asarray(keys - low, dtype=np.uint16)
-    return keys
+def check_propensities(propensities: Any, queries: QueryGroups) -> FloatArray | None:
+    """Return propensities in canonical order, (n_documents,) float64; None if None.
+
+    Raises
+    ------
+    ValueError
+        If they are not one number in (0, 1] per row.
+    """
+    if propensities is None:
+        return None
+    rows = _read_rows(propensities, queries, "propensities")
+    valid = (rows > 0) & (rows <= 1)
+    if not valid.all():
+        row = int(np.argmin(valid))
+        raise ValueError(
+            "propensities are probabilities of examination, in (0, 1], but "
+            f"{queries.describe_row(row)} has {rows[row]:g}"
+        )
+    return queries.sort(rows)
+
+
+def _read_rows(
+    values: Any, queries: QueryGroups, name: str, **options: bool
+) -> FloatArray:
+    """Return one number for each row, in the order of the rows."""
+    n, describe = queries.n_documents, queries.describe_row
+    return read_numbers(values, n, name, describe=describe, **options)
+
+
+def _check_rows(
+    valid: NDArray[np.bool_],
+    rows: FloatArray,
+    queries: QueryGroups,
+    requirement: str,
+    advice: str = "",
+) -> None:
+    """Raise a ValueError that names the first row that is not valid, and its query."""
+    if not valid.all():
+        row = int(np.argmin(valid))
+        raise ValueError(
+            f"{requirement}, but {queries.describe_row(row)} has {rows[row]}{advice}"
+        )
+
+
+def check_canonical(grades: Any, offsets: Any) -> None:
+    """Raise a ValueError unless kernels can take these grades and offsets.
+
+    Grades must be valid, and offsets divide them into lists of at least one document.
+    """
+    if not (
+        isinstance(grades, np.ndarray)
+        and grades.dtype == np.float64
+        and grades.ndim == 1
+        and ((grades >= 0) & (grades < np.inf)).all()
+    ):
+        raise ValueError("grades must be a 1-D float64 array of finite numbers >= 0")
+    if not (
+        isinstance(offsets, np.ndarray)
+        and offsets.dtype == np.int64
+        and offsets.ndim == 1
+        and len(offsets) > 1
+        and offsets[0] == 0
+        and offsets[-1] == len(grades)
+        and (offsets[1:] > offsets[:-1]).all()
+    ):
+        raise ValueError(
+            f"offsets must be a 1-D int64 array that rises from 0 to {len(grades)}, "
+            f"the number of grades, got {offsets!r}"
+        )

@@ -1,23 +1,34 @@
-"""The queries of rows: their canonical order, and where each query starts in it."""
+"""The queries of rows: read from raw `groups`, in an order of their own.
+
+Rows may come in any order.  A stable sort by the ids of their queries brings them to
+the canonical order, in which the rows of a query are adjacent.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from decimal import Decimal
+from itertools import pairwise
+from numbers import Real
+from typing import Any, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._data.columns import (
-    canonical_order,
-    check_none_missing,
-    encode_labels,
-    one_column,
-)
+from sklearn_ltr._data.features import DATES, PERIOD
+from sklearn_ltr._data.rows import check_holds_rows, count_rows, only_column
 
 IntArray = NDArray[np.int64]
 Labels = Sequence[Hashable] | NDArray[Any]
+
+# What names a query, but for tuples of these and the periods of pandas
+ID_TYPES = (str, bytes, Real, np.bool_, Decimal, *DATES)
+# Kinds of ids whose types are derived from these, and may be equal to one another
+KINDS = {str: "str", bytes: "bytes", datetime: "datetime"}
+# numpy dtype kinds that represent a Python type exactly
+EXACT_KINDS = {bool: "b", int: "iu", float: "f"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +43,7 @@ class QueryGroups:
         In canonical order, the rows of query ``q`` are ``offsets[q]`` to
         ``offsets[q + 1] - 1``; there is at least one.
     labels : sequence of length n_queries
-        The group value of each query, sorted.
+        The id of each query, sorted.
     in_order : bool
         Whether the rows are in canonical order already; sorting copies nothing then.
     """
@@ -46,15 +57,14 @@ class QueryGroups:
     def from_groups(
         cls, groups: Any, n_documents: int, name: str = "groups"
     ) -> QueryGroups:
-        """Read one group value per row.
+        """Read the id of each row's query.
 
         Parameters
         ----------
         groups : sequence of length n_documents
-            Any hashable values that can be sorted, in any row order: numbers, strings,
-            dates, tuples, a numpy array, a pandas, polars or pyarrow column, or a
-            table with one column.  Values that cannot be compared with each other are
-            sorted as :mod:`sklearn_ltr._data.label_order` says.
+            Ids in any row order: numbers, text, dates, booleans, or tuples of these; a
+            list, a numpy array, a pandas, polars or pyarrow column, or a table with one
+            column.  Ids of several types are sorted as `sort_ids` says.
         n_documents : int
             Expected number of rows.
         name : str, default="groups"
@@ -64,10 +74,11 @@ class QueryGroups:
         ------
         ValueError
             If ``groups`` is None, a dict, set or iterator, empty, of another length,
-            not one column, or has a missing value (None, NaN, NaT, NA), also inside of
+            not one column, or has a missing id (None, NaN, NaT, NA), also inside of
             tuples.
         TypeError
-            If a value is not hashable, or has no order that its value determines.
+            If an id is of another type, or ids have no order (times with and without a
+            zone).
         """
         column = one_column(groups, name)
         if len(column) != n_documents:
@@ -84,11 +95,11 @@ class QueryGroups:
         if n_documents == 0:
             raise ValueError(f"{name} is empty: there are no rows to rank")
         if isinstance(column, np.ndarray):
-            check_none_missing(column, name)
-            order, offsets, in_order = canonical_order(column)
+            _check_none_missing(column, name)
+            order, offsets, in_order = _canonical_order(column)
             return cls(order, offsets, column[order[offsets[:-1]]], in_order)
-        labels, label_of_row = encode_labels(column, name)
-        order, offsets, in_order = canonical_order(label_of_row)
+        labels, label_of_row = encode_ids(column, name)
+        order, offsets, in_order = _canonical_order(label_of_row)
         return cls(order, offsets, labels, in_order)
 
     @classmethod
@@ -118,7 +129,7 @@ class QueryGroups:
 
     @property
     def column(self) -> Labels:
-        """The group value of each row, of length n_documents."""
+        """The id of each row's query, of length n_documents."""
         if isinstance(self.labels, np.ndarray):
             return self.labels[self.query_of_row]
         return [self.labels[query] for query in self.query_of_row.tolist()]
@@ -136,7 +147,7 @@ class QueryGroups:
         return rows
 
     def describe(self, query: int) -> str:
-        """Return the name of a query for error messages: its group value."""
+        """Return the name of a query for error messages: its id."""
         return describe_query(self.labels, query)
 
     def describe_row(self, row: int) -> str:
@@ -146,11 +157,90 @@ class QueryGroups:
         return f"row {row} (query {self.describe(query)})"
 
 
-def _add_up_to(column: Any, n_documents: int) -> bool:
-    """Whether group values are numbers that could be the sizes of all queries."""
-    if not isinstance(column, np.ndarray) or column.dtype.kind not in "iuf":
-        return False
-    return bool((column >= 0).all() and column.sum() == n_documents)
+@dataclass(frozen=True, eq=False)
+class JudgedQueries:
+    """The queries of rows and of missing documents, under common labels.
+
+    A measure such as recall counts relevant documents which a ranker did not retrieve.
+    These have a grade and a query, but neither a row nor a score.  In canonical order
+    the rows of a query come first, then its missing documents.
+
+    Attributes
+    ----------
+    rows, missing : QueryGroups
+        Their labels are those of all queries, so a query may have no document in one
+        of the two: its offsets are equal then.
+    offsets : (n_queries + 1,) int64 array
+        Query q owns the entries ``offsets[q]`` to ``offsets[q + 1] - 1`` of a merged
+        array; there is at least one.
+    is_row : (n_documents,) bool array
+        Whether an entry of a merged array is a row.
+    """
+
+    rows: QueryGroups
+    missing: QueryGroups
+    offsets: IntArray
+    is_row: NDArray[np.bool_]
+
+    @classmethod
+    def read(cls, rows: QueryGroups, groups_missing: Any, n_missing: int) -> Self:
+        """Read the queries of `n_missing` documents, at least one.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As `QueryGroups.from_groups`; or if they name queries by another type than
+            the groups of the rows, and have none in common with them.
+        """
+        name = "groups_missing"
+        missing = QueryGroups.from_groups(groups_missing, n_missing, name)
+        labels, index = _merge_labels(rows.labels, missing.labels)
+        of_rows, of_missing = index[: rows.n_queries], index[rows.n_queries :]
+        one, other = rows.labels[0], missing.labels[0]
+        is_text = isinstance(one, str), isinstance(other, str)
+        if is_text[0] != is_text[1] and not np.isin(of_missing, of_rows).any():
+            raise ValueError(
+                f"{name} has queries such as {missing.describe(0)}, but groups such as "
+                f"{rows.describe(0)}, and none in common: name the same query by the "
+                "same value in both"
+            )
+        sizes = np.zeros((len(labels), 2), dtype=np.int64)
+        sizes[of_rows, 0], sizes[of_missing, 1] = rows.sizes, missing.sizes
+        rows_offsets, missing_offsets, offsets = (
+            np.append(0, np.cumsum(counts)) for counts in (*sizes.T, sizes.sum(axis=1))
+        )
+        return cls(
+            replace(rows, labels=labels, offsets=rows_offsets),
+            replace(missing, labels=labels, offsets=missing_offsets),
+            offsets,
+            np.repeat(np.arange(sizes.size) % 2 == 0, sizes.ravel()),
+        )
+
+    def merge(self, rows: NDArray[Any], missing: NDArray[Any]) -> NDArray[Any]:
+        """Return one array of two in canonical order."""
+        merged = np.empty(len(self.is_row), dtype=rows.dtype)
+        merged[self.is_row], merged[~self.is_row] = rows, missing
+        return merged
+
+
+def count_missing(y_missing: Any, groups_missing: Any) -> int:
+    """Return the number of missing documents; a ValueError if one has no query."""
+    if y_missing is None and groups_missing is None:
+        return 0
+    if y_missing is None or groups_missing is None:
+        absent = "y_missing" if y_missing is None else "groups_missing"
+        raise ValueError(
+            f"{absent} is None: give each missing document a grade in y_missing and a "
+            "query in groups_missing"
+        )
+    n_missing = count_rows(y_missing, "y_missing")
+    if n_missing == 0:
+        n_groups = len(one_column(groups_missing, "groups_missing"))
+        if n_groups:
+            raise ValueError(
+                f"groups_missing has {n_groups} values, but y_missing has none"
+            )
+    return n_missing
 
 
 def describe_query(labels: Labels | None, query: int) -> str:
@@ -159,3 +249,180 @@ def describe_query(labels: Labels | None, query: int) -> str:
         return f"number {query}"
     label = labels[query]
     return str(label) if isinstance(label, np.generic) else repr(label)
+
+
+# --- raw ids: one column of them, and their order -------------------------------------
+
+
+def one_column(groups: Any, name: str) -> NDArray[Any] | list[Hashable]:
+    """Return raw ids as an array of numbers or dates, or as a list of objects."""
+    if groups is None:
+        raise ValueError(
+            f"{name} is None: give one value per row naming the row's query. Inside a "
+            f"meta-estimator, {name} only arrives after "
+            "sklearn.set_config(enable_metadata_routing=True)"
+        )
+    check_holds_rows(groups, name, "value")
+    if hasattr(groups, "__array__"):
+        column = np.asarray(groups)
+    elif hasattr(groups, "to_numpy"):
+        column = np.asarray(groups.to_numpy())
+    else:
+        return _from_python(list(groups))
+    column = only_column(column)
+    if column.ndim != 1:
+        raise ValueError(
+            f"{name} must have one dimension, got shape {column.shape}; give one "
+            "column with one value per row"
+        )
+    # a list, since hashing strings in a dict is much faster than numpy's comparisons
+    return column if column.dtype.kind in "biufmM" else column.tolist()
+
+
+def _from_python(values: list[Hashable]) -> NDArray[Any] | list[Hashable]:
+    """Return numbers of one type as an array, other values as they are."""
+    # np.array would turn numbers among strings into strings, tuples into rows
+    types = set(map(type, values))
+    if len(types) == 1 and (kind := types.pop()) in EXACT_KINDS:
+        column = np.array(values)
+        # numpy converts integers beyond 64 bits to objects or to rounded floats
+        if column.dtype.kind in EXACT_KINDS[kind]:
+            return column
+    return values
+
+
+def _add_up_to(column: Any, n_documents: int) -> bool:
+    """Return whether ids are numbers that could be the sizes of all queries."""
+    if not isinstance(column, np.ndarray) or column.dtype.kind not in "iuf":
+        return False
+    return bool((column >= 0).all() and column.sum() == n_documents)
+
+
+def _check_none_missing(column: NDArray[Any], name: str) -> None:
+    """Raise a ValueError if a number is NaN or a time is NaT."""
+    if column.dtype.kind in "fmM" and (missing := column != column).any():
+        row = int(np.argmax(missing))
+        _raise_missing(row, column[row], name)
+
+
+def _raise_missing(row: int, value: object, name: str) -> NoReturn:
+    """Raise the error for a row without an id."""
+    raise ValueError(
+        f"{name} has a missing value at row {row} ({value}): every row must name its "
+        "query"
+    )
+
+
+def encode_ids(ids: list[Any], name: str) -> tuple[list[Hashable], IntArray]:
+    """Return the sorted distinct ids, and the index of each row's id in them."""
+    try:
+        distinct = list(dict.fromkeys(ids))
+    except TypeError:  # an id that cannot be hashed is of no type that names queries
+        distinct = ids
+    _check_types(distinct, ids, name)
+    try:
+        labels = sort_ids(distinct)
+    except TypeError as error:
+        raise TypeError(
+            f"{name} holds values that have no order ({error}), so results would "
+            "depend on the order of the rows: name all queries alike"
+        ) from None
+    index_of = {label: index for index, label in enumerate(labels)}
+    return labels, np.fromiter(map(index_of.__getitem__, ids), np.int64, len(ids))
+
+
+def _check_types(distinct: list[Any], ids: list[Any], name: str) -> None:
+    """Raise an error for the first row whose id is missing, or of another type."""
+    if set(map(type, distinct)) <= {str, int}:
+        return
+    for value in distinct:
+        for part in _parts(value):
+            is_id = isinstance(part, ID_TYPES) or type(part).__name__ == PERIOD
+            is_na = part is None or type(part).__name__ in ("NAType", "NaTType")
+            if isinstance(part, Decimal):  # a signalling NaN cannot be compared
+                is_na = part.is_nan()
+            if is_id and not is_na and part == part:  # NaN and NaT are not themselves
+                continue
+            row = next(row for row, other in enumerate(ids) if other is value)
+            if is_id or is_na:
+                _raise_missing(row, value, name)
+            kind = type(part).__name__
+            found = f"a {kind}" if part is value else f"a tuple with a {kind}"
+            raise TypeError(
+                f"{name} must hold numbers, text, dates, booleans or tuples of these, "
+                f"but row {row} holds {found}: name each query by a number or by text, "
+                "or by a tuple of what tells it from the others"
+            )
+
+
+def _parts(value: Any) -> Iterator[Any]:
+    """Yield a value, or what a tuple and the tuples in it hold."""
+    if isinstance(value, tuple):
+        for element in value:
+            yield from _parts(element)
+    else:
+        yield value
+
+
+def sort_ids(ids: list[Any]) -> list[Any]:
+    """Return distinct ids in an order that they determine; a TypeError if none does.
+
+    Ids that can be compared are sorted as they are.  Where some cannot, such as text
+    and numbers, ids are sorted by the name of their kind, numbers of all types by
+    value, and tuples by their first elements that differ.
+    """
+    try:
+        ordered = sorted(ids)
+        # numbers of numpy compare with each element of a tuple
+        if all(a < b for a, b in pairwise(ordered)):
+            return ordered
+    except (TypeError, ValueError):
+        pass
+    return sorted(ids, key=_sort_key)
+
+
+def _sort_key(value: Any) -> tuple[str, Any]:
+    """Return the kind of an id, and what orders it among those of its kind."""
+    if isinstance(value, tuple):
+        return "tuple", tuple(map(_sort_key, value))
+    if isinstance(value, Real | Decimal | np.bool_) and not isinstance(value, DATES):
+        # numbers of numpy would not compare exactly with large integers
+        return "number", value.item() if isinstance(value, np.generic) else value
+    for kind, name in KINDS.items():
+        if isinstance(value, kind):
+            return name, value
+    return f"{type(value).__module__}.{type(value).__qualname__}", value
+
+
+def _canonical_order(
+    keys: NDArray[Any],
+) -> tuple[NDArray[np.intp], IntArray, bool]:
+    """Return rows in stable order of keys, where each key starts, if all are sorted."""
+    in_order = bool((keys[1:] >= keys[:-1]).all())
+    if in_order:
+        order = np.arange(len(keys), dtype=np.intp)
+        ordered = keys
+    else:
+        order = np.argsort(as_uint16(keys), kind="stable")
+        ordered = keys[order]
+    starts = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
+    offsets = np.concatenate(([0], starts, [len(keys)])).astype(np.int64)
+    return order, offsets, in_order
+
+
+def as_uint16(keys: NDArray[Any]) -> NDArray[Any]:
+    """Return integers in a range below 2^16 as uint16, which numpy radix-sorts."""
+    if keys.dtype.kind in "iu" and keys.dtype.itemsize > 2:
+        low = keys.min()
+        if int(keys.max()) - int(low) < 2**16:
+            return np.asarray(keys - low, dtype=np.uint16)
+    return keys
+
+
+def _merge_labels(a: Labels, b: Labels) -> tuple[Labels, IntArray]:
+    """Return the sorted distinct labels of both, and where each of a, then b, is."""
+    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
+        if a.dtype == b.dtype or a.dtype.kind == b.dtype.kind == "M":
+            return np.unique(np.concatenate((a, b)), return_inverse=True)
+    listed = [x.tolist() if isinstance(x, np.ndarray) else list(x) for x in (a, b)]
+    return encode_ids(listed[0] + listed[1], "groups and groups_missing")

@@ -8,8 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._data.columns import as_uint16
-from sklearn_ltr._data.groups import Labels
+from sklearn_ltr._data.groups import Labels, as_uint16
 from sklearn_ltr._parameters import LARGEST, SMALLEST
 
 FloatArray = NDArray[np.float64]

@@ -4,8 +4,8 @@ A *log* has one row per shown document, in five columns: ``clicks`` (0 or 1), ``
 (the query), ``documents``, ``positions`` (0 is shown first) and ``sessions`` (one list,
 shown once).  Rows may be in any order, and no result depends on it.
 
-*Propensity* is the probability that a user examines a position; *attractiveness* that
-he clicks an examined document.
+*Propensity* is the probability that users examine a position; *attractiveness* that
+they click an examined document.
 
 - :class:`PositionBasedModel`, :class:`InterventionHarvesting`, :class:`RegressionEM`,
   :class:`CascadeModel` and :class:`DynamicBayesianNetwork` are fitted to a log and have
@@ -20,19 +20,19 @@ he clicks an examined document.
 """
 
 from sklearn_ltr._saved import publish
-from sklearn_ltr.clicks._cascade import CascadeModel
-from sklearn_ltr.clicks._counterfactual import (
+from sklearn_ltr.clicks._judging import (
     CounterfactualEstimate,
-    counterfactual_score,
-)
-from sklearn_ltr.clicks._dynamic_bayesian import DynamicBayesianNetwork
-from sklearn_ltr.clicks._harvesting import InterventionHarvesting
-from sklearn_ltr.clicks._interleaving import (
     InterleavingResult,
+    counterfactual_score,
     interleave,
     interleaving_test,
 )
-from sklearn_ltr.clicks._position_based import PositionBasedModel
+from sklearn_ltr.clicks._models import (
+    CascadeModel,
+    DynamicBayesianNetwork,
+    InterventionHarvesting,
+    PositionBasedModel,
+)
 from sklearn_ltr.clicks._preferences import preferences_from_clicks
 from sklearn_ltr.clicks._regression_em import RegressionEM
 from sklearn_ltr.clicks._simulate import simulate_clicks

@@ -1,6 +1,6 @@
 r"""Expectation-maximisation, accelerated, for rates of examination and attraction.
 
-A table has cells (unit u, position k), each shown n_uk and clicked c_uk times, with
+A cell is a (unit u, position k), shown n_uk and clicked c_uk times, with
 
     P(click) = theta_k gamma_u.
 
@@ -17,28 +17,35 @@ Two steps give an extrapolated third point (SQUAREM: R. Varadhan and C. Roland, 
 and globally convergent methods for accelerating the convergence of any EM algorithm",
 Scandinavian Journal of Statistics 35, 2008).  It is kept only if the likelihood is not
 lower there, so the likelihood never falls.
+
+The standard errors take queries as the independent units: they are the sandwich of a
+maximum of a sum over queries, with the rates of units profiled out.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
+from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
 from scipy.special import xlog1py, xlogy
 from sklearn.exceptions import ConvergenceWarning
+
+from sklearn_ltr.clicks._log import ClickLog, sum_by
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 CLEARANCE = 0.01  # part of the distance to 0 and to 1 that an extrapolation leaves
+AT_BOUND = 1e-6  # a rate above one minus this is at its bound, 1
+LARGEST_CONDITION = 1e12  # of the information: beyond, errors would be noise
 
 
-class Table(NamedTuple):
+class Cells(NamedTuple):
     """Cells of a unit at a position; sums over them are in their order."""
 
     unit: IntArray  # (n_cells,) 0 to n_units - 1
@@ -55,10 +62,44 @@ class Table(NamedTuple):
         return sum_by(self.position, values)
 
 
-def sum_by(key: IntArray, values: NDArray[Any], n: int = 0) -> FloatArray:
-    """Return the sums of values by key, in their order; at least n of them."""
-    sums = np.bincount(key, weights=values, minlength=n)
-    return sums.astype(np.float64, copy=False)
+def count_cells(log: ClickLog) -> tuple[Cells, IntArray]:
+    """Count showings and clicks of each pair at each position.
+
+    Returns
+    -------
+    counted : Cells
+        Sorted by pair, then position; positions are numbered among those shown.
+    positions : (n_shown_positions,) int64
+        The positions that the cells number.
+
+    Raises
+    ------
+    ValueError
+        If no document was clicked at position 0.
+    """
+    positions, position = np.unique(log.lists.positions, return_inverse=True)
+    at_0 = log.lists.positions == 0
+    if not log.clicks[at_0].any():
+        what = "no click" if at_0.any() else "no row"
+        raise ValueError(
+            f"positions: {what} is at position 0, and propensities are relative to "
+            "position 0, the first of a list"
+        )
+    cells, cell = np.unique(log.pair * len(positions) + position, return_inverse=True)
+    counted = Cells(
+        cells // len(positions),
+        cells % len(positions),
+        np.bincount(cell).astype(np.float64),
+        sum_by(cell, log.clicks, len(cells)),
+    )
+    return counted, positions
+
+
+def at_positions(values: FloatArray, positions: IntArray) -> FloatArray:
+    """Return the values by position, NaN at positions that were not shown."""
+    result = np.full(int(positions[-1]) + 1, np.nan)
+    result[positions] = values
+    return result
 
 
 class Fit(NamedTuple):
@@ -122,75 +163,75 @@ def extrapolate(
     return np.clip(point, CLEARANCE * two, 1 - CLEARANCE * (1 - two))
 
 
-def table_log_likelihood(table: Table, theta: FloatArray, gamma: FloatArray) -> float:
+def cells_log_likelihood(cells: Cells, theta: FloatArray, gamma: FloatArray) -> float:
     """Return the sum of c log(theta gamma) + (n - c) log(1 - theta gamma)."""
-    click = theta[table.position] * gamma[table.unit]
-    missed = table.shown - table.clicked
-    return float((xlogy(table.clicked, click) + xlog1py(missed, -click)).sum())
+    click = theta[cells.position] * gamma[cells.unit]
+    missed = cells.shown - cells.clicked
+    return float((xlogy(cells.clicked, click) + xlog1py(missed, -click)).sum())
 
 
-def table_step(
-    table: Table, theta: FloatArray, gamma: FloatArray
+def cells_step(
+    cells: Cells, theta: FloatArray, gamma: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Return theta and gamma after one step of EM."""
-    of_position, of_unit = theta[table.position], gamma[table.unit]
-    missed = table.shown - table.clicked
+    of_position, of_unit = theta[cells.position], gamma[cells.unit]
+    missed = cells.shown - cells.clicked
     no_click = 1 - of_position * of_unit
     # a cell that is certainly clicked has nothing missed
     weight = np.divide(missed, no_click, out=np.zeros_like(missed), where=no_click > 0)
-    examined = table.clicked + weight * of_position * (1 - of_unit)
-    attracted = table.clicked + weight * of_unit * (1 - of_position)
+    examined = cells.clicked + weight * of_position * (1 - of_unit)
+    attracted = cells.clicked + weight * of_unit * (1 - of_position)
     return (
-        table.by_position(examined) / table.by_position(table.shown),
-        table.by_unit(attracted) / table.by_unit(table.shown),
+        cells.by_position(examined) / cells.by_position(cells.shown),
+        cells.by_unit(attracted) / cells.by_unit(cells.shown),
     )
 
 
-def start_rates(table: Table) -> FloatArray:
+def start_rates(cells: Cells) -> FloatArray:
     """Return theta and gamma to begin with, one after the other."""
-    rate = table.by_position(table.clicked) / table.by_position(table.shown)
+    rate = cells.by_position(cells.clicked) / cells.by_position(cells.shown)
     # what was never clicked has a rate of 0, where EM stays
     theta = np.clip(0.9 * rate / rate.max(), 1e-3, 0.9) * (rate > 0)
-    expected = table.by_unit(table.shown * theta[table.position])
-    clicked = table.by_unit(table.clicked)
+    expected = cells.by_unit(cells.shown * theta[cells.position])
+    clicked = cells.by_unit(cells.clicked)
     gamma = (clicked + 0.5) / (expected + 1.0)
     gamma = np.clip(gamma, 1e-3, 0.9) * (clicked > 0)
     return np.concatenate((theta, gamma))
 
 
-def fit_table(
-    table: Table, max_iter: int, tol: float
+def fit_cells(
+    cells: Cells, max_iter: int, tol: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return theta / theta_0, gamma theta_0 and the likelihood after each iteration.
 
     Only products of theta and gamma matter, so the scale is that of position 0: a
     propensity is relative to position 0, and an attraction is the rate of clicks there.
     """
-    start = start_rates(table)
-    n_positions = int(table.position.max()) + 1
+    start = start_rates(cells)
+    n_positions = int(cells.position.max()) + 1
 
     def step(rates: FloatArray) -> FloatArray:
-        parts = table_step(table, rates[:n_positions], rates[n_positions:])
+        parts = cells_step(cells, rates[:n_positions], rates[n_positions:])
         return np.concatenate(parts)
 
     def log_likelihood(rates: FloatArray) -> float:
-        return table_log_likelihood(table, rates[:n_positions], rates[n_positions:])
+        return cells_log_likelihood(cells, rates[:n_positions], rates[n_positions:])
 
     rates, curve = maximise(step, log_likelihood, start, max_iter, tol)
     theta, gamma = rates[:n_positions], rates[n_positions:]
     return theta / theta[0], gamma * theta[0], curve
 
 
-def check_connected(table: Table, positions: IntArray) -> None:
+def check_connected(cells: Cells, positions: IntArray) -> None:
     """Raise a ValueError unless clicked units connect all positions to position 0.
 
-    `positions` (n_positions,) are the positions that the table numbers from 0.  A
+    `positions` (n_positions,) are the positions that the cells number from 0.  A
     position that no clicked unit shares with the others has a theta of any value.
     """
     n_positions = len(positions)
-    clicked = table.by_unit(table.clicked)
-    informs = clicked[table.unit] > 0
-    nodes = (table.position[informs], n_positions + table.unit[informs])
+    clicked = cells.by_unit(cells.clicked)
+    informs = clicked[cells.unit] > 0
+    nodes = (cells.position[informs], n_positions + cells.unit[informs])
     size = n_positions + len(clicked)
     graph = coo_array((np.ones(len(nodes[0])), nodes), shape=(size, size))
     _, part = connected_components(graph, directed=False)
@@ -204,3 +245,78 @@ def check_connected(table: Table, positions: IntArray) -> None:
             "shown at several positions connects them. Log lists of several rankers, "
             "or with random swaps; or leave the rows of these positions out"
         )
+
+
+def propensity_errors(
+    rows: Cells, query: IntArray, theta: FloatArray, gamma: FloatArray
+) -> FloatArray:
+    r"""Return the standard errors of theta / theta_0, (n_positions,).
+
+    With a_k = log theta_k and b_u = log gamma_u, a cell of p = theta_k gamma_u has the
+    score s = (c - n p) / (1 - p) by both, and the information
+    w = (n - c) p / (1 - p)^2.
+    The profile of b leaves the information
+
+        S = diag(sum_u w_uk) - sum_u w_uk w_ul / sum_k w_uk
+
+    about a, and the score  s_uk - (w_uk / sum_l w_ul) sum_l s_ul.  With the sum B of
+    the outer products of a query's scores, the variance of a, with a_0 fixed, is
+    S^-1 B S^-1.  A unit whose rate is at its bound, 1, is known, and not profiled.
+
+    Parameters
+    ----------
+    rows : Cells
+        Several rows may be of the same cell, from different queries.
+    query : (n_rows,) int64
+        The query of each row.
+    theta, gamma : (n_positions,), (n_units,) float64
+        theta_0 is 1.
+
+    Returns
+    -------
+    (n_positions,) float64
+        0 for position 0, NaN for a position without clicks, and everywhere if there is
+        one query only or the information is singular.
+    """
+    errors = np.full(len(theta), np.nan)
+    errors[0] = 0.0
+    estimated = np.flatnonzero(theta[1:] > 0) + 1
+    queries, query = np.unique(query, return_inverse=True)
+    if len(queries) < 2 or not len(estimated):
+        return errors
+    click = theta[rows.position] * gamma[rows.unit]
+    missed = rows.shown - rows.clicked
+    is_sure = click > 1 - AT_BOUND
+    inverse = np.divide(1.0, 1 - click, out=np.zeros_like(click), where=~is_sure)
+    score = (rows.clicked - rows.shown * click) * inverse
+    weight = _sums(
+        rows.unit, rows.position, missed * click * inverse**2, (len(gamma), len(theta))
+    )
+    of_unit = np.asarray(weight.sum(axis=1)).ravel()
+    part = weight.copy()
+    is_free = gamma * theta.max() <= 1 - AT_BOUND
+    whole, free = (np.repeat(x, np.diff(part.indptr)) for x in (of_unit, is_free))
+    part.data = np.divide(part.data, whole, out=np.zeros_like(whole), where=free)
+    information = np.diag(np.asarray(weight.sum(axis=0)).ravel())
+    information -= (weight.T @ part).toarray()
+    scores = _sums(query, rows.position, score, (len(queries), len(theta)))
+    of_units = _sums(query, rows.unit, score, (len(queries), len(gamma)))
+    scores = (scores - of_units @ part).toarray()
+    information = information[np.ix_(estimated, estimated)]
+    scores = scores[:, estimated]
+    if not np.linalg.cond(information) < LARGEST_CONDITION:
+        return errors
+    n = len(queries)
+    deviations = np.linalg.solve(information, scores.T)
+    variance = n / (n - 1) * (deviations * deviations).sum(axis=1)
+    errors[estimated] = theta[estimated] * np.sqrt(variance)
+    return errors
+
+
+def _sums(
+    row: IntArray, column: IntArray, values: FloatArray, shape: tuple[int, int]
+) -> csr_array:
+    """Return the sums of values by row and column, without those that are 0."""
+    sums = coo_array((values, (row, column)), shape=shape).tocsr()
+    sums.eliminate_zeros()
+    return sums

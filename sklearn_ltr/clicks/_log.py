@@ -4,13 +4,17 @@ All click models read the same columns.  A session is one list, shown once for o
 query; its rows are the documents of that list.  In a `ClickLog` the rows are in
 canonical order, by session and position, and labels are replaced by numbers that follow
 the order of the sorted labels.  So no result depends on the order of the rows.
+
+Models that need whole lists read the `Patterns` of a log: its distinct sessions.
+Clicks of one query are not independent, as its documents, and often its users, are the
+same; so what varies are sums over the rows of a query (`ratio_and_error`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +30,7 @@ from sklearn_ltr._data import (
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,3 +223,74 @@ def read_click_log(
         as_array(lists.queries.labels)[query_of_pair],
         as_array(shown.labels)[keys % n_documents],
     )
+
+
+class Patterns(NamedTuple):
+    """Distinct sessions; equal ones (documents and clicks) are counted, not repeated.
+
+    Lists are padded with the pair `n_pairs`, which is never clicked.
+    """
+
+    pair: IntArray  # (n_patterns, n_positions)
+    clicked: BoolArray  # (n_patterns, n_positions)
+    n_sessions: FloatArray  # (n_patterns, 1) of each pattern
+    length: IntArray  # (n_patterns, 1) documents of the list
+    last_click: IntArray  # (n_patterns, 1) position, -1 if there is none
+    n_pairs: int
+
+    @property
+    def position(self) -> IntArray:
+        """Positions, (1, n_positions)."""
+        return np.arange(self.pair.shape[1])[None, :]
+
+
+def count_patterns(log: ClickLog) -> Patterns:
+    """Return the distinct sessions of a log, sorted by their documents and clicks."""
+    lists = log.lists
+    n_sessions, width = len(lists.offsets) - 1, lists.n_positions
+    coded = np.full((n_sessions, width), 2 * log.n_pairs)
+    coded[lists.session_of_row, lists.positions] = 2 * log.pair + log.clicks
+    pattern = np.zeros(n_sessions, dtype=np.int64)
+    for column in coded.T:  # sort by one position after another
+        _, pattern = np.unique(
+            pattern * (2 * log.n_pairs + 1) + column, return_inverse=True
+        )
+    _, first, count = np.unique(pattern, return_index=True, return_counts=True)
+    coded = coded[first]
+    clicked = coded % 2 == 1
+    position = np.arange(width)
+    return Patterns(
+        coded // 2,
+        clicked,
+        count[:, None].astype(np.float64),
+        (coded < 2 * log.n_pairs).sum(axis=1, keepdims=True),
+        np.where(clicked, position, -1).max(axis=1, keepdims=True),
+        log.n_pairs,
+    )
+
+
+def sum_by(key: IntArray, values: NDArray[Any], n: int = 0) -> FloatArray:
+    """Return the sums of values by key, in their order; at least n of them."""
+    sums = np.bincount(key, weights=values, minlength=n)
+    return sums.astype(np.float64, copy=False)
+
+
+def ratio_and_error(
+    numerators: FloatArray, denominators: FloatArray
+) -> tuple[float, float]:
+    r"""Return the ratio of two sums over queries, and its standard error.
+
+    A ratio :math:`R = \sum_q A_q / \sum_q B_q` over Q queries has
+
+    .. math:: SE^2 = \frac{Q}{Q - 1} \frac{\sum_q (A_q - R B_q)^2}{(\sum_q B_q)^2}.
+
+    The error of one query is NaN.
+    """
+    total = float(denominators.sum())
+    ratio = float(numerators.sum()) / total
+    n = int(np.count_nonzero(denominators))
+    if n < 2:
+        return ratio, np.nan
+    rest = numerators - ratio * denominators
+    variance = n / (n - 1) * float((rest * rest).sum())
+    return ratio, float(np.sqrt(variance)) / total

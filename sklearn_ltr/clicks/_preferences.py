@@ -1,6 +1,6 @@
 r"""Preferences between documents from clicks, by the strategies of Joachims and others.
 
-A user who clicks a document, and not one above it, which he has seen, prefers the first
+Users who click a document, and not one above it, which they have seen, prefer the first
 of the two.  So preferences compare what was examined, whatever the position bias is;
 but those of most strategies can only contradict the order shown.
 """
@@ -8,17 +8,19 @@ but those of most strategies can only contradict the order shown.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
-from sklearn_ltr._parameters import Range
-from sklearn_ltr.clicks._em import sum_by
-from sklearn_ltr.clicks._log import read_click_log
-from sklearn_ltr.clicks._patterns import Patterns, count_patterns
+from sklearn_ltr._parameters import real
+from sklearn_ltr.clicks._log import (
+    Patterns,
+    count_patterns,
+    read_click_log,
+    sum_by,
+)
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -127,7 +129,7 @@ def preferences_from_clicks(
     ([[5, 4], [4, 6], [5, 6]], array([0.67, 0.67, 0.75]))
     """
     strategies = read_strategies(strategy)
-    smoothing = Range("smoothing", Real, 0, np.inf, "left").read(smoothing)
+    smoothing = real(0).read_as("smoothing", smoothing)
     log = read_click_log(clicks, groups, documents, positions, sessions)
     winner, loser, counts = count_preferences(count_patterns(log), strategies)
     if len(winner) == 0:

@@ -2,38 +2,54 @@ r"""The position-based model whose attractiveness is a function of features.
 
 P(click on a document with features x at position k) = theta_k gamma(x)
 
-The E step is that of `_em`; the M step of gamma is in `_attraction_regression`.
+The E step is that of `_em`.  It says of each document how often it was shown, n, and
+how often it then attracted, a (an expectation).  In the M step of gamma a classifier is
+fitted to a row of class 1 with weight a and a row of class 0 with weight n - a for each
+document: so what it maximises is the expected log-likelihood of the complete data.
+(Wang et al. draw a class for each row of the log, which has the same mean, and more
+noise.)
+
+Sums and classifiers depend on the order of rows in their last bits.  So documents are
+put in an order of their content, whatever rows of X they are.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
+from scipy.sparse import issparse
+from sklearn import get_config
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
+from sklearn_ltr._compile import ThreadTeam
 from sklearn_ltr._data import count_rows, read_numbers
-from sklearn_ltr._data.rows import n_rows
+from sklearn_ltr._data.features import as_table
+from sklearn_ltr._data.row_hashes import HashArray, hash_values
+from sklearn_ltr._data.rows import index_rows, n_rows
 from sklearn_ltr._estimators.base import BaseModel, refit
-from sklearn_ltr._parameters import at_least, check_ranges, positive
-from sklearn_ltr.clicks._attraction_regression import (
-    AttractionRegression,
-    probabilities,
-    read_classifier,
-)
+from sklearn_ltr._parameters import read_parameters
 from sklearn_ltr.clicks._em import (
-    Table,
+    Cells,
+    at_positions,
+    cells_log_likelihood,
+    cells_step,
+    count_cells,
     maximise,
     start_rates,
-    table_log_likelihood,
-    table_step,
 )
-from sklearn_ltr.clicks._log import read_click_log
-from sklearn_ltr.clicks._position_based import at_positions, count_cells
+from sklearn_ltr.clicks._log import ClickLog, read_click_log
+from sklearn_ltr.clicks._models import EMParameters
+from sklearn_ltr.mart import MARTClassifier
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+
+NEAREST = 1e-9  # a rate from a classifier is so far from 0 and 1, where EM would stay
 
 
 class RegressionEM(BaseModel):
@@ -151,7 +167,7 @@ class RegressionEM(BaseModel):
         clicks : array-like of shape (n_rows,)
             1 if the document was clicked in this session, else 0.
         groups : array-like of shape (n_rows,)
-            The query: any sortable values.
+            The query: numbers, text, dates or tuples of these.
         documents : array-like of shape (n_rows,)
             The document that was shown: its row of X, from 0.
         positions : array-like of shape (n_rows,)
@@ -171,17 +187,19 @@ class RegressionEM(BaseModel):
             a log without a click at position 0.  The estimator is left as it was.
         """
         with refit(self) as model:
-            check_ranges(model, [at_least("max_iter", 1), positive("tol")])
+            parameters = read_parameters(EMParameters, model)
             classifier = read_classifier(model.classifier)
             rows = read_rows(documents, count_rows(clicks, "clicks"), n_rows(X))
             log = read_click_log(clicks, groups, rows, positions, sessions)
-            table, shown_positions = count_cells(log)
-            regression = AttractionRegression(classifier, X, log.documents, table)
-            theta, gamma = model._run_em(table, regression)
+            model.groups_, model.documents_ = log.groups, log.documents
+            number, log = sort_by_content(log, X)
+            cells, shown_positions = count_cells(log)
+            regression = AttractionRegression(classifier, X, log.documents, cells)
+            theta, gamma, curve = run_em(cells, regression, parameters)
+            model.log_likelihoods_, model.n_iter_ = curve, len(curve) - 1
             model.propensities_ = at_positions(theta / theta[0], shown_positions)
             model.classifier_, model.scale_ = regression.fitted, float(theta[0])
-            model.attractiveness_ = theta[0] * gamma
-            model.groups_, model.documents_ = log.groups, log.documents
+            model.attractiveness_ = (theta[0] * gamma)[number]
         return self
 
     def predict_attractiveness(self, X: Any) -> FloatArray:
@@ -198,32 +216,139 @@ class RegressionEM(BaseModel):
         check_is_fitted(self)
         return self.scale_ * probabilities(self.classifier_, X)
 
-    def _run_em(
-        self, table: Table, regression: AttractionRegression
-    ) -> tuple[FloatArray, FloatArray]:
-        """Set what is known of the iterations, and return theta and gamma."""
-        n_positions = int(table.position.max()) + 1
 
-        def step(rates: FloatArray) -> FloatArray:
-            theta, attracted = table_step(
-                table, rates[:n_positions], rates[n_positions:]
-            )
-            return np.concatenate((theta, regression(attracted)))
+def run_em(
+    cells: Cells, regression: AttractionRegression, parameters: EMParameters
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return theta, gamma, and the likelihood after each iteration."""
+    n_positions = int(cells.position.max()) + 1
 
-        def log_likelihood(rates: FloatArray) -> float:
-            return table_log_likelihood(table, rates[:n_positions], rates[n_positions:])
+    def step(rates: FloatArray) -> FloatArray:
+        theta, attracted = cells_step(cells, rates[:n_positions], rates[n_positions:])
+        return np.concatenate((theta, regression(attracted)))
 
-        rates, curve = maximise(
-            step,
-            log_likelihood,
-            step(start_rates(table)),  # from here on, gamma is a function of X
-            self.max_iter,
-            self.tol,
-            slice(n_positions),
+    def log_likelihood(rates: FloatArray) -> float:
+        return cells_log_likelihood(cells, rates[:n_positions], rates[n_positions:])
+
+    rates, curve = maximise(
+        step,
+        log_likelihood,
+        step(start_rates(cells)),  # from here on, gamma is a function of X
+        parameters.max_iter,
+        parameters.tol,
+        slice(n_positions),
+    )
+    rates = step(rates)  # so that the last classifier is that of the result
+    return rates[:n_positions], rates[n_positions:], curve
+
+
+class AttractionRegression:
+    """Fits a clone of a classifier in each M step.
+
+    Parameters
+    ----------
+    classifier : classifier
+    X : table of features
+    rows : (n_pairs,) int64
+        Row of X of each pair.
+    cells : Cells
+        Their units are the pairs.
+
+    Attributes
+    ----------
+    fitted : classifier
+        The last one.
+    """
+
+    def __init__(self, classifier: Any, X: Any, rows: IntArray, cells: Cells) -> None:
+        self._classifier, self._X = classifier, index_rows(X, rows)
+        self._twice = index_rows(X, np.concatenate((rows, rows)))
+        self._classes = np.repeat([1, 0], len(rows))
+        self._shown = cells.by_unit(cells.shown)
+        self.fitted: Any = None
+
+    def __call__(self, attracted: FloatArray) -> FloatArray:
+        """Return gamma of each pair, from the fraction that attracted, (n_pairs,)."""
+        weights = np.concatenate((attracted, 1 - attracted))
+        weights *= np.tile(self._shown, 2)
+        fitted = clone(self._classifier)
+        fitted.fit(self._twice, self._classes, **named_weights(fitted, weights))
+        self.fitted = fitted
+        return np.clip(probabilities(fitted, self._X), NEAREST, 1 - NEAREST)
+
+
+def named_weights(classifier: Any, weights: FloatArray) -> dict[str, FloatArray]:
+    """Return the weights by the name that a classifier's `fit` has for them."""
+    if isinstance(classifier, Pipeline) and not get_config()["enable_metadata_routing"]:
+        return {f"{classifier.steps[-1][0]}__sample_weight": weights}
+    return {"sample_weight": weights}
+
+
+def probabilities(classifier: Any, X: Any) -> FloatArray:
+    """Return the probability of class 1 of each row."""
+    return np.asarray(classifier.predict_proba(X), dtype=np.float64)[:, 1]
+
+
+def read_classifier(classifier: Any) -> Any:
+    """Return the classifier, or the default; a TypeError if it cannot be used."""
+    if classifier is None:
+        return MARTClassifier(early_stopping=False, random_state=0)
+    last = classifier.steps[-1][1] if isinstance(classifier, Pipeline) else classifier
+    is_class = isinstance(classifier, type)
+    if is_class or not (hasattr(last, "fit") and hasattr(last, "predict_proba")):
+        raise TypeError(
+            "classifier must be a scikit-learn classifier with predict_proba, such as "
+            f"LogisticRegression(), got {classifier!r}"
         )
-        self.log_likelihoods_, self.n_iter_ = curve, len(curve) - 1
-        rates = step(rates)  # so that the last classifier is that of the result
-        return rates[:n_positions], rates[n_positions:]
+    if not has_fit_parameter(last, "sample_weight"):
+        raise TypeError(
+            f"classifier must take sample_weight in fit, and {type(last).__name__} "
+            "does not"
+        )
+    return classifier
+
+
+def sort_by_content(log: ClickLog, X: Any) -> tuple[IntArray, ClickLog]:
+    """Return the new number of each pair, and the log with its pairs in that order.
+
+    Pairs are in the order of their queries, of hashes of their features, and, where
+    these are equal, of what was counted of them.
+    """
+    cells, _ = count_cells(log)
+    counts = np.column_stack((cells.position, cells.shown, cells.clicked))
+    of_pair = np.split(counts, np.flatnonzero(np.diff(cells.unit)) + 1)
+    hashes = hash_features(index_rows(X, log.documents)).tolist()
+    queries = log.query_of_pair.tolist()
+    keys = [
+        (query, content, counted.tobytes())
+        for query, content, counted in zip(queries, hashes, of_pair, strict=True)
+    ]
+    order = np.array(sorted(range(log.n_pairs), key=keys.__getitem__))
+    number = np.argsort(order)
+    moved = replace(
+        log,
+        pair=number[log.pair],
+        query_of_pair=log.query_of_pair[order],
+        groups=log.groups[order],
+        documents=log.documents[order],
+    )
+    return number, moved
+
+
+def hash_features(X: Any) -> HashArray:
+    """Return a hash of each row of features, of whatever type they are, (n_rows,)."""
+    if issparse(X):
+        table = X.tocsr().astype(np.float64)
+    else:
+        array = np.asarray(as_table(X))
+        array = array.reshape(len(array), -1)
+        if array.dtype.kind not in "biuf":  # text and objects are replaced by numbers
+            texts = [list(map(repr, column)) for column in array.T.tolist()]
+            codes = [np.unique(text, return_inverse=True)[1] for text in texts]
+            array = np.column_stack(codes)
+        table = array.astype(np.float64)
+    with ThreadTeam(1) as team:
+        return hash_values(table, np.arange(table.shape[0]), team)
 
 
 def read_rows(documents: Any, n: int, n_documents: int) -> IntArray:

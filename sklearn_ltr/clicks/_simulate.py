@@ -7,16 +7,15 @@ A document of grade y has, with y_max the highest grade,
 
 - "pbm": position k (from 0) is examined with probability (1 / (k + 1))^eta,
   and an examined document is clicked with probability A.
-- "cascade": the user reads from the top, clicks each document with probability A, and
-  stops at the first click.
-- "dbn": the user reads from the top and clicks with probability A; after a click he is
-  satisfied with probability R and stops; else he reads on with probability
+- "cascade": users read from the top, click each document with probability A, and stop
+  at the first click.
+- "dbn": users read from the top and click with probability A; after a click they
+  are satisfied with probability R and stop; else they read on with probability
   `perseverance`.
 """
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -30,13 +29,11 @@ from sklearn_ltr._data import (
     check_scores,
     count_rows,
 )
-from sklearn_ltr._parameters import Range, at_least, not_negative
+from sklearn_ltr._parameters import Choice, integer, real
 from sklearn_ltr.clicks._log import as_array
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
-
-MODELS = ("pbm", "cascade", "dbn")
 
 
 def simulate_clicks(
@@ -69,16 +66,17 @@ def simulate_clicks(
         first, and of equal scores the lower grade.  For given positions, their
         negatives.
     groups : array-like of shape (n_documents,)
-        The query of each document: any sortable values, in any row order.
+        The query of each document: numbers, text, dates or tuples of these, in any
+        row order.
     model : {"pbm", "cascade", "dbn"}, default="pbm"
         How users click.  "pbm": position-based, rank r is examined with probability
         :math:`(1 / r)^\eta`, whatever else happens.  "cascade": from the top to the
-        first click.  "dbn": the dynamic Bayesian network, in which a user reads from
-        the top; after a click he is satisfied with probability R and stops; else he
-        goes on with probability `perseverance`.
+        first click.  "dbn": the dynamic Bayesian network, in which users read from the
+        top; after a click they are satisfied with probability R and stop; else they
+        go on with probability `perseverance`.
     n_sessions : int >= 1 or None, default=10000
         Number of sessions.  None: one session for each query.
-    k : int >= 1, default=10
+    k : int in [1, 1000], default=10
         Number of documents shown; all, where a query has fewer.
     eta : float >= 0, default=1.0
         Strength of the bias of "pbm"; 0 is none.  Other models do not use it.
@@ -122,7 +120,12 @@ def simulate_clicks(
     >>> log.propensities.round(2)
     array([1.  , 0.5 , 0.33])
     """
-    _check_parameters(model, n_sessions, k, eta, noise, perseverance)
+    Choice("pbm", "cascade", "dbn").read_as("model", model)
+    integer(1, optional=True).read_as("n_sessions", n_sessions)
+    integer(1, MOST_POSITIONS).read_as("k", k)
+    real(0).read_as("eta", eta)
+    real(0, 1).read_as("noise", noise)
+    real(0, 1).read_as("perseverance", perseverance)
     queries = QueryGroups.from_groups(groups, count_rows(y, "y"))
     grades = check_grades(y, queries)
     if not grades.any():
@@ -219,22 +222,3 @@ def _click(
     goes_on = np.hstack((np.ones((n_sessions, 1)), 1 - probability[:, :-1]))
     probabilities: FloatArray = np.cumprod(goes_on, axis=1, dtype=np.float64)
     return attracted & reads, probabilities
-
-
-def _check_parameters(
-    model: str,
-    n_sessions: int | None,
-    k: int,
-    eta: float,
-    noise: float,
-    perseverance: float,
-) -> None:
-    if not isinstance(model, str) or model not in MODELS:
-        raise ValueError(f"model must be one of {MODELS}, got {model!r}")
-    at_least("n_sessions", 1, optional=True).read(n_sessions)
-    at_least("k", 1).read(k)
-    if k > MOST_POSITIONS:
-        raise ValueError(f"k must be at most {MOST_POSITIONS}, got {k}")
-    not_negative("eta").read(eta)
-    Range("noise", Real, 0, 1, "both").read(noise)
-    Range("perseverance", Real, 0, 1, "both").read(perseverance)

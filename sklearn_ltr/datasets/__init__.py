@@ -10,10 +10,15 @@ TREC's formats; :func:`join_run` makes of both the arguments of a metric:
 """
 
 from sklearn_ltr._saved import publish
-from sklearn_ltr.datasets._join import join_run
 from sklearn_ltr.datasets._letor import load_letor
 from sklearn_ltr.datasets._synthetic import make_ranking
-from sklearn_ltr.datasets._trec import dump_qrels, dump_run, load_qrels, load_run
+from sklearn_ltr.datasets._trec import (
+    dump_qrels,
+    dump_run,
+    join_run,
+    load_qrels,
+    load_run,
+)
 
 __all__ = [
     "dump_qrels",

@@ -10,8 +10,7 @@ from numpy.typing import DTypeLike, NDArray
 from sklearn.datasets import load_svmlight_file
 from sklearn.utils import Bunch
 
-from sklearn_ltr._parameters import at_least
-from sklearn_ltr.datasets._dtype import check_floating
+from sklearn_ltr._parameters import integer
 
 
 def load_letor(
@@ -71,7 +70,7 @@ def load_letor(
         raise TypeError(f"path must be a string or a path-like object, got {path!r}")
     data, target, groups = load_svmlight_file(
         os.fspath(path),
-        n_features=at_least("n_features", 1, optional=True).read(n_features),
+        n_features=integer(1, optional=True).read_as("n_features", n_features),
         dtype=check_floating(dtype),
         query_id=True,
         zero_based=False,
@@ -93,3 +92,14 @@ def _check_query_ids(
             "'grade qid:query 1:value 2:value ...'; without queries use "
             "sklearn.datasets.load_svmlight_file."
         )
+
+
+def check_floating(dtype: DTypeLike) -> np.dtype[Any]:
+    """Return a floating type; a TypeError or ValueError that names it if it is none."""
+    try:
+        found = np.dtype(dtype)
+    except TypeError as error:
+        raise TypeError(f"dtype must be a floating type, got {dtype!r}") from error
+    if found.kind != "f":
+        raise ValueError(f"dtype must be a floating type, got {dtype!r}")
+    return found

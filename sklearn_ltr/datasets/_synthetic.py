@@ -20,7 +20,6 @@ makes queries differ in their share of good documents.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Real
 
 import numpy as np
 from numpy.random import Generator, RandomState
@@ -28,8 +27,8 @@ from numpy.typing import DTypeLike, NDArray
 from sklearn.utils import Bunch, check_random_state
 
 from sklearn_ltr._data import count_rows, read_numbers
-from sklearn_ltr._parameters import Range, at_least, not_negative
-from sklearn_ltr.datasets._dtype import check_floating
+from sklearn_ltr._parameters import integer, real
+from sklearn_ltr.datasets._letor import check_floating
 
 Latents = NDArray[np.float32]
 
@@ -37,17 +36,7 @@ MSLR_GRADE_SHARES = (0.52, 0.32, 0.13, 0.02, 0.01)
 
 
 def utility_of(latents: Latents, query_latent: Latents) -> Latents:
-    """Return the utility of each document, scaled to mean 0 and variance 1.
-
-    Parameters
-    ----------
-    latents : (n_informative, n_rows) float32, z_j
-    query_latent : (n_rows,) float32, c_q of each row's query
-
-    Returns
-    -------
-    (n_rows,) float32
-    """
+    """Return the utility of each document, scaled to mean 0 and variance 1."""
     utility = np.zeros(latents.shape[1], dtype=np.float32)
     for j, latent in enumerate(latents):
         weight = np.float32(1 / np.sqrt(1 + j))
@@ -164,8 +153,22 @@ def make_ranking(
     ((12, 20), (12,), {0, 1, 2})
     """
     dtype = check_floating(dtype)
-    _check(n_queries, n_documents, n_features, n_informative, n_query_features)
-    _check_shares(heavy_tails, integers, zeros, missing, grade_shares, noise)
+    integer(1).read_as("n_queries", n_queries)
+    real(1).read_as("n_documents", n_documents)
+    integer(1).read_as("n_features", n_features)
+    integer(1).read_as("n_informative", n_informative)
+    integer(0).read_as("n_query_features", n_query_features)
+    if n_informative + n_query_features > n_features:
+        raise ValueError(
+            f"n_features={n_features} is fewer than n_informative + n_query_features "
+            f"= {n_informative} + {n_query_features}. Increase n_features."
+        )
+    real(0, 1).read_as("heavy_tails", heavy_tails)
+    real(0, 1).read_as("integers", integers)
+    real(0, 1).read_as("zeros", zeros)
+    real(0, 1).read_as("missing", missing)
+    real(0).read_as("noise", noise)
+    _check_shares(grade_shares)
     rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
     sizes = query_sizes(rng, n_queries, round(n_queries * n_documents))
     groups = np.repeat(np.arange(n_queries), sizes)
@@ -215,38 +218,8 @@ def _latent(rng: Generator, sizes: NDArray[np.int64], constant: bool) -> Latents
     return latent
 
 
-def _check(
-    n_queries: int,
-    n_documents: float,
-    n_features: int,
-    n_informative: int,
-    n_query_features: int,
-) -> None:
-    at_least("n_queries", 1).read(n_queries)
-    Range("n_documents", Real, 1, np.inf, "left").read(n_documents)
-    at_least("n_features", 1).read(n_features)
-    at_least("n_informative", 1).read(n_informative)
-    at_least("n_query_features", 0).read(n_query_features)
-    if n_informative + n_query_features > n_features:
-        raise ValueError(
-            f"n_features={n_features} is fewer than n_informative + n_query_features "
-            f"= {n_informative} + {n_query_features}. Increase n_features."
-        )
-
-
-def _check_shares(
-    heavy_tails: float,
-    integers: float,
-    zeros: float,
-    missing: float,
-    grade_shares: Sequence[float],
-    noise: float,
-) -> None:
-    Range("heavy_tails", Real, 0, 1, "both").read(heavy_tails)
-    Range("integers", Real, 0, 1, "both").read(integers)
-    Range("zeros", Real, 0, 1, "both").read(zeros)
-    Range("missing", Real, 0, 1, "both").read(missing)
-    not_negative("noise").read(noise)
+def _check_shares(grade_shares: Sequence[float]) -> None:
+    """Raise a ValueError unless the shares of the grades are numbers that sum to 1."""
     n_grades = count_rows(grade_shares, "grade_shares")
     shares = read_numbers(grade_shares, n_grades, "grade_shares", "grade")
     if not np.all(shares >= 0) or not abs(shares.sum() - 1) <= 1e-6:
