@@ -26,6 +26,7 @@ PAGES = [
     DOCS / "benchmarks.md",
     DOCS / "guide" / "clicks.md",
     DOCS / "guide" / "cluster.md",
+    DOCS / "what_works_where.md",
 ]
 TABLE = re.compile(r"<!-- table (\w+) -->\n.*?<!-- end -->", flags=re.S)
 OURS = "sklearn_ltr"
@@ -331,6 +332,19 @@ def clicks_peers() -> str:
     return markdown(head, rows)
 
 
+def what_works_where() -> str:
+    """What each library can do, by the last run."""
+    cells: dict[str, dict[str, str]] = {}
+    for r in records("what_works_where"):
+        cells.setdefault(r["feature"], {})[r["library"]] = r["cell"]
+    libraries = list(dict.fromkeys(of for row in cells.values() for of in row))
+    rows = [[feature, *map(row.get, libraries)] for feature, row in cells.items()]
+    versions = r["machine"].partition("cores, ")[2]
+    return (
+        f"{markdown(['', *libraries], rows)}\n\nTried on {r['date']} with {versions}."
+    )
+
+
 TABLES = (
     fit,
     explain,
@@ -341,6 +355,7 @@ TABLES = (
     dask_fit,
     clicks_corrections,
     clicks_peers,
+    what_works_where,
 )
 
 

@@ -47,6 +47,7 @@ COMMANDS = {
     ],
     "propensities.py": ["--queries", "20", "--sessions", "1000", "--seeds", "1"],
     "soak.py": ["--fits", "12", "--predictions", "100", "--interrupts", "2"],
+    "what_works_where.py": [*OURS, "--features", "query ids"],
     "two_versions.py": [
         *(ROOT, ROOT, "--what", "fit-small", "predict-query"),
         *("--scale", "0.002", "--repetitions", "1"),
