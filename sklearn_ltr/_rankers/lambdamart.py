@@ -516,6 +516,7 @@ class LambdaMARTRanker(BaseRanker):
         self.verbose = verbose
         self.n_jobs = n_jobs
 
+    _parameters = LambdaMARTParameters
     init_: Any
     ensemble_: TreeEnsemble
     _uses_init_score: bool

@@ -16,7 +16,6 @@ from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr._data.categories import FeatureCategories
 from sklearn_ltr._estimators.boosted_trees import constraints_of
 from sklearn_ltr._parameters import read_parameters
-from sklearn_ltr._rankers.lambdamart import LambdaMARTParameters
 from sklearn_ltr._trees.binning import MISSING_BIN, BinMapper
 from sklearn_ltr._trees.categories import CategoryBins
 from sklearn_ltr._trees.ensemble import TreeEnsemble
@@ -35,12 +34,9 @@ from sklearn_ltr.mart import MARTClassifier, MARTRegressor
 
 __all__ = ["from_tree_model", "to_tree_model"]
 
-PARAMETERS: dict[Any, Any] = {
-    LambdaMARTRanker: LambdaMARTParameters,
-    MARTRegressor: MARTRegressorParameters,
-    MARTClassifier: MARTClassifierParameters,
+ESTIMATORS: dict[str, Any] = {
+    cls.__name__: cls for cls in (LambdaMARTRanker, MARTRegressor, MARTClassifier)
 }
-ESTIMATORS: dict[str, Any] = {cls.__name__: cls for cls in PARAMETERS}
 NODE_ARRAYS = ("missing_left", "left", "right", "value", "gain", "n_rows")
 CURVES = ("train_score_", "validation_score_", "loss_curve_")
 
@@ -235,7 +231,7 @@ def from_tree_model(model: TreeModel) -> Any:
     estimator = cls(**model.parameters)
     set_fitted_state(estimator, model)
     try:
-        parameters = read_parameters(PARAMETERS[cls], estimator)
+        parameters = read_parameters(cls._parameters, estimator)
         constraints_of(parameters, estimator._categories, estimator)
     except (TypeError, ValueError) as error:
         raise ValueError(f"parameters: {error}") from None
