@@ -141,13 +141,13 @@ class Choice:
 
     def in_words(self) -> str:
         """Return the values as docstrings give them."""
-        if set(self.values) == {True, False}:
-            return "bool"
-        if set(self.values) == {True, False, "auto"}:
-            return 'bool or "auto"'
-        text = [f'"{value}"' for value in self.values if value is not None]
-        words = text[0] if len(text) == 1 else f"{{{', '.join(text)}}}"
-        return f"{', '.join(text)} or None" if None in self.values else words
+        words = [f'"{value}"' for value in self.values if isinstance(value, str)]
+        if len(words) == len(self.values) > 1:
+            return f"{{{', '.join(words)}}}"
+        words = (["bool"] if True in self.values else []) + words
+        words += ["None"] if None in self.values else []
+        *first, last = words
+        return f"{', '.join(first)} or {last}" if first else last
 
 
 class FractionOrCount(NamedTuple):

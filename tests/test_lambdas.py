@@ -476,7 +476,7 @@ def objective_of(data: Ranking, metric, weights=None, **options) -> LambdaObject
         labels=None,
     )
     return LambdaObjective(
-        training_data, metric, PairOptions(1.0, bool(options)), ThreadTeam(1)
+        training_data, metric, PairOptions.of(1.0, bool(options)), ThreadTeam(1)
     )
 
 

@@ -19,7 +19,7 @@ from sklearn_ltr._compile import ThreadTeam
 from sklearn_ltr._data import QueryGroups, TrainingData
 from sklearn_ltr._lambdas.objective import LambdaObjective, PairOptions
 from sklearn_ltr._lambdas.position_bias import AdditiveBias, PairwiseBias
-from sklearn_ltr._rankers._batches import BIAS_RATE
+from sklearn_ltr._rankers.networks import BIAS_RATE
 from sklearn_ltr.clicks import simulate_clicks
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.metrics import get_metric, ndcg_score

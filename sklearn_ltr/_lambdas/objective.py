@@ -109,7 +109,8 @@ class LambdaObjective:
         n_documents, n_queries = len(data.y), len(data.offsets) - 1
         self.metric, self.team = metric, team
         # Exact types: numba would compile the kernels once more for others.
-        self.options = PairOptions(float(options.sigma), bool(options.normalize))
+        sigma, by_distance, by_query = options
+        self.options = PairOptions(float(sigma), bool(by_distance), bool(by_query))
         self.grades, self.offsets = data.y, data.offsets
         self.query_weights = data.weights
         self.documents = np.arange(n_documents, dtype=np.int32)

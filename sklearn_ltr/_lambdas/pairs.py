@@ -67,13 +67,14 @@ from sklearn_ltr._compile import (
     sum_of_lanes,
     uint64,
 )
+from sklearn_ltr._parameters import Choice
 from sklearn_ltr.metrics._closed_form import RankedLists
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-# The rows of `documents`.  SCORE_GAP is sigma (s_top - s) if lambdas are normalized,
-# else 0; MULTIPLIER includes the scale of the query.
+# The rows of `documents`.  SCORE_GAP is sigma (s_top - s) if pairs are divided
+# by distances, else 0; MULTIPLIER includes the scale of the query.
 (
     SCORE,
     GRADE,
@@ -106,9 +107,21 @@ class PairOptions(NamedTuple):
     """How a pair counts."""
 
     sigma: float  # > 0, steepness of the sigmoid
-    # divide a pair by 0.01 + sigma |s_i - s_j|, and multiply the lambdas of a query by
-    # log2(1 + S) / S, with S their absolute sum
-    normalize: bool = False
+    by_distance: bool = False  # divide a pair by 0.01 + sigma |s_i - s_j|
+    # multiply the lambdas of a query by log2(1 + S) / S, with S their absolute sum
+    by_query: bool = False
+
+    @classmethod
+    def of(cls, sigma: float, normalize_lambdas: bool | str) -> PairOptions:
+        """Return the options that a value of `normalize_lambdas` stands for."""
+        return cls(
+            sigma,
+            normalize_lambdas in (True, "distance"),
+            normalize_lambdas in (True, "query"),
+        )
+
+
+NORMALIZATIONS = Choice(True, False, "distance", "query")  # of lambdas
 
 
 class ObjectiveArrays(NamedTuple):
@@ -177,7 +190,7 @@ def compute_query_lambdas(
     documents, position = workspace.documents, workspace.position
     weights = arrays.pair_weights
     k, sigma = arrays.k, options.sigma
-    gap_scale = sigma if options.normalize else 0.0
+    gap_scale = sigma if options.by_distance else 0.0
     for query in range(first, last):
         n = lists.offsets[query + 1] - lists.offsets[query]
         start, length = uint64(lists.offsets[query]), uint64(n)
@@ -213,7 +226,7 @@ def compute_query_lambdas(
 
         # 2. Add the pairs.
         min_distance = 1.0
-        if options.normalize and n_lower > 0:
+        if options.by_distance and n_lower > 0:
             min_distance = MIN_SCORE_DISTANCE
         abs_lambda_sum = 0.0
         if n_underflows > 0:
@@ -231,7 +244,7 @@ def compute_query_lambdas(
         # 3. Average over equal documents, and write the result in canonical order.
         average_over_equals(weights, n, k, documents)
         factor = arrays.query_weights[query] * sigma
-        if options.normalize and abs_lambda_sum > 0:
+        if options.by_query and abs_lambda_sum > 0:
             factor *= log1p(2.0 * abs_lambda_sum) / (2.0 * abs_lambda_sum * LN_2)
         for i in range(length):
             p = uint64(position[i])

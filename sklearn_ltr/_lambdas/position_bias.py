@@ -64,8 +64,8 @@ class BiasChoice:
         unknown = set(given) - {"method", "regularization"}
         if unknown or "method" not in given:
             raise ValueError(
-                f'{name} must be one of {(None, *self.methods)}, or a dict with "method" '
-                f'and "regularization", got {shown(value)}'
+                f"{name} must be one of {(None, *self.methods)}, or a dict with "
+                f'"method" and "regularization", got {shown(value)}'
             )
         if not isinstance(value, Mapping):
             method = Choice(None, *self.methods).read_as(name, value)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,14 +45,15 @@ from sklearn_ltr._estimators.boosted_trees import (
     read_tree_features,
 )
 from sklearn_ltr._estimators.monitor import ScoredMeasure, read_validation_sets
-from sklearn_ltr._lambdas.objective import LambdaObjective, PairOptions
+from sklearn_ltr._lambdas.objective import LambdaObjective
+from sklearn_ltr._lambdas.pairs import NORMALIZATIONS, PairOptions
 from sklearn_ltr._lambdas.position_bias import (
     new_bias,
     pair_weights_of,
 )
 from sklearn_ltr._lambdas.regression import Regression
 from sklearn_ltr._lambdas.user_objective import UserObjective
-from sklearn_ltr._parameters import BOOL, read_parameters, real
+from sklearn_ltr._parameters import read_parameters, real
 from sklearn_ltr._rankers.base import BaseRanker, PositionBiasValue, RankerParameters
 from sklearn_ltr._rankers.base_model import (
     base_scores,
@@ -75,6 +76,7 @@ from sklearn_ltr._trees.parameters import LARGEST_NOISE, LearningRate
 from sklearn_ltr.metrics import Metric
 
 FloatArray = NDArray[np.float64]
+Normalization: TypeAlias = bool | Literal["distance", "query"]
 LAMBDA_TOTALS = (1e-150, 1e150)  # whose squares, the gains of splits, are finite
 
 
@@ -82,7 +84,7 @@ LAMBDA_TOTALS = (1e-150, 1e150)  # whose squares, the gains of splits, are finit
 class LambdaMARTParameters(RankerParameters, BoostingParameters):
     """The parameters of LambdaMART, which documents them."""
 
-    normalize_lambdas: Annotated[bool, BOOL]
+    normalize_lambdas: Annotated[Normalization, NORMALIZATIONS]
     init: Any
     score_noise: Annotated[float, real(0, LARGEST_NOISE)]
     regression_weight: Annotated[float, real(0, 1e6)]
@@ -195,7 +197,7 @@ class RankingObjective:
             self._lambdas = LambdaObjective(
                 data,
                 self._metric,
-                PairOptions(p.sigma, p.normalize_lambdas),
+                PairOptions.of(p.sigma, p.normalize_lambdas),
                 team,
                 pair_weights_of(data, self._bias, p.min_propensity),
             )
@@ -286,10 +288,10 @@ class LambdaMARTRanker(BaseRanker):
     truncation_level : int >= 1 or None, default=30
         Learn from the metric at this cutoff if the metric's own is smaller: a deeper
         list has more pairs to learn from.  None: from the metric as it is.
-    normalize_lambdas : bool, default=True
-        Divide a pair's swap delta by ``0.01 + sigma |s_i - s_j|``, and multiply the
-        lambdas of a query by ``log2(1 + S) / S``, with S their absolute sum, so that
-        long lists do not dominate short ones.
+    normalize_lambdas : bool, "distance" or "query", default=True
+        "distance": divide a pair's swap delta by ``0.01 + sigma |s_i - s_j|``.
+        "query": multiply the lambdas of a query by ``log2(1 + S) / S``, with S their
+        absolute sum, so that long lists do not dominate short ones.  True: both.
     scoring : str, Metric, list of these or None, default=None
         Metric to measure by during the fit, which early stopping follows; None:
         `metric`.  A list: all are measured, and the first is followed.
@@ -446,7 +448,7 @@ class LambdaMARTRanker(BaseRanker):
         objective: Literal["lambdarank"] | Callable[..., Any] = "lambdarank",
         sigma: float = 1.0,
         truncation_level: int | None = 30,
-        normalize_lambdas: bool = True,
+        normalize_lambdas: Normalization = True,
         scoring: str | Metric | Sequence[str | Metric] | None = None,
         init: Any = None,
         n_estimators: int = 100,

@@ -282,9 +282,9 @@ def of_today(
     names = ("distance_normalization", "query_normalization")
     old = {name: given.pop(name) for name in names if name in given}
     if old:
-        given["normalize_lambdas"] = all(old.values())
-        if len(set(map(bool, old.values()))) > 1:
-            lost += [f"{name}={value}" for name, value in old.items()]
+        by_distance, by_query = (bool(old.get(name, True)) for name in names)
+        only = "distance" if by_distance else "query"
+        given["normalize_lambdas"] = by_distance if by_distance == by_query else only
     regularization = given.pop("bias_regularization", None)
     method = given.get("position_bias")
     if method is not None and regularization is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +15,9 @@ from sklearn_ltr._data import (
     check_scores,
     count_rows,
 )
-from sklearn_ltr._lambdas.objective import LambdaObjective, PairOptions
-from sklearn_ltr._parameters import BOOL, LARGEST, SMALLEST, real
+from sklearn_ltr._lambdas.objective import LambdaObjective
+from sklearn_ltr._lambdas.pairs import NORMALIZATIONS, PairOptions
+from sklearn_ltr._parameters import LARGEST, SMALLEST, real
 from sklearn_ltr.metrics import Metric, get_metric
 
 
@@ -27,7 +28,7 @@ def compute_lambdas(
     sigma: float = 1.0,
     *,
     groups: Any,
-    normalize_lambdas: bool = False,
+    normalize_lambdas: bool | Literal["distance", "query"] = False,
     n_jobs: int | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     r"""Compute the gradient and hessian of every document for the given scores.
@@ -63,11 +64,12 @@ def compute_lambdas(
         Steepness of the sigmoid.
     groups : array-like of shape (n_documents,)
         Query of each document: any sortable values, in any row order.
-    normalize_lambdas : bool, default=False
-        Divide a pair's swap delta by ``0.01 + sigma |s_i - s_j|`` in queries whose
-        scores are not all equal, and multiply the lambdas of a query by
-        ``log2(1 + S) / S``, where S is the sum of ``2 |lambda_ij| / sigma`` over its
-        pairs.  Not in the report; LambdaMARTRanker does it by default.
+    normalize_lambdas : bool, "distance" or "query", default=False
+        "distance": divide a pair's swap delta by ``0.01 + sigma |s_i - s_j|`` in
+        queries whose scores are not all equal.  "query": multiply the lambdas of a
+        query by ``log2(1 + S) / S``, where S is the sum of ``2 |lambda_ij| / sigma``
+        over its pairs.  True: both.  Not in the report; LambdaMARTRanker does both by
+        default.
     n_jobs : int or None, default=None
         Number of threads; None: all that are available.  The result does not depend
         on it.
@@ -98,7 +100,7 @@ def compute_lambdas(
     array([0.25, 0.25])
     """
     sigma = real(SMALLEST, LARGEST).read_as("sigma", sigma)
-    normalize = BOOL.read_as("normalize_lambdas", normalize_lambdas)
+    normalize = NORMALIZATIONS.read_as("normalize_lambdas", normalize_lambdas)
     queries = QueryGroups.from_groups(groups, count_rows(scores, "scores"))
     data = TrainingData(
         X=None,
@@ -111,7 +113,7 @@ def compute_lambdas(
     canonical_scores = check_scores(scores, queries, "scores")
     with ThreadTeam(effective_n_threads(n_jobs, 32 * queries.n_documents)) as team:
         swaps = None if metric is None else get_metric(metric)
-        options = PairOptions(sigma, normalize)
+        options = PairOptions.of(sigma, normalize)
         objective = LambdaObjective(data, swaps, options, team)
         gradient, hessian = objective(canonical_scores)
     return queries.unsort(gradient), queries.unsort(hessian)
