@@ -51,22 +51,22 @@ def sum_derivatives(
     first: int,
     last: int,
     scales: ExactScales,
-) -> tuple[int, int]:
-    """Return the sums over ``rows[first:last]`` of gradients and hessians, scaled."""
+    node: Record,
+) -> None:
+    """Write the sums over ``rows[first:last]`` of scaled derivatives to a leaf."""
     gradient, hessian = derivatives.gradient, derivatives.hessian
     g, h = int64(0), int64(0)
     for i in range(uint64(first), uint64(last)):
         row = uint64(rows[i])
         g += int64(np.rint(gradient[row] * scales.gradient))
         h += int64(np.rint(hessian[row] * scales.hessian))
-    return g, h
+    node.scaled_gradient, node.scaled_hessian = g, h
 
 
 @subkernel
 def set_leaf_value(
     node: Record,
     n_rows: int,
-    sums: tuple[int, int],
     scales: ExactScales,
     parameters: GrowthParameters,
 ) -> None:
@@ -74,7 +74,7 @@ def set_leaf_value(
 
     With monotonic constraints the value may still change in `order_leaf_values`.
     """
-    g, h = sums
+    g, h = node.scaled_gradient, node.scaled_hessian
     node.n_rows = n_rows
     node.value = node.hessian = 0.0
     if h != 0:

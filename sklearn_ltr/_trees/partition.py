@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sklearn_ltr._compile import int64, prefetch_row, subkernel, uint64, wait_at_barrier
 from sklearn_ltr._trees.workspace import (
     Record,
+    Records,
     RowBuffers,
     Team,
     Workspace,
@@ -100,10 +101,13 @@ def count_own_rows_left(
 
 
 @subkernel
-def fill_root(
-    rows: NDArray[np.int32], root: Record, buffers: RowBuffers, team: Team
-) -> None:
-    """Make a leaf the root, with the sampled rows and their packed gradients."""
+def fill_root(rows: NDArray[np.int32], work: Workspace) -> None:
+    """Make leaf 0 the root, with the sampled rows and their packed gradients.
+
+    Each thread takes a chunk of the rows; its sum of packed gradients is for
+    `set_root_total`.
+    """
+    team, buffers, root = work.team, work.buffers, work.leaves[0]
     first, last = chunk_bounds(team.thread, team.n_threads, int64(0), len(rows))
     total = int64(0)
     for i in range(uint64(first), uint64(last)):
@@ -113,13 +117,17 @@ def fill_root(
         buffers.leaf_gradients[i] = packed
         total += packed
     team.sums[team.thread].packed = total
-    wait_at_barrier(team.barrier, team.n_threads)
     root.buffer = root.start = root.histogram_index = root.depth = root.node = 0
     root.stop = len(rows)
     root.gain = 0.0
+
+
+@subkernel
+def set_root_total(root: Record, sums: Records) -> None:
+    """Write the sum of packed gradients, given those of all threads."""
     root.total = 0
-    for thread in range(team.n_threads):
-        root.total += team.sums[thread].packed
+    for thread in range(len(sums)):
+        root.total += sums[thread].packed
 
 
 @subkernel

@@ -54,6 +54,8 @@ def find_best_splits(
     rule: SplitRule,
     gain_factors: NDArray[np.float64],
     work: Workspace,
+    fills: bool,
+    searches: bool,
 ) -> None:
     """Find this thread's candidate splits of two siblings.
 
@@ -63,30 +65,40 @@ def find_best_splits(
     smaller leaf from its rows and that of the larger one from its parent's, in place,
     and searches both for splits while they are in the cache.  It also searches a
     sibling that cannot be split; the caller ignores its candidate.
+
+    Alone, a worker does both at once.  Of several, each first only `fills` the
+    histogram of the smaller leaf with its rows, and when the sum of the workers' is
+    there, it only `searches`.
     """
-    clear_candidates(work)
+    for k in range(2):
+        candidate = work.candidates[work.team.thread, k]
+        candidate.perturbed_gain = candidate.gain = 0.0
     leaf = work.leaves[smaller]
     rows = work.buffers.rows[leaf.buffer, leaf.start : leaf.stop]
     n_blocks = len(binned.n_bins)
     block = next_used_block(binned.n_used_slots, work.next_block)
-    prefetch_first_rows(binned.values, block, rows)
+    if fills:
+        prefetch_first_rows(binned.values, block, rows)
     while block < n_blocks:
         n_bins, n_used_slots = binned.n_bins[block], binned.n_used_slots[block]
         histogram = work.histograms[leaf.histogram_index, block]
-        clear_histogram(histogram, n_bins)
-        add_rows_to_histogram(
-            binned.values[block],
-            rows,
-            work.buffers.leaf_gradients,
-            histogram,
-            n_used_slots,
-        )
+        if fills:
+            clear_histogram(histogram, n_bins)
+            add_rows_to_histogram(
+                binned.values[block],
+                rows,
+                work.buffers.leaf_gradients,
+                histogram,
+                n_used_slots,
+            )
         next_block = next_used_block(binned.n_used_slots, work.next_block)
-        # these rows arrive in the cache while splits are searched
-        prefetch_first_rows(binned.values, next_block, rows)
-        search_siblings(
-            block, smaller, larger, binned, quantization, rule, gain_factors, work
-        )
+        if fills:
+            # these rows arrive in the cache while splits are searched
+            prefetch_first_rows(binned.values, next_block, rows)
+        if searches:
+            search_siblings(
+                block, smaller, larger, binned, quantization, rule, gain_factors, work
+            )
         block = next_block
 
 
@@ -130,14 +142,6 @@ def search_siblings(
             gain_factors[leaf.node],
             work.candidates[work.team.thread, k],
         )
-
-
-@subkernel
-def clear_candidates(work: Workspace) -> None:
-    """Forget the candidates that this thread has found."""
-    for k in range(2):
-        candidate = work.candidates[work.team.thread, k]
-        candidate.perturbed_gain = candidate.gain = 0.0
 
 
 @subkernel
