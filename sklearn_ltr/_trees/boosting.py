@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._compile import LOG2_E, exp2_of
+from sklearn_ltr._data.query_index import QueryIndex
 from sklearn_ltr._trees.ensemble import add_binned
 from sklearn_ltr._trees.growing import TreeGrower
 from sklearn_ltr._trees.quantization import Derivatives
-from sklearn_ltr._data.query_index import QueryIndex
 from sklearn_ltr._trees.row_draws import bayesian_weights, noisy_scores
 from sklearn_ltr._trees.workspace import (
     GrownTree,

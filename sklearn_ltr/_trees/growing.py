@@ -27,7 +27,7 @@ sums of the leaves.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +38,9 @@ from sklearn_ltr._compile import (
     fetch_add,
     int64,
     kernel,
+    prefetch_row,
     subkernel,
+    uint64,
     wait_at_barrier,
 )
 from sklearn_ltr._data.query_index import RowNumbers
@@ -48,17 +50,16 @@ from sklearn_ltr._trees.binning import (
     BinnedData,
     restrict_features,
 )
-from sklearn_ltr._trees.leaf_splitting import split_in_two
+from sklearn_ltr._trees.constraints import restrict_children
 from sklearn_ltr._trees.leaf_values import (
     ExactScales,
     add_to_scores,
     exact_scales,
+    order_leaf_values,
     set_leaf_value,
     sum_derivatives,
 )
-from sklearn_ltr._trees.monotonic_leaves import order_leaf_values
 from sklearn_ltr._trees.parameters import GrowthParameters
-from sklearn_ltr._trees.partition import fill_root, set_root_total
 from sklearn_ltr._trees.quantization import (
     Derivatives,
     Quantization,
@@ -70,21 +71,24 @@ from sklearn_ltr._trees.quantization import (
     quantize,
     sum_magnitudes,
 )
-from sklearn_ltr._trees.split_search import (
+from sklearn_ltr._trees.splitting import (
+    SplitRule,
     find_best_splits,
+    make_rule,
+    mark_left_bins,
     select_best_splits,
 )
-from sklearn_ltr._trees.splitting import make_rule
 from sklearn_ltr._trees.workspace import (
+    SET_BYTES,
     GrownTree,
     Record,
     Records,
+    RowBuffers,
     Team,
     TreeSample,
     Workspace,
     allocate_nodes,
     allocate_workspaces,
-    best_leaf,
     chunk_bounds,
     is_splittable,
 )
@@ -94,6 +98,9 @@ DerivativesPair: TypeAlias = tuple[Derivatives, Derivatives, bool]
 
 # Steps of growth: what the threads have found, and several workers must add up
 BEGIN, LARGEST, TOTALS, ROOT, GROWING, HISTOGRAM, LEAVES, END = range(8)
+
+MIN_ROWS_FOR_THREADS = 512  # fewer rows are moved faster by one thread
+PREFETCH_DISTANCE = 128  # rows between a prefetch and its use; a row takes about 1 ns
 
 
 class TreeGrower:
@@ -271,9 +278,9 @@ def grow_tree(
     scores : ndarray of shape (n_rows,), float64
         The leaf values are added.
     """
-    # `leaves` and `growth` are this thread's own, and the same in all.  The tree and the
-    # scores are shared: thread 0 writes the nodes of splits, whichever thread takes a
-    # leaf its value.
+    # `leaves` and `growth` are this thread's own, the same in all threads.  The tree
+    # and the scores are shared: thread 0 writes the nodes of splits, whichever thread
+    # takes a leaf its value.
     team, leaves, growth = work.team, work.leaves, work.growth[0]
     of_leaves, of_splits, differ = derivatives
     n_rows, is_alone = numbers.n_rows, growth.n_workers == 1
@@ -286,13 +293,13 @@ def grow_tree(
             team.thread, team.n_threads, int64(0), len(sample.rows)
         )
         team.sums[team.thread].n_sampled = last - first
-        if ends_here(LARGEST, work):
+        if ends_here(LARGEST, growth, team):
             return
     if growth.step == LARGEST:
         add_up(of_leaves, n_rows, team, team.magnitudes[0])
         if differ:
             add_up(of_splits, n_rows, team, team.magnitudes[1])
-        if ends_here(TOTALS, work):
+        if ends_here(TOTALS, growth, team):
             return
     if growth.step == TOTALS:
         choose_scales(growth, n_rows, differ, parameters.second_order, team)
@@ -310,7 +317,7 @@ def grow_tree(
         quantize(of_splits, quantization, sample.tree_index, numbers, packed, team)
         wait_at_barrier(team.barrier, team.n_threads)
         fill_root(sample.rows, work)
-        if ends_here(ROOT, work):
+        if ends_here(ROOT, growth, team):
             return
     if growth.step == ROOT:
         set_root_total(leaves[0], team.sums)
@@ -378,9 +385,8 @@ def grow_tree(
 
 
 @subkernel
-def ends_here(step: int, work: Workspace) -> bool:
+def ends_here(step: int, growth: Record, team: Team) -> bool:
     """End a step: return whether sums of other workers are needed to go on."""
-    growth, team = work.growth[0], work.team
     growth.step = step
     wait_at_barrier(team.barrier, team.n_threads)
     several: bool = growth.n_workers > 1
@@ -421,3 +427,278 @@ def read_quantization(growth: Record) -> Quantization:
         count_bits,
         (1 << count_bits) - 1,
     )
+
+
+@subkernel
+def fill_root(rows: NDArray[np.int32], work: Workspace) -> None:
+    """Make leaf 0 the root, with the sampled rows and their packed gradients.
+
+    Each thread takes a chunk of the rows; its sum of packed gradients is for
+    `set_root_total`.
+    """
+    team, buffers, root = work.team, work.buffers, work.leaves[0]
+    first, last = chunk_bounds(team.thread, team.n_threads, int64(0), len(rows))
+    total = int64(0)
+    for i in range(uint64(first), uint64(last)):
+        row = rows[i]
+        packed = buffers.packed_gradients[uint64(row)]
+        buffers.rows[0, i] = row
+        buffers.leaf_gradients[i] = packed
+        total += packed
+    team.sums[team.thread].packed = total
+    root.buffer = root.start = root.histogram_index = root.depth = root.node = 0
+    root.stop = len(rows)
+    root.gain = 0.0
+
+
+@subkernel
+def set_root_total(root: Record, sums: Records) -> None:
+    """Write the sum of packed gradients, given those of all threads."""
+    root.total = 0
+    for thread in range(len(sums)):
+        root.total += sums[thread].packed
+
+
+# --- the split of a leaf ---------------------------------------------------------
+
+
+@subkernel
+def best_leaf(leaves: Records, n_leaves: int) -> int:
+    """Return the leaf with the highest split gain, the first of equals."""
+    best = 0
+    for leaf in range(1, n_leaves):
+        if leaves[leaf].gain > leaves[best].gain:
+            best = leaf
+    return best
+
+
+@subkernel
+def split_in_two(
+    number: int,
+    n_leaves: int,
+    binned: BinnedData,
+    quantization: Quantization,
+    rule: SplitRule,
+    gain_factors: NDArray[np.float64],
+    work: Workspace,
+    nodes: Records,
+) -> tuple[int, int]:
+    """Split a leaf into itself and leaf `n_leaves`; return (smaller, larger) of them.
+
+    Another thread's rows may still be on their way to the children.
+    """
+    team, leaf = work.team, work.leaves[number]
+    block, slot = binned.block[leaf.feature], binned.slot[leaf.feature]
+    histogram = work.histograms[leaf.histogram_index, block]
+    n_bins = binned.n_categories[leaf.feature]
+    left_total = mark_left_bins(
+        leaf,
+        histogram,
+        slot,
+        n_bins,
+        quantization,
+        rule,
+        work.category_order,
+        work.goes_left,
+    )
+    n_left = left_total & quantization.count_mask
+    n_rows = leaf.total & quantization.count_mask
+    left_is_smaller = 2 * n_left <= n_rows
+    condition = SplitCondition(binned.values[block], slot, work.goes_left)
+    if leaf.stop - leaf.start < n_rows:  # other workers have some
+        n_left = int64(-1)
+    n_left = partition(condition, leaf, n_left, left_is_smaller, team, work.buffers)
+    n_nodes = 2 * n_leaves - 1
+    if team.thread == 0:
+        if n_bins > 0:
+            record_category_set(work.goes_left, work.category_set[leaf.node])
+        record_split(nodes, leaf, n_nodes, rule.gain_unit)
+        if len(rule.constraints.interaction_sets) > 0:
+            restrict_children(
+                leaf.node,
+                n_nodes,
+                leaf.feature,
+                rule.constraints.interaction_sets,
+                work.open_sets,
+                gain_factors,
+            )
+    split_leaf(
+        work.leaves, number, n_leaves, n_nodes, left_total, n_left, left_is_smaller
+    )
+    if left_is_smaller:
+        return number, n_leaves
+    return n_leaves, number
+
+
+@subkernel
+def record_split(nodes: Records, leaf: Record, n_nodes: int, gain_unit: float) -> None:
+    """Write the best split of a leaf into its node; its children are new nodes."""
+    node = nodes[leaf.node]
+    node.feature = leaf.feature
+    node.threshold = leaf.threshold
+    node.missing_left = leaf.missing_left
+    node.left = n_nodes
+    node.right = n_nodes + 1
+    node.gain = leaf.gain * gain_unit
+
+
+@subkernel
+def record_category_set(
+    goes_left: NDArray[np.uint8], category_set: NDArray[np.uint8]
+) -> None:
+    """Write the bins that go left as bits."""
+    for byte in range(SET_BYTES):
+        bits = int64(0)
+        for bit in range(8):
+            bits |= int64(goes_left[8 * byte + bit]) << bit
+        category_set[byte] = bits
+
+
+@subkernel
+def split_leaf(
+    leaves: Records,
+    leaf: int,
+    new: int,
+    n_nodes: int,
+    left_total: int,
+    n_left: int,
+    left_is_smaller: bool,
+) -> None:
+    """Turn `leaf` into its left child, and `new` into its right child.
+
+    They become nodes `n_nodes` and ``n_nodes + 1``.  The larger child gets the memory
+    of the parent's histogram, from which its own will be computed in place.
+    """
+    left, right = leaves[leaf], leaves[new]
+    right.histogram_index = new
+    if left_is_smaller:
+        right.histogram_index = left.histogram_index
+        left.histogram_index = new
+    right.stop = left.stop
+    left.stop = right.start = left.start + n_left
+    left.buffer = right.buffer = 1 - left.buffer
+    left.depth = right.depth = left.depth + 1
+    left.node = n_nodes
+    right.node = n_nodes + 1
+    right.total = left.total - left_total
+    left.total = left_total
+    left.gain = right.gain = 0.0
+
+
+# --- rows ------------------------------------------------------------------------
+
+
+class SplitCondition(NamedTuple):
+    """What sends a row left."""
+
+    values: NDArray[np.uint8]  # (n_rows, 16): binned values of the feature's block
+    slot: int  # of the feature
+    goes_left: NDArray[np.uint8]  # (256,): 1 for the bins that go left, else 0
+
+
+class Destination(NamedTuple):
+    """Where rows are moved to."""
+
+    left: int  # position of the first row that goes left
+    right: int  # position of the first row that goes right
+    step: int  # from one position to the next: 1 or -1
+
+
+@subkernel
+def count_rows_left(
+    condition: SplitCondition, rows: NDArray[np.int32], first: int, last: int
+) -> int:
+    """Return how many of ``rows[first:last]`` go left."""
+    values, n_left = condition.values, int64(0)
+    for i in range(first, last):
+        prefetch_row(values, int64(rows[uint64(min(i + PREFETCH_DISTANCE, last - 1))]))
+        b = values[uint64(rows[uint64(i)]), condition.slot]
+        n_left += int64(condition.goes_left[b])
+    return n_left
+
+
+@subkernel
+def move_rows(
+    condition: SplitCondition,
+    rows: NDArray[np.int32],
+    first: int,
+    last: int,
+    to: Destination,
+    to_rows: NDArray[np.int32],
+) -> int:
+    """Move ``rows[first:last]`` to `to_rows`; return how many went left.
+
+    With a step of -1 the last row is moved first.  The position is computed without a
+    branch, since which child a row goes to cannot be predicted.
+    """
+    values, slot, left_bins = condition.values, condition.slot, condition.goes_left
+    step = to.step
+    n_rows = last - first
+    start = first if step > 0 else last - 1
+    next_left, next_right = to.left, to.right
+    for i in range(n_rows):
+        ahead = start + step * min(i + PREFETCH_DISTANCE, n_rows - 1)
+        prefetch_row(values, int64(rows[uint64(ahead)]))
+        row = rows[uint64(start + step * i)]
+        goes_left = int64(left_bins[values[uint64(row), slot]])
+        position = next_right ^ (next_left ^ next_right) & -goes_left
+        to_rows[uint64(position)] = row
+        next_left += step * goes_left
+        next_right += step * (1 - goes_left)
+    return step * (next_left - to.left)
+
+
+@subkernel
+def partition(
+    condition: SplitCondition,
+    leaf: Record,
+    n_left: int,
+    left_is_smaller: bool,
+    team: Team,
+    buffers: RowBuffers,
+) -> int:
+    """Write the rows of a leaf to the other buffer, those that go left first.
+
+    Rows keep their order.  `n_left` is how many of this worker's rows go left, which is
+    returned, or -1: they are counted.
+    """
+    # Each thread moves a chunk of the rows.  Of two threads, one fills both children
+    # from the front and the other from the back; more threads first count the rows of
+    # each chunk that go left.
+    thread, start, stop = team.thread, leaf.start, leaf.stop
+    rows, to_rows = buffers.rows[leaf.buffer], buffers.rows[1 - leaf.buffer]
+    first, last = chunk_bounds(thread, team.n_threads, start, stop)
+    together = stop - start > MIN_ROWS_FOR_THREADS
+    n_before = int64(0)  # rows of earlier chunks that go left
+    if n_left < 0 or (together and team.n_threads > 2):
+        team.sums[thread].n_left = count_rows_left(condition, rows, first, last)
+        wait_at_barrier(team.barrier, team.n_threads)
+        n_left = int64(0)
+        for other in range(team.n_threads):
+            n_before += team.sums[other].n_left if other < thread else 0
+            n_left += team.sums[other].n_left
+    middle = start + n_left
+    left, right, step = start, middle, int64(1)
+    if not together:
+        if thread > 0:
+            return n_left
+        first, last = start, stop
+    elif team.n_threads > 2:
+        left, right = start + n_before, middle + (first - start - n_before)
+    elif thread > 0:
+        left, right, step = middle - 1, stop - 1, int64(-1)
+    to = Destination(left, right, step)
+    n_moved = move_rows(condition, rows, first, last, to, to_rows)
+    # The packed gradients of the smaller child are gathered, since its histogram is the
+    # next to be made from rows.  This thread has filled n_moved of its positions.
+    child_start, filled = start, left
+    if not left_is_smaller:
+        child_start, filled = middle, right
+        n_moved = (last - first) - n_moved
+    if step < 0:  # from the back: `filled` is the last of them; make it the first
+        filled += 1 - n_moved
+    source, target = uint64(filled), uint64(filled - child_start)
+    for i in range(uint64(n_moved)):
+        row = uint64(to_rows[source + uint64(i)])
+        buffers.leaf_gradients[target + uint64(i)] = buffers.packed_gradients[row]
+    return n_left

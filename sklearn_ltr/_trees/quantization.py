@@ -152,7 +152,7 @@ def pack_gradients(
 
 @subkernel
 def find_largest(derivatives: Derivatives, team: Team, found: Records) -> None:
-    """Find the largest ``|gradient|`` and hessian of each thread's chunk of the rows."""
+    """Find the largest ``|gradient|`` and hessian, each thread in its chunk of rows."""
     own, n_rows = found[team.thread], len(derivatives.gradient)
     first, last = chunk_bounds(team.thread, team.n_threads, int64(0), n_rows)
     own.largest_gradient = largest_magnitude(derivatives.gradient, first, last)

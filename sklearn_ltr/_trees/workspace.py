@@ -276,37 +276,6 @@ def chunk_bounds(chunk: int, n_chunks: int, start: int, stop: int) -> tuple[int,
 
 
 @subkernel
-def split_leaf(
-    leaves: Records,
-    leaf: int,
-    new: int,
-    n_nodes: int,
-    left_total: int,
-    n_left: int,
-    left_is_smaller: bool,
-) -> None:
-    """Turn `leaf` into its left child, and `new` into its right child.
-
-    They become nodes `n_nodes` and ``n_nodes + 1``.  The larger child gets the memory
-    of the parent's histogram, from which its own will be computed in place.
-    """
-    left, right = leaves[leaf], leaves[new]
-    right.histogram_index = new
-    if left_is_smaller:
-        right.histogram_index = left.histogram_index
-        left.histogram_index = new
-    right.stop = left.stop
-    left.stop = right.start = left.start + n_left
-    left.buffer = right.buffer = 1 - left.buffer
-    left.depth = right.depth = left.depth + 1
-    left.node = n_nodes
-    right.node = n_nodes + 1
-    right.total = left.total - left_total
-    left.total = left_total
-    left.gain = right.gain = 0.0
-
-
-@subkernel
 def is_splittable(
     leaves: Records, leaf: int, count_mask: int, parameters: GrowthParameters
 ) -> bool:
@@ -316,13 +285,3 @@ def is_splittable(
     n_rows: int = leaves[leaf].total & count_mask
     depth: int = leaves[leaf].depth
     return n_rows >= 2 * parameters.min_samples_leaf and depth < parameters.max_depth
-
-
-@subkernel
-def best_leaf(leaves: Records, n_leaves: int) -> int:
-    """Return the leaf with the highest split gain, the first of equals."""
-    best = 0
-    for leaf in range(1, n_leaves):
-        if leaves[leaf].gain > leaves[best].gain:
-            best = leaf
-    return best
