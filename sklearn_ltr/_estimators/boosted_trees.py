@@ -261,15 +261,7 @@ def boost_trees(
     """
     p, n_features = parameters, train.data.X.shape[1]
     growth = growth_parameters(p, constraints, index.n_rows)
-    grower: TreeGrower
-    if index.comm.n_workers > 1:  # until one grower does both
-        from sklearn_ltr._trees.distributed_growing import DistributedTreeGrower
-
-        grower = DistributedTreeGrower(
-            train.binned, growth, team, index.row_numbers, index.comm
-        )
-    else:
-        grower = TreeGrower(train.binned, growth, team, index.row_numbers, index.comm)
+    grower = TreeGrower(train.binned, growth, team, index.row_numbers, index.comm)
     n_tree_features, n_split_features = p.count_features(n_features)
     sampler = TreeSampler(
         index,

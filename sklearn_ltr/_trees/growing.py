@@ -1,71 +1,106 @@
-"""Best-first growth of one regression tree by a team of threads.
+"""Best-first growth of one regression tree by threads, alone or with other workers.
 
-All threads run :func:`grow_tree`.  Before its loop, gradients are quantized and the
-root is filled, with barriers in these functions.  A tree of L leaves takes L - 1 passes
-of the loop.  Each begins with the leaves made last: the root, later two siblings.
+All threads run :func:`grow_tree`.  Its steps, each of which ends at a barrier:
 
-1. Block by block, the histogram of the smaller leaf is made from its rows, and that of
-   the larger one as the parent's minus the smaller one's; both are searched for their
-   best splits.  Threads share the blocks.  Barrier.
-2. Every thread selects the best split of each of these leaves.
-3. The leaf whose split has the highest gain is chosen.
-4. Its rows are partitioned into those of its children, in their old order.  Barrier.
+1. The largest ``|gradient|`` and hessian are found: the unit for the next sums.
+2. ``|gradient|`` and hessian are added up: the scales of quantized gradients.
+3. Gradients are quantized, and the root is filled with the sampled rows.
+4. Leaves are split.  A tree of L leaves takes L - 1 passes of a loop, each of which
+   begins with the leaves made last: the root, later two siblings.  Block by block, the
+   histogram of the smaller leaf is made from its rows, and that of the larger one as
+   the parent's minus the smaller one's; both are searched for their best splits, while
+   threads share the blocks.  Every thread selects the best split of each of these
+   leaves; the leaf whose split has the highest gain is chosen; its rows are partitioned
+   into those of its children, in their old order.
+5. Gradients and hessians of the rows of each leaf are added up, for its value.
 
-After the loop, leaf values are computed.  All sums that decide about splits are of
-integers, so that the tree does not depend on the number of threads.
+All sums that a tree depends on are of integers, so that it does not depend on the
+number of threads, nor on the number of workers, each of which has some of the rows.
+Every worker grows the same tree and keeps its own rows in the leaves.  Alone, a worker
+runs through :func:`grow_tree` once.  Of several, each returns to Python wherever sums
+of all rows are needed (the `step` of its GROWTH record says which), and calls it again
+when they are there.  So a tree of L leaves takes up to L + 3 exchanges: three times a
+few numbers; the histograms of the root and of the smaller child of each split; and the
+sums of the leaves.
 """
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from collections.abc import Sequence
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_ltr._comm import Comm
 from sklearn_ltr._compile import (
     ThreadTeam,
     fetch_add,
     int64,
     kernel,
+    prefetch_row,
+    subkernel,
+    uint64,
     wait_at_barrier,
 )
-from sklearn_ltr._trees.binning import BinnedData, restrict_features
-from sklearn_ltr._trees.leaf_splitting import split_in_two
+from sklearn_ltr._data.query_index import RowNumbers
+from sklearn_ltr._trees.binning import (
+    HISTOGRAM_BINS,
+    MISSING_BIN,
+    BinnedData,
+    restrict_features,
+)
+from sklearn_ltr._trees.constraints import restrict_children
 from sklearn_ltr._trees.leaf_values import (
+    ExactScales,
     add_to_scores,
     exact_scales,
+    order_leaf_values,
     set_leaf_value,
     sum_derivatives,
 )
-from sklearn_ltr._trees.monotonic_leaves import order_leaf_values
 from sklearn_ltr._trees.parameters import GrowthParameters
-from sklearn_ltr._trees.partition import fill_root
 from sklearn_ltr._trees.quantization import (
-    BitLayout,
     Derivatives,
+    Quantization,
+    add_up,
     choose_bit_layout,
     choose_quantization,
+    find_largest,
+    fits,
     quantize,
     sum_magnitudes,
 )
-from sklearn_ltr._trees.split_search import (
+from sklearn_ltr._trees.splitting import (
+    SplitRule,
     find_best_splits,
+    make_rule,
+    mark_left_bins,
     select_best_splits,
 )
-from sklearn_ltr._trees.splitting import make_rule
 from sklearn_ltr._trees.workspace import (
+    SET_BYTES,
     GrownTree,
+    Record,
     Records,
+    RowBuffers,
+    Team,
     TreeSample,
     Workspace,
     allocate_nodes,
     allocate_workspaces,
-    best_leaf,
+    chunk_bounds,
     is_splittable,
 )
 
 # Those of leaf values, those that splits are sought by, and whether they differ
 DerivativesPair: TypeAlias = tuple[Derivatives, Derivatives, bool]
+
+# Steps of growth: what the threads have found, and several workers must add up
+BEGIN, LARGEST, TOTALS, ROOT, GROWING, HISTOGRAM, LEAVES, END = range(8)
+
+MIN_ROWS_FOR_THREADS = 512  # fewer rows are moved faster by one thread
+PREFETCH_DISTANCE = 128  # rows between a prefetch and its use; a row takes about 1 ns
 
 
 class TreeGrower:
@@ -74,10 +109,13 @@ class TreeGrower:
     Parameters
     ----------
     binned : BinnedData
-        Features of the training rows.
+        Features of this worker's rows; all workers have them in the same slots.
     parameters : GrowthParameters
     team : ThreadTeam
         The threads to use.
+    numbers : RowNumbers
+        Of this worker's rows among those of all workers.
+    comm : Comm
     """
 
     def __init__(
@@ -85,11 +123,12 @@ class TreeGrower:
         binned: BinnedData,
         parameters: GrowthParameters,
         team: ThreadTeam,
-        row_numbers: object = None,
-        comm: object = None,
+        numbers: RowNumbers,
+        comm: Comm,
     ) -> None:
         n_blocks, n_rows, _ = binned.values.shape
         self.binned, self.parameters, self.team = binned, parameters, team
+        self._numbers, self._comm = numbers, comm
         self._workspaces = allocate_workspaces(
             team.n_threads,
             n_rows,
@@ -97,6 +136,7 @@ class TreeGrower:
             parameters.max_leaf_nodes,
             bool(binned.n_categories.any()),
             len(parameters.constraints.interaction_sets),
+            comm.n_workers,
         )
 
     def grow(
@@ -106,7 +146,7 @@ class TreeGrower:
         sample: TreeSample,
         scores: NDArray[np.float64],
     ) -> GrownTree:
-        """Grow one tree.
+        """Grow one tree; all workers call this together.
 
         Parameters
         ----------
@@ -129,49 +169,84 @@ class TreeGrower:
             weighted = Derivatives(
                 gradient * weights, np.multiply(hessian, weights, out=weights)
             )
-        self._workspaces[0].next_leaf[0] = 0
         pair = (derivatives, weighted, weights is not None)
-        self._grow_nodes(binned, pair, sample, nodes, scores)
-        n_nodes = 2 * np.count_nonzero(nodes["feature"] >= 0) + 1
-        if len(parameters.constraints.monotonic) > 0:
-            order_leaf_values(
-                nodes[:n_nodes],
-                self._workspaces[0],
-                binned.n_categories,
-                parameters.constraints.monotonic,
-                scores,
-            )
-        sets = self._workspaces[0].category_set[:n_nodes].copy()
-        names = [name for name in GrownTree._fields if name != "category_set"]
-        arrays = {name: nodes[name][:n_nodes].copy() for name in names}
-        return GrownTree(category_set=sets, **arrays)
-
-    def _grow_nodes(
-        self,
-        binned: BinnedData,
-        derivatives: DerivativesPair,
-        sample: TreeSample,
-        nodes: Records,
-        scores: NDArray[np.float64],
-    ) -> None:
-        """Write the nodes of a tree, see `grow_tree`."""
-        second_order = self.parameters.second_order
-        layout = choose_bit_layout(len(sample.rows), second_order=second_order)
+        first = self._workspaces[0]
 
         def grow_in(thread: int) -> None:
             work = self._workspaces[thread]
             grow_tree(
-                binned,
-                derivatives,
-                sample,
-                layout,
-                self.parameters,
-                work,
-                nodes,
-                scores,
+                binned, pair, sample, parameters, self._numbers, work, nodes, scores
             )
 
-        self.team.run(grow_in)
+        for work in self._workspaces:
+            work.growth["step"] = BEGIN
+        while first.growth["step"][0] != END:
+            if first.growth["step"][0] != BEGIN:
+                self._exchange(binned, nodes)
+            first.next_block[0] = first.next_leaf[0] = 0
+            self.team.run(grow_in)
+        n_nodes = 2 * np.count_nonzero(nodes["feature"] >= 0) + 1
+        if len(parameters.constraints.monotonic) > 0:
+            order_leaf_values(
+                nodes[:n_nodes],
+                first,
+                binned.n_categories,
+                parameters.constraints.monotonic,
+                scores,
+            )
+        sets = first.category_set[:n_nodes].copy()
+        names = [name for name in GrownTree._fields if name != "category_set"]
+        arrays = {name: nodes[name][:n_nodes].copy() for name in names}
+        return GrownTree(category_set=sets, **arrays)
+
+    def _exchange(self, binned: BinnedData, nodes: Records) -> None:
+        """Turn what this worker has found in a step into that of all workers."""
+        work, comm = self._workspaces[0], self._comm
+        team, growth = work.team, work.growth[0]
+        if growth.step == LARGEST:
+            fields = ["largest_gradient", "largest_hessian"]
+            largest = [team.magnitudes[name].max(axis=1) for name in fields]
+            gathered = comm.gather((team.sums["n_sampled"].sum(), *largest))
+            n_sampled, *of_workers = zip(*gathered, strict=True)
+            set_totals(team.sums, ["n_sampled"], [np.sum(n_sampled)])
+            set_totals(team.magnitudes, fields, [np.max(one, 0) for one in of_workers])
+        elif growth.step == TOTALS:
+            self._add_up(team.magnitudes, ["total_gradient", "total_hessian"])
+        elif growth.step == ROOT:
+            self._add_up(team.sums, ["gradient", "hessian", "packed"])
+        elif growth.step == HISTOGRAM:
+            number = work.leaves["histogram_index"][growth.smaller]
+            histogram = work.histograms[number].reshape(-1)
+            used = used_of_histograms(binned)
+            histogram[used] = comm.sum(histogram[used])
+        else:
+            fields = ["scaled_gradient", "scaled_hessian"]
+            is_leaf = nodes["feature"][: 2 * growth.n_leaves - 1] < 0
+            leaves = np.flatnonzero(is_leaf)
+            sums = comm.sum(np.stack([nodes[name][leaves] for name in fields]))
+            for name, of_field in zip(fields, sums, strict=True):
+                nodes[name][leaves] = of_field
+
+    def _add_up(self, records: Records, fields: list[str]) -> None:
+        """Add up fields of the threads' records over all workers."""
+        own = np.stack([records[name].sum(axis=-1) for name in fields])
+        set_totals(records, fields, self._comm.sum(own))
+
+
+def set_totals(
+    records: Records, fields: list[str], totals: Sequence[NDArray[np.int64]]
+) -> None:
+    """Make totals the sums, or the maxima, of fields of the threads' records."""
+    for name, total in zip(fields, totals, strict=True):
+        records[name] = 0
+        records[name][..., 0] = total
+
+
+def used_of_histograms(binned: BinnedData) -> NDArray[np.intp]:
+    """Return the numbers that are used in the histograms of all blocks of a leaf."""
+    bins = np.arange(HISTOGRAM_BINS)
+    is_used = (bins < binned.n_bins[:, None]) | (bins == MISSING_BIN)
+    return np.flatnonzero(is_used[:, :, None] & (binned.feature >= 0)[:, None])
 
 
 @kernel
@@ -179,75 +254,451 @@ def grow_tree(
     binned: BinnedData,
     derivatives: DerivativesPair,
     sample: TreeSample,
-    layout: BitLayout,
     parameters: GrowthParameters,
+    numbers: RowNumbers,
     work: Workspace,
     nodes: Records,
     scores: NDArray[np.float64],
 ) -> None:
     """Grow a tree; all threads call this at once, each with its own workspace.
 
+    With several workers, it returns where the growth record's step needs sums of all of
+    them, to be called again when they are there.
+
     Parameters
     ----------
     binned : BinnedData
     derivatives : DerivativesPair
     sample : TreeSample
-    layout : BitLayout
     parameters : GrowthParameters
+    numbers : RowNumbers
     work : Workspace
     nodes : ndarray of shape (2 * max_leaf_nodes - 1,), TREE_NODE
         Receives the nodes.
     scores : ndarray of shape (n_rows,), float64
         The leaf values are added.
     """
-    # `leaves` is this thread's own.  The tree and the scores are shared: thread 0
-    # writes the nodes of splits, whichever thread takes a leaf its value.
-    team, leaves, buffers = work.team, work.leaves, work.buffers
+    # `leaves` and `growth` are this thread's own, the same in all threads.  The tree
+    # and the scores are shared: thread 0 writes the nodes of splits, whichever thread
+    # takes a leaf its value.
+    team, leaves, growth = work.team, work.leaves, work.growth[0]
     of_leaves, of_splits, differ = derivatives
-    totals = sum_magnitudes(of_leaves, team)
-    scales = exact_scales(totals)
-    if differ:
-        totals = sum_magnitudes(of_splits, team)
-    packed, quantization = buffers.packed_gradients, choose_quantization(layout, totals)
-    quantization = quantize(of_splits, sample.tree_index, quantization, packed, team)
-    fill_root(sample.rows, leaves[0], buffers, team)
+    n_rows, is_alone = numbers.n_rows, growth.n_workers == 1
+
+    if growth.step == BEGIN:
+        find_largest(of_leaves, team, team.magnitudes[0])
+        if differ:
+            find_largest(of_splits, team, team.magnitudes[1])
+        first, last = chunk_bounds(
+            team.thread, team.n_threads, int64(0), len(sample.rows)
+        )
+        team.sums[team.thread].n_sampled = last - first
+        if ends_here(LARGEST, growth, team):
+            return
+    if growth.step == LARGEST:
+        add_up(of_leaves, n_rows, team, team.magnitudes[0])
+        if differ:
+            add_up(of_splits, n_rows, team, team.magnitudes[1])
+        if ends_here(TOTALS, growth, team):
+            return
+    if growth.step == TOTALS:
+        choose_scales(growth, n_rows, differ, parameters.second_order, team)
+    quantization = read_quantization(growth)
+    while growth.step == TOTALS or (
+        growth.step == ROOT and not fits(quantization, team.sums)
+    ):
+        if growth.step == ROOT:
+            # rounding has made a sum too large: again, when all threads have seen it
+            wait_at_barrier(team.barrier, team.n_threads)
+            growth.gradient_scale /= 2
+            growth.hessian_scale /= 2
+            quantization = read_quantization(growth)
+        packed = work.buffers.packed_gradients
+        quantize(of_splits, quantization, sample.tree_index, numbers, packed, team)
+        wait_at_barrier(team.barrier, team.n_threads)
+        fill_root(sample.rows, work)
+        if ends_here(ROOT, growth, team):
+            return
+    if growth.step == ROOT:
+        set_root_total(leaves[0], team.sums)
+        growth.n_leaves, growth.smaller, growth.larger = 1, 0, -1
+        growth.step = GROWING
+
     rule = make_rule(parameters, quantization)
-    count_mask, n_categories = quantization.count_mask, binned.n_categories
-    # Leaves are numbered; `smaller` and `larger` are the last split's children.
-    # int64(): numba would compile callees once more for a literal.
-    n_leaves, smaller, larger = int64(1), int64(0), int64(-1)
-    while n_leaves < parameters.max_leaf_nodes:
-        if is_splittable(leaves, smaller, count_mask, parameters) or is_splittable(
-            leaves, larger, count_mask, parameters
+    mask, factors = quantization.count_mask, sample.gain_factors
+    while growth.step != LEAVES and growth.n_leaves < parameters.max_leaf_nodes:
+        smaller, larger = growth.smaller, growth.larger
+        if is_splittable(leaves, smaller, mask, parameters) or is_splittable(
+            leaves, larger, mask, parameters
         ):
+            fills = growth.step == GROWING
+            searches = is_alone or not fills
             find_best_splits(
-                smaller, larger, binned, quantization, rule, sample.gain_factors, work
+                smaller,
+                larger,
+                binned,
+                quantization,
+                rule,
+                factors,
+                work,
+                fills,
+                searches,
             )
+            if not searches:
+                growth.step = HISTOGRAM
+                return
+            growth.step = GROWING
             wait_at_barrier(team.barrier, team.n_threads)
             select_best_splits(
-                smaller, larger, parameters, quantization, rule, n_categories, work
+                smaller,
+                larger,
+                parameters,
+                quantization,
+                rule,
+                binned.n_categories,
+                work,
             )
-        number = best_leaf(leaves, n_leaves)
+        number = best_leaf(leaves, growth.n_leaves)
         if leaves[number].gain <= 0.0:
             break
-        smaller, larger = split_in_two(
-            number,
-            n_leaves,
-            binned,
-            quantization,
-            rule,
-            sample.gain_factors,
-            work,
-            nodes,
+        growth.smaller, growth.larger = split_in_two(
+            number, growth.n_leaves, binned, quantization, rule, factors, work, nodes
         )
-        n_leaves += 1
+        growth.n_leaves += 1
         wait_at_barrier(team.barrier, team.n_threads)
+
+    scales = ExactScales(growth.exact_gradient_scale, growth.exact_hessian_scale)
+    adds_up = growth.step == GROWING
+    sets_values = is_alone or not adds_up
     number = fetch_add(work.next_leaf)
-    while number < n_leaves:
+    while number < growth.n_leaves:
         leaf = leaves[number]
-        node, rows = nodes[leaf.node], buffers.rows[leaf.buffer]
-        sums = sum_derivatives(of_leaves, rows, leaf.start, leaf.stop, scales)
-        set_leaf_value(node, leaf.total & count_mask, sums, scales, parameters)
-        if len(parameters.constraints.monotonic) == 0:  # else they may still change
-            add_to_scores(node.value, rows, leaf.start, leaf.stop, scores)
+        node, rows = nodes[leaf.node], work.buffers.rows[leaf.buffer]
+        if adds_up:
+            sum_derivatives(of_leaves, rows, leaf.start, leaf.stop, scales, node)
+        if sets_values:
+            set_leaf_value(node, leaf.total & mask, scales, parameters)
+            if len(parameters.constraints.monotonic) == 0:  # else they may still change
+                add_to_scores(node.value, rows, leaf.start, leaf.stop, scores)
         number = fetch_add(work.next_leaf)
+    growth.step = END if sets_values else LEAVES
+
+
+@subkernel
+def ends_here(step: int, growth: Record, team: Team) -> bool:
+    """End a step: return whether sums of other workers are needed to go on."""
+    growth.step = step
+    wait_at_barrier(team.barrier, team.n_threads)
+    several: bool = growth.n_workers > 1
+    return several
+
+
+@subkernel
+def choose_scales(
+    growth: Record, n_rows: int, differ: bool, second_order: bool, team: Team
+) -> None:
+    """Choose the scales of leaf values and of quantized gradients."""
+    totals = sum_magnitudes(team.magnitudes[0], n_rows)
+    scales = exact_scales(totals)
+    growth.exact_gradient_scale = scales.gradient
+    growth.exact_hessian_scale = scales.hessian
+    if differ:
+        totals = sum_magnitudes(team.magnitudes[1], n_rows)
+    n_sampled = int64(0)
+    for thread in range(team.n_threads):
+        n_sampled += team.sums[thread].n_sampled
+    layout = choose_bit_layout(n_sampled, second_order)
+    quantization = choose_quantization(layout, totals)
+    growth.gradient_scale = quantization.gradient_scale
+    growth.hessian_scale = quantization.hessian_scale
+    growth.hessian_bits = quantization.hessian_bits
+    growth.count_bits = quantization.count_bits
+
+
+@subkernel
+def read_quantization(growth: Record) -> Quantization:
+    """Return the quantization that was chosen."""
+    hessian_bits, count_bits = growth.hessian_bits, growth.count_bits
+    return Quantization(
+        growth.gradient_scale,
+        growth.hessian_scale,
+        hessian_bits,
+        (1 << hessian_bits) - 1,
+        count_bits,
+        (1 << count_bits) - 1,
+    )
+
+
+@subkernel
+def fill_root(rows: NDArray[np.int32], work: Workspace) -> None:
+    """Make leaf 0 the root, with the sampled rows and their packed gradients.
+
+    Each thread takes a chunk of the rows; its sum of packed gradients is for
+    `set_root_total`.
+    """
+    team, buffers, root = work.team, work.buffers, work.leaves[0]
+    first, last = chunk_bounds(team.thread, team.n_threads, int64(0), len(rows))
+    total = int64(0)
+    for i in range(uint64(first), uint64(last)):
+        row = rows[i]
+        packed = buffers.packed_gradients[uint64(row)]
+        buffers.rows[0, i] = row
+        buffers.leaf_gradients[i] = packed
+        total += packed
+    team.sums[team.thread].packed = total
+    root.buffer = root.start = root.histogram_index = root.depth = root.node = 0
+    root.stop = len(rows)
+    root.gain = 0.0
+
+
+@subkernel
+def set_root_total(root: Record, sums: Records) -> None:
+    """Write the sum of packed gradients, given those of all threads."""
+    root.total = 0
+    for thread in range(len(sums)):
+        root.total += sums[thread].packed
+
+
+# --- the split of a leaf ---------------------------------------------------------
+
+
+@subkernel
+def best_leaf(leaves: Records, n_leaves: int) -> int:
+    """Return the leaf with the highest split gain, the first of equals."""
+    best = 0
+    for leaf in range(1, n_leaves):
+        if leaves[leaf].gain > leaves[best].gain:
+            best = leaf
+    return best
+
+
+@subkernel
+def split_in_two(
+    number: int,
+    n_leaves: int,
+    binned: BinnedData,
+    quantization: Quantization,
+    rule: SplitRule,
+    gain_factors: NDArray[np.float64],
+    work: Workspace,
+    nodes: Records,
+) -> tuple[int, int]:
+    """Split a leaf into itself and leaf `n_leaves`; return (smaller, larger) of them.
+
+    Another thread's rows may still be on their way to the children.
+    """
+    team, leaf = work.team, work.leaves[number]
+    block, slot = binned.block[leaf.feature], binned.slot[leaf.feature]
+    histogram = work.histograms[leaf.histogram_index, block]
+    n_bins = binned.n_categories[leaf.feature]
+    left_total = mark_left_bins(
+        leaf,
+        histogram,
+        slot,
+        n_bins,
+        quantization,
+        rule,
+        work.category_order,
+        work.goes_left,
+    )
+    n_left = left_total & quantization.count_mask
+    n_rows = leaf.total & quantization.count_mask
+    left_is_smaller = 2 * n_left <= n_rows
+    condition = SplitCondition(binned.values[block], slot, work.goes_left)
+    if leaf.stop - leaf.start < n_rows:  # other workers have some
+        n_left = int64(-1)
+    n_left = partition(condition, leaf, n_left, left_is_smaller, team, work.buffers)
+    n_nodes = 2 * n_leaves - 1
+    if team.thread == 0:
+        if n_bins > 0:
+            record_category_set(work.goes_left, work.category_set[leaf.node])
+        record_split(nodes, leaf, n_nodes, rule.gain_unit)
+        if len(rule.constraints.interaction_sets) > 0:
+            restrict_children(
+                leaf.node,
+                n_nodes,
+                leaf.feature,
+                rule.constraints.interaction_sets,
+                work.open_sets,
+                gain_factors,
+            )
+    split_leaf(
+        work.leaves, number, n_leaves, n_nodes, left_total, n_left, left_is_smaller
+    )
+    if left_is_smaller:
+        return number, n_leaves
+    return n_leaves, number
+
+
+@subkernel
+def record_split(nodes: Records, leaf: Record, n_nodes: int, gain_unit: float) -> None:
+    """Write the best split of a leaf into its node; its children are new nodes."""
+    node = nodes[leaf.node]
+    node.feature = leaf.feature
+    node.threshold = leaf.threshold
+    node.missing_left = leaf.missing_left
+    node.left = n_nodes
+    node.right = n_nodes + 1
+    node.gain = leaf.gain * gain_unit
+
+
+@subkernel
+def record_category_set(
+    goes_left: NDArray[np.uint8], category_set: NDArray[np.uint8]
+) -> None:
+    """Write the bins that go left as bits."""
+    for byte in range(SET_BYTES):
+        bits = int64(0)
+        for bit in range(8):
+            bits |= int64(goes_left[8 * byte + bit]) << bit
+        category_set[byte] = bits
+
+
+@subkernel
+def split_leaf(
+    leaves: Records,
+    leaf: int,
+    new: int,
+    n_nodes: int,
+    left_total: int,
+    n_left: int,
+    left_is_smaller: bool,
+) -> None:
+    """Turn `leaf` into its left child, and `new` into its right child.
+
+    They become nodes `n_nodes` and ``n_nodes + 1``.  The larger child gets the memory
+    of the parent's histogram, from which its own will be computed in place.
+    """
+    left, right = leaves[leaf], leaves[new]
+    right.histogram_index = new
+    if left_is_smaller:
+        right.histogram_index = left.histogram_index
+        left.histogram_index = new
+    right.stop = left.stop
+    left.stop = right.start = left.start + n_left
+    left.buffer = right.buffer = 1 - left.buffer
+    left.depth = right.depth = left.depth + 1
+    left.node = n_nodes
+    right.node = n_nodes + 1
+    right.total = left.total - left_total
+    left.total = left_total
+    left.gain = right.gain = 0.0
+
+
+# --- rows ------------------------------------------------------------------------
+
+
+class SplitCondition(NamedTuple):
+    """What sends a row left."""
+
+    values: NDArray[np.uint8]  # (n_rows, 16): binned values of the feature's block
+    slot: int  # of the feature
+    goes_left: NDArray[np.uint8]  # (256,): 1 for the bins that go left, else 0
+
+
+class Destination(NamedTuple):
+    """Where rows are moved to."""
+
+    left: int  # position of the first row that goes left
+    right: int  # position of the first row that goes right
+    step: int  # from one position to the next: 1 or -1
+
+
+@subkernel
+def count_rows_left(
+    condition: SplitCondition, rows: NDArray[np.int32], first: int, last: int
+) -> int:
+    """Return how many of ``rows[first:last]`` go left."""
+    values, n_left = condition.values, int64(0)
+    for i in range(first, last):
+        prefetch_row(values, int64(rows[uint64(min(i + PREFETCH_DISTANCE, last - 1))]))
+        b = values[uint64(rows[uint64(i)]), condition.slot]
+        n_left += int64(condition.goes_left[b])
+    return n_left
+
+
+@subkernel
+def move_rows(
+    condition: SplitCondition,
+    rows: NDArray[np.int32],
+    first: int,
+    last: int,
+    to: Destination,
+    to_rows: NDArray[np.int32],
+) -> int:
+    """Move ``rows[first:last]`` to `to_rows`; return how many went left.
+
+    With a step of -1 the last row is moved first.  The position is computed without a
+    branch, since which child a row goes to cannot be predicted.
+    """
+    values, slot, left_bins = condition.values, condition.slot, condition.goes_left
+    step = to.step
+    n_rows = last - first
+    start = first if step > 0 else last - 1
+    next_left, next_right = to.left, to.right
+    for i in range(n_rows):
+        ahead = start + step * min(i + PREFETCH_DISTANCE, n_rows - 1)
+        prefetch_row(values, int64(rows[uint64(ahead)]))
+        row = rows[uint64(start + step * i)]
+        goes_left = int64(left_bins[values[uint64(row), slot]])
+        position = next_right ^ (next_left ^ next_right) & -goes_left
+        to_rows[uint64(position)] = row
+        next_left += step * goes_left
+        next_right += step * (1 - goes_left)
+    return step * (next_left - to.left)
+
+
+@subkernel
+def partition(
+    condition: SplitCondition,
+    leaf: Record,
+    n_left: int,
+    left_is_smaller: bool,
+    team: Team,
+    buffers: RowBuffers,
+) -> int:
+    """Write the rows of a leaf to the other buffer, those that go left first.
+
+    Rows keep their order.  `n_left` is how many of this worker's rows go left, which is
+    returned, or -1: they are counted.
+    """
+    # Each thread moves a chunk of the rows.  Of two threads, one fills both children
+    # from the front and the other from the back; more threads first count the rows of
+    # each chunk that go left.
+    thread, start, stop = team.thread, leaf.start, leaf.stop
+    rows, to_rows = buffers.rows[leaf.buffer], buffers.rows[1 - leaf.buffer]
+    first, last = chunk_bounds(thread, team.n_threads, start, stop)
+    together = stop - start > MIN_ROWS_FOR_THREADS
+    n_before = int64(0)  # rows of earlier chunks that go left
+    if n_left < 0 or (together and team.n_threads > 2):
+        team.sums[thread].n_left = count_rows_left(condition, rows, first, last)
+        wait_at_barrier(team.barrier, team.n_threads)
+        n_left = int64(0)
+        for other in range(team.n_threads):
+            n_before += team.sums[other].n_left if other < thread else 0
+            n_left += team.sums[other].n_left
+    middle = start + n_left
+    left, right, step = start, middle, int64(1)
+    if not together:
+        if thread > 0:
+            return n_left
+        first, last = start, stop
+    elif team.n_threads > 2:
+        left, right = start + n_before, middle + (first - start - n_before)
+    elif thread > 0:
+        left, right, step = middle - 1, stop - 1, int64(-1)
+    to = Destination(left, right, step)
+    n_moved = move_rows(condition, rows, first, last, to, to_rows)
+    # The packed gradients of the smaller child are gathered, since its histogram is the
+    # next to be made from rows.  This thread has filled n_moved of its positions.
+    child_start, filled = start, left
+    if not left_is_smaller:
+        child_start, filled = middle, right
+        n_moved = (last - first) - n_moved
+    if step < 0:  # from the back: `filled` is the last of them; make it the first
+        filled += 1 - n_moved
+    source, target = uint64(filled), uint64(filled - child_start)
+    for i in range(uint64(n_moved)):
+        row = uint64(to_rows[source + uint64(i)])
+        buffers.leaf_gradients[target + uint64(i)] = buffers.packed_gradients[row]
+    return n_left

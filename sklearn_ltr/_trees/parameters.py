@@ -21,7 +21,6 @@ from sklearn_ltr._trees.constraints import NO_CONSTRAINTS, Constraints
 
 LARGEST_NOISE = 100.0  # exp(100 z) is finite for any z that is ever drawn from N(0, 1)
 LARGEST_TEMPERATURE = 10.0  # weights are up to about 15^10
-MAX_SPLIT_CATEGORIES = 32  # on one side of a split
 
 LearningRate = float | Callable[[int], float]
 
@@ -80,10 +79,7 @@ class GrowthParameters(NamedTuple):
     l2_regularization: float
     learning_rate: float  # of one tree; its leaf values are multiplied by it
     second_order: bool  # in gains, W is the sum of hessians, else the number of rows
-    # of categorical features, see category_splits.py
-    category_smoothing: float = 0.0
-    min_samples_category: int = 1
-    max_split_categories: int = 255
+    category_smoothing: float = 0.0  # rows of the mean that a category's ratio gets
     constraints: Constraints = NO_CONSTRAINTS
 
 
@@ -107,7 +103,5 @@ def growth_parameters(
         learning_rate=1.0,  # each tree is given its own
         second_order=p.split_gain == "second_order",
         category_smoothing=p.category_smoothing,
-        min_samples_category=min(p.min_samples_leaf, n_rows + 1),
-        max_split_categories=min(MAX_SPLIT_CATEGORIES, p.max_bins),
         constraints=constraints,
     )

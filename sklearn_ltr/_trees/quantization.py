@@ -33,9 +33,9 @@ from sklearn_ltr._compile import (
     int64,
     subkernel,
     uint64,
-    wait_at_barrier,
 )
-from sklearn_ltr._trees.workspace import Team, chunk_bounds
+from sklearn_ltr._data.query_index import RowNumbers
+from sklearn_ltr._trees.workspace import Records, Team, chunk_bounds
 
 GOLDEN = 2654435769  # 2**32 divided by the golden ratio
 MAGNITUDE_MASK = (1 << 63) - 1  # all bits of a float64 but its sign
@@ -79,7 +79,8 @@ class Quantization(NamedTuple):
     count_mask: int
 
 
-def choose_bit_layout(n_rows: int, *, second_order: bool) -> BitLayout:
+@subkernel
+def choose_bit_layout(n_rows: int, second_order: bool) -> BitLayout:
     """Divide 64 bits between the three sums over `n_rows` rows.
 
     The count gets what it needs.  The gradient gets more bits than the hessian: one for
@@ -87,8 +88,11 @@ def choose_bit_layout(n_rows: int, *, second_order: bool) -> BitLayout:
     sum of ``|g|`` must fit, but gradients cancel, so that the sum over a leaf is much
     smaller and needs finer steps.  Without second-order splits the hessian gets none.
     """
-    count_bits = n_rows.bit_length()
-    hessian_bits = (64 - count_bits) // 2 - 2 if second_order else 0
+    count_bits, hessian_bits = int64(0), int64(0)
+    while n_rows >> count_bits > 0:
+        count_bits += 1
+    if second_order:
+        hessian_bits = (64 - count_bits) // 2 - 2
     return BitLayout(64 - count_bits - hessian_bits - 1, hessian_bits, count_bits)
 
 
@@ -96,7 +100,7 @@ def choose_bit_layout(n_rows: int, *, second_order: bool) -> BitLayout:
 def choose_quantization(layout: BitLayout, totals: Magnitudes) -> Quantization:
     """Choose the scales so that the sums over all rows fit their bits.
 
-    A tenth is left for rounding, which usually suffices; otherwise `quantize` halves
+    A tenth is left for rounding, which usually suffices; otherwise `grow_tree` halves
     the scales.
     """
     gradient_capacity = 0.9 * float(1 << layout.gradient_bits)
@@ -113,19 +117,6 @@ def choose_quantization(layout: BitLayout, totals: Magnitudes) -> Quantization:
 
 
 @subkernel
-def halve_scales(quantization: Quantization) -> Quantization:
-    """Return the quantization with both scales halved."""
-    return Quantization(
-        quantization.gradient_scale / 2,
-        quantization.hessian_scale / 2,
-        quantization.hessian_bits,
-        quantization.hessian_mask,
-        quantization.count_bits,
-        quantization.count_mask,
-    )
-
-
-@subkernel
 def scale_to_fit(capacity: float, total: float) -> float:
     """Return the factor that scales `total` to `capacity`; 0 for a total of 0."""
     return capacity / max(total, SMALLEST_TOTAL) if total > 0 else 0.0
@@ -137,19 +128,18 @@ def pack_gradients(
     first: int,
     last: int,
     quantization: Quantization,
-    tree_index: int,
+    shift: int,
     packed: NDArray[np.int64],
 ) -> tuple[int, int]:
     """Quantize and pack rows ``first`` to ``last - 1``; return their sums of |g| and h.
 
-    The rounding sequence starts at `tree_index`, so that a row is rounded differently
-    in each tree.
+    The rounding of row i is number ``i + shift`` of the sequence.
     """
     gradient, hessian = derivatives.gradient, derivatives.hessian
     gradient_sum, hessian_sum = int64(0), int64(0)
     for row in range(first, last):
         i = uint64(row)
-        u = float(((row + tree_index) * GOLDEN) & 0xFFFFFFFF) / 4294967296.0
+        u = float(((row + shift) * GOLDEN) & 0xFFFFFFFF) / 4294967296.0
         g = int64(np.floor(gradient[i] * quantization.gradient_scale + u))
         h = int64(np.floor(hessian[i] * quantization.hessian_scale + u))
         packed[i] = (
@@ -161,32 +151,52 @@ def pack_gradients(
 
 
 @subkernel
-def sum_magnitudes(derivatives: Derivatives, team: Team) -> Magnitudes:
-    """Sum |gradient| and hessian over all rows, each thread a chunk of them.
+def find_largest(derivatives: Derivatives, team: Team, found: Records) -> None:
+    """Find the largest ``|gradient|`` and hessian, each thread in its chunk of rows."""
+    own, n_rows = found[team.thread], len(derivatives.gradient)
+    first, last = chunk_bounds(team.thread, team.n_threads, int64(0), n_rows)
+    own.largest_gradient = largest_magnitude(derivatives.gradient, first, last)
+    own.largest_hessian = largest_magnitude(derivatives.hessian, first, last)
+
+
+@subkernel
+def add_up(derivatives: Derivatives, n_rows: int, team: Team, found: Records) -> None:
+    """Add up ``|gradient|`` and hessian, each thread its chunk of the rows.
 
     The terms are added as integers, multiples of a power of two, so that the result
-    depends neither on the order of the rows nor on how they are divided.
+    depends neither on the order of the rows nor on how they are divided.  `n_rows` is
+    the number of rows of all workers.
     """
-    gradient, hessian = derivatives.gradient, derivatives.hessian
-    own, n_rows = team.sums[team.thread], len(gradient)
-    first, last = chunk_bounds(team.thread, team.n_threads, int64(0), n_rows)
-    own.largest_gradient = largest_magnitude(gradient, first, last)
-    own.largest_hessian = largest_magnitude(hessian, first, last)
-    wait_at_barrier(team.barrier, team.n_threads)
-    largest_gradient, largest_hessian = int64(0), int64(0)
-    for thread in range(team.n_threads):
-        largest_gradient = max(largest_gradient, team.sums[thread].largest_gradient)
-        largest_hessian = max(largest_hessian, team.sums[thread].largest_hessian)
-    gradient_unit = fixed_point_unit(largest_gradient, n_rows)
-    hessian_unit = fixed_point_unit(largest_hessian, n_rows)
-    own.total_gradient = sum_fixed_point(gradient, first, last, gradient_unit)
-    own.total_hessian = sum_fixed_point(hessian, first, last, hessian_unit)
-    wait_at_barrier(team.barrier, team.n_threads)
-    total_gradient, total_hessian = int64(0), int64(0)
-    for thread in range(team.n_threads):
-        total_gradient += team.sums[thread].total_gradient
-        total_hessian += team.sums[thread].total_hessian
-    return Magnitudes(total_gradient / gradient_unit, total_hessian / hessian_unit)
+    own, n_own = found[team.thread], len(derivatives.gradient)
+    first, last = chunk_bounds(team.thread, team.n_threads, int64(0), n_own)
+    units = fixed_point_units(found, n_rows)
+    own.total_gradient = sum_fixed_point(
+        derivatives.gradient, first, last, units.gradient
+    )
+    own.total_hessian = sum_fixed_point(derivatives.hessian, first, last, units.hessian)
+
+
+@subkernel
+def fixed_point_units(found: Records, n_rows: int) -> Magnitudes:
+    """Return the units for the sums, given the largest values of all threads."""
+    gradient, hessian = int64(0), int64(0)
+    for thread in range(len(found)):
+        gradient = max(gradient, found[thread].largest_gradient)
+        hessian = max(hessian, found[thread].largest_hessian)
+    return Magnitudes(
+        fixed_point_unit(gradient, n_rows), fixed_point_unit(hessian, n_rows)
+    )
+
+
+@subkernel
+def sum_magnitudes(found: Records, n_rows: int) -> Magnitudes:
+    """Return the sums over all rows, given those of all threads."""
+    gradient, hessian = int64(0), int64(0)
+    for thread in range(len(found)):
+        gradient += found[thread].total_gradient
+        hessian += found[thread].total_hessian
+    units = fixed_point_units(found, n_rows)
+    return Magnitudes(gradient / units.gradient, hessian / units.hessian)
 
 
 @subkernel
@@ -229,30 +239,40 @@ def sum_fixed_point(
 @subkernel
 def quantize(
     derivatives: Derivatives,
-    tree_index: int,
     quantization: Quantization,
+    tree_index: int,
+    numbers: RowNumbers,
     packed: NDArray[np.int64],
     team: Team,
-) -> Quantization:
+) -> None:
     """Quantize and pack the gradients of all rows, each thread a chunk of them.
 
-    If rounding has made a sum too large for its bits, both scales are halved.  Returns
-    the quantization that was used.
+    The sums of |g| and of h are for `fits`.
     """
-    own, n_rows = team.sums[team.thread], len(packed)
-    first, last = chunk_bounds(team.thread, team.n_threads, int64(0), n_rows)
-    hessian_capacity = 1 << quantization.hessian_bits
-    gradient_capacity = 1 << (63 - quantization.hessian_bits - quantization.count_bits)
-    while True:
-        own.gradient, own.hessian = pack_gradients(
-            derivatives, first, last, quantization, tree_index, packed
-        )
-        wait_at_barrier(team.barrier, team.n_threads)
-        gradient_sum, hessian_sum = int64(0), int64(0)
-        for thread in range(team.n_threads):
-            gradient_sum += team.sums[thread].gradient
-            hessian_sum += team.sums[thread].hessian
-        wait_at_barrier(team.barrier, team.n_threads)
-        if gradient_sum < gradient_capacity and hessian_sum < hessian_capacity:
-            return quantization
-        quantization = halve_scales(quantization)
+    own, offsets = team.sums[team.thread], numbers.offsets
+    first, last = chunk_bounds(team.thread, team.n_threads, int64(0), len(packed))
+    own.gradient = own.hessian = run = 0
+    while first < last:
+        while offsets[run + 1] <= first:
+            run += 1
+        stop = min(last, offsets[run + 1])
+        # the rounding of a row depends on its number among the rows of all workers
+        shift = tree_index + numbers.first[run] - offsets[run]
+        g, h = pack_gradients(derivatives, first, stop, quantization, shift, packed)
+        own.gradient += g
+        own.hessian += h
+        first = stop
+
+
+@subkernel
+def fits(quantization: Quantization, sums: Records) -> bool:
+    """Return whether the sums of all threads fit their bits in spite of rounding."""
+    gradient, hessian = int64(0), int64(0)
+    for thread in range(len(sums)):
+        gradient += sums[thread].gradient
+        hessian += sums[thread].hessian
+    pair_bits = 63 - quantization.count_bits
+    return (
+        gradient < 1 << pair_bits - quantization.hessian_bits
+        and hessian < 1 << quantization.hessian_bits
+    )

@@ -1,4 +1,4 @@
-"""Split gain, and the best split of each feature of a histogram.
+r"""Histograms of a leaf, and the best split that they show.
 
 With G the sum of gradients of a node's rows, and W the sum of hessians, or the number
 of rows,
@@ -8,12 +8,47 @@ of rows,
 With ``split_gain="second_order"`` (`SplitRule.second_order`), W is the sum of hessians:
 the gain is twice the decrease of the cost's second-order expansion when both children
 make a Newton step.  With ``split_gain="least_squares"``, W is the number of rows, and
-l2 is 0: the gain is the decrease of the squared error of equation (11) of the report
-(C. Burges, MSR-TR-2010-82), where the tree is fitted to the gradients.
+l2 is 0: the gain is the decrease of the squared error of equation (11) of Burges
+("From RankNet to LambdaRank to LambdaMART: An Overview", MSR-TR-2010-82, 2010), where
+the tree is fitted to the gradients.
 
 G and W are sums of quantized numbers.  A gain must be multiplied by
 ``hessian_scale / gradient_scale**2``, or by ``1 / gradient_scale**2`` where W is the
 number of rows, to be in units of the objective (`SplitRule.gain_unit`).
+
+**Histograms.**  That of a block of 16 features has shape (256 * 16,);
+``histogram[16 * b + s]`` is the sum of the packed gradients of the rows in bin b of the
+feature in slot s.  All thresholds of its 16 features are tried together.
+
+**Monotonic constraints.**  The value of a child is -G / (W + l2).  A threshold is
+allowed if the value of the child of the larger feature values is not on the wrong side
+of the other one's.  Splits of other nodes may still bring leaves out of order; see
+``leaf_values.py``.
+
+**Categories.**  A set of categories goes left, all others right.  Of the 2^(K-1) - 1
+ways to divide K categories in two, the one with the highest gain is among K - 1: sort
+the categories by their sums of gradients over their sums of weights, g_c / w_c, and one
+of the thresholds in this order gives it (W. Fisher, "On grouping for maximum
+homogeneity", JASA 53, 1958; Breiman et al., "Classification and Regression Trees",
+1984, theorem 4.5).  This holds for both gains and any l2: a gain is a convex function
+of the sums on the left, so its maximum is at an extreme point of all such sums, where a
+line through the plane of (g_c, w_c) divides the categories; and with v = G / (W + l2),
+what it gains from one more category is 2 (v_L - v_R) (g_c - w_c (v_L + v_R) / 2), whose
+sign depends on g_c / w_c alone.  (Where a child would have fewer than
+`min_samples_leaf` rows, another set may be better.)
+
+A category of few rows is sorted by chance, and the best of many sets fits that chance.
+Three rules counter this:
+
+- `category_smoothing` s: to each category, s rows of the leaf's mean gradient and mean
+  weight are added before its ratio is taken, so that small categories are in the middle
+  of the order.
+- A category with fewer than `min_samples_leaf` rows in the leaf is not sorted.  All of
+  these go where missing values and categories unseen in training go, together: to the
+  side that gives the higher gain; or, if there are none in the leaf, to the child with
+  more rows.
+- At most MAX_SPLIT_CATEGORIES of the sorted categories are on the left, or at most so
+  many on the right.
 """
 
 from __future__ import annotations
@@ -23,21 +58,30 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._compile import int64, subkernel
+from sklearn_ltr._compile import fetch_add, int64, prefetch_row, subkernel, uint64
 from sklearn_ltr._trees.binning import (
     FEATURE_BLOCK,
     HISTOGRAM_BINS,
     MISSING_BIN,
+    BinnedData,
 )
-from sklearn_ltr._trees.parameters import (
-    NO_CONSTRAINTS,
-    Constraints,
-    GrowthParameters,
-)
+from sklearn_ltr._trees.constraints import NO_CONSTRAINTS, Constraints
+from sklearn_ltr._trees.parameters import GrowthParameters
 from sklearn_ltr._trees.quantization import Quantization
-from sklearn_ltr._trees.workspace import BlockSplits
+from sklearn_ltr._trees.workspace import (
+    BlockSplits,
+    CategoryOrder,
+    Record,
+    Workspace,
+    is_splittable,
+)
 
+PREFETCH_DISTANCE = 64  # rows between a prefetch and its use
+MAX_SPLIT_CATEGORIES = 32  # on one side of a split
 ROUNDING_FACTOR = 8.0  # see rounding_gain: larger gains are not rounding errors
+# The best set of K categories of equal gradients has a gain of about K / 10 times the
+# variance of rounding, where `rounding_gain` allows for 8: K / 2 more are required.
+CATEGORIES_PER_ROUNDING = 16.0
 
 
 class SplitRule(NamedTuple):
@@ -48,10 +92,7 @@ class SplitRule(NamedTuple):
     # only leaf values are regularised
     l2: float
     min_samples_leaf: int
-    # of categorical features, see category_splits.py
     category_smoothing: float = 0.0
-    min_samples_category: int = 1
-    max_split_categories: int = 255
     constraints: Constraints = NO_CONSTRAINTS
     gain_unit: float = 1.0  # of quantized gradients, in units of the objective
 
@@ -71,53 +112,268 @@ def make_rule(parameters: GrowthParameters, quantization: Quantization) -> Split
         l2,
         parameters.min_samples_leaf,
         parameters.category_smoothing,
-        parameters.min_samples_category,
-        parameters.max_split_categories,
         parameters.constraints,
         gain_unit,
     )
 
 
-@subkernel
-def child_score(packed_sum: int, quantization: Quantization, rule: SplitRule) -> float:
-    """Return ``G^2 / (W + l2)`` of a packed sum.
+# --- the search of two siblings ---------------------------------------------------
 
-    W is at least 1 unit, since a sum of small hessians may be rounded to 0.
+
+@subkernel
+def find_best_splits(
+    smaller: int,
+    larger: int,
+    binned: BinnedData,
+    quantization: Quantization,
+    rule: SplitRule,
+    gain_factors: NDArray[np.float64],
+    work: Workspace,
+    fills: bool,
+    searches: bool,
+) -> None:
+    """Find this thread's candidate splits of two siblings; threads share the blocks.
+
+    `smaller` is the sibling with fewer rows; it is the root if `larger` is -1.  Alone,
+    a worker does all at once, while a block's histograms are in the cache.  Of several,
+    each first only `fills` the histogram of the smaller leaf with its own rows, and
+    when the sum of the workers' is there, it only `searches`.
     """
+    for k in range(2):
+        candidate = work.candidates[work.team.thread, k]
+        candidate.perturbed_gain = candidate.gain = 0.0
+    leaf = work.leaves[smaller]
+    rows = work.buffers.rows[leaf.buffer, leaf.start : leaf.stop]
+    n_blocks = len(binned.n_bins)
+    block = next_used_block(binned.n_used_slots, work.next_block)
+    if fills:
+        prefetch_first_rows(binned.values, block, rows)
+    while block < n_blocks:
+        n_bins = binned.n_bins[block]
+        histogram = work.histograms[work.leaves[smaller].histogram_index, block]
+        if fills:
+            clear_histogram(histogram, n_bins)
+            add_rows_to_histogram(
+                binned.values[block],
+                rows,
+                work.buffers.leaf_gradients,
+                histogram,
+                binned.n_used_slots[block],
+            )
+        next_block = next_used_block(binned.n_used_slots, work.next_block)
+        if fills:  # these rows arrive in the cache while splits are searched
+            prefetch_first_rows(binned.values, next_block, rows)
+        # a sibling that cannot be split is searched, too; its candidate is ignored
+        n_siblings = 0 if not searches else 1 if larger < 0 else 2
+        for k in range(n_siblings):
+            leaf = work.leaves[smaller]
+            if k == 1:
+                # the larger one's histogram replaces their parent's
+                leaf = work.leaves[larger]
+                parent = work.histograms[leaf.histogram_index, block]
+                subtract_histogram(parent, histogram, n_bins)
+                histogram = parent
+            find_block_splits(
+                histogram, n_bins, leaf.total, quantization, rule, work.splits
+            )
+            find_category_splits(
+                binned,
+                block,
+                histogram,
+                leaf.total,
+                quantization,
+                rule,
+                work.category_order,
+                work.splits,
+            )
+            find_monotonic_splits(
+                binned, block, histogram, leaf.total, quantization, rule, work.splits
+            )
+            propose_splits(
+                work.splits,
+                child_score(leaf.total, quantization, rule),
+                binned.feature[block],
+                gain_factors[leaf.node],
+                work.candidates[work.team.thread, k],
+            )
+        block = next_block
+
+
+@subkernel
+def next_used_block(n_used_slots: NDArray[np.int64], counter: NDArray[np.int64]) -> int:
+    """Return the next block with features in use, or a number past the last block."""
+    block = fetch_add(counter)
+    while block < len(n_used_slots) and n_used_slots[block] == 0:
+        block = fetch_add(counter)
+    return block
+
+
+@subkernel
+def propose_splits(
+    splits: BlockSplits,
+    parent_score: float,
+    features: NDArray[np.int64],
+    gain_factors: NDArray[np.float64],
+    best: Record,
+) -> None:
+    """Keep the best of the splits of a block and of the candidate so far."""
+    # Gain times gain factor decides between features, and a factor of 0 excludes one.
+    # The gain is kept without it.  Of equal features the first is best, so that the
+    # result does not depend on which thread searched which block.
+    for slot in range(FEATURE_BLOCK):
+        feature = features[slot]
+        if feature < 0:
+            continue
+        gain = splits.score[slot] - parent_score
+        perturbed_gain = gain * gain_factors[feature]
+        difference = perturbed_gain - best.perturbed_gain
+        is_first = feature < best.feature
+        if difference > 0 or (difference == 0 and perturbed_gain > 0 and is_first):
+            best.perturbed_gain = perturbed_gain
+            best.gain = gain
+            best.feature = feature
+            best.threshold = splits.threshold[slot] % HISTOGRAM_BINS
+            best.missing_left = splits.threshold[slot] >= HISTOGRAM_BINS
+
+
+@subkernel
+def select_best_splits(
+    smaller: int,
+    larger: int,
+    parameters: GrowthParameters,
+    quantization: Quantization,
+    rule: SplitRule,
+    n_categories: NDArray[np.int64],
+    work: Workspace,
+) -> None:
+    """Select the best of all threads' candidates, and prepare for the next search."""
+    candidates = work.candidates
+    if work.team.thread == 0:
+        work.next_block[0] = 0
+    for k in range(2):
+        number = smaller if k == 0 else larger
+        if not is_splittable(work.leaves, number, quantization.count_mask, parameters):
+            continue
+        leaf, best = work.leaves[number], candidates[0, k]
+        for thread in range(1, len(candidates)):
+            other = candidates[thread, k]
+            difference = other.perturbed_gain - best.perturbed_gain
+            if difference > 0 or (difference == 0 and other.feature < best.feature):
+                best = other
+        # rounding errors alone may give a gain
+        min_gain = rounding_gain(leaf.total, quantization, rule)
+        min_gain *= 1.0 + n_categories[best.feature] / CATEGORIES_PER_ROUNDING
+        leaf.gain = best.gain if best.gain > min_gain else 0.0
+        leaf.feature = best.feature
+        leaf.threshold = best.threshold
+        leaf.missing_left = best.missing_left
+
+
+# --- histograms -------------------------------------------------------------------
+
+
+@subkernel
+def add_rows_to_histogram(
+    values: NDArray[np.uint8],  # (n_rows, 16): binned values of the block
+    rows: NDArray[np.int32],
+    gradients: NDArray[np.int64],
+    histogram: NDArray[np.int64],
+    n_used_slots: int,
+) -> None:
+    """Add ``gradients[i]`` to the bin of row ``rows[i]`` in each used slot."""
+    # Loops of constant length are unrolled, and unsigned row numbers are not checked
+    # for negative values.  What remains is one store per slot, which takes a cycle, or
+    # less where consecutive stores are to the same cache line, as for sparse features.
+    n_rows = len(rows)
+    for i in range(n_rows):
+        prefetch_row(values, int64(rows[min(i + PREFETCH_DISTANCE, n_rows - 1)]))
+        row, gradient = uint64(rows[i]), gradients[i]
+        for slot in range(4):
+            histogram[int64(values[row, slot]) * FEATURE_BLOCK + slot] += gradient
+        if n_used_slots > 4:
+            for slot in range(4, 8):
+                histogram[int64(values[row, slot]) * FEATURE_BLOCK + slot] += gradient
+        if n_used_slots > 8:
+            for slot in range(8, FEATURE_BLOCK):
+                histogram[int64(values[row, slot]) * FEATURE_BLOCK + slot] += gradient
+
+
+@subkernel
+def prefetch_first_rows(
+    values: NDArray[np.uint8], block: int, rows: NDArray[np.int32]
+) -> None:
+    """Prefetch what :func:`add_rows_to_histogram` begins with, if there is a block."""
+    if block < len(values):
+        for i in range(min(PREFETCH_DISTANCE, len(rows))):
+            prefetch_row(values[block], int64(rows[i]))
+
+
+@subkernel
+def clear_histogram(histogram: NDArray[np.int64], n_bins: int) -> None:
+    """Set the first bins of a block, and the missing bin, to zero."""
+    for b in range(n_bins + 1):
+        first = FEATURE_BLOCK * (b if b < n_bins else MISSING_BIN)
+        for i in range(first, first + FEATURE_BLOCK):
+            histogram[i] = 0
+
+
+@subkernel
+def subtract_histogram(
+    histogram: NDArray[np.int64], other: NDArray[np.int64], n_bins: int
+) -> None:
+    """Turn a parent's histogram into one child's by subtracting the other child's."""
+    for b in range(n_bins + 1):
+        first = FEATURE_BLOCK * (b if b < n_bins else MISSING_BIN)
+        for i in range(first, first + FEATURE_BLOCK):
+            histogram[i] -= other[i]
+
+
+# --- sums, scores and gains -------------------------------------------------------
+
+
+@subkernel
+def gradient_and_weight(
+    packed_sum: int, quantization: Quantization, rule: SplitRule
+) -> tuple[float, float]:
+    """Return G and W of a packed sum."""
     pair = packed_sum >> quantization.count_bits
-    g = float(pair >> quantization.hessian_bits)
     w = packed_sum & quantization.count_mask
     if rule.second_order:
         w = pair & quantization.hessian_mask
-    return g * g / (max(float(w), 1.0) + rule.l2)
+    # at least 1 unit, since a sum of small hessians may be rounded to 0
+    return float(pair >> quantization.hessian_bits), max(float(w), 1.0)
+
+
+@subkernel
+def child_score(packed_sum: int, quantization: Quantization, rule: SplitRule) -> float:
+    """Return ``G^2 / (W + l2)`` of a packed sum."""
+    g, w = gradient_and_weight(packed_sum, quantization, rule)
+    return g * g / (w + rule.l2)
 
 
 @subkernel
 def rounding_gain(
     packed_sum: int, quantization: Quantization, rule: SplitRule
 ) -> float:
-    """Return the gain that rounding alone may give in a leaf of equal gradients.
-
-    ``floor(x + u)`` has a variance of f (1 - f), where f is the fraction of x: 1/6 on
-    average, at most 1/4.  So a sum of n rounded numbers has an error of about
-    sqrt(n / 6), which gives a split a gain of about ``(n / W) (1 + (G / W)^2) / 6``.
-    With least squares W = n, which has no error: the gain is about 1/6.  The best of
-    many splits has more: a gain of ROUNDING_FACTOR times this without the 1/6 is
-    required, 48 times the mean.
-
-    The second term bounds the float64 error of a gain, a small difference of large
-    scores.
-    """
+    """Return the gain that rounding alone may give in a leaf of equal gradients."""
+    # ``floor(x + u)`` has a variance of f (1 - f), where f is the fraction of x: 1/6 on
+    # average, at most 1/4.  So a sum of n rounded numbers has an error of about
+    # sqrt(n / 6), which gives a split a gain of about ``(n / W) (1 + (G / W)^2) / 6``.
+    # With least squares W = n, which has no error: the gain is about 1/6.  The best of
+    # many splits has more: a gain of ROUNDING_FACTOR times this without the 1/6 is
+    # required, 48 times the mean.
     of_sums = 1.0
     if rule.second_order:
         count = packed_sum & quantization.count_mask
-        pair = packed_sum >> quantization.count_bits
-        g = float(pair >> quantization.hessian_bits)
-        h = max(float(pair & quantization.hessian_mask), 1.0)
+        g, h = gradient_and_weight(packed_sum, quantization, rule)
         step = g / h
         of_sums = float(count) / h * (1.0 + step * step)
+    # the float64 error of a gain, a small difference of large scores
     score = child_score(packed_sum, quantization, rule)
     return ROUNDING_FACTOR * of_sums + 2.0**-44 * score
+
+
+# --- thresholds -------------------------------------------------------------------
 
 
 @subkernel
@@ -129,22 +385,9 @@ def find_block_splits(
     rule: SplitRule,
     splits: BlockSplits,
 ) -> None:
-    """Find the best split of each feature of a block.
+    """Find the best threshold of each feature of a block, in a leaf of this packed sum.
 
-    Parameters
-    ----------
-    histogram : ndarray of shape (256 * 16,), int64
-        Packed sum of bin b in slot s: ``histogram[16 * b + s]``.
-    n_bins : int
-        Largest number of bins of a feature of the block, missing not counted.
-    total : int
-        Packed sum of the leaf.
-    quantization : Quantization
-    rule : SplitRule
-    splits : BlockSplits
-        Receives the splits.  Missing values go right, unless a split that sends them
-        left has a higher gain: if any feature of the block has missing values in the
-        leaf, all are scanned again with missing values on the left.
+    `n_bins` is the largest number of bins of these features, missing not counted.
     """
     any_missing = int64(0)
     for slot in range(FEATURE_BLOCK):
@@ -152,6 +395,8 @@ def find_block_splits(
         splits.threshold[slot] = 0
         splits.left_sum[slot] = 0
         any_missing |= histogram[MISSING_BIN * FEATURE_BLOCK + slot]
+    # Missing values go right, unless a split that sends them left has a higher gain: if
+    # any feature of the block has some in the leaf, all are scanned again.
     end = 2 * HISTOGRAM_BINS if any_missing else HISTOGRAM_BINS
     for offset in range(0, end, HISTOGRAM_BINS):
         if offset > 0:
@@ -170,19 +415,14 @@ def scan_thresholds(
     offset: int,
     splits: BlockSplits,
 ) -> None:
-    """For each feature, find the threshold with the highest score.
+    """Store the thresholds, plus `offset`, whose score exceeds that in `splits`.
 
-    It is the first of equal ones, and is stored if its score exceeds the one already
-    in `splits`.
-
-    What is in ``splits.left_sum`` already goes left whatever the threshold.  `offset`
-    is added to the thresholds.  The inner loop, over the features of the block, is
-    vectorised.
+    What is in ``splits.left_sum`` already goes left whatever the threshold.
     """
     score, threshold, left_sum = splits.score, splits.threshold, splits.left_sum
     mask, min_samples_leaf = quantization.count_mask, rule.min_samples_leaf
     for b in range(n_bins):
-        for slot in range(FEATURE_BLOCK):
+        for slot in range(FEATURE_BLOCK):  # vectorises
             left_sum[slot] += histogram[b * FEATURE_BLOCK + slot]
             left = left_sum[slot]
             right = total - left
@@ -192,3 +432,239 @@ def scan_thresholds(
             better &= min(left & mask, right & mask) >= min_samples_leaf
             score[slot] = both if better else score[slot]
             threshold[slot] = b + offset if better else threshold[slot]
+
+
+# --- monotonic constraints --------------------------------------------------------
+
+
+@subkernel
+def find_monotonic_splits(
+    binned: BinnedData,
+    block: int,
+    histogram: NDArray[np.int64],
+    total: int,
+    quantization: Quantization,
+    rule: SplitRule,
+    splits: BlockSplits,
+) -> None:
+    """Replace the splits of a block's constrained features by allowed ones."""
+    monotonic = rule.constraints.monotonic
+    if len(monotonic) == 0:
+        return
+    for slot in range(FEATURE_BLOCK):
+        feature = binned.feature[block, slot]
+        if feature >= 0 and monotonic[feature] != 0:
+            score, threshold = scan_in_order(
+                histogram[slot::FEATURE_BLOCK],
+                binned.n_bins[block],
+                total,
+                quantization,
+                rule,
+                monotonic[feature],
+            )
+            splits.score[slot], splits.threshold[slot] = score, threshold
+
+
+@subkernel
+def scan_in_order(
+    bins: NDArray[np.int64],
+    n_bins: int,
+    total: int,
+    quantization: Quantization,
+    rule: SplitRule,
+    direction: int,
+) -> tuple[float, int]:
+    """Return the highest score of an allowed threshold, and the first with it."""
+    mask, missing = quantization.count_mask, bins[MISSING_BIN]
+    best_score, best_threshold = 0.0, int64(0)
+    end = 2 * HISTOGRAM_BINS if missing & mask > 0 else HISTOGRAM_BINS
+    for offset in range(0, end, HISTOGRAM_BINS):  # missing values right, then left
+        left = missing if offset > 0 else int64(0)
+        for b in range(n_bins):
+            left += bins[b]
+            right = total - left
+            if min(left & mask, right & mask) < rule.min_samples_leaf:
+                continue
+            left_g, left_w = gradient_and_weight(left, quantization, rule)
+            right_g, right_w = gradient_and_weight(right, quantization, rule)
+            left_w += rule.l2
+            right_w += rule.l2
+            both = left_g * left_g / left_w + right_g * right_g / right_w
+            rise = left_g / left_w - right_g / right_w
+            if both > best_score and direction * rise >= 0.0:
+                best_score, best_threshold = both, b + offset
+    return best_score, best_threshold
+
+
+# --- categories -------------------------------------------------------------------
+
+
+@subkernel
+def find_category_splits(
+    binned: BinnedData,
+    block: int,
+    histogram: NDArray[np.int64],
+    total: int,
+    quantization: Quantization,
+    rule: SplitRule,
+    order: CategoryOrder,
+    splits: BlockSplits,
+) -> None:
+    """Replace the splits of a block's categorical features by those of sets.
+
+    The first ``threshold % 256 + 1`` categories in their order go left.
+    """
+    for slot in range(FEATURE_BLOCK):
+        feature = binned.feature[block, slot]
+        if feature >= 0 and binned.n_categories[feature] > 0:
+            n_sorted = sort_categories(
+                histogram,
+                slot,
+                binned.n_categories[feature],
+                total,
+                quantization,
+                rule,
+                order,
+            )
+            scan_categories(
+                histogram,
+                slot,
+                n_sorted,
+                total,
+                quantization,
+                rule,
+                order.category,
+                splits,
+            )
+
+
+@subkernel
+def sort_categories(
+    histogram: NDArray[np.int64],
+    slot: int,
+    n_categories: int,
+    total: int,
+    quantization: Quantization,
+    rule: SplitRule,
+    order: CategoryOrder,
+) -> int:
+    """Sort the categories of a leaf by gradient over weight; return their number.
+
+    Those with too few rows are left out.  Of equal ratios, the lower category is first.
+    """
+    category, ratio = order.category, order.ratio
+    count_bits, mask = quantization.count_bits, quantization.count_mask
+    share = rule.category_smoothing / float(total & mask)
+    added_g = share * float(total >> count_bits >> quantization.hessian_bits)
+    added_w = rule.category_smoothing
+    if rule.second_order:
+        added_w = share * float(total >> count_bits & quantization.hessian_mask)
+    n_sorted = int64(0)
+    for b in range(n_categories):
+        packed = histogram[b * FEATURE_BLOCK + slot]
+        if packed & mask >= rule.min_samples_leaf:
+            g, w = gradient_and_weight(packed, quantization, rule)
+            ratio[n_sorted] = (g + added_g) / (w + added_w)
+            category[n_sorted] = b
+            n_sorted += 1
+    gap = int64(1)
+    while 3 * gap < n_sorted:
+        gap = 3 * gap + 1
+    while gap > 0:  # Shell's sort
+        for i in range(gap, n_sorted):
+            b, r, j = category[i], ratio[i], int64(i)
+            while j >= gap and (
+                ratio[j - gap] > r or (ratio[j - gap] == r and category[j - gap] > b)
+            ):
+                category[j], ratio[j] = category[j - gap], ratio[j - gap]
+                j -= gap
+            category[j], ratio[j] = b, r
+        gap //= 3
+    return n_sorted
+
+
+@subkernel
+def scan_categories(
+    histogram: NDArray[np.int64],
+    slot: int,
+    n_sorted: int,
+    total: int,
+    quantization: Quantization,
+    rule: SplitRule,
+    category: NDArray[np.int64],
+    splits: BlockSplits,
+) -> None:
+    """Find the threshold in the order of the categories with the highest score.
+
+    It is the first of equal ones.
+    """
+    mask = quantization.count_mask
+    rest, best_score, best_threshold = total, 0.0, int64(0)
+    for i in range(n_sorted):
+        rest -= histogram[category[i] * FEATURE_BLOCK + slot]
+    # the rows that are not in a sorted category go right, or left if that is better
+    end = 2 * HISTOGRAM_BINS if rest & mask > 0 else HISTOGRAM_BINS
+    for offset in range(0, end, HISTOGRAM_BINS):
+        left = rest if offset > 0 else int64(0)
+        for i in range(n_sorted):
+            left += histogram[category[i] * FEATURE_BLOCK + slot]
+            right = total - left
+            both = child_score(left, quantization, rule)
+            both += child_score(right, quantization, rule)
+            if (
+                both > best_score
+                and min(i + 1, n_sorted - i - 1) <= MAX_SPLIT_CATEGORIES
+                and min(left & mask, right & mask) >= rule.min_samples_leaf
+            ):
+                best_score, best_threshold = both, i + offset
+    splits.score[slot] = best_score
+    splits.threshold[slot] = best_threshold
+
+
+# --- the bins that a split sends left ---------------------------------------------
+
+
+@subkernel
+def mark_left_bins(
+    leaf: Record,
+    histogram: NDArray[np.int64],
+    slot: int,
+    n_categories: int,
+    quantization: Quantization,
+    rule: SplitRule,
+    order: CategoryOrder,
+    goes_left: NDArray[np.uint8],
+) -> int:
+    """Mark the bins that the split of a leaf sends left; return their packed sum."""
+    category = order.category
+    n_sorted, rest = int64(0), histogram[MISSING_BIN * FEATURE_BLOCK + slot]
+    total = int64(0)
+    if n_categories > 0:
+        n_sorted = sort_categories(
+            histogram, slot, n_categories, leaf.total, quantization, rule, order
+        )
+        rest = leaf.total
+        for i in range(n_sorted):
+            packed = histogram[category[i] * FEATURE_BLOCK + slot]
+            rest -= packed
+            if i <= leaf.threshold:
+                total += packed
+    else:
+        for b in range(leaf.threshold + 1):
+            total += histogram[b * FEATURE_BLOCK + slot]
+    if rest == 0:
+        # No row of the leaf decides where missing values go in prediction: to the side
+        # with more rows; if equal, right.
+        n_left = total & quantization.count_mask
+        leaf.missing_left = 2 * n_left > leaf.total & quantization.count_mask
+    elif leaf.missing_left:
+        total += rest
+    for b in range(HISTOGRAM_BINS):
+        goes_left[b] = leaf.missing_left
+    if n_categories > 0:
+        for i in range(n_sorted):
+            goes_left[category[i]] = i <= leaf.threshold
+    else:
+        for b in range(MISSING_BIN):
+            goes_left[b] = b <= leaf.threshold
+    return total

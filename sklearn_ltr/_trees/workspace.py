@@ -72,6 +72,8 @@ TREE_NODE = _record(  # fields as in GrownTree
     n_rows=np.int64,
     value=np.float64,
     hessian=np.float64,  # sum over the rows of a leaf
+    scaled_gradient=np.int64,  # sums over the rows of a leaf, times `ExactScales`
+    scaled_hessian=np.int64,
 )
 
 LEAF = _record(
@@ -98,15 +100,36 @@ CANDIDATE_SPLIT = _record(
     missing_left=np.bool_,
 )
 
-THREAD_SUMS = _record(
-    largest_gradient=np.int64,  # bits of the largest |gradient| of its chunk
+# What a thread has found in its chunk of the rows.  Before the sums of several workers
+# are used, Python adds them up: element 0 becomes the total, the others 0.
+THREAD_MAGNITUDES = _record(
+    largest_gradient=np.int64,  # bits of the largest |gradient|
     largest_hessian=np.int64,
     total_gradient=np.int64,  # sum of |gradient|, in a unit that all threads agree on
     total_hessian=np.int64,
-    gradient=np.int64,  # of quantized |gradient| over the thread's chunk of all rows
+)
+
+THREAD_SUMS = _record(
+    n_sampled=np.int64,  # rows of its chunk of the sample
+    gradient=np.int64,  # of quantized |gradient| over its chunk of all rows
     hessian=np.int64,  # of quantized hessians
-    packed=np.int64,  # of packed gradients over its chunk of the root's rows
-    n_left=np.int64,  # rows of its chunk of a leaf that go left
+    packed=np.int64,  # of packed gradients over its chunk of the sample
+    n_left=np.int64,  # rows of its chunk of a leaf that go left, on this worker
+)
+
+# How far the growth of a tree has come, so that `grow_tree` can go on where it returned
+GROWTH = _record(
+    n_workers=np.int64,
+    step=np.int64,  # the last step whose sums are ready, see growing.py
+    n_leaves=np.int64,
+    smaller=np.int64,  # children of the last split; at first the root
+    larger=np.int64,  # -1: there is none
+    count_bits=np.int64,  # of the Quantization
+    hessian_bits=np.int64,
+    gradient_scale=np.float64,
+    hessian_scale=np.float64,
+    exact_gradient_scale=np.float64,  # ExactScales
+    exact_hessian_scale=np.float64,
 )
 
 
@@ -116,7 +139,11 @@ class Team(NamedTuple):
     thread: int  # 0 to n_threads - 1
     n_threads: int
     barrier: NDArray[np.int64]
-    sums: Records  # (n_threads,) THREAD_SUMS: each thread writes its own, and reads all
+    # each thread writes its own, and reads all
+    sums: Records  # (n_threads,) THREAD_SUMS
+    # (2, n_threads) THREAD_MAGNITUDES: of the derivatives for leaf values, and of those
+    # for splits
+    magnitudes: Records
 
 
 class RowBuffers(NamedTuple):
@@ -164,6 +191,7 @@ class Workspace(NamedTuple):
     # (n_nodes, n_sets): the interaction sets that hold all features of a node's path
     open_sets: NDArray[np.bool_]
     # this thread's own
+    growth: Records  # (1,) GROWTH
     splits: BlockSplits
     leaves: Records  # (max_leaf_nodes,) LEAF
     category_order: CategoryOrder
@@ -194,9 +222,18 @@ def allocate_workspaces(
     max_leaf_nodes: int,
     any_categories: bool = False,
     n_interaction_sets: int = 0,
+    n_workers: int = 1,
 ) -> list[Workspace]:
     """Return the workspace of each thread."""
-    team = Team(0, n_threads, new_barrier(), np.zeros(n_threads, dtype=THREAD_SUMS))
+    team = Team(
+        0,
+        n_threads,
+        new_barrier(),
+        np.zeros(n_threads, dtype=THREAD_SUMS),
+        np.zeros((2, n_threads), dtype=THREAD_MAGNITUDES),
+    )
+    growth = np.zeros(1, dtype=GROWTH)
+    growth["n_workers"] = n_workers
     buffers = RowBuffers(
         rows=np.empty((2, n_rows), dtype=np.int32),
         packed_gradients=np.empty(n_rows, dtype=np.int64),
@@ -219,6 +256,7 @@ def allocate_workspaces(
             next_leaf=next_leaf,
             category_set=category_set,
             open_sets=open_sets,
+            growth=growth.copy(),
             splits=allocate_block_splits(),
             leaves=np.zeros(max_leaf_nodes, dtype=LEAF),
             category_order=CategoryOrder(
@@ -238,37 +276,6 @@ def chunk_bounds(chunk: int, n_chunks: int, start: int, stop: int) -> tuple[int,
 
 
 @subkernel
-def split_leaf(
-    leaves: Records,
-    leaf: int,
-    new: int,
-    n_nodes: int,
-    left_total: int,
-    n_left: int,
-    left_is_smaller: bool,
-) -> None:
-    """Turn `leaf` into its left child, and `new` into its right child.
-
-    They become nodes `n_nodes` and ``n_nodes + 1``.  The larger child gets the memory
-    of the parent's histogram, from which its own will be computed in place.
-    """
-    left, right = leaves[leaf], leaves[new]
-    right.histogram_index = new
-    if left_is_smaller:
-        right.histogram_index = left.histogram_index
-        left.histogram_index = new
-    right.stop = left.stop
-    left.stop = right.start = left.start + n_left
-    left.buffer = right.buffer = 1 - left.buffer
-    left.depth = right.depth = left.depth + 1
-    left.node = n_nodes
-    right.node = n_nodes + 1
-    right.total = left.total - left_total
-    left.total = left_total
-    left.gain = right.gain = 0.0
-
-
-@subkernel
 def is_splittable(
     leaves: Records, leaf: int, count_mask: int, parameters: GrowthParameters
 ) -> bool:
@@ -278,13 +285,3 @@ def is_splittable(
     n_rows: int = leaves[leaf].total & count_mask
     depth: int = leaves[leaf].depth
     return n_rows >= 2 * parameters.min_samples_leaf and depth < parameters.max_depth
-
-
-@subkernel
-def best_leaf(leaves: Records, n_leaves: int) -> int:
-    """Return the leaf with the highest split gain, the first of equals."""
-    best = 0
-    for leaf in range(1, n_leaves):
-        if leaves[leaf].gain > leaves[best].gain:
-            best = leaf
-    return best
