@@ -24,9 +24,8 @@ from sklearn_ltr.export import (
     to_tree_model,
     to_vespa,
 )
-from sklearn_ltr.export._elasticsearch_writer import elastic_nodes
 from sklearn_ltr.export._float32 import at_most
-from sklearn_ltr.export._solr_writer import less_slack
+from sklearn_ltr.export._search_engines import elastic_nodes, less_slack
 from sklearn_ltr.mart import MARTRegressor
 from tests.export.models import GROUPS, grades, numbers, rows_of, score
 from tests.export.readers import elastic, plugin, ranklib, solr, vespa
