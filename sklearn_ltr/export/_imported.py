@@ -166,6 +166,7 @@ def check_unknown(
     """
     if not unknown:
         return
+    unknown = list(dict.fromkeys(unknown))
     parts = ", ".join(unknown[:3]) + (", ..." if len(unknown) > 3 else "")
     if theirs is None:
         raise ValueError(

@@ -357,7 +357,7 @@ def test_deep_duplication_of_nodes_ends_in_an_error():
         "leaf_count": " ".join(["3"] * (n + 1)),
     }
     text = "\n".join(
-        ["tree", "num_class=1", "num_tree_per_iteration=1",
+        ["tree", "version=v4", "num_class=1", "num_tree_per_iteration=1",
          f"max_feature_idx={n - 1}",
          "feature_names=" + " ".join(f"f{j}" for j in range(n)),
          "feature_infos=" + " ".join(["[0:9]"] * n), "", "Tree=0",
@@ -404,7 +404,7 @@ class Newer:
     [
         ("version=v4", "version=v5", "version 'v5' of its text"),
         ("label_index=0", "label_index=0\nfactor=2", "header.factor"),
-        ("shrinkage=1", "shrinkage=1\nfactor=2", "Tree=0.factor"),
+        ("is_linear=0", "is_linear=0\nfactor=2", "Tree=0.factor"),
     ],
 )
 def test_what_is_newer_is_compared_with_lightgbm_or_refused(kind, old, new, message):
