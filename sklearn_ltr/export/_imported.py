@@ -1,9 +1,9 @@
 """What the readers of other libraries' models share.
 
-Their nodes are numbered otherwise, and nothing in them is to be trusted.  A reader knows
-which versions of a format, and which of its parts, it has been checked with; a model
-that has others is read only if it is given as an object of its library, which then
-scores some rows as well.
+Their nodes are numbered otherwise, and nothing in them is to be trusted.  A reader
+knows which versions of a format, and which of its parts, it has been checked with; a
+model that has others is read only if it is given as an object of its library, which
+then scores some rows as well.
 """
 
 from __future__ import annotations
@@ -61,18 +61,7 @@ def unknown_parts(
 
 
 def check_children(left: Sequence[int], right: Sequence[int]) -> int:
-    """Return how many nodes can be reached from node 0.
-
-    Parameters
-    ----------
-    left, right : sequences of n_nodes int
-        Children; -1 in a leaf.
-
-    Raises
-    ------
-    ValueError
-        If a child is no node, or has two parents: then this is no tree.
-    """
+    """Return how many nodes node 0 leads to; an error if they are no tree."""
     n_nodes, waiting, seen = len(left), [0], set()
     while waiting:
         node = waiting.pop()
@@ -172,21 +161,12 @@ def check_unknown(
 ) -> None:
     """Raise a ValueError if a model has unknown parts and is not proved to be right.
 
-    Parameters
-    ----------
-    unknown : sequence of str
-        What the reader has not been checked with.
-    library : str
-        Its name, for messages.
-    model : TreeModel
-        As it was read.
-    codes : dict of int to dict
-        Of each categorical feature, the code of each category for the library.
-    theirs : callable or None
-        The raw scores of the library for rows with codes; None: it is not at hand.
+    `codes` are those of categories in the library, and `theirs` returns its raw scores
+    for rows with codes; None: it is not at hand.
     """
     if not unknown:
         return
+    unknown = list(dict.fromkeys(unknown))
     parts = ", ".join(unknown[:3]) + (", ..." if len(unknown) > 3 else "")
     if theirs is None:
         raise ValueError(

@@ -2,8 +2,9 @@
 
 The plugin Learning to Rank of Elasticsearch and OpenSearch computes in float32 and
 tests ``x < threshold``; the trees of Elastic's own learning to rank test
-``x <= threshold`` in float64.  Solr computes in float32.  Its trees test ``x <= threshold + 1e-6``, so a number is
-written that gives the threshold when 1e-6 is added, where there is one.
+``x <= threshold`` in float64.  Solr computes in float32; its trees test
+``x <= threshold + 1e-6``, so a number is written that gives the threshold when 1e-6 is
+added, where there is one.
 """
 
 from __future__ import annotations

@@ -301,7 +301,7 @@ def check_training(training: TrainingState, features: Sequence[Feature]) -> None
 def fold(
     tree: Tree, leaf: Callable[[int], Part], split: Callable[[int, Part, Part], Part]
 ) -> Part:
-    """Return what ``split(node, left, right)`` makes of the root, from the leaves up."""
+    """Return what ``split(node, left, right)`` makes of the root, leaves first."""
     parts: dict[int, Part] = {}
     is_leaf = tree.is_leaf
     # children come after their parents: no recursion, so that depth is no limit
@@ -335,16 +335,12 @@ def check_no_categories(model: TreeModel, readers_know: str) -> None:
     if model.has_categories:
         raise ValueError(
             f"{readers_know} no categories: encode them as numbers, by OrdinalEncoder "
-            "or OneHotEncoder, and fit again; or use to_lightgbm, to_onnx or "
-            "to_treelite"
+            "or OneHotEncoder, and fit again"
         )
 
 
 def node_means(tree: Tree) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return mean value and number of the training rows of each node, (n_nodes,).
-
-    Formats store them for explanations; scores do not depend on them.
-    """
+    """Return mean value and number of training rows of each node, for explanations."""
     value, n_rows = tree.value.copy(), tree.n_rows.copy()
     for node in np.flatnonzero(~tree.is_leaf)[::-1]:  # children before parents
         children = [tree.left[node], tree.right[node]]

@@ -409,8 +409,8 @@ def scores_of(booster: Any, X: NDArray[np.float64]) -> NDArray[Any]:
 def read_xgboost(text: str, theirs: Scores | None = None) -> TreeModel:
     """Return the model that XGBoost's JSON describes."""
     document = parse(text)
-    version = items(member(document, "version", list), int, "version")
     learner = member(document, "learner", dict)
+    version = items(member(document, "version", list), int, "version")
     parameters = member(learner, "learner_model_param", dict, "learner")
     booster = member(learner, "gradient_booster", dict, "learner")
     gbtree = booster

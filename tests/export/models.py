@@ -19,7 +19,6 @@ TREES: dict[str, Any] = {
     "n_estimators": 8,
     "max_leaf_nodes": 8,
     "min_samples_leaf": 4,
-    "min_samples_category": 1,
     "category_smoothing": 1.0,
     "random_state": 0,
 }

@@ -12,7 +12,7 @@ import pytest
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr.ensemble import BlendedRanker
 from sklearn_ltr.export import from_json, from_lightgbm, to_json, to_lightgbm
-from sklearn_ltr.export._zero_as_missing import (
+from sklearn_ltr.export._lightgbm import (
     ANYWHERE,
     AT_ZERO,
     BELOW_ZERO,
@@ -357,7 +357,7 @@ def test_deep_duplication_of_nodes_ends_in_an_error():
         "leaf_count": " ".join(["3"] * (n + 1)),
     }
     text = "\n".join(
-        ["tree", "num_class=1", "num_tree_per_iteration=1",
+        ["tree", "version=v4", "num_class=1", "num_tree_per_iteration=1",
          f"max_feature_idx={n - 1}",
          "feature_names=" + " ".join(f"f{j}" for j in range(n)),
          "feature_infos=" + " ".join(["[0:9]"] * n), "", "Tree=0",
@@ -383,3 +383,44 @@ def test_every_combination_of_sides_and_missing_values():
         expected = lightgbm.Booster(model_str=text).predict(rows)
         found = from_lightgbm(text.replace("=a\n", "=Column_0\n")).predict(rows)
         np.testing.assert_array_equal(found, expected)
+
+
+class Newer:
+    """A booster of a version that is to come, which has learned a new trick."""
+
+    def __init__(self, booster, old, new, off=0.0):
+        self._booster, self._change, self._off = booster, (old, new), off
+
+    def model_to_string(self):
+        return self._booster.model_to_string().replace(*self._change, 1)
+
+    def predict(self, X, raw_score):
+        return self._booster.predict(X, raw_score=raw_score) + self._off
+
+
+@pytest.mark.parametrize("kind", [numbers, table])
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("version=v4", "version=v5", "version 'v5' of its text"),
+        ("label_index=0", "label_index=0\nfactor=2", "header.factor"),
+        ("is_linear=0", "is_linear=0\nfactor=2", "Tree=0.factor"),
+    ],
+)
+def test_what_is_newer_is_compared_with_lightgbm_or_refused(kind, old, new, message):
+    X = kind()
+    booster = trained(X, grades(X), {})
+    newer = Newer(booster, old, new)
+    assert newer.model_to_string() != booster.model_to_string()
+    expected = booster.predict(X, raw_score=True)
+    assert from_lightgbm(newer).predict(X).tobytes() == expected.tobytes()
+    with pytest.raises(ValueError, match=f"not been checked with {message}: give the"):
+        from_lightgbm(newer.model_to_string())
+    with pytest.raises(ValueError, match="LightGBM scores the model otherwise, by up"):
+        from_lightgbm(Newer(booster, old, new, off=0.01))
+
+
+def test_a_node_of_an_unknown_kind_is_refused():
+    text = to_lightgbm(MODELS["ranker"])
+    with pytest.raises(ValueError, match="decision_type holds numbers whose meaning"):
+        from_lightgbm(text.replace("decision_type=", "decision_type=1", 1))

@@ -24,9 +24,8 @@ from sklearn_ltr.export import (
     to_tree_model,
     to_vespa,
 )
-from sklearn_ltr.export._elasticsearch_writer import elastic_nodes
 from sklearn_ltr.export._float32 import at_most
-from sklearn_ltr.export._solr_writer import less_slack
+from sklearn_ltr.export._search_engines import elastic_nodes, less_slack
 from sklearn_ltr.mart import MARTRegressor
 from tests.export.models import GROUPS, grades, numbers, rows_of, score
 from tests.export.readers import elastic, plugin, ranklib, solr, vespa
@@ -120,7 +119,6 @@ def test_ranklib_takes_a_model_that_sends_missing_values_where_0_goes():
     X[1::3] = np.nan  # both have the same targets
     y[::3] = y[1::3] = -1.0
     model = MARTRegressor(n_estimators=3, max_leaf_nodes=2, random_state=0).fit(X, y)
-    assert not to_tree_model(model).tests_missing
     rows = float32_rows(model)
     np.testing.assert_array_equal(
         ranklib.predict(to_ranklib(model), rows), float32_scores(model, rows)

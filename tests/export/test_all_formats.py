@@ -1,0 +1,159 @@
+"""What holds for every writer and reader, as `export.__all__` lists them."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.decomposition import PCA
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, export
+from sklearn_ltr.ensemble import BaggingRanker
+from sklearn_ltr.mart import MARTRegressor
+from tests.export.models import GROUPS, TREES, grades, numbers
+
+X, Y = np.nan_to_num(numbers()[:, :4]), grades(numbers())
+NAMES = [f"Column_{j}" for j in range(X.shape[1])]
+GIVEN: dict[str, Any] = {
+    "name": "m",
+    "feature_set": "f",
+    "features": {name: {} for name in NAMES},
+    "missing": "zero",
+}
+WRITERS = [name for name in export.__all__ if name.startswith("to_")]
+READERS = [name for name in export.__all__ if name.startswith("from_")]
+OF_NETWORKS = {"to_elasticsearch_ltr", "to_onnx", "to_solr"}
+OWN = {"to_json", "to_tree_model"}  # which keep what other formats have no place for
+GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "deploying.md"
+each_writer = pytest.mark.parametrize("name", WRITERS)
+
+
+def write(name: str, model: Any) -> Any:
+    """Write a model, with the arguments that this writer takes."""
+    writer = getattr(export, name)
+    taken = GIVEN.keys() & inspect.signature(writer).parameters.keys()
+    return writer(model, **{argument: GIVEN[argument] for argument in taken})
+
+
+def trees(**parameters: Any) -> LambdaMARTRanker:
+    return LambdaMARTRanker(**TREES | {"n_estimators": 2}, **parameters)
+
+
+def fitted(model: Any, **given: Any) -> Any:
+    return model.fit(X, Y, groups=GROUPS, **given)
+
+
+@each_writer
+def test_every_writer_takes_trees_and_nothing_that_is_not_fitted(name):
+    assert write(name, fitted(trees())) is not None
+    with pytest.raises(NotFittedError, match="not fitted"):
+        write(name, trees())
+
+
+@each_writer
+def test_every_writer_refuses_what_it_cannot_hold_and_says_what_to_do(name):
+    bag = fitted(BaggingRanker(trees(), n_estimators=2))
+    with pytest.raises(TypeError, match=r"give its merge\(\)"):
+        write(name, bag)
+    with pytest.raises(TypeError, match="models of boosted trees"):
+        write(name, Ridge().fit(X, Y))
+    with pytest.raises(ValueError, match="Add its scores as a feature"):
+        write(name, fitted(trees(init=Ridge())))
+    pipeline = make_pipeline(PCA(2), LambdaRankRanker(max_iter=1))
+    pipeline.fit(X, Y, lambdarankranker__groups=GROUPS)
+    message = "the step 'pca' of the Pipeline is a PCA|steps that trees cannot hold"
+    with pytest.raises(TypeError, match=message):
+        write(name, pipeline)
+
+
+@each_writer
+def test_every_writer_but_our_own_refuses_trees_on_an_init_score(name):
+    model = fitted(trees(), init_score=np.zeros(len(X)))
+    if name in OWN:
+        assert write(name, model) is not None
+        return
+    with pytest.raises(ValueError, match="no place for"):
+        write(name, model)
+
+
+@each_writer
+def test_every_writer_takes_or_refuses_networks(name):
+    linear = LambdaRankRanker(hidden_layer_sizes=(), max_iter=1, random_state=0)
+    network = make_pipeline(StandardScaler(), linear)
+    network.fit(X, Y, lambdarankranker__groups=GROUPS)
+    if name in OF_NETWORKS:
+        assert write(name, network) is not None
+        return
+    with pytest.raises(TypeError, match="steps that trees cannot hold"):
+        write(name, network)
+    with pytest.raises(TypeError, match="models of boosted trees"):
+        write(name, network[-1])
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_every_reader_refuses_what_is_no_model(name):
+    reader = getattr(export, name)
+    if name == "from_tree_model":
+        return  # whose argument is typed
+    for text in ("{}", '{\n"a": 1}', b"tree\n", b"\x00\xff"):
+        with pytest.raises(ValueError, match="."):
+            reader(text)
+
+
+def test_every_writer_and_reader_has_a_row_in_the_guide():
+    rows = re.findall(r"^\|.*\|$", GUIDE.read_text(encoding="utf-8"), flags=re.M)
+    named = {name for row in rows for name in re.findall(r"`((?:to|from)_\w+)`", row)}
+    ours = {"from_tree_model", "to_tree_model"}
+    assert named == {*WRITERS, *READERS} - ours
+
+
+@pytest.mark.parametrize(
+    ("codes", "name"),
+    [([-1, 0, 1], "to_onnx"), ([0.5, 1, 2], "to_treelite"), ([1, 2**30], "to_onnx")],
+)
+def test_categories_that_are_no_codes_are_refused(codes, name):
+    x = np.resize(np.array(codes, dtype=float), (40, 1))
+    model = MARTRegressor(n_estimators=2, categorical_features=[0], min_samples_leaf=1)
+    with pytest.raises(ValueError, match="make the column text"):
+        write(name, model.fit(x, x[:, 0]))
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "error", "message"),
+    [
+        ("to_ranklib", {"missing": "nan"}, ValueError, "missing must be 'error' or"),
+        ("to_solr", {"missing": "nan"}, ValueError, "missing must be 'branch' or"),
+        ("to_solr", {"name": ""}, ValueError, "name must be text and not empty, got"),
+        ("to_solr", {"store": None}, ValueError, "store must be text and not empty"),
+        ("to_elasticsearch_ltr", {"feature_set": 1}, ValueError, "feature_set must be"),
+        ("to_elasticsearch_ltr", {"features": NAMES}, TypeError, "must be a dict from"),
+        (
+            "to_elasticsearch_ltr",
+            {"features": {"title": {}, NAMES[0]: {}}},
+            ValueError,
+            r"1 are no such columns, \['title'\]",
+        ),
+        (
+            "to_solr",
+            {"features": dict.fromkeys(NAMES, "price")},
+            TypeError,
+            r"features\['Column_0'\] must be a dict, got str",
+        ),
+        ("to_elasticsearch_ml", {"features": {}}, ValueError, "are missing, "),
+    ],
+)
+def test_arguments_of_requests(name, given, error, message):
+    needed = {"to_solr": ["name"], "to_elasticsearch_ml": ["name", "features"]}.get(
+        name, ["name", "feature_set"] if "elastic" in name else []
+    )
+    arguments = {argument: GIVEN[argument] for argument in needed} | given
+    with pytest.raises(error, match=message):
+        getattr(export, name)(fitted(trees()), **arguments)
