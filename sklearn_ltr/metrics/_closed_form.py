@@ -162,9 +162,9 @@ class ClosedFormMetric(Metric):
         super().__init_subclass__(**options)
         own, name = vars(cls), cls.__name__
         is_built_in = cls.__module__.startswith("sklearn_ltr.")
-        if "value" in own and not is_built_in:
+        for redefined in () if is_built_in else own.keys() & {"value", "_limits"}:
             raise TypeError(
-                f"{name} redefines value, which a built-in metric's training "
+                f"{name} redefines {redefined}, which a built-in metric's training "
                 "would not follow; derive it from sklearn_ltr.metrics.Metric"
             )
         kernels = {"_values_kernel", "_swap_factors_kernel", "cascade_coefficients"}
