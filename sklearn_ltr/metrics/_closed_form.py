@@ -263,24 +263,13 @@ class BoundClosedForm(BoundMetric):
     def fill_swap_factors(
         self, order: IntArray, first: int, last: int, factors: SwapFactors
     ) -> None:
-        """Compute the swap factors of queries ``first`` to ``last - 1``.
-
-        Parameters
-        ----------
-        order : ndarray of shape (n_documents,), int64
-            As written by ``rank_documents``, the first k positions in order.
-        first, last : int
-        factors : SwapFactors of shape (n_documents,), OUT
-        """
+        """Write the factors of queries ``first`` to ``last - 1`` for this order."""
         self.metric._swap_factors_kernel(
             order, self.offsets, self._arrays, first, last, factors
         )
 
     def constant_swap_factors(self) -> SwapFactors | None:
-        """Return the factors of every list if they do not depend on the order.
-
-        Their shape is (longest list,).  None: call `fill_swap_factors` for each order.
-        """
+        """Return the factors of all lists, by position, or None if the order counts."""
         is_sum = type(self.metric)._swap_factors_kernel is sum_swap_factors
         if not is_sum or (self.limit < self.k).any():
             return None

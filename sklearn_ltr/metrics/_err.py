@@ -1,4 +1,4 @@
-r"""Expected reciprocal rank (section 3 of the report; Chapelle et al., 2009).
+r"""Expected reciprocal rank (Chapelle et al., 2009; section 3 of Burges, 2010, "the report").
 
 A user reads down the list and stops at the first document that satisfies; a document of
 grade g does so with probability R = (2^g - 1) / 2^(largest grade).  With T = 1 - R and
@@ -220,7 +220,7 @@ def err_score(
     A user reads from the top and stops at the first satisfying document; a document of
     grade g satisfies with probability R = (2^g - 1) / 2^max_grade.  ERR@k is the
     expected value of 1 / (rank where the user stops), 0 for ranks below k (section 3
-    of the report; Chapelle et al., 2009):
+    of Burges, 2010; Chapelle et al., 2009):
 
         ERR@k = sum over ranks r <= k of  R_r / r * product over i < r of (1 - R_i)
 
