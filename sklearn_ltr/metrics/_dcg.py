@@ -202,8 +202,8 @@ def dcg_score(
 ) -> float:
     """Mean discounted cumulative gain of queries.
 
-    DCG@k is the sum over ranks r <= k of gain(grade_r) * discount(r) (equation 5 of the
-    report).
+    DCG@k is the sum over ranks r <= k of gain(grade_r) * discount(r) (equation 5 of
+    Burges, 2010).
 
     Parameters
     ----------
