@@ -24,6 +24,7 @@ from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.ensemble import best_blend
 from sklearn_ltr.inspection import shap_values
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
+from sklearn_ltr.metrics._metric import METRICS
 
 # Enough rows times trees for a prediction that is worth compiling (`MOST_WALKS`)
 N_QUERIES, N_TREES = 300, 30
@@ -130,7 +131,7 @@ def _fit_together(data: Bunch) -> None:
 
 
 def _compute_objectives(data: Bunch) -> None:
-    for metric in ("map", "mrr", "err", "rprec", "bpref", None, _FirstGrade()):
+    for metric in (*METRICS, None, _FirstGrade()):
         ranker = LambdaMARTRanker(metric, n_estimators=2, random_state=0)
         ranker.set_params(bagging_temperature=0.5, regression_weight=1.0)
         ranker.fit(data.data, data.target, groups=data.groups)
@@ -174,18 +175,8 @@ def _fit_networks(data: Bunch) -> None:
 
 def _evaluate_metrics(data: Bunch) -> None:
     scores = data.data[:, 0]
-    for name in (
-        "ndcg@3",
-        "map",
-        "mrr",
-        "err",
-        "precision@3",
-        "recall@3",
-        "hit_rate@3",
-        "rprec",
-        "bpref",
-    ):
-        metrics.get_metric(name)(data.target, scores, groups=data.groups)
+    for metric in METRICS.values():
+        metric(3)(data.target, scores, groups=data.groups)
     metrics.rank_scores(scores, groups=data.groups)
 
 

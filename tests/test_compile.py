@@ -67,15 +67,13 @@ for metric in ("map", "err", None, Median()):
 LambdaRankRanker(max_iter=1, position_bias="additive").fit(Z, y > 0, **shown)
 RankNetRanker(max_iter=1).fit(Z, y > 0, groups=g, propensities=np.full(len(g), 0.5))
 RankNetRanker(max_iter=1).fit(Z, pairs=[[0, 1], [5, 2]], pair_probabilities=[1, 0.5])
-names = ("ndcg@5", "map", "mrr@3", "err", "recall@5", "hit_rate@2", "cg", "rprec@2",
-         "bpref", "rbp")
-for name in names:
+for kind in metrics._metric.METRICS.values():
     for ties in ("average", "stable"):
-        metric = type(metrics.get_metric(name))(4, ties=ties)
+        metric = kind(4, ties=ties)
         metric(y, Z[:, 0], groups=g), metric.per_query(y, Z[:, 0], groups=g)
 metrics.rank_scores(Z[:, 0], groups=g)
 metrics.map_score(y, Z[:, 0], groups=g, y_missing=[1], groups_missing=[g[0]])
-for metric in ("map", "rprec", "bpref", None):
+for metric in (*metrics._metric.METRICS, None):
     compute_lambdas(Z[:, 0], y, metric, groups=g)
 best_blend(Z[:, 0], Z[:, 1], y, groups=g)
 best_blend(Z[:, 0], Z[:, 1], y, groups=g, metric=Median())

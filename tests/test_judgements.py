@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+from functools import partial
 
 import numpy as np
 import pytest
@@ -20,13 +21,10 @@ from sklearn_ltr.datasets import (
     load_run,
 )
 from sklearn_ltr.metrics import (
-    CG,
-    DCG,
     ERR,
     MAP,
     MRR,
     NDCG,
-    RBP,
     BPref,
     HitRate,
     Metric,
@@ -92,40 +90,9 @@ def test_a_run_is_written_with_ranks_and_equal_scores_in_row_order(tmp_path):
 # --- documents that are missing from the lists --------------------------------------
 
 
-def ndcg_with_missing(ranked, k, missing):
-    ideal = oracle.dcg(sorted([*ranked, *missing], reverse=True), k)
-    return oracle.dcg(ranked, k) / ideal if ideal else 0.0
-
-
-def over_all_relevant(definition):
-    def value(ranked, k, missing):
-        n_found = sum(grade > 0 for grade in ranked)
-        n_relevant = n_found + sum(grade > 0 for grade in missing)
-        return definition(ranked, k) * n_found / n_relevant if n_relevant else 0.0
-
-    return value
-
-
-def without_missing(definition):
-    return lambda ranked, k, missing: definition(ranked, k)
-
-
 CASES = {
-    "ndcg": (NDCG, ndcg_with_missing),
-    "map": (MAP, over_all_relevant(oracle.average_precision)),
-    "recall": (Recall, over_all_relevant(oracle.recall)),
-    "rprec": (RPrecision, oracle.r_precision),
-    "bpref": (BPref, oracle.bpref),
-    "dcg": (DCG, without_missing(oracle.dcg)),
-    "cg": (CG, without_missing(oracle.cg)),
-    "mrr": (MRR, without_missing(oracle.reciprocal_rank)),
-    "hit rate": (HitRate, without_missing(oracle.hit_rate)),
-    "precision": (Precision, without_missing(oracle.precision)),
-    "rbp": (RBP, without_missing(oracle.rbp)),
-    "err": (
-        lambda k=None, **rules: ERR(k, max_grade=3, **rules),
-        without_missing(lambda ranked, k: oracle.err(ranked, k, 3.0)),
-    ),
+    name: (partial(type(metrics.get_metric(name)), **options), definition)
+    for name, (definition, options) in oracle.DEFINITIONS.items()
 }
 every_metric = pytest.mark.parametrize("case", CASES)
 grades = st.lists(st.sampled_from([0.0, 1.0, 2.0, 3.0]), max_size=6)
@@ -152,7 +119,8 @@ def test_missing_documents_count_as_the_definition_says(case, lists, k, random):
     random.shuffle(missing)
     y, scores, groups = map(np.array, zip(*rows, strict=True))
     expected = [
-        definition(ranked, k, absent) if ranked else 0.0 for ranked, absent in lists
+        definition(ranked, k, missing=absent) if ranked else 0.0
+        for ranked, absent in lists
     ]
     given_missing = {
         "y_missing": [grade for grade, _ in missing],
@@ -171,7 +139,7 @@ def test_ties_are_broken_as_without_missing_documents(case, k):
     scores, y, missing = [2, 1, 1, 1, 1, 0], [0, 1, 0, 2, 0, 1], [1, 0, 0]
 
     def value(ranked):
-        return definition(ranked, k, missing)
+        return definition(ranked, k, missing=missing)
 
     expected = {
         "average": oracle.mean_over_orders_of_ties(value, scores, y),

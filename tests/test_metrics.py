@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import pickle
-from dataclasses import replace
+from dataclasses import fields, replace
 from fractions import Fraction
+from functools import partial
 from itertools import combinations, pairwise, product
 
 import numpy as np
@@ -15,6 +17,8 @@ from sklearn.base import BaseEstimator, clone
 
 from sklearn_ltr import metrics
 from sklearn_ltr._data import QueryGroups, check_scores
+from sklearn_ltr.ensemble import best_blend
+from sklearn_ltr.inspection import compute_lambdas
 from sklearn_ltr.metrics import (
     CG,
     DCG,
@@ -32,7 +36,8 @@ from sklearn_ltr.metrics import (
     get_metric,
     rank_scores,
 )
-from sklearn_ltr.metrics._closed_form import SwapFactors
+from sklearn_ltr.metrics._closed_form import SwapFactors, sum_values
+from sklearn_ltr.metrics._metric import METRICS
 from sklearn_ltr.metrics._ranked_list import rank_documents
 from tests.oracles import metrics as oracle
 from tests.strategies import Ranking, rankings
@@ -45,32 +50,21 @@ def ndcg_linear_letor(ranked, k):
     return oracle.ndcg(ranked, k, oracle.linear, oracle.discount_letor)
 
 
-def err_of_scale_3(ranked, k):
-    return oracle.err(ranked, k, 3.0)
-
-
 # metric of a cutoff, and the definition it must agree with
 CASES = {
-    "ndcg": (NDCG, oracle.ndcg),
+    name: (partial(type(get_metric(name)), **options), definition)
+    for name, (definition, options) in oracle.DEFINITIONS.items()
+} | {
     "ndcg, linear gain, LETOR discount": (
-        lambda k, **rules: NDCG(k, gain="linear", discount="letor", **rules),
+        partial(NDCG, gain="linear", discount="letor"),
         ndcg_linear_letor,
     ),
-    "dcg": (DCG, oracle.dcg),
-    "cg": (CG, oracle.cg),
-    "map": (MAP, oracle.average_precision),
-    "mrr": (MRR, oracle.reciprocal_rank),
-    "hit rate": (HitRate, oracle.hit_rate),
-    "precision": (Precision, oracle.precision),
-    "recall": (Recall, oracle.recall),
-    "rprec": (RPrecision, oracle.r_precision),
-    "bpref": (BPref, oracle.bpref),
-    "rbp": (RBP, oracle.rbp),
-    "err": (lambda k, **rules: ERR(k, max_grade=3.0, **rules), err_of_scale_3),
 }
 every_metric = pytest.mark.parametrize("case", CASES)
 # One for each kernel of values.
-every_kernel = pytest.mark.parametrize("case", ["ndcg", "map", "mrr", "err", "bpref"])
+every_kernel = pytest.mark.parametrize(
+    "case", {CASES[case][0](2)._values_kernel: case for case in CASES}.values()
+)
 # No cutoff; one inside of most lists; one beyond the longest of SMALL_LISTS.
 every_cutoff = pytest.mark.parametrize("k", [None, 2, 9])
 
@@ -380,8 +374,9 @@ def test_constant_factors_are_those_of_any_order(case):
     y[offsets[:-1]] = 1.0
     bound = CASES[case][0](2).bind(y, offsets)
     constant = bound.constant_swap_factors()
-    of_order = ("map", "mrr", "hit rate", "err", "rprec", "bpref")
-    assert (constant is None) == (case in of_order)
+    # of discounted sums, unless a query has a cutoff of its own below k
+    is_sum = bound.metric._values_kernel is sum_values
+    assert (constant is not None) == (is_sum and bound.limit.min() == 2)
     if constant is None:
         return
     for _ in range(5):
@@ -479,12 +474,6 @@ def test_a_users_metric_is_evaluated_query_by_query():
 def test_a_users_metric_has_no_expected_value_over_ties():
     with pytest.raises(ValueError, match="ties=.*ShareOfPerfectStart"):
         ShareOfPerfectStart(ties="average")
-
-
-def test_a_users_metric_has_no_swap_factors():
-    assert not ShareOfPerfectStart().closed_form
-    with pytest.raises(NotImplementedError, match="swap_delta"):
-        swap_factors_of(ShareOfPerfectStart(), np.ones(2))
 
 
 # --- queries with no relevant document, weights, the mean -----------------------------
@@ -745,28 +734,38 @@ def test_float64_scores_are_not_copied_to_be_checked():
 # --- objects, names, functions ----------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("name", "metric"),
-    [
-        ("ndcg", NDCG()),
-        ("ndcg@10", NDCG(10)),
-        ("dcg@10", DCG(10)),
-        ("cg@5", CG(5)),
-        ("map", MAP()),
-        ("mrr@10", MRR(10)),
-        ("err@20", ERR(20)),
-        ("precision@5", Precision(5)),
-        ("recall@10", Recall(10)),
-        ("hit_rate@10", HitRate(10)),
-        ("rprec", RPrecision()),
-        ("bpref", BPref()),
-        ("rbp@10", RBP(10)),
-    ],
-)
-def test_a_string_names_a_metric(name, metric):
-    assert get_metric(name) == metric
-    assert metric.name == name
-    assert get_metric(metric) is metric
+def test_every_metric_has_a_definition():
+    assert oracle.DEFINITIONS.keys() == METRICS.keys()
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_a_metric_its_name_and_its_function_are_called_alike(name):
+    assert get_metric(name) == METRICS[name]()
+    assert get_metric(f"{name}@10") == METRICS[name](10)
+    assert get_metric(f"{name}@10").name == f"{name}@10"
+    assert get_metric(METRICS[name](3)) == METRICS[name](3)
+    assert {METRICS[name].__name__, f"{name}_score"} <= set(metrics.__all__)
+    assert METRICS[name].__name__.lower() == name.replace("_", "")
+
+
+def test_a_name_of_before_is_read():
+    """Saved models have it."""
+    assert get_metric("rprec@5") == RPrecision(5)
+
+
+def test_a_metric_of_the_user_has_no_name_in_the_table():
+    class Mine(Metric):
+        short_name = "mine"
+
+        def value(self, ranked_grades):
+            return 0.0
+
+    class Linear(NDCG):
+        short_name = "linear"
+
+    for name in ("mine", "linear"):
+        with pytest.raises(ValueError, match="unknown metric"):
+            get_metric(name)
 
 
 @pytest.mark.parametrize(
@@ -774,7 +773,7 @@ def test_a_string_names_a_metric(name, metric):
     [
         ("NDCG@10", "did you mean 'ndcg@10'"),
         ("nDGC", "did you mean 'ndcg'"),
-        ("auc", "unknown metric 'auc'. The names are ndcg, dcg, cg, map"),
+        ("auc", "unknown metric 'auc'. The names are map, bpref, cg, dcg"),
         ("ndcg@0", "k, the part after '@'"),
         ("ndcg@", "k, the part after '@'"),
         ("ndcg@1.5", "k, the part after '@'"),
@@ -821,40 +820,123 @@ def test_a_metric_as_parameter_of_an_estimator_is_cloned():
     assert clone(Ranker(NDCG(10, gain=[0, 1]))).metric == NDCG(10, gain=[0, 1])
 
 
-@pytest.mark.parametrize(
-    ("function", "metric", "options"),
-    [
-        (metrics.ndcg_score, NDCG, {"gain": "linear", "short_lists": "zero"}),
-        (metrics.dcg_score, DCG, {"discount": "letor"}),
-        (metrics.cg_score, CG, {"gain": "linear"}),
-        (metrics.map_score, MAP, {"relevant_from": 2}),
-        (metrics.mrr_score, MRR, {"relevant_from": 2}),
-        (metrics.err_score, ERR, {"max_grade": 4}),
-        (metrics.precision_score, Precision, {"relevant_from": 2}),
-        (metrics.recall_score, Recall, {"relevant_from": 2}),
-        (metrics.hit_rate_score, HitRate, {"relevant_from": 2}),
-        (metrics.r_precision_score, RPrecision, {"relevant_from": 2}),
-        (metrics.bpref_score, BPref, {"relevant_from": 2}),
-        (metrics.rbp_score, RBP, {"relevant_from": 2, "persistence": 0.5}),
-    ],
-)
-def test_a_function_is_its_object_called(function, metric, options):
+#: A value of each parameter that not all metrics have, and not its default.
+OPTIONS = {
+    "gain": "linear",
+    "discount": "letor",
+    "short_lists": "zero",
+    "relevant_from": 2,
+    "max_grade": 4,
+    "persistence": 0.5,
+}
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_a_function_is_its_object_called(name):
+    function, metric = getattr(metrics, f"{name}_score"), METRICS[name]
     rng = np.random.default_rng(0)
     y, scores, groups = rng.integers(0, 4, (3, 60))
-    weights = 1.0 + groups
-    rules = {"k": 3, "ties": "average", "no_relevant": "one", **options}
-    expected = metric(**rules)(y, scores, groups=groups, sample_weight=weights)
-    actual = function(y, scores, groups=groups, sample_weight=weights, **rules)
-    assert actual == expected
-    assert function(y, scores, groups=groups) == metric()(y, scores, groups=groups)
+    given = {
+        "sample_weight": 1.0 + groups,
+        "y_missing": [2, 0],
+        "groups_missing": [0, 1],
+    }
+    rules = {"k": 3, "ties": "average", "no_relevant": "one"}
+    own = {field.name for field in fields(metric)} - rules.keys()
+    rules |= {option: OPTIONS[option] for option in own}
+    taken = set(inspect.signature(function).parameters)
+    assert taken == {"y_true", "y_score", "groups", *given, *rules}
+    for given_rules in (rules, {}):
+        actual = function(y, scores, groups=groups, **given, **given_rules)
+        assert actual == metric(**given_rules)(y, scores, groups=groups, **given)
 
 
-def test_a_built_in_metric_with_another_value_is_refused():
-    with pytest.raises(TypeError, match="Metric"):
+# --- metrics whose parts must agree ------------------------------------------------
+
+
+class NDCGOfHalves(NDCG):
+    """As a metric of the package would be written: half of a list counts."""
+
+    __module__ = "sklearn_ltr.metrics"
+
+    def value(self, ranked_grades):
+        return NDCG((len(ranked_grades) + 1) // 2).value(ranked_grades)
+
+    def _limits(self, judged):
+        return (judged.n_ranked + 1) // 2
+
+
+def swap_by_swap(metric):
+    """The metric as a user's, every swap tried out."""
+    value = {"value": lambda _, ranked: metric.value(ranked)}
+    return type("SwapBySwap", (Metric,), value)()
+
+
+def test_a_cutoff_of_each_query_counts_in_values_and_swap_deltas():
+    metric = NDCGOfHalves()
+    for ranked in SMALL_LISTS:
+        rows = {"y_score": -np.arange(len(ranked)), "groups": [0] * len(ranked)}
+        value = metric.value(np.array(ranked)) if any(ranked) else 0.0
+        assert metric(ranked, **rows) == pytest.approx(value, abs=1e-14)
+        delta = metric.swap_delta(np.array(ranked))
+        expected = swap_by_swap(metric).swap_delta(np.array(ranked))
+        np.testing.assert_allclose(delta, expected, rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("metric", [NDCGOfHalves(), RPrecision()])
+def test_a_cutoff_of_each_query_counts_in_training_and_in_sweeps(metric):
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(30), rng.integers(1, 12, 30))
+    y = np.maximum(rng.integers(-2, 4, len(groups)), 0)
+    scores, others = rng.normal(size=(2, len(groups)))
+    both = metric, swap_by_swap(metric)
+    (found, expected) = (compute_lambdas(scores, y, m, groups=groups) for m in both)
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+    found, expected = (
+        best_blend(scores, others, y, groups=groups, metric=m) for m in both
+    )
+    np.testing.assert_array_equal(found.change_points, expected.change_points)
+    np.testing.assert_allclose(found.values, expected.values, rtol=0, atol=1e-12)
+
+
+def test_a_user_cannot_change_one_part_of_a_built_in_metric():
+    with pytest.raises(TypeError, match="redefines value.*Metric"):
 
         class TopIsBad(NDCG):
             def value(self, ranked_grades):
                 return float(ranked_grades[0] == 0)
+
+    with pytest.raises(TypeError, match="redefines _limits.*Metric"):
+
+        class Halves(NDCG):
+            def _limits(self, judged):
+                return judged.n_ranked // 2
+
+
+@pytest.mark.parametrize(
+    ("base", "part", "message"),
+    [
+        (MAP, "_limits", "which the kernels that it inherits would ignore"),
+        (ERR, "_limits", "which the kernels that it inherits would ignore"),
+        (BPref, "_limits", "which the kernels that it inherits would ignore"),
+        (NDCG, "_values_kernel", "_values_kernel, but no _swap_factors_kernel"),
+    ],
+)
+def test_a_metric_of_the_package_whose_parts_would_disagree_is_refused(
+    base, part, message
+):
+    with pytest.raises(TypeError, match=message):
+        type("Half", (base,), {"__module__": "sklearn_ltr.metrics", part: None})
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_of_a_part_of_the_data_only_err_needs_the_largest_grade_of_all(name):
+    metric = METRICS[name](5)
+    changed = ERR(5, max_grade=4.0) if name == "err" else metric
+    assert metric.with_largest_grade(4.0) == changed
+    assert ERR(max_grade=3).with_largest_grade(4.0) == ERR(max_grade=3)
+    with pytest.raises(ValueError, match="max_grade=53, but query 'a' has grade 60"):
+        ERR().with_largest_grade(60.0)([60], [0], groups=["a"])
 
 
 @settings(deadline=None, max_examples=40)

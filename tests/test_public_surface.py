@@ -19,6 +19,7 @@ from sklearn_ltr.clicks import (
 )
 from sklearn_ltr.ensemble import BaggingRanker
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
+from sklearn_ltr.metrics._metric import METRICS
 
 PUBLIC = {
     "sklearn_ltr": [
@@ -97,35 +98,15 @@ PUBLIC = {
         "weight_curves",
     ],
     "sklearn_ltr.mart": ["MARTClassifier", "MARTRegressor"],
-    "sklearn_ltr.metrics": [
-        "BPref",
-        "CG",
-        "DCG",
-        "ERR",
-        "HitRate",
-        "MAP",
-        "MRR",
-        "Metric",
-        "NDCG",
-        "Precision",
-        "RBP",
-        "RPrecision",
-        "Recall",
-        "bpref_score",
-        "cg_score",
-        "dcg_score",
-        "err_score",
-        "get_metric",
-        "hit_rate_score",
-        "map_score",
-        "mrr_score",
-        "ndcg_score",
-        "precision_score",
-        "r_precision_score",
-        "rank_scores",
-        "rbp_score",
-        "recall_score",
-    ],
+    "sklearn_ltr.metrics": sorted(
+        [
+            "Metric",
+            "get_metric",
+            "rank_scores",
+            *(metric.__name__ for metric in METRICS.values()),
+            *(f"{name}_score" for name in METRICS),
+        ]
+    ),
     "sklearn_ltr.model_selection": [
         "LetorFolds",
         "group_train_test_split",

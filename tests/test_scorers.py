@@ -368,13 +368,13 @@ TOOLS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("tool", "error_score"),
-    [*((tool, np.nan) for tool in TOOLS), ("grid search", "raise")],
-)
-def test_with_routing_off_every_tool_raises_an_error(tool, error_score):
-    with pytest.raises(MissingGroupsError, match=f"routing is off.*{THE_FIX}"):
+@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize("error_score", [np.nan, 0.0, "raise"])
+def test_with_routing_off_every_tool_ends_with_the_error(tool, error_score):
+    """Where it would become a score, `except Exception` does not catch it."""
+    with pytest.raises(MissingGroupsError, match=f"routing is off.*{THE_FIX}") as e:
         TOOLS[tool](make_ranking_scorer(), error_score=error_score)
+    assert isinstance(e.value, ValueError) == (error_score == "raise")
 
 
 def test_with_routing_off_several_metrics_raise_an_error():
@@ -382,17 +382,46 @@ def test_with_routing_off_several_metrics_raise_an_error():
         TOOLS["cross_validate"](make_ranking_scorer(["ndcg@10", "map"]))
 
 
+class Asked:
+    """A scorer without groups that raises or returns what it is told."""
+
+    def __init__(self, answer):
+        self.answer, self.n_requests = answer, 0
+
+    def get_metadata_routing(self):
+        self.n_requests += 1
+        return make_ranking_scorer().get_metadata_routing()
+
+    def __call__(self, estimator, X, y):
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer  # MissingGroupsError is none
+
+
 def test_an_exception_of_a_scorer_ends_a_search_with_its_first_candidate():
     """Why MissingGroupsError is no Exception inside of a search."""
-
-    def scorer(estimator, X, y):
-        raise ValueError("no groups")
-
     with pytest.warns(UserWarning) as caught:
-        search = TOOLS["grid search"](scorer)
+        search = TOOLS["grid search"](Asked(ValueError("no groups")))
     assert np.isnan(search.best_score_)
     assert search.best_params_ == {"alpha": 1}
     assert "non-finite" in str(caught[-1].message)
+
+
+@pytest.mark.parametrize("routed", [False, True])
+def test_scikit_learn_leaves_no_other_way_to_end_a_search(routed):
+    """What the notes of MissingGroupsError say; if this fails, there is a better way.
+
+    A scorer is not asked for its request before it is called, and a result that is no
+    number, which does end a search, would be that of a direct call as well.
+    """
+    scorer = Asked(MissingGroupsError("no groups"))
+    search = GridSearchCV(Ridge(), {}, scoring=scorer, cv=KFold(2))
+    with (
+        sklearn.config_context(enable_metadata_routing=routed),
+        pytest.raises(ValueError, match="must return a number, got no groups"),
+    ):
+        search.fit(X, Y)
+    assert scorer.n_requests == 0
 
 
 @pytest.mark.slow
@@ -429,19 +458,6 @@ def fitted_search(**options) -> GridSearchCV:
         **options,
     )  # fmt: skip
     return search.fit(X, Y, groups=GROUPS)
-
-
-@pytest.mark.parametrize(
-    ("tool", "error_score"),
-    [(tool, score) for tool in TOOLS for score in (np.nan, 0.0)],
-)
-def test_where_it_would_become_a_score_except_exception_does_not_catch_it(
-    tool, error_score
-):
-    error = error_of(
-        lambda: TOOLS[tool](make_ranking_scorer(), error_score=error_score)
-    )
-    assert not isinstance(error, Exception)
 
 
 def test_anywhere_else_it_is_a_value_error(routing):

@@ -16,8 +16,8 @@ lambda_ij
     ``-sigma |swap delta_ij| rho_ij``, the derivative of the pair's cost by s_i; by s_j
     it is the opposite.
 gradient
-    The lambda of a document: dC/ds, the sum over its pairs.  A positive gradient
-    means that the document moves down.
+    The lambda of a document: lambda_i = dC/ds_i, the sum over its pairs (equations 3
+    and 6 of Burges, 2010).  With a positive gradient the document moves down.
 hessian
     The diagonal second derivative, d2C/ds2, with swap deltas taken as constants.
 

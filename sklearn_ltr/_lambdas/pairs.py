@@ -22,9 +22,9 @@ With position p above position q, the swap delta in the form
     Delta_pq = (gain_p - gain_q) * (discount_above_p - discount_below_q) * multiplier_p
 
 (:mod:`sklearn_ltr.metrics`; discount_above_p >= discount_below_q) is positive if p is
-the better document and negative if q is.  So is lambda_pq = Delta_pq * rho, with rho
-the probability that the worse document beats the better one; it decreases dC/ds_p and
-increases dC/ds_q.
+the better document and negative if q is.  So is what the loops call lambda_pq, Delta_pq
+* rho, with rho the probability that the worse document beats the better one: minus the
+lambda of the pair (dC/ds_p) over sigma.  It decreases dC/ds_p and increases dC/ds_q.
 
 **Weights of pairs**, for clicks.  A pair is divided by propensities of its documents:
 with document i the better one (clicked) and j the worse, its cost is

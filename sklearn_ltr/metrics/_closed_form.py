@@ -162,9 +162,9 @@ class ClosedFormMetric(Metric):
         super().__init_subclass__(**options)
         own, name = vars(cls), cls.__name__
         is_built_in = cls.__module__.startswith("sklearn_ltr.")
-        if "value" in own and not is_built_in:
+        for redefined in () if is_built_in else own.keys() & {"value", "_limits"}:
             raise TypeError(
-                f"{name} redefines value, which a built-in metric's training "
+                f"{name} redefines {redefined}, which a built-in metric's training "
                 "would not follow; derive it from sklearn_ltr.metrics.Metric"
             )
         kernels = {"_values_kernel", "_swap_factors_kernel", "cascade_coefficients"}
@@ -263,24 +263,13 @@ class BoundClosedForm(BoundMetric):
     def fill_swap_factors(
         self, order: IntArray, first: int, last: int, factors: SwapFactors
     ) -> None:
-        """Compute the swap factors of queries ``first`` to ``last - 1``.
-
-        Parameters
-        ----------
-        order : ndarray of shape (n_documents,), int64
-            As written by ``rank_documents``, the first k positions in order.
-        first, last : int
-        factors : SwapFactors of shape (n_documents,), OUT
-        """
+        """Write the factors of queries ``first`` to ``last - 1`` for this order."""
         self.metric._swap_factors_kernel(
             order, self.offsets, self._arrays, first, last, factors
         )
 
     def constant_swap_factors(self) -> SwapFactors | None:
-        """Return the factors of every list if they do not depend on the order.
-
-        Their shape is (longest list,).  None: call `fill_swap_factors` for each order.
-        """
+        """Return the factors of all lists, by position, or None if the order counts."""
         is_sum = type(self.metric)._swap_factors_kernel is sum_swap_factors
         if not is_sum or (self.limit < self.k).any():
             return None

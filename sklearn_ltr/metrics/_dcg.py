@@ -3,7 +3,8 @@
     DCG@k = sum over positions p < k of  gain(grade_p) * discount_p
     NDCG@k = DCG@k / (DCG@k of the same documents in their best order)
 
-Equation 5 of the report (gain 2^grade - 1, discount 1 / log2(1 + rank)).
+Equation 5 of Burges (2010), with gain 2^grade - 1 and discount
+1 / log2(1 + rank).
 
 Swapping positions p and q changes two terms of the sum, so
 
@@ -150,7 +151,7 @@ def cg_score(
 
 @dataclass(frozen=True, repr=False)
 class DCG(CG):
-    """Discounted cumulative gain (equation 5 of the report).
+    """Discounted cumulative gain (equation 5 of Burges, 2010).
 
     Parameters
     ----------
@@ -201,8 +202,8 @@ def dcg_score(
 ) -> float:
     """Mean discounted cumulative gain of queries.
 
-    DCG@k is the sum over ranks r <= k of gain(grade_r) * discount(r) (equation 5 of the
-    report).
+    DCG@k is the sum over ranks r <= k of gain(grade_r) * discount(r) (equation 5 of
+    Burges, 2010).
 
     Parameters
     ----------
@@ -327,7 +328,7 @@ def ndcg_score(
     """Mean normalised discounted cumulative gain of queries.
 
     NDCG@k = DCG@k / (DCG@k of the same documents in the best order), where DCG@k is the
-    sum over ranks r <= k of gain(grade_r) * discount(r) (equation 5 of the report).
+    sum over ranks r <= k of gain(grade_r) * discount(r) (equation 5 of Burges, 2010).
 
     Parameters
     ----------
@@ -416,14 +417,7 @@ def gain_of(gain: Gain, grades: FloatArray) -> FloatArray:
 def gain_per_document(
     gain: Gain, grades: FloatArray, offsets: IntArray, labels: Labels | None
 ) -> FloatArray:
-    """Return the gain of every document, validated.
-
-    Raises
-    ------
-    ValueError
-        If a table has no value for a grade, or a gain is negative, NaN, or so large
-        that the sum over a list could overflow float64; names the grade and a query.
-    """
+    """Return the gain of every document; a ValueError names a query without one."""
     if isinstance(gain, tuple):
         bad = (grades >= len(gain)) | (grades != np.floor(grades))
         if bad.any():
@@ -455,18 +449,15 @@ def _describe_first(
     offsets: IntArray,
     labels: Labels | None,
 ) -> str:
+    """Return which query has which grade, at the first bad document."""
     position = int(np.argmax(bad))
     query = int(np.searchsorted(offsets, position, side="right")) - 1
     return f"query {describe_query(labels, query)} has grade {grades[position]}"
 
 
 def discount_per_position(discount: Discount, n: int, k: int) -> FloatArray:
-    """Return the discount of positions 0 to n - 1, zero from k on.
-
-    "log2" is 1 / log2(1 + rank) (equation 5 of the report; the base of the logarithm
-    cancels in NDCG).  "letor" is that of the LETOR 4.0 evaluation script: 1 at ranks 1
-    and 2, 1 / log2(rank) from rank 3.
-    """
+    """Return the discount of positions 0 to n - 1, zero from k on."""
     ranks = np.arange(1, n + 1, dtype=np.float64)
+    # "letor" counts ranks 1 and 2 alike.  The base of the logarithm cancels in NDCG.
     shifted = 1.0 + ranks if discount == "log2" else np.maximum(ranks, 2.0)
     return cut_at(k, 1.0 / log2_of(shifted))

@@ -1,4 +1,4 @@
-r"""Expected reciprocal rank (section 3 of the report; Chapelle et al., 2009).
+r"""Expected reciprocal rank (Chapelle et al., 2009; section 3 of Burges, 2010).
 
 A user reads down the list and stops at the first document that satisfies; a document of
 grade g does so with probability R = (2^g - 1) / 2^(largest grade).  With T = 1 - R and
@@ -6,7 +6,7 @@ pi_p = T_0 ... T_p, the probability to read on below position p,
 
     ERR@k = sum over positions p < k of  pi_{p-1} R_p d_p,     d_p = 1 / (p + 1).
 
-Swap delta.  The four steps of the report's algorithm can be combined.  Let B_p be the
+Swap delta.  The four steps of Burges' algorithm can be combined.  Let B_p be the
 ERR of a user who has reached position p: B_p = R_p d_p + T_p B_{p+1}, and 0 after the
 last position.  The documents between p and q contribute pi_p B_{p+1} - pi_{q-1} B_q,
 and the sum of the steps for p < q is
@@ -16,9 +16,9 @@ and the sum of the steps for p < q is
     discount_above_p = pi_p (d_p - B_{p+1}),
     discount_below_q = pi_{q-1} (d_q - B_q).
 
-(With the report's A, the ERR down to a position, discount_above_p is pi_p d_p + A_p and
+(With Burges' A, the ERR down to a position, discount_above_p is pi_p d_p + A_p and
 discount_below_q is A_{q-1} + pi_{q-1} d_q, both minus the constant A_{n-1}; but those
-differences lose all digits below a document that satisfies almost surely.)  The report
+differences lose all digits below a document that satisfies almost surely.)  Burges
 proves that discount_above_p - discount_below_q is never negative: swapping a better
 document with a worse one below it never increases ERR.
 
@@ -220,7 +220,7 @@ def err_score(
     A user reads from the top and stops at the first satisfying document; a document of
     grade g satisfies with probability R = (2^g - 1) / 2^max_grade.  ERR@k is the
     expected value of 1 / (rank where the user stops), 0 for ranks below k (section 3
-    of the report; Chapelle et al., 2009):
+    of Burges, 2010; Chapelle et al., 2009):
 
         ERR@k = sum over ranks r <= k of  R_r / r * product over i < r of (1 - R_i)
 

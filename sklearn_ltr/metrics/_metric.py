@@ -325,44 +325,21 @@ class BoundMetric:
 
     Internal: its methods are called in every boosting iteration and for every
     mini-batch, so they check no more than the type and shape of their arguments.  All
-    arrays are in canonical order (:mod:`sklearn_ltr._data`).  Created by
-    :meth:`Metric.bind`, which checks them.
-
-    Attributes
-    ----------
-    metric : Metric
-    grades : ndarray of shape (n_documents,), float64
-    offsets : ndarray of shape (n_queries + 1,), int64
-        Query q owns the documents ``offsets[q]`` to ``offsets[q + 1] - 1``.
-    labels : sequence of length n_queries, or None
-        Group value of each query, for error messages.
-    gain : ndarray of shape (n_documents,), float64
-        What a document contributes: its gain, its relevance (0 or 1), or its
-        probability R of satisfying the user.
-    discount : ndarray of shape (most documents of a query,), float64
-        Discount of each position; never increases, zero from position k on.
-    scale : ndarray of shape (n_queries,), float64
-        Factor of a query's value and swap deltas.
-    limit : ndarray of shape (n_queries,), int64
-        Cutoff of each query, where it depends on the query; else `k` (or what the
-        kernels of the metric take it for).
-    has_relevant : ndarray of shape (n_queries,), bool
-        Whether the query has a document with a gain above zero, in the list or missing
-        from it.
-    k : int
-        Cutoff; where the metric has none, the most documents of a query.
+    arrays are in canonical order (:mod:`sklearn_ltr._data`): query q owns the documents
+    ``offsets[q]`` to ``offsets[q + 1] - 1``.
     """
 
     metric: Metric
-    grades: FloatArray
-    offsets: IntArray
-    labels: Labels | None
-    gain: FloatArray
-    discount: FloatArray
-    scale: FloatArray
-    limit: IntArray
+    grades: FloatArray  # (n_documents,)
+    offsets: IntArray  # (n_queries + 1,)
+    labels: Labels | None  # (n_queries,) group value of each query, for error messages
+    gain: FloatArray  # (n_documents,) gain, relevance (0 or 1), or probability R
+    discount: FloatArray  # (longest list,) by position; falls; zero from position k on
+    scale: FloatArray  # (n_queries,) factor of a query's value and swap deltas
+    limit: IntArray  # (n_queries,) cutoff of each query, at most k counts
+    # (n_queries,) of a gain above zero, in the list or missing from it
     has_relevant: NDArray[np.bool_]
-    k: int
+    k: int  # cutoff; where the metric has none, the most documents of a query
 
     @property
     def stable(self) -> bool:
@@ -370,17 +347,7 @@ class BoundMetric:
         return self.metric.ties == "stable"
 
     def subset(self, queries: IntArray, documents: IntArray, offsets: IntArray) -> Self:
-        """Return the metric bound to some of the queries, in the given order.
-
-        Parameters
-        ----------
-        queries : ndarray of shape (n_selected,), int64
-            Indices of the selected queries.
-        documents : ndarray of shape (n_selected_documents,), int64
-            Indices of their documents.
-        offsets : ndarray of shape (n_selected + 1,), int64
-            Offsets of the selected queries in `documents`.
-        """
+        """Return the metric of some queries, which own `documents` by `offsets`."""
         labels = self.labels
         return replace(
             self,
@@ -394,14 +361,7 @@ class BoundMetric:
         )
 
     def values(self, scores: FloatArray) -> FloatArray:
-        """Return the value of each query, (n_queries,), for (n_documents,) scores.
-
-        Raises
-        ------
-        ValueError
-            If there is not one float64 score for each document, or a query has no
-            relevant document and ``no_relevant="error"``.
-        """
+        """Return the value of each query, (n_queries,), for (n_documents,) scores."""
         _check_array(scores, "scores", len(self.grades))
         values = self._list_values(scores)
         if self.has_relevant.all():
@@ -416,10 +376,7 @@ class BoundMetric:
         return values
 
     def mean(self, scores: FloatArray, weights: FloatArray | None = None) -> float:
-        """Return the weighted mean over queries; ValueError if none counts.
-
-        `weights` is (n_queries,), or None: all 1.
-        """
+        """Return the mean over queries, weighted by (n_queries,) weights or equally."""
         values = self.values(scores)
         if weights is None:
             weights = np.ones(len(values))
@@ -450,10 +407,7 @@ def mean_of_values(
     weights: FloatArray,
     has_relevant: NDArray[np.bool_],
 ) -> float:
-    """Return the weighted mean over queries; ValueError if none counts.
-
-    The arrays are (n_queries,), `values` those of :meth:`BoundMetric.values`.
-    """
+    """Return the weighted mean over (n_queries,) values; ValueError if none counts."""
     if metric.no_relevant == "skip":
         values, weights = values[has_relevant], weights[has_relevant]
     total = weights.sum()
@@ -466,10 +420,7 @@ def mean_of_values(
 
 
 def value_of_list(metric: Metric, ranked_grades: FloatArray) -> float:
-    """Return what `value` of a user's metric returns; ValueError if no finite number.
-
-    `value` may keep or change the array.
-    """
+    """Return the value of a user's metric, which may keep or change the array."""
     value = np.asarray(metric.value(ranked_grades))
     if value.shape != () or value.dtype.kind not in "biuf" or not np.isfinite(value):
         raise ValueError(
@@ -516,15 +467,7 @@ def read_ranked_grades(ranked_grades: Any) -> FloatArray:
 def read_judged(
     y_true: Any, groups: Any, y_missing: Any, groups_missing: Any
 ) -> tuple[QueryGroups, FloatArray, IntArray, NDArray[np.bool_] | None]:
-    """Read the grades of rows, and of documents missing from the ranked lists.
-
-    Returns
-    -------
-    queries : QueryGroups
-        Of the rows; those of missing documents alone have no row.
-    grades, offsets, is_ranked
-        The arguments of `Metric.bind`: rows and missing documents.
-    """
+    """Return the queries of rows, and grades, offsets and is_ranked for `bind`."""
     queries = QueryGroups.from_groups(groups, count_rows(y_true, "y_true"))
     grades = check_grades(y_true, queries, "y_true")
     n_missing = count_missing(y_missing, groups_missing)

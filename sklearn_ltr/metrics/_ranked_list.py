@@ -72,26 +72,10 @@ def rank_documents(
     order: IntArray,
     stable: bool = False,
 ) -> None:
-    """Write the ranked lists of queries ``first`` to ``last - 1`` into ``order``.
-
-    Parameters
-    ----------
-    scores, grades : (n_documents,) float64
-        In canonical order; scores without NaN.
-    offsets : (n_queries + 1,) int64
-        Query q owns the documents ``offsets[q]`` to ``offsets[q + 1] - 1``.
-    first, last : int
-        Range of queries; other parts of ``order`` are not written.
-    k : int
-        How many positions must be in order.  The documents below position k follow
-        in some deterministic order.
-    order : (n_documents,) int64, OUT
-        ``order[offsets[q] + p]`` is the document at position p of query q's list, as
-        an index into ``scores``.
-    stable : bool
-        Break ties by canonical order instead of by grade.  Give it explicitly: numba
-        compiles a second version for calls without it.
-    """
+    """Write the ranked lists of queries ``first`` to ``last - 1`` into ``order``."""
+    # order[offsets[q] + p], OUT, is the document at position p of query q's list; those
+    # below position k follow in some deterministic order.  Give `stable` explicitly:
+    # numba compiles a second version for calls without it.
     keys = SortKeys(scores, grades, stable)
     longest = 0
     for query in range(first, last):

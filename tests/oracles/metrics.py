@@ -1,11 +1,13 @@
 """Metrics of one list, written from their definitions: slow, obvious, no numba.
 
-Each takes the grades of one list from first to last, and the cutoff.
+Each takes the grades of one list from first to last, the cutoff, and the grades of the
+judged documents that are missing from the list.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import groupby, permutations, product
 from math import log2
 
@@ -28,36 +30,36 @@ def discount_letor(rank: int) -> float:
     return 1.0 if rank <= 2 else 1.0 / log2(rank)
 
 
-def dcg(ranked, k=None, gain=exponential, discount=discount_log2):
+def dcg(ranked, k=None, gain=exponential, discount=discount_log2, *, missing=()):
     """Equation 5 of the report, with logarithms to the base 2."""
     top = list(ranked)[: len(ranked) if k is None else k]
     return sum(gain(grade) * discount(rank) for rank, grade in enumerate(top, 1))
 
 
-def cg(ranked, k=None):
+def cg(ranked, k=None, *, missing=()):
     return dcg(ranked, k, discount=lambda rank: 1.0)
 
 
-def ndcg(ranked, k=None, gain=exponential, discount=discount_log2):
-    best = dcg(sorted(ranked, reverse=True), k, gain, discount)
+def ndcg(ranked, k=None, gain=exponential, discount=discount_log2, *, missing=()):
+    best = dcg(sorted([*ranked, *missing], reverse=True), k, gain, discount)
     return dcg(ranked, k, gain, discount) / best if best else 0.0
 
 
-def precision(ranked, k=None):
+def precision(ranked, k=None, *, missing=()):
     """As in trec_eval: over k even when the list is shorter."""
     k = len(ranked) if k is None else k
     return sum(grade > 0 for grade in ranked[:k]) / k
 
 
-def recall(ranked, k=None):
-    n_relevant = sum(grade > 0 for grade in ranked)
+def recall(ranked, k=None, *, missing=()):
+    n_relevant = sum(grade > 0 for grade in [*ranked, *missing])
     k = len(ranked) if k is None else k
     return sum(grade > 0 for grade in ranked[:k]) / n_relevant if n_relevant else 0.0
 
 
-def average_precision(ranked, k=None):
+def average_precision(ranked, k=None, *, missing=()):
     """As in trec_eval's map_cut: over all relevant documents of the query."""
-    n_relevant = sum(grade > 0 for grade in ranked)
+    n_relevant = sum(grade > 0 for grade in [*ranked, *missing])
     k = len(ranked) if k is None else k
     total = 0.0
     for rank in range(1, min(k, len(ranked)) + 1):
@@ -66,7 +68,7 @@ def average_precision(ranked, k=None):
     return total / n_relevant if n_relevant else 0.0
 
 
-def reciprocal_rank(ranked, k=None):
+def reciprocal_rank(ranked, k=None, *, missing=()):
     k = len(ranked) if k is None else k
     for rank, grade in enumerate(ranked[:k], 1):
         if grade > 0:
@@ -74,11 +76,11 @@ def reciprocal_rank(ranked, k=None):
     return 0.0
 
 
-def hit_rate(ranked, k=None):
+def hit_rate(ranked, k=None, *, missing=()):
     return float(reciprocal_rank(ranked, k) > 0)
 
 
-def err(ranked, k=None, max_grade=None):
+def err(ranked, k=None, max_grade=None, *, missing=()):
     """Section 3 of the report, one factor after another."""
     max_grade = max(ranked) if max_grade is None else max_grade
     satisfies = [(2.0**grade - 1.0) / 2.0**max_grade for grade in ranked]
@@ -110,14 +112,14 @@ def err_change_of_the_report(ranked, i, j, max_grade):
     return change
 
 
-def r_precision(ranked, k=None, missing=()):
-    """trec_eval's Rprec; the missing documents have grades but no rank."""
+def r_precision(ranked, k=None, *, missing=()):
+    """trec_eval's Rprec."""
     n_relevant = sum(grade > 0 for grade in [*ranked, *missing])
     top = ranked[: n_relevant if k is None else min(n_relevant, k)]
     return sum(grade > 0 for grade in top) / n_relevant if n_relevant else 0.0
 
 
-def bpref(ranked, k=None, missing=()):
+def bpref(ranked, k=None, *, missing=()):
     """trec_eval's bpref of a list in which every document is judged."""
     n_relevant = sum(grade > 0 for grade in [*ranked, *missing])
     n_others = len(ranked) + len(missing) - n_relevant
@@ -133,11 +135,28 @@ def bpref(ranked, k=None, missing=()):
     return total / n_relevant if n_relevant else 0.0
 
 
-def rbp(ranked, k=None, persistence=0.8):
+def rbp(ranked, k=None, persistence=0.8, *, missing=()):
     """A user looks at rank r with probability p^(r - 1)."""
     k = len(ranked) if k is None else k
     found = [rank for rank, grade in enumerate(ranked[:k], 1) if grade > 0]
     return (1 - persistence) * sum(persistence ** (rank - 1) for rank in found)
+
+
+#: By the name of a metric: its definition, and the options it has in tests.
+DEFINITIONS = {
+    "ndcg": (ndcg, {}),
+    "dcg": (dcg, {}),
+    "cg": (cg, {}),
+    "map": (average_precision, {}),
+    "mrr": (reciprocal_rank, {}),
+    "hit_rate": (hit_rate, {}),
+    "precision": (precision, {}),
+    "recall": (recall, {}),
+    "r_precision": (r_precision, {}),
+    "bpref": (bpref, {}),
+    "rbp": (rbp, {}),
+    "err": (partial(err, max_grade=3.0), {"max_grade": 3.0}),
+}
 
 
 def letor4_ndcg(ranked, k):
