@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Protocol, Self
 
 import numpy as np
@@ -791,15 +791,16 @@ default=None
     ) -> TrainingData:
         """Read training data, with positions only if they are used."""
         parameters.check_clicks(positions, propensities)
-        return self._read_data(
+        data = self._read_data(
             X,
             y,
             groups,
             sample_weight,
-            positions=positions if parameters.position_bias else None,
+            positions=positions,
             propensities=propensities,
             reset=kept.is_new,
         )
+        return data if parameters.position_bias else replace(data, positions=None)
 
     def _read_validation(
         self, X_val: Any, y_val: Any, groups_val: Any, sample_weight_val: Any
