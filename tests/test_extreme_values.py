@@ -31,10 +31,7 @@ every_estimator = pytest.mark.parametrize("estimator", ESTIMATORS)
 NEEDS = {
     "validation_fraction": {"early_stopping": True},
     "tol": {"early_stopping": True, "n_iter_no_change": 2},
-    "category_smoothing": {"categorical_features": [5], "min_samples_category": 5},
-    "power_t": {"solver": "sgd", "learning_rate": "invscaling"},
-    "momentum": {"solver": "sgd"},
-    "beta_2": {"activation": "identity"},  # whose units do not die
+    "category_smoothing": {"categorical_features": [5]},
 }
 MAY_BE_0 = (
     "l2_regularization",
@@ -43,9 +40,6 @@ MAY_BE_0 = (
     "bagging_temperature",
     "regression_weight",
     "alpha",
-    "power_t",
-    "momentum",
-    "beta_1",
 )
 
 
@@ -71,7 +65,7 @@ def float_parameters(estimator):
 
 def test_the_float_parameters_of_all_estimators_are_found():
     n = {estimator: len(float_parameters(estimator)) for estimator in ESTIMATORS}
-    assert list(n.values()) == [14, 11, 11, 11, 10]
+    assert list(n.values()) == [14, 6, 6, 11, 10]
 
 
 @every_estimator
@@ -93,14 +87,46 @@ def test_a_parameter_is_refused_by_name_or_gives_a_sensible_model(estimator, siz
             np.testing.assert_allclose(found, none, rtol=1e-5)
 
 
+SOLVER_PARAMS = {
+    "beta_1": {},
+    "beta_2": {"activation": "identity"},  # whose units do not die
+    "epsilon": {},
+    "momentum": {"solver": "sgd"},
+    "power_t": {"solver": "sgd", "learning_rate": "invscaling"},
+}
+
+
+@pytest.mark.parametrize("estimator", [LambdaRankRanker, RankNetRanker])
+@pytest.mark.parametrize("name", SOLVER_PARAMS)
+def test_a_parameter_of_a_solver_is_refused_by_name_or_sensible(estimator, name):
+    options = SOLVER_PARAMS[name]
+    for size in EXTREMES:
+        try:
+            found = scores(fit(estimator, **options, solver_params={name: size}))
+        except ValueError as error:
+            assert name in str(error)
+            continue
+        assert np.isfinite(found).all()
+        assert np.ptp(found) > 0
+        if size < 1 and name in ("beta_1", "momentum", "power_t"):
+            none = scores(fit(estimator, **options, solver_params={name: 0.0}))
+            np.testing.assert_allclose(found, none, rtol=1e-5)
+
+
 @pytest.mark.parametrize("size", EXTREMES)
 @pytest.mark.parametrize("kind", ["additive", "pairwise", "known"])
 def test_parameters_of_positions_are_refused_or_give_a_sensible_model(kind, size):
-    for name in ("bias_regularization", "min_propensity"):
-        model = LambdaMARTRanker(**TREES | {name: size})
-        shown = {"propensities": np.full(len(Y), 1e-300)}
-        if kind != "known":
-            model.set_params(position_bias=kind)
+    for name in ("regularization", "min_propensity"):
+        model, shown = LambdaMARTRanker(**TREES), {}
+        bias = {"method": kind}
+        if name == "min_propensity":
+            model.set_params(min_propensity=size)
+        else:
+            bias["regularization"] = size
+        if kind == "known":
+            shown = {"propensities": np.full(len(Y), 1e-300)}
+        else:
+            model.set_params(position_bias=bias)
             shown = {"positions": np.arange(len(Y)) - np.searchsorted(GROUPS, GROUPS)}
         try:
             model.fit(X, Y, groups=GROUPS, **shown)

@@ -7,19 +7,14 @@ its own: `fit` and `partial_fit`, the recorded curve, and when training stops.
 
 from __future__ import annotations
 
-import inspect
 import io
 import pickle
 from concurrent.futures import ThreadPoolExecutor
-from copy import copy, deepcopy
+from copy import deepcopy
 
 import joblib
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
-from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 from sklearn.neural_network import MLPRegressor
 from sklearn.utils import get_tags
 from threadpoolctl import threadpool_info, threadpool_limits
@@ -29,7 +24,6 @@ from sklearn_ltr import (
     MissingGroupsWarning,
     RankNetRanker,
 )
-from sklearn_ltr._networks.optimizers import SOLVERS, parameters_of
 from sklearn_ltr.metrics import MAP, NDCG, Metric, get_metric
 from tests.network import (
     DATA,
@@ -330,46 +324,9 @@ def test_shared_parameters_have_the_names_of_mlp_regressor(ranker):
         validation_fraction n_iter_no_change""".split()
     ours, theirs = ranker().get_params(), MLPRegressor().get_params()
     assert set(shared) <= ours.keys() & theirs.keys()
-    for solver in SOLVERS.values():
-        for name, values in parameters_of(solver).items():
-            assert theirs[name] == getattr(solver(0.1), name)
-            assert values.read_as(name, theirs[name]) == theirs[name]
 
 
 # --- what must not matter ---------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("ranker", "options"),
-    [
-        (LambdaRankRanker, {}),
-        (RankNetRanker, {"batch_size": FULL_BATCH, "max_iter": 2}),
-    ],
-)
-@pytest.mark.usefixtures("four_cores")
-def test_the_number_of_threads_does_not_matter(ranker, options):
-    data = large()
-    models, scores = set(), set()
-    for n_jobs in (1, 2, 3, -1, None):
-        one = validated(ranker, data, data, n_jobs=n_jobs, **options)
-        models.add((model(one), *curve(one), *one.validation_score_))
-        scores.add(one.predict(data.X).tobytes())
-    assert len(models) == len(scores) == 1
-
-
-def test_python_threads_may_fit_at_once():
-    ranker = RankNetRanker
-    data = large()
-    seeds = range(4)
-
-    def fit(seed, n_jobs):
-        one = fitted(ranker, data, random_state=seed, batch_size=20, n_jobs=n_jobs)
-        return model(one), one.predict(data.X).tobytes()
-
-    expected = [fit(seed, 1) for seed in seeds]
-    for n_jobs in (1, 2):
-        with ThreadPoolExecutor(4) as pool:
-            assert list(pool.map(fit, seeds, [n_jobs] * 4)) == expected
 
 
 def test_python_threads_may_predict_with_one_ranker_at_once():
@@ -402,30 +359,6 @@ def threads_of_blas() -> list[int]:
     return [pool["num_threads"] for pool in pools if pool["user_api"] == "blas"]
 
 
-@both_rankers
-def test_the_order_of_the_queries_does_not_matter(ranker):
-    expected = model(fitted(ranker, batch_size=3))
-    backwards = np.argsort(-DATA.groups, kind="stable")
-    for order in (np.argsort(DATA.groups, kind="stable"), backwards):
-        assert model(fitted(ranker, DATA.take(order), batch_size=3)) == expected
-
-
-def test_the_order_of_the_rows_of_a_query_matters_by_rounding_only():
-    ranker = RankNetRanker
-    shuffle = np.random.default_rng(5).permutation(len(DATA.y))
-    one, other = fitted(ranker), fitted(ranker, DATA.take(shuffle))
-    # sums are rounded differently
-    np.testing.assert_allclose(
-        other.predict(DATA.X), one.predict(DATA.X), rtol=0, atol=1e-4
-    )
-
-
-@both_rankers
-def test_the_values_that_name_the_queries_do_not_matter(ranker):
-    names = [("q", f"{g:02}") for g in DATA.groups]
-    assert model(fitted(ranker, Lists(DATA.X, DATA.y, names))) == model(fitted(ranker))
-
-
 @pytest.mark.usefixtures("four_cores")
 def test_a_score_does_not_depend_on_the_other_rows_or_the_threads():
     data, one = large(), fitted(RankNetRanker, hidden_layer_sizes=(32, 16))
@@ -439,37 +372,6 @@ def test_a_score_does_not_depend_on_the_other_rows_or_the_threads():
     for n_jobs in (2, 3, None):
         one.set_params(n_jobs=n_jobs)
         np.testing.assert_array_equal(one.predict(data.X), expected)
-
-
-def test_the_container_of_the_features_does_not_matter():
-    ranker = RankNetRanker
-    X = DATA.X.astype(np.float32)
-    expected = fitted(ranker, Lists(X, DATA.y, DATA.groups))
-    names = ["a", "b", "c", "d"]
-    tables = [
-        X.astype(np.float64),
-        np.asfortranarray(X),
-        np.repeat(X, 2, axis=0)[::2],
-        X.tolist(),
-        X.astype(">f4"),
-        pd.DataFrame(X),
-        pd.DataFrame(X, columns=names),
-        pl.DataFrame(X.astype(np.float64), schema=names),
-    ]
-    for table in tables:
-        one = fitted(ranker, Lists(table, DATA.y, DATA.groups))
-        assert model(one) == model(expected)
-        np.testing.assert_array_equal(one.predict(table), expected.predict(X))
-
-
-@pytest.mark.parametrize("dtype", [np.uint8, np.bool_, np.float16])
-def test_other_dtypes_of_features_are_converted(dtype):
-    ranker = RankNetRanker
-    X = (np.maximum(DATA.X, 0) * (1 if dtype is np.bool_ else 5)).astype(dtype)
-    one = fitted(ranker, Lists(X, DATA.y.astype(int), DATA.groups))
-    assert model(one) == model(
-        fitted(ranker, Lists(X.astype(np.float64), DATA.y, DATA.groups))
-    )
 
 
 @both_rankers
@@ -831,43 +733,12 @@ def test_continuing_with_other_columns_or_another_network_raises_an_error(
 # --- a scikit-learn estimator -----------------------------------------------------
 
 
-@both_rankers
-def test_parameters_can_be_read_set_cloned_and_printed(ranker):
-    one = small(ranker, scoring=MAP(3), sigma=2.0)
-    assert clone(one).get_params() == one.get_params()
-    assert not hasattr(clone(one.fit(*DATA, groups=DATA.groups)), "network_")
-    assert one.set_params(sigma=3.0).sigma == 3.0
-    assert repr(ranker()) == f"{ranker.__name__}()"
-    shown = repr(one).replace("\n", "").replace(" ", "")
-    assert "scoring=MAP(k=3)" in shown
-    assert "sigma=3.0" in shown
-    assert "hidden_layer_sizes=(5,)" in shown
-    for other in (copy(one), deepcopy(one)):
-        np.testing.assert_array_equal(other.predict(DATA.X), one.predict(DATA.X))
-
-
-@both_rankers
-def test_every_argument_of_init_is_a_parameter_stored_as_given(ranker):
-    given = {name: object() for name in ranker().get_params()}
-    one = ranker(**given)
-    assert one.get_params(deep=False) == given
-    assert inspect.signature(ranker).parameters.keys() == given.keys()
-
-
 def test_the_metric_of_lambdarank_may_be_given_by_position():
     assert LambdaRankRanker("map").metric == "map"
     with pytest.raises(TypeError, match="positional"):
         LambdaRankRanker("map", 2.0)
     with pytest.raises(TypeError, match="positional"):
         RankNetRanker("map")
-
-
-@both_rankers
-def test_fit_changes_no_parameter_and_returns_itself(ranker):
-    one = small(ranker, early_stopping=True)
-    before = dict(one.get_params())
-    assert one.fit(*DATA, groups=DATA.groups) is one
-    assert one.get_params() == before
 
 
 @both_rankers
@@ -900,39 +771,6 @@ def test_the_tags_are_those_of_a_ranker_that_refuses_nan(ranker):
     assert tags.estimator_type == "ranker"
     assert not tags.input_tags.allow_nan
     assert tags.target_tags.required
-
-
-@both_rankers
-def test_column_names_are_kept_and_checked(ranker):
-    names = ["a", "b", "c", "d"]
-    table = pd.DataFrame(DATA.X, columns=names)
-    one = fitted(ranker, Lists(table, DATA.y, DATA.groups))
-    assert one.feature_names_in_.tolist() == names
-    assert one.n_features_in_ == 4
-    np.testing.assert_array_equal(one.predict(table), fitted(ranker).predict(DATA.X))
-    with pytest.raises(ValueError, match="feature names"):
-        one.predict(table[names[::-1]])
-    with pytest.raises(ValueError, match="feature names"):
-        one.partial_fit(table[names[::-1]], DATA.y, groups=DATA.groups)
-    with pytest.warns(UserWarning, match="feature names"):
-        one.predict(DATA.X)
-    one.partial_fit(table, DATA.y, groups=DATA.groups)
-    assert not hasattr(one.fit(*DATA, groups=DATA.groups), "feature_names_in_")
-
-
-@both_rankers
-def test_every_method_raises_not_fitted_error_before_fit(ranker):
-    one = ranker()
-    calls = [
-        lambda: one.predict(DATA.X),
-        lambda: one.rank(DATA.X),
-        lambda: one.score(*DATA, groups=DATA.groups),
-    ]
-    if ranker is RankNetRanker:
-        calls.append(lambda: one.predict_pair_proba(DATA.X, DATA.X))
-    for call in calls:
-        with pytest.raises(NotFittedError):
-            call()
 
 
 def test_ranks_and_score_are_those_of_the_predicted_scores():

@@ -292,7 +292,9 @@ def test_propensities_of_1_and_unused_positions_give_the_bytes_of_the_plain_fit(
 @pytest.mark.parametrize("kind", ["additive trees", "pairwise trees", "ranknet"])
 def test_without_end_regularised_bias_gives_the_bytes_of_the_plain_fit(kind, small_log):
     _, (X, clicks), shown = small_log
-    ranker = KINDS[kind](bias_regularization=1e50)
+    method = KINDS[kind]().position_bias
+    strong = {"method": method, "regularization": 1e50}
+    ranker = KINDS[kind](position_bias=strong)
     plain = clone(ranker).set_params(position_bias=None)
     plain.fit(X, clicks, groups=shown["groups"])
     assert ranker.fit(X, clicks, **shown).predict(X).tobytes() == (

@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Protocol, Self
 
 import numpy as np
@@ -421,10 +421,8 @@ def run_epochs(
     names = [TRAIN, *name_sets(len(validation))]
     of_sets = zip(names, [batches.measures, *measures], strict=True)
     curves = curves_of(dict(of_sets), {}, 0)
-    followed = first_validation_curve(curves) if p.early_stopping else None
-    keeps_best = followed is not None
-    if followed is None and p.stops_on_train:
-        followed = curves[0]
+    held_out = first_validation_curve(curves) if p.early_stopping else None
+    followed = curves[0] if held_out is None and p.stops_on_train else held_out
     monitor = Monitor(curves, followed, p.n_iter_no_change, p.tol, p.verbose)
 
     def fitted() -> dict[str, Any]:
@@ -456,9 +454,9 @@ def run_epochs(
 
         # measure, keep the best weights, reduce the rate or stop
         stops = monitor.record(n_iter)
-        if keeps_best and followed is not None and followed.values[-1] > highest:
+        if held_out is not None and held_out.values[-1] > highest:
             best_weights = [w.copy() for w in network.parameters]
-            highest, n_kept = followed.values[-1], n_iter - kept.n_epochs
+            highest, n_kept = held_out.values[-1], n_iter - kept.n_epochs
         if stops and optimizer.reduce_rate():
             monitor.restart_waiting()
             stops = False
@@ -793,15 +791,16 @@ default=None
     ) -> TrainingData:
         """Read training data, with positions only if they are used."""
         parameters.check_clicks(positions, propensities)
-        return self._read_data(
+        data = self._read_data(
             X,
             y,
             groups,
             sample_weight,
-            positions=positions if parameters.position_bias else None,
+            positions=positions,
             propensities=propensities,
             reset=kept.is_new,
         )
+        return data if parameters.position_bias else replace(data, positions=None)
 
     def _read_validation(
         self, X_val: Any, y_val: Any, groups_val: Any, sample_weight_val: Any

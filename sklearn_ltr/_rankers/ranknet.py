@@ -51,14 +51,10 @@ class RankNetParameters(NetworkParameters):
         """Raise a ValueError if preferences were to be corrected like clicks."""
         if self.position_bias is None and propensities is None:
             return
-        corrects = (
-            "propensities correct"
-            if self.position_bias is None
-            else "position_bias corrects"
-        )
+        what = "propensities" if self.position_bias is None else "position_bias"
         raise ValueError(
-            f"{corrects} clicks, and pairs are preferences in place of clicks: give y, "
-            "the clicks, or leave it out"
+            f"{what} corrects clicks, and pairs are preferences in place of clicks: "
+            "give y, the clicks, or leave it out"
         )
 
 

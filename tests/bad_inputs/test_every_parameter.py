@@ -47,7 +47,7 @@ def out_of(values: Range) -> list[tuple[Any, type[Exception]]]:
         beyond.append(values.low)
     if values.high < np.inf:
         beyond.append(values.high + (step if values.kind is Integral else 1e-6))
-        beyond[-1] *= 1 if values.high < 1e40 else 1.001
+        beyond[-1] *= 1 if values.high < 1e9 else 1.001
     if values.closed in ("left", "neither") and values.high < np.inf:
         beyond.append(values.high)
     if values.kind is Integral:
@@ -89,7 +89,7 @@ def declared(estimator: type) -> dict[str, Any]:
         if module.__name__.startswith("sklearn_ltr."):
             for part in vars(module).values():
                 if isinstance(part, type) and dataclasses.is_dataclass(part):
-                    if {field.name for field in dataclasses.fields(part)} == names:
+                    if {f.name for f in dataclasses.fields(part) if f.init} == names:
                         return declared_values(part)
     raise AssertionError(f"the parameters of {estimator} are nowhere declared")
 

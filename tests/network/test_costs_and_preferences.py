@@ -12,8 +12,12 @@ from hypothesis import strategies as st
 from sklearn_ltr._compile import ThreadTeam
 from sklearn_ltr._data import QueryGroups, TrainingData
 from sklearn_ltr._lambdas.objective import LambdaObjective, PairOptions
-from sklearn_ltr._lambdas.ranknet import add_preference_lambdas, preference_cost
-from sklearn_ltr._lambdas.ranknet import add_tied_pairs, pair_costs
+from sklearn_ltr._lambdas.ranknet import (
+    add_preference_lambdas,
+    add_tied_pairs,
+    pair_costs,
+    preference_cost,
+)
 from sklearn_ltr.inspection import compute_lambdas
 from sklearn_ltr.metrics import ERR, MAP, NDCG, Metric
 from tests.oracles import lambdas as lambda_oracle
@@ -344,7 +348,7 @@ def objective_of(data: Ranking, metric, weights=None) -> tuple:
     weights = np.ones(len(offsets) - 1) if weights is None else weights
     rows = np.arange(len(s))
     training_data = TrainingData(None, rows, grades, offsets, weights, None)
-    options = PairOptions(1.5, False, False)
+    options = PairOptions(1.5, False)
     return LambdaObjective(training_data, metric, options, ThreadTeam(1)), s, offsets
 
 

@@ -9,8 +9,17 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neural_network import MLPRegressor
 
+from sklearn_ltr import RankNetRanker
 from sklearn_ltr._compile import INTERPRETED
-from sklearn_ltr._networks.optimizers import SGD, Adam, adam_step, momentum_step
+from sklearn_ltr._networks.optimizers import (
+    SGD,
+    SOLVERS,
+    Adam,
+    adam_step,
+    momentum_step,
+    parameters_of,
+    read_solver_params,
+)
 from tests.oracles import networks as oracle
 
 N_STEPS = 12
@@ -173,6 +182,63 @@ def test_a_kernel_is_compiled_once_for_each_precision(make, kernel):
                     make().step([np.ones(shape, dtype)], [convert(g)], 0.1)
     compiled = [str(signature[0].dtype) for signature in kernel.signatures]
     assert sorted(compiled) == ["float32", "float64"]
+
+
+# --- parameters -------------------------------------------------------------------
+
+NAN, INF = float("nan"), float("inf")
+BAD = {
+    "adam": {
+        "beta_1": (-0.1, 1, 1.1, NAN, None, "0.9"),
+        "beta_2": (-0.1, 1, 1.1, NAN, None, "0.9"),
+        "epsilon": (0, -1.0, 1e-60, INF),  # 1e-60 is zero in single precision
+        "momentum": (0.9,),  # of "sgd"
+        "rate": (0.1,),  # an attribute
+    },
+    "sgd": {
+        "momentum": (-0.1, 1.1, NAN, None, "0.9"),
+        "nesterovs_momentum": (None, "no", 0.5),
+        "power_t": (-0.1, 10.1, INF, NAN, None),
+        "beta_1": (0.9,),
+        "schedule": ("constant",),
+    },
+}
+
+
+@pytest.mark.parametrize("solver", BAD)
+def test_a_parameter_that_a_solver_has_not_or_out_of_its_range_is_refused(solver):
+    for name, values in BAD[solver].items():
+        for value in values:
+            with pytest.raises(
+                (ValueError, TypeError), match=f"^solver_params.*{name}"
+            ):
+                read_solver_params(solver, {name: value})
+    for no_dict in ("momentum", 0.9, [("momentum", 0.5)], {"momentum"}):
+        with pytest.raises(TypeError, match="^solver_params must be a dict or None"):
+            read_solver_params(solver, no_dict)
+
+
+def test_errors_of_solver_params_say_what_is_possible():
+    for params, message in (
+        ({"momentum": 0.9},
+         "solver_params has 'momentum', which is no parameter of solver='adam': these "
+         "are beta_1, beta_2, epsilon"),
+        ({"beta_1": 1}, 'solver_params["beta_1"] must be a number in [0, 1), got 1'),
+    ):  # fmt: skip
+        with pytest.raises(ValueError) as refused:
+            RankNetRanker(solver_params=params).fit([[0], [1]], pairs=[[0, 1]])
+        assert str(refused.value) == message
+
+
+def test_the_parameters_of_a_solver_are_those_of_mlp_regressor():
+    theirs = MLPRegressor().get_params()
+    for solver, cls in SOLVERS.items():
+        assert read_solver_params(solver, None) == read_solver_params(solver, {}) == {}
+        known = {name: theirs[name] for name in parameters_of(cls)}
+        assert read_solver_params(solver, known) == known
+        assert cls(0.1, **known).settings == cls(0.1).settings
+    read = read_solver_params("sgd", {"momentum": np.float32(0.5), "power_t": 1})
+    assert [type(value) for value in read.values()] == [float, float]
 
 
 # --- schedules --------------------------------------------------------------------
