@@ -277,7 +277,7 @@ class BaggingRanker(BaseRanker):
             model.estimators_queries_ = [kept_queries[queries] for queries in drawn]
             model._trained_queries = rows.queries.labels, rows.queries.sizes
             for name in OutOfBag._fields:
-                vars(model).pop(f"oob_{name}_", None)
+                model.__dict__.pop(f"oob_{name}_", None)
             if p.oob_score:
                 estimate = out_of_bag(members, drawn, rows, get_metric(p.metric))
                 for name, value in estimate._asdict().items():

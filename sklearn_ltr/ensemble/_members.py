@@ -40,7 +40,8 @@ def read_rows(X: Any, y: Any, groups: Any, sample_weight: Any) -> FitRows:
             "of samples: give one value per row"
         )
     data = read_targets(y, queries, sample_weight)
-    grades, metadata = queries.unsort(data.y), {"groups": queries.column}
+    grades = queries.unsort(data.y)
+    metadata: dict[str, Any] = {"groups": queries.column}
     if sample_weight is not None:
         metadata["sample_weight"] = queries.unsort(np.repeat(data.weights, data.sizes))
     if data.weights.all() or n_rows(X) == 0:
