@@ -166,6 +166,22 @@ def test_members_stop_early_on_the_validation_data():
         assert alone.predict(X).tobytes() == member.predict(X).tobytes()
 
 
+def test_a_pipeline_must_transform_the_validation_data():
+    part = GROUPS < 30
+    given = {"X_val": X[~part], "y_val": Y[~part], "groups_val": GROUPS[~part]}
+    data = X[part], Y[part]
+    with pytest.raises(ValueError, match=r'give the Pipeline transform_input=\["X_val'):
+        bag(PIPELINE).fit(*data, groups=GROUPS[part], **given)
+    transforming = clone(PIPELINE).set_params(transform_input=["X_val"])
+    member = bag(transforming).fit(*data, groups=GROUPS[part], **given).estimators_[0]
+    scaler = StandardScaler().fit(X[part])
+    given["X_val"] = scaler.transform(X[~part])
+    alone = clone(member[-1]).fit(
+        scaler.transform(X[part]), Y[part], groups=GROUPS[part], **given
+    )
+    np.testing.assert_array_equal(alone.validation_score_, member[-1].validation_score_)
+
+
 class EarlyStopping(Ridge):
     """A regressor that holds out rows, and remembers those that it was given."""
 
