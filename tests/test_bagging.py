@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 import sklearn
 from scipy.sparse import csr_array
-from sklearn.base import clone
+from sklearn.base import clone, is_regressor
+from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_validate
 from sklearn.pipeline import make_pipeline
@@ -19,8 +20,10 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import check_estimator
 
 from sklearn_ltr import LambdaMARTRanker, MissingGroupsWarning, RankNetRanker
+from sklearn_ltr._rankers.reading import draw_held_out
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.ensemble import BaggingRanker
+from sklearn_ltr.mart import MARTRegressor
 from sklearn_ltr.metrics import MAP, NDCG
 from sklearn_ltr.scorers import make_ranking_scorer
 
@@ -51,13 +54,10 @@ def fit_alone(member, drawn, weights=None):
     groups = np.repeat(np.arange(len(rows)), [len(each) for each in rows])
     rows = np.concatenate(rows)
     given = {} if weights is None else {"sample_weight": weights[rows]}
+    if not is_regressor(member):
+        given["groups"] = groups
     with sklearn.config_context(enable_metadata_routing=True):
-        if isinstance(member, Ridge):
-            return clone(member).fit(X[rows], Y[rows])
-        model = clone(member)
-        if given:
-            model.set_fit_request(sample_weight=True)
-        return model.fit(X[rows], Y[rows], groups=groups, **given)
+        return clone(member).fit(X[rows], Y[rows], **given)
 
 
 # --- the members ------------------------------------------------------------------
@@ -122,9 +122,12 @@ def test_without_an_estimator_members_are_default_lambdamarts():
     assert member.get_params() == LambdaMARTRanker(**seed).get_params()
 
 
-def test_weights_go_to_the_members_and_to_the_estimate():
+@pytest.mark.parametrize(
+    "estimator", [TREES, Ridge(), MARTRegressor(n_estimators=3, min_samples_leaf=5)]
+)
+def test_weights_go_to_the_members_and_to_the_estimate(estimator):
     weights = np.where(GROUPS % 3, 4.0, 0.5)
-    ranker = bag(bootstrap=True, oob_score=True)
+    ranker = bag(estimator, bootstrap=True, oob_score=True)
     ranker.fit(X, Y, groups=GROUPS, sample_weight=weights)
     drawn = ranker.estimators_queries_[0]
     expected = fit_alone(ranker.estimators_[0], drawn, weights).predict(X)
@@ -133,6 +136,23 @@ def test_weights_go_to_the_members_and_to_the_estimate():
     of_query = np.where(LABELS % 3, 4.0, 0.5)[known]
     mean = np.average(ranker.oob_per_query_[known], weights=of_query)
     assert ranker.oob_score_ == pytest.approx(mean, rel=1e-12)
+
+
+def test_a_pipeline_must_say_which_steps_request_weights():
+    weights = np.where(GROUPS % 3, 4.0, 0.5)
+    with pytest.raises(UnsetMetadataPassedError, match="for StandardScaler.fit"):
+        bag(PIPELINE).fit(X, Y, groups=GROUPS, sample_weight=weights)
+    with sklearn.config_context(enable_metadata_routing=True):
+        pipeline = make_pipeline(
+            StandardScaler().set_fit_request(sample_weight=False),
+            clone(NETWORK).set_fit_request(sample_weight=True),
+        )
+    ranker = bag(pipeline).fit(X, Y, groups=GROUPS, sample_weight=weights)
+    expected = fit_alone(ranker.estimators_[0], range(40), weights).predict(X)
+    np.testing.assert_allclose(ranker.estimators_[0].predict(X), expected, rtol=1e-9)
+    assert not np.array_equal(
+        expected, fit_alone(ranker.estimators_[0], range(40)).predict(X)
+    )
 
 
 def test_members_stop_early_on_the_validation_data():
@@ -144,6 +164,86 @@ def test_members_stop_early_on_the_validation_data():
         assert len(member.validation_score_) < 61
         alone = clone(member).fit(X[part], Y[part], groups=GROUPS[part], **given)
         assert alone.predict(X).tobytes() == member.predict(X).tobytes()
+
+
+def test_a_pipeline_must_transform_the_validation_data():
+    part = GROUPS < 30
+    given = {"X_val": X[~part], "y_val": Y[~part], "groups_val": GROUPS[~part]}
+    data = X[part], Y[part]
+    with pytest.raises(ValueError, match=r'give the Pipeline transform_input=\["X_val'):
+        bag(PIPELINE).fit(*data, groups=GROUPS[part], **given)
+    transforming = clone(PIPELINE).set_params(transform_input=["X_val"])
+    member = bag(transforming).fit(*data, groups=GROUPS[part], **given).estimators_[0]
+    scaler = StandardScaler().fit(X[part])
+    given["X_val"] = scaler.transform(X[~part])
+    alone = clone(member[-1]).fit(
+        scaler.transform(X[part]), Y[part], groups=GROUPS[part], **given
+    )
+    np.testing.assert_array_equal(alone.validation_score_, member[-1].validation_score_)
+
+
+class EarlyStopping(Ridge):
+    """A regressor that holds out rows, and remembers those that it was given."""
+
+    def __init__(self, alpha=1.0, early_stopping=True, random_state=None):
+        super().__init__(alpha)
+        self.early_stopping = early_stopping
+        self.random_state = random_state
+        self.validation_fraction = 0.3
+
+    def fit(self, X, y, X_val=None, y_val=None):
+        self.learned, self.held_out = X, X_val
+        return super().fit(X, y)
+
+
+@pytest.mark.parametrize("frame", [False, True], ids=["array", "frame"])
+def test_of_a_query_that_is_drawn_twice_both_copies_are_held_out(frame):
+    table = pd.DataFrame(X) if frame else X
+    ranker = bag(EarlyStopping(), bootstrap=True).fit(table, Y, groups=GROUPS)
+    for member, drawn in zip(
+        ranker.estimators_, ranker.estimators_queries_, strict=True
+    ):
+        learned = {row.tobytes() for row in np.asarray(member.learned)}
+        held_out = [row.tobytes() for row in np.asarray(member.held_out)]
+        assert learned.isdisjoint(held_out)
+        of_drawn = X[np.isin(GROUPS, LABELS[drawn])]
+        assert learned | set(held_out) == {row.tobytes() for row in of_drawn}
+        query_of = {row.tobytes(): g for row, g in zip(X, GROUPS, strict=True)}
+        n_held_out = len({query_of[row] for row in held_out})
+        assert n_held_out == round(0.3 * len(np.unique(drawn)))
+    plain = bag(EarlyStopping()).fit(X, Y, groups=GROUPS)
+    assert plain.estimators_[0].held_out is None
+
+
+@pytest.mark.parametrize("estimator", [TREES, NETWORK], ids=["trees", "network"])
+def test_a_member_stops_early_by_queries_that_it_does_not_learn(estimator):
+    stopped = clone(estimator).set_params(early_stopping=True, validation_fraction=0.5)
+    ranker = bag(stopped, bootstrap=True).fit(X, Y, groups=GROUPS)
+    for member, drawn in zip(
+        ranker.estimators_, ranker.estimators_queries_, strict=True
+    ):
+        originals = np.unique(drawn)
+        held_out = draw_held_out(len(originals), 0.5, member.random_state)
+        learned = [query for query in drawn if query in originals[~held_out]]
+        rows = np.isin(GROUPS, LABELS[originals[held_out]])
+        parts = [np.flatnonzero(GROUPS == LABELS[query]) for query in learned]
+        alone = clone(member).fit(
+            X[np.concatenate(parts)],
+            Y[np.concatenate(parts)],
+            groups=np.repeat(np.arange(len(parts)), [len(part) for part in parts]),
+            X_val=X[rows],
+            y_val=Y[rows],
+            groups_val=GROUPS[rows],
+        )
+        assert alone.predict(X).tobytes() == member.predict(X).tobytes()
+        np.testing.assert_array_equal(alone.validation_score_, member.validation_score_)
+
+
+def test_a_bootstrap_of_members_that_hold_out_rows_of_their_own_is_refused():
+    pipeline = clone(PIPELINE).set_params(ranknetranker__early_stopping=True)
+    with pytest.raises(ValueError, match=r"a Pipeline, holds out .* bootstrap=False"):
+        bag(pipeline, bootstrap=True).fit(X, Y, groups=GROUPS)
+    bag(pipeline, max_samples=0.63).fit(X, Y, groups=GROUPS)
 
 
 # --- what does not change the model -----------------------------------------------
@@ -171,6 +271,44 @@ def test_the_order_of_rows_does_not_change_the_trees():
     order = np.random.default_rng(1).permutation(len(X))
     other = bag(max_samples=0.7).fit(X[order], Y[order], groups=GROUPS[order])
     assert other.predict(X).tobytes() == ranker.predict(X).tobytes()
+
+
+@pytest.mark.parametrize("estimator", [TREES, PIPELINE, Ridge()])
+@pytest.mark.parametrize(
+    "options", [{}, {"bootstrap": True}, {"max_samples": 0.5}], ids=str
+)
+@pytest.mark.parametrize("groups", [GROUPS, [f"q{g:03}" for g in GROUPS]])
+def test_queries_of_weight_0_are_as_if_they_were_not_there(estimator, options, groups):
+    kept = GROUPS % 4 > 0
+    weights = np.where(kept, 1.0 + GROUPS % 3, 0.0)
+    if estimator is PIPELINE:
+        estimator = make_pipeline(clone(NETWORK))
+        with sklearn.config_context(enable_metadata_routing=True):
+            estimator[-1].set_fit_request(sample_weight=True)
+    options = options | {"oob_score": options != {}}
+    ranker = bag(estimator, **options).fit(X, Y, groups=groups, sample_weight=weights)
+    other = bag(estimator, **options).fit(
+        X[kept],
+        Y[kept],
+        groups=np.asarray(groups)[kept],
+        sample_weight=weights[kept],
+    )
+    assert ranker.predict(X).tobytes() == other.predict(X).tobytes()
+    of_kept = np.flatnonzero(LABELS % 4 > 0)
+    for drawn, expected in zip(
+        ranker.estimators_queries_, other.estimators_queries_, strict=True
+    ):
+        np.testing.assert_array_equal(drawn, of_kept[expected])
+    if options["oob_score"]:
+        assert ranker.oob_score_ == other.oob_score_
+        np.testing.assert_array_equal(
+            ranker.oob_prediction_[kept], other.oob_prediction_
+        )
+        assert np.isnan(ranker.oob_prediction_[~kept]).all()
+        np.testing.assert_array_equal(
+            ranker.oob_per_query_[of_kept], other.oob_per_query_
+        )
+        assert np.isnan(np.delete(ranker.oob_per_query_, of_kept)).all()
 
 
 def test_names_of_queries_of_any_type():

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.dummy import DummyRegressor
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import NotFittedError, UnsetMetadataPassedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import (
@@ -36,6 +36,7 @@ from sklearn_ltr import (
 )
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.ensemble import BlendedRanker, best_blend
+from sklearn_ltr.mart import MARTRegressor
 from sklearn_ltr.metrics import MAP, NDCG, ndcg_score
 from sklearn_ltr.scorers import make_ranking_scorer
 
@@ -172,15 +173,29 @@ def test_sample_weights_are_used_by_the_rankers_and_for_the_blend(method):
     assert found.rankers_[0].predict(X).tobytes() == alone.predict(X).tobytes()
 
 
-def test_a_pipeline_is_fitted_with_weights_only_if_it_requests_them():
+def test_regressors_are_fitted_with_weights():
     weights = np.where(GROUPS % 2 == 0, 3.0, 0.5)
-    with sklearn.config_context(enable_metadata_routing=True):
-        requesting = make_pipeline(
-            StandardScaler().set_fit_request(sample_weight=False),
-            clone(NETWORK).set_fit_request(sample_weight=True),
-        )
+    rankers = [Ridge(), MARTRegressor(n_estimators=2, random_state=0)]
+    found = blend(*rankers, cv=2).fit(X, Y, groups=GROUPS, sample_weight=weights)
+    for ranker, model in zip(rankers, found.rankers_, strict=True):
+        expected = clone(ranker).fit(X, Y, sample_weight=weights).predict(X)
+        np.testing.assert_allclose(model.predict(X), expected, rtol=1e-12)
+
+
+def test_a_pipeline_must_say_which_steps_request_weights():
+    weights = np.where(GROUPS % 2 == 0, 3.0, 0.5)
     metadata = {"groups": GROUPS, "sample_weight": weights}
-    found = blend(PIPELINE, requesting, cv=2).fit(X, Y, **metadata)
+    with pytest.raises(UnsetMetadataPassedError, match="for StandardScaler.fit"):
+        blend(TREES, PIPELINE, cv=2).fit(X, Y, **metadata)
+    pipelines = []
+    with sklearn.config_context(enable_metadata_routing=True):
+        for requests in (False, True):
+            pipeline = make_pipeline(
+                StandardScaler().set_fit_request(sample_weight=False),
+                clone(NETWORK).set_fit_request(sample_weight=requests),
+            )
+            pipelines.append(pipeline)
+    found = blend(*pipelines, cv=2).fit(X, Y, **metadata)
     scaled = StandardScaler().fit_transform(X)
     without = clone(NETWORK).fit(scaled, Y, groups=GROUPS).predict(scaled)
     with_weights = clone(NETWORK).fit(scaled, Y, **metadata).predict(scaled)
@@ -320,15 +335,38 @@ def test_data_frames_with_text_are_passed_to_the_rankers_unchanged():
     assert not hasattr(blend().fit(X, Y, groups=GROUPS), "feature_names_in_")
 
 
-@every_method
+@pytest.mark.parametrize("method", [*METHODS, "equal"])
 def test_the_order_of_the_rows_changes_no_bit(method):
-    rows = np.argsort(GROUPS, kind="stable")
-    here = blend(method=method, random_state=0).fit(X, Y, groups=GROUPS)
-    there = blend(method=method, random_state=0).fit(
-        X[rows], Y[rows], groups=GROUPS[rows]
-    )
-    assert there.weights_.tobytes() == here.weights_.tobytes()
-    assert there.predict(X).tobytes() == here.predict(X).tobytes()
+    models = set()
+    for seed in range(8):
+        rows = np.random.default_rng(seed).permutation(len(Y))
+        model = blend(method=method, random_state=0)
+        model.fit(X[rows], Y[rows], groups=GROUPS[rows])
+        models.add((model.weights_.tobytes(), model.predict(X).tobytes()))
+    assert len(models) == 1
+
+
+FOLDS = list(GroupKFold(3).split(X, Y, GROUPS))
+
+
+@pytest.mark.parametrize("method", [*METHODS, "equal"])
+@pytest.mark.parametrize("cv", [None, GroupKFold(3), FOLDS, "prefit"], ids=str)
+def test_queries_of_weight_0_are_as_if_they_were_not_there(method, cv):
+    kept = GROUPS % 4 > 0
+    weights = np.where(kept, 1.0 + GROUPS % 3, 0.0)
+    rankers, fewer = [clone(TREES), clone(NETWORK)], cv
+    if cv == "prefit":
+        rankers = [ranker.fit(X, Y, groups=GROUPS) for ranker in rankers]
+    if cv is FOLDS:
+        number = np.cumsum(kept) - 1
+        fewer = [[number[of[kept[of]]] for of in fold] for fold in FOLDS]
+    model = blend(*rankers, method=method, cv=cv, random_state=0)
+    model.fit(X, Y, groups=GROUPS, sample_weight=weights)
+    other = blend(*rankers, method=method, cv=fewer, random_state=0)
+    other.fit(X[kept], Y[kept], groups=GROUPS[kept], sample_weight=weights[kept])
+    assert model.weights_.tobytes() == other.weights_.tobytes()
+    assert model.predict(X).tobytes() == other.predict(X).tobytes()
+    assert model.blend_score_ == other.blend_score_
 
 
 #: The checks pass no groups, so all rows are one query, whose rows KFold divides.

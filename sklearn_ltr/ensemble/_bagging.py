@@ -231,7 +231,8 @@ class BaggingRanker(BaseRanker):
             are fitted with it if their `fit` has weights; the steps of a Pipeline must
             say whether they request it (scikit-learn's metadata routing).
         X_val, y_val, groups_val, sample_weight_val : array-likes, default=None
-            Passed to members that request them: validation data, tuples of several.
+            Passed to members whose `fit` takes them: validation data, tuples of
+            several.  A Pipeline transforms X_val with ``transform_input=["X_val"]``.
 
         Returns
         -------
@@ -242,8 +243,8 @@ class BaggingRanker(BaseRanker):
         ValueError, TypeError
             For an invalid parameter, invalid grades or weights, ``oob_score=True``
             where no query is left out, members that would hold out copies of rows
-            that they learn from, or whatever a member refuses.  The estimator is then
-            unchanged.
+            that they learn from, a Pipeline that would not transform X_val, or
+            whatever a member refuses.  The estimator is then unchanged.
         UnsetMetadataPassedError
             For a `sample_weight` of which a step of a Pipeline does not say whether
             it requests it.
@@ -277,7 +278,7 @@ class BaggingRanker(BaseRanker):
             model.estimators_queries_ = [kept_queries[queries] for queries in drawn]
             model._trained_queries = rows.queries.labels, rows.queries.sizes
             for name in OutOfBag._fields:
-                vars(model).pop(f"oob_{name}_", None)
+                model.__dict__.pop(f"oob_{name}_", None)
             if p.oob_score:
                 estimate = out_of_bag(members, drawn, rows, get_metric(p.metric))
                 for name, value in estimate._asdict().items():
@@ -432,15 +433,17 @@ def fit_member(
     in_parallel: bool,
 ) -> Any:
     """Fit one member to the queries drawn for it."""
-    if "X_val" not in validation and stops_early(member):
-        drawn, held_out = hold_out_repeated(member, drawn)
-        if len(held_out) > 0:
-            X_val, y_val, others = rows_of_queries(rows, held_out)
-            validation = {"X_val": X_val, "y_val": y_val}
-            validation |= {f"{name}_val": column for name, column in others.items()}
-    X, y, metadata = rows_of_queries(rows, drawn)
     threads = joblib.parallel_config("sequential") if in_parallel else nullcontext()
     with sklearn.config_context(enable_metadata_routing=True), threads:
+        if stops_early(member) and "X_val" not in requested_metadata(
+            member, validation
+        ):
+            drawn, held_out = hold_out_repeated(member, drawn)
+            if len(held_out) > 0:
+                X_val, y_val, others = rows_of_queries(rows, held_out)
+                validation = {"X_val": X_val, "y_val": y_val}
+                validation |= {f"{name}_val": column for name, column in others.items()}
+        X, y, metadata = rows_of_queries(rows, drawn)
         given = requested_metadata(member, {**metadata, **validation})
         return member.fit(X, y, **given)
 
@@ -484,14 +487,12 @@ def hold_out_repeated(member: Any, drawn: IntArray) -> tuple[IntArray, IntArray]
     originals, number = np.unique(drawn, return_inverse=True)
     if len(originals) == len(drawn):
         return drawn, originals[:0]
-    with sklearn.config_context(enable_metadata_routing=True):
-        routing = get_routing_for_object(member)
+    routing = get_routing_for_object(member)
     if isinstance(routing, MetadataRouter) or "X_val" not in routing.fit.requests:
         raise ValueError(
             f"estimator, a {type(member).__name__}, holds out rows to stop early, and "
             "of a query that bootstrap=True draws twice it would hold out one copy "
-            "and learn from the other: give bootstrap=False and max_samples=0.63, or "
-            "X_val"
+            "and learn from the other: give bootstrap=False and max_samples=0.63"
         )
     held_out = draw_held_out(
         len(originals), member.validation_fraction, member.random_state

@@ -231,8 +231,10 @@ class BlendedRanker(BaseRanker):
             The query of each document: any sortable values, in any row order.  None:
             all belong to one query, with a :class:`MissingGroupsWarning`.
         sample_weight : array-like of shape (n_documents,), default=None
-            Weight of a query in the metric, constant within it.  Rankers of this
-            package are fitted with it; others if they request it (metadata routing).
+            Weight of a query in the metric, constant within it.  0: as if it were not
+            there.  Rankers are fitted with it if their `fit` has weights; the steps of
+            a Pipeline must say whether they request it (scikit-learn's metadata
+            routing).
 
         Returns
         -------
@@ -245,6 +247,9 @@ class BlendedRanker(BaseRanker):
             weights, or whatever a ranker refuses.  The estimator is then unchanged.
         NotFittedError
             If a ranker is not fitted and ``cv="prefit"``.
+        UnsetMetadataPassedError
+            For a `sample_weight` of which a step of a Pipeline does not say whether
+            it requests it.
         """
         # read
         p = read_parameters(BlendingParameters, self)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import MetadataRouter, get_routing_for_object
 
 from sklearn_ltr._data import QueryGroups, TrainingData, count_rows
@@ -40,7 +41,8 @@ def read_rows(X: Any, y: Any, groups: Any, sample_weight: Any) -> FitRows:
             "of samples: give one value per row"
         )
     data = read_targets(y, queries, sample_weight)
-    grades, metadata = queries.unsort(data.y), {"groups": queries.column}
+    grades = queries.unsort(data.y)
+    metadata: dict[str, Any] = {"groups": queries.column}
     if sample_weight is not None:
         metadata["sample_weight"] = queries.unsort(np.repeat(data.weights, data.sizes))
     if data.weights.all() or n_rows(X) == 0:
@@ -60,18 +62,24 @@ def requested_metadata(member: Any, metadata: Mapping[str, Any]) -> dict[str, An
 
     A ranker or regressor requests all that its `fit` takes, unless the user has said
     otherwise.  Of a Pipeline or another meta-estimator only the user knows which part
-    is to have the weights: raise an UnsetMetadataPassedError if they have not said.
+    is to have what: raise an UnsetMetadataPassedError if they have not said.
     """
     routing = get_routing_for_object(member)
     if isinstance(routing, MetadataRouter):
-        weights = {k: v for k, v in metadata.items() if k == "sample_weight"}
-        routing.route_params(caller="fit", params=weights)
+        routing.route_params(caller="fit", params=dict(metadata))
     else:
         requests = routing.fit.requests
         unset = [name for name in metadata if requests.get(name, False) is None]
         if unset:
             member.set_fit_request(**dict.fromkeys(unset, True))
-    return requested_by_fit(member, metadata)
+    requested = requested_by_fit(member, metadata)
+    if "X_val" in requested and isinstance(member, Pipeline) and len(member) > 1:
+        if "X_val" not in (member.transform_input or ()):
+            raise ValueError(
+                "X_val would reach the last step of a Pipeline as it was given, but X "
+                'transformed: give the Pipeline transform_input=["X_val"]'
+            )
+    return requested
 
 
 def predict_scores(members: Sequence[Any], X: Any, name: str) -> list[FloatArray]:

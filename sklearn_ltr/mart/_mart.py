@@ -79,7 +79,11 @@ class BaseMART(CallbackSupportMixin, BaseModel):
     ensemble_: TreeEnsemble
     _categories: FeatureCategories
     _is_imported = False  # trees of another library
-    _fitted_state = (*FITTED_STATE, "base_score_", "train_score_")
+    _fitted_state: ClassVar[tuple[str, ...]] = (
+        *FITTED_STATE,
+        "base_score_",
+        "train_score_",
+    )
     _parameters: ClassVar[type[BoostingParameters]] = BoostingParameters
 
     @abstractmethod
@@ -201,7 +205,7 @@ class BaseMART(CallbackSupportMixin, BaseModel):
                     team,
                     tasks,
                 )
-            vars(model).update(fitted)
+            model.__dict__.update(fitted)
         tasks.end()
         return self
 

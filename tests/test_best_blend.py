@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sklearn_ltr.ensemble import best_blend
-from sklearn_ltr.ensemble._crossings import changes_by_swaps, crossings, k_skyband
+from sklearn_ltr.ensemble._best_blend import changes_by_swaps, crossings, k_skyband
 from sklearn_ltr.metrics import (
     CG,
     DCG,
