@@ -28,7 +28,7 @@ Methods: trees trained on clicks as if they were grades ("naive"), with correcti
 position or by propensities, the peers' with and without theirs, and trained on all
 grades of the training part ("grades"). True propensities are those of each row given
 its list; estimated ones are those of InterventionHarvesting, from the same log. "Not
-normalized" is with `query_normalization=False`, so that a session counts by the weights
+normalized" is with `normalize_lambdas=False`, so that a session counts by the weights
 of its pairs. All
 have the same number of trees, leaves and learning rate (SETTINGS), and the defaults of
 their library, but ours learn with `regression_weight=0`: the regression pulls scores to
@@ -358,9 +358,9 @@ METHODS = {
     DEFAULTS: defaults,
     ADDITIVE: partial(by_position, "additive"),
     PAIRWISE: partial(by_position, "pairwise"),
-    PLAIN_PAIRWISE: partial(by_position, "pairwise", query_normalization=False),
+    PLAIN_PAIRWISE: partial(by_position, "pairwise", normalize_lambdas=False),
     TRUE: by_true_propensities,
-    PLAIN_TRUE: partial(by_true_propensities, query_normalization=False),
+    PLAIN_TRUE: partial(by_true_propensities, normalize_lambdas=False),
     ESTIMATED: by_estimated_propensities,
     XGBOOST_NAIVE: xgboost,
     XGBOOST: xgboost_unbiased,

@@ -15,12 +15,15 @@ from sklearn_ltr.clicks import (
     InterventionHarvesting,
     PositionBasedModel,
 )
-from sklearn_ltr.clicks._dynamic_bayesian import Rates, em_step, infer, log_likelihood
-from sklearn_ltr.clicks._em import Table, table_log_likelihood, table_step
-from sklearn_ltr.clicks._log import read_click_log
-from sklearn_ltr.clicks._patterns import count_patterns
-from sklearn_ltr.clicks._position_based import count_cells
-from sklearn_ltr.clicks._standard_errors import propensity_errors, ratio_and_error
+from sklearn_ltr.clicks._em import (
+    Cells,
+    cells_log_likelihood,
+    cells_step,
+    count_cells,
+    propensity_errors,
+)
+from sklearn_ltr.clicks._log import count_patterns, ratio_and_error, read_click_log
+from sklearn_ltr.clicks._models import Rates, em_step, infer, log_likelihood
 from tests.clicks.logs import columns, fit, rows_of, sessions_of, simulated, small
 from tests.oracles import clicks as oracle
 
@@ -45,11 +48,11 @@ def random_rates(n, seed=0):
 def test_a_step_of_the_position_based_model_is_that_of_the_hidden_events(log):
     model = fit(PositionBasedModel(), log)
     rows = rows_of(log, model)
-    table, _ = count_cells(read_click_log(log.clicks, **columns(log)))
+    cells, _ = count_cells(read_click_log(log.clicks, **columns(log)))
     theta, gamma = random_rates(4), random_rates(len(model.groups_), 1)
     expected = oracle.pbm_log_likelihood(rows, theta, gamma)
-    assert_allclose(table_log_likelihood(table, theta, gamma), expected, ROUNDING)
-    new_theta, new_gamma = table_step(table, theta, gamma)
+    assert_allclose(cells_log_likelihood(cells, theta, gamma), expected, ROUNDING)
+    new_theta, new_gamma = cells_step(cells, theta, gamma)
     of_position, of_unit = oracle.pbm_em_step(rows, theta, gamma)
     assert_allclose(new_theta, [of_position[k] for k in range(4)], ROUNDING)
     assert_allclose(new_gamma, [of_unit[u] for u in range(len(gamma))], ROUNDING)
@@ -210,9 +213,9 @@ def test_standard_errors_are_the_sandwich_of_all_parameters():
     shown = rng.integers(20, 40, 18).astype(float)
     query = unit // 2
     clicked = np.round(shown * rng.uniform(0.2, 0.6, 18))
-    table = Table(unit, position, shown, clicked)
+    cells = Cells(unit, position, shown, clicked)
     theta, gamma = np.array([1.0, 0.7, 0.4]), rng.uniform(0.3, 0.9, 6)
-    errors = propensity_errors(table, query, theta, gamma)
+    errors = propensity_errors(cells, query, theta, gamma)
 
     def likelihood_of_queries(x):
         p = np.exp(np.append(0.0, x[:2])[position] + x[2:][unit])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -12,17 +13,19 @@ import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array, eye_array
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
+from sklearn_ltr._data.rows import index_rows
 from sklearn_ltr.clicks import PositionBasedModel, RegressionEM, simulate_clicks
-from sklearn_ltr.clicks._attraction_regression import AttractionRegression
-from sklearn_ltr.clicks._em import table_step
+from sklearn_ltr.clicks._em import cells_step, count_cells
 from sklearn_ltr.clicks._log import read_click_log
-from sklearn_ltr.clicks._position_based import count_cells
+from sklearn_ltr.clicks._regression_em import AttractionRegression
 from sklearn_ltr.datasets import make_ranking
+from sklearn_ltr.mart import MARTClassifier
 from tests.clicks.logs import columns, fit, rows_of, simulated, small
 from tests.oracles import clicks as oracle
 
@@ -62,11 +65,11 @@ def test_a_step_with_a_feature_for_each_document_is_that_of_the_hidden_events():
     names = fit(PositionBasedModel(), log)
     rows = rows_of(log, names)
     read = read_click_log(log.clicks, **columns(log))
-    table, _ = count_cells(read)
+    cells, _ = count_cells(read)
     rng = np.random.default_rng(0)
     theta, gamma = rng.uniform(0.1, 0.9, 4), rng.uniform(0.1, 0.9, read.n_pairs)
-    _, attracted = table_step(table, theta, gamma)
-    regression = AttractionRegression(EACH_ITS_OWN, np.eye(12), read.documents, table)
+    _, attracted = cells_step(cells, theta, gamma)
+    regression = AttractionRegression(EACH_ITS_OWN, np.eye(12), read.documents, cells)
     _, expected = oracle.pbm_em_step(rows, theta, gamma)
     # weights of trees are float64, and their sums round
     assert_allclose(
@@ -139,6 +142,39 @@ def test_the_order_of_rows_and_names_of_sessions_change_no_bit(linear_log):
     names = rng.permutation(int(log.sessions.max()) + 1)
     given = columns(log) | {"sessions": names[log.sessions]}
     assert_same(model, RegressionEM(LINEAR).fit(X, log.clicks, **given))
+
+
+def tables():
+    """Features in which documents of a query are equal, and a classifier for each."""
+    data = make_ranking(60, n_documents=12, random_state=0)
+    rounded = np.round(data.data[:, :2]) + 0.0
+    letters = np.array(list("abc"))[np.abs(rounded).astype(int) % 3]
+    text = make_pipeline(OneHotEncoder(), LogisticRegression())
+    trees = MARTClassifier(n_estimators=5, early_stopping=False, random_state=0)
+    yield data.data, LINEAR
+    yield rounded, LogisticRegression()
+    yield rounded, DecisionTreeClassifier(max_depth=4, random_state=0)
+    yield rounded, trees
+    yield csr_array(np.maximum(data.data, 0)), LogisticRegression()
+    yield pd.DataFrame(letters, columns=["a", "b"]), text
+    yield pd.DataFrame(data.data[:, :2]), LINEAR
+
+
+@pytest.mark.parametrize(("X", "classifier"), [*tables()])
+def test_documents_in_another_order_of_the_rows_of_x_change_no_bit(X, classifier):
+    log = simulated(n_sessions=2000)
+    model = RegressionEM(classifier, max_iter=3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        one = clone(model).fit(X, log.clicks, **columns(log))
+        rows = np.random.default_rng(0).permutation(X.shape[0])
+        moved = columns(log) | {"documents": np.argsort(rows)[log.documents]}
+        other = model.fit(index_rows(X, rows), log.clicks, **moved)
+    for name in ("propensities_", "log_likelihoods_", "scale_"):
+        assert_array_equal(getattr(one, name), getattr(other, name), strict=True)
+    found = dict(zip(rows[other.documents_], other.attractiveness_, strict=True))
+    expected = [found[document] for document in one.documents_]
+    assert_array_equal(one.attractiveness_, expected)
 
 
 @pytest.mark.parametrize(
