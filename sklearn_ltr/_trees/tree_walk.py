@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from sklearn_ltr._trees.binning import MISSING_BIN
 
-WALKS_AT_ONCE = 16_384  # a few arrays of so many numbers stay in the cache
 STEPS_PER_SELECTION = 3  # of the walks that are not at a leaf yet
 
 NO_NODES = np.empty(0, dtype=np.int64)
@@ -80,14 +79,10 @@ class TreeWalk:
         scores[np.isinf(X).any(axis=1)] = np.nan
 
     def leaves(self, X: NDArray[np.floating]) -> NDArray[np.int64]:
-        """Return the leaf, a node, that each row comes to: (n_trees, n_rows) int64."""
-        step = max(1, WALKS_AT_ONCE // max(1, len(self._roots)))
-        firsts = range(0, max(1, len(X)), step)
-        found = [self._walk(X[first : first + step]) for first in firsts]
-        return found[0] if len(found) == 1 else np.concatenate(found, axis=1)
+        """Return the leaf, a node, that each row comes to: (n_trees, n_rows) int64.
 
-    def _walk(self, X: NDArray[np.floating]) -> NDArray[np.int64]:
-        """Return leaves: all walks take a step at a time, until all are at a leaf."""
+        All walks take a step at a time, until all have come to a leaf.
+        """
         n_trees, (n_rows, n_features) = len(self._roots), X.shape
         values = X.astype(np.float64).ravel()  # exact
         has_missing = bool(np.isnan(values).any())
