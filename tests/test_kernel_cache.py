@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import errno
 import hashlib
-import importlib
 import inspect
 import os
 import pickle
-import pkgutil
 import shutil
 import subprocess
 import sys
@@ -23,7 +21,7 @@ import pytest
 
 import sklearn_ltr
 from sklearn_ltr._compile import INTERPRETED, cache, kernel, subkernel, uint64
-from sklearn_ltr._compile.cache_key import UnknownContentError, kernel_key
+from sklearn_ltr._compile.cache import UnknownContentError, kernel_key
 
 pytestmark = pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
 
@@ -215,9 +213,9 @@ def test_versions_and_settings_are_in_the_names_of_files(folder, monkeypatch):
     for package in (numba, np):
         with monkeypatch.context() as context:
             context.setattr(package, "__version__", "1.2.3")
-            cache_key_versions_cleared()
+            cache._versions.cache_clear()
             assert computed(folder) == (FIRST, True)
-        cache_key_versions_cleared()
+        cache._versions.cache_clear()
     with monkeypatch.context() as context:
         context.setattr(numba.config, "BOUNDSCHECK", 1)
         assert computed(folder) == (FIRST, True)
@@ -227,10 +225,6 @@ def test_versions_and_settings_are_in_the_names_of_files(folder, monkeypatch):
         assert computed(folder) == (FIRST, True)
     assert computed(folder) == (FIRST, False)
     assert len(files(folder)) == 5
-
-
-def cache_key_versions_cleared() -> None:
-    sys.modules["sklearn_ltr._compile.cache_key"]._versions.cache_clear()
 
 
 def test_functions_that_call_each_other_in_a_circle_have_a_key(folder):
@@ -273,27 +267,23 @@ def test_two_functions_of_one_name_are_not_taken_for_each_other():
     assert key(2.0, 3.0) == key(2.0, 3.0)
 
 
-def kernels_of_the_package() -> dict[str, numba.core.dispatcher.Dispatcher]:
-    found = {}
-    for module in pkgutil.walk_packages(sklearn_ltr.__path__, "sklearn_ltr."):
-        if module.name.rpartition(".")[2] in ("__main__", "torch"):
-            continue
-        for name, value in vars(importlib.import_module(module.name)).items():
-            if isinstance(value, numba.core.dispatcher.Dispatcher):
-                found[f"{value.py_func.__module__}.{name}"] = value
-    return found
+ALL_KEYS = """
+import importlib, pkgutil, sklearn_ltr
+from sklearn_ltr._compile import KERNELS
+from sklearn_ltr._compile.cache import kernel_key
+for module in pkgutil.walk_packages(sklearn_ltr.__path__, "sklearn_ltr."):
+    if module.name.rpartition(".")[2] not in ("__main__", "torch"):
+        importlib.import_module(module.name)
+for name, kernel in sorted(KERNELS.items()):
+    print(name, kernel_key(kernel))
+"""
 
 
 @pytest.mark.slow
 def test_every_kernel_of_the_package_has_a_key_that_is_the_same_in_every_process():
-    script = (
-        "from tests.test_kernel_cache import *\n"
-        "for name, value in sorted(kernels_of_the_package().items()):\n"
-        "    print(name, kernel_key(value))\n"
-    )
     printed = {
         subprocess.run(
-            [sys.executable, "-c", script],
+            [sys.executable, "-c", ALL_KEYS],
             env=os.environ | {"PYTHONHASHSEED": seed},
             cwd=Path(__file__).parents[1],
             check=True,

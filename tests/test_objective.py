@@ -26,8 +26,7 @@ TREES = {"n_estimators": 8, "min_samples_leaf": 5, "random_state": 0}
 NETWORK = {"max_iter": 4, "hidden_layer_sizes": (5,), "random_state": 0}
 #: the report's lambdas, of the scores as they are
 PLAIN = {
-    "distance_normalization": False,
-    "query_normalization": False,
+    "normalize_lambdas": False,
     "score_noise": 0.0,
     "regression_weight": 0.0,
     "truncation_level": None,

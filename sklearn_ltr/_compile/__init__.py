@@ -9,7 +9,29 @@ kernels call.  No other part of the package imports numba or llvmlite.
 With ``NUMBA_DISABLE_JIT=1`` the same functions run as plain Python, in one thread.
 """
 
-from sklearn_ltr._compile.atomics import fetch_add, new_barrier, wait_at_barrier
+from sklearn_ltr._compile.arithmetic import (
+    EXPONENT_BIAS,
+    LOG2_E,
+    MANTISSA_BITS,
+    REGISTER_LANES,
+    allocate_aligned,
+    as_kernel_argument,
+    exp,
+    exp2_integer,
+    exp2_of,
+    expit,
+    expit_of,
+    float32_lanes,
+    float64_bits,
+    float64_lanes,
+    float64_of_bits,
+    log,
+    log1p,
+    log2_of,
+    prefetch_row,
+    sum_of_lanes,
+    uint32_lanes,
+)
 from sklearn_ltr._compile.bit_vectors import (
     ROW_BLOCK,
     VECTOR_LANES,
@@ -19,49 +41,30 @@ from sklearn_ltr._compile.bit_vectors import (
     select_bits,
     transpose_bits,
 )
-from sklearn_ltr._compile.blas import one_blas_thread
-from sklearn_ltr._compile.elementary import (
-    EXPONENT_BIAS,
-    LOG2_E,
-    MANTISSA_BITS,
-    exp,
-    exp2_integer,
-    exp2_of,
-    expit,
-    expit_of,
-    log,
-    log1p,
-    log2_of,
-)
-from sklearn_ltr._compile.intrinsics import (
-    REGISTER_LANES,
-    float32_lanes,
-    float64_bits,
-    float64_lanes,
-    float64_of_bits,
-    prefetch_row,
-    sum_of_lanes,
-    uint32_lanes,
-)
 from sklearn_ltr._compile.kernels import (
     INTERPRETED,
+    KERNELS,
     int64,
     kernel,
     subkernel,
     uint32,
     uint64,
 )
-from sklearn_ltr._compile.memory import allocate_aligned, as_kernel_argument
 from sklearn_ltr._compile.threads import (
     STEPS_PER_THREAD,
     ThreadTeam,
     check_n_jobs,
     effective_n_threads,
+    fetch_add,
+    new_barrier,
+    one_blas_thread,
+    wait_at_barrier,
 )
 
 __all__ = [
     "EXPONENT_BIAS",
     "INTERPRETED",
+    "KERNELS",
     "LOG2_E",
     "MANTISSA_BITS",
     "REGISTER_LANES",

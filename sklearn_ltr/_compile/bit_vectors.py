@@ -48,6 +48,7 @@ def _lanes(context: Any, builder: Any, kind: Any, array: Any, first: Any) -> Any
 
 
 def _load(builder: Any, pointer: Any) -> Any:
+    """Return the vector at a pointer, which need not be aligned to its width."""
     return builder.load(pointer, align=4)
 
 
@@ -59,6 +60,7 @@ def _broadcast(builder: Any, value: Any) -> Any:
 
 
 def _constant(value: int) -> Any:
+    """Return a vector of VECTOR_LANES copies of a number."""
     return ir.Constant(_VECTOR, [value] * VECTOR_LANES)
 
 

@@ -1,55 +1,19 @@
-"""Checks of the arguments of displays: queries, numbers, and metrics with names."""
+"""Readers of the arguments of displays, and of the estimators given to them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils import get_tags
 
 from sklearn_ltr._data import QueryGroups, count_rows
 from sklearn_ltr._data import read_numbers as read_column
-from sklearn_ltr.metrics import Metric, get_metric
 
 FloatArray = NDArray[np.float64]
-OneMetric = str | Metric | None
-Metrics = OneMetric | Iterable[OneMetric] | Mapping[str, OneMetric]
-
-
-def read_metrics(metrics: Metrics) -> dict[str, OneMetric]:
-    """Return each metric by the name of its force; None is RankNet."""
-    if isinstance(metrics, Mapping):
-        named = dict(metrics)
-    else:
-        if isinstance(metrics, str) or not isinstance(metrics, Iterable):
-            metrics = (metrics,)
-        named = {}
-        for metric in metrics:
-            name = "RankNet" if metric is None else get_metric(metric).name
-            if name in named:
-                raise ValueError(
-                    f"metrics holds {name!r} twice; give them different names in a "
-                    "dict {name: metric}"
-                )
-            named[name] = metric
-    if not named:
-        raise ValueError("metrics is empty: give at least one, or None for RankNet")
-    return named
-
-
-def read_one_query(y_true: Any, groups: Any = None) -> QueryGroups:
-    """Return all rows as one query; raise a ValueError if `groups` names several."""
-    n = count_rows(y_true, "y_true")
-    if groups is not None:
-        queries = QueryGroups.from_groups(groups, n)
-        if queries.n_queries > 1:
-            raise ValueError(
-                f"groups names {queries.n_queries} queries ({queries.describe(0)}, "
-                f"{queries.describe(1)}, ...), but this display shows one: pass the "
-                "rows of one query only"
-            )
-    return QueryGroups.from_groups(np.zeros(n, dtype=np.int64), n, "y_true")
 
 
 def read_queries(y_true: Any, groups: Any) -> QueryGroups:
@@ -99,8 +63,8 @@ def read_names(names: Sequence[str]) -> tuple[str, str]:
     return str(names[0]), str(names[1])
 
 
-def as_objects(labels: Any) -> NDArray[Any]:
-    """Return the labels of queries as a 1-D array, even if they are tuples."""
-    if isinstance(labels, np.ndarray):
-        return labels
-    return np.fromiter(labels, dtype=object, count=len(labels))
+def is_ranker(estimator: Any) -> bool:
+    """Return whether an estimator has the type "ranker", as those of this package."""
+    # estimators of other packages may have no tags
+    has_tags = isinstance(estimator, BaseEstimator)
+    return has_tags and get_tags(estimator).estimator_type == "ranker"

@@ -1,9 +1,13 @@
-"""matplotlib and the axes that a display draws on."""
+"""matplotlib, the axes that a display draws on, and their texts."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+from sklearn_ltr.metrics import Metric
+
+WON_COLOR, LOST_COLOR = "tab:blue", "tab:red"  # of differences above and below 0
 
 
 def check_matplotlib(caller: str) -> None:
@@ -120,3 +124,23 @@ def style_of_each(
             f"got {len(styles)}"
         )
     return styles
+
+
+def name_of_metric(metric: Metric) -> str:
+    """Return the name of a metric's class with its cutoff, such as "NDCG@10"."""
+    name = type(metric).__name__
+    return name if metric.k is None else f"{name}@{metric.k}"
+
+
+def escape_label(text: object, longest: int = 32) -> str:
+    """Return a label from the data (a query or a feature name) for matplotlib.
+
+    The middle of a long text is left out, since similar names often differ at either
+    end.  Dollar signs are escaped; matplotlib would typeset the text between two of
+    them as a formula.
+    """
+    text = str(text)
+    if len(text) > longest:
+        tail = (longest - 1) // 2
+        text = f"{text[: longest - 1 - tail]}…{text[-tail:]}"
+    return text.replace("$", r"\$")

@@ -7,31 +7,35 @@ band(k)   =  curve(k) +- its standard error
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr.metrics import Metric
+from sklearn_ltr._data import check_grades, check_sample_weight, check_scores
+from sklearn_ltr.metrics import Metric, get_metric
+from sklearn_ltr.plotting._arguments import read_numbers, read_queries
 from sklearn_ltr.plotting._axes import (
     check_matplotlib,
     draw_legend,
     get_axes,
+    name_of_metric,
     read_style,
     style_axes,
     style_of_each,
 )
-from sklearn_ltr.plotting._cutoff_axis import draw_band, scale_cutoffs
-from sklearn_ltr.plotting._cutoffs import (
-    evaluate_cutoffs,
-    read_curves,
-    read_cutoffs,
-    read_metric_without_cutoff,
-)
-from sklearn_ltr.plotting._estimators import name_each
-from sklearn_ltr.plotting._labels import name_of_metric
+from sklearn_ltr.plotting._query_comparison import mean_and_standard_error
 
+FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+Curves = dict[str, FloatArray]
+
+# The axis is logarithmic if the largest gap between cutoffs exceeds this multiple of
+# the smallest.
+MAX_GAP_RATIO = 5
+# Smallest distance between two tick labels, as a fraction of the width of the axes.
+LABEL_DISTANCE = 0.07
 
 
 class CutoffCurveDisplay:
@@ -295,3 +299,186 @@ class CutoffCurveDisplay:
         ax.set(xlabel="cutoff k", ylabel=f"{self.metric_name}@k ({statistic})")
         self.legend_ = draw_legend(ax)
         return self
+
+
+def evaluate_cutoffs(
+    metric: Metric,
+    cutoffs: IntArray,
+    y_true: Any,
+    y_score: Any,
+    name: str | None,
+    groups: Any,
+    sample_weight: Any,
+) -> tuple[Curves, Curves]:
+    """Evaluate a metric at each cutoff, for the scores of each ranker.
+
+    Parameters
+    ----------
+    metric : Metric
+        Without a cutoff.
+    cutoffs : ndarray of shape (n_cutoffs,), int64
+    y_true : array-like of shape (n_documents,)
+    y_score : array-like of shape (n_documents,), or dict of str to array-like
+    name : str or None
+        Name of a single ranker.
+    groups, sample_weight : array-like of shape (n_documents,)
+
+    Returns
+    -------
+    means, standard_errors : dict of str to ndarray of shape (n_cutoffs,)
+        By the names of the rankers.
+    """
+    queries = read_queries(y_true, groups)
+    grades = check_grades(y_true, queries, "y_true")
+    weights = check_sample_weight(sample_weight, queries)
+    several = isinstance(y_score, Mapping)
+    scores = {
+        ranker: check_scores(
+            values,
+            queries,
+            f"y_score[{ranker!r}]" if several else "y_score",
+            only_order=True,
+        )
+        for ranker, values in name_each(y_score, name, "y_score").items()
+    }
+    means = {ranker: np.empty(len(cutoffs)) for ranker in scores}
+    errors = {ranker: np.empty(len(cutoffs)) for ranker in scores}
+    for i, k in enumerate(cutoffs):
+        bound = replace(metric, k=int(k)).bind(grades, queries.offsets, queries.labels)
+        for ranker, values in scores.items():
+            means[ranker][i], errors[ranker][i] = mean_and_standard_error(
+                bound.values(values), weights
+            )
+    return means, errors
+
+
+def read_cutoffs(k: Any) -> IntArray:
+    """Return cutoffs as an array; raise a ValueError unless they are valid."""
+    cutoffs = np.asarray(k)
+    if not (
+        cutoffs.ndim == 1
+        and cutoffs.size > 0
+        and cutoffs.dtype.kind in "iu"
+        and cutoffs[0] >= 1
+        and (cutoffs[1:] > cutoffs[:-1]).all()
+    ):
+        raise ValueError(
+            "k must hold increasing integers >= 1, the cutoffs to evaluate, such as "
+            f"range(1, 21), got {k!r}"
+        )
+    return cutoffs.astype(np.int64)
+
+
+def read_metric_without_cutoff(metric: str | Metric) -> Metric:
+    """Return a metric object without a cutoff; raise a ValueError if it has one."""
+    found = get_metric(metric)
+    if found.k is not None:
+        raise ValueError(
+            f"metric {found.name!r} has a cutoff, but the cutoffs are given by k: give "
+            f"{found.name.partition('@')[0]!r} or a metric object with k=None"
+        )
+    return found
+
+
+def read_curves(
+    curves: Any, argument: str, n_cutoffs: int, *, finite: bool = True
+) -> Curves:
+    """Return arrays of one number per cutoff; raise a ValueError if they are not."""
+    if not isinstance(curves, Mapping) or not curves:
+        raise ValueError(
+            f"{argument} must be a dict with an array for each ranker, got {curves!r}"
+        )
+    return {
+        name: read_numbers(
+            curve, f"{argument}[{name!r}]", "cutoff", n_cutoffs, finite=finite
+        )
+        for name, curve in curves.items()
+    }
+
+
+def name_each(given: Any, name: str | None, argument: str) -> dict[str, Any]:
+    """Return a dict of several objects, or one object under its name.
+
+    Parameters
+    ----------
+    given : object, or dict of str to object
+        Estimators or arrays of scores.
+    name : str or None
+        Name of a single object.  None: the class of an estimator, "Ranker" for scores.
+    argument : str
+        Name of `given` in error messages.
+
+    Raises
+    ------
+    ValueError
+        If `given` is an empty dict, or a dict and `name` is given as well.
+    """
+    if isinstance(given, Mapping):
+        if not given:
+            raise ValueError(f"{argument} is an empty dict: there is nothing to draw")
+        if name is not None:
+            raise ValueError(
+                f"name={name!r} was given, but the keys of the dict {argument} are "
+                "the names"
+            )
+        return dict(given)
+    if name is None:
+        name = type(given).__name__ if hasattr(given, "predict") else "Ranker"
+    return {name: given}
+
+
+def draw_band(
+    ax: Any, line: Any, standard_error: FloatArray, style: Mapping[str, Any]
+) -> Any:
+    """Draw a band of one standard error above and below a line, in its color.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+    line : matplotlib Line2D
+    standard_error : ndarray of shape (n_cutoffs,)
+    style : dict
+        Keyword arguments of matplotlib's `fill_between`.
+
+    Returns
+    -------
+    band : matplotlib FillBetweenPolyCollection
+    """
+    k, mean = line.get_data()
+    options = {"color": line.get_color(), "alpha": 0.15, "linewidth": 0} | dict(style)
+    return ax.fill_between(k, mean - standard_error, mean + standard_error, **options)
+
+
+def scale_cutoffs(ax: Any, k: IntArray) -> None:
+    """Set the scale of the x axis, logarithmic if gaps differ much, and its ticks."""
+    gaps = np.diff(k)
+    if len(gaps) and gaps.max() > MAX_GAP_RATIO * gaps.min():
+        ax.set_xscale("log")
+        ticks = select_apart(k, np.log(k))
+        ax.set_xticks(ticks, [str(cutoff) for cutoff in ticks])
+        ax.set_xticks([], minor=True)
+    else:
+        ax.set_xticks(round_cutoffs(int(k[0]), int(k[-1])))
+
+
+def select_apart(k: IntArray, x: FloatArray) -> IntArray:
+    """Return the first cutoff, and others whose labels do not overlap.
+
+    `x` (n_cutoffs,) are the coordinates of the cutoffs along the axis.
+    """
+    kept = [0]
+    for i in range(len(x)):
+        if x[i] - x[kept[-1]] >= LABEL_DISTANCE * (x[-1] - x[0]):
+            kept.append(i)
+    return k[kept]
+
+
+def round_cutoffs(first: int, last: int) -> IntArray:
+    """Return the first cutoff and the multiples of 1, 5, 10, 50, ... that follow it.
+
+    The step is the smallest that gives at most ten multiples.
+    """
+    steps = (factor * 10**power for power in range(18) for factor in (1, 5))
+    step = next(s for s in steps if last - first < 10 * s)
+    multiples = np.arange(step, last + 1, step)
+    return np.append(first, multiples[multiples > first + step / 2])

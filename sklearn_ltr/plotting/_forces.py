@@ -9,31 +9,54 @@ move (to increase relevance), the length of which indicates by how much" (sectio
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import cycle
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._data import check_grades, check_scores
-from sklearn_ltr.plotting._arguments import Metrics, read_one_query
-from sklearn_ltr.plotting._arrows import draw_arrows
+from sklearn_ltr._data import QueryGroups, check_grades, check_scores, count_rows
+from sklearn_ltr.inspection import compute_lambdas
+from sklearn_ltr.metrics import Metric, get_metric
+from sklearn_ltr.metrics._ranked_list import rank_documents
 from sklearn_ltr.plotting._axes import check_matplotlib, get_axes
-from sklearn_ltr.plotting._query_forces import (
-    compute_forces,
-    count_pairwise_errors,
-    order_of_query,
-    read_lambdas,
-)
-from sklearn_ltr.plotting._ranked_list import draw_ranked_list
 
+FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+OneMetric = str | Metric | None
+Metrics = OneMetric | Iterable[OneMetric] | Mapping[str, OneMetric]
 
 MAX_HEIGHT = 60.0  # of a new figure, in inches
+
+COLORS = ("black", "tab:red", "tab:green", "tab:orange", "tab:purple")
+STYLE = {
+    "angles": "xy",
+    "scale_units": "xy",
+    "scale": 1.0,
+    "units": "inches",
+    "width": 0.024,
+    "zorder": 3,
+}
+# Widths of a lane (one arrow) and minimum width of a column (the lanes of one force),
+# in units of the length of a bar.
+LANE_WIDTH, COLUMN_WIDTH = 0.16, 0.75
+# Smallest vertical distance between two arrows in one lane, in ranks.
+CLEARANCE = 0.3
+
+# RGB colors of grade 0, of the lowest grade above 0 and of the highest grade.
+NOT_RELEVANT = np.array([0.85, 0.85, 0.85])
+PALE, DARK = np.array([0.68, 0.80, 0.93]), np.array([0.07, 0.20, 0.42])
+MAX_RANK_LABELS, MAX_GRADE_LABELS = 50, 5
+# Distance of the legend below the axes, in points: two lines of text.
+LEGEND_OFFSET = -34
 
 
 class ForcesDisplay:
     r"""Lambdas of the documents of one query, as in figure 1 of the report.
+
+    The report (Burges 2010, MSR-TR-2010-82) thinks of lambdas as forces on documents:
+    RankNet's, or RankNet's times the change of a metric if two documents swap places.
 
     Bars are documents, the first rank on top: gray if not relevant, else a darker blue
     for a higher grade.  Beside each bar there is an arrow for each force, which points
@@ -209,7 +232,7 @@ class ForcesDisplay:
             One force for each; the first is drawn left of the bars and the others right
             of them.  None is RankNet's force; a metric multiplies it by the swap delta
             of each pair.  The keys of a dict are the names of the forces.  There is no
-            normalisation and no truncation level, whatever the ranker was trained with.
+            normalization and no truncation level, whatever the ranker was trained with.
         sigma : float > 0, default=1.0
             Steepness of the sigmoid.
         name : str, default=None
@@ -294,3 +317,229 @@ class ForcesDisplay:
         ax.set_title(errors if name is None else f"{name}: {errors}")
         ax.spines[:].set_visible(False)
         return self
+
+
+def read_metrics(metrics: Metrics) -> dict[str, OneMetric]:
+    """Return each metric by the name of its force; None is RankNet."""
+    if isinstance(metrics, Mapping):
+        named = dict(metrics)
+    else:
+        if isinstance(metrics, str) or not isinstance(metrics, Iterable):
+            metrics = (metrics,)
+        named = {}
+        for metric in metrics:
+            name = "RankNet" if metric is None else get_metric(metric).name
+            if name in named:
+                raise ValueError(
+                    f"metrics holds {name!r} twice; give them different names in a "
+                    "dict {name: metric}"
+                )
+            named[name] = metric
+    if not named:
+        raise ValueError("metrics is empty: give at least one, or None for RankNet")
+    return named
+
+
+def read_one_query(y_true: Any, groups: Any = None) -> QueryGroups:
+    """Return all rows as one query; raise a ValueError if `groups` names several."""
+    n = count_rows(y_true, "y_true")
+    if groups is not None:
+        queries = QueryGroups.from_groups(groups, n)
+        if queries.n_queries > 1:
+            raise ValueError(
+                f"groups names {queries.n_queries} queries ({queries.describe(0)}, "
+                f"{queries.describe(1)}, ...), but this display shows one: pass the "
+                "rows of one query only"
+            )
+    return QueryGroups.from_groups(np.zeros(n, dtype=np.int64), n, "y_true")
+
+
+def order_of_query(scores: FloatArray, grades: FloatArray) -> IntArray:
+    """Return the documents by rank; of equal scores, the lower grade is first."""
+    n = len(scores)
+    order = np.empty(n, dtype=np.int64)
+    offsets = np.array([0, n], dtype=np.int64)
+    rank_documents(scores, grades, offsets, 0, 1, n, order, False)
+    return order
+
+
+def count_pairwise_errors(ranked_grades: FloatArray) -> int:
+    """Count the pairs of a ranked list whose document of higher grade is below."""
+    return sum(
+        int(np.count_nonzero(ranked_grades[p + 1 :] > grade))
+        for p, grade in enumerate(ranked_grades)
+    )
+
+
+def compute_forces(
+    y_true: Any, y_score: Any, groups: Any, metrics: Metrics, sigma: float
+) -> dict[str, FloatArray]:
+    """Return the gradient of each metric, (n_documents,), by the name of its force."""
+    query = read_one_query(y_true, groups)
+    grades = check_grades(y_true, query, "y_true")
+    scores = check_scores(y_score, query, "y_score")
+    one_query = np.zeros(query.n_documents, dtype=np.int64)
+    return {
+        force: compute_lambdas(scores, grades, metric, sigma, groups=one_query)[0]
+        for force, metric in read_metrics(metrics).items()
+    }
+
+
+def read_lambdas(lambdas: Any, query: QueryGroups) -> dict[str, FloatArray]:
+    """Return the gradient of each force; raise a ValueError if they are not arrays."""
+    if not isinstance(lambdas, Mapping) or not lambdas:
+        raise ValueError(
+            "lambdas must be a dict with an array for each force to show, got "
+            f"{lambdas!r}"
+        )
+    return {
+        force: check_scores(values, query, f"lambdas[{force!r}]")
+        for force, values in lambdas.items()
+    }
+
+
+def arrow_lengths(lambdas: FloatArray, longest: float) -> FloatArray:
+    """Scale lambdas so that the largest |lambda| becomes `longest` ranks."""
+    largest = np.abs(lambdas).max()
+    if largest == 0:
+        return np.zeros_like(lambdas)
+    return np.asarray(lambdas / largest * longest)
+
+
+def assign_lanes(lengths: FloatArray) -> IntArray:
+    """Return the lane of each arrow, (n,), such that no two arrows overlap.
+
+    The arrow at position p reaches from rank p + 1 to p + 1 + lengths[p].  Lanes are
+    counted from the bars.  The first lanes hold arrows that point up, the others those
+    that point down; of each direction, longer arrows are assigned first, to the first
+    lane that is free.
+    """
+    start = np.arange(1.0, len(lengths) + 1)
+    upper = np.minimum(start, start + lengths) - CLEARANCE / 2
+    lower = np.maximum(start, start + lengths) + CLEARANCE / 2
+    lanes = np.full(len(lengths), -1)
+    for direction in (lengths < 0, lengths >= 0):
+        first = lanes.max() + 1
+        arrows = np.flatnonzero(direction)
+        for arrow in arrows[np.argsort(-np.abs(lengths[arrows]), kind="stable")]:
+            overlaps = (upper < lower[arrow]) & (lower > upper[arrow])
+            occupied = lanes[direction & overlaps]
+            free = np.setdiff1d(first + np.arange(len(occupied) + 1), occupied)
+            lanes[arrow] = free[0]
+    return lanes
+
+
+def draw_arrows(
+    ax: Any, forces: Mapping[str, FloatArray], longest: float, style: Mapping[str, Any]
+) -> list[Any]:
+    """Draw a column of arrows per force; bars extend from x = 0 to 1.
+
+    The column of the first force is left of the bars, the others are right of them.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+    forces : dict of str to ndarray of shape (n_documents,)
+        The lambdas of each force, by rank.
+    longest : float
+        Length of the longest arrow of each force, in ranks.
+    style : dict
+        Keyword arguments of matplotlib's `quiver`.
+
+    Returns
+    -------
+    arrows : list of matplotlib Quiver
+        One per force.
+    """
+    arrows: list[Any] = []
+    centers, edges, bottom = [], [0.0, 1.0], 0.5
+    for lambdas, color in zip(forces.values(), cycle(COLORS), strict=False):
+        lengths = arrow_lengths(lambdas, longest)
+        lanes = assign_lanes(lengths)
+        side, away = (1, 1.0) if arrows else (0, -1.0)  # right or left of the bars
+        width = max(COLUMN_WIDTH, LANE_WIDTH * (lanes.max() + 1))
+        centers.append(edges[side] + away * width / 2)
+        edges[side] += away * width
+        x = centers[-1] + away * LANE_WIDTH * (lanes - lanes.max() / 2)
+        y = np.arange(1.0, len(lengths) + 1)
+        bottom = max(bottom, len(lengths) + 0.5, (y + lengths).max())
+        options = STYLE | {"color": color} | dict(style)
+        arrows.append(ax.quiver(x, y, np.zeros_like(x), lengths, **options))
+    ax.set_xlim(*edges)
+    ax.set_ylim(bottom + 0.3, 0.5 - longest)
+    label_columns(ax, centers, forces, arrows)
+    return arrows
+
+
+def label_columns(
+    ax: Any,
+    centers: list[float],
+    forces: Mapping[str, FloatArray],
+    arrows: list[Any],
+) -> None:
+    """Write the name and the largest |lambda| of a force below its column."""
+    labels = [
+        f"{force}\nmax $|\\lambda|$ = {np.abs(lambdas).max():.3g}"
+        for force, lambdas in forces.items()
+    ]
+    ax.set_xticks(centers, labels)
+    ax.tick_params(length=0)
+    for label, column in zip(ax.get_xticklabels(), arrows, strict=True):
+        label.set_color(column.get_facecolor()[0])
+
+
+def colors_of(grades: FloatArray) -> FloatArray:
+    """Return gray for grade 0, and a darker blue for a higher grade: (n, 3) RGB."""
+    highest = grades.max()
+    darkness = grades / highest if highest > 0 else grades
+    blues = PALE + darkness[:, np.newaxis] * (DARK - PALE)
+    return np.where(grades[:, np.newaxis] > 0, blues, NOT_RELEVANT)
+
+
+def grade_labels(grades: FloatArray) -> list[str]:
+    """Return the legend entries of distinct grades."""
+    relevant = "relevant" if np.count_nonzero(grades) == 1 else "grade {:g}"
+    return [relevant.format(g) if g > 0 else "not relevant" for g in grades]
+
+
+def draw_ranked_list(
+    ax: Any, grades: FloatArray, style: Mapping[str, Any]
+) -> tuple[Any, Any]:
+    """Draw a bar from x = 0 to 1 per document, and a legend of the grades below.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+    grades : ndarray of shape (n_documents,)
+        By rank.
+    style : dict
+        Keyword arguments of matplotlib's `barh`.
+
+    Returns
+    -------
+    bars : matplotlib BarContainer
+    legend : matplotlib Legend
+    """
+    from matplotlib.transforms import offset_copy
+
+    ranks = np.arange(1, len(grades) + 1)
+    options = {"height": 0.7, "color": colors_of(grades), "zorder": 2} | dict(style)
+    bars = ax.barh(ranks, 1.0, **options)
+    ax.set_yticks(ranks[:: -(-len(ranks) // MAX_RANK_LABELS)])
+    ax.set_ylabel("rank")
+    ax.grid(axis="y", color="0.93", zorder=0)
+    shown = np.unique(grades)
+    evenly = np.linspace(0, len(shown) - 1, MAX_GRADE_LABELS).round().astype(np.int64)
+    shown = shown[np.unique(evenly)]
+    legend = ax.legend(
+        [bars.patches[np.argmax(grades == grade)] for grade in shown],
+        grade_labels(shown),
+        loc="upper center",
+        bbox_to_anchor=(0.5, 0.0),
+        bbox_transform=offset_copy(
+            ax.transAxes, ax.figure, y=LEGEND_OFFSET, units="points"
+        ),
+        ncols=len(shown),
+        frameon=False,
+    )
+    return bars, legend

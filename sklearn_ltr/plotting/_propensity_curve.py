@@ -13,13 +13,13 @@ from sklearn_ltr.plotting._arguments import read_numbers
 from sklearn_ltr.plotting._axes import (
     check_matplotlib,
     draw_legend,
+    escape_label,
     get_axes,
     read_style,
     set_integer_ticks,
     style_axes,
     style_of_each,
 )
-from sklearn_ltr.plotting._labels import escape_label
 
 FloatArray = NDArray[np.float64]
 

@@ -3,27 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_ltr._data import check_grades, check_sample_weight, check_scores
 from sklearn_ltr.metrics import Metric, get_metric
-from sklearn_ltr.plotting._arguments import read_names
-from sklearn_ltr.plotting._axes import check_matplotlib, get_axes, style_axes
-from sklearn_ltr.plotting._difference_bars import (
-    draw_counts,
-    draw_differences,
-    draw_mean,
-    label_axes,
-)
-from sklearn_ltr.plotting._labels import name_of_metric
-from sklearn_ltr.plotting._query_differences import (
-    compute_differences,
-    evaluate_queries,
+from sklearn_ltr.plotting._arguments import read_names, read_numbers, read_queries
+from sklearn_ltr.plotting._axes import (
+    LOST_COLOR,
+    WON_COLOR,
+    check_matplotlib,
+    draw_legend,
+    escape_label,
+    get_axes,
+    name_of_metric,
+    style_axes,
 )
 
 FloatArray = NDArray[np.float64]
+
+
+TIED_COLOR = "0.7"
+# With more bars than this, they have no gaps between them and no labels.
+MAX_SEPARATE_BARS = 40
+MAX_LABEL_LENGTH = 24  # characters
+# Relative difference below which two values are equal: sums of the same numbers in
+# another order.
+ROUNDING = 1e-12
 
 
 class QueryComparisonDisplay:
@@ -119,21 +127,31 @@ class QueryComparisonDisplay:
         names: Sequence[str] = ("a", "b"),
         metric_name: str = "metric",
     ) -> None:
-        result = compute_differences(values_a, values_b, queries, weights)
+        a = read_numbers(values_a, "values_a", "query")
+        n = len(a)
+        b = read_numbers(values_b, "values_b", "query", n)
+        weights = np.ones(n) if weights is None else weights
+        w = read_numbers(weights, "weights", "query", n)
+        if (w < 0).any() or not w.any():
+            raise ValueError(f"weights must be >= 0, and at least one > 0, got {w}")
+        labels = as_objects(np.arange(n) if queries is None else queries)
+        if len(labels) != n:
+            raise ValueError(f"queries has {len(labels)} names for {n} queries")
         self.names, self.metric_name = read_names(names), metric_name
-        self.queries: NDArray[Any] = result.queries
-        self.differences: FloatArray = result.differences
-        self.values_a: FloatArray = result.values_a
-        self.values_b: FloatArray = result.values_b
-        self.weights: FloatArray = result.weights
-        self.n_won, self.n_lost, self.n_tied = (
-            result.n_won,
-            result.n_lost,
-            result.n_tied,
+        tied = np.abs(b - a) <= ROUNDING * np.maximum(np.abs(a), np.abs(b))
+        differences = np.where(tied, 0.0, b - a)
+        self.mean_difference, self.standard_error = mean_and_standard_error(
+            differences, w
         )
-        self.mean_difference = result.mean_difference
-        self.standard_error = result.standard_error
-        self._result = result
+        order = np.argsort(differences, kind="stable")
+        self.queries: NDArray[Any] = labels[order]
+        self.differences: FloatArray = differences[order]
+        self.values_a: FloatArray = a[order]
+        self.values_b: FloatArray = b[order]
+        self.weights: FloatArray = w[order]
+        self.n_won = int(np.count_nonzero(differences > 0))
+        self.n_lost = int(np.count_nonzero(differences < 0))
+        self.n_tied = int(np.count_nonzero(tied))
 
     @classmethod
     def from_estimators(
@@ -279,6 +297,171 @@ class QueryComparisonDisplay:
         style_axes(ax, grid="y")
         self.bars_ = draw_differences(ax, self.differences, bar_kwargs or {})
         self.mean_line_ = draw_mean(ax, self.mean_difference, self.standard_error)
-        label_axes(ax, self._result, self.names, self.metric_name)
-        self.legend_ = draw_counts(ax, self._result, self.mean_line_)
+        self._label_axes(ax)
+        self.legend_ = self._draw_counts(ax)
         return self
+
+    def _label_axes(self, ax: Any) -> None:
+        """Write the title and the labels of both axes."""
+        n = len(self.queries)
+        mean = f"mean {self.mean_difference:+.4f}"
+        if not np.isnan(self.standard_error):
+            mean += f", standard error {self.standard_error:.4f}"
+        ax.set_title(f"{self.names[1]} − {self.names[0]}\n{mean}")
+        ax.set_ylabel(f"difference in {self.metric_name}")
+        ax.set_xlim(0.5, n + 0.5)
+        if n <= MAX_SEPARATE_BARS:
+            labels = [escape_label(query, MAX_LABEL_LENGTH) for query in self.queries]
+            ax.set_xticks(np.arange(1, n + 1), labels, rotation=90, fontsize="small")
+            ax.set_xlabel("query")
+        else:
+            ax.set_xlabel(f"{n} queries, from greatest loss to greatest gain")
+
+    def _draw_counts(self, ax: Any) -> Any:
+        """Draw a legend with counts, in the corner where there are no bars."""
+        from matplotlib.patches import Patch
+
+        counts = {
+            f"{self.n_won} won": WON_COLOR,
+            f"{self.n_lost} lost": LOST_COLOR,
+            f"{self.n_tied} tied": TIED_COLOR,
+        }
+        patches = [Patch(color=color) for color in counts.values()]
+        no_error = np.isnan(self.standard_error)
+        mean_label = "mean" if no_error else "mean ± standard error"
+        upper_left = self.differences[-1] >= -self.differences[0]
+        return draw_legend(
+            ax,
+            [*patches, self.mean_line_],
+            [*counts, mean_label],
+            loc="upper left" if upper_left else "lower right",
+        )
+
+
+class QueryValues(NamedTuple):
+    """Values of two rankers on each query that the metric includes."""
+
+    values_a: FloatArray  # (n_queries,)
+    values_b: FloatArray  # (n_queries,)
+    queries: NDArray[Any]  # (n_queries,) labels
+    weights: FloatArray  # (n_queries,)
+
+
+def evaluate_queries(
+    metric: Metric,
+    y_true: Any,
+    y_score_a: Any,
+    y_score_b: Any,
+    groups: Any,
+    sample_weight: Any,
+) -> QueryValues:
+    """Evaluate a metric on each query, for the scores of two rankers."""
+    queries = read_queries(y_true, groups)
+    grades = check_grades(y_true, queries, "y_true")
+    weights = check_sample_weight(sample_weight, queries)
+    bound = metric.bind(grades, queries.offsets, queries.labels)
+    a, b = (
+        bound.values(check_scores(scores, queries, name, only_order=True))
+        for name, scores in (("y_score_a", y_score_a), ("y_score_b", y_score_b))
+    )
+    included = ~np.isnan(a)
+    if not weights[included].any():
+        raise ValueError(
+            f'{metric.name} has no query to compare: no_relevant="skip" left out '
+            "all that have a weight above zero"
+        )
+    labels = as_objects(queries.labels)
+    return QueryValues(a[included], b[included], labels[included], weights[included])
+
+
+def as_objects(labels: Any) -> NDArray[Any]:
+    """Return the labels of queries as a 1-D array, even if they are tuples."""
+    if isinstance(labels, np.ndarray):
+        return labels
+    return np.fromiter(labels, dtype=object, count=len(labels))
+
+
+def mean_and_standard_error(
+    values: FloatArray, weights: FloatArray
+) -> tuple[float, float]:
+    """Return the mean over queries and its standard error (NaN for one query).
+
+    With n queries of weight > 0,
+
+        mean = sum w x / sum w,
+        SE^2 = n / (n - 1)  sum w^2 (x - mean)^2 / (sum w)^2.
+
+    With equal weights SE is s / sqrt(n), where s is the standard deviation of the
+    sample.
+
+    Parameters
+    ----------
+    values : (n_queries,) float64
+        NaN for a query to leave out.
+    weights : (n_queries,) float64
+        Finite and >= 0; a query of weight 0 is left out.
+
+    Raises
+    ------
+    ValueError
+        If all queries are left out.
+    """
+    included = ~np.isnan(values) & (weights > 0)
+    n = int(np.count_nonzero(included))
+    if n == 0:
+        raise ValueError(
+            'there is no query to average: no_relevant="skip" left out all that have a '
+            "weight above zero"
+        )
+    x, w = values[included], weights[included] / weights[included].sum()
+    mean = float(w @ x)
+    if n == 1:
+        return mean, np.nan
+    return mean, float(np.sqrt(n / (n - 1)) * np.linalg.norm(w * (x - mean)))
+
+
+def draw_differences(ax: Any, differences: FloatArray, style: Mapping[str, Any]) -> Any:
+    """Draw a bar for each difference, at x = 1, 2, ...
+
+    All bars are one artist, which is fast for thousands of them.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+    differences : ndarray of shape (n,)
+        Ascending.
+    style : dict
+        Keyword arguments of matplotlib's `PolyCollection`.
+
+    Returns
+    -------
+    bars : matplotlib PolyCollection
+    """
+    from matplotlib.collections import PolyCollection
+
+    n = len(differences)
+    half = 0.4 if n <= MAX_SEPARATE_BARS else 0.5
+    corners = (-half, 0), (-half, 1), (half, 1), (half, 0)
+    center = np.arange(1, n + 1)
+    bars = [np.column_stack([center + x, differences * y]) for x, y in corners]
+    options: dict[str, Any] = {
+        "facecolors": np.where(differences > 0, WON_COLOR, LOST_COLOR),
+        "linewidths": 0,
+        "antialiaseds": False,  # with it, thin gaps show between adjacent bars
+        "zorder": 2,
+    }
+    drawn = PolyCollection(list(np.stack(bars, axis=1)), **options | dict(style))
+    ax.add_collection(drawn)
+    ax.autoscale_view()
+    tied = center[differences == 0]
+    if len(tied):
+        ax.hlines(0, tied[0] - half, tied[-1] + half, color=TIED_COLOR, linewidth=3)
+    return drawn
+
+
+def draw_mean(ax: Any, mean: float, standard_error: float) -> Any:
+    """Draw a line at the mean, and a band of its standard error if it is not NaN."""
+    if not np.isnan(standard_error):
+        low, high = mean - standard_error, mean + standard_error
+        ax.axhspan(low, high, color="0.4", alpha=0.25, linewidth=0, zorder=3)
+    return ax.axhline(mean, color="black", linestyle="--", linewidth=1)

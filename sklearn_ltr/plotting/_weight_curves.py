@@ -18,11 +18,12 @@ from sklearn_ltr.plotting._arguments import read_numbers
 from sklearn_ltr.plotting._axes import (
     check_matplotlib,
     draw_legend,
+    escape_label,
     get_axes,
+    name_of_metric,
     read_style,
     style_axes,
 )
-from sklearn_ltr.plotting._labels import escape_label, name_of_metric
 
 FloatArray = NDArray[np.float64]
 

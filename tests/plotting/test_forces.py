@@ -25,7 +25,7 @@ matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 
-from sklearn_ltr.plotting._arrows import CLEARANCE, assign_lanes  # noqa: E402
+from sklearn_ltr.plotting._forces import CLEARANCE, assign_lanes  # noqa: E402
 from tests.plotting.layout import assert_text_is_readable  # noqa: E402
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "02_forces_on_one_query.py"

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numba.core.compiler import Flags
 
-from sklearn_ltr._compile import INTERPRETED, compiler, kernel, subkernel
+from sklearn_ltr._compile import INTERPRETED, kernel, kernels, subkernel
 from tests import from_python
 
 pytestmark = pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
@@ -35,13 +35,13 @@ def new_kernel(tmp_path, monkeypatch):
 def collections_of_pass(monkeypatch):
     """Record whether the garbage collector is on while functions are compiled."""
     seen = []
-    lower = compiler.NativeLowering.run_pass
+    lower = kernels.NativeLowering.run_pass
 
     def run_pass(self, state):
         seen.append(gc.isenabled())
         return lower(self, state)
 
-    monkeypatch.setattr(compiler.NativeLowering, "run_pass", run_pass)
+    monkeypatch.setattr(kernels.NativeLowering, "run_pass", run_pass)
     yield seen
     gc.enable()
 
@@ -72,14 +72,14 @@ def test_the_garbage_collector_goes_on_after_a_compilation_that_fails(new_kernel
 
 def test_no_machine_code_is_made_of_a_sub_kernel(new_kernel, monkeypatch):
     made = []
-    finalize = compiler.JITCodeLibrary._finalize_final_module
+    finalize = kernels.JITCodeLibrary._finalize_final_module
 
     def finalize_and_note(library):
         made.append(library.name)
         finalize(library)
 
     monkeypatch.setattr(
-        compiler.JITCodeLibrary, "_finalize_final_module", finalize_and_note
+        kernels.JITCodeLibrary, "_finalize_final_module", finalize_and_note
     )
     assert new_kernel(np.ones(1)) == 0.25
     assert any("quarter" in name for name in made)
@@ -142,12 +142,12 @@ def test_quick_flags_compare_as_those_of_numba_do():
     other.fastmath = {"reassoc"}
     for left in (plain, other, Flags()):
         for right in (plain, other, Flags()):
-            quick = compiler._QuickFlags(left)
+            quick = kernels._QuickFlags(left)
             assert (quick == right) == (left == right)
-            assert (quick == compiler._QuickFlags(right)) == (left == right)
+            assert (quick == kernels._QuickFlags(right)) == (left == right)
             assert hash(quick) == hash(left)
             assert quick.get_mangle_string() == left.get_mangle_string()
-    assert compiler._QuickFlags(plain) != "flags"
+    assert kernels._QuickFlags(plain) != "flags"
     explicit = Flags()
     explicit.nrt = Flags.options["nrt"].default
-    assert compiler._QuickFlags(explicit) == Flags()
+    assert kernels._QuickFlags(explicit) == Flags()

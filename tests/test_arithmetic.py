@@ -7,11 +7,11 @@ from decimal import Decimal, localcontext
 import numpy as np
 import pytest
 
-from sklearn_ltr._compile import elementary, exp2_of, expit_of, log2_of
+from sklearn_ltr._compile import arithmetic, exp2_of, expit_of, log2_of
 from tests import from_python
 
 exp, exp2, log, log2, log1p = (
-    from_python(getattr(elementary, name))
+    from_python(getattr(arithmetic, name))
     for name in ("exp", "exp2", "log", "log2", "log1p")
 )
 LN_2 = Decimal(2).ln()

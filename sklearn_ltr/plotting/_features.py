@@ -1,0 +1,691 @@
+"""Plots of features: their importances, and the SHAP values of documents."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_ltr.inspection import shap_values
+from sklearn_ltr.inspection._models import find_model
+from sklearn_ltr.plotting._arguments import is_ranker, read_numbers
+from sklearn_ltr.plotting._axes import (
+    LOST_COLOR,
+    WON_COLOR,
+    check_matplotlib,
+    escape_label,
+    get_axes,
+    set_integer_ticks,
+    style_axes,
+)
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+MAX_NAMES = 250  # of more bars, only some are labelled
+GAIN_LABEL = "fraction of the gain of all splits"
+PERMUTATION_LABEL = "decrease of the score when shuffled (mean ± standard deviation)"
+MAX_NAME_LENGTH, MAX_VALUE_LENGTH = 24, 10  # characters
+MAX_BARS = 200
+MAX_FEATURES = 200
+
+
+class FeatureImportancesDisplay:
+    """Feature importances as horizontal bars, the most important feature on top.
+
+    :meth:`from_estimator` draws the `feature_importances_` of a fitted model,
+    :meth:`from_importances` the result of
+    :func:`sklearn.inspection.permutation_importance`.
+
+    Parameters
+    ----------
+    importances : array-like of shape (n_features,)
+        Finite; may be negative.
+    standard_deviations : array-like of shape (n_features,), default=None
+        Finite and >= 0; drawn as error bars.  None: no error bars.
+    feature_names : array-like of shape (n_features,), default=None
+        Names of the features.  None: x0, x1, ...
+    importance_name : str, default="importance"
+        Label of the x axis: the quantity that measures importance.
+
+    Attributes
+    ----------
+    order : ndarray of shape (n_features,), int64
+        The features from the most to the least important; equal ones in the order of
+        their index.
+    bars_ : matplotlib BarContainer
+        One bar for each feature shown, in this order.
+    ax_ : matplotlib Axes
+        The axes drawn on.
+    figure_ : matplotlib Figure
+        The figure of the axes.
+
+    Raises
+    ------
+    ValueError
+        If the importances or standard deviations are not one finite number per feature,
+        a standard deviation is negative, or there is not one name per feature.
+
+    Examples
+    --------
+    >>> from sklearn_ltr.plotting import FeatureImportancesDisplay
+    >>> display = FeatureImportancesDisplay(
+    ...     [0.1, 0.7, 0.2], feature_names=["length", "bm25", "age"]
+    ... )
+    >>> display.feature_names[display.order].tolist()
+    ['bm25', 'age', 'length']
+    >>> display.plot()  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        importances: Any,
+        standard_deviations: Any = None,
+        *,
+        feature_names: Any = None,
+        importance_name: str = "importance",
+    ) -> None:
+        self.importances = read_numbers(importances, "importances", "feature")
+        n = len(self.importances)
+        self.standard_deviations = None
+        if standard_deviations is not None:
+            self.standard_deviations = read_numbers(
+                standard_deviations, "standard_deviations", "feature", n
+            )
+            if (self.standard_deviations < 0).any():
+                raise ValueError(
+                    f"standard_deviations must be >= 0, got {standard_deviations!r}"
+                )
+        self.feature_names = read_feature_names(feature_names, n)
+        self.importance_name = importance_name
+        self.order: IntArray = np.argsort(-self.importances, kind="stable")
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        *,
+        feature_names: Any = None,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> FeatureImportancesDisplay:
+        """Draw the `feature_importances_` of a fitted model.
+
+        Parameters
+        ----------
+        estimator : estimator instance
+            Fitted: a LambdaMARTRanker or another model with `feature_importances_`, or
+            a Pipeline or a search that ends in one.
+        feature_names : array-like of shape (n_features,), default=None
+            Names of the features that the model inside a Pipeline has been fitted to.
+            None: the names seen by `fit`, those that the other steps of the Pipeline
+            return, or else x0, x1, ...
+        ax : matplotlib Axes, default=None
+            Axes to draw on.  None: axes of a new figure.
+        **kwargs : dict
+            Keyword arguments of :meth:`plot`.
+
+        Returns
+        -------
+        display : FeatureImportancesDisplay
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        NotFittedError
+            Before `fit`.
+        TypeError
+            If the model has no `feature_importances_`.
+        ValueError
+            If there is not one name per feature.
+        """
+        check_matplotlib(f"{cls.__name__}.from_estimator")
+        model, names = find_model(estimator)
+        check_is_fitted(model)
+        if not hasattr(model, "feature_importances_"):
+            raise TypeError(
+                f"{type(model).__name__} has no feature_importances_; call "
+                "sklearn.inspection.permutation_importance, and draw its result with "
+                f"{cls.__name__}.from_importances"
+            )
+        return cls(
+            model.feature_importances_,
+            feature_names=names if feature_names is None else feature_names,
+            importance_name=GAIN_LABEL if is_ranker(model) else "importance",
+        ).plot(ax, **kwargs)
+
+    @classmethod
+    def from_importances(
+        cls,
+        result: Any,
+        *,
+        feature_names: Any = None,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> FeatureImportancesDisplay:
+        """Draw the result of :func:`sklearn.inspection.permutation_importance`.
+
+        Parameters
+        ----------
+        result : Bunch
+            With `importances_mean` and `importances_std`, ndarrays of shape
+            (n_features,): decrease of the score when a feature is shuffled.
+        feature_names : array-like of shape (n_features,), default=None
+            Names of the features, such as ``X.columns``.  None: x0, x1, ...
+        ax : matplotlib Axes, default=None
+            Axes to draw on.  None: axes of a new figure.
+        **kwargs : dict
+            Keyword arguments of :meth:`plot`.
+
+        Returns
+        -------
+        display : FeatureImportancesDisplay
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        TypeError
+            If `result` is anything else, including the results of several scorers.
+        ValueError
+            If there is not one name per feature.
+        """
+        check_matplotlib(f"{cls.__name__}.from_importances")
+        if not hasattr(result, "importances_mean"):
+            several = list(result) if isinstance(result, Mapping) else []
+            hint = f"; give the result of one of {several}" if several else ""
+            raise TypeError(
+                "result must be what sklearn.inspection.permutation_importance returns "
+                f"for one scorer, with importances_mean{hint}, got {type(result)}"
+            )
+        return cls(
+            result.importances_mean,
+            result.importances_std,
+            feature_names=feature_names,
+            importance_name=PERMUTATION_LABEL,
+        ).plot(ax, **kwargs)
+
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        n_features: int | None = 20,
+        bar_kwargs: Mapping[str, Any] | None = None,
+    ) -> FeatureImportancesDisplay:
+        """Draw the bars.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Axes to draw on.  None: axes of a new figure.
+        n_features : int >= 1 or None, default=20
+            Number of features to show, the most important ones.  None: all.
+        bar_kwargs : dict, default=None
+            Keyword arguments of matplotlib's `barh`.
+
+        Returns
+        -------
+        display : FeatureImportancesDisplay
+            Itself.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        ValueError
+            If `n_features` is not an integer >= 1 or None.
+        """
+        shown = self.order[: check_n_features(n_features)]
+        size = (6.4, 1.0 + 0.24 * min(MAX_NAMES, max(4, len(shown))))
+        ax = get_axes(f"{type(self).__name__}.plot", ax, size)
+        self.ax_, self.figure_ = ax, ax.figure
+        style_axes(ax, grid="x")
+        options: dict[str, Any] = {"height": 0.7, "ecolor": "0.2", "capsize": 2}
+        if self.standard_deviations is not None:
+            options["xerr"] = self.standard_deviations[shown]
+        y = np.arange(len(shown))
+        self.bars_ = ax.barh(
+            y, self.importances[shown], **options | dict(bar_kwargs or {})
+        )
+        named = y[:: -(-len(shown) // MAX_NAMES)]
+        names = [escape_label(name) for name in self.feature_names[shown[named]]]
+        ax.set_yticks(named, names)
+        ax.tick_params(axis="y", length=0)
+        ax.set_ylim(len(shown) - 0.5, -0.5)
+        ax.axvline(0, color="black", linewidth=0.8)
+        ax.spines["left"].set_visible(False)
+        if not self.importances.any():
+            ax.set_xlim(0, 1)
+        ax.set_xlabel(self.importance_name)
+        if len(shown) < len(self.order):
+            ax.set_title(f"{len(shown)} of {len(self.order)} features")
+        return self
+
+
+class ShapValuesDisplay:
+    """The features of one document, or of a pair, from the largest effect down.
+
+    The bars form a staircase: from the bias at the bottom to the score at the top.  For
+    a pair, "why is a above b?", they are the differences of the values of both
+    documents, and lead from 0 to the difference of their scores.
+
+    Parameters
+    ----------
+    values : array-like of shape (n_features,)
+        SHAP values of a document, or the differences of those of two; finite.
+    bias : float, default=0.0
+        Where the bars begin: the score without any feature, and 0 for a pair.
+    feature_names : array-like of shape (n_features,), default=None
+        Names of the features.  None: x0, x1, ...
+    feature_values : array-like of shape (n_features,) or (2, n_features), default=None
+        What the document has for each feature, or each of two documents; it is written
+        beside the names.
+    score_name : str, default="score"
+        Label of the x axis.
+
+    Attributes
+    ----------
+    order : ndarray of shape (n_features,), int64
+        The features from the largest to the smallest effect, whatever its sign; equal
+        ones in the order of their index.
+    score : float
+        Where the bars end: `bias` plus the sum of `values`.
+    bars_ : matplotlib BarContainer
+        One bar for each feature shown, in this order, and one for all others together.
+    ax_ : matplotlib Axes
+        The axes drawn on.
+    figure_ : matplotlib Figure
+        The figure of the axes.
+
+    Raises
+    ------
+    ValueError
+        If the values are not one finite number per feature, or there is not one name,
+        or one feature value, for each.
+
+    See Also
+    --------
+    sklearn_ltr.inspection.shap_values : Compute the values.
+    ShapHeatmapDisplay : The values of a list of documents.
+
+    Examples
+    --------
+    >>> from sklearn_ltr.plotting import ShapValuesDisplay
+    >>> display = ShapValuesDisplay(
+    ...     [0.1, 0.7, -0.2], bias=0.5, feature_names=["length", "bm25", "age"]
+    ... )
+    >>> display.feature_names[display.order].tolist()
+    ['bm25', 'age', 'length']
+    >>> round(display.score, 6)
+    1.1
+    >>> display.plot()  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        values: Any,
+        *,
+        bias: float = 0.0,
+        feature_names: Any = None,
+        feature_values: Any = None,
+        score_name: str = "score",
+    ) -> None:
+        self.values = read_numbers(values, "values", "feature")
+        n = len(self.values)
+        self.bias = float(read_numbers([bias], "bias", "display")[0])
+        self.feature_names = read_feature_names(feature_names, n)
+        self.feature_values = None
+        if feature_values is not None:
+            self.feature_values = np.asarray(feature_values, dtype=object)
+            if self.feature_values.shape not in ((n,), (1, n), (2, n)):
+                raise ValueError(
+                    f"feature_values must hold one for each of the {n} features, for "
+                    f"one or two documents, got shape {self.feature_values.shape}"
+                )
+        self.score_name = score_name
+        self.order = np.argsort(-np.abs(self.values), kind="stable")
+        self.score = self.bias + float(self.values.sum())
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        *,
+        document: int = 0,
+        other: int | None = None,
+        background: Any = None,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> ShapValuesDisplay:
+        """Draw the values of a document, or of a pair.
+
+        Parameters
+        ----------
+        estimator : estimator instance
+            A fitted model of trees, as in :func:`sklearn_ltr.inspection.shap_values`.
+        X : array-like or sparse matrix of shape (n_documents, n_features)
+            Documents.
+        document : int, default=0
+            The row of X to explain; negative ones are counted from the end.
+        other : int or None, default=None
+            The row to compare it with: why is `document` above `other`, or below?
+            None: `document` alone.
+        background : array-like or sparse matrix of shape (n_background, n_features), \
+default=None
+            As in :func:`sklearn_ltr.inspection.shap_values`.
+        ax : matplotlib Axes, default=None
+            Axes to draw on.  None: axes of a new figure.
+        **kwargs : dict
+            Keyword arguments of :meth:`plot`.
+
+        Returns
+        -------
+        display : ShapValuesDisplay
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        NotFittedError, TypeError, ValueError
+            As by :func:`sklearn_ltr.inspection.shap_values`, or if there is no such
+            row.
+        """
+        check_matplotlib(f"{cls.__name__}.from_estimator")
+        result = shap_values(estimator, X, background=background)
+        if other is None:
+            values, bias, rows = result.row(document), result.bias, [document]
+            name = "score"
+        else:
+            values, bias = result.difference(document, other), 0.0
+            rows = [document, other]
+            name = f"score of document {document} minus that of document {other}"
+        return cls(
+            values,
+            bias=bias,
+            feature_names=result.feature_names,
+            feature_values=rows_of(result.X, rows),
+            score_name=name,
+        ).plot(ax, **kwargs)
+
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        n_features: int | None = 12,
+        bar_kwargs: Mapping[str, Any] | None = None,
+    ) -> ShapValuesDisplay:
+        """Draw the bars.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Axes to draw on.  None: axes of a new figure.
+        n_features : int >= 1 or None, default=12
+            Number of features with a bar of their own, those of the largest effects;
+            the others have one together.  None: up to 200.
+        bar_kwargs : dict, default=None
+            Keyword arguments of matplotlib's `barh`.
+
+        Returns
+        -------
+        display : ShapValuesDisplay
+            Itself.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        ValueError
+            If `n_features` is not an integer >= 1 or None.
+        """
+        n_shown = check_n_features(n_features) or MAX_BARS
+        shown, others = self.order[:n_shown], self.order[n_shown:]
+        widths, labels = self.values[shown], [self._label(j) for j in shown]
+        if len(others):
+            widths = np.append(widths, self.values[others].sum())
+            labels.append(f"{len(others)} other features")
+        ends = self.score - np.append(0.0, np.cumsum(widths)[:-1])
+        ax = get_axes(
+            f"{type(self).__name__}.plot", ax, (6.4, 1.4 + 0.26 * len(widths))
+        )
+        self.ax_, self.figure_ = ax, ax.figure
+        style_axes(ax, grid="x")
+        options: dict[str, Any] = {
+            "height": 0.7,
+            "color": np.where(widths > 0, WON_COLOR, LOST_COLOR),
+        }
+        ax.use_sticky_edges = False  # bars that end at the frame would look cut off
+        y = np.arange(len(widths))
+        self.bars_ = ax.barh(
+            y, widths, left=ends - widths, **options | dict(bar_kwargs or {})
+        )
+        # each bar begins where the one below it ends
+        ax.vlines((ends - widths)[:-1], y[:-1], y[1:], color="0.5", linewidth=0.8)
+        for x in (self.bias, self.score):
+            ax.axvline(x, color="black", linewidth=0.8, linestyle=":")
+        ax.set_yticks(y, labels)
+        ax.tick_params(axis="y", length=0)
+        ax.set_ylim(len(widths) - 0.5, -0.5)
+        ax.spines["left"].set_visible(False)
+        ax.set_title(f"from {self.bias:.4g} to {self.score:.4g}")
+        ax.set_xlabel(self.score_name)
+        return self
+
+    def _label(self, feature: int) -> str:
+        """Return the name of a feature, and what the documents have for it."""
+        name = escape_label(self.feature_names[feature], MAX_NAME_LENGTH)
+        if self.feature_values is None:
+            return name
+        given = np.atleast_2d(self.feature_values)[:, feature]
+        return f"{name} = {', '.join(label_of_value(value) for value in given)}"
+
+
+def label_of_value(value: Any) -> str:
+    """Return a value of a feature in a few characters."""
+    is_real = isinstance(value, float | np.floating)
+    return escape_label(f"{value:.4g}" if is_real else value, MAX_VALUE_LENGTH)
+
+
+def rows_of(X: Any, rows: list[int]) -> NDArray[Any]:
+    """Return some rows of a table of any kind: (n_rows, n_features) object."""
+    table = X.toarray() if issparse(X) else np.asarray(X)
+    return table[rows].astype(object)
+
+
+class ShapHeatmapDisplay:
+    """SHAP values of the documents of a list, by rank, and of their features.
+
+    A row is a document, and the first rank is on top.  A column is a feature, and the
+    one with the largest mean effect is on the left.
+
+    Parameters
+    ----------
+    values : array-like of shape (n_documents, n_features)
+        SHAP values; finite.
+    feature_names : array-like of shape (n_features,), default=None
+        Names of the features.  None: x0, x1, ...
+
+    Attributes
+    ----------
+    ranking : ndarray of shape (n_documents,), int64
+        The documents by descending sum of their values, which is that of their scores;
+        equal ones in the order of the rows.
+    order : ndarray of shape (n_features,), int64
+        The features by descending mean of the absolute values; equal ones in the order
+        of their index.
+    image_ : matplotlib AxesImage
+        The colors.
+    colorbar_ : matplotlib Colorbar
+        Their scale, from minus the largest absolute value to plus that.
+    ax_ : matplotlib Axes
+        The axes drawn on.
+    figure_ : matplotlib Figure
+        The figure of the axes.
+
+    Raises
+    ------
+    ValueError
+        If the values are not one finite number per document and feature, or there is
+        not one name per feature.
+
+    See Also
+    --------
+    sklearn_ltr.inspection.shap_values : Compute the values.
+    ShapValuesDisplay : The values of a document, or of a pair.
+
+    Examples
+    --------
+    >>> from sklearn_ltr.plotting import ShapHeatmapDisplay
+    >>> display = ShapHeatmapDisplay([[0.1, -0.5, 0.0], [0.2, 0.6, 0.1]])
+    >>> display.ranking, display.order
+    (array([1, 0]), array([1, 0, 2]))
+    >>> display.plot()  # doctest: +SKIP
+    """
+
+    def __init__(self, values: Any, *, feature_names: Any = None) -> None:
+        if np.ndim(values) != 2 or np.size(values) == 0:
+            raise ValueError(
+                "values must hold a row for each document and a column for each "
+                f"feature, got shape {np.shape(values)}"
+            )
+        n = np.shape(values)[1]
+        self.values = np.stack(
+            [
+                read_numbers(row, f"values[{document}]", "feature", n)
+                for document, row in enumerate(values)
+            ]
+        )
+        self.feature_names = read_feature_names(feature_names, n)
+        self.ranking = np.argsort(-self.values.sum(axis=1), kind="stable")
+        self.order = np.argsort(-np.abs(self.values).mean(axis=0), kind="stable")
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        *,
+        background: Any = None,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> ShapHeatmapDisplay:
+        """Draw the values of a list of documents.
+
+        Parameters
+        ----------
+        estimator : estimator instance
+            A fitted model of trees, as in :func:`sklearn_ltr.inspection.shap_values`.
+        X : array-like or sparse matrix of shape (n_documents, n_features)
+            The documents of one query, or of several, as one list.
+        background : array-like or sparse matrix of shape (n_background, n_features), \
+default=None
+            As in :func:`sklearn_ltr.inspection.shap_values`.
+        ax : matplotlib Axes, default=None
+            Axes to draw on.  None: axes of a new figure.
+        **kwargs : dict
+            Keyword arguments of :meth:`plot`.
+
+        Returns
+        -------
+        display : ShapHeatmapDisplay
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        NotFittedError, TypeError, ValueError
+            As by :func:`sklearn_ltr.inspection.shap_values`.
+        """
+        check_matplotlib(f"{cls.__name__}.from_estimator")
+        result = shap_values(estimator, X, background=background)
+        names = result.feature_names
+        return cls(result.values, feature_names=names).plot(ax, **kwargs)
+
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        n_features: int | None = 12,
+        image_kwargs: Mapping[str, Any] | None = None,
+    ) -> ShapHeatmapDisplay:
+        """Draw the colors.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Axes to draw on.  None: axes of a new figure.
+        n_features : int >= 1 or None, default=12
+            Number of features to show, those of the largest effects.  None: up to 200.
+        image_kwargs : dict, default=None
+            Keyword arguments of matplotlib's `imshow`.
+
+        Returns
+        -------
+        display : ShapHeatmapDisplay
+            Itself.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        ValueError
+            If `n_features` is not an integer >= 1 or None.
+        """
+        shown = self.order[: check_n_features(n_features) or MAX_FEATURES]
+        n = len(self.ranking)
+        size = max(5.0, 2.0 + 0.35 * len(shown)), min(12.0, 2.5 + 0.15 * n)
+        ax = get_axes(f"{type(self).__name__}.plot", ax, size)
+        self.ax_, self.figure_ = ax, ax.figure
+        largest = np.abs(self.values).max() or 1.0
+        options: dict[str, Any] = {
+            "cmap": "RdBu",
+            "vmin": -largest,
+            "vmax": largest,
+            "aspect": "auto",
+            "interpolation": "nearest",
+            "extent": (-0.5, len(shown) - 0.5, n + 0.5, 0.5),  # ranks from 1
+        }
+        self.image_ = ax.imshow(
+            self.values[np.ix_(self.ranking, shown)],
+            **options | dict(image_kwargs or {}),
+        )
+        self.colorbar_ = self.figure_.colorbar(self.image_, ax=ax, label="SHAP value")
+        names = [escape_label(x, MAX_NAME_LENGTH) for x in self.feature_names[shown]]
+        ax.set_xticks(np.arange(len(shown)), names, rotation=90, fontsize="small")
+        set_integer_ticks(ax.yaxis)
+        ax.set_ylabel("rank")
+        if len(shown) < len(self.order):
+            ax.set_title(f"{len(shown)} of {len(self.order)} features")
+        return self
+
+
+def read_feature_names(names: Any, n_features: int) -> NDArray[Any]:
+    """Return one name per feature; x0, x1, ... for None."""
+    if names is None:
+        names = [f"x{feature}" for feature in range(n_features)]
+    read = np.asarray(names, dtype=object)
+    if read.shape != (n_features,):
+        raise ValueError(
+            f"feature_names must hold one name for each of the {n_features} features, "
+            f"got shape {read.shape}"
+        )
+    return read
+
+
+def check_n_features(n_features: Any) -> int | None:
+    """Return an integer >= 1 or None; raise a ValueError for anything else."""
+    if n_features is None:
+        return None
+    is_integer = isinstance(n_features, Integral) and not isinstance(n_features, bool)
+    if not is_integer or n_features < 1:
+        raise ValueError(
+            f"n_features must be an integer >= 1 or None, got {n_features!r}"
+        )
+    return int(n_features)
