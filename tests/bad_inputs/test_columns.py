@@ -306,7 +306,10 @@ CLASSES: Table = {
     "masked labels": (np.ma.masked_array(LABELS, LABELS), "y is a masked array"),
     "a dict": ({"a": 1}, "y is a dict"),
     "nothing": (None, "y is None: MARTClassifier requires y to be passed"),
-    "labels that cannot be sorted": (last("a", LABELS), "y: Unknown label type"),
+    "labels that cannot be sorted": (
+        np.array(last("a", LABELS), dtype=object),
+        "y: Unknown label type",
+    ),
 }
 
 
