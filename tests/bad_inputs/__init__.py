@@ -65,8 +65,8 @@ def refused(call: Callable[[], Any], error: type[Exception], message: str) -> No
     """Check the type of the error of a call, and a part of its message."""
     with pytest.raises(error) as raised:
         call()
-    assert raised.type is error
-    assert message in str(raised.value)
+    assert raised.type is error, raised.value
+    assert message in str(raised.value), raised.value
 
 
 def each(*tables: Mapping[str, tuple[Any, ...]]) -> Iterable[Any]:

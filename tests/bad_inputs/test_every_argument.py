@@ -76,7 +76,8 @@ FREE = {
 }
 #: What a message speaks of in place of an argument
 SAYS = {
-    "estimators": "object", "model": "object", "X_i": "X:", "X_j": "X:", "metrics": "metric",
+    "estimators": "object", "model": "object",
+    "X_i": "X:", "X_j": "X:", "metrics": "metric",
     "random_state": "seed", "text": "JSON", "y_true": "y must",
     "BlendedRanker.fit X": "Input should have at least 1 dimension",
     **dict.fromkeys(("estimator", "estimator_a", "estimator_b", "ranker"), "object"),
@@ -87,8 +88,8 @@ def good_model(call: str) -> Any:
     """Return a good estimator for the call."""
     if "weight_curves" in call or "WeightCurves" in call or "optimality" in call:
         return fitted(RankNetRanker)
-    if call.endswith("from_estimators"):
-        return [good_model("Propensity")]
+    if call == "PropensityCurveDisplay.from_estimators":
+        return {"a": new(RegressionEM)}
     if "Propensity" in call:
         return fit(LambdaMARTRanker, {"positions": PLACES}, position_bias="additive")
     if "TrainingCurve" in call:
