@@ -19,7 +19,9 @@ from scipy.sparse import csr_matrix
 from sklearn.utils import Bunch
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker, metrics
-from sklearn_ltr.dask._worker_ranker import WorkerRanker
+from sklearn_ltr._comm import ONE_PROCESS
+from sklearn_ltr.dask._fit import WorkerRows, fit_rows
+from sklearn_ltr.dask._tables import PartRows
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.ensemble import best_blend
 from sklearn_ltr.inspection import shap_values
@@ -57,7 +59,7 @@ def _steps(data: Bunch) -> dict[str, Callable[[], Any]]:
         "LambdaMART, float32": partial(_fit_trees, X.astype(np.float32), data),
         "LambdaMART, sparse X": partial(_fit_trees, csr_matrix(X), data),
         "categories": partial(_fit_categories, data),
-        "fits by several workers": partial(_fit_together, data),
+        "a fit on a cluster": partial(_fit_on_worker, data),
         "objectives": partial(_compute_objectives, data),
         "weighted pairs": partial(_fit_clicks, data),
         "MART": partial(_fit_mart, data),
@@ -104,30 +106,15 @@ def _fit_categories(data: Bunch) -> None:
     ranker.fit(X, data.target, groups=data.groups)
 
 
-class _OneWorker:
-    """The collective of a worker that is alone."""
-
-    rank, n_workers = 0, 1
-
-    def sum(self, values: Any) -> Any:
-        return values
-
-    def gather(self, value: Any) -> list[Any]:
-        return [value]
-
-    def gather_to(self, rank: int, value: Any) -> list[Any]:
-        return [value]
-
-    def print_line(self, line: str) -> None:
-        pass
-
-
-def _fit_together(data: Bunch) -> None:
-    numbers = {"": {label: i for i, label in enumerate(np.unique(data.groups))}}
+def _fit_on_worker(data: Bunch) -> None:
+    numbers, n_rows = np.arange(N_QUERIES), len(data.target)
+    others = {"y": data.target, "groups": data.groups}
+    attributes = {"init_": None, "_uses_init_score": False}
     for X in (data.data, data.data.astype(np.float32)):
-        ranker = WorkerRanker(n_estimators=2, subsample=0.5)
-        ranker.join(_OneWorker(), numbers, is_validated=False)._seed = 0
-        ranker.fit(X, data.target, groups=data.groups)
+        rows = PartRows("X", [{"X": X}], [None], [n_rows])
+        ranker = LambdaMARTRanker(n_estimators=2, subsample=0.5)
+        given = [WorkerRows(rows, others, numbers)]
+        fit_rows(vars(ranker) | attributes, 0, given, False, ONE_PROCESS)
 
 
 def _compute_objectives(data: Bunch) -> None:

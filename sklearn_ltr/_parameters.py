@@ -222,7 +222,8 @@ def read_parameters(parameters: type[P], estimator: Any) -> P:
     Raise a TypeError or ValueError that names the first that has none of its values.
     """
     read = {}
-    for name, values in declared_values(parameters).items():
+    declared = declared_values(parameters)  # type: ignore[arg-type]
+    for name, values in declared.items():
         given = getattr(estimator, name)
         read[name] = given if values is None else values.read_as(name, given)
     return parameters(**read)

@@ -173,7 +173,7 @@ def check_propensities(propensities: Any, queries: QueryGroups) -> FloatArray | 
 
 
 def _read_rows(
-    values: Any, queries: QueryGroups, name: str, **options: bool
+    values: Any, queries: QueryGroups, name: str, **options: Any
 ) -> FloatArray:
     """Return one number for each row, in the order of the rows."""
     n, describe = queries.n_documents, queries.describe_row

@@ -23,6 +23,20 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_ltr._compile import check_n_jobs
 from sklearn_ltr._parameters import BOOL, Choice, integer, real
 
+__all__ = [
+    "BaseModel",
+    "CallbackSupportMixin",
+    "FitParameters",
+    "FitTasks",
+    "NewerVersionWarning",
+    "copy_attributes",
+    "draw_seed",
+    "loading",
+    "refit",
+    "require",
+    "with_callbacks",
+]
+
 try:  # since scikit-learn 1.9, a fit reports its steps to callbacks
     from sklearn.callback import CallbackSupportMixin
     from sklearn.callback import with_callbacks as decorate

@@ -176,9 +176,7 @@ def read_tree_features(
     )
 
 
-def read_categories(
-    X: Any, categorical_features: Any, kept: Kept
-) -> FeatureCategories:
+def read_categories(X: Any, categorical_features: Any, kept: Kept) -> FeatureCategories:
     """Return the categories of X; those of the last fit if a warm start keeps trees.
 
     Raise a ValueError if its categorical features are others than then.

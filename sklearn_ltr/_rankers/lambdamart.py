@@ -652,8 +652,8 @@ tuples, default=None
 
             # bin and boost; keep
             for name in ("loss_curve_", "train_score_", "position_bias_"):
-                vars(model).pop(name, None)
-            vars(model).update(
+                model.__dict__.pop(name, None)
+            model.__dict__.update(
                 learn(
                     p,
                     train,

@@ -26,7 +26,6 @@ sums of the leaves.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -234,7 +233,7 @@ class TreeGrower:
 
 
 def set_totals(
-    records: Records, fields: list[str], totals: Sequence[NDArray[np.int64]]
+    records: Records, fields: list[str], totals: Iterable[NDArray[np.int64]]
 ) -> None:
     """Make totals the sums, or the maxima, of fields of the threads' records."""
     for name, total in zip(fields, totals, strict=True):

@@ -145,9 +145,9 @@ class ClickModel(BaseModel):
             estimator is left as it was.
         """
         with refit(self) as model:
-            parameters = read_parameters(self._parameters, model)
+            parameters: Any = read_parameters(self._parameters, model)
             log = read_click_log(clicks, groups, documents, positions, sessions)
-            vars(model).update(self._estimate(log, parameters))
+            model.__dict__.update(self._estimate(log, parameters))
             model.groups_, model.documents_ = log.groups, log.documents
         return self
 

@@ -142,8 +142,8 @@ collections, default=None
                 client, local_ranker(model), p, kept.seed, arguments, validation
             )
             for name in ("loss_curve_", "train_score_"):
-                vars(model).pop(name, None)
-            vars(model).update(fitted, traffic_=traffic)
+                model.__dict__.pop(name, None)
+            model.__dict__.update(fitted, traffic_=traffic)
         return self
 
     def _check_fittable(
