@@ -33,8 +33,7 @@ MAX_ROW_BLOCKS = 8  # of ROW_BLOCK rows, which a thread evaluates in one call
 # evaluation.  Measured for 100 trees of 31 leaves: one row takes 0.08 ms by walks and
 # 0.04 ms bit-sliced, 100 rows 0.5 and 0.05, 1,000 rows 6 and 0.2.  Preparing takes
 # 4 ms, loading the kernels 50 ms, or 0.5 s in a process that has run none yet, and
-# compiling
-# them 4 s.
+# compiling them 4 s.
 MOST_WALKS = 100_000
 LEAF_ROWS = 32 * ROW_BLOCK  # of which leaves are found at a time
 
