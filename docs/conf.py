@@ -31,6 +31,8 @@ myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 
 autosummary_generate = True
+autosummary_ignore_module_all = False  # a module lists what is in its __all__
+autosummary_imported_members = True
 toc_object_entries_show_parents = "hide"
 autodoc_typehints = "none"  # numpydoc's sections have the types
 numpydoc_show_class_members = True
