@@ -107,10 +107,9 @@ def of_queries(scores, metric, options, grades):
         s, g = scores[own], grades[own]
         order = ranked_against_the_model(s, g)
         delta = deltas(metric and get_metric(metric), g, order)
-        if options.distance_normalization:
-            delta = normalise(delta, s, options.sigma)
         factor = query + 1.0
-        if options.query_normalization:
+        if options.normalize:
+            delta = normalise(delta, s, options.sigma)
             ratios = T_PLUS[own], T_MINUS[own]
             factor *= normalisation(s, g, delta, options.sigma, *ratios)
         yield own, s, g, delta, factor
@@ -120,7 +119,7 @@ def of_queries(scores, metric, options, grades):
 @pytest.mark.parametrize("metric", ["ndcg@3", "map", "bpref", None])
 @pytest.mark.parametrize(
     "options",
-    [PairOptions(SIGMA), PairOptions(SIGMA, True, True)],
+    [PairOptions(SIGMA), PairOptions(SIGMA, True)],
     ids=["plain", "normalised"],
 )
 def test_weighted_lambdas_are_central_differences_of_the_weighted_cost(
@@ -164,7 +163,7 @@ def test_documents_of_equal_score_and_weights_get_the_mean_over_their_orders():
 @pytest.mark.parametrize("metric", ["ndcg@3", "map", None])
 def test_pairs_of_weight_1_give_the_bytes_of_pairs_without_weights(metric):
     rng = np.random.default_rng(3)
-    options = PairOptions(1.0, True, True)
+    options = PairOptions(1.0, True)
     for scores in (np.zeros(N), np.round(rng.normal(size=N)), 1e4 * rng.normal(size=N)):
         with ThreadTeam(1) as team:
             plain = objective(metric, options, None, team)(scores)
@@ -226,7 +225,7 @@ def test_the_first_step_of_a_fit_is_that_of_the_oracles(small_log):
     _, (X, clicks), shown = small_log
     sessions, positions = shown["groups"], shown["positions"]
     plain = TREES | {"score_noise": 0, "regression_weight": 0, "n_estimators": 1}
-    plain |= {"query_normalization": False, "metric": None, "learning_rate": 0.5}
+    plain |= {"normalize_lambdas": False, "metric": None, "learning_rate": 0.5}
     additive, pairwise = (
         LambdaMARTRanker(position_bias=kind, **plain).fit(X, clicks, **shown)
         for kind in ("additive", "pairwise")
@@ -292,9 +291,9 @@ def test_propensities_of_1_and_unused_positions_give_the_bytes_of_the_plain_fit(
 @pytest.mark.parametrize("kind", ["additive trees", "pairwise trees", "ranknet"])
 def test_without_end_regularised_bias_gives_the_bytes_of_the_plain_fit(kind, small_log):
     _, (X, clicks), shown = small_log
-    method = KINDS[kind]().position_bias
-    strong = {"method": method, "regularization": 1e50}
-    ranker = KINDS[kind](position_bias=strong)
+    method = "pairwise" if kind == "pairwise trees" else "additive"
+    bias = {"method": method, "regularization": 1e50}
+    ranker = KINDS[kind](position_bias=bias)
     plain = clone(ranker).set_params(position_bias=None)
     plain.fit(X, clicks, groups=shown["groups"])
     assert ranker.fit(X, clicks, **shown).predict(X).tobytes() == (

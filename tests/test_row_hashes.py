@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
+from sklearn_ltr._comm import ONE_PROCESS
 from sklearn_ltr._compile import ThreadTeam
-from sklearn_ltr._trees.binning import BinMapper
-from sklearn_ltr._trees.row_hashes import hash_bins, hash_values
+from sklearn_ltr._data.row_hashes import hash_values
+from sklearn_ltr._trees.binning import NO_CATEGORIES, fit_bins, hash_bins
 
 N_ROWS = 5000
 RNG = np.random.default_rng(0)
@@ -25,7 +26,7 @@ def hashes_of(X, rows=ALL, n_threads=1):
 
 def bin_hashes(X, n_threads=1, max_bins=255):
     with ThreadTeam(n_threads) as team:
-        mapper = BinMapper.fit(X, ALL, max_bins, 0, team)
+        mapper = fit_bins(X, ALL, max_bins, NO_CATEGORIES, ONE_PROCESS, team)
         return hash_bins(mapper.transform(X, ALL, team), team)
 
 

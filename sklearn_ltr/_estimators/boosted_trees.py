@@ -142,7 +142,7 @@ def keep(
         attributes["_mapper"],
         ensemble,
         attributes["evals_result_"],
-        attributes,
+        dict(attributes),  # as they were: the fit goes on to replace them
     )
 
 
