@@ -92,7 +92,7 @@ def fit_sklearn_ltr_blended(X, y, groups, settings: Settings) -> ScoresAfter:
     from sklearn.preprocessing import StandardScaler
 
     from sklearn_ltr import LambdaRankRanker
-    from sklearn_ltr.ensemble._weights import equal_weights, weighted_sum
+    from sklearn_ltr.ensemble._blended_ranker import equal_weights, weighted_sum
 
     members = _bagged_trees(X, y, groups, settings)
     scaler = StandardScaler().fit(X)

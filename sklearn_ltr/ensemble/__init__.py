@@ -9,7 +9,7 @@
 - :class:`BlendedRanker` combines several rankers into one.  It chooses their weights on
   held-out queries.
 - :func:`best_blend` returns the best alpha for the scores of two rankers, and the
-  metric for all other values of alpha (section 7.1 of the report).  As alpha increases
+  metric for all other values of alpha (Burges 2010, section 7.1).  As alpha increases
   from 0 to 1, the ranking of a query changes only where the scores of two of its
   documents are equal, so all values that the metric takes are computed, exactly.
 """

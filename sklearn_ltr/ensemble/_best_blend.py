@@ -1,4 +1,4 @@
-r"""The best blend of two rankers over all alphas (section 7.1 of the report).
+r"""The best blend of two rankers over all alphas (Burges 2010, section 7.1).
 
 With Z_q(alpha) the metric of query q, ranked by alpha * s1 + (1 - alpha) * s2, and w_q
 the weight of the query, the mean
@@ -104,7 +104,7 @@ def best_blend(
         \alpha s^1_i + (1 - \alpha) s^2_i
 
     changes only where the lines of two of its documents cross.  The mean of the metric
-    is tracked through all these changes (section 7.1 of the report, after [1]_), so no
+    is tracked through all these changes (section 7.1 of Burges, 2010, after [1]_), so no
     alpha is better than the one returned.  Of the intervals where the metric is highest
     the widest is chosen, of those the one at the smallest alpha, and `alpha` is its
     middle.

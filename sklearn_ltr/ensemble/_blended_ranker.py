@@ -1,4 +1,4 @@
-"""A ranker that is a blend of rankers (section 7.1 of the report).
+"""A ranker that is a blend of rankers (Burges 2010, section 7.1).
 
 blend  =  sum over rankers m of  w_m * scores_m
 

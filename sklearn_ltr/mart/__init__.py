@@ -1,4 +1,4 @@
-"""MART (sections 5 and 6 of the report): gradient boosted trees for single rows.
+"""MART (Burges 2010, sections 5 and 6): gradient boosted trees for single rows.
 
 MART is the boosting that LambdaMART builds on.  Here each row has a cost of its own:
 cross entropy for two classes, squared error for numbers.  Trained on relevance grades

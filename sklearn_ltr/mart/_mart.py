@@ -341,8 +341,8 @@ class BaseMART(CallbackSupportMixin, BaseModel):
 class MARTRegressor(RegressorMixin, BaseMART):
     r"""MART for numbers: gradient boosted trees and least squares.
 
-    Every tree models the residuals, and its leaves are their means (section 5 of the
-    report, equation 12, for half the squared error):
+    Every tree models the residuals, and its leaves are their means (Burges 2010, "the
+    report" below, section 5, equation 12, for half the squared error):
 
     .. math::
 
@@ -383,8 +383,8 @@ class MARTRegressor(RegressorMixin, BaseMART):
         dense X, and a split sends a set of them left.  If there are more than
         `max_bins`, the most frequent have a bin each, and the others share one bin in
         16 with those of similar mean targets.  For a row in training, that is the mean
-        over other rows, in five folds.  Categories unseen in `fit` go where missing
-        values go.
+        over other rows, in five folds.  Categories unseen in `fit`, and those of fewer
+        than `min_samples_leaf` rows of a node, go where missing values go.
     category_smoothing : float in [0, 1e50], default=10.0
         Rows of a node's mean gradient and hessian that are added to those of each
         category before the categories are sorted by gradient over hessian, to be split
@@ -466,6 +466,9 @@ class MARTRegressor(RegressorMixin, BaseMART):
 
     References
     ----------
+    C. Burges, "From RankNet to LambdaRank to LambdaMART: An Overview", Microsoft
+    Research Technical Report MSR-TR-2010-82, 2010.
+
     J. Friedman, "Greedy function approximation: a gradient boosting machine", Annals of
     Statistics 29(5), 2001.
 
@@ -586,7 +589,7 @@ class MARTClassifier(ClassifierMixin, BaseMART):
         L(y, F) = \log(1 + e^{-2 y \sigma F}).
 
     Every tree models the pseudo-responses, and its leaves make a Newton step
-    (section 6 of the report, equations 13 and 14):
+    (Burges 2010, "the report" below, section 6, equations 13 and 14):
 
     .. math::
 
@@ -645,8 +648,8 @@ class MARTClassifier(ClassifierMixin, BaseMART):
         dense X, and a split sends a set of them left.  If there are more than
         `max_bins`, the most frequent have a bin each, and the others share one bin in
         16 with those of similar mean targets.  For a row in training, that is the mean
-        over other rows, in five folds.  Categories unseen in `fit` go where missing
-        values go.
+        over other rows, in five folds.  Categories unseen in `fit`, and those of fewer
+        than `min_samples_leaf` rows of a node, go where missing values go.
     category_smoothing : float in [0, 1e50], default=10.0
         Rows of a node's mean gradient and hessian that are added to those of each
         category before the categories are sorted by gradient over hessian, to be split

@@ -1,6 +1,6 @@
 """The objectives of MART: cost of a row, and its gradient and hessian by the score F.
 
-Two classes, y = -1 or 1 (section 6 of the report):
+Two classes, y = -1 or 1 (Burges 2010, section 6):
 
     L = log(1 + exp(-2 y sigma F))                                              (14)
     y_bar = -dL/dF = 2 y sigma / (1 + exp(2 y sigma F))           (pseudo-responses)
