@@ -748,11 +748,6 @@ def test_a_metric_its_name_and_its_function_are_called_alike(name):
     assert METRICS[name].__name__.lower() == name.replace("_", "")
 
 
-def test_a_name_of_before_is_read():
-    """Saved models have it."""
-    assert get_metric("rprec@5") == RPrecision(5)
-
-
 def test_a_metric_of_the_user_has_no_name_in_the_table():
     class Mine(Metric):
         short_name = "mine"
@@ -773,6 +768,7 @@ def test_a_metric_of_the_user_has_no_name_in_the_table():
     [
         ("NDCG@10", "did you mean 'ndcg@10'"),
         ("nDGC", "did you mean 'ndcg'"),
+        ("rprec@5", "did you mean 'r_precision@5'"),
         ("auc", "unknown metric 'auc'. The names are map, bpref, cg, dcg"),
         ("ndcg@0", "k, the part after '@'"),
         ("ndcg@", "k, the part after '@'"),

@@ -31,6 +31,7 @@ from sklearn_ltr.export._tree_model import (
     TreeModel,
 )
 from sklearn_ltr.metrics import Metric
+from sklearn_ltr.metrics._metric import present_name
 
 __all__ = ["from_json", "json_schema", "to_json"]
 
@@ -43,7 +44,6 @@ METRICS: dict[str, Any] = {
     for name in sklearn_ltr.metrics.__all__
     if isinstance(cls := getattr(sklearn_ltr.metrics, name), type) and cls is not Metric
 }
-RENAMED_METRICS = {"rprec": "r_precision"}  # as 0.2.0 named them
 
 
 def to_json(estimator: Any) -> str:
@@ -298,11 +298,10 @@ def of_today(
     for name in ("metric", "scoring"):
         value = given.get(name)
         if isinstance(value, str):
-            given[name] = RENAMED_METRICS.get(value, value)
+            given[name] = present_name(value)
         elif isinstance(value, list):
             given[name] = [
-                RENAMED_METRICS.get(one, one) if isinstance(one, str) else one
-                for one in value
+                present_name(one) if isinstance(one, str) else one for one in value
             ]
     return given, lost
 
@@ -431,7 +430,7 @@ def by_feature(value: Any, name: str, n_features: int) -> dict[int, Any]:
 def read_curves(value: dict[str, Any], where: str) -> dict[str, tuple[float, ...]]:
     """Return curves by name, NaN for null."""
     return {
-        RENAMED_METRICS.get(name, name): tuple(
+        present_name(name): tuple(
             np.nan if v is None else checked(v, float, f"{where}.{name}")
             for v in checked(values, list, f"{where}.{name}")
         )

@@ -45,7 +45,7 @@ LARGEST_K = 2**63 - 1
 MOST_DIGITS = 18  # of a cutoff in a name; k must fit in int64
 
 METRICS: dict[str, type[Metric]] = {}  # the built-in metrics by name
-RENAMED = {"rprec": "r_precision"}  # names until version 0.2, which saved models have
+RENAMED = {"rprec": "r_precision"}  # names until version 0.2
 
 
 @dataclass(frozen=True, repr=False)
@@ -489,6 +489,12 @@ def any_in_query(flags: NDArray[np.bool_], offsets: IntArray) -> NDArray[np.bool
     return np.logical_or.reduceat(flags, offsets[:-1])
 
 
+def present_name(name: str) -> str:
+    """Return the name of a metric, with or without cutoff, that a saved model names."""
+    base, at, cutoff = name.partition("@")
+    return RENAMED.get(base, base) + at + cutoff
+
+
 def get_metric(metric: str | Metric) -> Metric:
     """Return the metric of a name such as ``"ndcg"`` or ``"ndcg@10"``.
 
@@ -524,9 +530,9 @@ def get_metric(metric: str | Metric) -> Metric:
             f"NDCG(10), got {metric!r}"
         )
     name, at, cutoff = metric.partition("@")
-    name = RENAMED.get(name, name)
     if name not in METRICS:
-        close = get_close_matches(name.lower(), METRICS, n=1)
+        lower = RENAMED.get(name.lower(), name.lower())
+        close = get_close_matches(lower, METRICS, n=1)
         hint = f"Did you mean {close[0] + at + cutoff!r}? " if close else ""
         raise ValueError(
             f"unknown metric {metric!r}. {hint}The names are {', '.join(METRICS)}, "

@@ -137,6 +137,15 @@ def test_curves_constraints_and_parameters_come_back():
     assert again.score(X, y, groups=GROUPS) == model.score(X, y, groups=GROUPS)
 
 
+def test_a_metric_that_has_another_name_now_is_read():
+    X, rows = numbers(), {"groups": GROUPS}
+    model = LambdaMARTRanker("r_precision@5", scoring="r_precision", **TREES)
+    text = to_json(model.fit(X, grades(X), **rows)).replace("r_precision", "rprec")
+    again = from_json(text)
+    assert (again.metric, again.scoring) == ("r_precision@5", "r_precision")
+    assert again.score(X, grades(X), **rows) == model.score(X, grades(X), **rows)
+
+
 def test_a_loss_curve_comes_back():
     X = numbers()
     model = LambdaMARTRanker(None, **TREES).fit(X, grades(X), groups=GROUPS)
