@@ -19,11 +19,11 @@ from scipy.sparse import csr_matrix
 from sklearn.utils import Bunch
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker, metrics
-from sklearn_ltr.dask._worker_ranker import WorkerRanker
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.ensemble import best_blend
 from sklearn_ltr.inspection import shap_values
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
+from sklearn_ltr.metrics._metric import METRICS
 
 # Enough rows times trees for a prediction that is worth compiling (`MOST_WALKS`)
 N_QUERIES, N_TREES = 300, 30
@@ -56,7 +56,6 @@ def _steps(data: Bunch) -> dict[str, Callable[[], Any]]:
         "LambdaMART, float32": partial(_fit_trees, X.astype(np.float32), data),
         "LambdaMART, sparse X": partial(_fit_trees, csr_matrix(X), data),
         "categories": partial(_fit_categories, data),
-        "fits by several workers": partial(_fit_together, data),
         "objectives": partial(_compute_objectives, data),
         "weighted pairs": partial(_fit_clicks, data),
         "MART": partial(_fit_mart, data),
@@ -72,6 +71,11 @@ class _FirstGrade(metrics.Metric):
 
     def value(self, ranked_grades: Any) -> float:
         return float(ranked_grades[0])
+
+
+def _all_metrics() -> list[metrics.Metric]:
+    """Return every metric, with a cutoff shorter than the lists."""
+    return [metric(3) for metric in (*METRICS.values(), _FirstGrade)]
 
 
 class _LinearNetwork:
@@ -103,34 +107,8 @@ def _fit_categories(data: Bunch) -> None:
     ranker.fit(X, data.target, groups=data.groups)
 
 
-class _OneWorker:
-    """The collective of a worker that is alone."""
-
-    rank, n_workers = 0, 1
-
-    def sum(self, values: Any) -> Any:
-        return values
-
-    def gather(self, value: Any) -> list[Any]:
-        return [value]
-
-    def gather_to(self, rank: int, value: Any) -> list[Any]:
-        return [value]
-
-    def print_line(self, line: str) -> None:
-        pass
-
-
-def _fit_together(data: Bunch) -> None:
-    numbers = {"": {label: i for i, label in enumerate(np.unique(data.groups))}}
-    for X in (data.data, data.data.astype(np.float32)):
-        ranker = WorkerRanker(n_estimators=2, subsample=0.5)
-        ranker.join(_OneWorker(), numbers, is_validated=False)._seed = 0
-        ranker.fit(X, data.target, groups=data.groups)
-
-
 def _compute_objectives(data: Bunch) -> None:
-    for metric in ("map", "mrr", "err", "rprec", "bpref", None, _FirstGrade()):
+    for metric in (*_all_metrics(), None):
         ranker = LambdaMARTRanker(metric, n_estimators=2, random_state=0)
         ranker.set_params(bagging_temperature=0.5, regression_weight=1.0)
         ranker.fit(data.data, data.target, groups=data.groups)
@@ -174,24 +152,14 @@ def _fit_networks(data: Bunch) -> None:
 
 def _evaluate_metrics(data: Bunch) -> None:
     scores = data.data[:, 0]
-    for name in (
-        "ndcg@3",
-        "map",
-        "mrr",
-        "err",
-        "precision@3",
-        "recall@3",
-        "hit_rate@3",
-        "rprec",
-        "bpref",
-    ):
-        metrics.get_metric(name)(data.target, scores, groups=data.groups)
+    for metric in _all_metrics():
+        metric(data.target, scores, groups=data.groups)
     metrics.rank_scores(scores, groups=data.groups)
 
 
 def _blend(data: Bunch) -> None:
     one, other = data.data[:, 0], data.data[:, 1]
-    for metric in ("ndcg@3", "map", _FirstGrade()):
+    for metric in _all_metrics():
         best_blend(one, other, data.target, groups=data.groups, metric=metric)
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
-from sklearn_ltr.metrics import get_metric
+from sklearn_ltr.metrics._metric import METRICS
 
 def write(name, *arrays):
     content = b"".join(np.ascontiguousarray(array).tobytes() for array in arrays)
@@ -41,9 +41,9 @@ for name, own in {
     scores = ranker.predict(X)
     write(name, scores, *trees(ranker.ensemble_))
     write("curve", getattr(ranker, "loss_curve_", 0.0))
-for metric in ("ndcg", "dcg@5", "err", "map", "mrr", "bpref", "rbp"):
-    write(metric, get_metric(metric).per_query(y, scores, groups=groups),
-          get_metric(metric)(y, scores, groups=groups))
+for name, metric in METRICS.items():
+    write(name, metric(5).per_query(y, scores, groups=groups),
+          metric(5)(y, scores, groups=groups))
 classifier = MARTClassifier(**options, early_stopping=True).fit(X, y > 0.5)
 write("classifier", classifier.predict_proba(X), classifier.validation_score_)
 write("regressor", MARTRegressor(**options).fit(X, y).predict(X))
