@@ -77,6 +77,11 @@ class _FirstGrade(metrics.Metric):
         return float(ranked_grades[0])
 
 
+def _all_metrics() -> list[metrics.Metric]:
+    """Return every metric, with a cutoff shorter than the lists."""
+    return [metric(3) for metric in (*METRICS.values(), _FirstGrade)]
+
+
 class _LinearNetwork:
     """A network in float64, as users write it."""
 
@@ -118,7 +123,7 @@ def _fit_on_worker(data: Bunch) -> None:
 
 
 def _compute_objectives(data: Bunch) -> None:
-    for metric in (*METRICS, None, _FirstGrade()):
+    for metric in (*_all_metrics(), None):
         ranker = LambdaMARTRanker(metric, n_estimators=2, random_state=0)
         ranker.set_params(bagging_temperature=0.5, regression_weight=1.0)
         ranker.fit(data.data, data.target, groups=data.groups)
@@ -162,14 +167,14 @@ def _fit_networks(data: Bunch) -> None:
 
 def _evaluate_metrics(data: Bunch) -> None:
     scores = data.data[:, 0]
-    for metric in METRICS.values():
-        metric(3)(data.target, scores, groups=data.groups)
+    for metric in _all_metrics():
+        metric(data.target, scores, groups=data.groups)
     metrics.rank_scores(scores, groups=data.groups)
 
 
 def _blend(data: Bunch) -> None:
     one, other = data.data[:, 0], data.data[:, 1]
-    for metric in ("ndcg@3", "map", _FirstGrade()):
+    for metric in _all_metrics():
         best_blend(one, other, data.target, groups=data.groups, metric=metric)
 
 

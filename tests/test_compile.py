@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from sklearn_ltr.__main__ import compile_kernels
+from sklearn_ltr.__main__ import compile_kernels, main
 from sklearn_ltr._compile import INTERPRETED
 
 # What users do, in ways that `compile_kernels` does not: other sizes, layouts, options
@@ -21,6 +21,7 @@ from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.inspection import local_optimality, shap_values
 from sklearn_ltr.inspection import compute_lambdas
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
+from sklearn_ltr.metrics._metric import METRICS
 
 d = make_ranking(400, n_features=7, n_informative=3, missing=0.1, random_state=1)
 X, y, g = d.data, d.target, d.groups
@@ -30,9 +31,10 @@ class Median(metrics.Metric):
     def value(self, ranked_grades):
         return float(ranked_grades[len(ranked_grades) // 2] > 0)
 
-for metric in ("ndcg", "dcg@5", "map@5", "mrr", "err@3", "precision@5", None, Median()):
-    r = LambdaMARTRanker(metric, n_estimators=3, early_stopping=True, random_state=0)
-    r.fit(X, y, groups=g).score(X, y, groups=g)
+for metric in (*METRICS.values(), Median):
+    for k in (2, 5):
+        r = LambdaMARTRanker(metric(k), n_estimators=3, early_stopping=True)
+        r.fit(X, y, groups=g).score(X, y, groups=g)
 own = {"objective": lambda s, y, offsets: (s - y, np.ones(len(y)))}
 r = LambdaMARTRanker(n_estimators=3, learning_rate=lambda m: 0.1, **own)
 r.set_params(scoring=["map", "ndcg@5"], early_stopping=False, random_state=0)
@@ -67,18 +69,31 @@ for metric in ("map", "err", None, Median()):
 LambdaRankRanker(max_iter=1, position_bias="additive").fit(Z, y > 0, **shown)
 RankNetRanker(max_iter=1).fit(Z, y > 0, groups=g, propensities=np.full(len(g), 0.5))
 RankNetRanker(max_iter=1).fit(Z, pairs=[[0, 1], [5, 2]], pair_probabilities=[1, 0.5])
-for kind in metrics._metric.METRICS.values():
+for metric in METRICS.values():
     for ties in ("average", "stable"):
-        metric = kind(4, ties=ties)
-        metric(y, Z[:, 0], groups=g), metric.per_query(y, Z[:, 0], groups=g)
+        own = metric(4, ties=ties)
+        own(y, Z[:, 0], groups=g), own.per_query(y, Z[:, 0], groups=g)
 metrics.rank_scores(Z[:, 0], groups=g)
 metrics.map_score(y, Z[:, 0], groups=g, y_missing=[1], groups_missing=[g[0]])
-for metric in (*metrics._metric.METRICS, None):
+for metric in (*(m(5) for m in METRICS.values()), None):
     compute_lambdas(Z[:, 0], y, metric, groups=g)
 best_blend(Z[:, 0], Z[:, 1], y, groups=g)
 best_blend(Z[:, 0], Z[:, 1], y, groups=g, metric=Median())
 BlendedRanker([r, r], cv="prefit", method="lambdarank").fit(Z, y, groups=g)
 local_optimality(n, Z, y, groups=g, n_directions=2)
+"""
+
+# Compiles ahead of time, and prints which kernels of all modules were not
+COMPILE = """
+import importlib, pkgutil, sklearn_ltr
+from sklearn_ltr.__main__ import compile_kernels
+from sklearn_ltr._compile import KERNELS
+
+for module in pkgutil.walk_packages(sklearn_ltr.__path__, "sklearn_ltr."):
+    if module.name.rpartition(".")[2] not in ("__main__", "torch"):
+        importlib.import_module(module.name)
+compile_kernels()
+print([name for name, kernel in KERNELS.items() if not kernel.signatures])
 """
 
 
@@ -97,14 +112,17 @@ def new_process(*command: str, cache) -> str:
 @pytest.mark.slow
 @pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
 def test_after_compiling_ahead_of_time_no_kernel_is_compiled(tmp_path):
-    printed = new_process("-m", "sklearn_ltr.__main__", cache=tmp_path)
-    assert printed.startswith("LambdaMART, float64")
+    assert new_process("-c", COMPILE, cache=tmp_path) == "[]\n"
     stored = {path.name for path in tmp_path.rglob("*.nbc")}
     assert len(stored) > 20
     new_process("-c", USE_EVERYTHING, cache=tmp_path)
     assert {path.name for path in tmp_path.rglob("*.nbc")} == stored
 
 
-def test_the_function_prints_only_if_asked_to(capsys):
+@pytest.mark.skipif(INTERPRETED, reason="takes minutes")
+def test_the_command_prints_each_step_and_the_function_nothing(capsys, monkeypatch):
     compile_kernels()
     assert capsys.readouterr().out == ""
+    monkeypatch.setattr(sys, "argv", ["sklearn_ltr", "compile"])
+    main()
+    assert capsys.readouterr().out.startswith("LambdaMART, float64")
