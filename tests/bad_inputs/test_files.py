@@ -1,4 +1,4 @@
-"""What cannot be a file of judgements, of a run or of features, be joined or written."""
+"""What cannot be a file of judgements, runs or features, or be joined or written."""
 
 from __future__ import annotations
 
