@@ -79,7 +79,7 @@ class _FirstGrade(metrics.Metric):
 
 def _all_metrics() -> list[metrics.Metric]:
     """Return every metric, with a cutoff shorter than the lists."""
-    return [metric(3) for metric in (*METRICS.values(), _FirstGrade)]
+    return [*(metric(3) for metric in METRICS.values()), _FirstGrade(3)]
 
 
 class _LinearNetwork:
