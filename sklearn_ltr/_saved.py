@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterable
 from dataclasses import fields
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,16 @@ def publish(namespace: dict[str, Any]) -> None:
     """
     for name in namespace["__all__"]:
         namespace[name].__module__ = namespace["__name__"]
+
+
+C = TypeVar("C")
+
+
+def saved_part(part: type[C]) -> type[C]:
+    """Make this module the place of a class that saved models hold."""
+    part.__module__ = __name__
+    globals()[part.__name__] = part
+    return part
 
 
 KEY = "_checksum"  # in the pickled state of trees and networks

@@ -105,7 +105,7 @@ def test_the_readme_lists_no_type_that_no_ranker_needs():
 
 @pytest.mark.parametrize(
     ("name", "number"),
-    [("trees", "0.2.1"), ("lambdarank", "0.3.0"), ("ranknet", "9.1.0")],
+    [("trees", "0.3.1"), ("lambdarank", "0.4.0"), ("ranknet", "9.1.0")],
 )
 def test_loading_a_file_of_a_newer_version_warns(name, number):
     saved = saved_by(RANKERS[name], number)

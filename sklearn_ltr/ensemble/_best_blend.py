@@ -105,9 +105,9 @@ def best_blend(
 
     changes only where the lines of two of its documents cross.  The mean of the metric
     is tracked through all these changes (section 7.1 of Burges, 2010, after [1]_), so
-    no alpha is better than the one returned.  Of the intervals where the metric is highest
-    the widest is chosen, of those the one at the smallest alpha, and `alpha` is its
-    middle.
+    no alpha is better than the one returned.  Of the intervals where the metric is
+    highest the widest is chosen, of those the one at the smallest alpha, and `alpha`
+    is its middle.
 
     Parameters
     ----------

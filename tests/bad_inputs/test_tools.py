@@ -1,4 +1,4 @@
-"""What the tools around rankers cannot use: splits, scorers, inspection, bags, exports."""
+"""What tools around rankers cannot use: splits, scorers, inspection, bags, exports."""
 
 from __future__ import annotations
 
