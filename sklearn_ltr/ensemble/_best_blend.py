@@ -104,8 +104,8 @@ def best_blend(
         \alpha s^1_i + (1 - \alpha) s^2_i
 
     changes only where the lines of two of its documents cross.  The mean of the metric
-    is tracked through all these changes (section 7.1 of Burges, 2010, after [1]_), so
-    no alpha is better than the one returned.  Of the intervals where the metric is highest
+    is tracked through all these changes (Burges 2010, section 7.1, after [1]_), so no
+    alpha is better than the one returned.  Of the intervals where the metric is highest
     the widest is chosen, of those the one at the smallest alpha, and `alpha` is its
     middle.
 
