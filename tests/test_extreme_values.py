@@ -9,7 +9,11 @@ import pytest
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
 from sklearn_ltr._compile import INTERPRETED
+from sklearn_ltr._estimators.boosted_trees import BoostingParameters
+from sklearn_ltr._parameters import read_parameters
+from sklearn_ltr._trees.constraints import NO_CONSTRAINTS
 from sklearn_ltr._trees.growing import grow_tree
+from sklearn_ltr._trees.parameters import growth_parameters
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.inspection import compute_lambdas
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
@@ -232,10 +236,16 @@ def test_more_leaves_than_the_rows_fill_cost_nothing_and_change_nothing(estimato
     assert peak < 100 * 2**20  # of histograms alone it would be 30 GiB
 
 
+def limits(model, n_rows):
+    """The parameters of trees that a model grows on so many rows."""
+    parameters = read_parameters(BoostingParameters, model)
+    return growth_parameters(parameters, NO_CONSTRAINTS, n_rows)
+
+
 @pytest.mark.parametrize("estimator", TREE_ESTIMATORS)
 def test_depth_limits_the_leaves_that_memory_is_allocated_for(estimator):
     model = fit(estimator, max_leaf_nodes=10**6, max_depth=2, min_samples_leaf=1)
-    assert model._growth_parameters(len(Y)).max_leaf_nodes == 4
+    assert limits(model, len(Y)).max_leaf_nodes == 4
     narrow = fit(estimator, max_leaf_nodes=4, max_depth=2, min_samples_leaf=1)
     assert scores(model).tobytes() == scores(narrow).tobytes()
 
@@ -243,7 +253,7 @@ def test_depth_limits_the_leaves_that_memory_is_allocated_for(estimator):
 @pytest.mark.parametrize("n_rows", [1, 2, 3, 19, 20, 39, 40, 41])
 def test_the_limits_of_trees_are_those_that_rows_can_reach(n_rows):
     model = MARTRegressor(min_samples_leaf=20, max_leaf_nodes=10**9)
-    growth = model._growth_parameters(n_rows)
+    growth = limits(model, n_rows)
     assert growth.max_leaf_nodes == 2
     assert growth.min_samples_leaf == min(20, n_rows)
     assert fit(MARTRegressor).set_params(max_leaf_nodes=99).fit(

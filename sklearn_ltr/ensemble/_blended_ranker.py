@@ -24,7 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr import LambdaRankRanker
 from sklearn_ltr._data import check_scores
-from sklearn_ltr._estimators.base import ThreadCount, refit
+from sklearn_ltr._estimators.base import ThreadCount, draw_seed, refit
 from sklearn_ltr._networks import MultilayerPerceptron
 from sklearn_ltr._parameters import Choice, read_parameters
 from sklearn_ltr._rankers.base import BaseRanker
@@ -64,6 +64,9 @@ class BlendingParameters:
                 f'cv must be a number of folds, a splitter, splits or "{PREFIT}", got '
                 f"{self.cv!r}"
             )
+        given = self.random_state
+        if given is not None and not isinstance(given, np.random.RandomState):
+            draw_seed(given)  # raises an error for what is no seed
         metric = get_metric(self.metric)
         if self.method == "sweep":
             check_ties(metric)
