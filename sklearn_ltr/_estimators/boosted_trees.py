@@ -142,7 +142,7 @@ def keep(
         attributes["_mapper"],
         ensemble,
         attributes["evals_result_"],
-        attributes,
+        dict(attributes),  # the fit drops some of them
     )
 
 
