@@ -107,9 +107,10 @@ def of_queries(scores, metric, options, grades):
         s, g = scores[own], grades[own]
         order = ranked_against_the_model(s, g)
         delta = deltas(metric and get_metric(metric), g, order)
-        factor = query + 1.0
-        if options.normalize:
+        if options.by_distance:
             delta = normalise(delta, s, options.sigma)
+        factor = query + 1.0
+        if options.by_query:
             ratios = T_PLUS[own], T_MINUS[own]
             factor *= normalisation(s, g, delta, options.sigma, *ratios)
         yield own, s, g, delta, factor
@@ -225,7 +226,7 @@ def test_the_first_step_of_a_fit_is_that_of_the_oracles(small_log):
     _, (X, clicks), shown = small_log
     sessions, positions = shown["groups"], shown["positions"]
     plain = TREES | {"score_noise": 0, "regression_weight": 0, "n_estimators": 1}
-    plain |= {"normalize_lambdas": False, "metric": None, "learning_rate": 0.5}
+    plain |= {"normalize_lambdas": "distance", "metric": None, "learning_rate": 0.5}
     additive, pairwise = (
         LambdaMARTRanker(position_bias=kind, **plain).fit(X, clicks, **shown)
         for kind in ("additive", "pairwise")

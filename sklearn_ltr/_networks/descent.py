@@ -70,24 +70,7 @@ def descend(
     batches: Iterable[Batch],
     alpha: float,
 ) -> None:
-    """Update the network once per batch.
-
-    Parameters
-    ----------
-    network : Network
-        Its parameters are updated in place.
-    optimizer : Optimizer
-        Its state is updated in place.
-    X : ndarray or CSR matrix of shape (n_rows, n_features), float32
-    batches : iterable of Batch
-    alpha : float
-        Factor of the L2 penalty; divided by the size of each batch.
-
-    Raises
-    ------
-    FloatingPointError
-        If a score is not finite.
-    """
+    """Update the network once per batch; FloatingPointError if scores are infinite."""
     for batch in batches:
         table = _rows_for(network, X, batch.rows)
         scores = np.asarray(network.forward(table), dtype=np.float64)
@@ -105,15 +88,7 @@ def _rows_for(network: Network, X: Table, rows: Any) -> Table:
 
 
 def predict(network: Network, X: Table, team: ThreadTeam) -> NDArray[np.float64]:
-    """Return the scores of all rows, (n_rows,) float64.
-
-    By the method ``predict`` of a network that has one, otherwise by ``forward``.
-
-    Raises
-    ------
-    FloatingPointError
-        If a score is not finite.
-    """
+    """Return the scores of all rows, by `predict` of a network that has one."""
     if isinstance(network, MultilayerPerceptron):
         scores = network.predict(X, team)
     else:
@@ -127,10 +102,7 @@ def predict(network: Network, X: Table, team: ThreadTeam) -> NDArray[np.float64]
 
 
 def check_network(network: Any, X: NDArray[np.float32]) -> None:
-    """Raise a TypeError or ValueError unless an object is a network.
-
-    Its passes are tried on X, two rows of shape (2, n_features).
-    """
+    """Raise an error unless an object is a network; tries its passes on two rows."""
     _check_parts(network)
     _check_weights(network.parameters, network.parameters)
     scores = np.asarray(network.forward(X))
@@ -167,10 +139,7 @@ def _check_parts(network: Any) -> None:
 
 
 def _check_weights(weights: Sequence[Any], again: Sequence[Any]) -> None:
-    """Check that the optimizer can update the weights in place.
-
-    `weights` and `again` are `parameters`, read twice: copies do not share memory.
-    """
+    """Check that the optimizer can update the weights, read twice, in place."""
     for number, (w, same) in enumerate(zip(weights, again, strict=True)):
         if getattr(w, "dtype", None) not in (np.float32, np.float64):
             raise TypeError(

@@ -50,10 +50,7 @@ def adam_step(
     epsilon: float,
     decay: float,
 ) -> None:
-    """Update the weights, (n_weights,), and their moments, (2, n_weights), in place.
-
-    1 - beta is the weight of the new gradient in a moment.
-    """
+    """Update the weights, (n_weights,), and their moments, (2, n_weights), in place."""
     for i in range(len(w)):
         gradient = g[i] + decay * w[i]
         moments[0, i] += one_minus_beta_1 * (gradient - moments[0, i])
@@ -85,11 +82,9 @@ def cast_to_dtype_of(w: Array, *numbers: float) -> list[Any]:
 
 
 def flat_gradient(g: Any, w: Array) -> Array:
-    """Return a gradient as an array of shape (w.size,) and the dtype of w.
-
-    Contiguous, aligned and writeable, by a copy where necessary: numba would compile
-    the kernels once more for each other kind of array.
-    """
+    """Return a gradient as an array of shape (w.size,) and the dtype of w."""
+    # numba would compile the kernels once more for arrays that are strided, read-only
+    # or not aligned
     gradient = np.asarray(g, dtype=w.dtype)
     if not gradient.flags.carray:
         gradient = np.array(gradient, order="C")
@@ -135,16 +130,7 @@ class Optimizer:
     def step(
         self, weights: Sequence[Array], gradients: Sequence[Array], decay: float
     ) -> None:
-        """Update all weights in place.
-
-        Parameters
-        ----------
-        weights : sequence of float32 or float64 arrays
-            All of one dtype, C-contiguous and writeable.
-        gradients : sequence of arrays of the same shapes
-        decay : float
-            ``decay * w`` is added to the gradient of weights of two or more dimensions.
-        """
+        """Update all weights, C-contiguous arrays of one dtype, in place."""
         raise NotImplementedError
 
     def end_epoch(self, size: int) -> None:
@@ -290,11 +276,7 @@ SOLVERS: dict[str, type[Optimizer]] = {"adam": Adam, "sgd": SGD}
 
 
 def read_solver_params(solver: str, given: Any) -> dict[str, Any]:
-    """Return the parameters of a solver that a dict gives, as plain values.
-
-    Raise a TypeError or ValueError that names the first which it has not, or which has
-    none of its values.
-    """
+    """Return the parameters of a solver that a dict gives, as plain values."""
     if given is None:
         return {}
     if not isinstance(given, Mapping):

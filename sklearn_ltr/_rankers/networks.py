@@ -159,11 +159,9 @@ class NetworkParameters(RankerParameters):
 
     @property
     def stops_on_train(self) -> bool:
-        """Whether training stops when its own measure no longer improves.
-
-        A cost does fall steadily; a metric may stand still while scores move towards
-        another order, so it only reduces the rate of "adaptive".
-        """
+        """Whether training stops when its own measure no longer improves."""
+        # A cost does fall steadily; a metric may stand still while scores move towards
+        # another order, so it only reduces the rate of "adaptive"
         is_adaptive = self.solver == "sgd" and self.learning_rate == "adaptive"
         return self.metric is None or is_adaptive
 
@@ -227,10 +225,7 @@ class Kept(NamedTuple):
 
 
 def keep(attributes: Mapping[str, Any], parameters: NetworkParameters) -> Kept:
-    """Return what a fit continues, given the attributes of a ranker.
-
-    Raise a ValueError if the network would have another architecture.
-    """
+    """Return what a fit continues; a ValueError if it is another kind of network."""
     p = parameters
     if "network_" not in attributes:
         return Kept(draw_seed(p.random_state))
@@ -399,10 +394,7 @@ def run_epochs(
     tasks: FitTasks | None,
     team: ThreadTeam,
 ) -> dict[str, Any]:
-    """Train a network for up to `n_epochs` epochs; return the fitted attributes.
-
-    If early stopping follows a validation set, the weights of its best epoch are kept.
-    """
+    """Train a network for up to `n_epochs` epochs; return the fitted attributes."""
     p, X, rows = parameters, batches.X, batches.rows
     if kept.is_new:
         network = new_network(p, kept.seed, X, rows)
@@ -465,6 +457,7 @@ def run_epochs(
         if stops:
             break
 
+    # the weights of the best epoch, where early stopping follows a validation set
     if best_weights is None:
         n_kept = n_iter - kept.n_epochs
     else:
@@ -495,10 +488,7 @@ def new_network(
 
 
 def continued_optimizer(kept: Kept, parameters: NetworkParameters) -> Optimizer:
-    """Return a copy of the last fit's optimizer, of a new fit a new one.
-
-    Raise a ValueError if its settings have changed.
-    """
+    """Return a copy of the last fit's optimizer; a ValueError if settings differ."""
     new = parameters.new_optimizer()
     if kept.is_new:
         return new
@@ -647,10 +637,8 @@ default=None
 
             # compute lambdas and descend; keep
             with ThreadTeam(effective_n_threads(p.n_jobs, data.X.size)) as team:
-                batches, optimizer = (
-                    query_batches(data, p, kept, team),
-                    p.new_optimizer(),
-                )
+                batches = query_batches(data, p, kept, team)
+                optimizer = p.new_optimizer()
                 fitted = run_epochs(
                     batches, optimizer, validation, p, kept, p.max_iter, tasks, team
                 )
