@@ -35,8 +35,9 @@ RANKERS = [
 # --- the names of queries ---------------------------------------------------------
 
 
-def test_queries_named_by_frozensets_give_one_model_in_any_order_of_queries():
-    names = [frozenset([group % 7, 10 + group // 7]) for group in GROUPS.tolist()]
+def test_queries_named_by_ids_of_several_types_give_one_model_in_any_order_of_queries():
+    ids = [lambda g: g, lambda g: f"query {g}", lambda g: (g, "a"), lambda g: ("b", g)]
+    names = [ids[group % 4](group) for group in GROUPS.tolist()]
     by_query = np.argsort(
         np.random.default_rng(0).permutation(40)[GROUPS], kind="stable"
     )

@@ -25,17 +25,7 @@ NOT_RANKED = (
 
 
 def check_grades(y: Any, queries: QueryGroups, name: str = "y") -> FloatArray:
-    """Return relevance grades in canonical order, (n_documents,) float64.
-
-    A column, of shape (n_documents, 1), gets scikit-learn's DataConversionWarning.
-
-    Raises
-    ------
-    ValueError
-        If ``y`` is not one number per row, a grade is negative, infinite or NaN, or
-        two different grades are equal in float64; the message gives the row and its
-        query.
-    """
+    """Return grades, finite and >= 0, in canonical order, (n_documents,) float64."""
     grades = _read_rows(y, queries, name, warns_of_column=True)
     valid = (grades >= 0) & (grades < np.inf)
     _check_rows(
@@ -51,17 +41,7 @@ def check_scores(
     *,
     only_order: bool = False,
 ) -> FloatArray:
-    """Return scores in canonical order, (n_documents,) float64.
-
-    With `only_order` they are only ranked: scores that float64 cannot tell apart are
-    replaced by their ranks.
-
-    Raises
-    ------
-    ValueError
-        If ``y_score`` is not one number per row, a score is not finite, or (without
-        `only_order`) two different scores are equal in float64.
-    """
+    """Return finite scores in canonical order; ranks of equal ones if `only_order`."""
     scores = _read_rows(y_score, queries, name, only_order=only_order)
     valid = np.isfinite(scores)
     is_unranked = not valid.all() and scores[np.argmin(valid)] == -np.inf
@@ -73,16 +53,7 @@ def check_scores(
 def check_sample_weight(
     sample_weight: Any, queries: QueryGroups, name: str = "sample_weight"
 ) -> FloatArray:
-    """Return the weight of each query, (n_queries,) float64; all ones if None.
-
-    ``sample_weight`` repeats the weight of a query on each of its rows.
-
-    Raises
-    ------
-    ValueError
-        If it is not one number per row, changes within a query, is negative or not
-        finite, or is zero everywhere.
-    """
+    """Return the weight of each query, (n_queries,) float64; all ones if None."""
     if sample_weight is None:
         return np.ones(queries.n_queries)
     if not queries.sizes.all():
@@ -126,13 +97,7 @@ def read_positions(positions: Any, n: int, describe: Callable[[int], str]) -> In
 
 
 def check_positions(positions: Any, queries: QueryGroups) -> IntArray | None:
-    """Return positions in canonical order, (n_documents,) int64; None if None.
-
-    Raises
-    ------
-    ValueError
-        If they are not one integer >= 0 per row, or a query has one of them twice.
-    """
+    """Return positions in canonical order, no two alike in a query; None if None."""
     if positions is None:
         return None
     shown = read_positions(positions, queries.n_documents, queries.describe_row)
@@ -152,13 +117,7 @@ def check_positions(positions: Any, queries: QueryGroups) -> IntArray | None:
 
 
 def check_propensities(propensities: Any, queries: QueryGroups) -> FloatArray | None:
-    """Return propensities in canonical order, (n_documents,) float64; None if None.
-
-    Raises
-    ------
-    ValueError
-        If they are not one number in (0, 1] per row.
-    """
+    """Return propensities, in (0, 1], in canonical order; None if None."""
     if propensities is None:
         return None
     rows = _read_rows(propensities, queries, "propensities")
@@ -196,10 +155,7 @@ def _check_rows(
 
 
 def check_canonical(grades: Any, offsets: Any) -> None:
-    """Raise a ValueError unless kernels can take these grades and offsets.
-
-    Grades must be valid, and offsets divide them into lists of at least one document.
-    """
+    """Raise a ValueError unless kernels can take these grades and offsets."""
     if not (
         isinstance(grades, np.ndarray)
         and grades.dtype == np.float64

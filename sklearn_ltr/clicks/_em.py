@@ -19,7 +19,15 @@ Scandinavian Journal of Statistics 35, 2008).  It is kept only if the likelihood
 lower there, so the likelihood never falls.
 
 The standard errors take queries as the independent units: they are the sandwich of a
-maximum of a sum over queries, with the rates of units profiled out.
+maximum of a sum over queries, with the rates of units profiled out.  With
+a_k = log theta_k and b_u = log gamma_u, a cell of p = theta_k gamma_u has the score
+s = (c - n p) / (1 - p) by both, and the information w = (n - c) p / (1 - p)^2.  The
+profile of b leaves the information
+
+    S = diag(sum_u w_uk) - sum_u w_uk w_ul / sum_k w_uk
+
+about a, and the score  s_uk - (w_uk / sum_l w_ul) sum_l s_ul.  With the sum B of the
+outer products of a query's scores, the variance of a, with a_0 fixed, is S^-1 B S^-1.
 """
 
 from __future__ import annotations
@@ -63,20 +71,8 @@ class Cells(NamedTuple):
 
 
 def count_cells(log: ClickLog) -> tuple[Cells, IntArray]:
-    """Count showings and clicks of each pair at each position.
-
-    Returns
-    -------
-    counted : Cells
-        Sorted by pair, then position; positions are numbered among those shown.
-    positions : (n_shown_positions,) int64
-        The positions that the cells number.
-
-    Raises
-    ------
-    ValueError
-        If no document was clicked at position 0.
-    """
+    """Return showings and clicks of pairs at positions, and the positions shown."""
+    # cells are sorted by pair, then by the number of the position among those shown
     positions, position = np.unique(log.lists.positions, return_inverse=True)
     at_0 = log.lists.positions == 0
     if not log.clicks[at_0].any():
@@ -117,14 +113,10 @@ def maximise(
     tol: float,
     watched: slice = slice(None),
 ) -> Fit:
-    """Repeat an EM step on rates in [0, 1] until none changes by more than `tol`.
-
-    An iteration takes three steps: two, and one from the extrapolation.  It ends by
-    the changes of the `watched` rates.  A ConvergenceWarning is given after `max_iter`
-    iterations.
-    """
+    """Repeat an EM step on rates in [0, 1] until no `watched` one changes by `tol`."""
     rates, curve = start, [log_likelihood(start)]
     for _ in range(max_iter):
+        # two steps, and one from where they lead to
         one = step(rates)
         two = step(one)
         likelihood, best = log_likelihood(two), two
@@ -202,11 +194,7 @@ def start_rates(cells: Cells) -> FloatArray:
 def fit_cells(
     cells: Cells, max_iter: int, tol: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return theta / theta_0, gamma theta_0 and the likelihood after each iteration.
-
-    Only products of theta and gamma matter, so the scale is that of position 0: a
-    propensity is relative to position 0, and an attraction is the rate of clicks there.
-    """
+    """Return theta / theta_0, gamma theta_0 and the likelihood after each iteration."""
     start = start_rates(cells)
     n_positions = int(cells.position.max()) + 1
 
@@ -219,15 +207,13 @@ def fit_cells(
 
     rates, curve = maximise(step, log_likelihood, start, max_iter, tol)
     theta, gamma = rates[:n_positions], rates[n_positions:]
+    # only products of theta and gamma matter, so the scale is that of position 0
     return theta / theta[0], gamma * theta[0], curve
 
 
 def check_connected(cells: Cells, positions: IntArray) -> None:
-    """Raise a ValueError unless clicked units connect all positions to position 0.
-
-    `positions` (n_positions,) are the positions that the cells number from 0.  A
-    position that no clicked unit shares with the others has a theta of any value.
-    """
+    """Raise a ValueError unless clicked units connect all positions to the first."""
+    # a position that shares no clicked unit with the others has a theta of any value
     n_positions = len(positions)
     clicked = cells.by_unit(cells.clicked)
     informs = clicked[cells.unit] > 0
@@ -248,36 +234,14 @@ def check_connected(cells: Cells, positions: IntArray) -> None:
 
 
 def propensity_errors(
-    rows: Cells, query: IntArray, theta: FloatArray, gamma: FloatArray
+    rows: Cells,  # several may be of one cell, from different queries
+    query: IntArray,  # (n_rows,)
+    theta: FloatArray,  # theta_0 is 1
+    gamma: FloatArray,
 ) -> FloatArray:
-    r"""Return the standard errors of theta / theta_0, (n_positions,).
-
-    With a_k = log theta_k and b_u = log gamma_u, a cell of p = theta_k gamma_u has the
-    score s = (c - n p) / (1 - p) by both, and the information
-    w = (n - c) p / (1 - p)^2.
-    The profile of b leaves the information
-
-        S = diag(sum_u w_uk) - sum_u w_uk w_ul / sum_k w_uk
-
-    about a, and the score  s_uk - (w_uk / sum_l w_ul) sum_l s_ul.  With the sum B of
-    the outer products of a query's scores, the variance of a, with a_0 fixed, is
-    S^-1 B S^-1.  A unit whose rate is at its bound, 1, is known, and not profiled.
-
-    Parameters
-    ----------
-    rows : Cells
-        Several rows may be of the same cell, from different queries.
-    query : (n_rows,) int64
-        The query of each row.
-    theta, gamma : (n_positions,), (n_units,) float64
-        theta_0 is 1.
-
-    Returns
-    -------
-    (n_positions,) float64
-        0 for position 0, NaN for a position without clicks, and everywhere if there is
-        one query only or the information is singular.
-    """
+    """Return the standard errors of theta / theta_0, (n_positions,)."""
+    # NaN for a position without clicks, and everywhere but at 0 if there is one query
+    # only or the information is singular
     errors = np.full(len(theta), np.nan)
     errors[0] = 0.0
     estimated = np.flatnonzero(theta[1:] > 0) + 1
@@ -294,6 +258,7 @@ def propensity_errors(
     )
     of_unit = np.asarray(weight.sum(axis=1)).ravel()
     part = weight.copy()
+    # a unit whose rate is at its bound, 1, is known, and not profiled
     is_free = gamma * theta.max() <= 1 - AT_BOUND
     whole, free = (np.repeat(x, np.diff(part.indptr)) for x in (of_unit, is_free))
     part.data = np.divide(part.data, whole, out=np.zeros_like(whole), where=free)

@@ -231,10 +231,7 @@ def read_propensities(propensities: Any, lists: Lists) -> FloatArray:
 
 
 def weight_by_score(scores: Any, name: str, lists: Lists, metric: Metric) -> FloatArray:
-    """Return the metric's weight of each row, (n_rows,), its lists ordered by scores.
-
-    Rows of equal score have the mean of their weights.
-    """
+    """Return the metric's weight of each row, its list ordered by scores, (n_rows,)."""
     n = len(lists.order)
     values = read_numbers(scores, n, name, only_order=True)
     if not np.isfinite(values).all():
@@ -252,6 +249,7 @@ def weight_by_score(scores: Any, name: str, lists: Lists, metric: Metric) -> Flo
     starts = np.ones(n, dtype=np.bool_)
     starts[1:] = (values[ranked][1:] != values[ranked][:-1]) | (np.diff(session) > 0)
     run = np.cumsum(starts) - 1
+    # rows of equal score have the mean of their weights
     mean = np.bincount(run, weights=by_rank) / np.bincount(run)
     result = np.empty(n)
     result[ranked] = mean[run]

@@ -7,7 +7,10 @@ the order of the sorted labels.  So no result depends on the order of the rows.
 
 Models that need whole lists read the `Patterns` of a log: its distinct sessions.
 Clicks of one query are not independent, as its documents, and often its users, are the
-same; so what varies are sums over the rows of a query (`ratio_and_error`).
+same; so what varies are sums over the rows of a query.  Over Q queries, a ratio
+R = sum_q A_q / sum_q B_q has
+
+    SE^2 = Q / (Q - 1)  sum_q (A_q - R B_q)^2 / (sum_q B_q)^2.
 """
 
 from __future__ import annotations
@@ -35,26 +38,12 @@ BoolArray = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Lists:
-    """Which rows form the list of a session.
+    """Which rows form the list of a session."""
 
-    Attributes
-    ----------
-    order : (n_rows,) int64
-        Canonical order: the rows by session, then by position.
-    positions : (n_rows,) int64
-        In canonical order, from 0; each at most once in a session.
-    offsets : (n_sessions + 1,) int64
-        Session s owns the rows ``offsets[s]`` to ``offsets[s + 1] - 1``.
-    query : (n_sessions,) int64
-        Index of the session's query.
-    queries, sessions : QueryGroups
-        The labels.
-    """
-
-    order: IntArray
-    positions: IntArray
-    offsets: IntArray
-    query: IntArray
+    order: IntArray  # (n_rows,): canonical order, by session, then by position
+    positions: IntArray  # (n_rows,), in that order; each at most once in a session
+    offsets: IntArray  # (n_sessions + 1,): where the rows of each session start
+    query: IntArray  # (n_sessions,): index of the session's query
     queries: QueryGroups
     sessions: QueryGroups
 
@@ -71,25 +60,14 @@ class Lists:
 
 @dataclass(frozen=True, eq=False)
 class ClickLog:
-    """A log in canonical order.
-
-    Attributes
-    ----------
-    lists : Lists
-    clicks : (n_rows,) int64, 0 or 1
-    pair : (n_rows,) int64
-        Index of the row's (query, document) pair, by sorted query, then document.
-    query_of_pair : (n_pairs,) int64
-    groups, documents : (n_pairs,) arrays
-        Labels of each pair.
-    """
+    """A log in canonical order."""
 
     lists: Lists
-    clicks: IntArray
-    pair: IntArray
-    query_of_pair: IntArray
-    groups: NDArray[Any]
-    documents: NDArray[Any]
+    clicks: IntArray  # (n_rows,), 0 or 1
+    pair: IntArray  # (n_rows,): index of its (query, document) pair, sorted by both
+    query_of_pair: IntArray  # (n_pairs,)
+    groups: NDArray[Any]  # (n_pairs,): label of the query
+    documents: NDArray[Any]  # (n_pairs,): label of the document
 
     @property
     def n_pairs(self) -> int:
@@ -138,14 +116,7 @@ def read_clicks(clicks: Any, n: int, describe: Callable[[int], str]) -> IntArray
 def read_lists(
     n: int, groups: Any, positions: Any, sessions: Any
 ) -> tuple[Lists, Callable[[int], str]]:
-    """Return the lists of sessions, and what names a row in error messages.
-
-    Raises
-    ------
-    ValueError
-        If there is no row, an argument has not one value per row, a session has rows of
-        two queries or two rows of one position, or a position is no integer >= 0.
-    """
+    """Return the lists of sessions, and what names a row in error messages."""
     if n == 0:
         raise ValueError("clicks is empty: the log has no rows")
     queries = read_labels(groups, n, "groups", "query")
@@ -186,14 +157,7 @@ def read_lists(
 def read_click_log(
     clicks: Any, groups: Any, documents: Any, positions: Any, sessions: Any
 ) -> ClickLog:
-    """Read and check the columns of a log.
-
-    Raises
-    ------
-    ValueError
-        As `read_lists`; if a click is not 0 or 1, no document was clicked, or a
-        session shows a document twice.
-    """
+    """Read and check the columns of a log."""
     n = count_rows(clicks, "clicks")
     lists, describe = read_lists(n, groups, positions, sessions)
     clicked = read_clicks(clicks, n, describe)
@@ -278,17 +242,10 @@ def sum_by(key: IntArray, values: NDArray[Any], n: int = 0) -> FloatArray:
 def ratio_and_error(
     numerators: FloatArray, denominators: FloatArray
 ) -> tuple[float, float]:
-    r"""Return the ratio of two sums over queries, and its standard error.
-
-    A ratio :math:`R = \sum_q A_q / \sum_q B_q` over Q queries has
-
-    .. math:: SE^2 = \frac{Q}{Q - 1} \frac{\sum_q (A_q - R B_q)^2}{(\sum_q B_q)^2}.
-
-    The error of one query is NaN.
-    """
+    """Return the ratio of two sums over queries, and its standard error."""
     total = float(denominators.sum())
     ratio = float(numerators.sum()) / total
-    n = int(np.count_nonzero(denominators))
+    n = int(np.count_nonzero(denominators))  # the error of one query is NaN
     if n < 2:
         return ratio, np.nan
     rest = numerators - ratio * denominators

@@ -162,16 +162,12 @@ class ClickModel(BaseModel):
 
 def estimate_propensities(
     cells: Cells,
-    rows: Cells,
-    query: IntArray,
+    rows: Cells,  # of single queries, which the cells sum
+    query: IntArray,  # (n_rows,)
     positions: IntArray,
     parameters: EMParameters,
 ) -> tuple[dict[str, Any], FloatArray]:
-    """Return what EM gives, attributes by name, and the attraction of the units.
-
-    `rows` are those of single queries that the cells sum, and `query` (n_rows,) their
-    queries.
-    """
+    """Return what EM gives, attributes by name, and the attraction of the units."""
     check_connected(cells, positions)
     theta, gamma, curve = fit_cells(cells, parameters.max_iter, parameters.tol)
     errors = propensity_errors(rows, query, theta, gamma)
@@ -272,20 +268,8 @@ class PositionBasedModel(ClickModel):
 
 
 def compare_positions(cells: Cells) -> tuple[Cells, IntArray]:
-    """Return both positions of each pair at each set of two positions.
-
-    Parameters
-    ----------
-    cells : Cells
-        Of (query, document) pairs, sorted by pair, then position.
-
-    Returns
-    -------
-    rows : Cells
-        A unit is a set of two positions; a pair has two rows for each set.
-    pair : (n_rows,) int64
-        The pair of each row.
-    """
+    """Return the cells of sets of two positions, and the pair of each."""
+    # cells are sorted by pair, so the other positions of a pair are close by
     n_positions = int(cells.position.max()) + 1
     first, second = [], []
     for distance in range(1, n_positions):
@@ -304,6 +288,7 @@ def compare_positions(cells: Cells) -> tuple[Cells, IntArray]:
     _, of_set = np.unique(
         cells.position[a] * n_positions + cells.position[b], return_inverse=True
     )
+    # a unit is a set of two positions; a pair has two rows for each set
     weight = cells.shown[a] * cells.shown[b] / (cells.shown[a] + cells.shown[b])
     both = np.concatenate((a, b))
     weights = np.concatenate((weight, weight))

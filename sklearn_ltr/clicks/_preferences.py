@@ -163,16 +163,7 @@ def read_strategies(strategy: Any) -> list[str]:
 def count_preferences(
     patterns: Patterns, strategies: Sequence[str]
 ) -> tuple[IntArray, IntArray, FloatArray]:
-    """Count how often each of two documents is preferred to the other.
-
-    Returns
-    -------
-    winner, loser : (n_pairs,) int64
-        Indices of (query, document) pairs of the log; sorted by the smaller one, then
-        the other.  The winner is preferred at least as often.
-    counts : (n_pairs, 2) float64
-        Sessions that prefer the winner, and the loser.
-    """
+    """Return winners, losers, and how often each of two documents is preferred."""
     n = patterns.n_pairs
     keys, sessions = [], []
     for strategy in strategies:
@@ -197,10 +188,7 @@ def count_preferences(
 def preferences_of(
     patterns: Patterns, strategy: str
 ) -> Iterator[tuple[IntArray, IntArray, NDArray[np.bool_]]]:
-    """Yield winners, losers and whether the one is preferred, by their distance.
-
-    All are (n_patterns, n_positions - distance).
-    """
+    """Yield winners, losers and whether the one is preferred, by their distance."""
     pair, clicked = patterns.pair, patterns.clicked
     skipped = ~clicked & (pair < patterns.n_pairs)
     is_adjacent = strategy in ("skip_previous", "no_click_next")

@@ -201,10 +201,7 @@ def _click(
     eta: float,
     perseverance: float,
 ) -> tuple[NDArray[np.bool_], FloatArray]:
-    """Draw clicks, and return them with the probabilities of examination.
-
-    All arrays are (n_sessions, k).
-    """
+    """Draw clicks; return them and the probabilities of examination."""
     n_sessions, k = attraction.shape
     attracted = rng.random((n_sessions, k)) < attraction
     if model == "pbm":
