@@ -62,12 +62,10 @@ def allocate_aligned(shape: tuple[int, int], dtype: Any) -> NDArray[Any]:
 
 
 def as_kernel_argument(array: NDArray[Any]) -> NDArray[Any]:
-    """Return an array as C-contiguous, aligned, native and read-only.
-
-    It is copied only if needed.  Numba compiles a kernel anew for each type of array,
-    to which the layout and the flags belong; all arrays returned here that have the
-    same dtype and number of dimensions are of one type.
-    """
+    """Return an array as C-contiguous, aligned, native and read-only."""
+    # It is copied only if needed.  Numba compiles a kernel anew for each type of array,
+    # to which the layout and the flags belong; all arrays returned here that have the
+    # same dtype and number of dimensions are of one type.
     flags = array.flags
     if flags.c_contiguous and flags.aligned and array.dtype.isnative:
         argument = array.view()
@@ -82,6 +80,8 @@ def as_kernel_argument(array: NDArray[Any]) -> NDArray[Any]:
 
 @intrinsic  # type: ignore[untyped-decorator]
 def _prefetch_row(typing: Any, table: Any, row: Any) -> Any:
+    """Make the code of `prefetch_row`."""
+
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         array = context.make_array(signature.args[0])(context, builder, args[0])
         stride = builder.extract_value(array.strides, 0)
@@ -107,6 +107,8 @@ def _prefetch_row(typing: Any, table: Any, row: Any) -> Any:
 
 @intrinsic  # type: ignore[untyped-decorator]
 def _float64_bits(typing: Any, value: Any) -> Any:
+    """Make the code of `float64_bits`."""
+
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.bitcast(args[0], ir.IntType(64))
 
@@ -115,6 +117,8 @@ def _float64_bits(typing: Any, value: Any) -> Any:
 
 @intrinsic  # type: ignore[untyped-decorator]
 def _float64_of_bits(typing: Any, bits: Any) -> Any:
+    """Make the code of `float64_of_bits`."""
+
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.bitcast(args[0], ir.DoubleType())
 
@@ -123,6 +127,8 @@ def _float64_of_bits(typing: Any, bits: Any) -> Any:
 
 @intrinsic  # type: ignore[untyped-decorator]
 def _sum_of_lanes(typing: Any, lanes: Any, first: Any, stop: Any) -> Any:
+    """Make the code of `sum_of_lanes`."""
+
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         vector = ir.VectorType(ir.DoubleType(), SUM_LANES)
         data = context.make_array(signature.args[0])(context, builder, args[0]).data
@@ -148,21 +154,11 @@ def _sum_of_lanes(typing: Any, lanes: Any, first: Any, stop: Any) -> Any:
 
 
 def _lanes(dtype: Any, element: Any) -> Any:
-    """Make the intrinsic that returns a new array of REGISTER_LANES elements.
-
-    Parameters
-    ----------
-    dtype : numba type
-        Type of the elements.
-    element : llvmlite type
-        The same type for LLVM.
-
-    Notes
-    -----
-    The array is on the stack, so LLVM knows that nothing else refers to it.  Loops
-    that write to it only need not check whether they overwrite other arrays; and while
-    every loop runs over all elements, these stay in registers.
-    """
+    """Return the intrinsic that makes a new array of REGISTER_LANES elements."""
+    # `dtype` is a type of numba, `element` the same one of LLVM.  The array is on the
+    # stack, so LLVM knows that nothing else refers to it: loops that write to it only
+    # need not check whether they overwrite other arrays.  And while every loop runs
+    # over all elements, these stay in registers.
     array_type = types.Array(dtype, 1, "C")
 
     @intrinsic  # type: ignore[untyped-decorator]
@@ -204,11 +200,9 @@ if INTERPRETED:
         return float(np.int64(bits).view(np.float64))
 
     def sum_of_lanes(lanes: Any, first: int, stop: int) -> float:
-        """Return the sum of ``lanes[first:stop]``, a multiple of SUM_LANES.
-
-        It is added in an order that is the same on every CPU: every eighth element to
-        one of eight sums, then the upper half of the sums to the lower.
-        """
+        """Return the sum of ``lanes[first:stop]``, a multiple of SUM_LANES."""
+        # It is added in an order that is the same on every CPU: every eighth element to
+        # one of eight sums, then the upper half of the sums to the lower.
         sums = np.zeros(SUM_LANES)
         for start in range(first, stop, SUM_LANES):
             sums += lanes[start : start + SUM_LANES]

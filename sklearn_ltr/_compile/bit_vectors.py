@@ -30,13 +30,11 @@ _VECTOR = ir.VectorType(ir.IntType(32), VECTOR_LANES)
 
 
 def bit_of_row(row: int) -> int:
-    """Return the position of a row's bit: p is bit ``p // 16`` of lane ``p % 16``.
-
-    64 consecutive rows share bits b, b + 8, b + 16 and b + 24 of all lanes, so that
-    the first 64 n rows need only 4 n comparisons of 16 values.  Rows 4 i to 4 i + 3
-    share a lane, 8 bits apart, which after :func:`transpose_bits` makes their codes
-    consecutive bytes.
-    """
+    """Return the position of a row's bit: p is bit ``p // 16`` of lane ``p % 16``."""
+    # 64 consecutive rows share bits b, b + 8, b + 16 and b + 24 of all lanes, so that
+    # the first 64 n rows need only 4 n comparisons of 16 values.  Rows 4 i to 4 i + 3
+    # share a lane, 8 bits apart, which after :func:`transpose_bits` makes their codes
+    # consecutive bytes.
     return row % 4 * 128 + row // 64 * VECTOR_LANES + row % 64 // 4
 
 
@@ -73,6 +71,8 @@ def _select(builder: Any, condition: Any, zero: Any, one: Any) -> Any:
 def _select_bits(
     typing: Any, vectors: Any, condition: Any, zero: Any, one: Any, result: Any
 ) -> Any:
+    """Make the code of `select_bits`."""
+
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         pointers = [
             _lanes(context, builder, signature.args[0], args[0], first)
@@ -108,11 +108,9 @@ def _descending_loop(builder: Any, n: Any) -> Iterator[Any]:
 def _collect_signs(
     context: Any, builder: Any, kind: Any, feature: Any, n_parts: Any, function: Any
 ) -> Any:
-    """Return the bit vector of the sign bits of a function of a feature's values.
-
-    A part is 64 rows.  Each pass of the loop shifts one bit into each of the 4 bytes of
-    a lane; the function returns 16 integers of 32 bits.
-    """
+    """Return the bit vector of the sign bits of a function of a feature's values."""
+    # A part is 64 rows.  Each pass of the loop shifts one bit into each of the 4 bytes
+    # of a lane; the function returns 16 integers of 32 bits.
     bits = [cgutils.alloca_once_value(builder, _constant(0)) for _ in range(4)]
     with _descending_loop(builder, n_parts) as part:
         for byte in range(4):
@@ -133,6 +131,8 @@ def _collect_signs(
 def _missing_bits(
     typing: Any, feature: Any, n_parts: Any, vectors: Any, result: Any
 ) -> Any:
+    """Make the code of `missing_bits`."""
+
     def is_missing(builder: Any, values: Any) -> Any:
         return builder.sext(builder.fcmp_unordered("uno", values, values), _VECTOR)
 
@@ -159,6 +159,8 @@ def _evaluate_condition(
     side: Any,
     result: Any,
 ) -> Any:
+    """Make the code of `evaluate_condition`."""
+
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         feature, n_parts, threshold, vectors = args[:4]
         threshold = _broadcast(builder, threshold)
@@ -191,6 +193,8 @@ def _evaluate_condition(
 
 @intrinsic  # type: ignore[untyped-decorator]
 def _transpose_bits(typing: Any, vectors: Any, code_bits: Any, codes: Any) -> Any:
+    """Make the code of `transpose_bits`."""
+
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         vectors, code_bits, codes = signature.args
         index = ir.IntType(64)
@@ -244,21 +248,17 @@ if INTERPRETED:
         side: int,
         result: int,
     ) -> None:
-        """Write where a feature exceeds a threshold; where it is missing, copy `side`.
-
-        `missing`, `side` and `result` are offsets of vectors; 64 n_parts rows are read.
-        The threshold must not be -0.0: compiled, ``-0.0 - 0.0`` is negative.
-        """
+        """Write where a feature exceeds a threshold, and `side` where it is missing."""
+        # `missing`, `side` and `result` are offsets of vectors; 64 n_parts rows are
+        # read.  The threshold must not be -0.0: compiled, ``-0.0 - 0.0`` is negative.
         above = (feature > threshold).reshape(32, VECTOR_LANES)
         vectors[result : result + VECTOR_LANES] = (above << BIT[:, None]).sum(axis=0)
         select_bits(vectors, missing, result, side, result)
 
     def transpose_bits(vectors: Any, code_bits: Any, codes: Any) -> None:
-        """Write an 8-bit code for each of 512 rows, in the order of the rows.
-
-        Bit k of the codes is in the vector at offset ``code_bits[k]``.  `codes` has 64
-        elements of int64, which hold 8 codes each.
-        """
+        """Write an 8-bit code for each of 512 rows, in the order of the rows."""
+        # Bit k of the codes is in the vector at offset ``code_bits[k]``.  `codes` has
+        # 64 elements of int64, which hold 8 codes each.
         planes = [
             vectors[first : first + VECTOR_LANES] >> BIT[:, None] & 1
             for first in code_bits

@@ -188,18 +188,11 @@ class UnknownContentError(TypeError):
 
 
 def kernel_key(dispatcher: Any) -> str:
-    """Return the key of a kernel, 16 hexadecimal digits.
-
-    It covers the kernel, the functions, constants and NamedTuple classes that it
-    reaches through its globals, directly or not, the compile options of all of these,
-    and the versions of everything that compiles.  Comments, docstrings and functions
-    that the kernel does not reach make no difference.
-
-    Raises
-    ------
-    UnknownContentError
-        If a global has a type that is not known here.
-    """
+    """Return the key of a kernel, 16 hexadecimal digits; or an UnknownContentError."""
+    # It covers the kernel, the functions, constants and NamedTuple classes that it
+    # reaches through its globals, directly or not, the compile options of all of these,
+    # and the versions of everything that compiles.  Comments, docstrings and functions
+    # that the kernel does not reach make no difference.
     functions = [dispatcher.py_func]
     numbers = {dispatcher.py_func: 0}
     digest = hashlib.sha256()
@@ -216,11 +209,9 @@ def kernel_key(dispatcher: Any) -> str:
 
 
 def signature_key(arguments: Iterable[Any], codegen: Any) -> str:
-    """Return the key of one compiled signature of a kernel, 16 hexadecimal digits.
-
-    It covers the types of the arguments, with the field names of NamedTuples (numba
-    compares only the types of the fields), the CPU with its features, and settings.
-    """
+    """Return the key of one compiled signature of a kernel, 16 hexadecimal digits."""
+    # It covers the types of the arguments, with the field names of NamedTuples (numba
+    # compares only the types of the fields), the CPU with its features, and settings.
     content = [
         *(_type_content(argument) for argument in arguments),
         codegen.magic_tuple(),
@@ -243,10 +234,8 @@ def _versions() -> str:
 
 @functools.cache
 def _function_content(function: FunctionType) -> tuple[str, list[FunctionType]]:
-    """Return what a function itself says, and the functions that it reaches.
-
-    The functions are in the order in which the text refers to them.
-    """
+    """Return what a function itself says, and the functions that it reaches."""
+    # The functions are in the order in which the text refers to them.
     reached: list[FunctionType] = []
     code = function.__code__
     closure = [cell.cell_contents for cell in function.__closure__ or ()]
@@ -285,11 +274,9 @@ def _code_content(
 def _globals_content(
     code: CodeType, namespace: dict[str, Any], reached: list[FunctionType]
 ) -> list[str]:
-    """Describe the global variables that bytecode may refer to, nested code included.
-
-    ``co_names`` holds names of attributes as well.  One that is also the name of a
-    global adds a dependency too many, which costs at most a compilation.
-    """
+    """Describe the global variables that bytecode, nested code too, may refer to."""
+    # ``co_names`` holds names of attributes as well.  One that is also the name of a
+    # global adds a dependency too many, which costs at most a compilation.
     content = []
     for name in code.co_names:
         if name not in namespace:

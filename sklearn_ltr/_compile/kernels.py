@@ -39,14 +39,12 @@ uint64 = cast(Callable[[Any], int], np.uint64)
 
 
 def kernel(function: F) -> F:
-    """Compile a module-level function, which Python and other kernels may call.
-
-    Machine code is made when the function is first called with arguments of some
-    types, and stored on disk.  It runs without the interpreter lock.  Arithmetic is
-    that of IEEE 754, as it is written, so that results are the same on every CPU: no
-    sum is reassociated, and no product fused with a sum.  (Long sums vectorise by hand,
-    see `sum_of_lanes`; exponentials and logarithms are those of `elementary`.)
-    """
+    """Compile a module-level function, which Python and other kernels may call."""
+    # Machine code is made when the function is first called with arguments of some
+    # types, and stored on disk.  It runs without the interpreter lock.  Arithmetic is
+    # that of IEEE 754, as it is written, so that results are the same on every CPU: no
+    # sum is reassociated, and no product fused with a sum.  (Long sums vectorise by
+    # hand, see `sum_of_lanes`; exponentials and logarithms are those of `arithmetic`.)
     if INTERPRETED:
         return function
     dispatcher = _dispatcher(function, for_kernels_only=False)
@@ -56,11 +54,10 @@ def kernel(function: F) -> F:
 
 
 def subkernel(function: F) -> F:
-    """Compile a function that only kernels call; a call from Python raises TypeError.
-
-    What lets Python call machine code would be a fifth of the time that the first fit
-    compiles.  Sub-kernels are not stored on disk: kernels are, with all that they call.
-    """
+    """Compile a function that only kernels may call, not Python."""
+    # What lets Python call machine code would be a fifth of the time that the first fit
+    # compiles.  Sub-kernels are not stored on disk: kernels are, with all that they
+    # call.
     if INTERPRETED:
         return function
     return cast(F, SubKernel(_dispatcher(function, for_kernels_only=True)))
@@ -118,20 +115,20 @@ class _QuickFunctionCompiler(_FunctionCompiler):
     """The compiler of a dispatcher, with the garbage collector paused."""
 
     def _compile_core(self, arguments: Any, return_type: Any) -> Any:
+        """Compile a signature."""
         with _paused_collector():
             return super()._compile_core(arguments, return_type)
 
     def _customize_flags(self, flags: Flags) -> Flags:
+        """Return the compile options, quick to compare."""
         return _QuickFlags(flags)
 
 
 @contextlib.contextmanager
 def _paused_collector() -> Iterator[None]:
-    """Pause the garbage collector.
-
-    While numba compiles, objects become ever more and hardly any become garbage.  The
-    collector would visit them all, with those of the whole process, again and again.
-    """
+    """Pause the garbage collector."""
+    # While numba compiles, objects become ever more and hardly any become garbage.  The
+    # collector would visit them all, with those of the whole process, again and again.
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -156,6 +153,7 @@ class _QuickFlags(Flags):
         return _HASH
 
     def _all(self: TargetConfig) -> dict[str, Any]:
+        """Return the values of all options."""
         return {**_DEFAULTS, **self._values}
 
 
@@ -168,6 +166,7 @@ class _LinkedLibrary(JITCodeLibrary):
     """The code of a sub-kernel for LLVM: linked to kernels, never run by itself."""
 
     def _finalize_final_module(self) -> None:
+        """Finish the library, without machine code unless it needs some."""
         variables = self._final_module.global_variables
         if any(
             variable.name.startswith(RuntimeLinker.PREFIX) for variable in variables
@@ -185,6 +184,7 @@ class _LinkedLowering(NativeLowering):
     _name = "sklearn_ltr_linked_lowering"
 
     def run_pass(self, state: Any) -> bool:
+        """Make code for LLVM, and register it as that of the function."""
         codegen = state.targetctx.codegen()
         state.library = library = _LinkedLibrary(codegen, state.func_id.func_qualname)
         compile_only = state.flags.no_compile
@@ -211,6 +211,7 @@ class SubKernelCompiler(CompilerBase):
     """numba's passes for compiled functions, the last of them replaced."""
 
     def define_pipelines(self) -> list[Any]:
+        """Return numba's passes, with our lowering."""
         manager = DefaultPassBuilder.define_nopython_pipeline(self.state)
         manager.passes = [
             (_LinkedLowering if kind is NativeLowering else kind, description)

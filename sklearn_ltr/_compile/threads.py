@@ -44,24 +44,12 @@ SLEEP_SYMBOL = "sklearn_ltr_sleep"  # by this name, machine code finds the funct
 
 
 def effective_n_threads(n_jobs: int | None, work: int) -> int:
-    """Return the number of threads for one fit or predict.
-
-    Parameters
-    ----------
-    n_jobs : int or None
-        A positive number is the number of threads, but never more than the cores
-        that this process may use.  A negative number counts down from these cores, as
-        in joblib.  None stands for all that joblib and ``NUMBA_NUM_THREADS`` grant
-        this process (joblib lowers it in its workers, so a parallel grid search is not
-        oversubscribed), but for no more than one thread per million steps of `work`.
-    work : int
-        Estimated number of steps, such as the number of values of X.
-
-    Raises
-    ------
-    ValueError
-        If `n_jobs` is neither None nor an integer other than 0.
-    """
+    """Return the number of threads for `work` steps, such as the values of X."""
+    # `n_jobs` > 0 is the number of threads, but never more than the cores that this
+    # process may use; a negative one counts down from these, as in joblib.  None stands
+    # for all that joblib and NUMBA_NUM_THREADS grant this process (joblib lowers it in
+    # its workers, so a parallel grid search is not oversubscribed), but for no more
+    # than one thread per million steps.
     check_n_jobs(n_jobs)
     if INTERPRETED or n_jobs == 1:
         return 1
@@ -136,10 +124,8 @@ class ThreadTeam:
             self._dismiss_threads()
 
     def run(self, function: Callable[..., Any], *arguments: Any) -> None:
-        """Call ``function(thread, *arguments)`` once in each thread and wait for all.
-
-        If threads raise errors, the one of the lowest thread is raised here.
-        """
+        """Call ``function(thread, *arguments)`` once in each thread; wait for all."""
+        # If threads raise errors, the one of the lowest thread is raised here.
         if not self._threads:
             function(0, *arguments)
             return
@@ -148,11 +134,9 @@ class ThreadTeam:
         run.wait()
 
     def start(self, function: Callable[..., T], *arguments: Any) -> Future[T]:
-        """Begin to call ``function(*arguments)`` in the last thread.
-
-        That thread joins in the next `run` when it has finished.  With one thread, the
-        caller's, the call has finished when this returns.
-        """
+        """Begin to call ``function(*arguments)`` in the last thread."""
+        # That thread joins in the next `run` when it has finished.  With one thread,
+        # the caller's, the call has finished when this returns.
         future: Future[T] = Future()
         job = functools.partial(_fulfil, future, function, arguments)
         if self._threads:
@@ -322,13 +306,11 @@ def new_barrier() -> NDArray[np.int64]:
 
 @subkernel
 def wait_at_barrier(barrier: NDArray[np.int64], n_threads: int) -> None:
-    """Return when all `n_threads` threads have arrived here.
-
-    A thread that waits long goes to sleep: when there are more threads than cores, it
-    would otherwise keep a core from the thread that it waits for.  A sleeping thread
-    gets a core back within microseconds, while one that yields instead waits for a
-    whole time slice of whatever else runs.
-    """
+    """Return when all `n_threads` threads have arrived here."""
+    # A thread that waits long goes to sleep: when there are more threads than cores, it
+    # would otherwise keep a core from the thread that it waits for.  A sleeping thread
+    # gets a core back within microseconds, while one that yields instead waits for a
+    # whole time slice of whatever else runs.
     if n_threads == 1:
         return
     phase = _atomic_load(barrier, 1)

@@ -164,26 +164,14 @@ def compute_query_lambdas(
     workspace: tuple[Any, ...],
     result: tuple[Any, ...],
 ) -> None:
-    """Write gradient and hessian of the documents of queries first to last - 1.
-
-    Networks call this once per query, so two details serve short lists.  The tuples
-    are passed as plain ones and are named inside, because numba takes half a
-    microsecond to recognise each named tuple.  And packing is not a function of its
-    own, because the call would pass all arrays once more.
-
-    Parameters
-    ----------
-    first, last : int
-    lists : RankedLists, as a plain tuple
-        In order down to position ``arrays.k``.
-    arrays : ObjectiveArrays, as a plain tuple
-    table : ndarray or None
-        None: swap deltas follow from gains and factors.  (n, n): swap deltas by
-        position, of a single query.  (0, 0): all swap deltas are 1.
-    options : PairOptions, as a plain tuple
-    workspace : Workspace, as a plain tuple
-    result : Derivatives, as a plain tuple, OUT
-    """
+    """Write gradient and hessian of the documents of queries first to last - 1."""
+    # `table` is None where swap deltas follow from gains and factors; (n, n), swap
+    # deltas by position, of a single query; or (0, 0), where all swap deltas are 1.
+    # Networks call this once per query, so two details serve short lists.  The tuples
+    # (RankedLists, ObjectiveArrays, PairOptions, Workspace, Derivatives) are passed as
+    # plain ones and are named inside, because numba takes half a microsecond to
+    # recognise each named tuple.  And packing is not a function of its own, because the
+    # call would pass all arrays once more.
     lists, arrays = RankedLists(*lists), ObjectiveArrays(*arrays)
     options, workspace = PairOptions(*options), Workspace(*workspace)
     result = Derivatives(*result)
@@ -263,18 +251,15 @@ def add_pairs_of_lanes(
     table: FloatArray | None,
     weights: FloatArray | None,
 ) -> float:
-    """Add the pairs of REGISTER_LANES documents with all documents above them.
-
-    The documents, one per lane, are those at positions `first` to
-    ``first + REGISTER_LANES - 1``.  A pair's swap delta is divided by its distance,
-    `min_distance` plus the difference of the score gaps.  The loop takes one division
-    per pair and has no branches.  Pairs are weighted unless `weights` is None.  Returns
-    the sum of |lambda_pq|.
-
-    The sums of the lanes are on the stack: LLVM vectorizes a loop that writes nowhere
-    else without checks for aliasing.  Counters are unsigned because numba checks
-    whether a signed index is negative, which cannot be vectorized.
-    """
+    """Add the pairs of REGISTER_LANES documents with all documents above them."""
+    # The documents, one per lane, are those at positions `first` to ``first +
+    # REGISTER_LANES - 1``.  A pair's swap delta is divided by its distance,
+    # `min_distance` plus the difference of the score gaps.  The loop takes one division
+    # per pair and has no branches.  Pairs are weighted unless `weights` is None.
+    # Returns the sum of |lambda_pq|.
+    # The sums of the lanes are on the stack: LLVM vectorizes a loop that writes nowhere
+    # else without checks for aliasing.  Counters are unsigned because numba checks
+    # whether a signed index is negative, which cannot be vectorized.
     gradient, hessian = float64_lanes(), float64_lanes()
     lambdas, hessians = float64_lanes(), float64_lanes()  # of the pairs of one document
     abs_lambdas = float64_lanes()
@@ -341,10 +326,8 @@ def add_pairs_by_exponentials(
     table: FloatArray | None,
     weights: FloatArray | None,
 ) -> float:
-    """Do the same for a whole list, with one exponential per pair.
-
-    This is slower, but exact for scores so far apart that EXP_SCORE underflows.
-    """
+    """Do the same for a whole list, with one exponential per pair."""
+    # This is slower, but exact for scores so far apart that EXP_SCORE underflows.
     abs_lambda_sum = 0.0
     for p in range(min(k, n)):
         if table is not None:
@@ -376,13 +359,11 @@ def add_pairs_by_exponentials(
 def compare_grades(
     p: int, first: int, stop: int, documents: FloatArray, table: FloatArray
 ) -> None:
-    """Set the gains relative to p: 0 for p, and for q -1, 0 or 1 by grade.
-
-    Used where documents have no gain of their own: for RankNet, whose swaps all count
-    1 (`table` is empty), and for metrics whose swap deltas come as a `table` (n, n),
-    for which DISCOUNT_ABOVE is 0 and DISCOUNT_BELOW becomes the negative delta.  Sets
-    positions `first` to ``stop - 1``.
-    """
+    """Set the gains relative to p: 0 for p, and for q -1, 0 or 1 by grade."""
+    # Used where documents have no gain of their own: for RankNet, whose swaps all count
+    # 1 (`table` is empty), and for metrics whose swap deltas come as a `table` (n, n),
+    # for which DISCOUNT_ABOVE is 0 and DISCOUNT_BELOW becomes the negative delta.  Sets
+    # positions `first` to ``stop - 1``.
     grade = documents[GRADE, p]
     for q in range(first, stop):
         worse = -1.0 if documents[GRADE, q] < grade else 0.0
@@ -394,12 +375,10 @@ def compare_grades(
 
 @subkernel
 def average_over_equal_documents(n: int, k: int, documents: FloatArray) -> None:
-    """Give documents of equal score and grade the mean of their derivatives.
-
-    Their order in the list is only that of the rows; the mean is the expected value
-    over all orders.  Below position k the list is not sorted, but derivatives of equal
-    documents can differ there only in the run that extends across position k.
-    """
+    """Average derivatives over documents of equal score and grade."""
+    # Their order in the list is only that of the rows; the mean is the expected value
+    # over all orders.  Below position k the list is not sorted, but derivatives of
+    # equal documents can differ there only in the run that extends across position k.
     scores, grades = documents[SCORE], documents[GRADE]
     gradient, hessian = documents[GRADIENT], documents[HESSIAN]
     start = 0
@@ -499,10 +478,8 @@ def write_pair_costs(
 def average_over_equals(
     weights: FloatArray | None, n: int, k: int, documents: FloatArray
 ) -> None:
-    """Give documents of equal score, grade and weights the mean of their derivatives.
-
-    Among those of different weights, the order in which they were given decides.
-    """
+    """Average derivatives over documents of equal score, grade and weights."""
+    # Among those of different weights, the order in which they were given decides.
     if weights is None:
         average_over_equal_documents(n, k, documents)
         return

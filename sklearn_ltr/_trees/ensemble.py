@@ -197,13 +197,11 @@ class TreeEnsemble(ChecksummedArrays):
             yield scores.copy()
 
     def add_to(self, scores: NDArray[np.float64], X: Table, team: ThreadTeam) -> None:
-        """Add the trees, one after another, to the score of each row of X.
-
-        The score of a row with an infinite value, in any feature, becomes NaN, whether
-        a tree tests the feature or not.  Infinite values are not allowed, and NaN tells
-        the caller (`FittedTrees.scores` in ``boosted_trees.py``) without another pass
-        over X.
-        """
+        """Add the trees, one after another, to the score of each row of X."""
+        # The score of a row with an infinite value, in any feature, becomes NaN,
+        # whether a tree tests the feature or not.  Infinite values are not allowed, and
+        # NaN tells the caller (`FittedTrees.scores` in ``boosted_trees.py``) without
+        # another pass over X.
         if len(self) > 0:
             add_in_parts(self._choose_way(X.shape[0]), scores, X, team)
 
@@ -217,11 +215,9 @@ class TreeEnsemble(ChecksummedArrays):
         return self._evaluator.add_to
 
     def leaves(self, X: Table, team: ThreadTeam) -> NDArray[np.int64]:
-        """Return the leaf of each tree that a row comes to: (n_rows, n_trees) int64.
-
-        Leaves have the numbers of their nodes, counted from the tree's root.  X must be
-        finite, or NaN.
-        """
+        """Return the leaf of each tree that a row comes to: (n_rows, n_trees) int64."""
+        # Leaves have the numbers of their nodes, counted from the tree's root.  X must
+        # be finite, or NaN.
         n_rows, n_trees = X.shape[0], len(self)
         if n_rows * n_trees <= MOST_WALKS:
             reached = self._walk.leaves(dense_rows(X, slice(None)))
@@ -241,6 +237,7 @@ class TreeEnsemble(ChecksummedArrays):
 
     @cached_property
     def _nodes(self) -> TreeNodes:
+        """The arrays that evaluators take."""
         return TreeNodes(
             np.append(self.first_node, len(self.feature)),
             self.feature,
@@ -255,10 +252,12 @@ class TreeEnsemble(ChecksummedArrays):
 
     @cached_property
     def _walk(self) -> TreeWalk:
+        """The ensemble prepared for walks."""
         return TreeWalk(self._nodes)
 
     @cached_property
     def _evaluator(self) -> BitSlicedEvaluator:
+        """The ensemble prepared for bit-sliced evaluation."""
         return BitSlicedEvaluator(self._nodes)
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -73,31 +73,11 @@ MAX_BLOCKS = 8  # of LANES rows, which a thread explains in one call
 def explain_trees(
     ensemble: TreeEnsemble, X: Table, team: ThreadTeam, background: Table | None = None
 ) -> tuple[FloatArray, float]:
-    """Return the Shapley values of the sum of trees, and its bias.
-
-    Parameters
-    ----------
-    ensemble : TreeEnsemble
-    X : Table of shape (n_rows, n_features)
-        Categories as bins; finite, or NaN.
-    team : ThreadTeam
-    background : Table of shape (n_background, n_features), default=None
-        Background rows of interventional values.  None: path-dependent values.
-
-    Returns
-    -------
-    values : ndarray of shape (n_rows, n_features), float64
-        The sums over features, plus the bias, are the scores up to rounding.  They are
-        the same bits for any number of threads, and whatever other rows X has.
-    bias : float
-        The score to be expected without any feature.
-
-    Raises
-    ------
-    ValueError
-        If path-dependent values need a number of training rows that is not known, or
-        interventional ones a path of more features than a mask has bits.
-    """
+    """Return Shapley values, (n_rows, n_features), and the score without features."""
+    # Categories are bins; X is finite, or NaN.  With a background, values are
+    # interventional, else path-dependent.  Values plus the bias are the scores up to
+    # rounding; they are the same bits for any number of threads, and whatever other
+    # rows X has.
     values, bias = np.zeros(X.shape), 0.0
     if background is not None:
         bias = float(ensemble.predict(background, team).mean())

@@ -170,10 +170,8 @@ def follow_edges(paths: TreePaths) -> None:
 def find_left_rows(
     paths: TreePaths, node: int, columns: NDArray[np.float64], goes_left: NDArray[Any]
 ) -> None:
-    """Write whether each of LANES rows goes left at a node, 1.0 or 0.0.
-
-    `columns` has the tested features of these rows, (n_tested, LANES).
-    """
+    """Write whether each of LANES rows goes left at a node, 1.0 or 0.0."""
+    # `columns` has the tested features of these rows, (n_tested, LANES).
     x = columns[paths.column[node]]
     if paths.set_number[node] >= 0:
         members = paths.category_set[paths.set_number[node]]
@@ -268,18 +266,7 @@ def add_path_dependent(
     buffers: PathDependentBuffers,
     values: FloatArray,
 ) -> None:
-    """Add the Shapley values of all trees.
-
-    Parameters
-    ----------
-    paths : TreePaths
-    weights : EdgeWeights
-    columns : ndarray of shape (n_blocks, n_tested, LANES), float64
-        The tested features of blocks of rows.
-    buffers : PathDependentBuffers
-    values : ndarray of shape (n_blocks, n_tested, LANES), float64
-        Changed in place.
-    """
+    """Add the values of all trees for blocks of rows, (n_blocks, n_tested, LANES)."""
     for block in range(len(columns)):
         for tree in range(len(paths.first_node) - 1):
             multiply_down(paths, weights, tree, columns[block], buffers)
@@ -406,18 +393,10 @@ class LeafTables(NamedTuple):
 def tabulate(
     paths: TreePaths, columns: FloatArray, n_rows: int, masks: Masks
 ) -> LeafTables:
-    """Return the tables of all leaves for background rows.
-
-    Parameters
-    ----------
-    paths : TreePaths
-        With at most MOST_SLOTS features on a path.
-    columns : ndarray of shape (n_blocks, n_tested, LANES), float64
-        The background, padded after `n_rows` rows.
-    n_rows : int
-    masks : ndarray of shape (n_nodes, LANES), uint64
-        Scratch memory, for the nodes of one tree.
-    """
+    """Return the tables of all leaves for the `n_rows` rows of a background."""
+    # `columns` (n_blocks, n_tested, LANES) is padded after these rows; `masks`
+    # (n_nodes, LANES) is scratch memory, for the nodes of one tree.  There are at most
+    # MOST_SLOTS features on a path.
     leaves = np.flatnonzero(paths.column < 0)
     n_slots = paths.n_slots[leaves]
     satisfied = np.empty((len(leaves), len(columns) * LANES), dtype=np.uint64)
@@ -462,10 +441,8 @@ def all_slots(n_slots: int) -> int:
 def satisfied_masks(
     paths: TreePaths, tree: int, columns: FloatArray, masks: Masks
 ) -> None:
-    """Write the features whose conditions on the path to a node are satisfied.
-
-    Bits of slots that the path does not have are 1.
-    """
+    """Write the features whose conditions on the path to a node are satisfied."""
+    # Bits of slots that the path does not have are 1.
     root, stop = paths.first_node[tree], paths.first_node[tree + 1]
     goes_left = np.empty(LANES)
     for lane in range(LANES):
@@ -567,19 +544,8 @@ def add_interventional(
     masks: Masks,
     values: FloatArray,
 ) -> None:
-    """Add the Shapley values of all trees.
-
-    Parameters
-    ----------
-    paths : TreePaths
-    tables : LeafTables
-    columns : ndarray of shape (n_blocks, n_tested, LANES), float64
-        The tested features of blocks of rows.
-    masks : ndarray of shape (n_nodes, LANES), uint64
-        Scratch memory, for the nodes of one tree.
-    values : ndarray of shape (n_blocks, n_tested, LANES), float64
-        Changed in place.
-    """
+    """Add the values of all trees for blocks of rows, (n_blocks, n_tested, LANES)."""
+    # `masks` (n_nodes, LANES) is scratch memory, for the nodes of one tree.
     for block in range(len(columns)):
         leaf = int64(0)
         for tree in range(len(paths.first_node) - 1):

@@ -75,11 +75,9 @@ def check_categories(categories: CategoryBins, n_bins: NDArray[np.int64]) -> Non
 
 
 def check_trees(arrays: Mapping[str, NDArray[Any]], n_features: int) -> None:
-    """Raise a ValueError unless the arrays of a TreeEnsemble are binary trees.
-
-    Every walk from a root must end in a leaf of the same tree, and test none but the
-    `n_features` features.
-    """
+    """Raise a ValueError unless the arrays of a TreeEnsemble are binary trees."""
+    # Every walk from a root must end in a leaf of the same tree, and test none but the
+    # `n_features` features.
     n_nodes = len(arrays["feature"])
     for name, dtype in DTYPES.items():
         array = arrays[name]

@@ -63,26 +63,15 @@ class TreeWalk:
             self._goes_right = ~unpack_sets(nodes.category_set)
 
     def add_to(self, scores: NDArray[np.float64], X: NDArray[np.floating]) -> None:
-        """Add the values of the leaves that a row reaches to its score, in tree order.
-
-        The score of a row with an infinite value, in any feature, becomes NaN (see
-        `TreeEnsemble.add_to`).
-
-        Parameters
-        ----------
-        scores : ndarray of shape (n_rows,), float64
-            Changed in place.
-        X : ndarray of shape (n_rows, n_features), float32 or float64
-        """
+        """Add to each row's score the values of its leaves, in tree order."""
+        # Rows with an infinite value get NaN, see `TreeEnsemble.add_to`.
         terms = np.concatenate([scores[np.newaxis], self._value[self.leaves(X)]])
         scores[:] = np.add.accumulate(terms)[-1]  # a plain sum may add in another order
         scores[np.isinf(X).any(axis=1)] = np.nan
 
     def leaves(self, X: NDArray[np.floating]) -> NDArray[np.int64]:
-        """Return the leaf, a node, that each row comes to: (n_trees, n_rows) int64.
-
-        All walks take a step at a time, until all have come to a leaf.
-        """
+        """Return the leaf, a node, that each row comes to: (n_trees, n_rows) int64."""
+        # All walks take a step at a time, until all have come to a leaf.
         n_trees, (n_rows, n_features) = len(self._roots), X.shape
         values = X.astype(np.float64).ravel()  # exact
         has_missing = bool(np.isnan(values).any())

@@ -128,6 +128,7 @@ class MeanMetric:
             return np.array([self._evaluate_one(w, team) for w in weight_vectors])
 
     def _evaluate_one(self, weights: FloatArray, team: ThreadTeam) -> float:
+        """Return M at one vector of weights."""
         start = 0
         with np.errstate(over="ignore"):  # `predict` checks that scores are finite
             for array in self.network.parameters:
@@ -148,11 +149,9 @@ class MeanMetric:
         return above
 
     def weight_names(self) -> list[str]:
-        """Return a name for each weight.
-
-        Without hidden layers a weight has the name of its feature.  Otherwise its name
-        is the expression that finds it in the network, such as ``coefs[0][3, 1]``.
-        """
+        """Return a name for each weight."""
+        # Without hidden layers a weight has the name of its feature.  Otherwise its
+        # name is the expression that finds it in the network: ``coefs[0][3, 1]``.
         network = self.network
         if not isinstance(network, MultilayerPerceptron):
             return names_of_entries({"parameters": network.parameters})

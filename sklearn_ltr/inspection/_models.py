@@ -9,21 +9,8 @@ from sklearn.utils import RegressorTags, Tags
 
 
 def find_model(estimator: Any, feature_names: Any = None) -> tuple[Any, Any]:
-    """Return the last step inside searches and Pipelines, and its feature names.
-
-    Parameters
-    ----------
-    estimator : estimator instance
-        Fitted.
-    feature_names : array-like of str or None
-        Names of the features that `estimator` has been given, if known.
-
-    Returns
-    -------
-    model : estimator instance
-    feature_names : array-like of str or None
-        Names of the features that the model has been given.  None: they are not known.
-    """
+    """Return the last step inside searches and Pipelines, and its feature names."""
+    # `feature_names` are those that `estimator` has been given, None if not known.
     if hasattr(estimator, "best_estimator_"):
         return find_model(estimator.best_estimator_, feature_names)
     if not hasattr(estimator, "steps"):

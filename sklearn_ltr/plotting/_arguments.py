@@ -24,23 +24,7 @@ def read_queries(y_true: Any, groups: Any) -> QueryGroups:
 def read_numbers(
     values: Any, argument: str, item: str, n: int | None = None, *, finite: bool = True
 ) -> FloatArray:
-    """Return one number for each item (a query, feature, cutoff, ...).
-
-    Parameters
-    ----------
-    values : array-like of shape (n,)
-    argument, item : str
-        Names of `values` and of an item in error messages.
-    n : int or None
-        Required number of items.  None: at least one.
-    finite : bool
-        Whether the numbers must be finite.
-
-    Raises
-    ------
-    ValueError
-        If `values` are not such numbers.
-    """
+    """Return one number for each item (a query, feature, ...), `n` or at least one."""
     numbers = read_column(values, count_rows(values, argument), argument, item)
     if len(numbers) != (n or max(1, len(numbers))):
         how_many = "" if n is None else f", {n} in all"

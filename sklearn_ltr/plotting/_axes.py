@@ -32,22 +32,7 @@ def get_axes(caller: str, ax: Any, figsize: tuple[float, float]) -> Any:
 
 
 def get_panels(caller: str, ax: Any, n_panels: int) -> list[Any]:
-    """Return the axes of panels that are stacked vertically.
-
-    Parameters
-    ----------
-    caller : str
-        Name of the caller in error messages.
-    ax : matplotlib Axes, sequence of them or None
-        None: use the axes of a new pyplot figure.  One Axes: use it, or divide its area
-        if there are several panels.  Several Axes: use these.
-    n_panels : int
-
-    Raises
-    ------
-    ValueError
-        If there are not as many axes as panels.
-    """
+    """Return the axes of stacked panels: new ones, those given, or parts of one."""
     check_matplotlib(caller)
     if ax is None:
         import matplotlib.pyplot as plt
@@ -79,14 +64,7 @@ def divide(ax: Any, n_panels: int) -> list[Any]:
 
 
 def style_axes(ax: Any, *, grid: str) -> None:
-    """Remove the upper and right spines, and draw a light grid behind the data.
-
-    Parameters
-    ----------
-    ax : matplotlib Axes
-    grid : {"x", "y"}
-        The axis whose ticks get grid lines.
-    """
+    """Remove the upper and right spines; draw a light grid of "x" or "y"."""
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(axis=grid, color="0.9", linewidth=0.8)
     ax.set_axisbelow(True)
@@ -133,12 +111,10 @@ def name_of_metric(metric: Metric) -> str:
 
 
 def escape_label(text: object, longest: int = 32) -> str:
-    """Return a label from the data (a query or a feature name) for matplotlib.
-
-    The middle of a long text is left out, since similar names often differ at either
-    end.  Dollar signs are escaped; matplotlib would typeset the text between two of
-    them as a formula.
-    """
+    """Return a label from the data (a query or a feature name) for matplotlib."""
+    # The middle of a long text is left out, since similar names often differ at either
+    # end.  Dollar signs are escaped; matplotlib would typeset the text between two of
+    # them as a formula.
     text = str(text)
     if len(text) > longest:
         tail = (longest - 1) // 2

@@ -310,24 +310,7 @@ def evaluate_cutoffs(
     groups: Any,
     sample_weight: Any,
 ) -> tuple[Curves, Curves]:
-    """Evaluate a metric at each cutoff, for the scores of each ranker.
-
-    Parameters
-    ----------
-    metric : Metric
-        Without a cutoff.
-    cutoffs : ndarray of shape (n_cutoffs,), int64
-    y_true : array-like of shape (n_documents,)
-    y_score : array-like of shape (n_documents,), or dict of str to array-like
-    name : str or None
-        Name of a single ranker.
-    groups, sample_weight : array-like of shape (n_documents,)
-
-    Returns
-    -------
-    means, standard_errors : dict of str to ndarray of shape (n_cutoffs,)
-        By the names of the rankers.
-    """
+    """Return means and standard errors of a metric at each cutoff, by ranker."""
     queries = read_queries(y_true, groups)
     grades = check_grades(y_true, queries, "y_true")
     weights = check_sample_weight(sample_weight, queries)
@@ -397,22 +380,7 @@ def read_curves(
 
 
 def name_each(given: Any, name: str | None, argument: str) -> dict[str, Any]:
-    """Return a dict of several objects, or one object under its name.
-
-    Parameters
-    ----------
-    given : object, or dict of str to object
-        Estimators or arrays of scores.
-    name : str or None
-        Name of a single object.  None: the class of an estimator, "Ranker" for scores.
-    argument : str
-        Name of `given` in error messages.
-
-    Raises
-    ------
-    ValueError
-        If `given` is an empty dict, or a dict and `name` is given as well.
-    """
+    """Return a dict of several estimators or scores, or a single one under its name."""
     if isinstance(given, Mapping):
         if not given:
             raise ValueError(f"{argument} is an empty dict: there is nothing to draw")
@@ -430,20 +398,7 @@ def name_each(given: Any, name: str | None, argument: str) -> dict[str, Any]:
 def draw_band(
     ax: Any, line: Any, standard_error: FloatArray, style: Mapping[str, Any]
 ) -> Any:
-    """Draw a band of one standard error above and below a line, in its color.
-
-    Parameters
-    ----------
-    ax : matplotlib Axes
-    line : matplotlib Line2D
-    standard_error : ndarray of shape (n_cutoffs,)
-    style : dict
-        Keyword arguments of matplotlib's `fill_between`.
-
-    Returns
-    -------
-    band : matplotlib FillBetweenPolyCollection
-    """
+    """Draw a band of one standard error above and below a line, in its color."""
     k, mean = line.get_data()
     options = {"color": line.get_color(), "alpha": 0.15, "linewidth": 0} | dict(style)
     return ax.fill_between(k, mean - standard_error, mean + standard_error, **options)
@@ -462,10 +417,8 @@ def scale_cutoffs(ax: Any, k: IntArray) -> None:
 
 
 def select_apart(k: IntArray, x: FloatArray) -> IntArray:
-    """Return the first cutoff, and others whose labels do not overlap.
-
-    `x` (n_cutoffs,) are the coordinates of the cutoffs along the axis.
-    """
+    """Return the first cutoff, and others whose labels do not overlap."""
+    # `x` (n_cutoffs,) are the coordinates of the cutoffs along the axis.
     kept = [0]
     for i in range(len(x)):
         if x[i] - x[kept[-1]] >= LABEL_DISTANCE * (x[-1] - x[0]):
@@ -474,10 +427,8 @@ def select_apart(k: IntArray, x: FloatArray) -> IntArray:
 
 
 def round_cutoffs(first: int, last: int) -> IntArray:
-    """Return the first cutoff and the multiples of 1, 5, 10, 50, ... that follow it.
-
-    The step is the smallest that gives at most ten multiples.
-    """
+    """Return the first cutoff and the multiples of 1, 5, 10, 50, ... that follow it."""
+    # The step is the smallest that gives at most ten multiples.
     steps = (factor * 10**power for power in range(18) for factor in (1, 5))
     step = next(s for s in steps if last - first < 10 * s)
     multiples = np.arange(step, last + 1, step)

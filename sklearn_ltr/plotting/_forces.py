@@ -407,13 +407,11 @@ def arrow_lengths(lambdas: FloatArray, longest: float) -> FloatArray:
 
 
 def assign_lanes(lengths: FloatArray) -> IntArray:
-    """Return the lane of each arrow, (n,), such that no two arrows overlap.
-
-    The arrow at position p reaches from rank p + 1 to p + 1 + lengths[p].  Lanes are
-    counted from the bars.  The first lanes hold arrows that point up, the others those
-    that point down; of each direction, longer arrows are assigned first, to the first
-    lane that is free.
-    """
+    """Return the lane of each arrow, (n,), such that no two arrows overlap."""
+    # The arrow at position p reaches from rank p + 1 to p + 1 + lengths[p].  Lanes are
+    # counted from the bars.  The first lanes hold arrows that point up, the others
+    # those that point down; of each direction, longer arrows are assigned first, to the
+    # first lane that is free.
     start = np.arange(1.0, len(lengths) + 1)
     upper = np.minimum(start, start + lengths) - CLEARANCE / 2
     lower = np.maximum(start, start + lengths) + CLEARANCE / 2
@@ -432,25 +430,7 @@ def assign_lanes(lengths: FloatArray) -> IntArray:
 def draw_arrows(
     ax: Any, forces: Mapping[str, FloatArray], longest: float, style: Mapping[str, Any]
 ) -> list[Any]:
-    """Draw a column of arrows per force; bars extend from x = 0 to 1.
-
-    The column of the first force is left of the bars, the others are right of them.
-
-    Parameters
-    ----------
-    ax : matplotlib Axes
-    forces : dict of str to ndarray of shape (n_documents,)
-        The lambdas of each force, by rank.
-    longest : float
-        Length of the longest arrow of each force, in ranks.
-    style : dict
-        Keyword arguments of matplotlib's `quiver`.
-
-    Returns
-    -------
-    arrows : list of matplotlib Quiver
-        One per force.
-    """
+    """Draw a column of arrows per force, the first one left of the bars."""
     arrows: list[Any] = []
     centers, edges, bottom = [], [0.0, 1.0], 0.5
     for lambdas, color in zip(forces.values(), cycle(COLORS), strict=False):
@@ -505,21 +485,7 @@ def grade_labels(grades: FloatArray) -> list[str]:
 def draw_ranked_list(
     ax: Any, grades: FloatArray, style: Mapping[str, Any]
 ) -> tuple[Any, Any]:
-    """Draw a bar from x = 0 to 1 per document, and a legend of the grades below.
-
-    Parameters
-    ----------
-    ax : matplotlib Axes
-    grades : ndarray of shape (n_documents,)
-        By rank.
-    style : dict
-        Keyword arguments of matplotlib's `barh`.
-
-    Returns
-    -------
-    bars : matplotlib BarContainer
-    legend : matplotlib Legend
-    """
+    """Draw a bar from x = 0 to 1 per document, by rank, and a legend of the grades."""
     from matplotlib.transforms import offset_copy
 
     ranks = np.arange(1, len(grades) + 1)

@@ -384,28 +384,11 @@ def as_objects(labels: Any) -> NDArray[Any]:
 def mean_and_standard_error(
     values: FloatArray, weights: FloatArray
 ) -> tuple[float, float]:
-    """Return the mean over queries and its standard error (NaN for one query).
-
-    With n queries of weight > 0,
-
-        mean = sum w x / sum w,
-        SE^2 = n / (n - 1)  sum w^2 (x - mean)^2 / (sum w)^2.
-
-    With equal weights SE is s / sqrt(n), where s is the standard deviation of the
-    sample.
-
-    Parameters
-    ----------
-    values : (n_queries,) float64
-        NaN for a query to leave out.
-    weights : (n_queries,) float64
-        Finite and >= 0; a query of weight 0 is left out.
-
-    Raises
-    ------
-    ValueError
-        If all queries are left out.
-    """
+    """Return the mean over queries and its standard error (NaN for one query)."""
+    # mean = sum w x / sum w,
+    # SE^2 = n / (n - 1)  sum w^2 (x - mean)^2 / (sum w)^2,
+    # with n the number of queries of weight > 0 whose value is not NaN.  With equal
+    # weights SE is s / sqrt(n), where s is the standard deviation of the sample.
     included = ~np.isnan(values) & (weights > 0)
     n = int(np.count_nonzero(included))
     if n == 0:
@@ -421,22 +404,8 @@ def mean_and_standard_error(
 
 
 def draw_differences(ax: Any, differences: FloatArray, style: Mapping[str, Any]) -> Any:
-    """Draw a bar for each difference, at x = 1, 2, ...
-
-    All bars are one artist, which is fast for thousands of them.
-
-    Parameters
-    ----------
-    ax : matplotlib Axes
-    differences : ndarray of shape (n,)
-        Ascending.
-    style : dict
-        Keyword arguments of matplotlib's `PolyCollection`.
-
-    Returns
-    -------
-    bars : matplotlib PolyCollection
-    """
+    """Draw a bar for each of ascending differences, at x = 1, 2, ..."""
+    # All bars are one artist, which is fast for thousands of them.
     from matplotlib.collections import PolyCollection
 
     n = len(differences)

@@ -255,10 +255,8 @@ class TrainingCurveDisplay:
     def _draw_curve(
         self, panel: Any, values: FloatArray, style: Mapping[str, Any]
     ) -> Any:
-        """Draw a curve; its value before any step does not extend the axis limits.
-
-        That value is often far from all others.
-        """
+        """Draw a curve; its value before any step does not extend the axis limits."""
+        # That value is often far from all others.
         limits = panel.dataLim.frozen()
         (line,) = panel.plot(self.steps, values, **style)
         if self.first_step == 0 and len(values) > 1:
@@ -268,6 +266,7 @@ class TrainingCurveDisplay:
         return line
 
     def _label(self, set_name: str) -> str:
+        """Return the name of a curve in the legend."""
         label = "training" if set_name == TRAIN else set_name
         return label if self.name is None else f"{self.name}: {label}"
 
@@ -315,17 +314,7 @@ class TrainingRecord:
 
 
 def read_record(ranker: Any) -> TrainingRecord:
-    """Read the record of a fitted ranker.
-
-    Raises
-    ------
-    NotFittedError
-        Before `fit`.
-    TypeError
-        If it is not a ranker of this package, or has no record, as a BlendedRanker.
-    ValueError
-        If nothing was recorded.
-    """
+    """Read the record of a fitted ranker of this package, or raise an error."""
     if is_ranker(ranker) and hasattr(ranker, "metric"):
         check_is_fitted(ranker)
         if hasattr(ranker, "evals_result_"):
@@ -370,11 +359,9 @@ def label_of(name: str) -> str:
 def kept_epoch(
     curves: dict[str, dict[str, FloatArray]], *, warm_start: bool
 ) -> int | None:
-    """Return the epoch with the best validation score, whose weights are kept.
-
-    Only the epochs of the last fit are compared.  A warm start may have continued an
-    earlier fit, so only its last epoch is known to belong to the last fit.
-    """
+    """Return the epoch with the best validation score, whose weights are kept."""
+    # Only the epochs of the last fit are compared.  A warm start may have continued an
+    # earlier fit, so only its last epoch is known to belong to the last fit.
     of_set = next(of_set for name, of_set in curves.items() if name != TRAIN)
     values = next(iter(of_set.values()))
     if np.isnan(values[-1]):

@@ -110,21 +110,11 @@ def cut_off_subtrees(
     n_leaves: NDArray[np.int64],
     is_root: NDArray[np.bool_],
 ) -> None:
-    """Mark the roots of subtrees, and count the leaves under each node in its subtree.
-
-    Where two children have too many leaves together, the larger is cut off, and if
-    need be the smaller, too.  A subtree that is not at the root of its tree can have
-    one leaf less: it has an outside leaf.
-
-    Parameters
-    ----------
-    left, right : ndarrays of shape (n_nodes,), int64
-        Children, counted through all trees; -1 in a leaf.
-    n_leaves : ndarray of shape (n_nodes,), int64
-        All 1; filled in.
-    is_root : ndarray of shape (n_nodes,), bool
-        True for the roots of trees; the roots of other subtrees become True.
-    """
+    """Mark the roots of subtrees, and count the leaves of each node in its subtree."""
+    # Where two children have too many leaves together, the larger is cut off, and if
+    # need be the smaller, too.  A subtree that is not at the root of its tree can have
+    # one leaf less: it has an outside leaf.  Given are children (-1 in a leaf), counts
+    # of 1, and the roots of trees.
     for node in range(len(left) - 1, -1, -1):
         if left[node] >= 0:
             small, large = left[node], right[node]
@@ -170,10 +160,8 @@ class CodeRanges(NamedTuple):
 def assign_leaf_codes(
     subtrees: Subtrees, value: NDArray[np.float64], n_bits: int
 ) -> LeafCodes:
-    """Assign codes below ``2 ** n_bits`` to the leaves of each subtree.
-
-    `value` is that of each node.
-    """
+    """Assign codes below ``2 ** n_bits`` to the leaves of each subtree."""
+    # `value` is that of each node.
     n_subtrees, n_total = len(subtrees.root), len(subtrees.n_leaves)
     ranges = one_range_for_each_subtree(subtrees, n_bits)
     assign_by_halving(
@@ -236,10 +224,8 @@ def insert_by_size(
 def divide_in_halves(
     ranges: CodeRanges, first: int, end: int, n_leaves: NDArray[np.int64], half: int
 ) -> bool:
-    """Divide the nodes greedily; return whether both halves fit.
-
-    The largest first, each to the half with fewer leaves so far that still has space.
-    """
+    """Divide the nodes greedily; return whether both halves fit."""
+    # The largest first, each to the half with fewer leaves so far that still has space.
     n_lower, n_upper = int64(0), int64(0)
     for i in range(end - 1, first - 1, -1):
         item = ranges.items[i]
@@ -261,18 +247,9 @@ def assign_by_halving(
     ranges: CodeRanges,
     n_ranges: int,
 ) -> None:
-    """Divide each range on the stack until every leaf has a range to itself.
-
-    Parameters
-    ----------
-    left_of, right_of, n_leaves : ndarrays of shape (n_total,), int64
-        As in `Subtrees`.
-    ranges : CodeRanges
-        `first_code` is given for the nodes in `items`; it is filled in for all nodes
-        below them, and `n_codes` for leaves.
-    n_ranges : int
-        Ranges on the stack.
-    """
+    """Divide each range on the stack until every leaf has a range to itself."""
+    # The arrays are those of `Subtrees`.  `first_code` is given for the nodes in
+    # `items`; it is filled in for all nodes below them, and `n_codes` for leaves.
     stack, items = ranges.stack, ranges.items
     first_code, is_upper = ranges.first_code, ranges.is_upper
     while n_ranges > 0:
@@ -404,10 +381,8 @@ def build_circuits(
 
 @subkernel
 def select(gates: GateList, condition: int, zero: int, one: int) -> int:
-    """Return the vector of ``one if condition else zero``, adding a gate if needed.
-
-    DONT_CARE if neither input matters; if one does not, the other.
-    """
+    """Return the vector of ``one if condition else zero``, adding a gate if needed."""
+    # DONT_CARE if neither input matters; if one does not, the other.
     if one == DONT_CARE or zero == one:
         return zero
     if zero == DONT_CARE:
@@ -428,11 +403,9 @@ def select(gates: GateList, condition: int, zero: int, one: int) -> int:
 def find_reached(
     root: int, subtrees: Subtrees, of_nodes: NodeVectors, gates: GateList
 ) -> None:
-    """Build the gates that find the rows which reach the root of a subtree.
-
-    The rows that reach the root of the subtree above are known.  Those of them that go
-    towards `root` at every node in between reach it.  Each "and" is a select gate.
-    """
+    """Build the gates that find the rows which reach the root of a subtree."""
+    # The rows that reach the root of the subtree above are known.  Those of them that
+    # go towards `root` at every node in between reach it.  Each "and" is a select gate.
     node, reached = root, int64(ONE)
     while of_nodes.reached[node] == NOT_KNOWN:
         parent = subtrees.parent[node]
@@ -456,22 +429,10 @@ def build_gates(
     gates: GateList,
     n_bits: int,
 ) -> None:
-    """Build the gates tree by tree: those of its nodes, then those of its subtrees.
-
-    Parameters
-    ----------
-    first_node : ndarray of shape (n_trees + 1,), int64
-    subtrees : Subtrees
-    of_nodes : NodeVectors
-        `code_bit` of leaves and `reached` of the trees' roots are given; those of inner
-        nodes and of the other subtrees' roots are filled in.
-    of_subtrees : SubtreeVectors
-        Filled in; `first_gate` begins with 0.
-    gates : GateList
-        Filled; `next` is gate 0 and the vector after those of the conditions.
-    n_bits : int
-        Bits of a leaf code.
-    """
+    """Build the gates tree by tree: those of its nodes, then those of its subtrees."""
+    # Given are `code_bit` of leaves and `reached` of the roots of trees, `first_gate`
+    # 0, and in `next` gate 0 and the vector after those of the conditions; all others
+    # are filled in.
     left, right, code_bit = subtrees.left, subtrees.right, of_nodes.code_bit
     n_subtrees, subtree = len(subtrees.root), int64(0)
     first_outside, first_output = len(left) - n_subtrees, gates.next[1]
@@ -499,12 +460,10 @@ def build_gates(
 
 
 def sort_by_level(circuits: Circuits) -> Circuits:
-    """Sort each subtree's gates by level.
-
-    The level of a gate is the length of the longest chain of gates that ends with it.
-    Gates of a level do not read each other, so a gate seldom waits for the one before
-    it.  In the order in which they are built, gates take a tenth longer.
-    """
+    """Sort each subtree's gates by level."""
+    # The level of a gate is the length of the longest chain of gates that ends with it.
+    # Gates of a level do not read each other, so a gate seldom waits for the one before
+    # it.  In the order in which they are built, gates take a tenth longer.
     first_gate, code_bit = circuits.first_gate, circuits.code_bit
     gate = circuits.gate
     subtree = np.repeat(np.arange(len(code_bit)), np.diff(first_gate))

@@ -58,10 +58,8 @@ class Conditions(NamedTuple):
 
 
 def collect_conditions(nodes: TreeNodes) -> tuple[Conditions, NDArray[np.int64]]:
-    """Return the distinct conditions, and the number of each node's; 0 in a leaf.
-
-    0, too, where a category set decides.
-    """
+    """Return the distinct conditions, and the number of each node's; 0 in a leaf."""
+    # 0, too, where a category set decides.
     inner = np.setdiff1d(np.flatnonzero(nodes.feature >= 0), nodes.category_node)
     feature, threshold = nodes.feature[inner], nodes.threshold[inner]
     missing_right = ~nodes.missing_left[inner]
@@ -112,12 +110,10 @@ class CategorySets(NamedTuple):
 def collect_sets(
     nodes: TreeNodes, condition_of_node: IntArray, n_conditions: int
 ) -> tuple[CategorySets, int]:
-    """Return the gates of all sets, and how many vectors hold conditions then.
-
-    The vectors of the sets follow those of the `n_conditions` other conditions, and
-    `condition_of_node` receives their numbers.  After them, SCRATCH_VECTORS are needed
-    while gates are evaluated.
-    """
+    """Return the gates of all sets, and how many vectors hold conditions then."""
+    # The vectors of the sets follow those of the `n_conditions` other conditions, and
+    # `condition_of_node` receives their numbers.  After them, SCRATCH_VECTORS are
+    # needed while gates are evaluated.
     feature, first_bit = nodes.feature[nodes.category_node], FIRST_CONDITION
     first_bit += n_conditions
     tested, number = np.unique(feature, return_inverse=True)
@@ -160,11 +156,9 @@ def collect_sets(
 def select_outputs(
     bit: IntArray, inputs: IntArray, output: IntArray
 ) -> tuple[IntArray, IntArray, NDArray[np.bool_]]:
-    """Return vectors of ``inputs[:, 1::2] if bit else inputs[:, 0::2]``, and gates.
-
-    A gate writes `output`; there is none where both inputs are the same, or the bit is
-    the result.  `bit` is (n_sets, 1), the results (n_sets, n_inputs / 2).
-    """
+    """Return vectors of ``inputs[:, 1::2] if bit else inputs[:, 0::2]``, and gates."""
+    # A gate writes `output`; there is none where both inputs are the same, or the bit
+    # is the result.  `bit` is (n_sets, 1), the results (n_sets, n_inputs / 2).
     zero, one = inputs[:, 0::2], inputs[:, 1::2]
     is_bit = (zero == ZERO) & (one == ONE)
     is_gate = (zero != one) & ~is_bit
@@ -177,10 +171,8 @@ def select_outputs(
 def share_gates(
     bit: IntArray, inputs: IntArray, first_output: int
 ) -> tuple[IntArray, IntArray]:
-    """Return the same with a gate for each distinct triple of vectors.
-
-    They write the vectors from `first_output` on.
-    """
+    """Return the same with a gate for each distinct triple of vectors."""
+    # They write the vectors from `first_output` on.
     selected, gate, is_gate = select_outputs(bit, inputs, np.zeros_like(inputs[:, ::2]))
     distinct, number = np.unique(gate[:, :3], axis=0, return_inverse=True)
     selected[is_gate] = first_output + number.ravel()
@@ -196,10 +188,8 @@ def evaluate_sets(
     vectors: NDArray[np.uint32],
     n_rows: int,
 ) -> None:
-    """Write the condition bits of all sets, given the features that they test.
-
-    These are transposed, and overwritten.
-    """
+    """Write the condition bits of all sets, given the features that they test."""
+    # These are transposed, and overwritten.
     n_parts, result = (n_rows + 63) // 64, sets.first_bit
     for number in range(len(sets.feature)):
         values = features[number]

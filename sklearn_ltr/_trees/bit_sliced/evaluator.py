@@ -106,18 +106,10 @@ class BitSlicedEvaluator:
         }
 
     def add_to(self, scores: NDArray[np.float64], X: NDArray[np.floating]) -> None:
-        """Add the values of the leaves that a row reaches to its score, in tree order.
-
-        The score of a row with an infinite value, in any feature, becomes NaN (see
-        `TreeEnsemble.add_to`).  Several threads may call this at the same time, for
-        different scores.
-
-        Parameters
-        ----------
-        scores : ndarray of shape (n_rows,), float64
-            Changed in place.
-        X : ndarray of shape (n_rows, n_features), float32 or float64
-        """
+        """Add to each row's score the values of its leaves, in tree order."""
+        # X is float32 or float64; rows with an infinite value get NaN, see
+        # `TreeEnsemble.add_to`.  Several threads may call this at the same time, for
+        # different scores.
         tests, free_buffers = self._by_dtype[X.dtype]
         try:
             buffers = free_buffers.pop()
@@ -128,6 +120,7 @@ class BitSlicedEvaluator:
         free_buffers.append(buffers)
 
     def _new_buffers(self, dtype: Any) -> EvaluationBuffers:
+        """Allocate the memory of one thread."""
         n_tested = len(self._by_dtype[dtype][0].feature)
         vectors = allocate_aligned((self._n_vectors, VECTOR_LANES), np.uint32)
         vectors[ZERO], vectors[ONE] = 0, ALL_ONES
@@ -147,19 +140,8 @@ def evaluate_ensemble(
     buffers: EvaluationBuffers,
     scores: NDArray[np.float64],
 ) -> None:
-    """Add the values of the leaves that a row reaches to its score, in tree order.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_rows, n_features), float32 or float64
-        As from :func:`as_kernel_argument`.
-    tests : Tests
-        Their thresholds are of X's dtype.
-    circuits : Circuits
-    buffers : EvaluationBuffers
-    scores : ndarray of shape (n_rows,), float64
-        Changed in place.
-    """
+    """Add the values of the leaves that a row reaches to its score, in tree order."""
+    # `X` is a kernel argument, and the thresholds of `tests` are of its dtype.
     conditions, sets = tests.conditions, tests.sets
     in_sets = buffers.features[len(conditions.feature) :]
     for start in range(0, len(X), ROW_BLOCK):
@@ -177,10 +159,8 @@ def evaluate_ensemble(
 
 @subkernel
 def mark_infinite_rows(rows: NDArray[np.floating], scores: NDArray[np.float64]) -> None:
-    """Set the scores of rows with an infinite value to NaN; NaN plus values stays NaN.
-
-    This reads X in the order of memory, so that it is in the cache for what follows.
-    """
+    """Set the scores of rows with an infinite value to NaN, which they keep."""
+    # This reads X in the order of memory, so that it is in the cache for what follows.
     for i in range(len(rows)):
         is_infinite = False
         for j in range(rows.shape[1]):
@@ -214,10 +194,8 @@ def transpose_features(
 def evaluate_conditions(
     conditions: Conditions, buffers: EvaluationBuffers, n_rows: int
 ) -> None:
-    """Write the bit vector of each condition: 1 where a row goes right.
-
-    (Strict, because the sign of ``threshold - x`` is used, also where that is 0.0.)
-    """
+    """Write the bit vector of each condition: 1 where a row goes right."""
+    # (Strict, because the sign of ``threshold - x`` is used, also where that is 0.0.)
     vectors, threshold = buffers.vectors, conditions.threshold
     n_parts, missing = (n_rows + 63) // 64, VECTOR_LANES * MISSING
     for number in range(len(conditions.feature)):
@@ -266,11 +244,9 @@ def add_leaf_values(
     n_rows: int,
     scores: NDArray[np.float64],
 ) -> None:
-    """Add to each row's score the values of its leaves, subtree after subtree.
-
-    Eight rows at a time, up to the next multiple of eight: their codes are the bytes
-    of one integer, which is faster to take apart than eight bytes are to load.
-    """
+    """Add to each row's score the values of its leaves, subtree after subtree."""
+    # Eight rows at a time, up to the next multiple of eight: their codes are the bytes
+    # of one integer, which is faster to take apart than eight bytes are to load.
     for i in range((n_rows + 7) // 8):
         own = scores[8 * i : 8 * i + 8]
         s0, s1, s2, s3 = own[0], own[1], own[2], own[3]
