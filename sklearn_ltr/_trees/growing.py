@@ -52,9 +52,7 @@ from sklearn_ltr._trees.binning import (
 )
 from sklearn_ltr._trees.constraints import restrict_children
 from sklearn_ltr._trees.leaf_values import (
-    ExactScales,
     add_to_scores,
-    exact_scales,
     order_leaf_values,
     set_leaf_value,
     sum_derivatives,
@@ -64,12 +62,11 @@ from sklearn_ltr._trees.quantization import (
     Derivatives,
     Quantization,
     add_up,
-    choose_bit_layout,
-    choose_quantization,
+    choose_scales,
+    chosen_quantization,
     find_largest,
     fits,
     quantize,
-    sum_magnitudes,
 )
 from sklearn_ltr._trees.splitting import (
     SplitRule,
@@ -179,7 +176,7 @@ class TreeGrower:
             )
 
         for work in self._workspaces:
-            work.growth["step"] = BEGIN
+            work.growth["step"], work.growth["n_sampled"] = BEGIN, len(sample.rows)
         while first.growth["step"][0] != END:
             if first.growth["step"][0] != BEGIN:
                 self._exchange(binned, nodes)
@@ -206,9 +203,10 @@ class TreeGrower:
         if growth.step == LARGEST:
             fields = ["largest_gradient", "largest_hessian"]
             largest = [team.magnitudes[name].max(axis=1) for name in fields]
-            gathered = comm.gather((team.sums["n_sampled"].sum(), *largest))
+            gathered = comm.gather((int(growth.n_sampled), *largest))
             n_sampled, *of_workers = zip(*gathered, strict=True)
-            set_totals(team.sums, ["n_sampled"], [np.sum(n_sampled)])
+            for one in self._workspaces:
+                one.growth["n_sampled"] = sum(n_sampled)
             set_totals(team.magnitudes, fields, [np.max(one, 0) for one in of_workers])
         elif growth.step == TOTALS:
             self._add_up(team.magnitudes, ["total_gradient", "total_hessian"])
@@ -284,46 +282,39 @@ def grow_tree(
     team, leaves, growth = work.team, work.leaves, work.growth[0]
     of_leaves, of_splits, differ = derivatives
     n_rows, is_alone = numbers.n_rows, growth.n_workers == 1
-
-    if growth.step == BEGIN:
-        find_largest(of_leaves, team, team.magnitudes[0])
-        if differ:
-            find_largest(of_splits, team, team.magnitudes[1])
-        first, last = chunk_bounds(
-            team.thread, team.n_threads, int64(0), len(sample.rows)
-        )
-        team.sums[team.thread].n_sampled = last - first
-        if ends_here(LARGEST, growth, team):
-            return
-    if growth.step == LARGEST:
-        add_up(of_leaves, n_rows, team, team.magnitudes[0])
-        if differ:
-            add_up(of_splits, n_rows, team, team.magnitudes[1])
-        if ends_here(TOTALS, growth, team):
-            return
-    if growth.step == TOTALS:
-        choose_scales(growth, n_rows, differ, parameters.second_order, team)
-    quantization = read_quantization(growth)
-    while growth.step == TOTALS or (
-        growth.step == ROOT and not fits(quantization, team.sums)
-    ):
-        if growth.step == ROOT:
-            # rounding has made a sum too large: again, when all threads have seen it
+    while growth.step < ROOT or (growth.step == ROOT and not fits(growth, team.sums)):
+        if growth.step < TOTALS:
+            for k in range(2 if differ else 1):
+                measured = of_leaves if k == 0 else of_splits
+                if growth.step == BEGIN:
+                    find_largest(measured, team, team.magnitudes[k])
+                else:
+                    add_up(measured, n_rows, team, team.magnitudes[k])
+            growth.step += 1
+        else:
+            if growth.step == TOTALS:
+                choose_scales(
+                    growth, n_rows, differ, parameters.second_order, team.magnitudes
+                )
+            else:  # rounding has made a sum too large
+                growth.gradient_scale /= 2
+                growth.hessian_scale /= 2
+            # this also waits until all threads have seen the sums that are made anew
             wait_at_barrier(team.barrier, team.n_threads)
-            growth.gradient_scale /= 2
-            growth.hessian_scale /= 2
-            quantization = read_quantization(growth)
-        packed = work.buffers.packed_gradients
-        quantize(of_splits, quantization, sample.tree_index, numbers, packed, team)
+            packed = work.buffers.packed_gradients
+            quantize(of_splits, sample.tree_index, numbers, packed, growth, team)
+            wait_at_barrier(team.barrier, team.n_threads)
+            fill_root(sample.rows, leaves[0], work.buffers, team)
+            growth.step = ROOT
         wait_at_barrier(team.barrier, team.n_threads)
-        fill_root(sample.rows, work)
-        if ends_here(ROOT, growth, team):
+        if not is_alone:
             return
     if growth.step == ROOT:
         set_root_total(leaves[0], team.sums)
         growth.n_leaves, growth.smaller, growth.larger = 1, 0, -1
         growth.step = GROWING
 
+    quantization = chosen_quantization(growth)
     rule = make_rule(parameters, quantization)
     mask, factors = quantization.count_mask, sample.gain_factors
     while growth.step != LEAVES and growth.n_leaves < parameters.max_leaf_nodes:
@@ -367,7 +358,6 @@ def grow_tree(
         growth.n_leaves += 1
         wait_at_barrier(team.barrier, team.n_threads)
 
-    scales = ExactScales(growth.exact_gradient_scale, growth.exact_hessian_scale)
     adds_up = growth.step == GROWING
     sets_values = is_alone or not adds_up
     number = fetch_add(work.next_leaf)
@@ -375,9 +365,15 @@ def grow_tree(
         leaf = leaves[number]
         node, rows = nodes[leaf.node], work.buffers.rows[leaf.buffer]
         if adds_up:
-            sum_derivatives(of_leaves, rows, leaf.start, leaf.stop, scales, node)
+            sum_derivatives(of_leaves, rows, leaf.start, leaf.stop, growth, node)
         if sets_values:
-            set_leaf_value(node, leaf.total & mask, scales, parameters)
+            set_leaf_value(
+                node,
+                leaf.total & mask,
+                growth,
+                parameters.l2_regularization,
+                parameters.learning_rate,
+            )
             if len(parameters.constraints.monotonic) == 0:  # else they may still change
                 add_to_scores(node.value, rows, leaf.start, leaf.stop, scores)
         number = fetch_add(work.next_leaf)
@@ -385,58 +381,10 @@ def grow_tree(
 
 
 @subkernel
-def ends_here(step: int, growth: Record, team: Team) -> bool:
-    """End a step: return whether sums of other workers are needed to go on."""
-    growth.step = step
-    wait_at_barrier(team.barrier, team.n_threads)
-    several: bool = growth.n_workers > 1
-    return several
-
-
-@subkernel
-def choose_scales(
-    growth: Record, n_rows: int, differ: bool, second_order: bool, team: Team
+def fill_root(
+    rows: NDArray[np.int32], root: Record, buffers: RowBuffers, team: Team
 ) -> None:
-    """Choose the scales of leaf values and of quantized gradients."""
-    totals = sum_magnitudes(team.magnitudes[0], n_rows)
-    scales = exact_scales(totals)
-    growth.exact_gradient_scale = scales.gradient
-    growth.exact_hessian_scale = scales.hessian
-    if differ:
-        totals = sum_magnitudes(team.magnitudes[1], n_rows)
-    n_sampled = int64(0)
-    for thread in range(team.n_threads):
-        n_sampled += team.sums[thread].n_sampled
-    layout = choose_bit_layout(n_sampled, second_order)
-    quantization = choose_quantization(layout, totals)
-    growth.gradient_scale = quantization.gradient_scale
-    growth.hessian_scale = quantization.hessian_scale
-    growth.hessian_bits = quantization.hessian_bits
-    growth.count_bits = quantization.count_bits
-
-
-@subkernel
-def read_quantization(growth: Record) -> Quantization:
-    """Return the quantization that was chosen."""
-    hessian_bits, count_bits = growth.hessian_bits, growth.count_bits
-    return Quantization(
-        growth.gradient_scale,
-        growth.hessian_scale,
-        hessian_bits,
-        (1 << hessian_bits) - 1,
-        count_bits,
-        (1 << count_bits) - 1,
-    )
-
-
-@subkernel
-def fill_root(rows: NDArray[np.int32], work: Workspace) -> None:
-    """Make leaf 0 the root, with the sampled rows and their packed gradients.
-
-    Each thread takes a chunk of the rows; its sum of packed gradients is for
-    `set_root_total`.
-    """
-    team, buffers, root = work.team, work.buffers, work.leaves[0]
+    """Make a leaf the root, with the sampled rows and their packed gradients."""
     first, last = chunk_bounds(team.thread, team.n_threads, int64(0), len(rows))
     total = int64(0)
     for i in range(uint64(first), uint64(last)):

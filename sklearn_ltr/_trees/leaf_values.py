@@ -3,8 +3,10 @@
     value = -learning_rate * sum(gradient) / (sum(hessian) + l2)
 
 This is the Newton step of section 7 of Burges (2010), with l2 added; it is 0 if either
-sum is 0.  For these sums, gradients and hessians are rounded to integers of up to 61
-bits, so that they depend neither on the order of the rows nor on the number of threads.
+sum is 0.  For these sums, gradients and hessians are scaled and rounded to integers, so
+that they depend neither on the order of the rows nor on the number of threads: the sum
+of ``|values|`` over all rows is scaled to 2^61, and rounding adds at most half per row,
+so that sums stay below 2^62.
 
 With monotonic constraints, two leaves must be in order if one column alone can lead
 from one to the other: their regions meet in all features but one, which is constrained.
@@ -23,37 +25,15 @@ of sums, so scores are monotonic exactly, not up to rounding.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._compile import int64, kernel, subkernel, uint64
 from sklearn_ltr._trees.binning import HISTOGRAM_BINS, MISSING_BIN
-from sklearn_ltr._trees.parameters import GrowthParameters
-from sklearn_ltr._trees.quantization import Derivatives, Magnitudes, scale_to_fit
+from sklearn_ltr._trees.quantization import Derivatives
 from sklearn_ltr._trees.workspace import Record, Records, Workspace
 
 Regions = NDArray[np.bool_]  # (n_nodes, n_used_features, 256): the bins of a node
-
-
-class ExactScales(NamedTuple):
-    """Factors that turn gradients and hessians into integers of 61 bits."""
-
-    gradient: float
-    hessian: float
-
-
-@subkernel
-def exact_scales(totals: Magnitudes) -> ExactScales:
-    """Choose the scales so that no sum over rows overflows.
-
-    The sum of ``|values|`` is scaled to 2^61.  Rounding adds at most half per row, so
-    sums stay below 2^62.
-    """
-    return ExactScales(
-        scale_to_fit(2.0**61, totals.gradient), scale_to_fit(2.0**61, totals.hessian)
-    )
 
 
 @subkernel
@@ -62,16 +42,20 @@ def sum_derivatives(
     rows: NDArray[np.int32],
     first: int,
     last: int,
-    scales: ExactScales,
+    growth: Record,
     node: Record,
 ) -> None:
-    """Write the sums over ``rows[first:last]`` of scaled derivatives to a leaf."""
+    """Write the scaled sums over ``rows[first:last]`` to the node of a leaf."""
     gradient, hessian = derivatives.gradient, derivatives.hessian
+    gradient_scale, hessian_scale = (
+        growth.leaf_gradient_scale,
+        growth.leaf_hessian_scale,
+    )
     g, h = int64(0), int64(0)
     for i in range(uint64(first), uint64(last)):
         row = uint64(rows[i])
-        g += int64(np.rint(gradient[row] * scales.gradient))
-        h += int64(np.rint(hessian[row] * scales.hessian))
+        g += int64(np.rint(gradient[row] * gradient_scale))
+        h += int64(np.rint(hessian[row] * hessian_scale))
     node.scaled_gradient, node.scaled_hessian = g, h
 
 
@@ -79,23 +63,21 @@ def sum_derivatives(
 def set_leaf_value(
     node: Record,
     n_rows: int,
-    scales: ExactScales,
-    parameters: GrowthParameters,
+    growth: Record,
+    l2_regularization: float,
+    learning_rate: float,
 ) -> None:
-    """Write the value of a leaf, its number of rows and its hessian to its node.
-
-    With monotonic constraints the value may still change in `order_leaf_values`.
-    """
+    """Write the value of a leaf, its number of rows and its hessian to its node."""
     g, h = node.scaled_gradient, node.scaled_hessian
     node.n_rows = n_rows
     node.value = node.hessian = 0.0
     if h != 0:
-        node.hessian = h / scales.hessian
+        node.hessian = h / growth.leaf_hessian_scale
         if g != 0:
-            step = -(g / scales.gradient) / (
-                node.hessian + parameters.l2_regularization
+            step = -(g / growth.leaf_gradient_scale) / (
+                node.hessian + l2_regularization
             )
-            node.value = parameters.learning_rate * step
+            node.value = learning_rate * step
 
 
 @subkernel

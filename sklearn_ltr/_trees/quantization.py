@@ -35,7 +35,7 @@ from sklearn_ltr._compile import (
     uint64,
 )
 from sklearn_ltr._data.query_index import RowNumbers
-from sklearn_ltr._trees.workspace import Records, Team, chunk_bounds
+from sklearn_ltr._trees.workspace import Record, Records, Team, chunk_bounds
 
 GOLDEN = 2654435769  # 2**32 divided by the golden ratio
 MAGNITUDE_MASK = (1 << 63) - 1  # all bits of a float64 but its sign
@@ -56,14 +56,6 @@ class Magnitudes(NamedTuple):
     hessian: float
 
 
-class BitLayout(NamedTuple):
-    """Bits of a packed sum; one more is the sign of the gradient."""
-
-    gradient_bits: int
-    hessian_bits: int
-    count_bits: int
-
-
 class Quantization(NamedTuple):
     """How the gradients of a tree are quantized and where they are in a packed sum.
 
@@ -80,39 +72,34 @@ class Quantization(NamedTuple):
 
 
 @subkernel
-def choose_bit_layout(n_rows: int, second_order: bool) -> BitLayout:
-    """Divide 64 bits between the three sums over `n_rows` rows.
+def choose_quantization(
+    n_rows: int, second_order: bool, totals: Magnitudes
+) -> Quantization:
+    """Divide 64 bits between the sums over `n_rows` rows, and choose scales that fit.
 
-    The count gets what it needs.  The gradient gets more bits than the hessian: one for
-    its sign, and three (four if the number of bits left is odd) for precision.  For the
-    sum of ``|g|`` must fit, but gradients cancel, so that the sum over a leaf is much
-    smaller and needs finer steps.  Without second-order splits the hessian gets none.
+    `totals` are over these rows, and maybe others.
     """
+    # The count gets what it needs.  The gradient gets more bits than the hessian: one
+    # for its sign, and three (four if the number of bits left is odd) for precision.
+    # For the sum of ``|g|`` must fit, but gradients cancel, so that the sum over a leaf
+    # is much smaller and needs finer steps.  Without second-order splits the hessian
+    # gets none.
     count_bits, hessian_bits = int64(0), int64(0)
     while n_rows >> count_bits > 0:
         count_bits += 1
     if second_order:
         hessian_bits = (64 - count_bits) // 2 - 2
-    return BitLayout(64 - count_bits - hessian_bits - 1, hessian_bits, count_bits)
-
-
-@subkernel
-def choose_quantization(layout: BitLayout, totals: Magnitudes) -> Quantization:
-    """Choose the scales so that the sums over all rows fit their bits.
-
-    A tenth is left for rounding, which usually suffices; otherwise `grow_tree` halves
-    the scales.
-    """
-    gradient_capacity = 0.9 * float(1 << layout.gradient_bits)
-    hessian_capacity = 0.9 * float(1 << layout.hessian_bits)
+    # A tenth is left for rounding, which usually suffices; see `fits`.
+    gradient_capacity = 0.9 * float(1 << 63 - hessian_bits - count_bits)
+    hessian_capacity = 0.9 * float(1 << hessian_bits)
     hessian_scale = scale_to_fit(hessian_capacity, totals.hessian)
     return Quantization(
         scale_to_fit(gradient_capacity, totals.gradient),
-        hessian_scale if layout.hessian_bits > 0 else 0.0,
-        layout.hessian_bits,
-        (1 << layout.hessian_bits) - 1,
-        layout.count_bits,
-        (1 << layout.count_bits) - 1,
+        hessian_scale if second_order else 0.0,
+        hessian_bits,
+        (1 << hessian_bits) - 1,
+        count_bits,
+        (1 << count_bits) - 1,
     )
 
 
@@ -123,31 +110,34 @@ def scale_to_fit(capacity: float, total: float) -> float:
 
 
 @subkernel
-def pack_gradients(
-    derivatives: Derivatives,
-    first: int,
-    last: int,
-    quantization: Quantization,
-    shift: int,
-    packed: NDArray[np.int64],
-) -> tuple[int, int]:
-    """Quantize and pack rows ``first`` to ``last - 1``; return their sums of |g| and h.
+def choose_scales(
+    growth: Record, n_rows: int, differ: bool, second_order: bool, magnitudes: Records
+) -> None:
+    """Choose how gradients are turned into integers, for leaf values and for splits."""
+    totals = sum_magnitudes(magnitudes[0], n_rows)
+    growth.leaf_gradient_scale = scale_to_fit(2.0**61, totals.gradient)
+    growth.leaf_hessian_scale = scale_to_fit(2.0**61, totals.hessian)
+    if differ:
+        totals = sum_magnitudes(magnitudes[1], n_rows)
+    quantization = choose_quantization(growth.n_sampled, second_order, totals)
+    growth.gradient_scale = quantization.gradient_scale
+    growth.hessian_scale = quantization.hessian_scale
+    growth.hessian_bits = quantization.hessian_bits
+    growth.count_bits = quantization.count_bits
 
-    The rounding of row i is number ``i + shift`` of the sequence.
-    """
-    gradient, hessian = derivatives.gradient, derivatives.hessian
-    gradient_sum, hessian_sum = int64(0), int64(0)
-    for row in range(first, last):
-        i = uint64(row)
-        u = float(((row + shift) * GOLDEN) & 0xFFFFFFFF) / 4294967296.0
-        g = int64(np.floor(gradient[i] * quantization.gradient_scale + u))
-        h = int64(np.floor(hessian[i] * quantization.hessian_scale + u))
-        packed[i] = (
-            ((g << quantization.hessian_bits) + h) << quantization.count_bits
-        ) + 1
-        gradient_sum += abs(g)
-        hessian_sum += h
-    return gradient_sum, hessian_sum
+
+@subkernel
+def chosen_quantization(growth: Record) -> Quantization:
+    """Return the quantization that has been chosen."""
+    hessian_bits, count_bits = growth.hessian_bits, growth.count_bits
+    return Quantization(
+        growth.gradient_scale,
+        growth.hessian_scale,
+        hessian_bits,
+        (1 << hessian_bits) - 1,
+        count_bits,
+        (1 << count_bits) - 1,
+    )
 
 
 @subkernel
@@ -161,19 +151,18 @@ def find_largest(derivatives: Derivatives, team: Team, found: Records) -> None:
 
 @subkernel
 def add_up(derivatives: Derivatives, n_rows: int, team: Team, found: Records) -> None:
-    """Add up ``|gradient|`` and hessian, each thread its chunk of the rows.
+    """Add up ``|gradient|`` and hessian, each thread in its chunk of rows.
 
     The terms are added as integers, multiples of a power of two, so that the result
     depends neither on the order of the rows nor on how they are divided.  `n_rows` is
     the number of rows of all workers.
     """
-    own, n_own = found[team.thread], len(derivatives.gradient)
+    gradient, hessian = derivatives.gradient, derivatives.hessian
+    own, n_own = found[team.thread], len(gradient)
     first, last = chunk_bounds(team.thread, team.n_threads, int64(0), n_own)
     units = fixed_point_units(found, n_rows)
-    own.total_gradient = sum_fixed_point(
-        derivatives.gradient, first, last, units.gradient
-    )
-    own.total_hessian = sum_fixed_point(derivatives.hessian, first, last, units.hessian)
+    own.total_gradient = sum_fixed_point(gradient, first, last, units.gradient)
+    own.total_hessian = sum_fixed_point(hessian, first, last, units.hessian)
 
 
 @subkernel
@@ -237,19 +226,45 @@ def sum_fixed_point(
 
 
 @subkernel
+def pack_gradients(
+    derivatives: Derivatives,
+    first: int,
+    last: int,
+    quantization: Quantization,
+    shift: int,
+    packed: NDArray[np.int64],
+) -> tuple[int, int]:
+    """Quantize and pack rows ``first`` to ``last - 1``; return their sums of |g| and h.
+
+    The rounding of row i is number ``i + shift`` of the sequence.
+    """
+    gradient, hessian = derivatives.gradient, derivatives.hessian
+    gradient_sum, hessian_sum = int64(0), int64(0)
+    for row in range(first, last):
+        i = uint64(row)
+        u = float(((row + shift) * GOLDEN) & 0xFFFFFFFF) / 4294967296.0
+        g = int64(np.floor(gradient[i] * quantization.gradient_scale + u))
+        h = int64(np.floor(hessian[i] * quantization.hessian_scale + u))
+        packed[i] = (
+            ((g << quantization.hessian_bits) + h) << quantization.count_bits
+        ) + 1
+        gradient_sum += abs(g)
+        hessian_sum += h
+    return gradient_sum, hessian_sum
+
+
+@subkernel
 def quantize(
     derivatives: Derivatives,
-    quantization: Quantization,
     tree_index: int,
     numbers: RowNumbers,
     packed: NDArray[np.int64],
+    growth: Record,
     team: Team,
 ) -> None:
-    """Quantize and pack the gradients of all rows, each thread a chunk of them.
-
-    The sums of |g| and of h are for `fits`.
-    """
+    """Quantize and pack the gradients of all rows, each thread a chunk of them."""
     own, offsets = team.sums[team.thread], numbers.offsets
+    quantization = chosen_quantization(growth)
     first, last = chunk_bounds(team.thread, team.n_threads, int64(0), len(packed))
     own.gradient = own.hessian = run = 0
     while first < last:
@@ -265,14 +280,11 @@ def quantize(
 
 
 @subkernel
-def fits(quantization: Quantization, sums: Records) -> bool:
+def fits(growth: Record, sums: Records) -> bool:
     """Return whether the sums of all threads fit their bits in spite of rounding."""
     gradient, hessian = int64(0), int64(0)
     for thread in range(len(sums)):
         gradient += sums[thread].gradient
         hessian += sums[thread].hessian
-    pair_bits = 63 - quantization.count_bits
-    return (
-        gradient < 1 << pair_bits - quantization.hessian_bits
-        and hessian < 1 << quantization.hessian_bits
-    )
+    gradient_bits = 63 - growth.hessian_bits - growth.count_bits
+    return gradient < 1 << gradient_bits and hessian < 1 << growth.hessian_bits

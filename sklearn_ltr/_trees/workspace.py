@@ -72,7 +72,7 @@ TREE_NODE = _record(  # fields as in GrownTree
     n_rows=np.int64,
     value=np.float64,
     hessian=np.float64,  # sum over the rows of a leaf
-    scaled_gradient=np.int64,  # sums over the rows of a leaf, times `ExactScales`
+    scaled_gradient=np.int64,  # the sums that the value is made of, see leaf_values.py
     scaled_hessian=np.int64,
 )
 
@@ -110,7 +110,6 @@ THREAD_MAGNITUDES = _record(
 )
 
 THREAD_SUMS = _record(
-    n_sampled=np.int64,  # rows of its chunk of the sample
     gradient=np.int64,  # of quantized |gradient| over its chunk of all rows
     hessian=np.int64,  # of quantized hessians
     packed=np.int64,  # of packed gradients over its chunk of the sample
@@ -121,15 +120,16 @@ THREAD_SUMS = _record(
 GROWTH = _record(
     n_workers=np.int64,
     step=np.int64,  # the last step whose sums are ready, see growing.py
+    n_sampled=np.int64,  # rows of the sample, of all workers
     n_leaves=np.int64,
     smaller=np.int64,  # children of the last split; at first the root
     larger=np.int64,  # -1: there is none
-    count_bits=np.int64,  # of the Quantization
+    count_bits=np.int64,  # fields of the Quantization
     hessian_bits=np.int64,
     gradient_scale=np.float64,
     hessian_scale=np.float64,
-    exact_gradient_scale=np.float64,  # ExactScales
-    exact_hessian_scale=np.float64,
+    leaf_gradient_scale=np.float64,  # see leaf_values.py
+    leaf_hessian_scale=np.float64,
 )
 
 
