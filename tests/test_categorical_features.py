@@ -19,7 +19,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr._compile import INTERPRETED
 from sklearn_ltr._data import TrainingData
-from sklearn_ltr._estimators.category_training import TargetScale, row_targets
+from sklearn_ltr._trees.categories import TargetUnit, row_targets
 from sklearn_ltr.ensemble import BaggingRanker
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
 from sklearn_ltr.scorers import make_ranking_scorer
@@ -42,7 +42,6 @@ NAMES = ["word", "number", "colour"]
 OPTIONS = {
     "n_estimators": 8,
     "min_samples_leaf": 5,
-    "min_samples_category": 3,
     "random_state": 0,
 }
 
@@ -249,7 +248,7 @@ def test_the_most_frequent_categories_have_bins_and_the_others_share_some():
 
 
 def test_categories_of_few_rows_share_bins_where_any_do():
-    model = fit(table=FINE_X, **SHARED | {"min_samples_category": 12})
+    model = fit(table=FINE_X, **SHARED | {"min_samples_leaf": 12})
     categories = model._mapper.categories
     count = np.bincount(FINE)[categories.value[: categories.first[1]].astype(int)]
     n_single = np.count_nonzero(count >= 12)
@@ -263,14 +262,13 @@ def test_targets_are_relative_to_the_query_whose_rows_are_in_one_fold():
     query, offsets = np.array([0, 0, 1, 2, 2, 2]), np.array([0, 2, 3, 6])
     y = np.array([0.0, 2, 4, 1, 1, 4])
     data = TrainingData(None, np.arange(6), y, offsets, weights, labels=[7, 8, 9])
-    of_data = np.arange(3), TargetScale.of(data)
-    weighted, weight, fold = row_targets(data, *of_data)
+    weighted, weight, fold = row_targets(data, np.arange(3), TargetUnit(4, 2, 3, 6))
     target = weighted / weight
     np.testing.assert_allclose(target * 4, [-1, 1, 0, -1, -1, 2])  # 4: the largest |y|
     np.testing.assert_allclose(weight, (weights / 2)[query])
     assert fold.tolist() == query.tolist()
     rows = TrainingData(None, np.arange(6), y, np.arange(7), np.ones(6), labels=None)
-    weighted, weight, fold = row_targets(rows, np.arange(6), TargetScale.of(rows))
+    weighted, weight, fold = row_targets(rows, np.arange(6), TargetUnit(4, 1, 1, 6))
     np.testing.assert_allclose(weighted * 4, y - 2)
     assert (weight == 1).all()
     assert fold.tolist() == [0, 1, 2, 3, 4, 0]
@@ -334,7 +332,7 @@ def test_one_split_by_a_set_does_what_many_thresholds_do():
 @pytest.mark.skipif(INTERPRETED, reason="loops over many rows")
 def test_trees_are_as_good_as_those_of_scikit_learn():
     train, test = slice(0, 360), slice(360, N)
-    ours = MARTRegressor(random_state=0, min_samples_category=10).fit(
+    ours = MARTRegressor(random_state=0, min_samples_leaf=10).fit(
         frame()[train], Y[train]
     )
     theirs = HistGradientBoostingRegressor(random_state=0, early_stopping=False)
@@ -353,8 +351,8 @@ def test_regularisation_of_noise():
         .fit(many, y)
         .score(many, y)
         for options in (
-            {"category_smoothing": 0.0, "min_samples_category": 1},
-            {"category_smoothing": 0.0, "min_samples_category": 10},
+            {"category_smoothing": 0.0, "min_samples_leaf": 1},
+            {"category_smoothing": 0.0, "min_samples_leaf": 10},
         )
     ]
     assert fitted[0] > 0.05
@@ -509,19 +507,19 @@ def test_a_table_without_categories_gives_the_same_model_however_it_is_said(none
     assert trees(fit(categorical_features=none)) == expected
 
 
-def test_both_parameters_change_the_model():
+def test_smoothing_and_the_smallest_category_change_the_model():
     noise = np.random.default_rng(3)
     codes = (noise.exponential(size=(2000, 1)) * 10).astype(int)  # of many sizes
     y = noise.normal(size=2000)
     models = [
         MARTRegressor(**OPTIONS | options, categorical_features=[0]).fit(codes, y)
-        for options in ({}, {"category_smoothing": 90.0}, {"min_samples_category": 17})
+        for options in ({}, {"category_smoothing": 90.0}, {"min_samples_leaf": 17})
     ]
     assert len({trees(model) for model in models}) == 3
 
 
-def test_without_categories_the_parameters_change_nothing():
+def test_without_categories_smoothing_changes_nothing():
     plain = fit(categorical_features=None)
-    options = {"category_smoothing": 0.0, "min_samples_category": 99}
-    assert trees(fit(categorical_features=None, **options)) == trees(plain)
+    smoothed = fit(categorical_features=None, category_smoothing=0.0)
+    assert trees(smoothed) == trees(plain)
     assert not plain.is_categorical_.any()

@@ -49,7 +49,7 @@ def targets(estimator: type) -> dict[str, Any]:
     return {"y": Y, "groups": GROUPS}
 
 
-def fit(estimator: type, given: Mapping[str, Any] = {}, **parameters: Any) -> Any:  # noqa: B006
+def fit(estimator: type, given: Mapping[str, Any] = {}, /, **parameters: Any) -> Any:  # noqa: B006
     """Fit a small model with some parameters, and some arguments replaced."""
     model = estimator(**SMALL[estimator] | parameters)
     return model.fit(**{"X": X, **targets(estimator), **given})

@@ -1,4 +1,4 @@
-"""What tools around rankers cannot use: splits, scorers, inspection, bags, exports."""
+"""What the tools around rankers cannot use: splits, scorers, inspection, exports."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ def test_a_scorer_reads_what_it_is_given():
     for answer, message in (
         (
             [NAN, *range(N - 1)],
-            "Told.predict(X) must be finite to be ranked, but row 0",
+            "Told.predict(X) must be finite to be ranked, but",
         ),
         (range(N - 1), "groups has 30 values for 29 rows"),
     ):

@@ -162,16 +162,6 @@ LIGHTGBM = {
         {"category_smoothing": 5.0, "categorical_features": [6]},
         their_fit={"categorical_feature": [6]},
     ),
-    "`min_data_per_group`": Row(
-        {"min_data_per_group": 5},
-        {"min_samples_category": 5, "categorical_features": [6]},
-        their_fit={"categorical_feature": [6]},
-    ),
-    "`max_cat_threshold`": Row(
-        {"max_cat_threshold": 3},
-        {"max_split_categories": 3, "categorical_features": [6]},
-        their_fit={"categorical_feature": [6]},
-    ),
     "`monotone_constraints`": SAME_FOR_ALL["monotone"],
     "`interaction_constraints`": Row(
         {"interaction_constraints": [[0, 1], [2, 3, 4, 5, 6]]},
