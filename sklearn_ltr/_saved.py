@@ -1,11 +1,11 @@
-"""What saved models refer to: public names of classes, and a checksum of arrays."""
+"""What saved models refer to: places of classes that stay, and a checksum of arrays."""
 
 from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable
 from dataclasses import fields
-from typing import Any
+from typing import Any, TypeVar, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,18 @@ def publish(namespace: dict[str, Any]) -> None:
     """
     for name in namespace["__all__"]:
         namespace[name].__module__ = namespace["__name__"]
+
+
+C = TypeVar("C", bound=type)
+
+
+def keep_place(cls: C) -> C:
+    """Make this module the place of a private class that saved models hold."""
+    # the names in its annotations are those of the module that it leaves
+    cls.__annotations__ = get_type_hints(cls, include_extras=True)
+    globals()[cls.__name__] = cls
+    cls.__module__ = __name__
+    return cls
 
 
 KEY = "_checksum"  # in the pickled state of trees and networks

@@ -24,9 +24,10 @@ from sklearn_ltr._data.features import (
     is_frame,
     sparse_message,
 )
-from sklearn_ltr._saved import KEY, check_checksum, checksum
+from sklearn_ltr._saved import KEY, check_checksum, checksum, keep_place
 
 
+@keep_place
 @dataclass(frozen=True)
 class FeatureCategories:
     """The categorical features, and the text of their categories.

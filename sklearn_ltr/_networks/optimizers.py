@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from sklearn_ltr._compile import kernel
 from sklearn_ltr._parameters import BOOL, Values, declared_values, real, shown
+from sklearn_ltr._saved import keep_place
 
 Array = NDArray[np.floating]
 
@@ -179,6 +180,7 @@ class Optimizer:
                     raise ValueError(f"{name} is {value!r}")
 
 
+@keep_place
 @dataclass(eq=False)
 class Adam(Optimizer):
     """Adam; for each array of weights it keeps the two moments, (2, n_weights)."""
@@ -224,6 +226,7 @@ class Adam(Optimizer):
             )
 
 
+@keep_place
 @dataclass(eq=False)
 class SGD(Optimizer):
     """Gradient descent with momentum and a schedule of the rate."""

@@ -30,7 +30,7 @@ from scipy.special import expit
 
 from sklearn_ltr._compile import ThreadTeam, kernel, one_blas_thread
 from sklearn_ltr._data.tables import Table
-from sklearn_ltr._saved import KEY, check_checksum, checksum
+from sklearn_ltr._saved import KEY, check_checksum, checksum, keep_place
 
 Array = NDArray[np.float32]
 
@@ -122,6 +122,7 @@ ACTIVATIONS = {
 }
 
 
+@keep_place
 class MultilayerPerceptron:
     """Scores of documents, and the gradient of any function of the scores.
 

@@ -38,6 +38,7 @@ from sklearn_ltr._data.tables import (
     is_partitioned,
     row_parts,
 )
+from sklearn_ltr._saved import keep_place
 from sklearn_ltr._trees.categories import (
     NO_CATEGORIES,
     CategoryBins,
@@ -218,6 +219,7 @@ def bin_rows(
                 )
 
 
+@keep_place
 @dataclass(frozen=True)
 class BinMapper:
     """Bins of each feature, learned once, then applied to any table.

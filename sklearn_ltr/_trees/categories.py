@@ -43,7 +43,7 @@ from numpy.typing import NDArray
 from sklearn_ltr._data import TrainingData
 from sklearn_ltr._data.query_index import QueryIndex
 from sklearn_ltr._data.tables import Table, contiguous_rows
-from sklearn_ltr._saved import ChecksummedArrays
+from sklearn_ltr._saved import ChecksummedArrays, keep_place
 
 N_FOLDS = 5
 SHARED_BINS = 16  # 1 of so many bins is shared by categories
@@ -207,6 +207,7 @@ def merge_sums(parts: Sequence[CategorySums]) -> CategorySums:
     return CategorySums(value, total("weighted"), total("weight"), total("n_rows"))
 
 
+@keep_place
 @dataclass(frozen=True)
 class CategoryBins(ChecksummedArrays):
     """The bin of each category of some features, learned from the training rows.

@@ -18,7 +18,7 @@ from scipy.sparse import issparse
 
 from sklearn_ltr._compile import ROW_BLOCK, ThreadTeam, int64, kernel
 from sklearn_ltr._data.tables import Table, dense_rows
-from sklearn_ltr._saved import ChecksummedArrays
+from sklearn_ltr._saved import ChecksummedArrays, keep_place
 from sklearn_ltr._trees.binning import MISSING_BIN, BinMapper, BinnedData
 from sklearn_ltr._trees.bit_sliced import BitSlicedEvaluator
 from sklearn_ltr._trees.tree_check import check_trees
@@ -61,6 +61,7 @@ def add_binned(
         scores[row] += tree.value[node]
 
 
+@keep_place
 @dataclass(frozen=True)
 class TreeEnsemble(ChecksummedArrays):
     """A sum of regression trees, as arrays over the nodes of all trees.
