@@ -8,11 +8,28 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from tests.bad_inputs.models import CATEGORIES, MODELS, X
+from sklearn_ltr import RankNetRanker
+from sklearn_ltr.mart import MARTRegressor
+from tests.bad_inputs import OF_TREES, RANKERS, TREES, N, X, fit
 
-PICKLES = {getattr(key, "__name__", key): model for key, model in MODELS.items()}
+CODES = np.arange(N)
+CATEGORIES = pd.DataFrame(
+    {
+        "code": pd.Categorical(CODES % 7),
+        "number": X[:, 0],
+        "word": pd.Categorical(np.array(["one", "two", "three"])[CODES % 3]),
+    }
+)
+PICKLES = {
+    **{one.__name__: fit(one, n_jobs=1) for one in dict.fromkeys(RANKERS + OF_TREES)},
+    "sgd": fit(RankNetRanker, solver="sgd"),
+    "categories": MARTRegressor(**TREES, category_smoothing=0.0).fit(
+        CATEGORIES, CODES % 7 % 2 + CODES % 3 % 2 * 0.5
+    ),
+}
 TABLES = {name: CATEGORIES if name == "categories" else X for name in PICKLES}
 
 # In a process of its own: numpy, too, has no use for some of these files.
