@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from dataclasses import fields
 from functools import cache
 from numbers import Integral, Real
-from typing import Annotated, Any, NamedTuple, Protocol, TypeVar, get_type_hints
+from typing import Any, NamedTuple, Protocol, TypeVar, get_type_hints
 
 import numpy as np
 
@@ -208,8 +208,9 @@ P = TypeVar("P")
 @cache
 def declared_values(parameters: type) -> dict[str, Values | None]:
     """Return the values of each declared parameter, None where none are declared."""
-    # names of this module are known wherever saved models look for the class
-    names = globals() | {"Annotated": Annotated}
+    # the names that the class was declared with: `__module__` may be another, by which
+    # saved models refer to it
+    names = vars(parameters)["__init__"].__globals__
     hints = get_type_hints(parameters, localns=names, include_extras=True)
     return {
         field.name: next(iter(getattr(hints[field.name], "__metadata__", ())), None)

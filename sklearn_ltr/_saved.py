@@ -1,4 +1,4 @@
-"""What saved models refer to: public names of classes, and a checksum of arrays."""
+"""What saved models refer to: places of classes that stay, and a checksum of arrays."""
 
 from __future__ import annotations
 

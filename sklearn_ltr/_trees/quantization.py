@@ -287,4 +287,4 @@ def fits(growth: Record, sums: Records) -> bool:
         gradient += sums[thread].gradient
         hessian += sums[thread].hessian
     gradient_bits = 63 - growth.hessian_bits - growth.count_bits
-    return gradient < 1 << gradient_bits and hessian < 1 << growth.hessian_bits
+    return bool(gradient < 1 << gradient_bits and hessian < 1 << growth.hessian_bits)
