@@ -28,14 +28,14 @@ Methods: trees trained on clicks as if they were grades ("naive"), with correcti
 position or by propensities, the peers' with and without theirs, and trained on all
 grades of the training part ("grades"). True propensities are those of each row given
 its list; estimated ones are those of InterventionHarvesting, from the same log. "Not
-normalized" is with `normalize_lambdas=False`, so that a session counts by the weights
-of its pairs. All
-have the same number of trees, leaves and learning rate (SETTINGS), and the defaults of
-their library, but ours learn with `regression_weight=0`: the regression pulls scores to
-clicks that are not corrected. (On two seeds of 10,000 sessions it made no difference
-for MQ2008 and was worse on made data. "naive, all defaults" has it.) Trained on grades,
-the mean NDCG@10 over libraries and collections is 0.665, the second of --grid (0.667
-with 31 leaves, which take longer).
+normalized" is with `normalize_lambdas="distance"`, so that a session counts by the
+weights of its pairs. All have the same number of trees, leaves and learning rate
+(SETTINGS), and the defaults of their library, but ours learn with
+`regression_weight=0`: the regression pulls scores to clicks that are not corrected. (On
+two seeds of 10,000 sessions it made no difference for MQ2008 and was worse on made
+data. "naive, all defaults" has it.) Trained on grades, the mean NDCG@10 over libraries
+and collections is 0.665, the second of --grid (0.667 with 31 leaves, which take
+longer).
 
 Sessions of one query with the same list and the same clicks are one group, with their
 number as its weight; lists with no click, or nothing but clicks, have no pairs and are
@@ -358,9 +358,9 @@ METHODS = {
     DEFAULTS: defaults,
     ADDITIVE: partial(by_position, "additive"),
     PAIRWISE: partial(by_position, "pairwise"),
-    PLAIN_PAIRWISE: partial(by_position, "pairwise", normalize_lambdas=False),
+    PLAIN_PAIRWISE: partial(by_position, "pairwise", normalize_lambdas="distance"),
     TRUE: by_true_propensities,
-    PLAIN_TRUE: partial(by_true_propensities, normalize_lambdas=False),
+    PLAIN_TRUE: partial(by_true_propensities, normalize_lambdas="distance"),
     ESTIMATED: by_estimated_propensities,
     XGBOOST_NAIVE: xgboost,
     XGBOOST: xgboost_unbiased,
