@@ -1,10 +1,11 @@
-"""The bars are the importances of the features that they are labelled with."""
+"""Bars and colors show the features that they are labelled with."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_matrix
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import RandomForestRegressor
@@ -15,24 +16,30 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils import Bunch
 
 from sklearn_ltr import LambdaMARTRanker
+from sklearn_ltr.inspection import shap_values
 from sklearn_ltr.metrics import ndcg_score
-from sklearn_ltr.plotting import FeatureImportancesDisplay
+from sklearn_ltr.plotting import (
+    FeatureImportancesDisplay,
+    ShapHeatmapDisplay,
+    ShapValuesDisplay,
+)
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
 
 from tests.plotting.layout import assert_text_is_readable  # noqa: E402
 
+ROUNDING = {"rtol": 1e-9, "atol": 1e-12}
 SMALL = LambdaMARTRanker(
     n_estimators=3, max_leaf_nodes=4, min_samples_leaf=5, random_state=0, n_jobs=1
 )
 
 
-def shown_names(ax):
-    return [label.get_text() for label in ax.get_yticklabels()]
+def labels(axis) -> list[str]:
+    return [label.get_text() for label in axis.get_ticklabels()]
 
 
-class TestNumbers:
+class TestImportancesNumbers:
     def test_features_are_sorted_by_importance_and_then_by_index(self):
         display = FeatureImportancesDisplay([0.1, -0.2, 0.7, 0.1, 0.3])
         assert_array_equal(display.order, [2, 4, 0, 3, 1])
@@ -44,7 +51,7 @@ class TestNumbers:
         assert_allclose(importances.sum(), 1, rtol=1e-12)
         widths = [bar.get_width() for bar in display.bars_]
         assert_array_equal(widths, np.sort(importances)[::-1])
-        assert shown_names(ax)[0] == f"x{np.argmax(importances)}"
+        assert labels(ax.yaxis)[0] == f"x{np.argmax(importances)}"
         assert ax.get_xlabel() == "fraction of the gain of all splits"
         assert ax.get_title() == ""
 
@@ -71,7 +78,7 @@ class TestNumbers:
         means, deviations = result.importances.mean(axis=1), result.importances.std(1)
         order = np.argsort(-means, kind="stable")
         assert_array_equal(display.order, order)
-        assert shown_names(ax) == [names[feature] for feature in order]
+        assert labels(ax.yaxis) == [names[feature] for feature in order]
         assert_allclose([bar.get_width() for bar in display.bars_], means[order])
         segments = display.bars_.errorbar.lines[2][0].get_segments()
         ends = [segment[:, 0] for segment in segments]
@@ -81,14 +88,14 @@ class TestNumbers:
         assert_text_is_readable(display.figure_)
 
 
-class TestNames:
+class TestImportancesNames:
     def test_names_of_a_data_frame_stand_beside_their_bars(self, ax, data):
         pandas = pytest.importorskip("pandas")
         names = list("abcdefgh")
         X = pandas.DataFrame(data.train.X, columns=names)
         ranker = clone(SMALL).fit(X, data.train.y, groups=data.train.groups)
         display = FeatureImportancesDisplay.from_estimator(ranker, ax=ax)
-        shown = dict(zip(shown_names(ax), display.bars_, strict=True))
+        shown = dict(zip(labels(ax.yaxis), display.bars_, strict=True))
         for name, importance in zip(names, ranker.feature_importances_, strict=True):
             assert shown[name].get_width() == importance
 
@@ -129,7 +136,7 @@ class TestNames:
         assert_array_equal(display.feature_names, names)
 
 
-class TestPlot:
+class TestImportancesPlot:
     def test_only_the_most_important_features_are_shown(self, ax):
         importances = np.random.default_rng(0).random(30)
         display = FeatureImportancesDisplay(importances)
@@ -163,7 +170,7 @@ class TestPlot:
     def test_a_long_name_is_shortened_in_the_middle(self, ax):
         name = "term frequency of the query in the body, normalised by its length"
         display = FeatureImportancesDisplay([1.0], feature_names=[name]).plot(ax)
-        (shown,) = shown_names(ax)
+        (shown,) = labels(ax.yaxis)
         head, tail = shown.split("…")
         assert len(shown) == 32
         assert name.startswith(head) and name.endswith(tail)
@@ -177,7 +184,7 @@ class TestPlot:
             assert (bar.get_facecolor()[:3], bar.get_height()) == ((1, 0, 0), 0.3)
 
 
-class TestErrors:
+class TestImportancesErrors:
     @pytest.mark.parametrize(
         ("change", "message"),
         [
@@ -222,3 +229,154 @@ class TestErrors:
         message = "result must be what .* got <class 'list'>"
         with pytest.raises(TypeError, match=message):
             FeatureImportancesDisplay.from_importances([1.0])
+
+
+class TestShapValues:
+    def test_bars_lead_from_the_bias_to_the_score(self, ax):
+        display = ShapValuesDisplay([0.1, 0.7, -0.2, 0.0], bias=0.5)
+        assert_array_equal(display.order, [1, 2, 0, 3])
+        display.plot(ax)
+        bars = display.bars_
+        assert_allclose([bar.get_width() for bar in bars], [0.7, -0.2, 0.1, 0.0])
+        starts = [bar.get_x() for bar in bars]
+        ends = [bar.get_x() + bar.get_width() for bar in bars]
+        assert_allclose(ends[0], display.score, **ROUNDING)
+        assert_allclose(starts[:-1], ends[1:], **ROUNDING)
+        assert_allclose(starts[-1], 0.5, **ROUNDING)
+        colors = [matplotlib.colors.to_hex(bar.get_facecolor()) for bar in bars]
+        assert colors[0] == colors[2] != colors[1]
+        assert ax.get_title() == "from 0.5 to 1.1"
+
+    def test_small_effects_have_one_bar_together(self, ax):
+        values = np.array([5.0, -4.0, 0.3, -0.1, 0.2])
+        display = ShapValuesDisplay(values).plot(ax, n_features=2)
+        widths = [bar.get_width() for bar in display.bars_]
+        assert_allclose(widths, [5.0, -4.0, 0.4], **ROUNDING)
+        assert labels(ax.yaxis) == ["x0", "x1", "3 other features"]
+        assert len(display.plot(n_features=None).bars_) == 5
+
+    def test_a_document_of_a_ranker(self, ax, data, mart):
+        X = data.test.X
+        display = ShapValuesDisplay.from_estimator(mart, X, document=-2, ax=ax)
+        result, row = shap_values(mart, X), len(X) - 2
+        assert_array_equal(display.values, result.values[row])
+        assert_allclose(display.score, mart.predict(X)[row], **ROUNDING)
+        first = display.order[0]
+        assert labels(ax.yaxis)[0] == f"x{first} = {X[row, first]:.4g}"
+        assert ax.get_xlabel() == "score"
+        assert_text_is_readable(display.figure_)
+
+    def test_a_pair_of_a_ranker(self, ax, data, mart):
+        X, scores = data.test.X, mart.predict(data.test.X)
+        options = {"background": data.train.X[:20], "ax": ax}
+        display = ShapValuesDisplay.from_estimator(
+            mart, csr_matrix(X), document=4, other=1, **options
+        )
+        assert display.bias == 0
+        assert_allclose(display.score, scores[4] - scores[1], **ROUNDING)
+        first = display.order[0]
+        expected = f"x{first} = {X[4, first]:.4g}, {X[1, first]:.4g}"
+        assert labels(ax.yaxis)[0] == expected
+        assert ax.get_xlabel() == "score of document 4 minus that of document 1"
+        assert_text_is_readable(display.figure_)
+
+    def test_names_and_text_values_of_a_frame_are_shown(self, ax):
+        pandas = pytest.importorskip("pandas")
+        site = np.tile(["news", "a site with a very long name"], 30)
+        frame = pandas.DataFrame({"a": np.arange(60.0), "site$": site})
+        y = (site == "news").astype(int)
+        ranker = LambdaMARTRanker(
+            n_estimators=2, min_samples_leaf=2, categorical_features=["site$"]
+        )
+        ranker.fit(frame, y, groups=np.repeat([1, 2, 3], 20))
+        display = ShapValuesDisplay.from_estimator(ranker, frame, document=1, ax=ax)
+        assert labels(ax.yaxis)[0] == r"site\$ = a sit…name"
+        assert_text_is_readable(display.figure_)
+
+    @pytest.mark.parametrize("n_features", [1, 3, 300])
+    def test_text_is_readable(self, n_features):
+        values = np.random.default_rng(0).normal(size=n_features)
+        names = [f"a feature with the long name {i} of it" for i in range(n_features)]
+        display = ShapValuesDisplay(
+            values, feature_names=names, feature_values=1e9 * values, score_name="s"
+        )
+        assert_text_is_readable(display.plot().figure_)
+        assert len(display.plot(n_features=None).bars_) == min(201, n_features)
+
+    def test_a_style_can_be_given(self, ax):
+        display = ShapValuesDisplay([1, 2]).plot(ax, bar_kwargs={"color": "green"})
+        for bar in display.bars_:
+            assert matplotlib.colors.to_hex(bar.get_facecolor()) == "#008000"
+
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            ({"values": []}, "values must hold one number for each feature"),
+            ({"values": [1, np.nan]}, "values must be finite, but feature 1"),
+            ({"bias": np.inf}, "bias must be finite"),
+            ({"feature_names": ["a"]}, "feature_names .* each of the 2 features, got"),
+            ({"feature_values": [1]}, "feature_values .* each of the 2 features, for"),
+            ({"feature_values": np.ones((3, 2))}, "one or two documents, got shape"),
+        ],
+    )
+    def test_an_invalid_argument_is_named(self, change, message):
+        with pytest.raises(ValueError, match=message):
+            ShapValuesDisplay(**{"values": [1, 2]} | change)
+
+    def test_documents_out_of_range_are_refused(self, ax, data, mart):
+        n = len(data.test.X)
+        for rows in ({"document": n}, {"document": 0, "other": n}):
+            with pytest.raises(ValueError, match=f"is row {n}, but X has {n} rows"):
+                ShapValuesDisplay.from_estimator(mart, data.test.X, ax=ax, **rows)
+        with pytest.raises(ValueError, match="n_features must be an integer >= 1"):
+            ShapValuesDisplay([1, 2]).plot(ax, n_features=0)
+
+
+class TestShapHeatmap:
+    def test_documents_are_ranked_and_features_sorted(self, ax):
+        values = np.array([[0.1, -0.5, 0.0], [0.2, 0.6, 0.1], [0.3, 0.0, 0.0]])
+        display = ShapHeatmapDisplay(values).plot(ax)
+        assert_array_equal(display.ranking, [1, 2, 0])
+        assert_array_equal(display.order, [1, 0, 2])
+        assert_array_equal(
+            display.image_.get_array(), values[np.ix_([1, 2, 0], [1, 0, 2])]
+        )
+        assert display.image_.get_clim() == (-0.6, 0.6)
+        assert labels(ax.xaxis) == ["x1", "x0", "x2"]
+
+    def test_a_query_of_a_ranker(self, ax, data, mart):
+        X = data.test.X[data.test.groups == data.test.groups[0]]
+        display = ShapHeatmapDisplay.from_estimator(mart, X, ax=ax, n_features=3)
+        ranks = mart.rank(X)
+        assert_array_equal(ranks[display.ranking], np.arange(1, len(X) + 1))
+        assert_array_equal(display.values, shap_values(mart, X).values)
+        assert ax.get_title() == "3 of 8 features"
+        assert_text_is_readable(display.figure_)
+
+    @pytest.mark.parametrize("shape", [(1, 1), (200, 40), (3, 300)])
+    def test_text_is_readable(self, shape):
+        values = np.random.default_rng(0).normal(size=shape)
+        names = [f"a long name of feature {i}, with $" for i in range(shape[1])]
+        display = ShapHeatmapDisplay(values, feature_names=names).plot()
+        assert_text_is_readable(display.figure_)
+        ShapHeatmapDisplay(np.zeros(shape)).plot()
+
+    def test_a_style_can_be_given(self, ax):
+        display = ShapHeatmapDisplay([[1, 2]]).plot(ax, image_kwargs={"cmap": "PiYG"})
+        assert display.image_.get_cmap().name == "PiYG"
+
+    @pytest.mark.parametrize(
+        ("values", "message"),
+        [
+            ([1, 2], r"a row for each document .* got shape \(2,\)"),
+            (np.empty((0, 2)), r"a row for each document .* got shape \(0, 2\)"),
+            ([[1, 2], [np.nan, 0]], r"values\[1\] must be finite, but feature 0"),
+        ],
+    )
+    def test_invalid_values_are_named(self, values, message):
+        with pytest.raises(ValueError, match=message):
+            ShapHeatmapDisplay(values)
+
+    def test_names_must_be_as_many_as_features(self):
+        with pytest.raises(ValueError, match="feature_names .* each of the 2 features"):
+            ShapHeatmapDisplay([[1, 2]], feature_names=["a"])
