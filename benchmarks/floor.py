@@ -29,7 +29,7 @@ from sklearn_ltr._trees.binning import (
     HISTOGRAM_BINS,
     MISSING_BIN,
 )
-from sklearn_ltr._trees.histogram import add_rows_to_histogram
+from sklearn_ltr._trees.splitting import add_rows_to_histogram
 
 CHAIN = 20_000_000  # dependent additions
 DENSITIES = (1, 4, 16, 64)  # one row in so many is gathered

@@ -5,14 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from sklearn_ltr._comm import ONE_PROCESS
 from sklearn_ltr._compile import INTERPRETED, ThreadTeam
-from sklearn_ltr._trees.binning import BinMapper
+from sklearn_ltr._data.query_index import QueryIndex
+from sklearn_ltr._trees.binning import fit_bins
 from sklearn_ltr._trees.boosting import TreeSampler, boost
+from sklearn_ltr._trees.categories import NO_CATEGORIES
 from sklearn_ltr._trees.ensemble import TreeEnsemble
-from sklearn_ltr._trees.growing import TreeGrower
 from sklearn_ltr._trees.parameters import GrowthParameters
+from tests.trees import ONE_THREAD, all_rows, grower_of
 
-ONE_THREAD = ThreadTeam(1)
 MAX_LEAF_NODES = 4
 EVERYTHING_DRAWN = {
     "subsample": 0.5,
@@ -24,11 +26,15 @@ EVERYTHING_DRAWN = {
 }
 
 
-def sampler_of(X, **options) -> TreeSampler:
-    """A sampler for which each row is a query."""
+def sampler_of(X, offsets=None, **options) -> TreeSampler:
+    """A sampler for which each row is a query, unless `offsets` are given."""
     n_rows, n_features = X.shape
+    offsets = np.arange(n_rows + 1) if offsets is None else offsets
+    n = len(offsets) - 1
     everything = {
-        "offsets": np.arange(n_rows + 1),
+        "index": QueryIndex(
+            np.arange(n), offsets, all_rows(n_rows), n, n_rows, None, ONE_PROCESS
+        ),
         "subsample": 1.0,
         "n_features": n_features,
         "n_tree_features": options.get("n_tree_features", n_features),
@@ -67,11 +73,11 @@ def run(
     rows = np.arange(len(X))
     parameters = growth() if parameters is None else parameters
     steps = [(index, parameters.learning_rate) for index in tree_indices]
-    mapper = BinMapper.fit(X, rows, 32, 0, ONE_THREAD)
+    mapper = fit_bins(X, rows, 32, NO_CATEGORIES, ONE_PROCESS, ONE_THREAD)
     scores = np.zeros(len(X)) if scores is None else scores
     with ThreadTeam(n_threads) as team:
         binned = mapper.transform(X, rows, team)
-        grower = TreeGrower(binned, parameters, team)
+        grower = grower_of(binned, parameters, team)
         sampler = sampler_of(X, **drawn)
         trees = list(boost(grower, objective, sampler, scores, steps))
     return trees, mapper, scores
@@ -82,7 +88,7 @@ def regression(n=80, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 3))
     target = 2 * X[:, 0] + np.sin(3 * X[:, 1])
-    return X, target, lambda scores: (scores - target, np.ones(n))
+    return X, target, lambda scores, rate: (scores - target, np.ones(n))
 
 
 # --- the loop ---------------------------------------------------------------------
@@ -130,9 +136,9 @@ def test_the_objective_is_called_with_the_scores_of_the_trees_so_far():
     X, _, objective = regression()
     seen = []
 
-    def recorded(scores):
+    def recorded(scores, rate):
         seen.append(scores.copy())
-        return objective(scores)
+        return objective(scores, rate)
 
     trees, mapper, scores = run(X, recorded, range(5))
     ensemble = TreeEnsemble.from_grown(trees, mapper)
@@ -234,7 +240,7 @@ def test_a_node_is_split_by_a_feature_that_was_drawn_for_it():
 
 def test_a_node_has_the_best_gain_among_the_features_drawn_for_it():
     X, target, _ = regression()
-    same = lambda scores: (-target, np.ones(80))  # noqa: E731
+    same = lambda scores, rate: (-target, np.ones(80))  # noqa: E731
     alone = {
         feature: run(X[:, [feature]], same, range(1))[0][0].gain[0]
         for feature in range(3)
@@ -251,7 +257,7 @@ def test_a_node_has_the_best_gain_among_the_features_drawn_for_it():
 def test_split_noise_is_drawn_by_the_seed_and_anew_for_each_tree():
     # with a constant gradient only the noise makes a difference between trees
     X, target, _ = regression()
-    same = lambda scores: (-target, np.ones(80))  # noqa: E731
+    same = lambda scores, rate: (-target, np.ones(80))  # noqa: E731
 
     def features(**drawn):
         return [tree.feature.tobytes() for tree in run(X, same, range(8), **drawn)[0]]

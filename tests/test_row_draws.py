@@ -8,13 +8,14 @@ from scipy import stats
 from sklearn.base import clone
 
 from sklearn_ltr import LambdaMARTRanker
-from sklearn_ltr._trees.row_draws import RowNumbers, bayesian_weights, noisy_scores
+from sklearn_ltr._data.query_index import RowNumbers
+from sklearn_ltr._trees.boosting import bayesian_weights, noisy_scores
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
-from tests.trees import grow_on
+from tests.trees import all_rows, grow_on
 
 N = 20_000
-ALL = RowNumbers.consecutive(N)
+ALL = all_rows(N)
 DATA = make_ranking(60, n_features=6, n_informative=3, random_state=0)
 OPTIONS = {"n_estimators": 8, "min_samples_leaf": 5, "split_noise": 0.0}
 

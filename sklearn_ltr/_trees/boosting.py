@@ -2,9 +2,18 @@
 
     F_m(x) = F_{m-1}(x) + eta * (value of the leaf of tree m that x falls into)
 
-This is algorithm LambdaMART of the report for any objective: rankers and MART share it.
-Only the objective, a function that turns scores into gradient and hessian, knows what
-is minimised.
+This is algorithm LambdaMART of Burges ("From RankNet to LambdaRank to LambdaMART: An
+Overview", MSR-TR-2010-82, 2010) for any objective: rankers and MART share it.  Only the
+objective, a function that turns scores into gradient and hessian, knows what is
+minimised.
+
+What a tree is grown on is drawn by `TreeSampler`.  The number of a row among all rows
+of a fit, those of other workers included, is its number in a stream of random numbers
+(`RowNumbers`).  Number i of a stream is a hash of i, in plain arithmetic for speed,
+turned into a uniform u in (0, 1).  From it follow
+
+    an exponential weight    w = -ln u                           mean 1
+    logistic noise           z = ln(u / (1 - u)) sqrt(3) / pi    standard deviation 1
 """
 
 from __future__ import annotations
@@ -12,23 +21,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._compile import LOG2_E, exp2_of
-from sklearn_ltr._data.query_index import QueryIndex
+from sklearn_ltr._compile import LOG2_E, exp, exp2_of, kernel, log, subkernel, uint64
+from sklearn_ltr._data.query_index import QueryIndex, RowNumbers
+from sklearn_ltr._data.row_hashes import COLUMN_STEP, mix_bits
 from sklearn_ltr._trees.ensemble import add_binned
 from sklearn_ltr._trees.growing import TreeGrower
 from sklearn_ltr._trees.quantization import Derivatives
-from sklearn_ltr._trees.row_draws import bayesian_weights, noisy_scores
-from sklearn_ltr._trees.workspace import (
-    GrownTree,
-    TreeSample,
-)
+from sklearn_ltr._trees.workspace import GrownTree, TreeSample
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+
+UNIT_DEVIATION = 0.5513288954217921  # sqrt(3) / pi
 
 # Scores (n_rows,) and the learning rate of the tree -> gradient and hessian of the cost
 # by each score, (n_rows,) each
@@ -76,9 +85,7 @@ class TreeSampler:
     n_tree_features: int  # drawn for each tree
     n_split_features: int  # drawn for each node, among those of the tree
     split_noise: float  # standard deviation of the logarithm of factors of split gains
-    bagging_temperature: (
-        float  # power of the exponential weights of rows; 0: no weights
-    )
+    bagging_temperature: float  # power of exponential weights of rows; 0: no weights
     score_noise: float  # standard deviation; gradients are computed of noisy scores
     n_nodes: int  # largest number of nodes of a tree
     seed: int
@@ -117,6 +124,7 @@ class TreeSampler:
         return np.arange(self.index.offsets[-1], dtype=np.int32)
 
     def _rng(self, tree_index: int, purpose: int) -> np.random.Generator:
+        """Return the generator of one tree and purpose."""
         return np.random.default_rng([self.seed, tree_index, purpose])
 
     def _rows(self, tree_index: int) -> NDArray[np.int32]:
@@ -156,3 +164,71 @@ class TreeSampler:
             left_out = features[order[:, :n_left_out]]
             np.put_along_axis(factors, left_out, 0.0, axis=1)
         return factors
+
+
+# --- random numbers of rows -------------------------------------------------------
+
+
+@subkernel
+def uniform(stream: Any, i: int) -> float:
+    """Return number i of a stream, in (0, 1)."""
+    bits = mix_bits(stream + (uint64(i) + uint64(1)) * COLUMN_STEP)
+    return (float(bits >> uint64(11)) + 0.5) / 9007199254740992.0  # 2^53
+
+
+@kernel
+def _fill_weights(
+    stream: int, numbers: RowNumbers, temperature: float, weights: FloatArray
+) -> None:
+    """Fill in an exponential weight of each row to the power of the temperature."""
+    for run in range(len(numbers.first)):
+        start, stop = numbers.offsets[run], numbers.offsets[run + 1]
+        own = stream + uint64(numbers.first[run] - start) * COLUMN_STEP
+        for i in range(start, stop):
+            weights[i] = -log(uniform(own, i))
+    if temperature != 1.0:
+        for i in range(len(weights)):
+            weights[i] = exp(temperature * log(weights[i]))
+
+
+@kernel
+def _add_noise(
+    stream: int,
+    numbers: RowNumbers,
+    size: float,
+    scores: FloatArray,
+    noisy: FloatArray,
+) -> None:
+    """Fill in each score plus ``size * ln(u / (1 - u))``."""
+    for run in range(len(numbers.first)):
+        start, stop = numbers.offsets[run], numbers.offsets[run + 1]
+        own = stream + uint64(numbers.first[run] - start) * COLUMN_STEP
+        for i in range(start, stop):
+            u = uniform(own, i)
+            noisy[i] = scores[i] + size * (log(u) - log(1.0 - u))
+
+
+def bayesian_weights(
+    rng: np.random.Generator, numbers: RowNumbers, temperature: float
+) -> FloatArray:
+    """Return an exponential weight of each row to the power of the temperature."""
+    weights = np.empty(numbers.offsets[-1])
+    with np.errstate(over="ignore"):  # numpy warns where nothing is compiled
+        _fill_weights(_new_stream(rng), numbers, temperature, weights)
+    return weights
+
+
+def noisy_scores(
+    rng: np.random.Generator, numbers: RowNumbers, scores: FloatArray, deviation: float
+) -> FloatArray:
+    """Return scores with logistic noise of this standard deviation added."""
+    noisy = np.empty(len(scores))
+    with np.errstate(over="ignore"):
+        size = deviation * UNIT_DEVIATION
+        _add_noise(_new_stream(rng), numbers, size, scores, noisy)
+    return noisy
+
+
+def _new_stream(rng: np.random.Generator) -> Any:
+    """Draw what the numbers of a stream depend on."""
+    return rng.integers(2**64, dtype=np.uint64)

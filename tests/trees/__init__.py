@@ -7,10 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_ltr._comm import ONE_PROCESS
 from sklearn_ltr._compile import ThreadTeam
-from sklearn_ltr._trees.binning import BinMapper, BinnedData
-from sklearn_ltr._trees.categories import CategoryBins
-from sklearn_ltr._trees.category_means import N_FOLDS, CategorySums, RowTargets
+from sklearn_ltr._data.query_index import RowNumbers
+from sklearn_ltr._trees.binning import BinMapper, BinnedData, fit_bins
+from sklearn_ltr._trees.categories import (
+    N_FOLDS,
+    CategoryBins,
+    CategorySums,
+    RowTargets,
+)
 from sklearn_ltr._trees.ensemble import TreeEnsemble
 from sklearn_ltr._trees.growing import TreeGrower
 from sklearn_ltr._trees.parameters import (
@@ -51,14 +57,14 @@ class Grown:
 
 
 def bin_table(
-    X, max_bins=255, rows=None, seed=0, team=ONE_THREAD, categorical=()
+    X, max_bins=255, rows=None, team=ONE_THREAD, categorical=()
 ) -> tuple[BinMapper, BinnedData]:
     """Fit bins on some rows (default: all) and bin all rows."""
     all_rows = np.arange(len(X), dtype=np.intp)
     rows, categorical = all_rows if rows is None else rows, np.array(categorical, int)
     sums = [CategorySums.of(X[rows, j], row_targets(len(rows))) for j in categorical]
     categories = CategoryBins.fit(categorical, sums, max_bins, 1, 0.0)
-    mapper = BinMapper.fit(X, rows, max_bins, seed, team, categories)
+    mapper = fit_bins(X, rows, max_bins, categories, ONE_PROCESS, team)
     return mapper, mapper.transform(X, all_rows, team)
 
 
@@ -72,6 +78,17 @@ def row_targets(n_rows, target=0.0, weight=1.0) -> RowTargets:
 def binned_values(binned: BinnedData) -> NDArray[np.uint8]:
     """Return the binned values as a plain table (n_rows, n_features)."""
     return binned.values[binned.block, :, binned.slot].T
+
+
+def all_rows(n_rows) -> RowNumbers:
+    """Numbers of the rows of a worker that is alone."""
+    return RowNumbers(np.zeros(1, np.int64), np.array([0, n_rows]), n_rows)
+
+
+def grower_of(binned, parameters, team) -> TreeGrower:
+    """The grower of a worker that is alone."""
+    numbers = all_rows(binned.values.shape[1])
+    return TreeGrower(binned, parameters, team, numbers, ONE_PROCESS)
 
 
 def grow_on(
@@ -94,8 +111,6 @@ def grow_on(
     n_threads=1,
     categorical=(),
     category_smoothing=0.0,
-    min_samples_category=1,
-    max_split_categories=255,
     constraints=NO_CONSTRAINTS,
 ) -> Grown:
     """Grow one tree on raw values; rows outside the sample have a score of NaN."""
@@ -115,12 +130,10 @@ def grow_on(
         learning_rate,
         second_order,
         category_smoothing,
-        min_samples_category,
-        max_split_categories,
         constraints,
     )
     with ThreadTeam(n_threads) as team:
-        tree = TreeGrower(binned, parameters, team).grow(
+        tree = grower_of(binned, parameters, team).grow(
             Derivatives(
                 np.asarray(gradient, dtype=np.float64),
                 np.asarray(hessian, dtype=np.float64),

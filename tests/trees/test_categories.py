@@ -10,19 +10,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sklearn_ltr._compile import INTERPRETED, ROW_BLOCK
+from sklearn_ltr._trees import splitting
 from sklearn_ltr._trees.bit_sliced import BitSlicedEvaluator
-from sklearn_ltr._trees.categories import CategoryBins, most_frequent
-from sklearn_ltr._trees.category_means import (
+from sklearn_ltr._trees.categories import (
+    CategoryBins,
     CategorySums,
     exact,
     find_mean_thresholds,
-)
-from sklearn_ltr._trees.category_splits import (
-    sort_categories as sort_categories_kernel,
+    most_frequent,
 )
 from sklearn_ltr._trees.ensemble import TreeEnsemble, add_binned
 from sklearn_ltr._trees.quantization import Quantization
-from sklearn_ltr._trees.splitting import SplitRule
+from sklearn_ltr._trees.splitting import MAX_SPLIT_CATEGORIES, SplitRule
 from sklearn_ltr._trees.tree_walk import TreeWalk, unpack_sets
 from sklearn_ltr._trees.workspace import allocate_workspaces
 from tests import from_python
@@ -38,7 +37,7 @@ from tests.trees.forests import (
 )
 
 NAN = float("nan")
-sort_categories = from_python(sort_categories_kernel)
+sort_categories = from_python(splitting.sort_categories)
 both_gains = pytest.mark.parametrize("second_order", [False, True])
 
 
@@ -128,7 +127,7 @@ def test_a_category_with_few_rows_goes_with_the_missing_ones(second_order):
     X, hessian = bins[:, np.newaxis], np.ones(53)
     every = grow_on(X, gradient, hessian, **options)
     assert left_bins(every) == {1, *range(3, 256)}  # the lower gradients
-    few = grow_on(X, gradient, hessian, min_samples_category=4, **options)
+    few = grow_on(X, gradient, hessian, min_samples_leaf=4, **options)
     assert left_bins(few) == {1, 2, *range(3, 256)}
     assert sorted(few.tree.n_rows[few.leaves]) == [20, 33]
 
@@ -168,7 +167,7 @@ def test_categories_are_sorted_by_smoothed_ratios(
     order = allocate_workspaces(1, 1, 1, 2)[0].category_order
     n_sorted = sort_categories(
         histogram.ravel(), 3, n_categories, packed.sum(), quantization,
-        SplitRule(second_order, 0.0, 1, smoothing, 2), order,
+        SplitRule(second_order, 0.0, 2, smoothing), order,
     )  # fmt: skip
     kept = n > 0
     w = h if second_order else n
@@ -187,22 +186,19 @@ def test_categories_are_sorted_by_smoothed_ratios(
 
 
 @both_gains
-@pytest.mark.parametrize("most", [1, 2, 3])
-@pytest.mark.parametrize("min_samples_category", [1, 12])
-def test_one_side_has_at_most_max_split_categories(
-    most, min_samples_category, second_order
-):
-    bins = np.repeat(np.arange(10.0), [20, 20, 20, 20, 20, 20, 20, 20, 5, 15])
+def test_one_side_has_at_most_32_of_the_sorted_categories(second_order):
+    n_rows = np.repeat([2, 3], [1, 99])  # the first has too few to be sorted
+    bins = np.repeat(np.arange(100.0), n_rows)
     for seed in range(5):
-        effect = np.random.default_rng(seed).normal(size=10)
+        effect = np.random.default_rng(seed).normal(size=100)
         grown = grow_on(
-            bins[:, np.newaxis], effect[bins.astype(int)], np.ones(180),
+            bins[:, np.newaxis], effect[bins.astype(int)], np.ones(len(bins)),
             max_leaf_nodes=2, categorical=[0], second_order=second_order,
-            min_samples_category=min_samples_category, max_split_categories=most,
+            min_samples_leaf=3,
         )  # fmt: skip
-        in_order = set(range(10)) - ({8} if min_samples_category == 12 else set())
-        n_left = len(left_bins(grown) & in_order)
-        assert min(n_left, len(in_order) - n_left) <= most
+        n_left = len(left_bins(grown) & set(range(1, 100)))
+        # with more, up to a half, the gain would be higher
+        assert min(n_left, 99 - n_left) == MAX_SPLIT_CATEGORIES == 32
         assert grown.tree.gain[0] > 0
 
 
@@ -247,7 +243,7 @@ def test_the_number_of_threads_does_not_matter():
     gradient, hessian = rng.normal(size=3000), rng.uniform(size=3000)
     trees = [
         grow_on(X, gradient, hessian, categorical=range(40), n_threads=n,
-                min_samples_leaf=9, min_samples_category=3).tree
+                min_samples_leaf=9).tree
         for n in (1, 2, 3)
     ]  # fmt: skip
     for tree in trees[1:]:

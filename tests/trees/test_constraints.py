@@ -13,7 +13,7 @@ from sklearn.isotonic import isotonic_regression
 from sklearn.model_selection import cross_val_score
 
 from sklearn_ltr import LambdaMARTRanker
-from sklearn_ltr._trees.monotonic_leaves import pool_leaves
+from sklearn_ltr._trees.leaf_values import pool_leaves
 from sklearn_ltr._trees.parameters import Constraints
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor

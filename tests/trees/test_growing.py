@@ -8,12 +8,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sklearn_ltr._compile import INTERPRETED, ThreadTeam
-from sklearn_ltr._trees.growing import TreeGrower, grow_tree
+from sklearn_ltr._data.query_index import RowNumbers
+from sklearn_ltr._trees.constraints import NO_CONSTRAINTS, Constraints
+from sklearn_ltr._trees.growing import (
+    HISTOGRAM,
+    LARGEST,
+    ROOT,
+    TOTALS,
+    TreeGrower,
+    grow_tree,
+)
 from sklearn_ltr._trees.parameters import GrowthParameters
 from sklearn_ltr._trees.quantization import Derivatives
 from sklearn_ltr._trees.workspace import TreeSample
 from tests.oracles import trees as oracle
-from tests.trees import Grown, bin_table, binned_values, grow_on
+from tests.trees import Grown, bin_table, binned_values, grow_on, grower_of
+from tests.workers import run_workers
 
 NAN = float("nan")
 both_gains = pytest.mark.parametrize("second_order", [False, True])
@@ -430,7 +440,7 @@ def test_a_tree_does_not_depend_on_the_tree_before(n_threads):
     with ThreadTeam(n_threads) as team:
         _, binned = bin_table(X, team=team)
         parameters = GrowthParameters(9, 2**31, 2, 0.0, 1.0, True)
-        grower = TreeGrower(binned, parameters, team)
+        grower = grower_of(binned, parameters, team)
         some = TreeSample(0, rows[:50], features[3:5], factors)
         grower.grow(Derivatives(gradient[::-1].copy(), hessian), None, some, scores)
         scores[:] = 0.0
@@ -440,6 +450,131 @@ def test_a_tree_does_not_depend_on_the_tree_before(n_threads):
     for one, other in zip(second, first.tree, strict=True):
         np.testing.assert_array_equal(one, other)
     np.testing.assert_array_equal(scores, first.scores)
+
+
+# --- several workers --------------------------------------------------------------
+
+SIGNS = np.array([1, 0, 0, -1, 0, 0, 1, 0], dtype=np.int8)
+SETS = np.array([[1, 1, 1, 0, 1, 1, 0, 1], [0, 0, 1, 1, 1, 0, 1, 1]], dtype=bool)
+MONOTONIC = NO_CONSTRAINTS._replace(monotonic=SIGNS)
+CATEGORIES = {"categorical": [4, 7], "category_smoothing": 2.0}
+TOGETHER = {
+    "second order": {"l2": 2.0, "max_depth": 4},
+    "least squares": {"second_order": False},
+    "weights": {"weights": True},
+    "sampled": {"subsample": 0.4, "features": [0, 2, 3, 6]},
+    "noise": {"noise": 0.5},
+    "categories": CATEGORIES,
+    "monotonic": {"constraints": MONOTONIC},
+    "interactions": {"constraints": NO_CONSTRAINTS._replace(interaction_sets=SETS)},
+    "everything": {
+        **CATEGORIES,
+        "weights": True,
+        "subsample": 0.7,
+        "noise": 0.3,
+        "constraints": Constraints(SIGNS, SETS),
+    },
+    "one leaf": {"min_samples_leaf": 10_000},
+}
+
+
+def grow_together(
+    n_workers, X, gradient, hessian, *, n_threads, rows_per_run, n_trees=2,
+    weights=False, subsample=1.0, noise=0.0, features=None, categorical=(),
+    max_leaf_nodes=12, max_depth=2**31, min_samples_leaf=4, l2=0.0, second_order=True,
+    category_smoothing=0.0, constraints=NO_CONSTRAINTS,
+):  # fmt: skip
+    """Grow trees by workers, who are dealt runs of rows; return trees and scores."""
+    (n, n_features), rng = X.shape, np.random.default_rng(0)
+    _, binned = bin_table(X, 32, categorical=categorical)
+    parameters = GrowthParameters(
+        max_leaf_nodes, max_depth, min_samples_leaf, l2, 0.1, second_order,
+        category_smoothing, constraints,
+    )  # fmt: skip
+    features = np.arange(n_features) if features is None else np.array(features)
+    drawn = [
+        (
+            rng.random(n) < subsample,
+            np.exp(noise * rng.normal(size=(2 * max_leaf_nodes - 1, n_features))),
+            rng.exponential(size=n),
+        )
+        for _ in range(n_trees)
+    ]
+    run = np.arange(n) // rows_per_run
+    owner = np.random.default_rng(n_workers).integers(n_workers, size=run[-1] + 1)[run]
+
+    def work(comm):
+        own = np.flatnonzero(owner == comm.rank)
+        starts = np.flatnonzero(np.diff(own, prepend=-2) != 1)
+        offsets = np.append(starts, len(own))
+        numbers = RowNumbers(own[starts], offsets, n)
+        part = binned._replace(values=np.ascontiguousarray(binned.values[:, own]))
+        scores, trees = np.zeros(len(own)), []
+        with ThreadTeam(n_threads) as team:
+            grower = TreeGrower(part, parameters, team, numbers, comm)
+            for m, (is_drawn, factors, drawn_weights) in enumerate(drawn):
+                rows = np.flatnonzero(is_drawn[own]).astype(np.int32)
+                tree = grower.grow(
+                    Derivatives(gradient[own], hessian[own]),
+                    drawn_weights[own] if weights else None,
+                    TreeSample(m, rows, features, factors.copy()),
+                    scores,
+                )
+                if len(tree.category_set) > 0:  # of leaves, anything
+                    tree.category_set[tree.feature < 0] = 0
+                trees.append([array.tobytes() for array in tree])
+        return trees, own, scores
+
+    results = run_workers(n_workers, work)
+    scores = np.empty(n)
+    for trees, own, of_worker in results:
+        assert trees == results[0][0]
+        scores[own] = of_worker
+    return results[0][0], scores.tobytes()
+
+
+@pytest.mark.parametrize("name", TOGETHER)
+def test_workers_grow_the_trees_of_one(name):
+    n = 120 if INTERPRETED else 3000
+    X, gradient, hessian = draw(n, n_features=8, seed=6)
+    X[:, [4, 7]] = np.random.default_rng(7).integers(0, 20, (n, 2))
+    data = X, gradient + X[:, 4] % 3, hessian
+    options = {"rows_per_run": 7, **TOGETHER[name]}
+    expected = grow_together(1, *data, n_threads=1, **options)
+    assert (len(expected[0][0][0]) > 4) is (name != "one leaf")
+    for n_workers in (1, 2, 3):
+        for n_threads in (1,) if INTERPRETED else (1, 3):
+            found = grow_together(n_workers, *data, n_threads=n_threads, **options)
+            assert found == expected
+
+
+def test_workers_of_whom_some_have_no_rows():
+    X, gradient, hessian = draw(n=40)
+    options = {"n_threads": 1, "rows_per_run": 20}
+    expected = grow_together(1, X, gradient, hessian, **options)
+    assert grow_together(4, X, gradient, hessian, **options) == expected
+
+
+@pytest.mark.skipif(INTERPRETED, reason="loops over many rows")
+def test_gradients_are_quantized_again_if_rounding_makes_a_sum_too_large(monkeypatch):
+    # hessians only where the rounding of tree 0 is upwards: their sum grows by a third
+    n = 2**20
+    X, gradient, _ = draw(n, n_features=1)
+    hessian = np.where(np.arange(n) * 2654435769 % 2**32 > 0.4 * 2**32, 1.0, 0.0)
+    seen, exchange = [], TreeGrower._exchange
+
+    def watched(self, *arguments):
+        seen.append(int(self._workspaces[0].growth["step"][0]))
+        exchange(self, *arguments)
+
+    monkeypatch.setattr(TreeGrower, "_exchange", watched)
+    options = {"n_trees": 1, "rows_per_run": 5000, "max_leaf_nodes": 4}
+    expected = grow_together(1, X, gradient, hessian, n_threads=1, **options)
+    assert grow_together(1, X, gradient, hessian, n_threads=3, **options) == expected
+    assert seen == []  # alone
+    assert grow_together(2, X, gradient, hessian, n_threads=2, **options) == expected
+    assert seen[:8] == [LARGEST] * 2 + [TOTALS] * 2 + [ROOT] * 4
+    assert seen[8] == HISTOGRAM
 
 
 @pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")

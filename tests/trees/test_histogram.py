@@ -11,23 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sklearn_ltr._compile import INTERPRETED
-from sklearn_ltr._trees import histogram as histogram_kernels
 from sklearn_ltr._trees import quantization as kernels
-from sklearn_ltr._trees.quantization import (
-    Derivatives,
-    Magnitudes,
-    Quantization,
-    choose_bit_layout,
-)
+from sklearn_ltr._trees import splitting
+from sklearn_ltr._trees.quantization import Derivatives, Magnitudes, Quantization
 from tests import from_python
 from tests.trees import grow_on
 
 add_rows_to_histogram, clear_histogram, subtract_histogram = map(
     from_python,
     (
-        histogram_kernels.add_rows_to_histogram,
-        histogram_kernels.clear_histogram,
-        histogram_kernels.subtract_histogram,
+        splitting.add_rows_to_histogram,
+        splitting.clear_histogram,
+        splitting.subtract_histogram,
     ),
 )
 choose_quantization, scale_to_fit, pack_gradients = map(
@@ -61,7 +56,8 @@ def pack(gradient, hessian, *, second_order=True, tree_index=0):
     n = len(gradient)
     derivatives = Derivatives(gradient, hessian)
     quantization = choose_quantization(
-        choose_bit_layout(n, second_order=second_order),
+        n,
+        second_order,
         Magnitudes(np.abs(gradient).sum(), hessian.sum()),
     )
     packed, in_parts = np.empty((2, n), dtype=np.int64)

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from sklearn_ltr._compile import INTERPRETED, ThreadTeam
-from sklearn_ltr._trees import partition as kernels
+from sklearn_ltr._trees import growing
 from sklearn_ltr._trees.binning import MISSING_BIN
-from sklearn_ltr._trees.partition import MIN_ROWS_FOR_THREADS, SplitCondition
+from sklearn_ltr._trees.growing import MIN_ROWS_FOR_THREADS, SplitCondition
 from sklearn_ltr._trees.workspace import allocate_workspaces
 from tests import from_python
 
-partition = from_python(kernels.partition)
+partition = from_python(growing.partition)
 
 N_BEFORE, N_AFTER = 5, 7  # rows of other leaves
 N_THREADS = [1] if INTERPRETED else [1, 2, 3]
@@ -24,7 +24,8 @@ SIZES = [1, 2, 100] if INTERPRETED else [1, 2, 100, FEW, FEW + 1, 3 * FEW]
 @pytest.mark.parametrize("n", SIZES)
 @pytest.mark.parametrize("missing_left", [False, True])
 @pytest.mark.parametrize("buffer", [0, 1])
-def test_rows_move_as_a_list_would_be_split(n_threads, n, missing_left, buffer):
+@pytest.mark.parametrize("counts", [False, True])  # as one of several workers
+def test_rows_move_as_a_list_would_be_split(n_threads, n, missing_left, buffer, counts):
     rng = np.random.default_rng(n)
     n_rows, threshold, slot, leaf = 2 * n, 3, 2, 1
     values = rng.integers(0, 6, (n_rows, 16)).astype(np.uint8)
@@ -54,9 +55,12 @@ def test_rows_move_as_a_list_would_be_split(n_threads, n, missing_left, buffer):
 
     def move(thread):
         work = workspaces[thread]
-        partition(
-            condition, work.leaves[leaf], n_left, 2 * n_left <= n, work.team, buffers
+        given = -1 if counts else n_left
+        is_smaller = 2 * n_left <= n
+        found = partition(
+            condition, work.leaves[leaf], given, is_smaller, work.team, buffers
         )
+        assert found == n_left
 
     with ThreadTeam(n_threads) as team:
         team.run(move)

@@ -10,11 +10,7 @@ from hypothesis import strategies as st
 from sklearn_ltr._trees import quantization as quantization_kernels
 from sklearn_ltr._trees import splitting
 from sklearn_ltr._trees.binning import MISSING_BIN
-from sklearn_ltr._trees.quantization import (
-    Derivatives,
-    Magnitudes,
-    choose_bit_layout,
-)
+from sklearn_ltr._trees.quantization import Derivatives, Magnitudes
 from sklearn_ltr._trees.splitting import SplitRule
 from sklearn_ltr._trees.workspace import allocate_block_splits
 from tests import from_python
@@ -39,7 +35,8 @@ def search(bins, gradient, hessian, *, second_order, l2=0.0, min_samples_leaf=1)
     n = len(bins)
     bins = np.where(np.isnan(bins), MISSING_BIN, bins).astype(np.int64)
     quantization = choose_quantization(
-        choose_bit_layout(n, second_order=second_order),
+        n,
+        second_order,
         Magnitudes(np.abs(gradient).sum(), hessian.sum()),
     )
     packed = np.empty(n, dtype=np.int64)
