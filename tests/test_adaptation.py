@@ -358,7 +358,7 @@ def test_the_cost_after_every_tree_is_recorded(sigma, weighted):
     np.testing.assert_allclose(ranker.loss_curve_, expected, rtol=1e-12)
     assert ranker.loss_curve_[0] == pytest.approx(np.log(2))
     assert (np.diff(ranker.loss_curve_) < 0).all()
-    assert len(ranker.train_score_) == 0
+    assert not hasattr(ranker, "train_score_")
 
 
 def test_a_warm_start_continues_the_loss_curve():

@@ -38,8 +38,7 @@ MODES = {
             "score_noise": 0.0,
             "regression_weight": 0.0,
             "truncation_level": None,
-            "distance_normalization": False,
-            "query_normalization": False,
+            "normalize_lambdas": False,
         },
     ),
     "drawn": (

@@ -28,8 +28,7 @@ REPORT = {
     "score_noise": 0.0,
     "regression_weight": 0.0,
     "truncation_level": None,
-    "distance_normalization": False,
-    "query_normalization": False,
+    "normalize_lambdas": False,
 }
 # nothing that is drawn for each tree
 NO_DRAWS = {"split_noise": 0.0, "bagging_temperature": 0.0, "score_noise": 0.0}
@@ -583,7 +582,8 @@ def test_early_stopping_keeps_the_best_iteration(metric, patience):
     train = ranker.loss_curve_ if metric is None else ranker.train_score_
     assert len(train) == n_grown + 1
     measure = NDCG(10) if metric is None else get_metric(metric)
-    for data, history in ((DATA, ranker.train_score_), (VALIDATION, scores)):
+    histories = [(DATA, ranker.train_score_)] if metric is not None else []
+    for data, history in [*histories, (VALIDATION, scores)]:
         if len(history) == 0:  # the cost is recorded instead
             continue
         stages = [np.zeros(len(data.y)), *ranker.staged_predict(data.X)]
@@ -1062,8 +1062,7 @@ BAD_VALUES = [
     ("sigma", NAN),
     ("sigma", "1"),
     ("truncation_level", 0),
-    ("distance_normalization", "no"),
-    ("query_normalization", "no"),
+    ("normalize_lambdas", "no"),
     ("n_estimators", 0),
     ("n_estimators", 2.5),
     ("n_estimators", None),

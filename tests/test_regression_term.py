@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from sklearn_ltr import LambdaMARTRanker
+from sklearn_ltr._comm import ONE_PROCESS
 from sklearn_ltr._data import QueryGroups, TrainingData
+from sklearn_ltr._data.query_index import QueryIndex
 from sklearn_ltr._lambdas.regression import Regression
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.inspection import compute_lambdas
@@ -27,7 +29,9 @@ def training_data(grades=GRADES, weights=WEIGHTS):
 def added(scores, hessian, *, weight=2.0, sigma=0.7, data=None):
     """What is added to a gradient of zero and to these hessians."""
     gradient, total = np.zeros(11), hessian.copy()
-    Regression(data or training_data(), weight, sigma).add(scores, gradient, total)
+    data = data or training_data()
+    index = QueryIndex.of(data, ONE_PROCESS)
+    Regression(data, weight, sigma, index).add(scores, gradient, total)
     return gradient, total - hessian
 
 
@@ -87,8 +91,8 @@ def test_a_tree_steps_down_the_sum_of_both():
     X, y, groups = DATA.data, DATA.target, DATA.groups
     ranker = LambdaMARTRanker(
         n_estimators=1, max_leaf_nodes=2, min_samples_leaf=1, learning_rate=1.0,
-        regression_weight=3.0, truncation_level=None, distance_normalization=False,
-        query_normalization=False, score_noise=0.0, bagging_temperature=0.0,
+        regression_weight=3.0, truncation_level=None, normalize_lambdas=False,
+        score_noise=0.0, bagging_temperature=0.0,
         random_state=0,
     ).fit(X, y, groups=groups)  # fmt: skip
     gradient, hessian = compute_lambdas(np.zeros(len(y)), y, "ndcg@10", groups=groups)

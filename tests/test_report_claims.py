@@ -168,7 +168,7 @@ def test_the_lambdas_of_ranknet_are_a_gradient_everywhere():
 @a_few
 def test_equation_10_holds_with_distance_normalization(metric):
     # the lambda of a pair is still a function of s_i - s_j
-    matrix = jacobian(SCORES, metric, distance_normalization=True)
+    matrix = jacobian(SCORES, metric, normalize_lambdas="distance")
     atol = 1e-10 * np.abs(matrix).max()
     np.testing.assert_allclose(matrix, matrix.T, rtol=0, atol=atol)
 
@@ -176,7 +176,7 @@ def test_equation_10_holds_with_distance_normalization(metric):
 @a_few
 def test_equation_10_does_not_hold_with_query_normalization(metric):
     # the factor is a function of the scores, but not of the cost alone
-    matrix = jacobian(SCORES, metric, query_normalization=True)
+    matrix = jacobian(SCORES, metric, normalize_lambdas="query")
     assert np.abs(matrix - matrix.T).max() > 1e-2 * np.abs(matrix).max()
 
 
@@ -189,8 +189,7 @@ REPORT_TREES = {
     "score_noise": 0.0,
     "regression_weight": 0.0,
     "truncation_level": None,
-    "distance_normalization": False,
-    "query_normalization": False,
+    "normalize_lambdas": False,
 }
 both_modes = pytest.mark.parametrize(
     "mode", [{}, REPORT_TREES], ids=["default", "report"]
