@@ -35,12 +35,7 @@ import pandas as pd
 from python_docs import load_python_docs
 
 from sklearn_ltr import LambdaMARTRanker
-from sklearn_ltr.export import (
-    Request,
-    to_elasticsearch_ltr,
-    to_elasticsearch_ml,
-    to_solr,
-)
+from sklearn_ltr.export import to_elasticsearch_ltr, to_elasticsearch_ml, to_solr
 from sklearn_ltr.inspection import shap_values
 from sklearn_ltr.metrics import ndcg_score
 from sklearn_ltr.model_selection import group_train_test_split
@@ -93,7 +88,7 @@ def score(splits: list[dict[str, Any]], x: dict[str, np.float32]) -> np.float32:
     return total
 
 
-def show(title: str, requests: list[Request], most: int = 700) -> None:
+def show(title: str, requests: list[Any], most: int = 700) -> None:
     print(f"\n{title}")
     for request in requests:
         body = json.dumps(request.body, indent=1)

@@ -64,8 +64,6 @@ PUBLIC = {
     ],
     "sklearn_ltr.export": [
         "Feature",
-        "Request",
-        "TrainingState",
         "Tree",
         "TreeModel",
         "from_catboost",

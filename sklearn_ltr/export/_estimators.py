@@ -105,10 +105,7 @@ def to_tree_model(estimator: Any) -> TreeModel:
 
 
 def trees_alone(estimator: Any) -> TreeModel:
-    """Return a fitted estimator as other formats hold it: its score is a sum of trees.
-
-    Raise an error for what is no such model.
-    """
+    """Return a fitted estimator as other formats hold it: a sum of trees alone."""
     model = to_tree_model(estimator)
     if model.uses_init_score:
         raise ValueError(

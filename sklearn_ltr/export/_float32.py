@@ -15,10 +15,7 @@ LARGEST = np.finfo(np.float32).max
 
 
 def at_most(threshold: NDArray[np.float64]) -> NDArray[np.float32]:
-    """Return the largest finite float32 that is at most each threshold, as `threshold`.
-
-    Below all of them it is minus infinity, which no x is at most.
-    """
+    """Return the largest finite float32 that is at most each threshold, or -inf."""
     with np.errstate(over="ignore", under="ignore"):
         nearest = threshold.astype(np.float32)
         lower = np.nextafter(nearest, np.float32(-np.inf))
@@ -27,10 +24,7 @@ def at_most(threshold: NDArray[np.float64]) -> NDArray[np.float32]:
 
 
 def above(threshold: NDArray[np.float64]) -> NDArray[np.float32]:
-    """Return the smallest float32 above each threshold, as `threshold`.
-
-    Above all of them it is infinity, which all x are below.
-    """
+    """Return the smallest float32 above each threshold, or inf."""
     lower = at_most(threshold)
     with np.errstate(over="ignore", under="ignore"):
         higher: NDArray[np.float32] = np.nextafter(lower, np.float32(np.inf))
@@ -45,11 +39,9 @@ def rounded_below(limit: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def rounded_at_most(limit: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Return t such that float32(x) <= limit if, and only if, ``x <= t``.
-
-    Numbers up to the middle between the limit and the next float32 are rounded to the
-    limit or below; the middle itself is, if the limit is even.
-    """
+    """Return t such that float32(x) <= limit if, and only if, ``x <= t``."""
+    # numbers up to the middle between the limit and the next float32 are rounded to the
+    # limit or below; the middle itself is, if the limit is even
     with np.errstate(over="ignore", under="ignore"):
         following = np.nextafter(limit, np.float32(np.inf)).astype(np.float64)
     # above the largest float32, as if there were one more

@@ -274,11 +274,8 @@ def read_model(document: Any) -> TreeModel:
 def of_today(
     given: dict[str, Any], has_categories: bool
 ) -> tuple[dict[str, Any], list[str]]:
-    """Return parameters that 0.2.0 may have written by their names of today.
-
-    The second are those that there are no longer, if their values matter.
-    """
-    lost: list[str] = []
+    """Return parameters by their names of today, and those of 0.2.0 that are lost."""
+    lost: list[str] = []  # where a fit that continues the model would depend on them
     names = ("distance_normalization", "query_normalization")
     old = {name: given.pop(name) for name in names if name in given}
     if old:
@@ -439,13 +436,7 @@ def read_curves(value: dict[str, Any], where: str) -> dict[str, tuple[float, ...
 
 
 def to_value(value: Any, name: str) -> Any:
-    """Return a parameter as a JSON value.
-
-    Raises
-    ------
-    ValueError
-        For an object that JSON cannot hold.
-    """
+    """Return a parameter as a JSON value."""
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, bool | int | str):

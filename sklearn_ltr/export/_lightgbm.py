@@ -84,8 +84,8 @@ def to_lightgbm(estimator: Any) -> str:
 
     ``lightgbm.Booster(model_str=text)`` and the programs that read `model.txt` load it.
     Its scores (``raw_score=True``) are those of ``predict``, or of the classifier's
-    ``decision_function``, bit for bit.  Exceptions are numbers closer to 0 than
-    1e-35, which LightGBM takes for 0.
+    ``decision_function``, bit for bit.  Exceptions are numbers of up to 1e-35 in size,
+    which LightGBM takes for 0.
 
     Parameters
     ----------
@@ -310,12 +310,12 @@ def read_lightgbm(text: str, theirs: Scores | None = None) -> TreeModel:
             unknown += unknown_parts(section, TREE.split(), f"Tree={m}")
         except ValueError as error:
             raise ValueError(f"Tree={m}: {error}") from None
-    if "average_output" in parts.header:
-        trees = [tree.scaled(1.0 / len(trees)) for tree in trees]
-    found = imported_model(columns.features(), trees)
+    summed = imported_model(columns.features(), trees)
     codes = {j: columns.codes_by_category(j) for j in columns.codes}
-    check_unknown(unknown, "LightGBM", found, codes, theirs)
-    return found
+    check_unknown(unknown, "LightGBM", summed, codes, theirs)
+    # the raw scores of a random forest are sums, too, but its scores are means
+    is_mean = "average_output" in parts.header
+    return summed.scaled(1.0 / len(trees)) if is_mean else summed
 
 
 def check_header(header: Section) -> None:
@@ -663,15 +663,7 @@ class Segment(NamedTuple):
 
 
 def zero_segments(threshold: float, default_left: bool, regions: int) -> list[Segment]:
-    """Return the intervals of a node's sides, ascending; NaN goes with 0.
-
-    Parameters
-    ----------
-    threshold : float
-    default_left : bool
-    regions : int
-        Which of NEGATIVE, AT_ZERO and POSITIVE reach the node.
-    """
+    """Return the intervals of a node's sides in the regions that reach it."""
     segments: list[Segment] = []
     for last in sorted({threshold, BELOW_ZERO, ZERO, LARGEST_THRESHOLD}):
         region = POSITIVE

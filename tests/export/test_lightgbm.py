@@ -398,6 +398,9 @@ class Newer:
         return self._booster.predict(X, raw_score=raw_score) + self._off
 
 
+@pytest.mark.parametrize(
+    "parameters", [{}, {"boosting": "rf", "bagging_freq": 1, "bagging_fraction": 0.5}]
+)
 @pytest.mark.parametrize("kind", [numbers, table])
 @pytest.mark.parametrize(
     ("old", "new", "message"),
@@ -407,12 +410,14 @@ class Newer:
         ("is_linear=0", "is_linear=0\nfactor=2", "Tree=0.factor"),
     ],
 )
-def test_what_is_newer_is_compared_with_lightgbm_or_refused(kind, old, new, message):
+def test_what_is_newer_is_compared_with_lightgbm_or_refused(
+    kind, old, new, message, parameters
+):
     X = kind()
-    booster = trained(X, grades(X), {})
+    booster = trained(X, grades(X), parameters)
     newer = Newer(booster, old, new)
     assert newer.model_to_string() != booster.model_to_string()
-    expected = booster.predict(X, raw_score=True)
+    expected = from_lightgbm(booster).predict(X)
     assert from_lightgbm(newer).predict(X).tobytes() == expected.tobytes()
     with pytest.raises(ValueError, match=f"not been checked with {message}: give the"):
         from_lightgbm(newer.model_to_string())
