@@ -210,6 +210,10 @@ def test_adam_ignores_the_schedule_of_the_learning_rate():
     for schedule in ("invscaling", "adaptive"):
         one = fitted(ranker, solver="adam", learning_rate=schedule)
         assert model(one) == expected
+    # nor does it stop where "adaptive" would reduce the rate of "sgd"
+    options = {"n_iter_no_change": 1, "tol": 2.0, "max_iter": 7}
+    one = fitted(LambdaRankRanker, learning_rate="adaptive", **options)
+    assert one.n_iter_ == 7
 
 
 @pytest.mark.parametrize("batch_size", [3, FULL_BATCH])

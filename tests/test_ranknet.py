@@ -434,6 +434,19 @@ def test_training_may_continue_from_grades_to_preferences():
     assert ranker.n_iter_ == len(ranker.loss_curve_) == 2
 
 
+def test_a_fit_on_preferences_drops_the_bias_of_positions():
+    shown = np.zeros(len(DATA.y))
+    for query in np.unique(DATA.groups):
+        rows = DATA.groups == query
+        shown[rows] = np.arange(rows.sum())
+    ranker = small(RankNetRanker, position_bias="additive")
+    ranker.fit(*DATA, groups=DATA.groups, positions=shown)
+    assert ranker.position_bias_.any()
+    ranker.set_params(position_bias=None).fit(DATA.X, pairs=PAIRS)
+    assert not hasattr(ranker, "position_bias_")
+    assert model(ranker) == model(preferring())
+
+
 def test_graded_validation_data_stops_training_on_preferences():
     options = {"n_iter_no_change": 3, "max_iter": 60, "tol": 0.0}
     ranker = preferring(data=of_val(), learning_rate_init=0.05, **options)
