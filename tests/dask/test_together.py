@@ -7,7 +7,6 @@ import pytest
 from sklearn.base import clone
 
 import sklearn_ltr._trees.binning as binning
-import sklearn_ltr._trees.distributed_growing as growing
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr._compile import INTERPRETED
 from sklearn_ltr.metrics import ERR, NDCG
@@ -142,37 +141,6 @@ def test_text_that_only_some_workers_have():
         parts.append(part)
     models, _ = fit_together(parts, expected._seed, clone(expected))
     assert {bytes_of(model) for model in models} == {bytes_of(expected)}
-
-
-def test_scales_that_are_too_large_are_halved_together(monkeypatch):
-    rounds = []
-    choose, quantize = growing.choose_scales, growing.quantize_own_rows
-
-    def too_large(*arguments):
-        scales, quantization = choose(*arguments)
-        return scales, quantization._replace(
-            gradient_scale=quantization.gradient_scale * 8,
-            hessian_scale=quantization.hessian_scale * 8,
-        )
-
-    def count(derivatives, quantization, tree_index, *others):
-        rounds.append((tree_index, quantization.gradient_scale))
-        return quantize(derivatives, quantization, tree_index, *others)
-
-    monkeypatch.setattr(growing, "choose_scales", too_large)
-    monkeypatch.setattr(growing, "quantize_own_rows", count)
-    found = set()
-    for n_workers in (1, 3):
-        models, _ = fit_together(
-            divide(DATA, n_workers), 7, LambdaMARTRanker(**OPTIONS)
-        )
-        found |= {bytes_of(model) for model in models}
-        of_first_tree = {scale for tree, scale in rounds if tree == 0}
-        assert len(of_first_tree) > 1
-        # every worker halved as often as the others
-        assert len(rounds) % n_workers == 0
-        rounds.clear()
-    assert len(found) == 1
 
 
 def test_a_slow_worker_changes_nothing():
