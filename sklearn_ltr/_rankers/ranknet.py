@@ -299,7 +299,7 @@ class RankNetRanker(NetworkRanker):
             Relevance grades, finite and >= 0, not necessarily integers.  None: learn
             from `pairs`.
         groups : array-like of shape (n_documents,), default=None
-            The query of each document: any sortable values, in any row order.  With
+            The query of each document: numbers, text, dates, or tuples of these.  With
             `y` and without it all rows are taken for one query, with a
             :class:`MissingGroupsWarning`.  With `pairs` it is not needed; if given,
             pairs must lie within queries, and those of a query are learned together.

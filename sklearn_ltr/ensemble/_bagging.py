@@ -224,7 +224,7 @@ class BaggingRanker(BaseRanker):
         y : array-like of shape (n_documents,)
             Relevance grades, finite and >= 0.
         groups : array-like of shape (n_documents,), default=None
-            The query of each document: any sortable values, in any row order.  None:
+            The query of each document: numbers, text, dates, or tuples of these.  None:
             all belong to one query, with a :class:`MissingGroupsWarning`.
         sample_weight : array-like of shape (n_documents,), default=None
             Weight of a query, constant within it.  0: as if it were not there.  Members

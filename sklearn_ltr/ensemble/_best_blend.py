@@ -117,7 +117,7 @@ def best_blend(
     y : array-like of shape (n_documents,)
         Relevance grades, finite and >= 0.
     groups : array-like of shape (n_documents,)
-        The query of each document: any sortable values, in any row order.
+        The query of each document: numbers, text, dates, or tuples of these.
     metric : str or Metric, default="ndcg@10"
         A name, a metric object, or an object of a class of your own derived from
         :class:`sklearn_ltr.metrics.Metric`, with ``ties="pessimistic"``.  A metric of

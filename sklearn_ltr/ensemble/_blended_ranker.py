@@ -231,7 +231,7 @@ class BlendedRanker(BaseRanker):
         y : array-like of shape (n_documents,)
             Relevance grades, finite and >= 0.
         groups : array-like of shape (n_documents,), default=None
-            The query of each document: any sortable values, in any row order.  None:
+            The query of each document: numbers, text, dates, or tuples of these.  None:
             all belong to one query, with a :class:`MissingGroupsWarning`.
         sample_weight : array-like of shape (n_documents,), default=None
             Weight of a query in the metric, constant within it.  0: as if it were not

@@ -63,7 +63,7 @@ def compute_lambdas(
     sigma : float in [1e-50, 1e50], default=1.0
         Steepness of the sigmoid.
     groups : array-like of shape (n_documents,)
-        Query of each document: any sortable values, in any row order.
+        Query of each document: numbers, text, dates, or tuples of these.
     normalize_lambdas : bool, "distance" or "query", default=False
         "distance": divide a pair's swap delta by ``0.01 + sigma |s_i - s_j|`` in
         queries whose scores are not all equal.  "query": multiply the lambdas of a

@@ -299,7 +299,7 @@ def local_optimality(
     y : array-like of shape (n_documents,)
         Grades, finite and >= 0.
     groups : array-like of shape (n_documents,)
-        The query of each document: any sortable values, in any row order.
+        The query of each document: numbers, text, dates, or tuples of these.
     metric : str, Metric or None, default=None
         A name or a metric object.  None: the metric of the ranker's `score`.
     n_directions : int >= 1 or None, default=None
@@ -455,7 +455,7 @@ def weight_curves(
     y : array-like of shape (n_documents,)
         Grades, finite and >= 0.
     groups : array-like of shape (n_documents,)
-        The query of each document: any sortable values, in any row order.
+        The query of each document: numbers, text, dates, or tuples of these.
     metric : str, Metric or None, default=None
         A name or a metric object.  None: the metric of the ranker's `score`.
     weights : array-like of int or str, default=None

@@ -197,8 +197,8 @@ def bpref_score(
     Parameters
     ----------
     y_true, y_score, groups : array-likes of shape (n_documents,)
-        Grade (finite, >= 0), score (finite, higher is ranked first) and query (any
-        sortable value, in any row order) of each document.
+        Grade (finite, >= 0), score (finite, higher is ranked first) and query (a
+        number, text, date or tuple of these, in any row order) of each document.
     k, relevant_from, ties, no_relevant
         Parameters of :class:`BPref`.
     sample_weight : array-like of shape (n_documents,), default=None

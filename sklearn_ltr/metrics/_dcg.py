@@ -110,8 +110,8 @@ def cg_score(
     Parameters
     ----------
     y_true, y_score, groups : array-likes of shape (n_documents,)
-        Grade (finite, >= 0), score (finite, higher is ranked first) and query (any
-        sortable value, in any row order) of each document.
+        Grade (finite, >= 0), score (finite, higher is ranked first) and query (a
+        number, text, date or tuple of these, in any row order) of each document.
     k, gain, ties, no_relevant
         Parameters of :class:`CG`.
     sample_weight : array-like of shape (n_documents,), default=None
@@ -208,8 +208,8 @@ def dcg_score(
     Parameters
     ----------
     y_true, y_score, groups : array-likes of shape (n_documents,)
-        Grade (finite, >= 0), score (finite, higher is ranked first) and query (any
-        sortable value, in any row order) of each document.
+        Grade (finite, >= 0), score (finite, higher is ranked first) and query (a
+        number, text, date or tuple of these, in any row order) of each document.
     k, gain, discount, ties, no_relevant
         Parameters of :class:`DCG`.
     sample_weight : array-like of shape (n_documents,), default=None
@@ -333,8 +333,8 @@ def ndcg_score(
     Parameters
     ----------
     y_true, y_score, groups : array-likes of shape (n_documents,)
-        Grade (finite, >= 0), score (finite, higher is ranked first) and query (any
-        sortable value, in any row order) of each document.
+        Grade (finite, >= 0), score (finite, higher is ranked first) and query (a
+        number, text, date or tuple of these, in any row order) of each document.
     k, gain, discount, short_lists, ties, no_relevant
         Parameters of :class:`NDCG`.
     sample_weight : array-like of shape (n_documents,), default=None

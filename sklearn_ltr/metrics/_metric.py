@@ -248,7 +248,7 @@ class Metric(ABC):
             Score of each document, finite; higher is ranked first.  Numbers of any
             real type, compared as given.
         groups : array-like of shape (n_documents,)
-            Query of each document: any sortable values, in any row order.
+            Query of each document: numbers, text, dates, or tuples of these.
         y_missing, groups_missing : array-likes of shape (n_missing,), default=None
             Grade and query of each judged document that is not among the rows, because
             the ranker did not retrieve it.  Relevant ones count in the ideal list of

@@ -107,8 +107,8 @@ def precision_score(
     Parameters
     ----------
     y_true, y_score, groups : array-likes of shape (n_documents,)
-        Grade (finite, >= 0), score (finite, higher is ranked first) and query (any
-        sortable value, in any row order) of each document.
+        Grade (finite, >= 0), score (finite, higher is ranked first) and query (a
+        number, text, date or tuple of these, in any row order) of each document.
     k, relevant_from, ties, no_relevant
         Parameters of :class:`Precision`.
     sample_weight : array-like of shape (n_documents,), default=None
@@ -198,8 +198,8 @@ def recall_score(
     Parameters
     ----------
     y_true, y_score, groups : array-likes of shape (n_documents,)
-        Grade (finite, >= 0), score (finite, higher is ranked first) and query (any
-        sortable value, in any row order) of each document.
+        Grade (finite, >= 0), score (finite, higher is ranked first) and query (a
+        number, text, date or tuple of these, in any row order) of each document.
     k, relevant_from, ties, no_relevant
         Parameters of :class:`Recall`.
     sample_weight : array-like of shape (n_documents,), default=None
@@ -293,8 +293,8 @@ def r_precision_score(
     Parameters
     ----------
     y_true, y_score, groups : array-likes of shape (n_documents,)
-        Grade (finite, >= 0), score (finite, higher is ranked first) and query (any
-        sortable value, in any row order) of each document.
+        Grade (finite, >= 0), score (finite, higher is ranked first) and query (a
+        number, text, date or tuple of these, in any row order) of each document.
     k, relevant_from, ties, no_relevant
         Parameters of :class:`RPrecision`.
     sample_weight : array-like of shape (n_documents,), default=None

@@ -221,7 +221,7 @@ def rank_scores(y_score: Any, *, groups: Any) -> NDArray[np.int64]:
         Score of each document, finite; higher is ranked first.  Numbers of any real
         type, compared as given.
     groups : array-like of shape (n_documents,)
-        Query of each document: any sortable values, in any row order.
+        Query of each document: numbers, text, dates, or tuples of these.
 
     Returns
     -------

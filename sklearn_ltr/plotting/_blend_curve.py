@@ -129,7 +129,7 @@ class BlendCurveDisplay:
         scores_1, scores_2 : array-likes of shape (n_documents,)
             Scores of the two rankers, finite; higher is ranked first.
         groups : array-like of shape (n_documents,)
-            The query of each document: any sortable values, in any row order.
+            The query of each document: numbers, text, dates, or tuples of these.
         metric : str or Metric, default="ndcg@10"
             A name or a metric object, with pessimistic ties.
         sample_weight : array-like of shape (n_documents,), default=None

@@ -202,7 +202,7 @@ class CutoffCurveDisplay:
             Scores, finite; higher is ranked first.  Or those of several rankers, by
             name.
         groups : array-like of shape (n_documents,)
-            The query of each document: any sortable values, in any row order.
+            The query of each document: numbers, text, dates, or tuples of these.
         metric : str or Metric, default="ndcg"
             A name or a metric object, without a cutoff.
         k : array-like of increasing integers >= 1, default=range(1, 21)

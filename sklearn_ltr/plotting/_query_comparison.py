@@ -232,7 +232,7 @@ class QueryComparisonDisplay:
         y_score_a, y_score_b : array-like of shape (n_documents,)
             Scores of the two rankers, finite; higher is ranked first.
         groups : array-like of shape (n_documents,)
-            The query of each document: any sortable values, in any row order.
+            The query of each document: numbers, text, dates, or tuples of these.
         metric : str or Metric, default="ndcg@10"
             A name or a metric object.  Queries without a relevant document are left out
             if its ``no_relevant`` is "skip"; otherwise they are ties.

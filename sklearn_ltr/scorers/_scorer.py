@@ -156,7 +156,7 @@ class RankingScorer:
         y : array-like of shape (n_documents,)
             Relevance grades, finite and >= 0.
         groups : array-like of shape (n_documents,)
-            The query of each document: any sortable values, in any row order.
+            The query of each document: numbers, text, dates, or tuples of these.
         sample_weight : array-like of shape (n_documents,), default=None
             Weight of a query in the mean, constant within it.
         init_score : array-like of shape (n_documents,), default=None
