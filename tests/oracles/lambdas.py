@@ -116,10 +116,10 @@ def lambdas_in_order(
 ):
     """Gradient and hessian for one order of equal documents."""
     delta = deltas(metric, grades, order, brute_force=brute_force)
-    if normalize:
+    if normalize in (True, "distance"):
         delta = normalise(delta, scores, sigma)
     gradient, hessian, abs_lambda_sum = add_up(scores, grades, delta, sigma)
-    factor = query_factor(abs_lambda_sum) if normalize else 1.0
+    factor = query_factor(abs_lambda_sum) if normalize in (True, "query") else 1.0
     return gradient * factor, hessian * factor
 
 
