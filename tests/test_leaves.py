@@ -7,7 +7,6 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy.sparse import csr_matrix
-from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
@@ -152,15 +151,3 @@ def test_leaves_are_features_of_a_linear_model():
     leaves = encoder.transform(trees.apply(X))
     model.fit(leaves, Y, lambdarankranker__groups=GROUPS)
     assert linear.score(leaves, Y, groups=GROUPS) > 0.7
-
-
-def test_bad_input_is_refused_as_by_predict():
-    with pytest.raises(NotFittedError):
-        MARTRegressor().apply(X)
-    model = fit("ranker")
-    with pytest.raises(ValueError, match="expecting 5 features"):
-        model.apply(X[:, 1:])
-    infinite = X.copy()
-    infinite[3, 1] = np.inf
-    with pytest.raises(ValueError, match="infinity.* at row 3, column 1"):
-        model.apply(infinite)

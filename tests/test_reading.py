@@ -18,8 +18,6 @@ from sklearn_ltr.metrics import (
     HitRate,
     Metric,
     Precision,
-    ndcg_score,
-    rank_scores,
 )
 
 DATA = make_ranking(40, n_features=6, n_informative=3, random_state=0)
@@ -47,18 +45,6 @@ def test_queries_named_by_ids_of_several_types_give_one_model_in_any_order_of_qu
         )
         expected = make().fit(X, Y, groups=names).predict(X)
         np.testing.assert_array_equal(shuffled.predict(X), expected)
-
-
-def test_a_missing_part_of_a_name_is_refused():
-    names = [(1, float("nan") if group == 3 else group) for group in GROUPS.tolist()]
-    scores = X[:, 0]
-    for call in (
-        lambda: ndcg_score(Y, scores, groups=names),
-        lambda: rank_scores(scores, groups=pd.MultiIndex.from_tuples(names)),
-        lambda: LambdaMARTRanker().fit(X, Y, groups=names),
-    ):
-        with pytest.raises(ValueError, match="groups has a missing value at row"):
-            call()
 
 
 @pytest.mark.parametrize(

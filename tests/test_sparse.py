@@ -65,22 +65,6 @@ def test_duplicate_entries_are_summed_and_the_given_table_is_not_changed():
     assert halves.nnz == 2 * table.nnz
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_the_row_and_column_of_a_bad_value_are_named(value):
-    table = sparse.csr_matrix(DENSE)
-    table.data[5] = value
-    row = int(np.searchsorted(table.indptr, 5, side="right")) - 1
-    message = f"at row {row}, column {table.indices[5]}"
-    with pytest.raises(ValueError, match=message):
-        LINEAR.fit(table, GRADES, groups=GROUPS)
-    if np.isinf(value):
-        with pytest.raises(ValueError, match=message):
-            LambdaMARTRanker().fit(table, GRADES, groups=GROUPS)
-        trees = LambdaMARTRanker(n_estimators=2).fit(DENSE, GRADES, groups=GROUPS)
-        with pytest.raises(ValueError, match=message):
-            trees.predict(table)
-
-
 def test_a_network_of_the_users_own_is_given_dense_batches():
     class Own(MultilayerPerceptron):
         """Not known to accept sparse tables."""

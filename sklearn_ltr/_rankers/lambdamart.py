@@ -617,7 +617,7 @@ tuples, default=None
                 y,
                 groups,
                 sample_weight,
-                positions=positions if p.position_bias else None,
+                positions=positions,
                 propensities=propensities,
                 reset=kept.n_trees == 0,
             )
