@@ -1,6 +1,6 @@
 """Monotonic and interaction constraints: what the trees must not do.
 
-Splits keep to them in ``splitting.py``, leaf values in ``monotonic_leaves.py``; which
+Splits keep to them in ``splitting.py``, leaf values in ``leaf_values.py``; which
 features a path may still use is kept here.
 """
 

@@ -93,7 +93,8 @@ from sklearn_ltr._trees.workspace import (
 # Those of leaf values, those that splits are sought by, and whether they differ
 DerivativesPair: TypeAlias = tuple[Derivatives, Derivatives, bool]
 
-# Steps of growth: what the threads have found, and several workers must add up
+# How far the growth of a tree has come.  At BEGIN and GROWING a worker needs no other;
+# elsewhere all threads have found what the step is called by, of this worker's rows.
 BEGIN, LARGEST, TOTALS, ROOT, GROWING, HISTOGRAM, LEAVES, END = range(8)
 
 MIN_ROWS_FOR_THREADS = 512  # fewer rows are moved faster by one thread
@@ -258,23 +259,9 @@ def grow_tree(
     nodes: Records,
     scores: NDArray[np.float64],
 ) -> None:
-    """Grow a tree; all threads call this at once, each with its own workspace.
+    """Write the nodes of a tree and add its values to the scores, as far as possible.
 
-    With several workers, it returns where the growth record's step needs sums of all of
-    them, to be called again when they are there.
-
-    Parameters
-    ----------
-    binned : BinnedData
-    derivatives : DerivativesPair
-    sample : TreeSample
-    parameters : GrowthParameters
-    numbers : RowNumbers
-    work : Workspace
-    nodes : ndarray of shape (2 * max_leaf_nodes - 1,), TREE_NODE
-        Receives the nodes.
-    scores : ndarray of shape (n_rows,), float64
-        The leaf values are added.
+    All threads call this at once, each with its own workspace.
     """
     # `leaves` and `growth` are this thread's own, the same in all threads.  The tree
     # and the scores are shared: thread 0 writes the nodes of splits, whichever thread
@@ -282,6 +269,8 @@ def grow_tree(
     team, leaves, growth = work.team, work.leaves, work.growth[0]
     of_leaves, of_splits, differ = derivatives
     n_rows, is_alone = numbers.n_rows, growth.n_workers == 1
+
+    # steps 1 to 3, one in each pass; the last again if rounding made a sum too large
     while growth.step < ROOT or (growth.step == ROOT and not fits(growth, team.sums)):
         if growth.step < TOTALS:
             for k in range(2 if differ else 1):
@@ -296,10 +285,10 @@ def grow_tree(
                 choose_scales(
                     growth, n_rows, differ, parameters.second_order, team.magnitudes
                 )
-            else:  # rounding has made a sum too large
+            else:
                 growth.gradient_scale /= 2
                 growth.hessian_scale /= 2
-            # this also waits until all threads have seen the sums that are made anew
+            # `fits` has been asked by all threads before its sums are made again
             wait_at_barrier(team.barrier, team.n_threads)
             packed = work.buffers.packed_gradients
             quantize(of_splits, sample.tree_index, numbers, packed, growth, team)
@@ -314,6 +303,7 @@ def grow_tree(
         growth.n_leaves, growth.smaller, growth.larger = 1, 0, -1
         growth.step = GROWING
 
+    # step 4
     quantization = chosen_quantization(growth)
     rule = make_rule(parameters, quantization)
     mask, factors = quantization.count_mask, sample.gain_factors
@@ -322,6 +312,7 @@ def grow_tree(
         if is_splittable(leaves, smaller, mask, parameters) or is_splittable(
             leaves, larger, mask, parameters
         ):
+            # alone, both at once; else the sum of all workers is searched
             fills = growth.step == GROWING
             searches = is_alone or not fills
             find_best_splits(
@@ -358,6 +349,7 @@ def grow_tree(
         growth.n_leaves += 1
         wait_at_barrier(team.barrier, team.n_threads)
 
+    # step 5
     adds_up = growth.step == GROWING
     sets_values = is_alone or not adds_up
     number = fetch_add(work.next_leaf)
