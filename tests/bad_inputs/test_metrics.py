@@ -93,10 +93,10 @@ NAMES: dict[str, Bad] = {
         for name in ("ndcg@", "ndcg@0", "ndcg@-1", "map@1.5", "map@1@2")
     },
     "5,000 digits": ("map@" + "9" * 5000, ValueError, "k, the part after '@', must be"),
-    **{
-        str(value): (value, TypeError, NO_METRIC)
-        for value in (NDCG, ndcg_score, None, 10)
-    },
+    "a class": (NDCG, TypeError, NO_METRIC),
+    "a function": (ndcg_score, TypeError, NO_METRIC),
+    "nothing": (None, TypeError, NO_METRIC),
+    "a number": (10, TypeError, NO_METRIC),
 }
 
 
