@@ -234,6 +234,16 @@ def test_a_metric_that_no_swap_changes_raises_an_error(metric):
     assert not hasattr(ranker, "network_")
 
 
+def test_a_chunk_of_which_no_swap_changes_the_metric_is_not_refused_later():
+    first_two = [np.flatnonzero(DATA.groups == g)[:2] for g in set(DATA.groups)]
+    short = DATA.take(np.concatenate(first_two))
+    ranker = small(LambdaRankRanker, metric="hit_rate@2", truncation_level=None)
+    with pytest.raises(ValueError, match="no swap of two documents changes"):
+        ranker.partial_fit(*short, groups=short.groups)
+    ranker.partial_fit(*DATA, groups=DATA.groups)
+    assert ranker.partial_fit(*short, groups=short.groups).n_iter_ == 2
+
+
 def test_queries_that_are_ranked_perfectly_at_first_raise_no_error():
     """Whether any swap changes a hit rate depends on the initial ranking."""
     X, y = np.array([[1.0], [2.0], [0.0], [-1.0]]), np.array([1, 1, 0, 0])
