@@ -61,6 +61,7 @@ ROOMS_A_ROOM_MAY_IMPORT = {
     "datasets": {"_data"},
     "export": {
         "__init__",
+        "_data",
         "metrics",
         "_trees",
         "_networks",

@@ -405,7 +405,6 @@ FILES = json.loads(
 )
 # where a parameter of 0.2.0 has no counterpart, so that a warm start may differ
 LOST = {
-    "one normalization": "distance_normalization=True, query_normalization=False",
     "categories": "min_samples_category=2, max_split_categories=1",
     "regressor": "min_samples_category=20, max_split_categories=64",
 }
@@ -417,7 +416,7 @@ RENAMED = {
         "scoring": ["ndcg@5", "r_precision"],
     },
     "one normalization": {
-        "normalize_lambdas": False,
+        "normalize_lambdas": "distance",
         "metric": ERR(5, no_relevant="one"),
     },
     "additive": {"position_bias": {"method": "additive", "regularization": 0.1}},
