@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.optimize import LinearConstraint, minimize
+from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.isotonic import isotonic_regression
 from sklearn.model_selection import cross_val_score
@@ -268,13 +269,23 @@ def test_features_are_given_by_name_or_index():
     assert by_index.predict(X).tobytes() == expected.predict(X).tobytes()
 
 
-def test_a_warm_start_keeps_the_constraints_of_its_trees():
+def test_new_trees_of_a_warm_start_obey_the_constraints_of_now():
+    """Those of a pickled model; what is no constraint is refused, with trees or not."""
     model = ranker(monotonic_cst=SIGNS, warm_start=True, n_estimators=5)
-    model = pickle.loads(pickle.dumps(model))
-    model.set_params(n_estimators=15, monotonic_cst=None).fit(X, Y, groups=GROUPS)
-    assert (
-        model.predict(X).tobytes() == ranker(monotonic_cst=SIGNS).predict(X).tobytes()
-    )
+    model = pickle.loads(pickle.dumps(model)).set_params(n_estimators=15)
+    scores = model.fit(X, Y, groups=GROUPS).predict(X)
+    assert scores.tobytes() == ranker(monotonic_cst=SIGNS).predict(X).tobytes()
+
+    free = ranker(warm_start=True, n_estimators=5)
+    five = clone(free).fit(X, Y, groups=GROUPS)
+    free.set_params(n_estimators=15, monotonic_cst=SIGNS).fit(X, Y, groups=GROUPS)
+
+    def of_new_trees(table):
+        return np.round(free.predict(table) - five.predict(table), 9)
+
+    assert violations(of_new_trees, free.ensemble_, np.nan_to_num(X), SIGNS) == 0
+    with pytest.raises(ValueError, match="monotonic_cst"):
+        free.set_params(n_estimators=20, monotonic_cst=[7]).fit(X, Y, groups=GROUPS)
 
 
 def test_constraints_of_a_sparse_table():
