@@ -129,7 +129,7 @@ LIGHTGBM = {
     ),
     "`lambdarank_norm`": Row(
         {"lambdarank_norm": False},
-        {"distance_normalization": False, "query_normalization": False},
+        {"normalize_lambdas": False},
     ),
     "`sigmoid`": Row({"sigmoid": 2.0}, {"sigma": 2.0}),
     "`label_gain=[...]`": Row({"label_gain": GAIN}, {"metric": NDCG(10, gain=GAIN)}),
@@ -183,7 +183,7 @@ LIGHTGBM = {
     ),
     "`lambdarank_position_bias_regularization=0.5`": Row(
         {"lambdarank_position_bias_regularization": 0.5},
-        {"position_bias": "additive", "bias_regularization": 0.5},
+        {"position_bias": {"method": "additive", "regularization": 0.5}},
         this_many_trees,
         {"position": POSITIONS},
         {"positions": POSITIONS},
@@ -239,10 +239,10 @@ XGBOOST = {
         {"truncation_level": 30},
     ),
     "`lambdarank_normalization`": Row(
-        {"lambdarank_normalization": False}, {"query_normalization": False}
+        {"lambdarank_normalization": False}, {"normalize_lambdas": False}
     ),
     "`lambdarank_score_normalization`": Row(
-        {"lambdarank_score_normalization": False}, {"distance_normalization": False}
+        {"lambdarank_score_normalization": False}, {"normalize_lambdas": False}
     ),
     "`ndcg_exp_gain=False`": Row(
         {"ndcg_exp_gain": False}, {"metric": NDCG(10, gain="linear")}
@@ -287,7 +287,7 @@ XGBOOST = {
     ),
     "`lambdarank_bias_norm=1`": Row(
         {"lambdarank_unbiased": True, "lambdarank_bias_norm": 1},
-        {"position_bias": "pairwise", "bias_regularization": 1},
+        {"position_bias": {"method": "pairwise", "regularization": 1}},
         this_many_trees,
         our_fit={"positions": POSITIONS},
     ),
