@@ -33,16 +33,9 @@ N_QUERIES, N_TREES = 300, 30
 
 
 def compile_kernels(*, verbose: bool = False) -> None:
-    """Compile every kernel of the package, and store the machine code on disk.
-
-    It fits and evaluates small models of all kinds, float64 and float32.  What is in
-    the cache already is not compiled again.
-
-    Parameters
-    ----------
-    verbose : bool, default=False
-        Print each step and the seconds it took.
-    """
+    """Compile every kernel that is not in the cache; print the steps if `verbose`."""
+    # A kernel is compiled when it is first called, for each type of its arguments: so
+    # fit and evaluate small models of all kinds, in float64 and float32.
     data = make_ranking(N_QUERIES, n_features=4, n_informative=2, random_state=0)
     for name, step in _steps(data).items():
         start = time.perf_counter()

@@ -55,13 +55,7 @@ class Range(NamedTuple):
     optional: bool = False
 
     def read(self, value: Any) -> Any:
-        """Return a value of the range as an int or a float.
-
-        Raises
-        ------
-        TypeError, ValueError
-            That names the parameter, if the value is of another type or out of range.
-        """
+        """Return the number as an int or a float, or raise an error that names it."""
         if self.optional and value is None:
             return None
         number: float
@@ -220,10 +214,7 @@ def declared_values(parameters: type) -> dict[str, Values | None]:
 
 
 def read_parameters(parameters: type[P], estimator: Any) -> P:
-    """Return the parameters of an estimator as plain values.
-
-    Raise a TypeError or ValueError that names the first that has none of its values.
-    """
+    """Return an estimator's parameters, checked; an error names the first bad one."""
     read = {}
     declared = declared_values(parameters)  # type: ignore[arg-type]
     for name, values in declared.items():
@@ -262,13 +253,7 @@ def check_fraction_or_count(estimator: Any, name: str) -> None:
 def count_of(
     fraction_or_count: float, n: int, name: str, things: str = "columns of X"
 ) -> int:
-    """Return how many of n things a checked fraction or count means.
-
-    Raises
-    ------
-    ValueError
-        If a count is larger than n.
-    """
+    """Return how many of n things a checked fraction or count means, at least 1."""
     if isinstance(fraction_or_count, float):
         return max(1, int(fraction_or_count * n))
     if fraction_or_count > n:

@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 
 
 def publish(namespace: dict[str, Any]) -> None:
-    """Make a module the place of the classes and functions in its ``__all__``.
-
-    Saved models refer to classes by it, so that these may move between private files.
-    """
+    """Make a module the place of the classes and functions in its ``__all__``."""
+    # saved models name classes by their place, so classes may move between private
+    # files
     for name in namespace["__all__"]:
         namespace[name].__module__ = namespace["__name__"]
 

@@ -68,14 +68,8 @@ class FeatureCategories:
         return is_categorical
 
     def encode(self, X: Any, name: str) -> Any:
-        """Return X with numbers in its categorical columns.
-
-        Raises
-        ------
-        ValueError
-            If X is sparse; or if a column holds numbers where there was text at `fit`,
-            text where there were numbers, or numbers that are no codes.
-        """
+        """Return X with numbers in its categorical columns, or raise a ValueError."""
+        # errors are sparse X, text where `fit` saw numbers, and the reverse
         if len(self.feature) == 0:
             return X
         if issparse(X):
@@ -98,10 +92,8 @@ class FeatureCategories:
     def restrict(
         self, table: NDArray[np.floating], rows: NDArray[np.intp]
     ) -> FeatureCategories:
-        """Return the categories without the text that does not occur in some rows.
-
-        The positions of the text in the table, which `encode` has made, are changed.
-        """
+        """Return the categories without text that is in none of these rows."""
+        # the codes in the table are changed to the new positions of the text
         text = list(self.text)
         for number in np.flatnonzero(self.is_text):
             column = table[:, self.feature[number]]
@@ -153,13 +145,8 @@ def occurring(column: Numbers | Labels) -> list[Any]:
 
 
 def holds_text(column: Numbers | Labels) -> bool:
-    """Return whether the categories are text; if all are missing, by their dtype.
-
-    Raises
-    ------
-    ValueError
-        If there is anything but text and numbers, or both.
-    """
+    """Return whether categories are text; ValueError for both kinds or others."""
+    # if all are missing, the dtype of the column decides
     if isinstance(column, Numbers):
         return False
     found = occurring(column)

@@ -58,11 +58,9 @@ class SplitQueriesWarning(UserWarning):
 
 
 def warn_if_cut(estimator: Any, scored: QueryGroups) -> None:
-    """Warn if a loop of scikit-learn scores parts of queries that were trained on.
-
-    Scores of the training data themselves, whole queries, raise no warning.  A ranker
-    may be inside Pipelines and searches; others have no groups, and are not checked.
-    """
+    """Warn if a loop of scikit-learn scores other rows of a query trained on."""
+    # Scores of the training data themselves, with whole queries, raise no warning.  The
+    # ranker may be inside of Pipelines and searches; other estimators have no groups.
     trained = trained_queries(estimator)
     if trained is None or not any(True for _ in loop_options(caller_of_package())):
         return
@@ -103,11 +101,9 @@ def caller_of_package() -> FrameType | None:
 
 
 def loop_options(frame: FrameType | None) -> Iterator[Any]:
-    """Yield the `error_score` of scikit-learn's scoring loops around one of its frames.
-
-    GridSearchCV, cross_validate, learning_curve and their siblings have this parameter,
-    and so have the functions of scikit-learn that they call.
-    """
+    """Yield `error_score` of each loop of scikit-learn that has called a frame."""
+    # GridSearchCV, cross_validate, learning_curve and the like have this parameter, and
+    # so have the functions of scikit-learn that they call
     while frame and is_of(frame, "sklearn"):
         if "error_score" in frame.f_locals:
             yield frame.f_locals["error_score"]

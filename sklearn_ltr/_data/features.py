@@ -82,10 +82,8 @@ def as_table(X: Any) -> Any:
 
 
 def find_features(X: Any, given: Any, name: str) -> NDArray[np.int64]:
-    """Return the features that the parameter `categorical_features` names, ascending.
-
-    None of an X that is no table: who reads it next says so.
-    """
+    """Return the features that `categorical_features` names, ascending."""
+    # none if X is no table: the reader of X, which comes next, raises the error
     nothing = np.empty(0, dtype=np.int64)
     if isinstance(given, str) and given == "from_dtype":
         if not is_frame(X) and not is_arrow(X):
@@ -202,13 +200,9 @@ def read_feature_table(
     name: str,
     check_values: bool = True,
 ) -> Table:
-    """Return X as an ndarray or CSR matrix of float32 or float64.
-
-    X is not copied if it is one already.  With `reset` the estimator stores number and
-    names of the features; without, they must be the same as stored.  With
-    `check_values` infinite values, and NaN where the estimator does not accept it,
-    raise a ValueError.
-    """
+    """Return X as a checked ndarray or CSR matrix of float32 or float64."""
+    # With `reset` the estimator stores the number and the names of the features;
+    # without, they must be those that it has stored.
     allow_nan = estimator.__sklearn_tags__().input_tags.allow_nan
     if not reset and _needs_no_conversion(X, estimator):
         if check_values:
@@ -263,10 +257,8 @@ def check_finite(table: Table, name: str, *, allow_nan: bool) -> None:
 
 
 def _needs_no_conversion(X: Any, estimator: Any) -> bool:
-    """Return whether scikit-learn's validation would return X unchanged.
-
-    That validation takes longer than predicting the documents of one query.
-    """
+    """Return whether scikit-learn's validation would return X unchanged."""
+    # that validation takes longer than predicting the documents of one query
     return (
         type(X) is np.ndarray
         and X.ndim == 2
@@ -289,11 +281,9 @@ def _first_marked(table: Table, marked: Any) -> tuple[int, int]:
 
 
 def _as_numbers(X: Any, name: str) -> Any:
-    """Return X, lists as an array; an error if it holds what numpy would only guess.
-
-    numpy turns dates into numbers of a unit of its own, and text into the numbers that
-    it spells, and drops masks.  scipy reads and writes where indices point to.
-    """
+    """Return X, lists as an array; an error where numpy or scipy would guess."""
+    # numpy turns dates into counts of some unit and text into the numbers that it
+    # spells, and drops masks; scipy does not check that indices lie inside the matrix
     if issparse(X):
         _check_indices(X, name)
         return X
@@ -316,10 +306,7 @@ def _as_numbers(X: Any, name: str) -> Any:
 
 
 def _frame_of_numbers(X: Any, name: str) -> Any:
-    """Return a frame or an Arrow table whose columns numpy reads as numbers.
-
-    An error names the first column that holds something else.
-    """
+    """Return a frame or an Arrow table of numbers; an error names another column."""
     if is_arrow(X):
         if all(is_numeric(dtype) for dtype in X.schema.types):
             return X

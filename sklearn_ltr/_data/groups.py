@@ -57,29 +57,10 @@ class QueryGroups:
     def from_groups(
         cls, groups: Any, n_documents: int, name: str = "groups"
     ) -> QueryGroups:
-        """Read the id of each row's query.
-
-        Parameters
-        ----------
-        groups : sequence of length n_documents
-            Ids in any row order: numbers, text, dates, booleans, or tuples of these; a
-            list, a numpy array, a pandas, polars or pyarrow column, or a table with one
-            column.  Ids of several types are sorted as `sort_ids` says.
-        n_documents : int
-            Expected number of rows.
-        name : str, default="groups"
-            Name of the argument in error messages.
-
-        Raises
-        ------
-        ValueError
-            If ``groups`` is None, a dict, set or iterator, empty, of another length,
-            not one column, or has a missing id (None, NaN, NaT, NA), also inside of
-            tuples.
-        TypeError
-            If an id is of another type, or ids have no order (times with and without a
-            zone).
-        """
+        """Read the id of each row's query, in any order; `name` is for messages."""
+        # An id is a number, text, a date, a boolean, or a tuple of these.  A ValueError
+        # refuses missing ids, other lengths and what is no column; a TypeError ids of
+        # other types, and ids without an order (times with and without a zone).
         column = one_column(groups, name)
         if len(column) != n_documents:
             what = f"{name} has {len(column)} values for {n_documents} rows"
@@ -184,14 +165,7 @@ class JudgedQueries:
 
     @classmethod
     def read(cls, rows: QueryGroups, groups_missing: Any, n_missing: int) -> Self:
-        """Read the queries of `n_missing` documents, at least one.
-
-        Raises
-        ------
-        ValueError, TypeError
-            As `QueryGroups.from_groups`; or if they name queries by another type than
-            the groups of the rows, and have none in common with them.
-        """
+        """Read the queries of `n_missing` >= 1 documents that no row stands for."""
         name = "groups_missing"
         missing = QueryGroups.from_groups(groups_missing, n_missing, name)
         labels, index = _merge_labels(rows.labels, missing.labels)
@@ -365,12 +339,10 @@ def _parts(value: Any) -> Iterator[Any]:
 
 
 def sort_ids(ids: list[Any]) -> list[Any]:
-    """Return distinct ids in an order that they determine; a TypeError if none does.
-
-    Ids that can be compared are sorted as they are.  Where some cannot, such as text
-    and numbers, ids are sorted by the name of their kind, numbers of all types by
-    value, and tuples by their first elements that differ.
-    """
+    """Return distinct ids in an order of their own; a TypeError if there is none."""
+    # Ids that Python can compare are sorted as they are.  Where it cannot, as text and
+    # numbers, they are sorted by the name of their kind; numbers of all types by value;
+    # tuples by the first element that differs.
     try:
         ordered = sorted(ids)
         # numbers of numpy compare with each element of a tuple

@@ -47,10 +47,8 @@ class QueryIndex:
 
     @classmethod
     def of(cls, data: TrainingData, comm: Comm) -> Self:
-        """Find where the queries of these data stand; all workers call this together.
-
-        `data.numbers` rise with the labels of the queries of all workers.
-        """
+        """Find where the queries of these data stand; all workers call this."""
+        # `data.numbers` rise with the labels of the queries of all workers
         offsets, n_queries, n_rows = data.offsets, data.n_queries, data.n_rows
         if comm.n_workers == 1:
             numbers = RowNumbers(np.zeros(1, np.int64), np.array([0, n_rows]), n_rows)
@@ -87,11 +85,9 @@ class QueryIndex:
     def gather_rows(
         self, values: FloatArray, weights: FloatArray
     ) -> tuple[FloatArray, IntArray, FloatArray] | None:
-        """Return values of all rows, offsets, and weights of queries, on worker 0.
-
-        A sum of floats depends on their order, so the values themselves travel: one
-        byte each, if there are at most 256 different ones.
-        """
+        """Return values of all rows, offsets, and weights of queries, on worker 0."""
+        # A sum of floats depends on their order, so the values themselves are sent to
+        # one worker: as one byte each if there are at most 256 different ones.
         if self.order is None:
             return values, self.offsets, weights
         table, codes = np.unique(values, return_inverse=True)

@@ -54,11 +54,9 @@ def add_value_hashes(
     column_keys: HashArray,
     hashes: HashArray,
 ) -> None:
-    """Add the hash of row ``rows[i]`` of X to ``hashes[i]``.
-
-    Values that compare equal have equal hashes: -0.0 and 0.0, all NaN, and the same
-    number in single and double precision.
-    """
+    """Add the hash of row ``rows[i]`` of X to ``hashes[i]``."""
+    # Values that compare equal must have equal hashes: -0.0 and 0.0, all NaN, and the
+    # same number in single and double precision.
     for i in range(len(rows)):
         row, total = uint64(rows[i]), uint64(0)
         for j in range(X.shape[1]):

@@ -108,11 +108,9 @@ def numeric_column(
 
 
 def one_column_of(values: Any) -> Any:
-    """Return the column of a table that has one, most other things as they are.
-
-    For estimators that are given y: to many of them a table is several targets, and
-    older ones cannot read arrays without a shape, such as those of pyarrow.
-    """
+    """Return the column of a table that has one, most other things as they are."""
+    # for y of other estimators: to many of them a table is several targets, and older
+    # ones cannot read arrays without a shape, such as those of pyarrow
     shape = getattr(values, "shape", None)
     is_table = isinstance(shape, tuple) and len(shape) == 2
     if is_table or (shape is None and hasattr(values, "__array__")):
@@ -130,33 +128,11 @@ def read_numbers(
     only_order: bool = False,
     warns_of_column: bool = False,
 ) -> FloatArray:
-    """Return one number for each row (or pair, ...), (n,) float64, in their order.
-
-    NaN and infinity are left to the caller to refuse.  The array is C-contiguous and
-    writeable: numba would compile kernels once more for strided or read-only arrays.
-
-    Parameters
-    ----------
-    values : array-like of shape (n,) or (n, 1)
-        Numbers of any real type.
-    n : int
-    name, item : str
-        Names of the argument and of what has a number, in error messages.
-    describe : callable
-        Returns the name of one item; by default `item` and its number.
-    only_order : bool
-        Whether nothing but the order of the numbers matters.  Numbers that float64
-        cannot tell apart are replaced by their ranks then.
-    warns_of_column : bool
-        Whether values of shape (n, 1) get a DataConversionWarning, as a target does in
-        scikit-learn.
-
-    Raises
-    ------
-    ValueError
-        If there are not n numbers, one is too large for float64, or different
-        ones are equal in float64 (unless `only_order`).
-    """
+    """Return one number for each row (or pair, ...), (n,) float64, in their order."""
+    # `describe` names an item in messages.  With `only_order`, numbers that float64
+    # cannot tell apart are replaced by their ranks; otherwise they are an error.  The
+    # caller refuses NaN and infinity.  The array is C-contiguous and writeable: numba
+    # would compile kernels once more for strided or read-only arrays.
     describe = describe or (lambda number: f"{item} {number}")
     rows = numeric_column(values, name, warns_of_column=warns_of_column)
     if rows.shape != (n,):

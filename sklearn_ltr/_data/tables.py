@@ -31,10 +31,7 @@ def is_partitioned(X: Table) -> bool:
 def row_parts(
     X: Table, needed: NDArray[np.bool_] | None = None
 ) -> Iterator[tuple[int, Table]]:
-    """Yield (number of the first row, table) of each part of a table.
-
-    Parts without any of the rows that are needed, (n_rows,), may be left out.
-    """
+    """Yield (number of the first row, table) of each part that has rows of `needed`."""
     if is_partitioned(X):
         yield from X.tables(needed)
     else:
@@ -50,10 +47,7 @@ def dense_rows(X: Table, rows: Any) -> NDArray[np.floating]:
 def contiguous_rows(
     X: Table, rows: NDArray[np.intp]
 ) -> tuple[NDArray[np.floating], NDArray[np.intp]]:
-    """Return (table, rows of it), kernel arguments with the values of some rows of X.
-
-    The table is X itself if it need not be copied, otherwise a copy of the rows only.
-    """
+    """Return (table, rows of it) for a kernel; at most the rows are copied."""
     if issparse(X) or not (
         X.flags.c_contiguous and X.flags.aligned and X.dtype.isnative
     ):
@@ -62,11 +56,7 @@ def contiguous_rows(
 
 
 def columns_reader(X: Table, rows: NDArray[np.intp]) -> Any:
-    """Return a function of (first, last) that returns some features of some rows.
-
-    It returns the features first to last - 1 as an ndarray of shape (len(rows),
-    last - first), in which the values of a feature are contiguous.
-    """
+    """Return a function of (first, last) that reads these features of the rows."""
     if is_partitioned(X):  # by one reading
         X, rows = X[rows], np.arange(len(rows))
     if issparse(X):

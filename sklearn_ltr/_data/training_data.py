@@ -82,13 +82,10 @@ class TrainingData:
     def content_order(
         self, hashes: NDArray[np.uint64], *others: FloatArray
     ) -> NDArray[np.intp]:
-        """Return the order of the entries by their content, (n_rows,).
-
-        The content are hashes of the features, and where these are equal the targets,
-        the weights, positions, propensities and other numbers, (n_rows,) each, of
-        which only the order counts.
-        The rows of a query stay together; where each row is a query, all are sorted.
-        """
+        """Return the order of the rows by their content, within queries, (n_rows,)."""
+        # Content is the hash of the features first; where hashes are equal, the
+        # targets, weights, positions, propensities and `others`, of which only the
+        # order counts. Where each row is a query, all rows are sorted.
         order = np.argsort(hashes)
         is_equal = hashes[order[1:]] == hashes[order[:-1]]
         tied = np.append(is_equal, False) | np.append(False, is_equal)

@@ -106,14 +106,8 @@ class BaseModel(BaseEstimator):
         return {**super().__getstate__(), VERSION_KEY: VERSION}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Set the attributes; warn if a newer version saved them.
-
-        Raises
-        ------
-        ValueError
-            If the state of a fitted estimator is not one that a fit produces: kernels
-            would read beyond the ends of damaged arrays.
-        """
+        """Set the attributes; a ValueError if they are damaged."""
+        # kernels do not check indices: damaged arrays would let them read any memory
         with loading(self, state) as attributes:
             super().__setstate__(attributes)
             if not vars(self).keys().isdisjoint(self._fitted_state):
@@ -192,12 +186,10 @@ def copy_attributes(estimator: E) -> E:
 
 @contextmanager
 def refit(estimator: E) -> Iterator[E]:
-    """Give a copy to fit; at the end, the estimator gets its fitted attributes.
-
-    It gets all of them in one step, so that predictions in other threads and in
-    callbacks use either the old model or the new one; and none of them if the block
-    raises (KeyboardInterrupt included).  The parameters of the copy may be changed.
-    """
+    """Give a copy to fit; at the end, the estimator gets its fitted attributes."""
+    # It gets all of them in one step, so that predictions in other threads and in
+    # callbacks use either the old model or the new one; and none of them if the block
+    # raises (KeyboardInterrupt included).  The parameters of the copy may be changed.
     before = set(vars(estimator))
     model = copy_attributes(estimator)
     yield model
@@ -254,11 +246,9 @@ class FitTasks:
         self._task.call_on_fit_task_begin(**self._arguments)
 
     def end_step(self, fitted: FittedAttributes, *, last: bool) -> bool:
-        """Report the end of a step; return whether the fit ends here.
-
-        It does if `last` says so, or a callback.  `fitted` returns attributes that
-        the model has not yet.
-        """
+        """Report the end of a step to callbacks; return whether the fit ends."""
+        # `fitted` returns the attributes that the model gets only when the fit has
+        # ended
         if self._fit is None:
             return last
         self._n_left -= 1

@@ -118,10 +118,7 @@ def keep(
     parameters: BoostingParameters,
     draw_seed: Callable[[], int],
 ) -> Kept:
-    """Return what a fit continues, given the fitted attributes of the last one.
-
-    Raise a ValueError for trees that it cannot go on with.
-    """
+    """Return what a fit continues of the last one; a ValueError if it cannot."""
     p = parameters
     if not p.warm_start or len(attributes.get("ensemble_", ())) == 0:
         return Kept(draw_seed())
@@ -163,10 +160,8 @@ def read_tree_features(
     reset: bool = False,
     check_values: bool = True,
 ) -> Table:
-    """Return X as a checked table, with numbers in its categorical columns.
-
-    Without `check_values`, infinite values are found by `FittedTrees.scores`.
-    """
+    """Return X as a checked table, with numbers in its categorical columns."""
+    # without `check_values`, `FittedTrees.scores` finds infinite values
     if len(categories.feature) > 0:
         if not reset:
             check_columns(estimator, X, name)
@@ -177,10 +172,7 @@ def read_tree_features(
 
 
 def read_categories(X: Any, categorical_features: Any, kept: Kept) -> FeatureCategories:
-    """Return the categories of X; those of the last fit if a warm start keeps trees.
-
-    Raise a ValueError if its categorical features are others than then.
-    """
+    """Return the categories of X, or those of the trees that a warm start keeps."""
     if kept.n_trees == 0:
         return FeatureCategories.learn(X, categorical_features)
     categories: FeatureCategories = kept.attributes["_categories"]
@@ -216,12 +208,10 @@ def bin_rows(
     index: QueryIndex,
     team: ThreadTeam,
 ) -> tuple[BinMapper, BoostedSet]:
-    """Learn the bins, unless they are kept, and bin the training rows.
-
-    The rows come out in the order of what trees see of them: bins, targets, weights and
-    initial scores.  Another scale of a feature, which leaves its bins as they are,
-    leaves the order.
-    """
+    """Learn the bins, unless they are kept, and bin the training rows."""
+    # The rows are sorted by what trees see of them: bins, targets, weights and initial
+    # scores.  So a change of a feature that leaves its bins as they are, such as
+    # another scale, leaves the order and the model as they are.
     p, mapper = parameters, kept.mapper
     trained = TrainingCategories.of(data, categorical, index)
     if mapper is None:
@@ -253,10 +243,7 @@ def boost_trees(
     tasks: FitTasks | None,
     score_noise: float = 0.0,
 ) -> dict[str, Any]:
-    """Grow trees until there are `n_estimators`, or early stopping ends the fit.
-
-    It follows the first of the validation sets.  Returns the fitted attributes.
-    """
+    """Grow trees until the last or early stopping; return the fitted attributes."""
     p, n_features = parameters, train.data.X.shape[1]
     growth = growth_parameters(p, constraints, index.n_rows)
     grower = TreeGrower(train.binned, growth, team, index.row_numbers, index.comm)
@@ -386,11 +373,9 @@ class FittedTrees(NamedTuple):
     def scores(
         self, X: Table, base_score: FloatArray, n_jobs: int | None
     ) -> FloatArray:
-        """Return F of each row of X: its initial score plus all trees.
-
-        A row with an infinite value, for which the ensemble returns NaN, raises a
-        ValueError: the ensemble reads all of X anyway.
-        """
+        """Return initial score plus all trees of each row; all must be finite."""
+        # the ensemble reads all of X anyway and returns NaN for an infinite value, so X
+        # need not be read once more to find them
         work = X.shape[0] * len(self.ensemble)
         with ThreadTeam(effective_n_threads(n_jobs, work)) as team:
             encoded = self.mapper.categories.encode(X)

@@ -150,10 +150,8 @@ class Monitor:
 def curves_of(
     measures: Mapping[str, Mapping[str, Measure]], earlier: EvalsResult, n_steps: int
 ) -> list[Curve]:
-    """Return a curve for each measure of each set, after `n_steps` earlier steps.
-
-    Their values are those of an earlier fit; NaN where it has none.
-    """
+    """Return a curve for each measure of each set, after `n_steps` earlier steps."""
+    # values of the earlier steps are those of the fit before, NaN where it has none
     curves = []
     for set_name, of_set in measures.items():
         for name, measure in of_set.items():
@@ -167,10 +165,7 @@ def curves_of(
 def append_results(
     earlier: EvalsResult, n_earlier: int, later: EvalsResult, n_later: int
 ) -> EvalsResult:
-    """Return the curves of two fits, the second of which continues the first.
-
-    Where one of them has no curve, it is NaN.
-    """
+    """Return the curves of a fit and its continuation; NaN where one has none."""
     joined: EvalsResult = {}
     for set_name in {**earlier, **later}:
         before, after = earlier.get(set_name, {}), later.get(set_name, {})
@@ -190,28 +185,10 @@ def first_validation_curve(curves: list[Curve]) -> Curve | None:
 
 
 def read_validation_sets(X_val: Any, **others: Any) -> list[tuple[str, Any, list[Any]]]:
-    """Divide the arguments among the validation sets.
-
-    As in scikit-learn's Pipeline (`transform_input`), a tuple of tables is several
-    sets; the other arguments are tuples of as many then, or None.
-
-    Parameters
-    ----------
-    X_val : array-like, tuple of array-likes or None
-    **others
-        The arguments that belong to it, by name.
-
-    Returns
-    -------
-    sets : list of (str, X, list)
-        Suffix of the names of arguments in messages: "_val", "_val[1]"; X; and the
-        other arguments, in the given order.  Empty if there is no validation data.
-
-    Raises
-    ------
-    ValueError
-        For arguments without `X_val`, an empty tuple, or numbers of sets that differ.
-    """
+    """Return (suffix in messages, X, [other arguments]) of each validation set."""
+    # As in scikit-learn's Pipeline (`transform_input`), a tuple of tables is several
+    # sets; the other arguments are then tuples of as many, or None.  Suffixes are
+    # "_val" for one set, "_val[1]" for one of several.
     if X_val is None:
         if any(value is not None for value in others.values()):
             *first, last = others

@@ -163,11 +163,8 @@ class LambdaObjective:
         self._result = tuple(Derivatives(self.gradient, self.hessian))
 
     def reordered(self, queries: IntArray) -> LambdaObjective:
-        """Return the objective of some or all queries, in the given order.
-
-        `queries` is (n_selected,), the indices of the queries.  The attribute
-        `documents` of the result maps its documents to those of `data`.
-        """
+        """Return the objective of these queries (n_selected,), in their order."""
+        # `documents` of the result says which documents of `data` its own are
         other = copy(self)
         other.offsets, documents = move_queries(self.offsets, queries)
         other.documents = self.documents[documents]
@@ -183,20 +180,15 @@ class LambdaObjective:
         return other
 
     def __call__(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return dC/ds and d2C/ds2 of all documents, for (n_documents,) scores.
-
-        Both are overwritten by the next call.
-        """
+        """Return dC/ds and d2C/ds2 of all documents; the next call overwrites them."""
         return self.of_queries(scores, 0, len(self.offsets) - 1)
 
     def of_queries(
         self, scores: FloatArray, first: int, last: int
     ) -> tuple[FloatArray, FloatArray]:
-        """Return dC/ds and d2C/ds2 of the documents of queries first to last - 1.
-
-        `scores` is (n_documents,), but only those of the range are read.  The results
-        are views of `gradient` and `hessian`.
-        """
+        """Return dC/ds and d2C/ds2 of the documents of queries first to last - 1."""
+        # Both are views of `gradient` and `hessian`.  `scores` holds all documents, but
+        # only those of these queries are read.
         documents = slice(self.offsets[first], self.offsets[last])
         if self.metric is not None and not self.metric.closed_form:
             self._compute_by_table(scores, first, last, self.metric)
@@ -215,11 +207,9 @@ class LambdaObjective:
         return self.gradient[documents], self.hessian[documents]
 
     def add_tied_pairs(self, scores: FloatArray, first: int, last: int) -> None:
-        """Add RankNet's lambdas of pairs of equal grade to `gradient`.
-
-        For queries first to last - 1, after `of_queries` has computed the other pairs:
-        the arrays that it returned are views of `gradient`, and so include the sum.
-        """
+        """Add RankNet's lambdas of pairs of equal grade to `gradient`."""
+        # called after `of_queries` has computed the other pairs of these queries: the
+        # arrays that it returned are views of `gradient`, so they hold the sum now
         add_tied_pairs(
             scores,
             self.grades,
@@ -232,10 +222,7 @@ class LambdaObjective:
         )
 
     def _chunks(self, first: int, last: int) -> list[tuple[int, int]]:
-        """Divide queries into ranges of about equal estimated time.
-
-        One range if there is one thread or little to do.
-        """
+        """Divide queries into ranges of about equal estimated time."""
         if self.team.n_threads == 1:
             return [(first, last)]
         before = self._cost_before

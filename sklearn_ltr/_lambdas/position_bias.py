@@ -124,13 +124,7 @@ class AdditiveBias(PositionBias):
         return scores + self.values[self.positions]
 
     def step(self, gradient: FloatArray, hessian: FloatArray, rate: float) -> None:
-        """Make a Newton step times `rate`.
-
-        Raises
-        ------
-        ValueError
-            If the bias is no longer of a size to compute with.
-        """
+        """Make a Newton step times `rate`; a ValueError if the bias diverges."""
         slope, curvature = self._sum(gradient), self._sum(hessian)
         n_curved = max(1, np.count_nonzero(curvature))
         shrinkage = self.regularization * curvature.sum() / n_curved
@@ -199,11 +193,9 @@ def new_bias(
     earlier: FloatArray | None,
     smallest: float,
 ) -> PositionBias | None:
-    """Return the bias to learn, None if there is none.
-
-    It begins with the values that an earlier fit has learned, if they are of the same
-    method; `smallest` bounds the ratios of pairs.
-    """
+    """Return the position bias to learn, None if there is none."""
+    # a warm start continues the values of the earlier fit if they are of the same
+    # method
     if options is None or data.positions is None:
         return None
     is_pairwise = options.method == "pairwise"
@@ -221,10 +213,8 @@ def new_bias(
 def pair_weights_of(
     data: TrainingData, bias: PositionBias | None, smallest: float
 ) -> FloatArray | None:
-    """Return the weights of pairs, None if all weigh the same.
-
-    Propensities below `smallest` count as this.
-    """
+    """Return the weights of pairs, None if all weigh the same."""
+    # propensities below `smallest` count as `smallest`, which bounds the weights
     if data.propensities is None:
         return None if bias is None else bias.pair_weights
     clipped = np.maximum(data.propensities, smallest)

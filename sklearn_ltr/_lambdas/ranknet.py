@@ -65,11 +65,8 @@ def pair_costs(
     tied_pairs: bool,
     costs: FloatArray,
 ) -> None:
-    """Write the cost of each query, the sum over its pairs, to `costs` (n_queries,).
-
-    The documents of a query must be in order of decreasing grade.  Pairs of equal grade
-    count only with `tied_pairs`.
-    """
+    """Write the cost of each query, the sum over its pairs, to `costs` (n_queries,)."""
+    # the documents of a query must be in order of decreasing grade
     for query in range(len(costs)):
         s = scores[offsets[query] : offsets[query + 1]]
         g = grades[offsets[query] : offsets[query + 1]]
@@ -110,11 +107,9 @@ def add_tied_pairs(
     query_weights: FloatArray,
     gradient: FloatArray,
 ) -> None:
-    """Add the lambdas of pairs of equal grade, for queries first to last - 1.
-
-    Equation 3 of the report for S = 0: lambda_ij = sigma (1/2 - 1 / (1 + exp(x)))
-    = sigma/2 (1 - e^-x) / (1 + e^-x), x = sigma (s_i - s_j).
-    """
+    """Add the lambdas of pairs of equal grade, for queries first to last - 1."""
+    # Burges (2010), equation 3 for S = 0, with x = sigma (s_i - s_j): lambda_ij = sigma
+    # (1/2 - 1 / (1 + e^x)) = sigma/2 (1 - e^-x) / (1 + e^-x).
     for query in range(first, last):
         for i in range(offsets[query], offsets[query + 1]):
             for j in range(offsets[query], i):
@@ -136,11 +131,9 @@ def add_preference_lambdas(
     sigma: float,
     gradient: FloatArray,
 ) -> None:
-    """Add dC/ds of each document to `gradient` (n_documents,).
-
-    `pairs` is (n_pairs, 2), indices of documents i and j; `probabilities` (P) and
-    `weights` are (n_pairs,).
-    """
+    """Add dC/ds of each document to `gradient` (n_documents,)."""
+    # `pairs` is (n_pairs, 2), documents i and j; `probabilities` (that i beats j) and
+    # `weights` are (n_pairs,)
     for p in range(len(pairs)):
         i, j = pairs[p, 0], pairs[p, 1]
         x = sigma * (scores[i] - scores[j])

@@ -163,12 +163,10 @@ class MultilayerPerceptron:
         self.set_team(None)
 
     def set_team(self, team: ThreadTeam | None) -> None:
-        """Set the threads that train; None: only the calling thread.
-
-        Layer outputs of the last `forward` are freed.
-        """
+        """Set the threads that train; None: only the calling thread."""
         self._team = ThreadTeam(1) if team is None else team
-        self._outputs: list[Table] = []  # X and the outputs of each hidden layer
+        # X and the outputs of each hidden layer; those of the last `forward` are freed
+        self._outputs: list[Table] = []
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the model, without its threads and the outputs of the last pass."""
@@ -180,13 +178,7 @@ class MultilayerPerceptron:
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Restore the model; it trains in the calling thread.
-
-        Raises
-        ------
-        ValueError
-            If the weights are not those that were saved.
-        """
+        """Restore the model; a ValueError if the weights are damaged."""
         model = dict(state)
         saved = model.pop(KEY, None)
         vars(self).update(model)
@@ -194,10 +186,8 @@ class MultilayerPerceptron:
         self.set_team(None)
 
     def check(self, n_features: int) -> None:
-        """Raise a ValueError unless the arrays are layers of a network.
-
-        Kernels rely on it: they do not check indices.
-        """
+        """Raise a ValueError unless the arrays are layers of a network."""
+        # kernels rely on this: they do not check indices
         if self.activation not in ACTIVATIONS:
             raise ValueError(f"its activation is {self.activation!r}")
         sizes = [n_features, *(len(b) for b in self.intercepts), 1]
@@ -316,11 +306,9 @@ def multiply(a: Table, w: Array, product: Array) -> None:
 
 
 def multiply_row_by_row(a: Table, w: Array) -> Array:
-    """Return the matrix product, computed as vector times matrix for each row of a.
-
-    A product of whole matrices would round a row differently depending on the number of
-    rows, on the row's position among them and on BLAS's number of threads.
-    """
+    """Return the matrix product, computed as vector times matrix for each row of a."""
+    # A product of whole matrices would round a row differently depending on the number
+    # of rows, on the row's position among them and on BLAS's number of threads.
     if issparse(a):
         return np.asarray(a @ w)  # scipy multiplies row by row
     product: Array = np.matmul(a[:, None, :], w)
@@ -330,11 +318,9 @@ def multiply_row_by_row(a: Table, w: Array) -> Array:
 def initial_weights(
     fan_in: int, fan_out: int, activation: str, rng: np.random.Generator
 ) -> Array:
-    """Draw the weights of a layer so that outputs have about the variance of inputs.
-
-    Normal with variance 2 / fan_in for "relu" (He et al.), otherwise uniform with
-    variance 2 / (fan_in + fan_out) (Glorot and Bengio).
-    """
+    """Draw the weights of a layer so that outputs vary about as much as inputs."""
+    # normal with variance 2 / fan_in for "relu" (He et al.), otherwise uniform with
+    # variance 2 / (fan_in + fan_out) (Glorot and Bengio)
     if activation == "relu":
         drawn = rng.normal(0.0, np.sqrt(2.0 / fan_in), (fan_in, fan_out))
     else:

@@ -45,13 +45,7 @@ def is_among(metric: Metric, others: Iterable[Metric]) -> bool:
 
 
 def name_metrics(metrics: Iterable[Metric]) -> dict[str, Metric]:
-    """Return the metrics by name; by their repr where others have the same name.
-
-    Raises
-    ------
-    ValueError
-        If two are equal.
-    """
+    """Return the metrics by name, or by repr where names are equal; all must differ."""
     named: dict[str, Metric] = {}
     for metric in metrics:
         if is_among(metric, named.values()):

@@ -33,11 +33,9 @@ def requested_by_fit(model: Any, metadata: Mapping[str, Any]) -> dict[str, Any]:
 def fitted_base_model(
     init: Any, X: Any, y: Any, rows: NDArray[np.intp], **metadata: Any
 ) -> Any:
-    """Return a fitted model as it is; of an unfitted one, a clone that is fitted.
-
-    The clone learns from some of the rows: not from those that are held out, or have
-    the weight 0.  It is given the metadata that it requests: groups, if it is a ranker.
-    """
+    """Return a fitted model as it is; of an unfitted one, a clone that is fitted."""
+    # The clone learns from `rows` only: not from those that are held out, or have the
+    # weight 0.  It gets the metadata that it requests: groups, if it is a ranker.
     if not (hasattr(init, "fit") and hasattr(init, "predict")):
         raise TypeError(
             f"init must be a ranker, a regressor or None, got {type(init).__name__}"
@@ -91,10 +89,7 @@ def base_scores(
     init_score: Any,
     suffix: str = "",
 ) -> FloatArray:
-    """Return F_0 of the rows of X.
-
-    `uses_init_score` says whether `fit` was given an `init_score`.
-    """
+    """Return F_0 of the rows of X, from the base model or the given `init_score`."""
     name = f"init_score{suffix}"
     if uses_init_score != (init_score is not None):
         had, has = ("", "no ") if uses_init_score else ("no ", "an ")

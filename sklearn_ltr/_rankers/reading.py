@@ -62,10 +62,7 @@ def caller_stacklevel() -> int:
 
 
 def read_queries(groups: Any, n_documents: int, suffix: str = "") -> QueryGroups:
-    """Return the queries of the rows; without `groups`, warn and take one query.
-
-    `suffix` is appended to the argument's name in messages ("_val").
-    """
+    """Return the queries of the rows; without `groups`, warn and take one query."""
     if groups is None:
         warnings.warn(
             MISSING_GROUPS.replace("groups", f"groups{suffix}", 1),
@@ -95,10 +92,8 @@ def read_training_data(
     positions: Any = None,
     propensities: Any = None,
 ) -> TrainingData:
-    """Check the columns that come with X, and sort them by query.
-
-    `suffix` is appended to the names of the arguments in messages ("_val").
-    """
+    """Check the columns that come with X, and sort them by query."""
+    # `suffix` is put after the names of arguments in messages: "_val"
     check_y_given(y, suffix)
     queries = read_queries(groups, X.shape[0], suffix)
     return replace(
@@ -167,10 +162,8 @@ def check_lambdas(
     *,
     by_function: bool,
 ) -> None:
-    """Raise a ValueError unless the sum of |lambda| is in a range.
-
-    `metric` is the parameter, `trained` the metric that it stands for.
-    """
+    """Raise a ValueError unless the sum of |lambda| is in a range."""
+    # `metric` is the user's parameter, `trained` the metric that it stands for
     low, high = totals
     if low <= total <= high:
         return
@@ -192,11 +185,8 @@ def check_lambdas(
 def zero_gradient_message(
     metric: Any, trained: Metric | None, data: TrainingData
 ) -> str:
-    """Return the message of the error for training data whose lambdas are all zero.
-
-    `metric` is the user's parameter, `trained` the metric that it stands for; each
-    query of the data has two different grades.
-    """
+    """Return the message of the error for data whose lambdas are all zero."""
+    # each query of the data has two different grades, so the metric is the cause
     if trained is None:
         return NO_FORCE
     if not trained.closed_form:

@@ -72,12 +72,10 @@ class BinnedData(NamedTuple):
 def allocate_binned_data(
     n_rows: int, n_bins: NDArray[np.int64], n_threads: int
 ) -> BinnedData:
-    """Distribute features over blocks that are equal work for each thread.
-
-    The number of full blocks is a multiple of the number of threads.  Features left
-    over are split evenly into at most one block per thread.  (Threads take blocks from
-    a counter.)  So the layout depends on `n_threads`; trees do not.
-    """
+    """Distribute features over blocks that are equal work for each thread."""
+    # Threads take blocks from a counter, so the number of full blocks is a multiple of
+    # the number of threads, and features left over are split evenly into at most one
+    # block per thread.  The layout depends on `n_threads`; trees do not.
     order = np.argsort(-n_bins, kind="stable")
     n_full = len(order) // (FEATURE_BLOCK * n_threads) * n_threads
     rest = order[n_full * FEATURE_BLOCK :]
@@ -120,21 +118,9 @@ def reorder_rows(binned: BinnedData, order: NDArray[np.intp], team: ThreadTeam) 
 def find_bin_thresholds(
     values: NDArray[np.floating], max_bins: int
 ) -> NDArray[np.float64]:
-    """Return the thresholds between the bins of one feature, ascending.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n,), any real dtype
-        A sample of the feature's values; NaN is ignored.
-    max_bins : int in [2, 255]
-        Maximum number of bins.
-
-    Returns
-    -------
-    bin_thresholds : ndarray of shape (n_bins - 1,), float64
-        Midpoints between neighbouring distinct values: between all of them if there are
-        at most `max_bins`, otherwise at the quantiles.
-    """
+    """Return the ascending thresholds, (n_bins - 1,), between bins of a feature."""
+    # midpoints between neighbouring distinct values: between all if there are at most
+    # `max_bins` of them, otherwise at the quantiles; NaN has a bin of its own
     values = np.sort(values)  # NaN last
     values = values[: np.searchsorted(values, np.nan)]
     is_new = values[1:] != values[:-1]
@@ -171,26 +157,12 @@ def bin_rows(
     buffers: TileBuffers,
     binned: BinnedData,
 ) -> None:
-    """Bin rows of X, and store row ``rows[i]`` as row ``first_row + i``.
-
-    The bin of a value is the number of thresholds below it.  All rows of a tile take
-    each step of the search together, which vectorises: first they count every 16th
-    threshold, then they search the 15 that follow by bisection.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, n_features), float32 or float64, C-contiguous, read-only
-    rows : ndarray of shape (n_rows,), intp, read-only
-    thresholds : ndarray of shape (n_features, 255), float64
-        Bin thresholds, padded with inf: then bisection needs no bounds checks.
-    n_thresholds : ndarray of shape (n_features,), int64
-        Thresholds of each feature, padding not counted.
-    first_row : int
-        Row of `binned` that ``rows[0]`` is stored as.
-    buffers : TileBuffers
-    binned : BinnedData
-        Receives the bins.
-    """
+    """Bin rows of X, and store row ``rows[i]`` as row ``first_row + i``."""
+    # The bin of a value is the number of thresholds below it.  All rows of a tile take
+    # each step of the search together, which vectorises: first they count every 16th
+    # threshold, then they search the 15 that follow by bisection.  `thresholds`,
+    # (n_features, 255), are padded with inf, so bisection needs no bounds checks;
+    # `n_thresholds` does not count the padding.
     values, bins = buffers.values, buffers.bins
     # unsigned, since numba checks signed indices for negative values
     zero, one, step = uint64(0), uint64(1), uint64(COARSE_STEP)
@@ -285,10 +257,8 @@ class BinMapper:
 def sample_rows(
     data: TrainingData, index: QueryIndex, seed: int, team: ThreadTeam
 ) -> NDArray[np.intp]:
-    """Return this worker's rows of X of which bins are computed.
-
-    Up to 200,000 rows are drawn of those of all workers, in the order of their content.
-    """
+    """Return which of this worker's rows are used to learn bins."""
+    # up to 200,000 of the rows of all workers are drawn, in the order of their content
     if index.n_rows <= MAX_SAMPLE_ROWS:
         return data.rows
     order = data.content_order(hash_values(data.X, data.rows, team))
@@ -306,10 +276,8 @@ def fit_bins(
     comm: Comm,
     team: ThreadTeam,
 ) -> BinMapper:
-    """Learn the bins of each feature from the sampled rows of all workers.
-
-    Their values travel, 16 features at a time, to the worker that sorts these.
-    """
+    """Learn the bins of each feature from the sampled rows of all workers."""
+    # Each block of 16 features is sent to one worker, which sorts its values.
     own: dict[int, NDArray[np.float64]] = {}
     blocks = iter(list(own_features(X, sampled, comm)))  # shared by the threads
 
@@ -332,10 +300,9 @@ def fit_bins(
 def own_features(
     X: Table, sampled: NDArray[np.intp], comm: Comm
 ) -> Iterator[tuple[int, Callable[[], NDArray[np.floating]]]]:
-    """Yield (first feature, function that returns the values) of each own block.
-
-    Alone, a thread reads the values when it needs them; else they are gathered here.
-    """
+    """Yield (first feature, function that returns the values) of each own block."""
+    # with one worker, a thread reads the values when it needs them; else they are
+    # gathered here, as workers must exchange in the same order
     n_features = X.shape[1]
     read_columns = columns_reader(X, sampled)
     for turn, first in enumerate(range(0, n_features, FEATURES_PER_READ)):
@@ -369,10 +336,8 @@ def bin_training(
 def shared_bins(
     binned: BinnedData, categories: CategoryBins
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return the features whose categories share bins, and these, NaN if missing.
-
-    The bins have the shape (n_rows, n_shared).
-    """
+    """Return the features whose categories share bins, and these bins."""
+    # (n_rows, n_shared), NaN if missing
     features = categories.feature[categories.has_shared]
     bins = np.empty((binned.values.shape[1], len(features)))
     for number, j in enumerate(features):
@@ -388,10 +353,8 @@ def add_bin_hashes(
     last: int,
     hashes: HashArray,
 ) -> None:
-    """Add the hashes of rows ``first`` to ``last - 1`` of a block of binned values.
-
-    ``values`` is (n_rows, 16), `slot_keys` (16,), 0 for a slot without a feature.
-    """
+    """Add the hashes of rows ``first`` to ``last - 1`` of a block of binned values."""
+    # `values` is (n_rows, 16); `slot_keys` (16,) is 0 for a slot without a feature
     for row in range(uint64(first), uint64(last)):
         total = uint64(0)
         for slot in range(uint64(values.shape[1])):

@@ -54,11 +54,9 @@ def boost(
     scores: FloatArray,
     steps: Iterable[tuple[int, float]],
 ) -> Iterator[GrownTree]:
-    """Grow one tree after another; yield each when it has been added to `scores`.
-
-    `scores` are F_{m-1} of the training rows, (n_rows,), updated in place.  `steps` has
-    the index of each tree, which seeds its random numbers, and its learning rate.
-    """
+    """Grow one tree after another; yield each when it has been added to `scores`."""
+    # `scores` are those of the training rows, (n_rows,); `steps` gives the index of
+    # each tree, which seeds its random numbers, and its learning rate
     binned = grower.binned
     for tree_index, learning_rate in steps:
         grower.parameters = grower.parameters._replace(learning_rate=learning_rate)
@@ -146,11 +144,8 @@ class TreeSampler:
         return np.sort(rng.choice(self.n_features, self.n_tree_features, replace=False))
 
     def _gain_factors(self, tree_index: int, features: IntArray) -> FloatArray:
-        """Return the factor of each feature's best gain at each node.
-
-        The factors are exp(split_noise * N(0, 1)); 0 for features that are not drawn
-        for the node.
-        """
+        """Return the factor of each feature's best gain at each node."""
+        # exp(split_noise * N(0, 1)); 0 for features that are not drawn for the node
         shape = (self.n_nodes, self.n_features)
         if self.split_noise == 0.0:
             factors = np.ones(shape)

@@ -107,10 +107,8 @@ class CategorySums(NamedTuple):
 
 
 def exact(values: FloatArray, largest: float, n_rows: int) -> FloatArray:
-    """Round to multiples of a power of two, so that sums have no rounding errors.
-
-    No sum is of more than `n_rows` values, none of which is above `largest`.
-    """
+    """Round to multiples of a power of two, so that sums have no rounding errors."""
+    # for sums of at most `n_rows` values, none of them above `largest`
     _, exponent = np.frexp(largest * n_rows)
     unit = np.ldexp(1.0, max(int(exponent) - SUM_BITS, -1000))
     return np.asarray(np.rint(values / unit) * unit)
@@ -122,10 +120,8 @@ def count_shared_bins(max_bins: int) -> int:
 
 
 def find_mean_thresholds(means: FloatArray, n_bins: int) -> FloatArray:
-    """Return at most ``n_bins - 1`` thresholds, quantiles of the means, then inf.
-
-    Bin b holds the means above threshold b - 1, up to and including threshold b.
-    """
+    """Return at most ``n_bins - 1`` thresholds, quantiles of the means, then inf."""
+    # bin b holds the means above threshold b - 1, up to and including threshold b
     means = np.sort(means)
     thresholds = np.full(n_bins - 1, np.inf)
     if len(means) > 0:
@@ -147,12 +143,10 @@ class TargetUnit(NamedTuple):
 def row_targets(
     data: TrainingData, query_numbers: IntArray, unit: TargetUnit
 ) -> RowTargets:
-    """Return target, weight and fold of each row.
-
-    A target is relative to the mean of the row's query, since only differences within
-    a query matter; where rows are in no query, to the mean of all.  The rows of a query
-    are in one fold.  The unit of targets and of weights does not matter.
-    """
+    """Return target, weight and fold of each row."""
+    # A target is relative to the mean of the row's query, since only differences within
+    # a query matter; where rows are in no query, to the mean of all.  The rows of a
+    # query are in one fold.  The units of targets and of weights do not matter.
     weights = np.repeat(data.weights / unit.mean_weight, data.sizes)
     y = data.y / max(unit.largest_y, np.finfo(float).tiny)
     y = exact(y, 1.0, unit.n_rows)
@@ -279,10 +273,9 @@ class CategoryBins(ChecksummedArrays):
         sums: list[CategorySums],
         smoothing: float,
     ) -> Iterator[tuple[int, NDArray[np.uint8]]]:
-        """Yield each feature with shared bins, and the bins of rows to train on.
-
-        Where a category shares a bin, a row's is by the mean over the other folds.
-        """
+        """Yield each feature with shared bins, and the bins of rows to train on."""
+        # where categories share a bin, a row's bin follows from means over the other
+        # folds
         for number in np.flatnonzero(self.has_shared):
             part = slice(*self.first[number : number + 2])
             known, bins = self.value[part], self.bin[part]
@@ -299,10 +292,9 @@ class CategoryBins(ChecksummedArrays):
             yield int(self.feature[number]), in_training
 
     def encode(self, table: Table) -> Table:
-        """Return a table with the bins of its categories, NaN if unknown.
-
-        It is a copy, or without categorical features the same, which may be sparse.
-        """
+        """Return a table with the bins of its categories, NaN if unknown."""
+        # a copy, unless there are no categorical features: then the table itself, which
+        # may be sparse
         if len(self.feature) == 0:
             return table
         encoded = table.copy()

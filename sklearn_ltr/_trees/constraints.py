@@ -164,11 +164,10 @@ def restrict_children(
     open_sets: NDArray[np.bool_],
     gain_factors: NDArray[np.float64],
 ) -> None:
-    """Exclude features from the children of a node that is split by a feature.
-
-    The children, nodes `left` and ``left + 1``, may use the features of the sets that
-    hold all features on the path to them: the gain factors of the others become 0.
-    """
+    """Exclude features from the children of a node that is split by a feature."""
+    # The children, nodes `left` and ``left + 1``, may use the features of those sets
+    # that hold all features on the path to them: the gain factors of the others become
+    # 0.
     n_sets, n_features = interaction_sets.shape
     for child in range(left, left + 2):
         for k in range(n_sets):

@@ -144,19 +144,9 @@ class TreeGrower:
         sample: TreeSample,
         scores: NDArray[np.float64],
     ) -> GrownTree:
-        """Grow one tree; all workers call this together.
-
-        Parameters
-        ----------
-        derivatives : Derivatives
-            First and second derivative of the cost by each row's score.
-        weights : ndarray of shape (n_rows,), float64, or None
-            Of the rows, while splits are sought; leaf values do without.  Overwritten.
-        sample : TreeSample
-            Rows and features to grow it on, and the factors of split gains.
-        scores : ndarray of shape (n_rows,), float64
-            The leaf values are added to the scores of the sample's rows.
-        """
+        """Grow a tree and add it to `scores`; all workers call this together."""
+        # `weights` scale the rows while splits are sought, not in leaf values;
+        # overwritten
         binned, parameters = self.binned, self.parameters
         if len(sample.features) < len(binned.slot):
             binned = restrict_features(binned, sample.features)
@@ -259,10 +249,8 @@ def grow_tree(
     nodes: Records,
     scores: NDArray[np.float64],
 ) -> None:
-    """Write the nodes of a tree and add its values to the scores, as far as possible.
-
-    All threads call this at once, each with its own workspace.
-    """
+    """Write the nodes of a tree and add its values to the scores, if possible."""
+    # all threads call this at once, each with its own workspace
     # `leaves` and `growth` are this thread's own, the same in all threads.  The tree
     # and the scores are shared: thread 0 writes the nodes of splits, whichever thread
     # takes a leaf its value.
@@ -423,10 +411,7 @@ def split_in_two(
     work: Workspace,
     nodes: Records,
 ) -> tuple[int, int]:
-    """Split a leaf into itself and leaf `n_leaves`; return (smaller, larger) of them.
-
-    Another thread's rows may still be on their way to the children.
-    """
+    """Split a leaf into itself and leaf `n_leaves`; return (smaller, larger)."""
     team, leaf = work.team, work.leaves[number]
     block, slot = binned.block[leaf.feature], binned.slot[leaf.feature]
     histogram = work.histograms[leaf.histogram_index, block]
@@ -504,11 +489,9 @@ def split_leaf(
     n_left: int,
     left_is_smaller: bool,
 ) -> None:
-    """Turn `leaf` into its left child, and `new` into its right child.
-
-    They become nodes `n_nodes` and ``n_nodes + 1``.  The larger child gets the memory
-    of the parent's histogram, from which its own will be computed in place.
-    """
+    """Turn `leaf` into its left child, and `new` into its right child."""
+    # they become nodes `n_nodes` and ``n_nodes + 1``; the larger child gets the memory
+    # of the parent's histogram, from which its own will be computed in place
     left, right = leaves[leaf], leaves[new]
     right.histogram_index = new
     if left_is_smaller:
@@ -566,11 +549,9 @@ def move_rows(
     to: Destination,
     to_rows: NDArray[np.int32],
 ) -> int:
-    """Move ``rows[first:last]`` to `to_rows`; return how many went left.
-
-    With a step of -1 the last row is moved first.  The position is computed without a
-    branch, since which child a row goes to cannot be predicted.
-    """
+    """Move ``rows[first:last]`` to `to_rows`; return how many went left."""
+    # With a step of -1 the last row is moved first.  The position is computed without a
+    # branch, since which child a row goes to cannot be predicted.
     values, slot, left_bins = condition.values, condition.slot, condition.goes_left
     step = to.step
     n_rows = last - first
@@ -597,11 +578,9 @@ def partition(
     team: Team,
     buffers: RowBuffers,
 ) -> int:
-    """Write the rows of a leaf to the other buffer, those that go left first.
-
-    Rows keep their order.  `n_left` is how many of this worker's rows go left, which is
-    returned, or -1: they are counted.
-    """
+    """Write the rows of a leaf to the other buffer, those that go left first."""
+    # Rows keep their order.  `n_left` is how many of this worker's rows go left, if
+    # that is known, or -1: they are counted.
     # Each thread moves a chunk of the rows.  Of two threads, one fills both children
     # from the front and the other from the back; more threads first count the rows of
     # each chunk that go left.

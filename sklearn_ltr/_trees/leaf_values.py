@@ -125,11 +125,9 @@ def order_leaf_values(
 
 @subkernel
 def leaves_in_order(nodes: Records, monotonic: NDArray[np.int8]) -> NDArray[np.int64]:
-    """Return the nodes of the leaves so that no leaf must be above a later one.
-
-    At a split of a constrained feature, the leaves of the child with the lower values
-    are first.  Leaves of two children of another split are in no order.
-    """
+    """Return the nodes of the leaves so that no leaf must be above a later one."""
+    # at a split of a constrained feature, the leaves of the child with the lower values
+    # come first; leaves of two children of another split have no order
     n_leaves = (len(nodes) + 1) // 2
     found, stack = np.empty(n_leaves, dtype=np.int64), np.empty(len(nodes), np.int64)
     n_found, size = 0, 1
@@ -244,11 +242,9 @@ def pool_leaves(
     values: NDArray[np.float64],
     weights: NDArray[np.float64],
 ) -> None:
-    """Replace values that are out of order by weighted means of pools of leaves.
-
-    Leaf after leaf becomes a pool, which takes in the pool before it with the highest
-    value, as long as one is above it.
-    """
+    """Replace values that are out of order by weighted means of pools of leaves."""
+    # leaf after leaf becomes a pool; while a pool before it has a higher value, the new
+    # pool takes in the highest of these
     n = len(values)
     pool = np.arange(n)
     for new in range(n):

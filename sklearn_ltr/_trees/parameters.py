@@ -86,11 +86,9 @@ class GrowthParameters(NamedTuple):
 def growth_parameters(
     parameters: TreeParameters, constraints: Constraints, n_rows: int
 ) -> GrowthParameters:
-    """Return the parameters of trees grown on so many rows.
-
-    Limits that such trees cannot reach are lowered: memory is allocated for
-    `max_leaf_nodes`, and kernels take numbers of 64 bits.
-    """
+    """Return the parameters of trees that are grown on `n_rows` rows."""
+    # limits that such trees cannot reach are lowered: memory is allocated for
+    # `max_leaf_nodes`, and kernels take numbers of 64 bits
     p = parameters
     min_samples_leaf = min(p.min_samples_leaf, n_rows)
     max_leaf_nodes = min(p.max_leaf_nodes, max(2, n_rows // min_samples_leaf))

@@ -75,10 +75,8 @@ class Quantization(NamedTuple):
 def choose_quantization(
     n_rows: int, second_order: bool, totals: Magnitudes
 ) -> Quantization:
-    """Divide 64 bits between the sums over `n_rows` rows, and choose scales that fit.
-
-    `totals` are over these rows, and maybe others.
-    """
+    """Divide 64 bits between two sums over `n_rows` rows, and choose their scales."""
+    # `totals` are over these rows, and maybe others
     # The count gets what it needs.  The gradient gets more bits than the hessian: one
     # for its sign, and three (four if the number of bits left is odd) for precision.
     # For the sum of ``|g|`` must fit, but gradients cancel, so that the sum over a leaf
@@ -151,12 +149,10 @@ def find_largest(derivatives: Derivatives, team: Team, found: Records) -> None:
 
 @subkernel
 def add_up(derivatives: Derivatives, n_rows: int, team: Team, found: Records) -> None:
-    """Add up ``|gradient|`` and hessian, each thread in its chunk of rows.
-
-    The terms are added as integers, multiples of a power of two, so that the result
-    depends neither on the order of the rows nor on how they are divided.  `n_rows` is
-    the number of rows of all workers.
-    """
+    """Add up ``|gradient|`` and hessian, each thread in its chunk of rows."""
+    # The terms are added as integers, multiples of a power of two, so that the result
+    # depends neither on the order of the rows nor on how they are divided.  `n_rows` is
+    # the number of rows of all workers.
     gradient, hessian = derivatives.gradient, derivatives.hessian
     own, n_own = found[team.thread], len(gradient)
     first, last = chunk_bounds(team.thread, team.n_threads, int64(0), n_own)
@@ -190,11 +186,9 @@ def sum_magnitudes(found: Records, n_rows: int) -> Magnitudes:
 
 @subkernel
 def largest_magnitude(values: NDArray[np.float64], first: int, last: int) -> int:
-    """Return the bits of the largest ``|values[first:last]|``.
-
-    The bits of positive floats are in the order of the floats, and a loop that compares
-    integers vectorizes.
-    """
+    """Return the bits of the largest ``|values[first:last]|``."""
+    # the bits of positive floats are in the order of the floats, and a loop that
+    # compares integers vectorizes
     largest = int64(0)
     for i in range(uint64(first), uint64(last)):
         largest = max(largest, float64_bits(values[i]) & MAGNITUDE_MASK)
@@ -203,10 +197,8 @@ def largest_magnitude(values: NDArray[np.float64], first: int, last: int) -> int
 
 @subkernel
 def fixed_point_unit(largest: int, n_rows: int) -> float:
-    """Return the power of two with which `n_rows` values sum up to less than 2^62.
-
-    `largest` is the bits of the largest magnitude among them.
-    """
+    """Return the power of two with which `n_rows` values sum up to less than 2^62."""
+    # `largest` is the bits of the largest magnitude among them
     exponent = 62 - ((largest >> MANTISSA_BITS) - EXPONENT_BIAS + 1)
     while n_rows > 0:
         exponent -= 1
@@ -234,10 +226,8 @@ def pack_gradients(
     shift: int,
     packed: NDArray[np.int64],
 ) -> tuple[int, int]:
-    """Quantize and pack rows ``first`` to ``last - 1``; return their sums of |g| and h.
-
-    The rounding of row i is number ``i + shift`` of the sequence.
-    """
+    """Quantize and pack rows ``first`` to ``last - 1``; return sums of |g| and h."""
+    # row i takes number ``i + shift`` of the sequence of roundings
     gradient, hessian = derivatives.gradient, derivatives.hessian
     gradient_sum, hessian_sum = int64(0), int64(0)
     for row in range(first, last):

@@ -132,13 +132,12 @@ def find_best_splits(
     fills: bool,
     searches: bool,
 ) -> None:
-    """Find this thread's candidate splits of two siblings; threads share the blocks.
-
-    `smaller` is the sibling with fewer rows; it is the root if `larger` is -1.  Alone,
-    a worker does all at once, while a block's histograms are in the cache.  Of several,
-    each first only `fills` the histogram of the smaller leaf with its own rows, and
-    when the sum of the workers' is there, it only `searches`.
-    """
+    """Find this thread's candidate splits of two siblings; threads share the blocks."""
+    # `smaller` is the sibling with fewer rows, or the root if `larger` is -1.  One
+    # worker does all at once, while a block's histograms are in the cache.  Several
+    # call this twice: first to fill the histogram of the smaller leaf with their own
+    # rows (`fills`), then, when it holds the sum of all workers, to search it
+    # (`searches`).
     for k in range(2):
         candidate = work.candidates[work.team.thread, k]
         candidate.perturbed_gain = candidate.gain = 0.0
@@ -385,10 +384,8 @@ def find_block_splits(
     rule: SplitRule,
     splits: BlockSplits,
 ) -> None:
-    """Find the best threshold of each feature of a block, in a leaf of this packed sum.
-
-    `n_bins` is the largest number of bins of these features, missing not counted.
-    """
+    """Find the best threshold of each feature of a block, in a leaf of sum `total`."""
+    # `n_bins` is the largest number of bins of these features, missing not counted
     any_missing = int64(0)
     for slot in range(FEATURE_BLOCK):
         splits.score[slot] = 0.0
@@ -415,10 +412,8 @@ def scan_thresholds(
     offset: int,
     splits: BlockSplits,
 ) -> None:
-    """Store the thresholds, plus `offset`, whose score exceeds that in `splits`.
-
-    What is in ``splits.left_sum`` already goes left whatever the threshold.
-    """
+    """Store the thresholds, plus `offset`, whose score exceeds that in `splits`."""
+    # what is in ``splits.left_sum`` at the start goes left whatever the threshold
     score, threshold, left_sum = splits.score, splits.threshold, splits.left_sum
     mask, min_samples_leaf = quantization.count_mask, rule.min_samples_leaf
     for b in range(n_bins):
@@ -510,10 +505,8 @@ def find_category_splits(
     order: CategoryOrder,
     splits: BlockSplits,
 ) -> None:
-    """Replace the splits of a block's categorical features by those of sets.
-
-    The first ``threshold % 256 + 1`` categories in their order go left.
-    """
+    """Replace the splits of a block's categorical features by those of sets."""
+    # the first ``threshold % 256 + 1`` categories in their order go left
     for slot in range(FEATURE_BLOCK):
         feature = binned.feature[block, slot]
         if feature >= 0 and binned.n_categories[feature] > 0:
@@ -548,10 +541,8 @@ def sort_categories(
     rule: SplitRule,
     order: CategoryOrder,
 ) -> int:
-    """Sort the categories of a leaf by gradient over weight; return their number.
-
-    Those with too few rows are left out.  Of equal ratios, the lower category is first.
-    """
+    """Sort the categories of a leaf by gradient over weight; return their number."""
+    # those with too few rows are left out; of equal ratios, the lower category is first
     category, ratio = order.category, order.ratio
     count_bits, mask = quantization.count_bits, quantization.count_mask
     share = rule.category_smoothing / float(total & mask)
@@ -594,10 +585,7 @@ def scan_categories(
     category: NDArray[np.int64],
     splits: BlockSplits,
 ) -> None:
-    """Find the threshold in the order of the categories with the highest score.
-
-    It is the first of equal ones.
-    """
+    """Find the first threshold of highest score in the order of the categories."""
     mask = quantization.count_mask
     rest, best_score, best_threshold = total, 0.0, int64(0)
     for i in range(n_sorted):

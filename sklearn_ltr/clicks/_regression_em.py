@@ -309,11 +309,9 @@ def read_classifier(classifier: Any) -> Any:
 
 
 def sort_by_content(log: ClickLog, X: Any) -> tuple[IntArray, ClickLog]:
-    """Return the new number of each pair, and the log with its pairs in that order.
-
-    Pairs are in the order of their queries, of hashes of their features, and, where
-    these are equal, of what was counted of them.
-    """
+    """Return the new number of each pair, and the log with its pairs in that order."""
+    # pairs are in the order of their queries, of hashes of their features, and, where
+    # these are equal, of what was counted of them
     cells, _ = count_cells(log)
     counts = np.column_stack((cells.position, cells.shown, cells.clicked))
     of_pair = np.split(counts, np.flatnonzero(np.diff(cells.unit)) + 1)

@@ -107,18 +107,9 @@ def fit_on_cluster(
     arguments: dict[str, Any],
     validation: dict[str, Any],
 ) -> tuple[dict[str, Any], Traffic]:
-    """Return the fitted attributes, and what travelled.
-
-    Parameters
-    ----------
-    client : distributed.Client
-    ranker : LambdaMARTRanker
-        With its parameters, its base model, and what a warm start keeps.
-    parameters : LambdaMARTParameters
-    seed : int
-    arguments, validation : dict
-        Dask collections by the names of the arguments of `fit`.
-    """
+    """Return the fitted attributes, and how much was sent between workers."""
+    # the ranker holds its parameters, its base model, and what a warm start keeps; the
+    # arguments of `fit` are Dask collections by name
     parts, summaries = load(client, arguments, "")
     ids = {s.worker: s.worker_id for s in summaries if s is not None}
     locations = locate_queries(summaries, "")
@@ -157,10 +148,8 @@ def held_out_queries(
 def load(
     client: Any, arguments: dict[str, Any], suffix: str
 ) -> tuple[list[Any], list[Any]]:
-    """Read the partitions, where the cluster does: (parts, summaries).
-
-    A part is a `PartitionGraph`, or a future of rows that the cluster keeps.
-    """
+    """Read the partitions on the workers that hold them; return (parts, summaries)."""
+    # a part is a `PartitionGraph`, or a future of rows that the cluster keeps
     from dask import delayed
 
     partitions = delayed_partitions(arguments)
@@ -290,31 +279,13 @@ def fit_on_worker(
     chosen: list[list[IntArray | None]],
     expected: tuple[str | None, bool],
 ) -> tuple[str, bytes, int, int]:
-    """Learn from the rows of one worker together with the others; run on that worker.
-
-    Parameters
-    ----------
-    state : bytes
-        Attributes of the ranker and the seed, pickled.
-    rank : int
-    actors : list of proxies of `Exchange`
-    numbers : list of ndarrays of int64
-        Of the worker's queries in the order of their labels: of the training data and,
-        if it has any, of the validation data.
-    partitions, chosen : lists of lists
-        The partitions of both, and the queries of each, None: all.
-    expected : (str, bool)
-        The id of this worker, and whether any worker has validation data.
-
-    Returns
-    -------
-    digest : str
-        Of the fitted model.
-    saved : bytes
-        The fitted attributes, pickled; none but from the worker of rank 0.
-    n_exchanges, n_bytes : int
-        See `DaskComm`.
-    """
+    """Learn from the rows of one worker together with the other workers; run on it."""
+    # The lists hold what belongs to the training data and, if there is any, to the
+    # validation data: `numbers` of this worker's queries among all, in the order of
+    # their labels; `partitions`; and which queries of each are `chosen`, None: all.
+    # `expected` is this worker's id, and whether any worker has validation data.
+    # Returned are a digest of the model, the pickled fitted attributes (only from rank
+    # 0), and the numbers of exchanges and bytes.
     from distributed import get_worker, print, secede
 
     worker, (worker_id, is_validated) = get_worker(), expected
@@ -347,19 +318,9 @@ def fit_rows(
     is_validated: bool,
     comm: Comm,
 ) -> dict[str, Any]:
-    """Return the fitted attributes of a ranker; all workers call this together.
-
-    Parameters
-    ----------
-    attributes : dict
-        Of a `LambdaMARTRanker`: its parameters, and what a warm start keeps.
-    seed : int
-    arguments : list of WorkerRows
-        Of training and, if this worker has any, of validation.
-    is_validated : bool
-        Whether some worker has validation data.
-    comm : Comm
-    """
+    """Return the fitted attributes of a ranker; all workers call this together."""
+    # `attributes` are the ranker's parameters, and what a warm start keeps; `arguments`
+    # hold the rows of training and, if this worker has any, of validation
     model = LambdaMARTRanker()
     model.__dict__ = attributes
     p = read_parameters(LambdaMARTParameters, model)
@@ -432,10 +393,7 @@ def read_rows(
     chosen: list[IntArray | None],
     numbers: IntArray,
 ) -> WorkerRows:
-    """Return the arguments of one worker: X as `PartRows`, the others read.
-
-    `chosen` are the queries of each partition, None: all; `numbers` are theirs.
-    """
+    """Return the arguments of one worker: X as `PartRows`, the others read."""
     suffix = "" if "X" in names_of(parts[0]) else "_val"
     rows: list[NDArray[np.intp] | None] = []
     others: list[Partition] = []

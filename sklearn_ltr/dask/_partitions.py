@@ -57,20 +57,7 @@ def is_collection(values: Any) -> bool:
 
 
 def delayed_partitions(arguments: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the partitions of Dask collections, delayed objects by name.
-
-    Parameters
-    ----------
-    arguments : dict
-        The arguments of `fit` by name; those that are None are left out.
-
-    Raises
-    ------
-    TypeError
-        If one is no Dask collection.
-    ValueError
-        If they have different numbers of partitions.
-    """
+    """Return the partitions of Dask collections: delayed objects by argument."""
     parts: dict[str, list[Any]] = {}
     for name, values in arguments.items():
         if values is None:
@@ -114,16 +101,9 @@ def delayed_parts(values: Any) -> list[Any]:
 def summarize(
     part: Partition | PartitionGraph, number: int, suffix: str
 ) -> Summary | None:
-    """Return what a partition holds, None if it has no rows; on the worker with it.
-
-    The worker that computes this for a graph is to read its rows from now on.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For arguments of different lengths, or invalid grades, groups or weights; the
-        message begins with the number of the partition.
-    """
+    """Return what a partition holds, None if it has no rows; run where it is."""
+    # The worker that computes this for a graph will read its rows from now on.  Errors
+    # of the arguments begin with the number of the partition.
     from distributed import get_worker
 
     worker = get_worker()
@@ -312,17 +292,10 @@ def names_of(part: Partition | PartitionGraph) -> list[str]:
 def make_partition_graphs(
     partitions: list[dict[str, Any]],
 ) -> list[PartitionGraph | None]:
-    """Return a graph of each partition, None of those that have to be kept.
-
-    Kept is what the cluster holds already, what was given with the graph, and what
-    would take more work than one partition: where partitions depend on each other, as
-    after a shuffle.
-
-    Parameters
-    ----------
-    partitions : list of dict
-        Delayed objects by the names of the arguments.
-    """
+    """Return a graph of each partition, None for those that have to be kept."""
+    # Kept are partitions that the cluster holds already, that were given with the
+    # graph, or that would take more work than one partition: where partitions depend on
+    # each other, as after a shuffle.
     graphs = [
         {name: (culled(part), part.key) for name, part in partition.items()}
         for partition in partitions

@@ -60,16 +60,8 @@ class QueryLocations:
 def locate_queries(
     summaries: list[Summary | None], suffix: str, workers: list[str] | None = None
 ) -> QueryLocations:
-    """Merge the summaries of all partitions.
-
-    `workers` are those known already, to which those of the summaries are added.
-
-    Raises
-    ------
-    ValueError
-        If all partitions are empty, their columns differ, or the weight of a query
-        differs between them.
-    """
+    """Merge the summaries of all partitions; an error if they do not fit together."""
+    # `workers` are those known already, to which those of the summaries are added
     check_alike(summaries, f"X{suffix}")
     found = [(n, s) for n, s in enumerate(summaries) if s is not None]
     if not found:
@@ -118,17 +110,10 @@ def join_labels(parts: list[Any]) -> Any:
 def own_queries(
     locations: QueryLocations, learned: NDArray[np.bool_] | None, takers: list[int]
 ) -> IntArray:
-    """Return the worker that fits each query, (n_queries,).
-
-    Parameters
-    ----------
-    locations : QueryLocations
-    learned : ndarray of shape (n_queries,), bool, or None
-        Whether a query is learned from.  Of the training data: a worker takes part if
-        it owns such a query.
-    takers : list of int
-        The workers that take part, if `learned` is None.
-    """
+    """Return the worker that fits each query, (n_queries,)."""
+    # Training data come with `learned`, whether a query is learned from: the workers
+    # that own such a query take part in the fit.  Validation data come with these,
+    # `takers`.
     n_workers = len(locations.workers)
     # rows of each query on each worker that has some
     both = locations.query * n_workers + locations.worker
@@ -163,10 +148,8 @@ def own_queries(
 def learned_queries(
     locations: QueryLocations, held_out: NDArray[np.bool_] | None
 ) -> NDArray[np.bool_]:
-    """Return whether each query is learned from.
-
-    `held_out` is of the queries with a weight above zero, as `fit` draws it.
-    """
+    """Return whether each query is learned from."""
+    # `held_out` is of the queries with a weight above zero, as `fit` draws it
     learned = locations.has_pairs & (locations.weight >= SMALLEST)
     if held_out is not None:
         learned[np.flatnonzero(locations.weight > 0)[held_out]] = False

@@ -84,10 +84,7 @@ class PartTable:
     def tables(
         self, needed: NDArray[np.bool_] | None = None
     ) -> Iterator[tuple[int, Table]]:
-        """Yield (number of the first row, table) of each partition.
-
-        Those without any of the rows that are needed, (n_rows,), are left out.
-        """
+        """Yield (number of the first row, table) of each partition that is needed."""
         offsets = self._rows.offsets.tolist()
         for number, (first, last) in enumerate(
             zip(offsets[:-1], offsets[1:], strict=True)

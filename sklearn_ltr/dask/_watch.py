@@ -18,24 +18,10 @@ def wait_for(
     workers: list[str] | None = None,
     actors: list[Any] | None = None,
 ) -> None:
-    """Wait until all tasks have ended well.
-
-    Parameters
-    ----------
-    client : distributed.Client
-    futures : list of distributed.Future
-    workers : list of str, default=None
-        Addresses of workers that must not be lost; None: others do their tasks.
-    actors : list of proxies of `Exchange`, default=None
-        Where the tasks meet: told when one of them fails, so that none waits on.
-
-    Raises
-    ------
-    RuntimeError
-        If a worker is lost.
-    Exception
-        What a task raised.
-    """
+    """Wait until all tasks have ended well; raise the error of one that has not."""
+    # `workers` must not be lost; without them, other workers take over lost tasks.
+    # `actors` are where the tasks wait for each other: they are told when a task fails,
+    # so that none waits forever.
     from distributed import CancelledError, wait
 
     pending, start, everyone_is_here = list(futures), time.monotonic(), False

@@ -411,11 +411,9 @@ def fit_members(
     n_jobs: int | None,
     verbose: int,
 ) -> list[Any]:
-    """Return the members fitted to their queries.
-
-    Members that are fitted at the same time use one thread each, unless their own
-    `n_jobs` is set.
-    """
+    """Return the members fitted to their queries."""
+    # members that are fitted at the same time use one thread each, unless their own
+    # `n_jobs` is set
     parallel = joblib.effective_n_jobs(n_jobs) > 1
     jobs = (
         delayed(fit_member)(member, queries, rows, validation, parallel)
@@ -479,11 +477,9 @@ def stops_early(member: Any) -> bool:
 
 
 def hold_out_repeated(member: Any, drawn: IntArray) -> tuple[IntArray, IntArray]:
-    """Return the queries to train on, and those that the member would hold out.
-
-    Of queries drawn twice it would hold out one copy and train on the other.  Where
-    none is drawn twice, leave it to the member.
-    """
+    """Return the queries to train on, and those that the member would hold out."""
+    # Of queries drawn twice it would hold out one copy and train on the other.  Where
+    # none is drawn twice, the member itself holds some out.
     originals, number = np.unique(drawn, return_inverse=True)
     if len(originals) == len(drawn):
         return drawn, originals[:0]
@@ -512,10 +508,7 @@ class OutOfBag(NamedTuple):
 def out_of_bag(
     members: Sequence[Any], drawn: Sequence[IntArray], rows: FitRows, metric: Metric
 ) -> OutOfBag:
-    """Return the estimate; `drawn` are the queries that each member was trained on.
-
-    Raise a ValueError if every member was trained on all of them.
-    """
+    """Return the metric of scores by those members that were not trained on a query."""
     queries, n_queries = rows.queries, rows.queries.n_queries
     left_out = [np.setdiff1d(np.arange(n_queries), d) for d in drawn]
     index = [index_of_queries(queries, of_member) for of_member in left_out]
@@ -566,10 +559,8 @@ def out_of_bag(
 
 
 def stages(members: Sequence[Any], parts: Sequence[Any]) -> Iterator[list[FloatArray]]:
-    """Yield the scores of all members after 1, 2, ... trees.
-
-    Members that stopped early keep their last scores.
-    """
+    """Yield the scores of all members after 1, 2, ... trees."""
+    # members that stopped early keep their last scores
     stages = [
         member.staged_predict(part) if n_rows(part) > 0 else iter(())
         for member, part in zip(members, parts, strict=True)

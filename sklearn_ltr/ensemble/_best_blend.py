@@ -202,12 +202,10 @@ def _best_alpha(
     tolerance: float,
     evaluate: Callable[[float], float],
 ) -> tuple[float, float]:
-    """Return the best alpha and the metric there.
-
-    Intervals are evaluated at their middles, in decreasing order of their value on the
-    curve, until the curve is below the best value found by more than its rounding error
-    `tolerance`.
-    """
+    """Return the best alpha and the metric there."""
+    # Intervals are evaluated at their middles, in decreasing order of their value on
+    # the curve, until the curve is below the best value found by more than its rounding
+    # error `tolerance`.
     edges = np.concatenate(([0.0], change_points, [1.0]))
     widths = np.diff(edges)
     # compared by value, then width of the interval, then the smaller alpha
@@ -258,10 +256,8 @@ def _scale_to_one(
 def _order_above_zero(
     bound: BoundMetric, scores_1: FloatArray, scores_2: FloatArray
 ) -> IntArray:
-    """Return the documents as ranked just above alpha = 0, (n_documents,).
-
-    They are ordered by `scores_2`, then by `scores_1`, then pessimistically.
-    """
+    """Return the documents as ranked just above alpha = 0, (n_documents,)."""
+    # they are ordered by `scores_2`, then by `scores_1`, then pessimistically
     n_documents, n_queries = len(scores_1), len(bound.offsets) - 1
     longest = len(bound.discount)
     order = np.empty(n_documents, dtype=np.int64)
@@ -284,10 +280,8 @@ def _changes(
     order: IntArray,
     weights: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the alphas where rankings change, and the change of the mean at each.
-
-    `weights` (n_queries,) add up to 1.
-    """
+    """Return the alphas where rankings change, and the change of the mean at each."""
+    # `weights`, (n_queries,), add up to 1
     offsets, gain = bound.offsets, bound.gain
     lowest = np.minimum.reduceat(gain, offsets[:-1])
     highest = np.maximum.reduceat(gain, offsets[:-1])
@@ -357,21 +351,11 @@ def grow_array(values: Any) -> Any:
 def crossings(
     scores_1: FloatArray, scores_2: FloatArray, gain: FloatArray
 ) -> tuple[FloatArray, IntArray]:
-    """Return the swaps of one ranking between alpha = 0 and alpha = 1.
-
-    Parameters
-    ----------
-    scores_1, scores_2, gain : (n,) float64, CHANGED
-        Scores of the two rankers, and gain of each document, in the order just above
-        alpha = 0.  On return they are in the order just below alpha = 1.
-
-    Returns
-    -------
-    alphas : (n_swaps,) float64, non-decreasing
-    positions : (n_swaps,) int64
-        At ``alphas[i]`` the documents at positions ``positions[i]`` and
-        ``positions[i] + 1`` swap.  Swaps of documents with equal gains are left out.
-    """
+    """Return (alphas, positions) of the swaps of one list between alpha = 0 and 1."""
+    # The documents come in their order just above alpha = 0; all three arrays are
+    # CHANGED to that just below 1.  Alphas do not decrease; at ``alphas[i]`` the
+    # documents at ``positions[i]`` and ``positions[i] + 1`` swap.  Swaps of equal gains
+    # are left out.
     n, size, n_swaps = len(scores_1), 1, 0
     while size < n:
         size *= 2
@@ -407,11 +391,10 @@ def crossings(
 
 @subkernel
 def k_skyband(scores_1: FloatArray, k: int) -> IntArray:
-    """Return the indices of the documents that fewer than k others beat in both scores.
-
-    `scores_1` is in the order just above alpha = 0.  There, all documents before j are
-    ranked above j; they stay above it for every alpha if their `scores_1` is not lower.
-    """
+    """Return the indices of documents that fewer than k others beat in both scores."""
+    # `scores_1` is in the order just above alpha = 0.  There, all documents before j
+    # are ranked above j; they stay above it for every alpha if their `scores_1` is not
+    # lower.
     kept = np.empty(len(scores_1), np.int64)
     highest = np.full(k, -np.inf)  # the k highest scores so far, non-increasing
     n_kept = 0
@@ -432,11 +415,9 @@ def k_skyband(scores_1: FloatArray, k: int) -> IntArray:
 def changes_by_swaps(
     gain: FloatArray, positions: IntArray, discount: FloatArray, u: float, v: float
 ) -> FloatArray:
-    """Return the change of a closed-form metric of scale 1 by each swap of neighbours.
-
-    ``metrics/_closed_form.py`` derives the formula and defines c, u and v.  `gain` is
-    CHANGED from the order before the first swap to that after the last.
-    """
+    """Return the change of a closed-form metric by each swap of neighbours."""
+    # ``metrics/_closed_form.py`` derives the formula and defines c, u and v.  `gain` is
+    # CHANGED from the order before the first swap to that after the last.
     c = np.ones(len(gain))
     for p in range(len(gain) - 1):
         c[p + 1] = c[p] + gain[p] * (u + v * c[p])
@@ -462,26 +443,10 @@ def changes_of_list(
     u: float,
     v: float,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return where a closed-form metric of one query changes, and by how much.
-
-    Parameters
-    ----------
-    scores_1, scores_2, gain : (n_documents,) float64
-        Of all documents of all queries.
-    ranked : (n,) int64
-        The documents of the query, in the order just above alpha = 0.
-    k : int
-        Cutoff of the metric.
-    discount : (longest list,) float64
-    u, v : float
-        ``cascade_coefficients`` of the metric.
-
-    Returns
-    -------
-    alphas : (n_changes,) float64, non-decreasing
-    changes : (n_changes,) float64
-        Of the metric with scale 1; not zero.
-    """
+    """Return where a closed-form metric of one query changes, and by how much."""
+    # `ranked` are the documents of the query, in the order just above alpha = 0; u and
+    # v are the metric's ``cascade_coefficients``.  The changes, none of them zero, are
+    # those of the metric with scale 1; the alphas do not decrease.
     if k < len(ranked):
         ranked = ranked[k_skyband(scores_1[ranked], k)]
     gains = gain[ranked]

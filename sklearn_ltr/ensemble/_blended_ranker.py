@@ -378,10 +378,8 @@ def unnamed(rankers: Sequence[Any]) -> list[Any]:
 def fit_and_score(
     rankers: Sequence[Any], rows: FitRows, splits: list[Any] | None, n_jobs: int | None
 ) -> tuple[list[Any], list[Any]]:
-    """Return the rankers fitted to all rows, and scores of all rows.
-
-    The scores are out-of-fold; without `splits`, those of the fitted rankers.
-    """
+    """Return the rankers fitted to all rows, and scores of all rows."""
+    # the scores are out-of-fold; without `splits`, those of the fitted rankers
     models, scores = [], []
     with sklearn.config_context(enable_metadata_routing=True):
         for ranker in rankers:
@@ -456,10 +454,8 @@ class HeldOut(NamedTuple):
 
 
 def weighted_sum(weights: FloatArray, scores: Sequence[FloatArray]) -> FloatArray:
-    """Return the blend, added up from the first ranker to the last.
-
-    With two rankers this is bit for bit the sum that :func:`best_blend` evaluates.
-    """
+    """Return the blend, added up from the first ranker to the last."""
+    # with two rankers this is bit for bit the sum that :func:`best_blend` evaluates
     total: FloatArray = weights[0] * scores[0]
     for weight, scores_m in zip(weights[1:], scores[1:], strict=True):
         total = total + weight * scores_m
@@ -467,11 +463,9 @@ def weighted_sum(weights: FloatArray, scores: Sequence[FloatArray]) -> FloatArra
 
 
 def sweep_weights(held_out: HeldOut, metric: Metric) -> tuple[FloatArray, BlendCurve]:
-    """Return the best weights by coordinate-wise sweeps, and the last curve used.
-
-    The blend so far is swept against one ranker after another, until no ranker raises
-    the metric.  The curve is that of the last sweep that has raised it.
-    """
+    """Return the best weights by coordinate-wise sweeps, and the last curve used."""
+    # The blend so far is swept against one ranker after another, until no ranker raises
+    # the metric.  The curve is that of the last sweep that has raised it.
     scores, y, queries = held_out
     n = len(scores)
     one_hot = np.eye(n)
@@ -492,11 +486,8 @@ def sweep_weights(held_out: HeldOut, metric: Metric) -> tuple[FloatArray, BlendC
 
 
 def equal_weights(scores: Sequence[FloatArray], groups: IntArray) -> FloatArray:
-    """Return weights with which all scores vary as much within queries.
-
-    They are 1 over the standard deviation of the scores minus their query's mean;
-    a ValueError if the scores of a ranker do not vary within any query.
-    """
+    """Return weights with which all scores vary as much within queries."""
+    # 1 over the standard deviation of the scores minus their query's mean
     starts = np.flatnonzero(np.diff(groups, prepend=-1))
     sizes = np.diff(np.append(starts, len(groups)))
     deviations = np.empty(len(scores))

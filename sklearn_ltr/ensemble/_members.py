@@ -58,12 +58,10 @@ def read_rows(X: Any, y: Any, groups: Any, sample_weight: Any) -> FitRows:
 
 
 def requested_metadata(member: Any, metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the metadata that a member's `fit` requests; routing must be enabled.
-
-    A ranker or regressor requests all that its `fit` takes, unless the user has said
-    otherwise.  Of a Pipeline or another meta-estimator only the user knows which part
-    is to have what: raise an UnsetMetadataPassedError if they have not said.
-    """
+    """Return the metadata that a member's `fit` requests; routing must be enabled."""
+    # A ranker or regressor is given all that its `fit` takes, unless the user has said
+    # otherwise.  Of a Pipeline or another meta-estimator only the user knows which part
+    # is to have what: without their word, that is an UnsetMetadataPassedError.
     routing = get_routing_for_object(member)
     if isinstance(routing, MetadataRouter):
         routing.route_params(caller="fit", params=dict(metadata))
@@ -83,10 +81,7 @@ def requested_metadata(member: Any, metadata: Mapping[str, Any]) -> dict[str, An
 
 
 def predict_scores(members: Sequence[Any], X: Any, name: str) -> list[FloatArray]:
-    """Return the scores of documents by fitted members, each (n_documents,) float64.
-
-    `name` is that of the list of members, for messages.
-    """
+    """Return the scores of documents by fitted members, each (n_documents,) float64."""
     scores = [member.predict(X) for member in members]
     n_documents = count_rows(scores[0], f"what {name}[0] predicts")
     return [

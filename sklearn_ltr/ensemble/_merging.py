@@ -14,14 +14,7 @@ from sklearn_ltr._estimators.base import copy_attributes
 
 
 def merge_rankers(members: Sequence[Any]) -> LambdaMARTRanker:
-    """Return the mean of LambdaMART rankers as one ranker.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a member is of another class, or has a base model, or has seen other
-        categories than the first.
-    """
+    """Return the mean of LambdaMART rankers, one ranker; an error if it has none."""
     for m, member in enumerate(members):
         if not isinstance(member, LambdaMARTRanker):
             raise TypeError(

@@ -159,11 +159,9 @@ def check_unknown(
     codes: Mapping[int, Mapping[Category, int]],
     theirs: Scores | None,
 ) -> None:
-    """Raise a ValueError if a model has unknown parts and is not proved to be right.
-
-    `codes` are those of categories in the library, and `theirs` returns its raw scores
-    for rows with codes; None: it is not at hand.
-    """
+    """Raise a ValueError if a model has unknown parts and is not proved to be right."""
+    # The proof: `theirs` returns the library's own raw scores, for rows in which
+    # `codes` are those of its categories; None if the library is not installed.
     if not unknown:
         return
     unknown = list(dict.fromkeys(unknown))

@@ -90,10 +90,8 @@ class BaseMART(CallbackSupportMixin, BaseModel):
     def _read_targets(
         self, y: NDArray[Any], weights: FloatArray, suffix: str, *, is_first: bool
     ) -> tuple[FloatArray, FloatArray]:
-        """Return a number and a weight for each row of a weight above 0.
-
-        The first targets that a fit reads say what the others may be.
-        """
+        """Return a number and a weight for each row of a weight above 0."""
+        # the first targets that a fit reads (`is_first`) say what the others may be
 
     @abstractmethod
     def _objective(self, data: TrainingData) -> PointwiseObjective:
@@ -223,10 +221,7 @@ class BaseMART(CallbackSupportMixin, BaseModel):
         *,
         is_first: bool = False,
     ) -> TrainingData:
-        """Check the arguments of `fit`, and sort the rows by their values.
-
-        Rows of weight 0 are left out.
-        """
+        """Check the arguments of `fit`, and sort the rows by their values."""
         table = self._read_features(X, reset=is_first, name=f"X{suffix}")
         name, n_rows = f"y{suffix}", table.shape[0]
         if y is None:

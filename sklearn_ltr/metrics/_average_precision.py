@@ -58,13 +58,11 @@ IntArray = NDArray[np.int64]
 def average_precision_values(
     lists: RankedLists, arrays: MetricArrays, average: bool, values: FloatArray
 ) -> None:
-    """Compute the average precision of each list.
-
-    In a run of n equal scores, r of them relevant, below `above` relevant documents,
-    the i-th position (from 1) is relevant with probability r / n.  If it is, the
-    expected number of relevant documents down to it is
-    above + 1 + (i - 1) (r - 1) / (n - 1).
-    """
+    """Compute the average precision of each list."""
+    # In a run of n equal scores, r of them relevant, below `above` relevant documents,
+    # the i-th position (from 1) is relevant with probability r / n.  If it is, the
+    # expected number of relevant documents down to it is above + 1 + (i - 1) (r - 1) /
+    # (n - 1).
     scores, order, offsets = lists.scores, lists.order, lists.offsets
     relevance, discount, scale = arrays.gain, arrays.discount, arrays.scale
     k = arrays.k

@@ -153,12 +153,10 @@ class ClosedFormMetric(Metric):
     _swap_factors_kernel: ClassVar[Callable[..., None]] = staticmethod(sum_swap_factors)
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Put a built-in metric into ``METRICS``; refuse what would train wrongly.
-
-        Value, swap factors and sweeps are computed from different attributes.  A class
-        that changes one of them alone would be trained for another metric than it
-        measures.
-        """
+        """Put a built-in metric into ``METRICS``; refuse what would train wrongly."""
+        # Value, swap factors and sweeps are computed from different attributes: a class
+        # that changed one of them alone would train for another metric than it
+        # measures.
         super().__init_subclass__(**options)
         own, name = vars(cls), cls.__name__
         is_built_in = cls.__module__.startswith("sklearn_ltr.")
@@ -195,10 +193,8 @@ class ClosedFormMetric(Metric):
         return np.ones(len(judged.offsets) - 1)
 
     def _limits(self, judged: JudgedLists) -> IntArray:
-        """Cutoff of each query: k, unless it depends on the query.
-
-        Metrics with kernels of their own may use it for any number of a query.
-        """
+        """Cutoff of each query: k, unless it depends on the query."""
+        # metrics with kernels of their own may use it for another number of each query
         return np.full(len(judged.offsets) - 1, judged.k, dtype=np.int64)
 
     def bind(

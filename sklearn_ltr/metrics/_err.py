@@ -87,11 +87,9 @@ def err_values(
 
 @subkernel
 def _mean_products(satisfies: FloatArray, run: IntArray, means: FloatArray) -> None:
-    """Set means[i] to the mean product of T over all draws of i documents of a run.
-
-    Documents are added one by one: a draw of i of the first m documents contains the
-    m-th with probability i / m.
-    """
+    """Set means[i] to the mean product of T over all draws of i documents of a run."""
+    # documents are added one by one: a draw of i of the first m documents contains the
+    # m-th with probability i / m
     means[:] = 0.0
     means[0] = 1.0
     for m in range(1, len(run) + 1):

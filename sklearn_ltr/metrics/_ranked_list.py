@@ -105,10 +105,8 @@ def rank_documents(
 def _insert_into_top(
     keys: SortKeys, order: IntArray, start: int, first: int, stop: int, k: int
 ) -> None:
-    """Insert documents `first` to ``stop - 1`` into the top k of those before them.
-
-    The document that drops out of the top k is stored at the index of the inserted one.
-    """
+    """Insert documents `first` to ``stop - 1`` into the top k of those before them."""
+    # the document that drops out of the top k takes the index of the inserted one
     scores = keys.scores
     last = start + k - 1
     for block in range(first, stop, REGISTER_LANES):
@@ -134,13 +132,11 @@ def _insert_into_top(
 def _sort_block(
     keys: SortKeys, order: IntArray, start: int, n: int, n_placed: IntArray
 ) -> None:
-    """Put up to REGISTER_LANES documents from `start` on in order.
-
-    Scores are rounded to float32, so that one instruction compares twice as many.  All
-    documents of equal rounded score count the same number of preceding documents, the
-    position of the first of them; among themselves they are sorted by insertion.
-    `n_placed[i]` counts the documents placed so far whose first position is i.
-    """
+    """Put up to REGISTER_LANES documents from `start` on in order."""
+    # Scores are rounded to float32, so that one instruction compares twice as many.
+    # All documents of equal rounded score count the same number of preceding documents,
+    # the position of the first of them; among themselves they are sorted by insertion.
+    # `n_placed[i]` counts the documents placed so far whose first position is i.
     rounded, n_above = float32_lanes(), uint32_lanes()
     for i in range(REGISTER_LANES):
         rounded[i], n_above[i] = np.float32(0.0), uint32(0)
@@ -172,11 +168,9 @@ def _merge_neighbors(
     k: int,
     buffer: IntArray,
 ) -> None:
-    """Merge two neighbouring runs of `width` documents, each with its top k in order.
-
-    The right run starts at `middle` and may be shorter.  The top k of both go to the
-    left run as far as it has space, the rest to the right run.
-    """
+    """Merge two neighbouring runs of `width` documents, each sorted down to k."""
+    # The right run starts at `middle` and may be shorter.  The top k of both go to the
+    # left run as far as it has space, the rest to the right run.
     n = min(k, width)
     m = min(n, stop - middle)
     left, right = order[middle - width : middle - width + n], order[middle : middle + m]
@@ -201,10 +195,8 @@ def _merge_neighbors(
 
 @subkernel
 def run_end(scores: FloatArray, ranked: IntArray, position: int, average: bool) -> int:
-    """Return the end (exclusive) of the run of equal scores that starts at `position`.
-
-    Without `average`, each document is a run of its own.
-    """
+    """Return the end (exclusive) of the run of equal scores from `position` on."""
+    # without `average`, each document is a run of its own
     end = position + 1
     if average:
         while end < len(ranked) and scores[ranked[end]] == scores[ranked[position]]:

@@ -49,13 +49,10 @@ IntArray = NDArray[np.int64]
 def first_relevant_values(
     lists: RankedLists, arrays: MetricArrays, average: bool, values: FloatArray
 ) -> None:
-    """Compute the discount at the first relevant document of each list.
-
-    That document is in the first run of equal scores that has a relevant one.  In
-    random order, with r of n relevant, it is the (i + 1)-th of the run with probability
-
-        r / (n - i) * product over j < i of (n - r - j) / (n - j).
-    """
+    """Compute the discount at the first relevant document of each list."""
+    # That document is in the first run of equal scores that has a relevant one.  In
+    # random order, with r of n relevant, it is the (i + 1)-th of the run with
+    # probability r / (n - i) * product over j < i of (n - r - j) / (n - j).
     scores, order, offsets = lists.scores, lists.order, lists.offsets
     relevance, discount, scale = arrays.gain, arrays.discount, arrays.scale
     k = arrays.k

@@ -313,18 +313,14 @@ def _sorted_by_grade(
 
 
 def _pivotal_sample(queries: Queries, n: int, rng: RandomState) -> Queries:
-    """Draw n queries by ordered pivotal sampling, each with the same probability.
-
-    Every query starts with the inclusion probability n / len(queries).  Going through
-    the queries in order, one undecided query and the next one compete.  If their
-    probabilities sum to less than 1, one of the two is rejected and the other gets the
-    sum.  Otherwise one of the two is drawn, and the other gets the sum minus 1.  The
-    winner is random, so that inclusion probabilities are kept.  It follows that of any
-    first k queries, k n / len(queries) are drawn, rounded down or up.
-
-    G. Chauvet, "On a characterization of ordered pivotal sampling", Bernoulli 18(4),
-    2012.
-    """
+    """Draw n queries by ordered pivotal sampling, each with the same probability."""
+    # Every query starts with the inclusion probability n / len(queries).  Going through
+    # the queries in order, one undecided query and the next one compete.  If their
+    # probabilities sum to less than 1, one of the two is rejected and the other gets
+    # the sum.  Otherwise one of the two is drawn, and the other gets the sum minus 1.
+    # The winner is random, so that inclusion probabilities are kept.  So of any first k
+    # queries, k n / len(queries) are drawn, rounded down or up.  (G. Chauvet, "On a
+    # characterization of ordered pivotal sampling", Bernoulli 18(4), 2012.)
     one = len(queries)  # integers in units of 1 / len(queries) keep the sums exact
     if n == one:
         return queries
