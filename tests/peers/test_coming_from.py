@@ -162,6 +162,12 @@ LIGHTGBM = {
         {"category_smoothing": 5.0, "categorical_features": [6]},
         their_fit={"categorical_feature": [6]},
     ),
+    "`min_data_per_group`": Row(
+        {"min_data_per_group": 5},
+        {"min_samples_leaf": 5, "categorical_features": [6]},
+        their_fit={"categorical_feature": [6]},
+    ),
+    "`max_cat_threshold`": Row({}, their_fit={"categorical_feature": [6]}),
     "`monotone_constraints`": SAME_FOR_ALL["monotone"],
     "`interaction_constraints`": Row(
         {"interaction_constraints": [[0, 1], [2, 3, 4, 5, 6]]},
@@ -239,10 +245,10 @@ XGBOOST = {
         {"truncation_level": 30},
     ),
     "`lambdarank_normalization`": Row(
-        {"lambdarank_normalization": False}, {"normalize_lambdas": False}
+        {"lambdarank_normalization": False}, {"normalize_lambdas": "distance"}
     ),
     "`lambdarank_score_normalization`": Row(
-        {"lambdarank_score_normalization": False}, {"normalize_lambdas": False}
+        {"lambdarank_score_normalization": False}, {"normalize_lambdas": "query"}
     ),
     "`ndcg_exp_gain=False`": Row(
         {"ndcg_exp_gain": False}, {"metric": NDCG(10, gain="linear")}
