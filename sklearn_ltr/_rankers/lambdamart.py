@@ -9,7 +9,7 @@ reads its own documents, and all call `learn` together.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
@@ -621,6 +621,8 @@ tuples, default=None
                 propensities=propensities,
                 reset=kept.n_trees == 0,
             )
+            if p.position_bias is None:  # checked, but not learned from
+                data = replace(data, positions=None)
             constraints = constraints_of(p, model._categories, model)
             sets = read_validation_sets(
                 X_val,
