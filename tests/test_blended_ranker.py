@@ -481,7 +481,7 @@ def test_a_search_reaches_rankers_and_their_parameters_by_name():
 @pytest.mark.filterwarnings("ignore:The groups parameter is ignored by KFold")
 def test_without_groups_it_warns_once():
     with pytest.warns(MissingGroupsWarning, match="taken for one query") as caught:
-        blend(cv=KFold(2)).fit(X, Y)
+        blend(cv=KFold(2)).fit(X[:200], Y[:200])
     missing = [w for w in caught if w.category is MissingGroupsWarning]
     assert len(missing) == 1
     assert missing[0].filename == __file__
@@ -489,7 +489,7 @@ def test_without_groups_it_warns_once():
         pytest.warns(MissingGroupsWarning),
         pytest.raises(ValueError, match="got 5 folds for 1 queries"),
     ):
-        blend().fit(X, Y)
+        blend().fit(X[:200], Y[:200])
 
 
 @pytest.mark.parametrize(

@@ -197,8 +197,8 @@ class BaseRanker(CallbackSupportMixin, BaseModel):
         y : array-like of shape (n_documents,)
             Relevance grades, finite and >= 0.
         groups : array-like of shape (n_documents,), default=None
-            The query of each document.  Without it all rows are taken for one query,
-            with a :class:`MissingGroupsWarning`.
+            The query of each document.  Without it up to 200 rows are taken for one
+            query, with a :class:`MissingGroupsWarning`; more are an error.
         sample_weight : array-like of shape (n_documents,), default=None
             Weight of a query in the mean, constant within a query.
 

@@ -564,8 +564,8 @@ class LambdaMARTRanker(BaseRanker):
             Relevance grades, finite and >= 0, not necessarily integers.
         groups : array-like of shape (n_documents,), default=None
             The query of each document: numbers, text, dates, or tuples of these.
-            Without it all rows are taken for one query, with a
-            :class:`MissingGroupsWarning`.
+            Without it up to 200 rows are taken for one query, with a
+            :class:`MissingGroupsWarning`; more are an error.
         sample_weight : array-like of shape (n_documents,), default=None
             Weight of a query, constant within it.  0: as if it were not there.
         init_score : array-like of shape (n_documents,), default=None
@@ -756,8 +756,8 @@ tuples, default=None
         y : array-like of shape (n_documents,)
             Relevance grades, finite and >= 0.
         groups : array-like of shape (n_documents,), default=None
-            The query of each document.  Without it all rows are taken for one query,
-            with a :class:`MissingGroupsWarning`.
+            The query of each document.  Without it up to 200 rows are taken for one
+            query, with a :class:`MissingGroupsWarning`; more are an error.
         sample_weight : array-like of shape (n_documents,), default=None
             Weight of a query in the mean, constant within a query.
         init_score : array-like of shape (n_documents,), default=None

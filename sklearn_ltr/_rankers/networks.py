@@ -581,8 +581,8 @@ class NetworkRanker(BaseRanker):
             Relevance grades, finite and >= 0, not necessarily integers.
         groups : array-like of shape (n_documents,), default=None
             The query of each document: numbers, text, dates, or tuples of these.
-            Without it all rows are taken for one query, with a
-            :class:`MissingGroupsWarning`.
+            Without it up to 200 rows are taken for one query, with a
+            :class:`MissingGroupsWarning`; more are an error.
         sample_weight : array-like of shape (n_documents,), default=None
             Weight of a query, constant within it.  0: as if it were not there.
         positions : array-like of shape (n_documents,), integers >= 0, default=None

@@ -300,9 +300,10 @@ class RankNetRanker(NetworkRanker):
             from `pairs`.
         groups : array-like of shape (n_documents,), default=None
             The query of each document: numbers, text, dates, or tuples of these.  With
-            `y` and without it all rows are taken for one query, with a
-            :class:`MissingGroupsWarning`.  With `pairs` it is not needed; if given,
-            pairs must lie within queries, and those of a query are learned together.
+            `y` and without it up to 200 rows are taken for one query, with a
+            :class:`MissingGroupsWarning`; more are an error.  With `pairs` it is not
+            needed; if given, pairs must lie within queries, and those of a query are
+            learned together.
         sample_weight : array-like of shape (n_documents,), default=None
             Weight of a query, constant within it.  0: as if it were not there.
         positions : array-like of shape (n_documents,), integers >= 0, default=None

@@ -24,7 +24,9 @@ from sklearn_ltr.metrics import Metric
 
 
 class MissingGroupsWarning(UserWarning):
-    """`groups` was not given, and all rows were taken for one query.
+    """`groups` was not given, and all rows, at most 200, were taken for one query.
+
+    More than 200 rows without `groups` are an error.
 
     Examples
     --------
@@ -38,10 +40,13 @@ class MissingGroupsWarning(UserWarning):
     """
 
 
+# Rows that may be one query if `groups` is not given.  A list has seldom more, and the
+# checks of estimators of scikit-learn, which know no groups, have fewer.
+MOST_ROWS_WITHOUT_GROUPS = 200
 MISSING_GROUPS = (
-    "groups was not given, so all rows were taken for one query. Either it was "
-    "forgotten: pass groups=, one value per row. Or a meta-estimator (GridSearchCV, "
-    "Pipeline, ...) dropped it, because metadata routing is off: call "
+    "groups was not given, {found}. Either it was "
+    "forgotten: pass groups=, one value per row{zeros}. Or a meta-estimator "
+    "(GridSearchCV, Pipeline, ...) dropped it, because metadata routing is off: call "
     "sklearn.set_config(enable_metadata_routing=True) once."
 )
 
@@ -62,15 +67,21 @@ def caller_stacklevel() -> int:
 
 
 def read_queries(groups: Any, n_documents: int, suffix: str = "") -> QueryGroups:
-    """Return the queries of the rows; without `groups`, warn and take one query."""
-    if groups is None:
-        warnings.warn(
-            MISSING_GROUPS.replace("groups", f"groups{suffix}", 1),
-            MissingGroupsWarning,
-            stacklevel=caller_stacklevel(),
-        )
-        return QueryGroups.single(n_documents)
-    return QueryGroups.from_groups(groups, n_documents, f"groups{suffix}")
+    """Return the queries of the rows; a few rows without `groups` are one query."""
+    # `suffix` is appended to the argument's name in messages ("_val")
+    if groups is not None:
+        return QueryGroups.from_groups(groups, n_documents, f"groups{suffix}")
+    message = MISSING_GROUPS.replace("groups", f"groups{suffix}")
+    if n_documents > MOST_ROWS_WITHOUT_GROUPS:
+        found = f"and {n_documents:,} rows are more than one query is likely to have"
+        zeros = f" (numpy.zeros({n_documents}) if they are one list)"
+        raise ValueError(message.format(found=found, zeros=zeros))
+    warnings.warn(
+        message.format(found="so all rows were taken for one query", zeros=""),
+        MissingGroupsWarning,
+        stacklevel=caller_stacklevel(),
+    )
+    return QueryGroups.single(n_documents)
 
 
 def check_y_given(y: Any, suffix: str = "") -> None:

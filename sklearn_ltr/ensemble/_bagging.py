@@ -225,7 +225,8 @@ class BaggingRanker(BaseRanker):
             Relevance grades, finite and >= 0.
         groups : array-like of shape (n_documents,), default=None
             The query of each document: numbers, text, dates, or tuples of these.  None:
-            all belong to one query, with a :class:`MissingGroupsWarning`.
+            up to 200 rows are one query, with a :class:`MissingGroupsWarning`; more
+            are an error.
         sample_weight : array-like of shape (n_documents,), default=None
             Weight of a query, constant within it.  0: as if it were not there.  Members
             are fitted with it if their `fit` has weights; the steps of a Pipeline must
