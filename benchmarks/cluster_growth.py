@@ -33,7 +33,7 @@ import numpy as np
 
 from peers import BINS, add_json_argument, append_json, machine
 from sklearn_ltr import LambdaMARTRanker
-from sklearn_ltr.dask._exchange import Exchange
+from sklearn_ltr.dask._comm import Exchange
 from sklearn_ltr.datasets import make_ranking
 
 N_FEATURES = 136

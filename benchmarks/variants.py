@@ -32,8 +32,7 @@ REPORT = {
     "split_gain": "least_squares",
     "split_noise": 0.0,
     "truncation_level": None,
-    "distance_normalization": False,
-    "query_normalization": False,
+    "normalize_lambdas": False,
 }
 VARIANTS = {
     "defaults": {},
@@ -41,8 +40,8 @@ VARIANTS = {
     "least-squares splits": {"split_gain": "least_squares"},
     "truncation_level=None": {"truncation_level": None},
     "truncation_level=100": {"truncation_level": 100},
-    "no distance normalization": {"distance_normalization": False},
-    "no query normalization": {"query_normalization": False},
+    "no distance normalization": {"normalize_lambdas": "query"},
+    "no query normalization": {"normalize_lambdas": "distance"},
     "split_noise=0": {"split_noise": 0.0},
     "split_noise=1": {"split_noise": 1.0},
     "l2_regularization=0.1": {"l2_regularization": 0.1},

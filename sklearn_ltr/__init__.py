@@ -1,6 +1,6 @@
 """Learning to rank for scikit-learn: RankNet, LambdaRank and LambdaMART.
 
-The gradient of a document is a sum over its pairs: force x |change of the metric|.
+The gradient of a document is a sum over its pairs: ``force x |change of the metric|``.
 """
 
 from importlib.metadata import version

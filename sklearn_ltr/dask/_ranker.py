@@ -141,7 +141,7 @@ collections, default=None
             fitted, traffic = fit_on_cluster(
                 client, local_ranker(model), p, kept.seed, arguments, validation
             )
-            for name in ("loss_curve_", "train_score_"):
+            for name in ("loss_curve_", "train_score_", "feature_names_in_"):
                 model.__dict__.pop(name, None)
             model.__dict__.update(fitted, traffic_=traffic)
         return self
