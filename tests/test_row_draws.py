@@ -9,6 +9,7 @@ from sklearn.base import clone
 
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr._data.query_index import RowNumbers
+from sklearn_ltr._data.row_hashes import COLUMN_STEP, FACTOR_1, FACTOR_2
 from sklearn_ltr._trees.boosting import bayesian_weights, noisy_scores
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
@@ -61,6 +62,47 @@ def test_a_row_draws_by_its_number_wherever_it_is():
         noisy_scores(rng(), part, scores[rows], 0.3),
         noisy_scores(rng(), ALL, scores, 0.3)[rows],
     )
+
+
+class Fixed:
+    """A generator whose one number makes the first row draw these bits."""
+
+    def __init__(self, bits: int) -> None:
+        self.bits = bits
+
+    def integers(self, high: int, dtype: type) -> np.uint64:
+        size = 2**64
+        key = invert_shift(self.bits, 31)
+        key = invert_shift(key * pow(int(FACTOR_2), -1, size) % size, 27)
+        key = invert_shift(key * pow(int(FACTOR_1), -1, size) % size, 30)
+        return np.uint64((key - int(COLUMN_STEP)) % size)
+
+
+def invert_shift(mixed: int, shift: int) -> int:
+    """Return the key of which ``key ^ (key >> shift)`` is given."""
+    key = mixed
+    while mixed := mixed >> shift:
+        key ^= mixed
+    return key
+
+
+@pytest.mark.parametrize(
+    ("bits", "u"),
+    [
+        (0, 2.0**-54),
+        (2**63, 0.5 + 2.0**-54),
+        (2**64 - 2**12, 1 - 2.0**-52),
+        (2**64 - 2**11, 1 - 2.0**-53),  # and half of the last bit would round to 1
+        (2**64 - 1, 1 - 2.0**-53),
+    ],
+)
+def test_no_draw_rounds_to_0_or_1(bits, u):
+    (weight, *_) = bayesian_weights(Fixed(bits), ALL, 1.0)
+    assert weight == pytest.approx(-np.log(u), rel=1e-9)
+    (noise, *_) = noisy_scores(Fixed(bits), ALL, np.zeros(N), 1.0)
+    logistic = (np.log(u) - np.log1p(-u)) * np.sqrt(3) / np.pi
+    assert noise == pytest.approx(logistic, rel=1e-9, abs=1e-15)
+    assert (bayesian_weights(Fixed(bits), ALL, 2.0) > 0).all()
 
 
 def test_splits_are_sought_with_the_weights_and_leaf_values_without():

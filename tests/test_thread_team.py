@@ -304,17 +304,15 @@ import threading
 import joblib
 import numpy as np
 from sklearn_ltr import LambdaMARTRanker
+from sklearn_ltr.ensemble import BaggingRanker
 
 joblib.cpu_count = lambda: 4
 start = threading.Thread.start
-limit = None
+before, limit = threading.active_count(), None
 
 def limited(thread):
-    global limit
-    if limit is not None:
-        if limit == 0:
-            raise RuntimeError("can't start new thread")
-        limit -= 1
+    if limit is not None and threading.active_count() - before >= limit:
+        raise RuntimeError("can't start new thread")
     start(thread)
 
 threading.Thread.start = limited
@@ -326,6 +324,12 @@ scores = set()
 for limit in (None, 0, 1, 2, 3):
     ranker = LambdaMARTRanker(n_estimators=3, random_state=0, n_jobs=4)
     scores.add(ranker.fit(X, y, groups=groups).predict(X).tobytes())
+assert len(scores) == 1
+
+scores, ranker = set(), LambdaMARTRanker(n_estimators=3)
+for limit in (None, *range(8)):
+    bag = BaggingRanker(ranker, n_estimators=4, random_state=0, n_jobs=4)
+    scores.add(bag.fit(X, y, groups=groups).predict(X).tobytes())
 assert len(scores) == 1
 print("done")
 """

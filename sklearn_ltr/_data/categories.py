@@ -56,7 +56,10 @@ class FeatureCategories:
         columns = [get_column(table, j, name) for j in features.tolist()]
         is_text = np.array([holds_text(column) for column in columns], dtype=np.bool_)
         text = [
-            np.array(sorted(occurring(column) if of_text else []), dtype=np.str_)
+            np.array(
+                sorted(check_text(occurring(column), column.name) if of_text else []),
+                dtype=np.str_,
+            )
             for column, of_text in zip(columns, is_text, strict=True)
         ]
         return cls(features, is_text, text)
@@ -163,6 +166,24 @@ def holds_text(column: Numbers | Labels) -> bool:
             "of them text"
         )
     return n_text == len(found)
+
+
+def check_text(text: list[str], name: str) -> list[str]:
+    """Return the text of categories; a ValueError for text that cannot be stored."""
+    for label in text:
+        if label.endswith("\0"):
+            raise ValueError(
+                f"{name} is categorical, but holds {label!r}, which ends in a NUL: "
+                "numpy would take it for the text without; strip it"
+            )
+        try:
+            label.encode()
+        except UnicodeEncodeError:
+            raise ValueError(
+                f"{name} is categorical, but holds {label!r}, which has a lone "
+                "surrogate and so is no text of Unicode: replace it"
+            ) from None
+    return text
 
 
 def check_kind(column: Numbers | Labels, *, was_text: bool) -> None:

@@ -13,7 +13,8 @@ import sklearn
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.utils.metadata_routing import get_routing_for_object
+from sklearn.pipeline import Pipeline
+from sklearn.utils.metadata_routing import MetadataRouter, get_routing_for_object
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr._data import one_column_of, read_numbers
@@ -24,10 +25,28 @@ FloatArray = NDArray[np.float64]
 LARGEST_BASE_SCORE = 1e12  # of sigma F_0; trees add about 1 to it
 
 
-def requested_by_fit(model: Any, metadata: Mapping[str, Any]) -> dict[str, Any]:
+def requested_metadata(model: Any, metadata: Mapping[str, Any]) -> dict[str, Any]:
     """Return the metadata that a model's `fit` requests; routing must be enabled."""
-    requested = get_routing_for_object(model).consumes("fit", list(metadata))
-    return {name: metadata[name] for name in sorted(requested)}
+    # A ranker or regressor is given all that its `fit` takes, unless the user has said
+    # otherwise.  Of a Pipeline or another meta-estimator only the user knows which part
+    # is to have what: without their word, that is an UnsetMetadataPassedError.
+    routing = get_routing_for_object(model)
+    if isinstance(routing, MetadataRouter):
+        routing.route_params(caller="fit", params=dict(metadata))
+    else:
+        requests = routing.fit.requests
+        unset = [name for name in metadata if requests.get(name, False) is None]
+        if unset:
+            model.set_fit_request(**dict.fromkeys(unset, True))
+    names = get_routing_for_object(model).consumes("fit", list(metadata))
+    requested = {name: metadata[name] for name in sorted(names)}
+    if "X_val" in requested and isinstance(model, Pipeline) and len(model) > 1:
+        if "X_val" not in (model.transform_input or ()):
+            raise ValueError(
+                "X_val would reach the last step of a Pipeline as it was given, but X "
+                'transformed: give the Pipeline transform_input=["X_val"]'
+            )
+    return requested
 
 
 def fitted_base_model(
@@ -35,7 +54,7 @@ def fitted_base_model(
 ) -> Any:
     """Return a fitted model as it is; of an unfitted one, a clone that is fitted."""
     # The clone learns from `rows` only: not from those that are held out, or have the
-    # weight 0.  It gets the metadata that it requests: groups, if it is a ranker.
+    # weight 0.  It is given what its `fit` takes: groups, if it is a ranker, weights.
     if not (hasattr(init, "fit") and hasattr(init, "predict")):
         raise TypeError(
             f"init must be a ranker, a regressor or None, got {type(init).__name__}"
@@ -45,7 +64,8 @@ def fitted_base_model(
     except NotFittedError:
         given = {name: value for name, value in metadata.items() if value is not None}
         with sklearn.config_context(enable_metadata_routing=True):
-            fit_metadata = requested_by_fit(init, given)
+            model = clone(init)
+            fit_metadata = requested_metadata(model, given)
             if len(rows) < n_rows_of(X):
                 rows = np.sort(rows)
                 X, y = index_rows(X, rows), index_rows(y, rows)
@@ -53,7 +73,7 @@ def fitted_base_model(
                     name: index_rows(values, rows)
                     for name, values in fit_metadata.items()
                 }
-            return clone(init).fit(X, one_column_of(y), **fit_metadata)
+            return model.fit(X, one_column_of(y), **fit_metadata)
     return init
 
 

@@ -37,6 +37,7 @@ from sklearn_ltr._trees.workspace import GrownTree, TreeSample
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
+LARGEST_UNIFORM = 1.0 - 2.0**-53
 UNIT_DEVIATION = 0.5513288954217921  # sqrt(3) / pi
 
 # Scores (n_rows,) and the learning rate of the tree -> gradient and hessian of the cost
@@ -168,7 +169,8 @@ class TreeSampler:
 def uniform(stream: Any, i: int) -> float:
     """Return number i of a stream, in (0, 1)."""
     bits = mix_bits(stream + (uint64(i) + uint64(1)) * COLUMN_STEP)
-    return (float(bits >> uint64(11)) + 0.5) / 9007199254740992.0  # 2^53
+    u = (float(bits >> uint64(11)) + 0.5) / 9007199254740992.0  # 2^53
+    return min(u, LARGEST_UNIFORM)  # the largest bits would round to 1
 
 
 @kernel

@@ -17,6 +17,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, get_routing_for_objec
 from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_ltr import LambdaMARTRanker
+from sklearn_ltr._compile import ThreadTeam
 from sklearn_ltr._data import QueryGroups
 from sklearn_ltr._data.rows import index_rows, n_rows
 from sklearn_ltr._estimators.base import ThreadCount, draw_seed, refit
@@ -28,19 +29,20 @@ from sklearn_ltr._parameters import (
     read_parameters,
 )
 from sklearn_ltr._rankers.base import BaseRanker
-from sklearn_ltr._rankers.base_model import check_base_scores
+from sklearn_ltr._rankers.base_model import check_base_scores, requested_metadata
 from sklearn_ltr._rankers.reading import draw_held_out
 from sklearn_ltr.ensemble._members import (
     FitRows,
     predict_scores,
     read_rows,
-    requested_metadata,
 )
 from sklearn_ltr.ensemble._merging import merge_rankers
 from sklearn_ltr.metrics import Metric, get_metric
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+
+POOL_THREADS = 3  # that joblib starts beside those that fit
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,9 +113,10 @@ class BaggingRanker(BaseRanker):
     verbose : int >= 0, default=0
         Print how many members are fitted, as joblib does.
     n_jobs : int or None, default=None
-        Number of members fitted at the same time, in threads; each then uses one thread
-        unless its own `n_jobs` is set.  None: one after the other, each with as many
-        threads as it wants.  The model is the same, bit for bit, for any.
+        Number of members fitted at the same time, in threads, fewer if the system
+        refuses to start them; each then uses one thread unless its own `n_jobs` is set.
+        None: one after the other, each with as many threads as it wants.  The model is
+        the same, bit for bit, for any.
 
     Attributes
     ----------
@@ -415,9 +418,13 @@ def fit_members(
     """Return the members fitted to their queries."""
     # members that are fitted at the same time use one thread each, unless their own
     # `n_jobs` is set
-    parallel = joblib.effective_n_jobs(n_jobs) > 1
+    n_at_once = joblib.effective_n_jobs(n_jobs)
+    if n_at_once > 1:  # as many as start: joblib fails where the system refuses one
+        with ThreadTeam(n_at_once + POOL_THREADS) as team:
+            n_at_once = max(1, min(n_at_once, team.n_threads - POOL_THREADS))
+        n_jobs = n_at_once
     jobs = (
-        delayed(fit_member)(member, queries, rows, validation, parallel)
+        delayed(fit_member)(member, queries, rows, validation, n_at_once > 1)
         for member, queries in zip(members, drawn, strict=True)
     )
     # kernels release the GIL, so threads do, and X is not copied to processes

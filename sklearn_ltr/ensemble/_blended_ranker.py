@@ -28,12 +28,12 @@ from sklearn_ltr._estimators.base import ThreadCount, draw_seed, refit
 from sklearn_ltr._networks import MultilayerPerceptron
 from sklearn_ltr._parameters import Choice, read_parameters
 from sklearn_ltr._rankers.base import BaseRanker
+from sklearn_ltr._rankers.base_model import requested_metadata
 from sklearn_ltr.ensemble._best_blend import BlendCurve, best_blend, check_ties
 from sklearn_ltr.ensemble._members import (
     FitRows,
     predict_scores,
     read_rows,
-    requested_metadata,
 )
 from sklearn_ltr.metrics import Metric, get_metric
 

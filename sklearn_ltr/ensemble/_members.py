@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.pipeline import Pipeline
-from sklearn.utils.metadata_routing import MetadataRouter, get_routing_for_object
 
 from sklearn_ltr._data import QueryGroups, TrainingData, count_rows
 from sklearn_ltr._data.rows import index_rows, n_rows
-from sklearn_ltr._rankers.base_model import check_base_scores, requested_by_fit
+from sklearn_ltr._rankers.base_model import check_base_scores
 from sklearn_ltr._rankers.reading import check_y_given, read_queries, read_targets
 
 FloatArray = NDArray[np.float64]
@@ -55,29 +53,6 @@ def read_rows(X: Any, y: Any, groups: Any, sample_weight: Any) -> FitRows:
     of_rows = {name: index_rows(column, index) for name, column in metadata.items()}
     rows = read_rows(index_rows(X, index), grades[index], **of_rows)
     return rows._replace(kept=kept, kept_queries=data.weights > 0)
-
-
-def requested_metadata(member: Any, metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the metadata that a member's `fit` requests; routing must be enabled."""
-    # A ranker or regressor is given all that its `fit` takes, unless the user has said
-    # otherwise.  Of a Pipeline or another meta-estimator only the user knows which part
-    # is to have what: without their word, that is an UnsetMetadataPassedError.
-    routing = get_routing_for_object(member)
-    if isinstance(routing, MetadataRouter):
-        routing.route_params(caller="fit", params=dict(metadata))
-    else:
-        requests = routing.fit.requests
-        unset = [name for name in metadata if requests.get(name, False) is None]
-        if unset:
-            member.set_fit_request(**dict.fromkeys(unset, True))
-    requested = requested_by_fit(member, metadata)
-    if "X_val" in requested and isinstance(member, Pipeline) and len(member) > 1:
-        if "X_val" not in (member.transform_input or ()):
-            raise ValueError(
-                "X_val would reach the last step of a Pipeline as it was given, but X "
-                'transformed: give the Pipeline transform_input=["X_val"]'
-            )
-    return requested
 
 
 def predict_scores(members: Sequence[Any], X: Any, name: str) -> list[FloatArray]:

@@ -400,6 +400,30 @@ def test_categories_that_are_no_labels_are_refused(column, message):
     refused(lambda: with_categories(framed(column), "from_dtype"), ValueError, message)
 
 
+#: text that numpy or a file would not keep as it is, and the message
+NO_TEXT = {
+    "a NUL at the end": ("a\0", "holds 'a\\x00', which ends in a NUL: "),
+    "NUL alone": ("\0", "holds '\\x00', which ends in a NUL: "),
+    "a lone surrogate": ("b\udc80", "holds 'b\\udc80', which has a lone surrogate"),
+}
+
+
+@pytest.mark.parametrize(("text", "message"), each(NO_TEXT))
+@pytest.mark.parametrize("estimator", OF_TREES)
+def test_text_that_cannot_be_saved_is_no_category(estimator, text, message):
+    def table(label: str) -> Any:
+        labels = ["a", label, "b"]
+        return framed(pd.Series([labels[r % 3] for r in range(N)], dtype=object))
+
+    message = f"is categorical, but {message}"
+    for given in (table(text), table(text).to_numpy()):
+        refused(lambda: with_categories(given, [1], estimator), ValueError, message)  # noqa: B023
+    # at prediction it is text that `fit` has not seen
+    model = with_categories(table("a\0b"), [1], estimator)
+    unseen = model.predict(table("unseen"))
+    np.testing.assert_array_equal(model.predict(table(text)), unseen)
+
+
 HAD_TEXT = "in column 'b' holds numbers, but its categories were text when the model"
 HAD_NUMBERS = "in column 'b' holds text, but its categories were numbers when the model"
 AFTER_TEXT: dict[str, tuple[Any, str]] = {
