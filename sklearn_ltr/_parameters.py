@@ -15,7 +15,7 @@ the rest of a fit sees.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
 from dataclasses import fields
 from functools import cache
 from numbers import Integral, Real
@@ -36,8 +36,6 @@ class Range(NamedTuple):
 
     Attributes
     ----------
-    name : str
-        Name of the parameter.
     kind : Integral or Real
     low, high : float
         Bounds; inf: unbounded, but not infinite.
@@ -47,19 +45,18 @@ class Range(NamedTuple):
         Whether None is allowed.
     """
 
-    name: str
     kind: Any
     low: float
     high: float
     closed: str
     optional: bool = False
 
-    def read(self, value: Any) -> Any:
-        """Return the number as an int or a float, or raise an error that names it."""
+    def read_as(self, name: str, value: Any) -> Any:
+        """Return the number as an int or a float; an error names the parameter."""
         if self.optional and value is None:
             return None
         number: float
-        message = f"{self.name} must be {self._in_words()}, got {shown(value)}"
+        message = f"{name} must be {self._in_words()}, got {shown(value)}"
         if isinstance(value, NO_NUMBERS) or not isinstance(value, self.kind):
             raise TypeError(message)
         try:
@@ -73,17 +70,13 @@ class Range(NamedTuple):
             raise ValueError(message)
         return number
 
-    def read_as(self, name: str, value: Any) -> Any:
-        """Read a value of the parameter of this name."""
-        return self._replace(name=name).read(value)
-
     def in_words(self) -> str:
         """Return the values as docstrings give them."""
         short = {"an integer": "int", "a number": "float"}
         words = self._in_words()
         for long, of_docstrings in short.items():
             words = words.replace(long, of_docstrings)
-        return words.replace("e+", "e")
+        return re.sub(r"e\+?(-?)0*", r"e\1", words)  # 1e6, not 1e+06
 
     def _in_words(self) -> str:
         left = self.closed in ("left", "both")
@@ -96,19 +89,7 @@ class Range(NamedTuple):
         return f"{kind} {bounds}{' or None' if self.optional else ''}"
 
 
-def at_least(name: str, low: int, *, optional: bool = False) -> Range:
-    """Return the range of an integer >= `low`."""
-    return Range(name, Integral, low, np.inf, "left", optional)
-
-
-def positive(name: str) -> Range:
-    """Return the range of a number > 0 whose products stay finite."""
-    return Range(name, Real, SMALLEST, LARGEST, "both")
-
-
-def not_negative(name: str) -> Range:
-    """Return the range of a finite number >= 0."""
-    return Range(name, Real, 0, np.inf, "left")
+POSITIVE = Range(Real, SMALLEST, LARGEST, "both")  # products of a few stay finite
 
 
 class Values(Protocol):
@@ -128,7 +109,7 @@ class Choice:
         self.values = values
 
     def read_as(self, name: str, value: Any) -> Any:
-        """Return the one that the value is equal to, or raise a ValueError."""
+        """Return the declared value that equals this one, or raise an error."""
         if isinstance(value, str | Integral | np.bool_ | None) and value in self.values:
             return self.values[self.values.index(value)]
         raise ValueError(f"{name} must be one of {self.values}, got {shown(value)}")
@@ -186,14 +167,14 @@ def integer(
     low: float, high: float = np.inf, closed: str = "both", *, optional: bool = False
 ) -> Range:
     """Return the range of an integer."""
-    return Range("", Integral, low, high, closed, optional)
+    return Range(Integral, low, high, closed, optional)
 
 
 def real(
     low: float, high: float = np.inf, closed: str = "both", *, optional: bool = False
 ) -> Range:
     """Return the range of a finite number."""
-    return Range("", Real, low, high, closed, optional)
+    return Range(Real, low, high, closed, optional)
 
 
 P = TypeVar("P")
@@ -221,33 +202,6 @@ def read_parameters(parameters: type[P], estimator: Any) -> P:
         given = getattr(estimator, name)
         read[name] = given if values is None else values.read_as(name, given)
     return parameters(**read)
-
-
-def check_ranges(estimator: Any, ranges: Iterable[Range]) -> None:
-    """Make parameters plain ints and floats.
-
-    Raise a TypeError or ValueError that names the first parameter out of range.
-    """
-    for wanted in ranges:
-        value = wanted.read(getattr(estimator, wanted.name))
-        setattr(estimator, wanted.name, value)
-
-
-def check_choice(estimator: Any, name: str, choices: tuple[Any, ...]) -> None:
-    """Make a parameter the choice that it is equal to; a ValueError if it is none."""
-    value = getattr(estimator, name)
-    is_choice = isinstance(value, str | Integral | np.bool_ | None)
-    if is_choice and value in choices:
-        setattr(estimator, name, choices[choices.index(value)])
-    else:
-        raise ValueError(f"{name} must be one of {choices}, got {shown(value)}")
-
-
-def check_fraction_or_count(estimator: Any, name: str) -> None:
-    """Make a parameter a float in (0, 1] or an int >= 1, or raise an error."""
-    is_count = isinstance(getattr(estimator, name), Integral)
-    fraction = Range(name, Real, 0, 1, "right")
-    check_ranges(estimator, [at_least(name, 1) if is_count else fraction])
 
 
 def count_of(

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import inspect
 import pkgutil
 import re
+import sys
 
 import pytest
 from sklearn.base import BaseEstimator
 
 import sklearn_ltr
+from sklearn_ltr._parameters import Values, declared_values
 from sklearn_ltr.metrics._metric import METRICS
 
 PUBLIC = {
@@ -179,3 +182,30 @@ def test_the_documented_defaults_are_those_of_the_signature(estimator):
         if isinstance(parameter.default, float):
             allowed.add(f"{parameter.default:.0e}".replace("e-0", "e-"))
         assert documented in allowed, name
+
+
+def declared(estimator: type) -> dict[str, Values | None]:
+    """Return the values of parameters: of the class that declares the most of them."""
+    modules = [m for m in sys.modules.values() if m.__name__.startswith("sklearn_ltr.")]
+    parts = {
+        value for m in modules for value in vars(m).values() if inspect.isclass(value)
+    }
+    found = [
+        declared_values(part)
+        for part in parts
+        if part.__name__.endswith("Parameters") and dataclasses.is_dataclass(part)
+    ]
+    names = set(inspect.signature(estimator).parameters)
+    return max((values for values in found if values.keys() <= names), key=len)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_the_documented_values_are_those_that_are_declared(estimator):
+    for name, values in declared(estimator).items():
+        if values is not None:
+            (line,) = re.findall(
+                rf"^(?:\w+, )*{name}(?:, \w+)* : (.*)$", inspect.getdoc(estimator), re.M
+            )
+            assert line.partition(", default=")[0] == values.in_words(), name
+            default = inspect.signature(estimator).parameters[name].default
+            assert values.read_as(name, default) == default

@@ -55,7 +55,6 @@ from sklearn_ltr._trees.constraints import Constraints, read_constraints
 from sklearn_ltr._trees.ensemble import TreeEnsemble, add_binned
 from sklearn_ltr._trees.growing import TreeGrower
 from sklearn_ltr._trees.parameters import TreeParameters, growth_parameters
-from sklearn_ltr._trees.tree_check import check_bins
 from sklearn_ltr._trees.workspace import GrownTree
 
 FloatArray = NDArray[np.float64]
@@ -405,7 +404,7 @@ class FittedTrees(NamedTuple):
     def check(self, n_features: int) -> None:
         """Raise an error unless the parts are of so many features, and fit together."""
         mapper, trees = self.mapper, self.ensemble
-        check_bins(mapper, n_features)
+        mapper.check(n_features)
         self.categories.check(n_features)
         require(
             np.array_equal(self.categories.feature, mapper.categories.feature),

@@ -22,7 +22,7 @@ from sklearn_ltr._estimators.base import (
     FitParameters,
 )
 from sklearn_ltr._lambdas.position_bias import BiasChoice, BiasOptions
-from sklearn_ltr._parameters import LARGEST, SMALLEST, integer, real, shown
+from sklearn_ltr._parameters import POSITIVE, integer, real, shown
 from sklearn_ltr._rankers.reading import (
     read_queries,
     read_targets,
@@ -66,7 +66,7 @@ class RankerParameters(FitParameters):
     metric: str | Metric | None  # None: pairs alone
     objective: Literal["lambdarank"] | Callable[..., Any]
     truncation_level: Annotated[int | None, integer(1, optional=True)]
-    sigma: Annotated[float, real(SMALLEST, LARGEST)]
+    sigma: Annotated[float, POSITIVE]
     scoring: str | Metric | Sequence[str | Metric] | None
     position_bias: Annotated[BiasOptions | None, BiasChoice("additive", "pairwise")]
     min_propensity: Annotated[float, real(SMALLEST_PROPENSITY, 1)]

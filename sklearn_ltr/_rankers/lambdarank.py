@@ -49,7 +49,7 @@ class LambdaRankRanker(NetworkRanker):
         Steepness of the sigmoid.
     hidden_layer_sizes : sequence of int >= 1, or int >= 1, default=(100,)
         Units of each hidden layer; ``()``: a linear model.
-    activation : {"relu", "tanh", "logistic", "identity"}, default="relu"
+    activation : {"identity", "logistic", "tanh", "relu"}, default="relu"
         Activation function of the hidden layers.
     network : object or None, default=None
         A model of your own in place of the perceptron (the two parameters above are
@@ -80,7 +80,7 @@ class LambdaRankRanker(NetworkRanker):
         epochs have not improved the validation score, or without early stopping the
         metric on the training data.
         Training stops when it falls below 1e-6.
-    learning_rate_init : float >= 1.2e-38, default=0.001
+    learning_rate_init : float >= 1.17549e-38, default=0.001
         Initial step size, eta.
     max_iter : int >= 1, default=30
         Maximum number of epochs: passes over all queries, in an order drawn for each.

@@ -95,7 +95,7 @@ class RankNetRanker(NetworkRanker):
         Steepness of the sigmoid.  `predict_pair_proba` uses that of the last fit.
     hidden_layer_sizes : sequence of int >= 1, or int >= 1, default=(100,)
         Units of each hidden layer; ``()``: a linear model.
-    activation : {"relu", "tanh", "logistic", "identity"}, default="relu"
+    activation : {"identity", "logistic", "tanh", "relu"}, default="relu"
         Activation function of the hidden layers.
     network : object or None, default=None
         A model of your own in place of the perceptron (the two parameters above are
@@ -127,7 +127,7 @@ class RankNetRanker(NetworkRanker):
         epochs have not improved the validation score, or without early stopping the
         cost.
         Training stops when it falls below 1e-6.
-    learning_rate_init : float >= 1.2e-38, default=0.001
+    learning_rate_init : float >= 1.17549e-38, default=0.001
         Initial step size, eta.
     max_iter : int >= 1, default=30
         Maximum number of epochs: passes over all queries, in an order drawn for each.

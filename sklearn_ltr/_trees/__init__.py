@@ -22,6 +22,5 @@ tree):
    each new tree is added to the scores of binned data by ``add_binned``.
 10. :mod:`tree_walk`: the first, small predictions of a model, in plain numpy.
 11. :mod:`bit_sliced`: all other predictions for X, by compiled kernels; same scores.
-12. :mod:`tree_check`: whether the arrays of a saved ensemble are trees.
-13. :mod:`shapley` and its kernels: what each feature adds to the score of a row.
+12. :mod:`shapley` and its kernels: what each feature adds to the score of a row.
 """

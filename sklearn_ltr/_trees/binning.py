@@ -253,6 +253,25 @@ class BinMapper:
 
         team.run(bin_part)
 
+    def check(self, n_features: int) -> None:
+        """Raise a ValueError unless there are ascending thresholds for each feature."""
+        bin_thresholds = self.bin_thresholds
+        if len(bin_thresholds) != n_features:
+            raise ValueError(
+                f"{len(bin_thresholds)} features of {n_features} have bins"
+            )
+        for thresholds in bin_thresholds:
+            if thresholds.dtype != np.float64 or thresholds.ndim != 1:
+                raise ValueError("bin_thresholds are not float64")
+            finite = np.isfinite(thresholds).all()
+            if (
+                not finite
+                or len(thresholds) >= MISSING_BIN
+                or (np.diff(thresholds) <= 0).any()
+            ):
+                raise ValueError("bin_thresholds do not ascend, or are too many")
+        self.categories.check(self.n_bins)
+
 
 def sample_rows(
     data: TrainingData, index: QueryIndex, seed: int, team: ThreadTeam

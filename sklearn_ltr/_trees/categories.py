@@ -265,6 +265,40 @@ class CategoryBins(ChecksummedArrays):
         """Whether categories of each of the features share bins, (n_categorical,)."""
         return np.diff(self.first) > self.shared_from
 
+    def check(self, n_bins: NDArray[np.int64]) -> None:
+        """Raise a ValueError unless the categories have bins of their features."""
+        names = "feature", "first", "value", "bin", "shared_from", "mean_threshold"
+        arrays = [getattr(self, name) for name in names]
+        feature, first, value, b, shared_from, thresholds = arrays
+        dtypes = [np.int64, np.int64, np.float64, np.uint8, np.int64, np.float64]
+        if (
+            [array.dtype for array in arrays] != dtypes
+            or value.shape != b.shape
+            or shared_from.shape != feature.shape
+            or thresholds.shape[:1] != feature.shape
+            or thresholds.ndim != 2
+        ):
+            raise ValueError("the arrays of categories have other dtypes or shapes")
+        if not (
+            len(first) == len(feature) + 1
+            and (first[0], first[-1]) == (0, len(value))
+            and (np.diff(first) >= 0).all()
+            and (np.diff(feature) > 0).all()
+            and ((feature >= 0) & (feature < len(n_bins))).all()
+        ):
+            raise ValueError("the categories are not divided among features")
+        owner = np.repeat(feature, np.diff(first))
+        ascends = (value[1:] > value[:-1]) | (owner[1:] > owner[:-1])
+        if not (
+            ascends.all() and np.isfinite(value).all() and (b < n_bins[owner]).all()
+        ):
+            raise ValueError(
+                "the categories of a feature do not ascend, or have no bins"
+            )
+        ascends = (thresholds[:, 1:] >= thresholds[:, :-1]).all()
+        if not (ascends and np.array_equal(self.n_bins, n_bins[feature])):
+            raise ValueError("the means of categories have other bins")
+
     def bins_in_training(
         self,
         X: NDArray[np.floating],

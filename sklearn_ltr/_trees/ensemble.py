@@ -7,7 +7,7 @@ raw values are made by :mod:`tree_walk` as long as an ensemble has made few, the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -21,9 +21,8 @@ from sklearn_ltr._data.tables import Table, dense_rows
 from sklearn_ltr._saved import ChecksummedArrays, saved_part
 from sklearn_ltr._trees.binning import MISSING_BIN, BinMapper, BinnedData
 from sklearn_ltr._trees.bit_sliced import BitSlicedEvaluator
-from sklearn_ltr._trees.tree_check import check_trees
 from sklearn_ltr._trees.tree_walk import NO_NODES, NO_SETS, TreeNodes, TreeWalk
-from sklearn_ltr._trees.workspace import GrownTree
+from sklearn_ltr._trees.workspace import SET_BYTES, GrownTree
 
 # Adds the trees to the scores of rows
 AddRows = Callable[[NDArray[np.float64], NDArray[np.floating]], None]
@@ -35,7 +34,18 @@ MAX_ROW_BLOCKS = 8  # of ROW_BLOCK rows, which a thread evaluates in one call
 # 4 ms, loading the kernels 50 ms, or 0.5 s in a process that has run none yet, and
 # compiling them 4 s.
 MOST_WALKS = 100_000
-LEAF_ROWS = 32 * ROW_BLOCK  # of which leaves are found at a time
+LEAF_ROWS = 32 * ROW_BLOCK  # rows whose leaves are found at a time
+NODE_DTYPES = {
+    "feature": np.int32,
+    "threshold": np.float64,
+    "missing_left": np.bool_,
+    "left": np.int32,
+    "right": np.int32,
+    "value": np.float64,
+    "gain": np.float64,
+    "n_rows": np.int64,
+}
+DTYPES = {"first_node": np.int64} | NODE_DTYPES
 
 
 @kernel
@@ -314,3 +324,67 @@ def write_leaves(
 def _joined(trees: list[GrownTree], name: str) -> NDArray[Any]:
     """Return an array over the nodes of all trees."""
     return np.concatenate([getattr(tree, name) for tree in trees])
+
+
+# --- whether arrays are trees, which the kernels of predictions take for granted ------
+
+
+def check_trees(arrays: Mapping[str, NDArray[Any]], n_features: int) -> None:
+    """Raise a ValueError unless the arrays of a TreeEnsemble are binary trees."""
+    # Every walk from a root must end in a leaf of the same tree, and test none but the
+    # `n_features` features.
+    n_nodes = len(arrays["feature"])
+    for name, dtype in DTYPES.items():
+        array = arrays[name]
+        n = len(arrays["first_node"]) if name == "first_node" else n_nodes
+        if array.dtype != dtype or array.shape != (n,):
+            raise ValueError(f"{name} has shape {array.shape} and dtype {array.dtype}")
+    check_category_sets(arrays)
+    first_node, feature = arrays["first_node"], arrays["feature"]
+    left, right = arrays["left"], arrays["right"]
+    sizes = np.diff(first_node, append=n_nodes)
+    starts_at_0 = first_node[0] == 0 if len(first_node) > 0 else n_nodes == 0
+    if not (starts_at_0 and (sizes > 0).all()):
+        raise ValueError("first_node does not divide the nodes into trees")
+    if not ((feature >= -1) & (feature < n_features)).all():
+        raise ValueError(f"feature is not one of {n_features}")
+    root, node = np.repeat(first_node, sizes), np.arange(n_nodes)
+    end, is_inner = root + np.repeat(sizes, sizes), feature >= 0
+    children = np.concatenate([(root + side)[is_inner] for side in (left, right)])
+    parents = np.tile(node[is_inner], 2)
+    if not (
+        (left[~is_inner] == -1).all()
+        and (right[~is_inner] == -1).all()
+        and ((children > parents) & (children < end[parents])).all()
+        and (np.bincount(children, minlength=n_nodes) == (node != root)).all()
+    ):
+        raise ValueError("left and right are not the children of binary trees")
+    if (arrays["missing_left"].view(np.uint8) > 1).any():
+        raise ValueError("missing_left holds bytes other than 0 and 1")
+    if np.isnan(arrays["threshold"]).any():
+        raise ValueError("threshold has NaN")
+    for name in ("value", "gain"):
+        with np.errstate(over="ignore"):
+            total = np.abs(arrays[name]).sum()
+        if not np.isfinite(total):
+            raise ValueError(
+                f"{name} has numbers that are not finite, or far too large"
+            )
+    if (arrays["gain"] < 0).any() or (arrays["n_rows"] < 0).any():
+        raise ValueError("gain or n_rows is below 0")
+
+
+def check_category_sets(arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Raise a ValueError unless the category sets are those of inner nodes."""
+    node, sets = arrays["category_node"], arrays["category_set"]
+    if not (
+        node.dtype == np.int64
+        and sets.dtype == np.uint8
+        and node.ndim == 1
+        and sets.shape == (len(node), SET_BYTES)
+        and (np.diff(node) > 0).all()
+        and ((node >= 0) & (node < len(arrays["feature"]))).all()
+        and (arrays["feature"][node] >= 0).all()
+        and ((sets[:, -1] >> 7 != 0) == arrays["missing_left"][node]).all()
+    ):
+        raise ValueError("category_set and category_node are not sets of inner nodes")

@@ -8,13 +8,12 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from sklearn_ltr._parameters import (
     LARGEST,
-    SMALLEST,
+    POSITIVE,
     Choice,
     FractionOrCount,
     Or,
     count_of,
     integer,
-    positive,
     real,
 )
 from sklearn_ltr._trees.constraints import NO_CONSTRAINTS, Constraints
@@ -30,7 +29,7 @@ class TreeParameters:
     """The parameters that all estimators of boosted trees share."""
 
     n_estimators: Annotated[int, integer(1)]
-    learning_rate: Annotated[LearningRate, Or(real(SMALLEST, LARGEST), callables=True)]
+    learning_rate: Annotated[LearningRate, Or(POSITIVE, callables=True)]
     max_leaf_nodes: Annotated[int, integer(2)]
     max_depth: Annotated[int | None, integer(1, optional=True)]
     min_samples_leaf: Annotated[int, integer(1)]
@@ -55,7 +54,8 @@ class TreeParameters:
         for tree_index in tree_indices:
             rate: Any = self.learning_rate
             if callable(rate):
-                rate = positive(f"learning_rate({tree_index})").read(rate(tree_index))
+                name = f"learning_rate({tree_index})"
+                rate = POSITIVE.read_as(name, rate(tree_index))
             yield tree_index, rate
 
     def count_features(self, n_features: int) -> tuple[int, int]:

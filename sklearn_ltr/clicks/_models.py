@@ -49,7 +49,7 @@ from numpy.typing import NDArray
 from scipy.special import xlog1py, xlogy
 
 from sklearn_ltr._estimators.base import BaseModel, refit
-from sklearn_ltr._parameters import LARGEST, SMALLEST, integer, read_parameters, real
+from sklearn_ltr._parameters import POSITIVE, integer, read_parameters, real
 from sklearn_ltr.clicks._em import (
     Cells,
     at_positions,
@@ -78,7 +78,7 @@ class EMParameters:
     """When EM ends."""
 
     max_iter: Annotated[int, integer(1)]
-    tol: Annotated[float, real(SMALLEST, LARGEST)]
+    tol: Annotated[float, POSITIVE]
 
 
 @dataclass(frozen=True)
@@ -198,7 +198,7 @@ class PositionBasedModel(ClickModel):
     ----------
     max_iter : int >= 1, default=1000
         Most iterations of EM, each of three steps.
-    tol : float > 0, default=1e-6
+    tol : float in [1e-50, 1e50], default=1e-6
         EM ends when no rate changes by more in an iteration.
 
     Attributes
@@ -332,7 +332,7 @@ class InterventionHarvesting(ClickModel):
     ----------
     max_iter : int >= 1, default=1000
         Most iterations of EM, each of three steps.
-    tol : float > 0, default=1e-6
+    tol : float in [1e-50, 1e50], default=1e-6
         EM ends when no rate changes by more in an iteration.
 
     Attributes
@@ -646,7 +646,7 @@ class DynamicBayesianNetwork(ClickModel):
         network.  None: estimated.
     max_iter : int >= 1, default=1000
         Most iterations of EM, each of three steps.
-    tol : float > 0, default=1e-4
+    tol : float in [1e-50, 1e50], default=1e-4
         EM ends when no rate changes by more in an iteration.
 
     Attributes

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 import sklearn_ltr.metrics
 from sklearn_ltr._estimators.base import VERSION, NewerVersionWarning, release_numbers
+from sklearn_ltr._trees.ensemble import NODE_DTYPES
 from sklearn_ltr._trees.splitting import MAX_SPLIT_CATEGORIES
-from sklearn_ltr._trees.tree_check import NODE_DTYPES
 from sklearn_ltr.export._document import array, checked, items, member, parse, shown
 from sklearn_ltr.export._estimators import CURVES, from_tree_model, to_tree_model
 from sklearn_ltr.export._tree_model import (

@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._trees.binning import MISSING_BIN
-from sklearn_ltr._trees.ensemble import TreeEnsemble
-from sklearn_ltr._trees.tree_check import NODE_DTYPES, check_trees
+from sklearn_ltr._trees.ensemble import NODE_DTYPES, TreeEnsemble, check_trees
 
 __all__ = ["Feature", "Tree", "TreeModel"]
 

@@ -17,7 +17,7 @@ from sklearn_ltr._data import (
 )
 from sklearn_ltr._lambdas.objective import LambdaObjective
 from sklearn_ltr._lambdas.pairs import NORMALIZATIONS, PairOptions
-from sklearn_ltr._parameters import LARGEST, SMALLEST, real
+from sklearn_ltr._parameters import POSITIVE
 from sklearn_ltr.metrics import Metric, get_metric
 
 
@@ -99,7 +99,7 @@ def compute_lambdas(
     >>> hessian
     array([0.25, 0.25])
     """
-    sigma = real(SMALLEST, LARGEST).read_as("sigma", sigma)
+    sigma = POSITIVE.read_as("sigma", sigma)
     normalize = NORMALIZATIONS.read_as("normalize_lambdas", normalize_lambdas)
     queries = QueryGroups.from_groups(groups, count_rows(scores, "scores"))
     data = TrainingData(

@@ -54,7 +54,7 @@ from sklearn_ltr._data import (
     read_numbers,
 )
 from sklearn_ltr._networks import MultilayerPerceptron, Network, predict
-from sklearn_ltr._parameters import LARGEST, SMALLEST, integer, real
+from sklearn_ltr._parameters import POSITIVE, integer, real
 from sklearn_ltr.inspection._models import find_model, transform_for_model
 from sklearn_ltr.metrics import NDCG, Metric, get_metric
 
@@ -368,7 +368,7 @@ def local_optimality(
     integer(1, optional=True).read_as("n_directions", n_directions)
     real(0, 1, "neither").read_as("delta", delta)
     real(0, 1, "neither").read_as("p0", p0)
-    real(SMALLEST, LARGEST).read_as("step_size", step_size)
+    POSITIVE.read_as("step_size", step_size)
     mean = MeanMetric(ranker, X, y, groups, metric, sample_weight)
     step = step_size * mean.norm
     n = directions_needed(delta, p0) if n_directions is None else int(n_directions)

@@ -53,12 +53,9 @@ from sklearn_ltr._estimators.boosted_trees import (
 )
 from sklearn_ltr._estimators.monitor import read_validation_sets
 from sklearn_ltr._parameters import (
-    LARGEST,
     LARGEST_SCORE,
-    SMALLEST,
-    positive,
+    POSITIVE,
     read_parameters,
-    real,
 )
 from sklearn_ltr._trees.ensemble import TreeEnsemble
 from sklearn_ltr._trees.parameters import LearningRate
@@ -569,7 +566,7 @@ class MARTRegressor(RegressorMixin, BaseMART):
 class ClassifierParameters(BoostingParameters):
     """The parameters of MARTClassifier, which documents them."""
 
-    sigma: Annotated[float, real(SMALLEST, LARGEST)]
+    sigma: Annotated[float, POSITIVE]
     class_weight: Any  # checked where it is used
 
 
@@ -959,7 +956,7 @@ def weight_of_rows(class_weight: Any, y: NDArray[Any]) -> FloatArray:
     """Return the weight of each row's class; an error that names `class_weight`."""
     if isinstance(class_weight, Mapping):
         for label, weight in class_weight.items():
-            positive(f"class_weight[{label!r}]").read(weight)
+            POSITIVE.read_as(f"class_weight[{label!r}]", weight)
     elif not (class_weight is None or isinstance(class_weight, str)):
         raise ValueError(
             f'class_weight must be a dict, "balanced" or None, got {class_weight!r}'

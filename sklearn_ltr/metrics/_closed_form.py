@@ -32,7 +32,6 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from numbers import Real
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -40,7 +39,7 @@ from numpy.typing import NDArray
 
 from sklearn_ltr._compile import kernel
 from sklearn_ltr._data import Labels, check_canonical
-from sklearn_ltr._parameters import Range
+from sklearn_ltr._parameters import real
 from sklearn_ltr.metrics._metric import (
     METRICS,
     BoundMetric,
@@ -300,9 +299,8 @@ class BinaryMetric(ClosedFormMetric):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        Range("relevant_from", Real, 0, np.inf, "neither", optional=True).read(
-            self.relevant_from
-        )
+        values = real(0, closed="neither", optional=True)
+        values.read_as("relevant_from", self.relevant_from)
 
     def relevance(self, grades: Any) -> FloatArray:
         """1.0 for relevant documents, 0.0 for the others."""

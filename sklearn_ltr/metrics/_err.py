@@ -31,7 +31,6 @@ takes n * min(n, k) steps.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -39,7 +38,7 @@ from numpy.typing import NDArray
 
 from sklearn_ltr._compile import exp2_of, kernel, subkernel
 from sklearn_ltr._data import Labels, describe_query
-from sklearn_ltr._parameters import Range
+from sklearn_ltr._parameters import real
 from sklearn_ltr.metrics._closed_form import (
     ClosedFormMetric,
     MetricArrays,
@@ -157,9 +156,7 @@ class ERR(ClosedFormMetric):
     def __post_init__(self) -> None:
         """Validate the parameters."""
         super().__post_init__()
-        Range("max_grade", Real, 0, LARGEST_GRADE, "both", optional=True).read(
-            self.max_grade
-        )
+        real(0, LARGEST_GRADE, optional=True).read_as("max_grade", self.max_grade)
 
     def with_largest_grade(self, grade: float) -> ERR:
         """Return this metric with `grade` as its `max_grade`, if it has none."""

@@ -10,13 +10,12 @@ effectiveness").  The sum is not normalised: a list of n documents reaches at mo
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._parameters import Range
+from sklearn_ltr._parameters import real
 from sklearn_ltr.metrics._closed_form import (
     BinaryMetric,
     JudgedLists,
@@ -58,7 +57,7 @@ class RBP(BinaryMetric):
     def __post_init__(self) -> None:
         """Validate the parameters."""
         super().__post_init__()
-        Range("persistence", Real, 0, 1, "neither").read(self.persistence)
+        real(0, 1, "neither").read_as("persistence", self.persistence)
 
     def value(self, ranked_grades: FloatArray) -> float:
         """(1 - p) times the sum of p^i over relevant positions i < k."""
