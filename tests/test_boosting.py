@@ -60,14 +60,7 @@ def growth(learning_rate=0.5, second_order=True) -> GrowthParameters:
 
 
 def run(
-    X,
-    objective,
-    tree_indices,
-    *,
-    parameters=None,
-    scores=None,
-    n_threads=1,
-    **drawn,
+    X, objective, tree_indices, *, parameters=None, scores=None, n_threads=1, **drawn
 ):
     """Return the trees, their bin mapper, and the final scores."""
     rows = np.arange(len(X))

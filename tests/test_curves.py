@@ -127,11 +127,7 @@ def test_nothing_more_is_measured_than_was_asked(ranker):
     of_train = own or {"map": n}
     assert found == {"train": of_train, "validation": {"map": n}}
     found = shapes(fitted(ranker, SEVERAL, scoring=["map", "mrr"], **quiet))
-    assert found == {
-        "train": own | asked,
-        "validation_0": asked,
-        "validation_1": asked,
-    }
+    assert found == {"train": own | asked, "validation_0": asked, "validation_1": asked}
 
 
 def test_only_what_is_asked_is_computed():
@@ -193,10 +189,7 @@ def test_weights_and_missing_groups_of_several_sets_may_be_given():
     weights = 1.0 + groups_val[1] % 2
     ranker = fitted(LambdaMARTRanker, SEVERAL | {"sample_weight_val": (None, weights)})
     expected = NDCG(10)(
-        y_val[1],
-        ranker.predict(X_val[1]),
-        groups=groups_val[1],
-        sample_weight=weights,
+        y_val[1], ranker.predict(X_val[1]), groups=groups_val[1], sample_weight=weights
     )
     found = ranker.evals_result_["validation_1"]["ndcg@10"][ranker.n_iter_]
     assert found == pytest.approx(expected, rel=1e-12)

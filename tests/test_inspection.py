@@ -452,11 +452,7 @@ def test_random_state_determines_the_directions(linear):
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        (
-            {"n_directions": 0},
-            ValueError,
-            "an integer >= 1 or None, got 0",
-        ),
+        ({"n_directions": 0}, ValueError, "an integer >= 1 or None, got 0"),
         ({"n_directions": 1.5}, TypeError, "n_directions must be"),
         ({"delta": 0.0}, ValueError, r"delta must be a number in \(0, 1\), got 0.0"),
         ({"p0": 1.0}, ValueError, r"p0 must be a number in \(0, 1\), got 1.0"),

@@ -418,10 +418,7 @@ def test_no_score_makes_a_nan(name, options):
     scores = np.array([1e300, -1e300, 0.0, 1e4, 5e-324, -1e4, 0.0])
     y = np.array([0.0, 4, 1, 2, 3, 4, 1])
     gradient, hessian, _ = of_queries(
-        Ranking(y, scores, np.zeros(7, int)),
-        METRICS[name](None),
-        sigma=3.0,
-        **options,
+        Ranking(y, scores, np.zeros(7, int)), METRICS[name](None), sigma=3.0, **options
     )
     assert np.isfinite(gradient).all()
     assert np.isfinite(hessian).all()

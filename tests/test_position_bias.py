@@ -57,11 +57,7 @@ KINDS = {
 every_kind = pytest.mark.parametrize("kind", KINDS)
 every_ranker = pytest.mark.parametrize(
     "ranker",
-    [
-        LambdaMARTRanker(**TREES),
-        LambdaRankRanker(**NETWORK),
-        RankNetRanker(**NETWORK),
-    ],
+    [LambdaMARTRanker(**TREES), LambdaRankRanker(**NETWORK), RankNetRanker(**NETWORK)],
     ids=lambda ranker: type(ranker).__name__,
 )
 

@@ -278,10 +278,7 @@ class TestEstimators:
 class TestConstructor:
     def test_steps_are_numbered_from_the_first(self, ax):
         display = TrainingCurveDisplay(
-            {"mine": {"score": [0.2, 0.4, 0.3]}},
-            first_step=0,
-            step_name="tree",
-            kept=1,
+            {"mine": {"score": [0.2, 0.4, 0.3]}}, first_step=0, step_name="tree", kept=1
         ).plot(ax)
         assert_array_equal(display.steps, [0, 1, 2])
         assert_array_equal(display.lines_["mine"]["score"].get_ydata(), [0.2, 0.4, 0.3])

@@ -94,10 +94,7 @@ def test_features_of_a_pipeline_are_named(ax, data):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (
-            {"learned": [[1, 0, 5]]},
-            "learned must hold one number for each of the 1 ",
-        ),
+        ({"learned": [[1, 0, 5]]}, "learned must hold one number for each of the 1 "),
         ({"moved": [[0, 1, 2]]}, "moved must hold a row for each of the 3 curves"),
         ({"moved": [[0, 1, 1], [-1, 0, 1], [4, 5, 6]]}, "increasing values for each"),
         ({"values": [[0, 1], [0, 1], [0, 1]]}, r"values\[0\] must hold .* 3 in all"),

@@ -19,15 +19,9 @@ from sklearn_ltr._trees.categories import (
 )
 from sklearn_ltr._trees.ensemble import TreeEnsemble
 from sklearn_ltr._trees.growing import TreeGrower
-from sklearn_ltr._trees.parameters import (
-    NO_CONSTRAINTS,
-    GrowthParameters,
-)
+from sklearn_ltr._trees.parameters import NO_CONSTRAINTS, GrowthParameters
 from sklearn_ltr._trees.quantization import Derivatives
-from sklearn_ltr._trees.workspace import (
-    GrownTree,
-    TreeSample,
-)
+from sklearn_ltr._trees.workspace import GrownTree, TreeSample
 
 ONE_THREAD = ThreadTeam(1)
 
@@ -60,7 +54,7 @@ def bin_table(
     X, max_bins=255, rows=None, team=ONE_THREAD, categorical=()
 ) -> tuple[BinMapper, BinnedData]:
     """Fit bins on some rows (default: all) and bin all rows."""
-    all_rows = np.arange(len(X), dtype=np.intp)
+    all_rows = np.arange(X.shape[0], dtype=np.intp)
     rows, categorical = all_rows if rows is None else rows, np.array(categorical, int)
     sums = [CategorySums.of(X[rows, j], row_targets(len(rows))) for j in categorical]
     categories = CategoryBins.fit(categorical, sums, max_bins, 1, 0.0)

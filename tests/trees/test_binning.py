@@ -9,7 +9,11 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy.sparse import csr_matrix, issparse
 
+from sklearn_ltr._comm import ONE_PROCESS
 from sklearn_ltr._compile import INTERPRETED, ThreadTeam
+from sklearn_ltr._data import TrainingData
+from sklearn_ltr._data.query_index import QueryIndex
+from sklearn_ltr._trees import binning
 from sklearn_ltr._trees.binning import (
     MISSING_BIN,
     BinMapper,
@@ -17,6 +21,7 @@ from sklearn_ltr._trees.binning import (
     bin_rows,
     find_bin_thresholds,
     restrict_features,
+    sample_rows,
 )
 from tests.trees import ONE_THREAD, bin_table, binned_values
 
@@ -233,7 +238,7 @@ def test_every_layout_of_a_table_has_the_same_bins(dtype, n_features):
     rows = rng.permutation(40)[:30]
     for change_layout in LAYOUTS.values():
         table = change_layout(X)
-        mapper = BinMapper.fit(table, np.arange(40), 255, 0, ONE_THREAD)
+        mapper, _ = bin_table(table)
         binned = mapper.transform(table, rows, ONE_THREAD)
         for j, bins in enumerate(binned_values(binned).T):
             expected = bins_by_counting(X[rows, j], mapper.bin_thresholds[j])
@@ -261,7 +266,7 @@ def test_binning_is_compiled_once_for_each_dtype():
                 rows.flags.writeable = writeable
                 if not issparse(table):
                     table.flags.writeable = writeable
-                mapper = BinMapper.fit(table, rows, 255, 0, ONE_THREAD)
+                mapper, _ = bin_table(table, rows=rows)
                 mapper.transform(table, rows, ONE_THREAD)
                 mapper.transform(table, rows[::2], ONE_THREAD)
     assert len(bin_rows.signatures) <= 2
@@ -270,7 +275,7 @@ def test_binning_is_compiled_once_for_each_dtype():
 def test_only_the_rows_asked_for_count_and_in_the_order_asked_for():
     X = one_feature([5.0, 1.0, 3.0, 1e9, np.nan, 2.0])
     rows = np.array([5, 0, 2], dtype=np.intp)
-    mapper = BinMapper.fit(X, rows, 255, 0, ONE_THREAD)
+    mapper, _ = bin_table(X, rows=rows)
     np.testing.assert_array_equal(mapper.bin_thresholds[0], [2.5, 4.0])
     rows = np.array([4, 3, 0, 0, 1], dtype=np.intp)
     binned = mapper.transform(X, rows, ONE_THREAD)
@@ -299,14 +304,20 @@ def test_the_number_of_threads_does_not_matter(n_threads):
         np.testing.assert_array_equal(thresholds, others)
 
 
-def test_the_seed_decides_which_sample_of_a_long_table_is_drawn():
-    X = np.random.default_rng(5).normal(size=(300_000, 1))
-    every = np.arange(len(X), dtype=np.intp)
-    thresholds = [
-        BinMapper.fit(X, every, 9, seed, ONE_THREAD).bin_thresholds[0]
-        for seed in (1, 1, 2)
-    ]
-    np.testing.assert_array_equal(thresholds[0], thresholds[1])
-    assert (thresholds[0] != thresholds[2]).any()
-    # the standard error of a quantile of 200,000 is about 0.003
-    np.testing.assert_allclose(thresholds[2], thresholds[0], atol=0.02)
+def test_the_seed_decides_which_sample_of_a_long_table_is_drawn(monkeypatch):
+    monkeypatch.setattr(binning, "MAX_SAMPLE_ROWS", 200)
+    X, y = np.random.default_rng(5).normal(size=(300, 2)), np.zeros(300)
+    every, weights = np.arange(300), np.ones(300)
+    offsets = np.arange(301)
+    data = TrainingData(X, every, y, offsets, weights, None)
+    index = QueryIndex.of(data, ONE_PROCESS)
+    drawn = [sample_rows(data, index, seed, ONE_THREAD).tolist() for seed in (1, 1, 2)]
+    assert drawn[0] == drawn[1] != drawn[2]
+    assert len(set(drawn[0])) == 200
+    # by content: in another order of the rows, the same ones
+    order = np.random.default_rng(6).permutation(300)
+    other = TrainingData(X[order], every, y, offsets, weights, None)
+    rows = sample_rows(other, QueryIndex.of(other, ONE_PROCESS), 1, ONE_THREAD)
+    assert order[rows].tolist() == drawn[0]
+    monkeypatch.setattr(binning, "MAX_SAMPLE_ROWS", 300)
+    assert sample_rows(data, index, 1, ONE_THREAD).tolist() == every.tolist()

@@ -27,15 +27,7 @@ from sklearn_ltr._trees.bit_sliced.conditions import round_down_to_float32
 from sklearn_ltr._trees.ensemble import TreeEnsemble
 from sklearn_ltr._trees.tree_walk import TreeWalk
 from tests import from_python
-from tests.trees.forests import (
-    INF,
-    NAN,
-    SHAPES,
-    VALUES,
-    grow,
-    nodes_of,
-    table,
-)
+from tests.trees.forests import INF, NAN, SHAPES, VALUES, grow, nodes_of, table
 
 ALONE = ThreadTeam(1)
 evaluate = from_python(evaluate_condition)

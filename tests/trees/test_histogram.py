@@ -27,11 +27,7 @@ add_rows_to_histogram, clear_histogram, subtract_histogram = map(
 )
 choose_quantization, scale_to_fit, pack_gradients = map(
     from_python,
-    (
-        kernels.choose_quantization,
-        kernels.scale_to_fit,
-        kernels.pack_gradients,
-    ),
+    (kernels.choose_quantization, kernels.scale_to_fit, kernels.pack_gradients),
 )
 
 largest_magnitude, fixed_point_unit, sum_fixed_point = map(
@@ -56,9 +52,7 @@ def pack(gradient, hessian, *, second_order=True, tree_index=0):
     n = len(gradient)
     derivatives = Derivatives(gradient, hessian)
     quantization = choose_quantization(
-        n,
-        second_order,
-        Magnitudes(np.abs(gradient).sum(), hessian.sum()),
+        n, second_order, Magnitudes(np.abs(gradient).sum(), hessian.sum())
     )
     packed, in_parts = np.empty((2, n), dtype=np.int64)
     sums = pack_gradients(derivatives, 0, n, quantization, tree_index, packed)

@@ -35,9 +35,7 @@ def search(bins, gradient, hessian, *, second_order, l2=0.0, min_samples_leaf=1)
     n = len(bins)
     bins = np.where(np.isnan(bins), MISSING_BIN, bins).astype(np.int64)
     quantization = choose_quantization(
-        n,
-        second_order,
-        Magnitudes(np.abs(gradient).sum(), hessian.sum()),
+        n, second_order, Magnitudes(np.abs(gradient).sum(), hessian.sum())
     )
     packed = np.empty(n, dtype=np.int64)
     pack_gradients(Derivatives(gradient, hessian), 0, n, quantization, 0, packed)
