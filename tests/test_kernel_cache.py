@@ -124,7 +124,7 @@ FIRST = 2.0 * (1.0 + 0.5 + 100.0) + 2.0 + 1000.0 + 20_000.0
 def folder(tmp_path, monkeypatch):
     """The folder of the two files, with an empty cache of their own."""
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setattr(cache, "_has_warned", False)
+    monkeypatch.setattr(cache, "_WARNED", set())
     for name in ("callees", "kernels"):
         monkeypatch.setitem(sys.modules, name, None)
     return written(tmp_path / "source")
@@ -469,6 +469,8 @@ def test_a_damaged_file_is_replaced_with_a_warning(folder, how):
     assert len(caught) == 1
     assert files(folder) == [file]
     assert computed(folder) == (FIRST, False)
+    file.write_bytes(damaged(content, how))  # once is enough, however many kernels
+    assert computed(folder) == (FIRST, True)
 
 
 @pytest.fixture

@@ -81,10 +81,10 @@ class KernelCache(NullCache):
             try:
                 return CompileResult._rebuild(target_context, *_unpacked(content))
             except Exception as error:  # whatever is wrong with it, compiling helps
-                warnings.warn(
-                    f"The compiled kernel in {path} cannot be used ({error!r}).  "
-                    "It is compiled again.",
-                    stacklevel=1,
+                _warn_once(
+                    "damaged",
+                    f"The compiled kernel in {path} cannot be used ({error!r}).  It "
+                    "is compiled again, and so are others of which that is true.",
                 )
         return None
 
@@ -104,7 +104,12 @@ class KernelCache(NullCache):
         except Exception as error:  # OSError, or what pickle raises
             paths = (os.path.join(folder, name) for folder in self._folders)
             if not any(map(os.path.exists, paths)):  # by another process, as on Windows
-                _warn_not_stored(repr(error))
+                _warn_once(
+                    "not stored",
+                    f"Compiled kernels cannot be stored ({error!r}), so every new "
+                    "process compiles them again.  Set the environment variable "
+                    "NUMBA_CACHE_DIR to a folder that can be written.",
+                )
 
     def _file_name(self, signature: Any, codegen: Any) -> str | None:
         """Return the name of the file of a signature, None if it must not be stored."""
@@ -164,20 +169,14 @@ def _write(path: str, content: bytes) -> None:
             os.unlink(unfinished)
 
 
-def _warn_not_stored(reason: str) -> None:
-    """Warn, once in a process, that compiled kernels are lost when it ends."""
-    global _has_warned
-    if not _has_warned:
-        _has_warned = True
-        warnings.warn(
-            f"Compiled kernels cannot be stored ({reason}), so every new process "
-            "compiles them again.  Set the environment variable NUMBA_CACHE_DIR to a "
-            "folder that can be written.",
-            stacklevel=1,
-        )
+def _warn_once(kind: str, message: str) -> None:
+    """Warn of something that holds for many kernels, once in a process."""
+    if kind not in _WARNED:
+        _WARNED.add(kind)
+        warnings.warn(message, stacklevel=1)
 
 
-_has_warned = False
+_WARNED: set[str] = set()  # kinds of warnings that were given
 
 
 # --- keys -----------------------------------------------------------------------------
