@@ -583,7 +583,8 @@ class LambdaMARTRanker(BaseRanker):
 tuples, default=None
             The same for validation data, which are measured after each tree.  Tuples
             are several sets: ``X_val=(X_1, X_2), y_val=(y_1, y_2), ...``; early
-            stopping follows the first.
+            stopping follows the first.  A Pipeline transforms X_val only with
+            ``transform_input=["X_val"]``.
 
         Returns
         -------

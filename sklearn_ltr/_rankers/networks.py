@@ -596,7 +596,8 @@ class NetworkRanker(BaseRanker):
 default=None
             The same for validation data, which are measured after each epoch.  Tuples
             are several sets: ``X_val=(X_1, X_2), y_val=(y_1, y_2), ...``; early
-            stopping follows the first.
+            stopping follows the first.  A Pipeline transforms X_val only with
+            ``transform_input=["X_val"]``.
 
         Returns
         -------
