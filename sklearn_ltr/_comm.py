@@ -1,7 +1,7 @@
 """The seam between workers that fit a model together; by default there is one process.
 
-Every sum over rows, and everything else that a fit derives from more than single
-queries, goes through it.  Alone, what a worker has is what all have.
+Every sum over rows, and everything else that a fit computes from more than one query,
+goes through it.  With one process, the result is what that process has.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Comm(Protocol):
     n_threads: int | None  # that a worker may use where `n_jobs` is None; None: any
 
     def sum(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the sum of the workers' arrays, which are of the same shape."""
+        """Return the sum of the arrays of all workers, which have the same shape."""
 
     def gather(self, value: Any) -> list[Any]:
         """Return what each worker gave, by rank."""
@@ -36,7 +36,7 @@ class Comm(Protocol):
 
 
 class OneProcess:
-    """A worker that is alone."""
+    """The only worker of a fit: what it has is what all workers have."""
 
     rank, n_workers = 0, 1
     n_threads: int | None = None

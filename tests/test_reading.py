@@ -150,5 +150,5 @@ def test_the_error_names_scores_that_are_too_far_apart_to_be_changed():
     init_score = 1e6 * Y
     for metric in ("ndcg", None, ERR()):
         ranker = LambdaMARTRanker(metric=metric, random_state=0)
-        with pytest.raises(ValueError, match="all forces between documents are 0"):
+        with pytest.raises(ValueError, match="lambdas of all pairs are 0"):
             ranker.fit(X, Y, groups=GROUPS, init_score=init_score)

@@ -149,7 +149,7 @@ class KernelCache(NullCache):
 
 
 def _unpacked(content: bytes) -> Any:
-    """Return the object in a file, an error if its digest is not that of the file."""
+    """Return the object in a file; an error if the file is damaged."""
     digest, payload = content[:DIGEST_SIZE], content[DIGEST_SIZE:]
     if hashlib.sha256(payload).digest() != digest:
         raise ValueError("the file is damaged")
@@ -233,7 +233,7 @@ def _versions() -> str:
 
 @functools.cache
 def _function_content(function: FunctionType) -> tuple[str, list[FunctionType]]:
-    """Return what a function itself says, and the functions that it reaches."""
+    """Describe a function, and list the functions that it calls."""
     # The functions are in the order in which the text refers to them.
     reached: list[FunctionType] = []
     code = function.__code__
@@ -291,7 +291,10 @@ def _globals_content(
 
 
 def _content(value: Any, reached: list[FunctionType]) -> str:
-    """Describe a value; a function is appended to `reached` instead."""
+    """Describe a value; a function is named, and appended to `reached`."""
+    # The type is part of the description: 1, 1.0 and True are equal, but compile
+    # differently.  What has no order is sorted, to be described alike in every process.
+    # A value of an unknown type is an error: its content might change unseen.
     kind = type(value).__qualname__
     if value is None or isinstance(
         value, bool | int | float | complex | str | bytes | EllipsisType

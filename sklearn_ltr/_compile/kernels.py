@@ -184,7 +184,7 @@ class _LinkedLowering(NativeLowering):
     _name = "sklearn_ltr_linked_lowering"
 
     def run_pass(self, state: Any) -> bool:
-        """Make code for LLVM, and register it as that of the function."""
+        """Make code for LLVM, and register it as the code of the function."""
         codegen = state.targetctx.codegen()
         state.library = library = _LinkedLibrary(codegen, state.func_id.func_qualname)
         compile_only = state.flags.no_compile

@@ -172,11 +172,11 @@ class ThreadTeam:
 
 
 def _work(number: int, inboxes: list[_Inbox]) -> None:
-    """Do the jobs of one thread: what a thread of a team runs."""
+    """Do one job after another: what each thread of a team runs."""
     inbox = inboxes[number]
     while (job := inbox.get()) is not None:
         job()
-        del job  # with the arrays that it holds
+        del job  # its arrays need not live until the next job
     if number == 0:
         for other in inboxes[1:]:
             other.put(None)
@@ -196,7 +196,7 @@ class _Run:
         self._ended: SimpleQueue[None] = SimpleQueue()  # one item: all threads ended
 
     def lead(self, inboxes: list[_Inbox]) -> None:
-        """Give the other threads their parts and do that of thread 0."""
+        """Hand their parts to the other threads, and do the part of thread 0."""
         for thread in range(1, len(inboxes)):
             inboxes[thread].put(functools.partial(self._call, thread))
         self._call(0)
@@ -217,7 +217,7 @@ class _Run:
         """Wait for all threads, in the calling thread, and raise the first error."""
         self._ended.get()
         errors = [error for error in self._errors if error is not None]
-        self._errors.clear()  # an error refers to its frames, and these to this run
+        self._errors.clear()  # no reference cycle: an error holds frames that hold this
         if errors:
             try:
                 raise errors[0]

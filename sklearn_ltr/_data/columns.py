@@ -97,7 +97,7 @@ def read_positions(positions: Any, n: int, describe: Callable[[int], str]) -> In
 
 
 def check_positions(positions: Any, queries: QueryGroups) -> IntArray | None:
-    """Return positions in canonical order, no two alike in a query; None if None."""
+    """Return positions in canonical order, different within a query; None if None."""
     if positions is None:
         return None
     shown = read_positions(positions, queries.n_documents, queries.describe_row)

@@ -101,7 +101,7 @@ def caller_of_package() -> FrameType | None:
 
 
 def loop_options(frame: FrameType | None) -> Iterator[Any]:
-    """Yield `error_score` of each loop of scikit-learn that has called a frame."""
+    """Yield the `error_score` of each loop of scikit-learn around a frame."""
     # GridSearchCV, cross_validate, learning_curve and the like have this parameter, and
     # so have the functions of scikit-learn that they call
     while frame and is_of(frame, "sklearn"):

@@ -172,7 +172,7 @@ def as_floats(column: Any) -> NDArray[np.float64]:
 
 
 def distinct(values: list[Any], name: str) -> tuple[list[Any], NDArray[np.intp]]:
-    """Return the distinct values but missing ones, and the position of each; or -1."""
+    """Return the distinct values, and where each row's is among them; -1: missing."""
     position: dict[Any, int] = {}
     codes = np.full(len(values), -1, dtype=np.intp)
     try:
@@ -306,7 +306,7 @@ def _as_numbers(X: Any, name: str) -> Any:
 
 
 def _frame_of_numbers(X: Any, name: str) -> Any:
-    """Return a frame or an Arrow table of numbers; an error names another column."""
+    """Return a frame or an Arrow table; an error names a column without numbers."""
     if is_arrow(X):
         if all(is_numeric(dtype) for dtype in X.schema.types):
             return X

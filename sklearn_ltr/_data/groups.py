@@ -339,7 +339,7 @@ def _parts(value: Any) -> Iterator[Any]:
 
 
 def sort_ids(ids: list[Any]) -> list[Any]:
-    """Return distinct ids in an order of their own; a TypeError if there is none."""
+    """Return distinct ids in a fixed order; a TypeError if there is none."""
     # Ids that Python can compare are sorted as they are.  Where it cannot, as text and
     # numbers, they are sorted by the name of their kind; numbers of all types by value;
     # tuples by the first element that differs.

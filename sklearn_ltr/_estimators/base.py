@@ -122,7 +122,7 @@ class BaseModel(BaseEstimator):
         """Return a copy that a fit in another thread does not change."""
         model = copy_attributes(self)
         if vars(model).keys().isdisjoint(self._fitted_state):
-            check_is_fitted(model)  # which raises, but not as fast as predictions are
+            check_is_fitted(model)  # raises; asked here only, as it takes its time
         return model
 
 
@@ -178,7 +178,7 @@ def release_numbers(version: str) -> list[int]:
 
 def copy_attributes(estimator: E) -> E:
     """Return an estimator with the same attributes at this moment."""
-    # read in one step: those of one fit, even while another thread fits
+    # all are read in one step, so they are of one fit even if another thread fits now
     copied = object.__new__(type(estimator))
     copied.__dict__ = dict(vars(estimator))
     return copied
@@ -199,7 +199,7 @@ def refit(estimator: E) -> Iterator[E]:
 
 
 def fitted_attributes(model: E, estimator: E) -> dict[str, Any]:
-    """Return the fitted attributes of a model that an estimator has not."""
+    """Return those attributes of a fitted model that an estimator does not have."""
     parameters, other = estimator.get_params(deep=False), vars(estimator)
     return {
         name: value

@@ -243,6 +243,7 @@ def boost_trees(
     score_noise: float = 0.0,
 ) -> dict[str, Any]:
     """Grow trees until the last or early stopping; return the fitted attributes."""
+    # what trees may be like, and what each is grown on
     p, n_features = parameters, train.data.X.shape[1]
     growth = growth_parameters(p, constraints, index.n_rows)
     grower = TreeGrower(train.binned, growth, team, index.row_numbers, index.comm)
@@ -259,6 +260,7 @@ def boost_trees(
         2 * growth.max_leaf_nodes - 1,
         kept.seed,
     )
+    # a warm start goes on from the scores and the curves of the trees that it keeps
     sets = [train, *validation]
     scores = [scores_so_far(one, mapper, kept.ensemble, team) for one in sets]
     rows = [np.arange(one.data.n_rows, dtype=np.int32) for one in validation]
@@ -299,10 +301,12 @@ def boost_trees(
             **objective.fitted(len(trees)),
         }
 
+    # the first values are those of the initial scores, before any tree
     trees: list[GrownTree] = []
     record()
     steps = p.learning_rates(range(kept.n_trees, p.n_estimators))
     for tree in boost(grower, objective, sampler, scores[0], steps):
+        # `boost` has added the tree to the scores of the training rows
         trees.append(tree)
         check_step(tree, p)
         for held, held_rows, held_scores in zip(

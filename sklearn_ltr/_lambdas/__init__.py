@@ -1,10 +1,10 @@
 """Lambdas: gradient and hessian of every document, from pairs of documents.
 
-    dC/ds_i = sum over the pairs of document i of  force(s_i - s_j) * |swap delta|
+    dC/ds_i = sum over the pairs of document i of  -sigma rho_ij * |swap delta|
 
-The force alone, the derivative of RankNet's pairwise cost, is RankNet; multiplied by
-the change of a metric if the two documents swap places, it is LambdaRank and
-LambdaMART.
+The first factor, the derivative of RankNet's cost of a pair, is RankNet when it stands
+alone.  Multiplied by the change of a metric if the two documents swap places, it is
+LambdaRank and LambdaMART.
 
 Words
 -----

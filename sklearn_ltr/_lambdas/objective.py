@@ -78,7 +78,7 @@ class LambdaObjective:
         Its grades `y`, `offsets`, `labels`, and the query `weights`, which multiply the
         lambdas of a query.
     metric : Metric or None
-        Metric whose swap deltas multiply the force; None: 1, the force of RankNet.
+        Metric whose swap deltas multiply the pairs; None: 1 each, RankNet.
     options : PairOptions
     team : ThreadTeam
     pair_weights : ndarray of shape (2 or 4, n_documents), float64, or None

@@ -326,7 +326,7 @@ def add_pairs_by_exponentials(
     table: FloatArray | None,
     weights: FloatArray | None,
 ) -> float:
-    """Do the same for a whole list, with one exponential per pair."""
+    """Add all pairs of a list, each with an exponential of its own."""
     # This is slower, but exact for scores so far apart that EXP_SCORE underflows.
     abs_lambda_sum = 0.0
     for p in range(min(k, n)):

@@ -148,9 +148,9 @@ class AdditiveBias(PositionBias):
 
 
 class PairwiseBias(PositionBias):
-    """t+ and t-, two rows: 1 where a position is in no pair.
+    """The ratios t+ and t-, one row each; 1 at positions that are in no pair.
 
-    Ratios below `smallest` count, and are kept, as this.
+    Ratios below `smallest` are replaced by it, so that weights stay moderate.
     """
 
     pair_weights: FloatArray
@@ -178,7 +178,7 @@ class PairwiseBias(PositionBias):
         values = np.ones_like(self.values)
         for ratios, costs in zip(values, self.pair_weights[COSTS], strict=True):
             total = self._sum(costs)
-            if total[0] > 0:  # else there is nothing to compare with
+            if total[0] > 0:  # ratios are relative to position 0
                 known = total > 0
                 power = 1.0 / (1.0 + self.regularization)
                 ratios[known] = (total[known] / total[0]) ** power

@@ -2,12 +2,12 @@
 
     C = 1/2 (1 - S_ij) sigma (s_i - s_j) + log(1 + exp(-sigma (s_i - s_j)))
 
-(section 2 of the report), where S_ij is 1 if i has the higher grade and 0 if the grades
+(Burges 2010, section 2), where S_ij is 1 if i has the higher grade and 0 if the grades
 are equal.  For S = 1 that is log(1 + e_j / e_i) with e = exp(sigma s), so the cost of
 the pairs of one document with all worse ones is the logarithm of a product.  For S = 0
 it is half the sum of log(1 + e_j / e_i) and log(1 + e_i / e_j).
 
-Preferences are pairs with a target probability P (the report's P-bar) that i beats j
+Preferences are pairs with a target probability P (P-bar in Burges, 2010) that i beats j
 instead of grades; equation 3 is P = (1 + S) / 2:
 
     C = (1 - P) x + log(1 + exp(-x)),        x = sigma (s_i - s_j)
@@ -46,7 +46,7 @@ def cost_of_document(
 def cost_of_document_by_products(
     i: int, exp_scores: FloatArray, first: int, last: int
 ) -> float:
-    """Return the same for scores within MAX_SPREAD, with fewer logarithms."""
+    """Return `cost_of_document` for scores within MAX_SPREAD, with fewer logarithms."""
     total, inverse = 0.0, 1.0 / exp_scores[i]
     for start in range(first, last, FACTORS_PER_LOG):
         product = 1.0
@@ -116,8 +116,8 @@ def add_tied_pairs(
                 if grades[i] == grades[j]:
                     x = sigma * (scores[i] - scores[j])
                     small = exp(-abs(x))
-                    force = 0.5 * sigma * (1.0 - small) / (1.0 + small)
-                    lambda_ij = query_weights[query] * (force if x > 0 else -force)
+                    size = 0.5 * sigma * (1.0 - small) / (1.0 + small)
+                    lambda_ij = query_weights[query] * (size if x > 0 else -size)
                     gradient[i] += lambda_ij
                     gradient[j] -= lambda_ij
 

@@ -37,7 +37,7 @@ PositionBiasValue = Literal["additive", "pairwise"] | dict[str, Any] | None
 
 
 def is_among(metric: Metric, others: Iterable[Metric]) -> bool:
-    """Return whether a metric is one of others; arrays of gains have no ``==``."""
+    """Return whether a metric is in a list; arrays of gains cannot use ``in``."""
     return any(
         metric is other or (type(metric) is type(other) and repr(metric) == repr(other))
         for other in others

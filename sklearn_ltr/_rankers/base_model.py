@@ -1,4 +1,4 @@
-"""F_0: the scores that boosting starts from (algorithm LambdaMART of the report).
+"""F_0: the scores that boosting starts from (Burges 2010, algorithm LambdaMART).
 
 F_0(x) = BaseModel(x),    or the caller's own scores,    or 0
 """

@@ -1,7 +1,7 @@
 """LambdaMART: boosted trees, lambdas, and the change of a metric by a swap.
 
 The gradient of a document is a sum over its pairs: RankNet's term times the swap delta
-(section 7 of the report, C. Burges, MSR-TR-2010-82).  `LambdaMARTRanker.fit` reads the
+(C. Burges, MSR-TR-2010-82, 2010, section 7).  `LambdaMARTRanker.fit` reads the
 documents and holds some out; `learn` bins them and boosts.  On a cluster each worker
 reads its own documents, and all call `learn` together.
 """
@@ -244,7 +244,7 @@ class LambdaMARTRanker(BaseRanker):
     r"""LambdaMART, by default with a regression on the grades and random noise.
 
     Every tree models the gradient of a cost by its scores, and its leaves make a
-    Newton step (section 7 of the report):
+    Newton step (C. Burges, MSR-TR-2010-82, 2010: "the report" below; its section 7):
 
     .. math::
 

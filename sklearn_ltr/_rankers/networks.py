@@ -152,7 +152,7 @@ class NetworkParameters(RankerParameters):
 
     @property
     def architecture(self) -> list[Any]:
-        """What a network must not change in to be continued."""
+        """What must stay the same where a network is trained on."""
         if self.network is not None:
             return ["network"]
         return [self.activation, *self.hidden_layer_sizes]
@@ -254,7 +254,7 @@ class Batches(Protocol):
         """Yield the batches of an epoch that visits the units in this order."""
 
     def fitted(self, n_epochs: int) -> dict[str, Any]:
-        """Return what was learned beside the network after so many epochs."""
+        """Return what was learned beside the network, after so many epochs."""
 
 
 class QueryBatches:
@@ -505,7 +505,7 @@ def continued_optimizer(kept: Kept, parameters: NetworkParameters) -> Optimizer:
 def continued_curves(
     monitor: Monitor, parameters: NetworkParameters, kept: Kept, n_iter: int
 ) -> dict[str, Any]:
-    """Return the recorded curves, appended to those of the fit that is continued."""
+    """Return the recorded curves, after those of the fit that is continued."""
     earlier, n_earlier = kept.attributes, kept.n_epochs
     recorded = {
         parameters.train_curve: monitor.train_values,

@@ -1,4 +1,4 @@
-"""Preferences, which RankNet learns from: pairs of rows, of which the first wins."""
+"""Preferences, which RankNet learns from: the first row of each pair wins."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Preferences:
         sample_weight: Any,
         n_rows: int,
     ) -> Preferences:
-        """Check, and sort: the order in which pairs are given does not matter."""
+        """Check and sort preferences: their given order must not matter."""
         rows = check_pairs(pairs, n_rows)
         probabilities = check_probabilities(pair_probabilities, len(rows))
         if groups is None:
@@ -201,7 +201,7 @@ def check_probabilities(pair_probabilities: Any, n_pairs: int) -> FloatArray:
 
 
 def check_within_queries(rows: IntArray, queries: QueryGroups) -> IntArray:
-    """Return the query of each pair; a ValueError if it reaches from one to another."""
+    """Return the query of each pair; a ValueError if its rows are of two queries."""
     query_of_row = queries.query_of_row
     first, second = query_of_row[rows[:, 0]], query_of_row[rows[:, 1]]
     if (first != second).any():

@@ -262,7 +262,7 @@ class RankNetRanker(NetworkRanker):
 
     @property
     def metric(self) -> None:
-        """None: RankNet trains the force alone, without swap deltas."""
+        """None: RankNet learns from pairs alone, without swap deltas."""
         return None
 
     @metric.setter

@@ -50,9 +50,9 @@ MISSING_GROUPS = (
     "sklearn.set_config(enable_metadata_routing=True) once."
 )
 
-NO_FORCE = (
-    "the scores that training starts from are so far apart that all forces between "
-    "documents are 0 in float64, so there is nothing to learn: divide the scores (of "
+VANISHING_LAMBDAS = (
+    "the scores that training starts from are so far apart that the lambdas of all "
+    "pairs are 0 in float64, so there is nothing to learn: divide the scores (of "
     "init or init_score), or give a smaller sigma; sample_weight must not vanish"
 )
 
@@ -199,7 +199,7 @@ def zero_gradient_message(
     """Return the message of the error for data whose lambdas are all zero."""
     # each query of the data has two different grades, so the metric is the cause
     if trained is None:
-        return NO_FORCE
+        return VANISHING_LAMBDAS
     if not trained.closed_form:
         return (
             f"no swap of two documents changes metric={metric!r}, so there is nothing "
@@ -233,4 +233,4 @@ def zero_gradient_message(
             f"no swap of two documents changes metric={metric!r}, so there is nothing "
             "to learn: without a discount it needs a cutoff shorter than the lists"
         )
-    return NO_FORCE
+    return VANISHING_LAMBDAS

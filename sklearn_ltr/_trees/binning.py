@@ -98,7 +98,7 @@ def allocate_binned_data(
 
 
 def restrict_features(binned: BinnedData, features: NDArray[np.int64]) -> BinnedData:
-    """Return the same binned values, of which only `features` are used in splits."""
+    """Return the same binned values, with only `features` to split by."""
     feature = np.where(np.isin(binned.feature, features), binned.feature, -1)
     n_used_slots = np.where((feature >= 0).any(axis=1), binned.n_used_slots, 0)
     return binned._replace(feature=feature, n_used_slots=n_used_slots)

@@ -56,11 +56,9 @@ IntArray = NDArray[np.int64]
 
 
 class RowTargets(NamedTuple):
-    """What the means are taken of: arrays of shape (n_rows,).
+    """What each row adds to the mean of its category: arrays of shape (n_rows,)."""
 
-    Sums of `weighted` and of `weight` have no rounding errors, see `exact`.
-    """
-
+    # sums of these two have no rounding errors, see `exact`
     weighted: FloatArray  # weight times target
     weight: FloatArray
     fold: NDArray[np.int64]  # 0 to N_FOLDS - 1
@@ -132,7 +130,7 @@ def find_mean_thresholds(means: FloatArray, n_bins: int) -> FloatArray:
 
 
 class TargetUnit(NamedTuple):
-    """What the units of targets and weights are taken from: the rows of all workers."""
+    """Sizes over the rows of all workers, from which targets and weights get units."""
 
     largest_y: float  # absolute
     mean_weight: float  # of the queries

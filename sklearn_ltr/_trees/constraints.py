@@ -18,7 +18,7 @@ from sklearn_ltr._compile import subkernel
 
 
 class Constraints(NamedTuple):
-    """What the trees must not do; without rows: no constraint."""
+    """What the trees must not do; arrays of length 0 mean no constraint."""
 
     # (n_features,) or (0,): the score must not fall as the feature grows (1), must not
     # rise (-1), or may do both (0)
@@ -41,7 +41,7 @@ def read_constraints(
     names: NDArray[Any] | None,
     is_categorical: NDArray[np.bool_],
 ) -> Constraints:
-    """Return the constraints that the parameters of these names ask for."""
+    """Return the constraints that `monotonic_cst` and `interaction_cst` ask for."""
     n_features = len(is_categorical)
     signs = _read_signs(monotonic, names, n_features)
     wrong = np.flatnonzero((signs != 0) & is_categorical)

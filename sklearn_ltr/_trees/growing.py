@@ -166,6 +166,8 @@ class TreeGrower:
                 binned, pair, sample, parameters, self._numbers, work, nodes, scores
             )
 
+        # With one worker, `grow_tree` runs through.  With several, it returns wherever
+        # sums over the rows of all of them are needed, and goes on with these.
         for work in self._workspaces:
             work.growth["step"], work.growth["n_sampled"] = BEGIN, len(sample.rows)
         while first.growth["step"][0] != END:
@@ -173,6 +175,7 @@ class TreeGrower:
                 self._exchange(binned, nodes)
             first.next_block[0] = first.next_leaf[0] = 0
             self.team.run(grow_in)
+        # monotonic constraints relate leaves to each other, so their order comes last
         n_nodes = 2 * np.count_nonzero(nodes["feature"] >= 0) + 1
         if len(parameters.constraints.monotonic) > 0:
             order_leaf_values(
@@ -188,7 +191,7 @@ class TreeGrower:
         return GrownTree(category_set=sets, **arrays)
 
     def _exchange(self, binned: BinnedData, nodes: Records) -> None:
-        """Turn what this worker has found in a step into that of all workers."""
+        """Replace what this worker has found in a step by the result of all workers."""
         work, comm = self._workspaces[0], self._comm
         team, growth = work.team, work.growth[0]
         if growth.step == LARGEST:
@@ -381,7 +384,7 @@ def fill_root(
 
 @subkernel
 def set_root_total(root: Record, sums: Records) -> None:
-    """Write the sum of packed gradients, given those of all threads."""
+    """Write the sum of the packed gradients of the root, over all threads."""
     root.total = 0
     for thread in range(len(sums)):
         root.total += sums[thread].packed
@@ -416,6 +419,7 @@ def split_in_two(
     block, slot = binned.block[leaf.feature], binned.slot[leaf.feature]
     histogram = work.histograms[leaf.histogram_index, block]
     n_bins = binned.n_categories[leaf.feature]
+    # each thread marks the bins for itself, and none has to wait for another
     left_total = mark_left_bins(
         leaf,
         histogram,
@@ -433,6 +437,7 @@ def split_in_two(
     if leaf.stop - leaf.start < n_rows:  # other workers have some
         n_left = int64(-1)
     n_left = partition(condition, leaf, n_left, left_is_smaller, team, work.buffers)
+    # the nodes are shared, so one thread writes them; the leaves are each thread's own
     n_nodes = 2 * n_leaves - 1
     if team.thread == 0:
         if n_bins > 0:

@@ -175,7 +175,7 @@ def fixed_point_units(found: Records, n_rows: int) -> Magnitudes:
 
 @subkernel
 def sum_magnitudes(found: Records, n_rows: int) -> Magnitudes:
-    """Return the sums over all rows, given those of all threads."""
+    """Return the sums over all rows: those of the threads, added up."""
     gradient, hessian = int64(0), int64(0)
     for thread in range(len(found)):
         gradient += found[thread].total_gradient

@@ -225,6 +225,7 @@ def allocate_workspaces(
     n_workers: int = 1,
 ) -> list[Workspace]:
     """Return the workspace of each thread."""
+    # shared: the team, the rows, the histograms, the candidate splits and the counters
     team = Team(
         0,
         n_threads,
@@ -243,9 +244,11 @@ def allocate_workspaces(
     histograms = np.empty((max_leaf_nodes, n_blocks, histogram_size), dtype=np.int64)
     next_block, next_leaf = np.zeros((2, 1), dtype=np.int64)
     candidates = np.zeros((n_threads, 2), dtype=CANDIDATE_SPLIT)
+    # a tree of L leaves has 2 L - 1 nodes
     n_sets = 2 * max_leaf_nodes - 1 if any_categories else 0
     category_set = np.zeros((n_sets, SET_BYTES), dtype=np.uint8)
     open_sets = np.ones((2 * max_leaf_nodes - 1, n_interaction_sets), dtype=np.bool_)
+    # each thread's own: its number, and small tables, so that none waits to write them
     return [
         Workspace(
             team=team._replace(thread=thread),

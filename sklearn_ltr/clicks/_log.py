@@ -94,7 +94,7 @@ def read_labels(values: Any, n: int, name: str, thing: str) -> QueryGroups:
 
 
 def as_array(labels: Labels) -> NDArray[Any]:
-    """Return labels as an array, of objects if they are no numbers."""
+    """Return labels as an array, of dtype object unless they are numbers."""
     if isinstance(labels, np.ndarray):
         return labels
     return np.fromiter(labels, dtype=object, count=len(labels))

@@ -188,7 +188,8 @@ def count_preferences(
 def preferences_of(
     patterns: Patterns, strategy: str
 ) -> Iterator[tuple[IntArray, IntArray, NDArray[np.bool_]]]:
-    """Yield winners, losers and whether the one is preferred, by their distance."""
+    """Yield winners, losers and whether the winner is preferred, for each distance."""
+    # the distance is that between the two positions; all sessions are compared at once
     pair, clicked = patterns.pair, patterns.clicked
     skipped = ~clicked & (pair < patterns.n_pairs)
     is_adjacent = strategy in ("skip_previous", "no_click_next")

@@ -134,6 +134,7 @@ def simulate_clicks(
         [_rank(column, grades, queries) for column in read_columns(scores, queries)]
     )
     rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
+    # a session shows one query, ranked by one of the rankers, both drawn at random
     if n_sessions is None:
         query = np.arange(queries.n_queries)
     else:

@@ -28,7 +28,7 @@ class Meeting:
         self.result: Any = None
 
     def end(self, result: Any = None) -> None:
-        """Let all go on that wait."""
+        """Wake all workers that wait for this exchange."""
         self.result = result
         self.children_are_here.set()
         self.is_over.set()

@@ -65,7 +65,7 @@ IntArray = NDArray[np.int64]
 
 
 class Traffic(NamedTuple):
-    """What travelled between the workers during a fit.
+    """What was sent between the workers during a fit.
 
     Attributes
     ----------
@@ -218,6 +218,7 @@ def run_fits(
     """Run a task on each worker that fits its rows; return what they agree on."""
     import cloudpickle
 
+    # 1. An actor on each worker, by which the workers will exchange sums
     addresses = list(divided[0].worker_data)
     placed = [
         client.submit(
@@ -231,7 +232,8 @@ def run_fits(
     ]
     wait_for(client, placed, addresses)
     actors = [future.result() for future in placed]
-    # as bytes: arrays that Dask brings are read-only, and would stay so in the model
+    # 2. A task on each worker, which must run there, where its rows are.  The state is
+    # sent as bytes: arrays that Dask brings are read-only, and would stay read-only
     state = client.scatter(cloudpickle.dumps((vars(ranker), seed)), hash=False)
     tasks = []
     for rank, address in enumerate(addresses):
@@ -254,6 +256,7 @@ def run_fits(
                 pure=False,
             )
         )
+    # 3. The same model from all: only the first sends it, the others a digest
     wait_for(client, tasks, addresses, actors)
     results = client.gather(tasks)
     if len({digest for digest, *_ in results}) > 1:

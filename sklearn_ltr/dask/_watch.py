@@ -89,7 +89,7 @@ def worker_status(dask_scheduler: Any) -> dict[str, str]:
 
 
 def raise_error(client: Any, error: BaseException, workers: list[str] | None) -> None:
-    """Raise what ended a task: its error, or that of a lost worker behind it."""
+    """Raise the error of a task, or the loss of a worker that caused it."""
     from distributed import CancelledError
 
     if isinstance(error, OSError | RuntimeError | CancelledError):

@@ -178,6 +178,7 @@ def make_ranking(
     informative = features[:n_informative]
     query_features = features[n_informative : n_informative + n_query_features]
     transformations = rng.random((n_features, 3)) < (zeros, heavy_tails, integers)
+    # only the latents that grades depend on are kept, to save memory
     data = np.empty((len(groups), n_features), dtype=dtype)
     latents = np.empty((n_informative, len(groups)), dtype=np.float32)
     query_latent = np.zeros(len(groups), dtype=np.float32)
@@ -192,6 +193,7 @@ def make_ranking(
         if missing > 0 and not is_query_feature:
             data[rng.random(len(groups), dtype=np.float32) < missing, feature] = np.nan
 
+    # the same effect for all documents of a query, so that queries differ in grades
     utility = utility_of(latents, query_latent).astype(np.float64)
     query_effect = np.repeat(rng.standard_normal(n_queries), sizes)  # b_q
     noisy_utility = (

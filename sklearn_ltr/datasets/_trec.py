@@ -287,6 +287,7 @@ BPref` needs "drop".
     retrieved, scores = _read_run(run)
     judgements = _read_qrels(qrels)
     _check_same_types(retrieved[0], next(iter(judgements)))
+    # only topics that somebody has judged count, as in trec_eval
     counted = {topic for topic, _ in judgements}
     common = counted & {topic for topic, _ in retrieved}
     if not common:
@@ -308,6 +309,7 @@ BPref` needs "drop".
             f"run.documents, such as {retrieved[0][1]!r}, and qrels.documents, such as "
             f"{next(iter(judgements), ('', 'none'))[1]!r}, name documents alike"
         )
+    # trec_eval's order: by score, equal scores by descending document id
     rows.sort(key=lambda row: str(retrieved[row][1]), reverse=True)
     rows.sort(key=lambda row: -scores[row])
     missing = {key: grade for key, grade in judgements.items() if key[0] in counted}
@@ -398,7 +400,7 @@ def _topics_and_documents(
 
 
 def _fault(path: Path, line: int, what: str) -> ValueError:
-    """Return the error for a line of a file."""
+    """Return the error that names a line of a file."""
     return ValueError(f"path: {os.fspath(path)!r}, line {line}: {what}")
 
 

@@ -61,7 +61,7 @@ class BaggingParameters:
     n_jobs: Annotated[int | None, ThreadCount()]
 
     def __post_init__(self) -> None:
-        """Raise an error for values that are none, or do not go together."""
+        """Raise an error for values that are invalid, or do not go together."""
         estimator = self.estimator
         if estimator is not None and (
             isinstance(estimator, type) or not hasattr(estimator, "predict")
@@ -519,6 +519,8 @@ def out_of_bag(
 ) -> OutOfBag:
     """Return the metric of scores by those members that were not trained on a query."""
     queries, n_queries = rows.queries, rows.queries.n_queries
+    # each member scores the queries that it has not seen; a document's score is the
+    # mean over these members, NaN where there is none
     left_out = [np.setdiff1d(np.arange(n_queries), d) for d in drawn]
     index = [index_of_queries(queries, of_member) for of_member in left_out]
     n_scores = np.zeros(queries.n_documents)
@@ -544,6 +546,7 @@ def out_of_bag(
         with np.errstate(invalid="ignore"):  # 0 / 0 is NaN
             return total / n_scores
 
+    # the metric is over the queries that some member has not seen
     known = rows.data.subset(scored)
     bound = metric.bind(known.y, known.offsets, known.labels)
     of_rows = mean_of_others(scores)
@@ -581,7 +584,8 @@ def stages(members: Sequence[Any], parts: Sequence[Any]) -> Iterator[list[FloatA
 
 
 def merge_rankers(members: Sequence[Any]) -> LambdaMARTRanker:
-    """Return the mean of LambdaMART rankers, one ranker; an error if it has none."""
+    """Return one LambdaMARTRanker whose scores are the mean of the members'."""
+    # Its trees are those of all members, with leaf values divided by their number.
     for m, member in enumerate(members):
         if not isinstance(member, LambdaMARTRanker):
             raise TypeError(

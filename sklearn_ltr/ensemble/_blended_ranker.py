@@ -58,7 +58,7 @@ class BlendingParameters:
     random_state: Any
 
     def __post_init__(self) -> None:
-        """Raise an error for values that are none, or do not go together."""
+        """Raise an error for values that are invalid, or do not go together."""
         if isinstance(self.cv, str) and self.cv != PREFIT:
             raise ValueError(
                 f'cv must be a number of folds, a splitter, splits or "{PREFIT}", got '
@@ -430,7 +430,7 @@ def make_splits(cv: Any, rows: FitRows) -> list[Any]:
 
 
 class HeldOut(NamedTuple):
-    """Scores of rankers, and the grades, in an order that the order of rows leaves.
+    """Scores of rankers, and the grades, in an order that no order of rows changes.
 
     Sums over rows are rounded by their order.  Queries are sorted by their labels, and
     the rows of a query by their scores and grades.

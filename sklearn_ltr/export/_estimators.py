@@ -105,7 +105,7 @@ def to_tree_model(estimator: Any) -> TreeModel:
 
 
 def trees_alone(estimator: Any) -> TreeModel:
-    """Return a fitted estimator as other formats hold it: a sum of trees alone."""
+    """Return a fitted estimator as most formats hold it: nothing but a sum of trees."""
     model = to_tree_model(estimator)
     if model.uses_init_score:
         raise ValueError(

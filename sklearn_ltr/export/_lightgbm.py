@@ -196,6 +196,7 @@ def pandas_categorical(features: Sequence[Feature]) -> str:
 def tree_text(tree: Tree, codes: Sequence[dict[Any, int] | None]) -> str:
     """Return a tree, its leaves numbered apart from the other nodes."""
     inner, leaves = np.flatnonzero(~tree.is_leaf), np.flatnonzero(tree.is_leaf)
+    # a child is a node if its number is >= 0, else leaf ~number
     number = np.empty(len(tree.feature), dtype=np.int64)
     number[inner], number[leaves] = np.arange(len(inner)), ~np.arange(len(leaves))
     value, n_rows = node_means(tree)
@@ -206,6 +207,7 @@ def tree_text(tree: Tree, codes: Sequence[dict[Any, int] | None]) -> str:
     for node, categories in sorted(tree.left_categories.items()):
         code = codes[tree.feature[node]] or {}
         goes_left = set(categories)
+        # LightGBM sends missing values right at a set: exchange the children
         if tree.missing_left[node]:
             left[node], right[node] = right[node], left[node]
             goes_left = set(code) - goes_left

@@ -207,6 +207,7 @@ def thresholds(tree: Tree) -> NDArray[np.float64]:
 def tree_value(tree: Tree, model: TreeModel, number: int) -> dict[str, Any]:
     """Return a tree of a model."""
     left, right, default_left, right_codes = sides(tree, model)
+    # nodes are renumbered level by level: `order` lists them, `place` is the reverse
     order = breadth_first(left, right)
     place = np.argsort(order)
     is_leaf, mean, n_rows = tree.is_leaf[order], *node_means(tree)
@@ -218,6 +219,7 @@ def tree_value(tree: Tree, model: TreeModel, number: int) -> dict[str, Any]:
         for child in pair:
             if child != -1:
                 parents[child] = node
+    # sets of categories are stored one after another, with the nodes that they are of
     nodes = [node for node, old in enumerate(order) if old in right_codes]
     sets = [right_codes[order[node]] for node in nodes]
     sizes = [len(codes) for codes in sets]
@@ -422,6 +424,7 @@ def read_xgboost(text: str, theirs: Scores | None = None) -> TreeModel:
             '"gbtree" and "dart", are read'
         )
     model = member(gbtree, "model", dict, "gradient_booster")
+    # parts that this reader does not know are collected, and judged at the end
     check_one_score(parameters, model)
     names, types = read_columns(learner, count(parameters, "num_feature"))
     unknown = [f"version {'.'.join(map(str, version))}"] * (tuple(version[:2]) > NEWEST)

@@ -57,7 +57,8 @@ def compute_lambdas(
     grades : array-like of shape (n_documents,)
         Relevance grade of each document, finite and >= 0.
     metric : str, Metric or None, default="ndcg@10"
-        Metric whose change by a swap, :math:`|\Delta Z_{ij}|`, multiplies the force.
+        Metric whose change by a swap, :math:`|\Delta Z_{ij}|`, multiplies the lambda
+        of the pair.
         None: 1 for every pair, which gives the derivatives of RankNet's cost (section
         2, equation 4).
     sigma : float in [1e-50, 1e50], default=1.0

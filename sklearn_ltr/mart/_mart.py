@@ -95,7 +95,7 @@ class BaseMART(CallbackSupportMixin, BaseModel):
         """Return the cost of rows."""
 
     def _strata(self, data: TrainingData) -> FloatArray:
-        """Return the stratum of each row: both parts of a split have rows of each."""
+        """Return the stratum of each row: a split puts rows of each in both parts."""
         return np.zeros(data.n_rows)
 
     @with_callbacks

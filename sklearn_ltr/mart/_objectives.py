@@ -60,7 +60,7 @@ class PointwiseObjective(ABC):
     Parameters
     ----------
     data : TrainingData
-        Of which each row is a query of its own: the targets and the weights are used.
+        Each row is a query of its own; the targets and the weights are used.
     """
 
     name: str

@@ -490,7 +490,7 @@ def any_in_query(flags: NDArray[np.bool_], offsets: IntArray) -> NDArray[np.bool
 
 
 def present_name(name: str) -> str:
-    """Return the name of a metric, with or without cutoff, that a saved model names."""
+    """Return today's name of a metric that a saved model names."""
     base, at, cutoff = name.partition("@")
     return RENAMED.get(base, base) + at + cutoff
 

@@ -268,7 +268,7 @@ class RPrecision(Recall):
         return float(found / max(n_relevant, 1))
 
     def _limits(self, judged: JudgedLists) -> IntArray:
-        """R."""
+        """Return the cutoff of each query: R, its number of relevant documents."""
         return count_relevant(judged).astype(np.int64)
 
 

@@ -31,7 +31,7 @@ class BlendCurveDisplay:
     r"""A metric of all blends of two rankers, and the best blend.
 
     The metric of the scores :math:`\alpha s^1_i + (1 - \alpha) s^2_i` is a step
-    function of :math:`\alpha` (section 7.1 of the report), so the curve is exact.
+    function of :math:`\alpha` (section 7.1 of Burges, 2010), so the curve is exact.
 
     :meth:`from_predictions` computes and draws it.
 

@@ -1,4 +1,4 @@
-"""Plot of the lambdas of the documents of one query: figure 1 of the report.
+"""Plot of the lambdas of the documents of one query: Burges (2010), figure 1.
 
     arrow of document i, upwards  =  -lambda_i / max |lambda|  x  longest arrow
 
@@ -53,7 +53,7 @@ LEGEND_OFFSET = -34
 
 
 class ForcesDisplay:
-    r"""Lambdas of the documents of one query, as in figure 1 of the report.
+    r"""Lambdas of the documents of one query, as in figure 1 of Burges (2010).
 
     The report (Burges 2010, MSR-TR-2010-82) thinks of lambdas as forces on documents:
     RankNet's, or RankNet's times the change of a metric if two documents swap places.
@@ -320,7 +320,7 @@ class ForcesDisplay:
 
 
 def read_metrics(metrics: Metrics) -> dict[str, OneMetric]:
-    """Return each metric by the name of its force; None is RankNet."""
+    """Return each metric by the name of its column of arrows; None is RankNet."""
     if isinstance(metrics, Mapping):
         named = dict(metrics)
     else:
@@ -374,7 +374,7 @@ def count_pairwise_errors(ranked_grades: FloatArray) -> int:
 def compute_forces(
     y_true: Any, y_score: Any, groups: Any, metrics: Metrics, sigma: float
 ) -> dict[str, FloatArray]:
-    """Return the gradient of each metric, (n_documents,), by the name of its force."""
+    """Return the gradient for each metric, (n_documents,), by name."""
     query = read_one_query(y_true, groups)
     grades = check_grades(y_true, query, "y_true")
     scores = check_scores(y_score, query, "y_score")
@@ -386,7 +386,7 @@ def compute_forces(
 
 
 def read_lambdas(lambdas: Any, query: QueryGroups) -> dict[str, FloatArray]:
-    """Return the gradient of each force; raise a ValueError if they are not arrays."""
+    """Return gradients by name; raise a ValueError if they are not arrays."""
     if not isinstance(lambdas, Mapping) or not lambdas:
         raise ValueError(
             "lambdas must be a dict with an array for each force to show, got "
@@ -430,7 +430,7 @@ def assign_lanes(lengths: FloatArray) -> IntArray:
 def draw_arrows(
     ax: Any, forces: Mapping[str, FloatArray], longest: float, style: Mapping[str, Any]
 ) -> list[Any]:
-    """Draw a column of arrows per force, the first one left of the bars."""
+    """Draw a column of arrows per metric, the first one left of the bars."""
     arrows: list[Any] = []
     centers, edges, bottom = [], [0.0, 1.0], 0.5
     for lambdas, color in zip(forces.values(), cycle(COLORS), strict=False):
@@ -457,7 +457,7 @@ def label_columns(
     forces: Mapping[str, FloatArray],
     arrows: list[Any],
 ) -> None:
-    """Write the name and the largest |lambda| of a force below its column."""
+    """Write the name of a metric and its largest |lambda| below its column."""
     labels = [
         f"{force}\nmax $|\\lambda|$ = {np.abs(lambdas).max():.3g}"
         for force, lambdas in forces.items()
