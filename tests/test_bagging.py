@@ -9,17 +9,14 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
-from scipy.sparse import csr_array
 from sklearn.base import clone, is_regressor
 from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import get_tags
-from sklearn.utils.estimator_checks import check_estimator
 
-from sklearn_ltr import LambdaMARTRanker, MissingGroupsWarning, RankNetRanker
+from sklearn_ltr import LambdaMARTRanker, RankNetRanker
 from sklearn_ltr._rankers.reading import draw_held_out
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.ensemble import BaggingRanker
@@ -311,27 +308,6 @@ def test_queries_of_weight_0_are_as_if_they_were_not_there(estimator, options, g
         assert np.isnan(np.delete(ranker.oob_per_query_, of_kept)).all()
 
 
-def test_names_of_queries_of_any_type():
-    names = np.array([f"q{group:03}" for group in GROUPS])
-    expected = bag(bootstrap=True).fit(X, Y, groups=GROUPS).predict(X)
-    for groups in (names, [(name, 1) for name in names], pd.Series(names)):
-        ranker = bag(bootstrap=True).fit(X, Y, groups=groups)
-        assert ranker.predict(X).tobytes() == expected.tobytes()
-
-
-def test_tables_of_any_kind():
-    expected = bag(bootstrap=True, oob_score=True).fit(X, Y, groups=GROUPS)
-    frame = pd.DataFrame(X, columns=list("abcde"))
-    for table in (X.tolist(), csr_array(X), frame, np.asfortranarray(X)):
-        ranker = bag(bootstrap=True, oob_score=True).fit(table, Y, groups=GROUPS)
-        assert ranker.predict(table).tobytes() == expected.predict(X).tobytes()
-        assert ranker.oob_score_ == expected.oob_score_
-    by_name = bag().fit(frame, Y, groups=GROUPS)
-    assert by_name.feature_names_in_.tolist() == list("abcde")
-    assert by_name.n_features_in_ == 5
-    assert not hasattr(expected, "feature_names_in_")
-
-
 # --- the out-of-bag estimate ------------------------------------------------------
 
 
@@ -462,31 +438,6 @@ def test_importances_are_the_mean_of_the_members():
 # --- as a part of scikit-learn ----------------------------------------------------
 
 
-#: The checks pass no groups, so all rows are one query.
-WEIGHTS = "sample weights are per query, and these checks use one per document"
-EXPECTED_TO_FAIL = {
-    "check_sample_weights_not_overwritten": WEIGHTS,
-    "check_sample_weight_equivalence_on_dense_data": WEIGHTS,
-    "check_sample_weight_equivalence_on_sparse_data": WEIGHTS,
-    "check_complex_data": "y is checked before X, and must not be complex either",
-}
-
-
-@pytest.mark.filterwarnings("ignore")  # missing groups; models that do not converge
-@pytest.mark.parametrize("estimator", [TREES, Ridge()])
-def test_the_checks_of_scikit_learn_pass(estimator):
-    results = check_estimator(
-        bag(estimator, 2), expected_failed_checks=EXPECTED_TO_FAIL, on_skip=None
-    )
-    by_status = {}
-    for result in results:
-        by_status.setdefault(result["status"], set()).add(result["check_name"])
-    assert by_status.pop("skipped", set()) <= {"check_array_api_input"}
-    assert by_status.pop("xfail") == set(EXPECTED_TO_FAIL)
-    assert len(by_status.pop("passed")) > 40
-    assert not by_status
-
-
 def test_searches_and_cross_validation_pass_groups_on():
     scorer = make_ranking_scorer("ndcg@5")
     with sklearn.config_context(enable_metadata_routing=True):
@@ -503,31 +454,3 @@ def test_searches_and_cross_validation_pass_groups_on():
     alone = bag(PIPELINE).fit(X[train], Y[train], groups=GROUPS[train])
     expected = NDCG(5)(Y[test], alone.predict(X[test]), groups=GROUPS[test])
     assert scores[0] == expected
-
-
-def test_a_saved_ensemble_scores_the_same():
-    ranker = bag(bootstrap=True, oob_score=True).fit(X, Y, groups=GROUPS)
-    loaded = pickle.loads(pickle.dumps(ranker))
-    assert loaded.predict(X).tobytes() == ranker.predict(X).tobytes()
-    assert loaded.oob_score_ == ranker.oob_score_
-
-
-def test_tags_are_those_of_the_estimator():
-    assert get_tags(bag()).input_tags.allow_nan
-    assert not get_tags(bag(NETWORK)).input_tags.allow_nan
-    assert get_tags(bag()).estimator_type == "ranker"
-
-
-def test_a_failed_fit_leaves_the_ensemble_as_it_was():
-    ranker = bag(bootstrap=True).fit(X, Y, groups=GROUPS)
-    before = ranker.predict(X).tobytes()
-    for bad in (np.full(len(Y), np.nan), np.zeros(len(Y))):
-        with pytest.raises(ValueError, match="y "):
-            ranker.fit(X, bad, groups=GROUPS)
-    assert ranker.predict(X).tobytes() == before
-
-
-def test_without_groups_a_warning_names_the_reason():
-    with pytest.warns(MissingGroupsWarning, match="groups was not given"):
-        ranker = bag().fit(X[:200], Y[:200])
-    assert ranker.estimators_queries_[0].tolist() == [0]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,7 +10,7 @@ from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.dummy import DummyRegressor
-from sklearn.exceptions import NotFittedError, UnsetMetadataPassedError
+from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import (
@@ -26,12 +24,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils import get_tags
-from sklearn.utils.estimator_checks import check_estimator
 
 from sklearn_ltr import (
     LambdaMARTRanker,
     LambdaRankRanker,
-    MissingGroupsWarning,
     RankNetRanker,
 )
 from sklearn_ltr.datasets import make_ranking
@@ -290,25 +286,6 @@ def test_n_jobs_changes_no_result():
     assert scores[0] == scores[1]
 
 
-def test_it_can_be_cloned_and_pickled():
-    model = blend(TREES, PIPELINE, cv=3, random_state=1).fit(X, Y, groups=GROUPS)
-    copy = clone(model)
-    assert not hasattr(copy, "weights_")
-    assert copy.rankers[0].get_params() == TREES.get_params()
-    assert copy.cv == 3
-    again = pickle.loads(pickle.dumps(model))
-    assert again.predict(X).tobytes() == model.predict(X).tobytes()
-    assert again.rank(X, groups=GROUPS).tolist() == (
-        model.rank(X, groups=GROUPS).tolist()
-    )
-
-
-def test_groups_are_requested_by_default():
-    requests = blend().get_metadata_routing()
-    assert requests.fit.requests == {"groups": True, "sample_weight": None}
-    assert requests.score.requests == {"groups": True, "sample_weight": None}
-
-
 def test_its_tags_allow_what_all_its_rankers_allow():
     tags = get_tags(blend(TREES, TREES))
     assert tags.estimator_type == "ranker"
@@ -367,41 +344,6 @@ def test_queries_of_weight_0_are_as_if_they_were_not_there(method, cv):
     assert model.weights_.tobytes() == other.weights_.tobytes()
     assert model.predict(X).tobytes() == other.predict(X).tobytes()
     assert model.blend_score_ == other.blend_score_
-
-
-#: The checks pass no groups, so all rows are one query, whose rows KFold divides.
-WEIGHTS = "sample weights are per query, and these checks use one per document"
-NO_QUERIES = {
-    "check_sample_weights_not_overwritten": WEIGHTS,
-    "check_sample_weight_equivalence_on_dense_data": WEIGHTS,
-    "check_sample_weight_equivalence_on_sparse_data": WEIGHTS,
-    "check_complex_data": "y is checked before X, and must not be complex either",
-}
-FAILS_WITH_RANKERS = {
-    "check_estimators_nan_inf": "half of its five rows have one grade only"
-}
-
-
-@pytest.mark.filterwarnings("ignore")  # missing groups; models that do not converge
-@pytest.mark.parametrize(
-    ("rankers", "expected"),
-    [
-        ((TREES, NETWORK), NO_QUERIES | FAILS_WITH_RANKERS),
-        ((Ridge(), Ridge(9)), NO_QUERIES),
-    ],
-    ids=["rankers", "regressors"],
-)
-def test_the_checks_of_scikit_learn_pass(rankers, expected):
-    results = check_estimator(
-        blend(*rankers, cv=KFold(2)), expected_failed_checks=expected, on_skip=None
-    )
-    by_status = {}
-    for result in results:
-        by_status.setdefault(result["status"], set()).add(result["check_name"])
-    assert by_status.pop("skipped", set()) <= {"check_array_api_input"}
-    assert by_status.pop("xfail") == set(expected)
-    assert len(by_status.pop("passed")) > 40
-    assert not by_status
 
 
 # --- equal weights ----------------------------------------------------------------
@@ -473,71 +415,3 @@ def test_a_search_reaches_rankers_and_their_parameters_by_name():
     assert changed.set_params(a__alpha=3.0).rankers[0][1].alpha == 3.0
     with pytest.raises(ValueError, match="Invalid parameter 'trees'"):
         changed.set_params(trees__max_leaf_nodes=3)
-
-
-# --- errors -----------------------------------------------------------------------
-
-
-@pytest.mark.filterwarnings("ignore:The groups parameter is ignored by KFold")
-def test_without_groups_it_warns_once():
-    with pytest.warns(MissingGroupsWarning, match="taken for one query") as caught:
-        blend(cv=KFold(2)).fit(X[:200], Y[:200])
-    missing = [w for w in caught if w.category is MissingGroupsWarning]
-    assert len(missing) == 1
-    assert missing[0].filename == __file__
-    with (
-        pytest.warns(MissingGroupsWarning),
-        pytest.raises(ValueError, match="got 5 folds for 1 queries"),
-    ):
-        blend().fit(X[:200], Y[:200])
-
-
-@pytest.mark.parametrize(
-    ("model", "error", "message"),
-    [
-        (BlendedRanker([TREES]), ValueError, "rankers must hold at least two .* got 1"),
-        (BlendedRanker("all"), TypeError, "rankers must be a list of rankers"),
-        (blend(TREES, StandardScaler()), TypeError, r"rankers\[1\] must be an estim"),
-        (blend(TREES, RankNetRanker), TypeError, r"rankers\[1\] must be an estimator"),
-        (blend(method="best"), ValueError, "method must be one of .* got 'best'"),
-        (blend(metric=NDCG(ties="stable")), ValueError, "ties pessimistically"),
-        (blend(cv="fitted"), ValueError, "cv must be a number of folds.*'fitted'"),
-        (blend(cv=41), ValueError, "got 41 folds for 40 queries"),
-        (blend(cv=GroupShuffleSplit(2)), ValueError, "only works for partitions"),
-        (blend(cv="prefit"), NotFittedError, r"rankers\[0\], a LambdaMARTRanker, is"),
-    ],
-)
-def test_an_invalid_parameter_is_named_by_fit(model, error, message):
-    with pytest.raises(error, match=message):
-        model.fit(X, Y, groups=GROUPS)
-    assert not [name for name in vars(model) if name.endswith("_")]
-
-
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({"y": None}, "requires y to be passed"),
-        ({"X": X[:-1]}, "inconsistent numbers of samples"),
-        ({"sample_weight": np.arange(len(Y))}, "constant within a query"),
-    ],
-)
-def test_a_failed_fit_changes_nothing(changed, message):
-    model = blend(cv=2).fit(X, Y, groups=GROUPS)
-    before = vars(model).copy()
-    with pytest.raises(ValueError, match=message):
-        model.fit(**({"X": X, "y": Y, "groups": GROUPS} | changed))
-    assert vars(model) == before
-
-
-def test_scores_that_are_not_finite_are_refused():
-    class Broken(Ridge):
-        def predict(self, X):
-            return np.full(len(X), np.nan)
-
-    with pytest.raises(ValueError, match=r"scores of rankers\[1\] must be finite"):
-        blend(TREES, Broken()).fit(X, Y, groups=GROUPS)
-
-
-def test_it_must_be_fitted_to_predict():
-    with pytest.raises(NotFittedError, match="BlendedRanker instance is not fitted"):
-        blend().predict(X)

@@ -14,17 +14,21 @@ import pytest
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
 from sklearn_ltr.datasets import make_ranking
+from sklearn_ltr.mart import MARTClassifier, MARTRegressor
 
 pytest.importorskip("sklearn.callback", reason="since scikit-learn 1.9")
 
 DATA = make_ranking(n_queries=20, random_state=0)
-RANKERS = {
-    LambdaMARTRanker: {"n_estimators": 6},
-    LambdaRankRanker: {"max_iter": 6, "hidden_layer_sizes": (4,)},
-    RankNetRanker: {"max_iter": 6, "hidden_layer_sizes": (4,)},
-}
-every_ranker = pytest.mark.parametrize("ranker", RANKERS)
-trees_and_network = pytest.mark.parametrize("ranker", [LambdaMARTRanker, RankNetRanker])
+TREES = {"n_estimators": 6, "min_samples_leaf": 5}
+NETWORK = {"max_iter": 6, "hidden_layer_sizes": (4,)}
+ESTIMATORS = {
+    LambdaMARTRanker: TREES, MARTClassifier: TREES, MARTRegressor: TREES,
+    LambdaRankRanker: NETWORK, RankNetRanker: NETWORK,
+}  # fmt: skip
+every_estimator = pytest.mark.parametrize("estimator", ESTIMATORS)
+trees_and_network = pytest.mark.parametrize(
+    "estimator", [LambdaMARTRanker, MARTRegressor, RankNetRanker]
+)
 
 
 class Recorder:
@@ -61,53 +65,60 @@ class Recorder:
         )
 
 
-def fitted(ranker, recorder, **options):
-    model = ranker(random_state=0, **RANKERS[ranker] | options).set_callbacks(recorder)
-    return model.fit(DATA.data, DATA.target, groups=DATA.groups)
+def given(estimator, y=DATA.target):
+    y = y > 1 if estimator is MARTClassifier else y
+    groups = {} if estimator.__name__[:4] == "MART" else {"groups": DATA.groups}
+    return {"X": DATA.data, "y": y} | groups
 
 
-@every_ranker
-def test_the_begin_and_end_of_each_step_are_reported(ranker):
+def fitted(estimator, recorder, **options):
+    model = estimator(random_state=0, **ESTIMATORS[estimator] | options)
+    return model.set_callbacks(recorder).fit(**given(estimator))
+
+
+@every_estimator
+def test_the_begin_and_end_of_each_step_are_reported(estimator):
     recorder = Recorder()
-    model = fitted(ranker, recorder)
-    step = "tree" if ranker is LambdaMARTRanker else "epoch"
+    model = fitted(estimator, recorder)
+    step = "tree" if ESTIMATORS[estimator] is TREES else "epoch"
     assert recorder.events == [
         "setup", "begin fit", *[f"begin {step}", f"end {step}"] * 6, "end fit",
         "teardown",
     ]  # fmt: skip
     X, y, metadata = recorder.given
     assert X is DATA.data
-    assert y is DATA.target
-    assert set(metadata) == {"groups"}
-    assert metadata["groups"] is DATA.groups
+    assert y is DATA.target or estimator is MARTClassifier
+    if "groups" in given(estimator):
+        assert set(metadata) == {"groups"}
+        assert metadata["groups"] is DATA.groups
     assert recorder.scores[-1].tolist() == model.predict(DATA.data).tolist()
 
 
 @trees_and_network
-def test_the_model_so_far_is_that_of_a_shorter_fit(ranker):
+def test_the_model_so_far_is_that_of_a_shorter_fit(estimator):
     recorder = Recorder()
-    fitted(ranker, recorder)
-    n_steps = "n_estimators" if ranker is LambdaMARTRanker else "max_iter"
-    short = ranker(random_state=0, **RANKERS[ranker] | {n_steps: 2})
-    short.fit(DATA.data, DATA.target, groups=DATA.groups)
+    fitted(estimator, recorder)
+    n_steps = "n_estimators" if ESTIMATORS[estimator] is TREES else "max_iter"
+    short = estimator(random_state=0, **ESTIMATORS[estimator] | {n_steps: 2})
+    short.fit(**given(estimator))
     assert recorder.scores[1].tolist() == short.predict(DATA.data).tolist()
 
 
 @trees_and_network
-def test_a_callback_may_end_a_fit(ranker):
+def test_a_callback_may_end_a_fit(estimator):
     recorder = Recorder(stop_after=3)
-    model = fitted(ranker, recorder)
+    model = fitted(estimator, recorder)
     assert model.n_iter_ == 3
     assert recorder.events[-2:] == ["end fit", "teardown"]
     assert len(recorder.scores) == 4
 
 
 @trees_and_network
-def test_callbacks_are_torn_down_and_no_attribute_is_set_after_a_failure(ranker):
+def test_callbacks_are_torn_down_and_no_attribute_is_set_after_a_failure(estimator):
     recorder = Recorder()
-    model = ranker(**RANKERS[ranker]).set_callbacks(recorder)
-    with pytest.raises(ValueError, match="y must hold finite"):
-        model.fit(DATA.data, -1.0 - DATA.target, groups=DATA.groups)
+    model = estimator(**ESTIMATORS[estimator]).set_callbacks(recorder)
+    with pytest.raises(ValueError, match="y must "):
+        model.fit(**given(estimator, np.nan * DATA.target))
     assert recorder.events[0] == "setup"
     assert recorder.events[-1] == "teardown"
     assert not [name for name in vars(model) if name.endswith("_")]
@@ -120,23 +131,23 @@ def test_callbacks_are_torn_down_and_no_attribute_is_set_after_a_failure(ranker)
 
     recorder = Interrupting()
     with pytest.raises(KeyboardInterrupt):
-        fitted(ranker, recorder)
+        fitted(estimator, recorder)
     assert recorder.events[-1] == "teardown"
 
 
 @trees_and_network
-def test_the_scoring_monitor_of_scikit_learn_records_ndcg(ranker):
+def test_the_scoring_monitor_of_scikit_learn_records_ndcg(estimator):
     from sklearn.callback import ScoringMonitor
 
-    def score(model, X, y, groups=None):
-        return {"ndcg": model.score(X, y, groups=groups)}
+    def score(model, X, y, **groups):
+        return {"ndcg": model.score(X, y, **groups)}
 
     monitor = ScoringMonitor(scoring=score)
-    model = fitted(ranker, monitor)
+    model = fitted(estimator, monitor)
     log = monitor.get_logs().data
     values = [entry["ndcg"] for entry in log]
     assert len(values) == 7
-    assert values[-1] == model.score(DATA.data, DATA.target, groups=DATA.groups)
+    assert values[-1] == model.score(**given(estimator))
     assert np.ptp(values) > 0
 
 

@@ -89,7 +89,11 @@ MODELS = {
         LambdaMARTRanker,
         TREES | {"subsample": 0.7, "max_features": 0.5, "metric": "map"},
     ),
-    "LambdaMART, cost": (fit_ranker, LambdaMARTRanker, TREES | {"metric": None}),
+    "LambdaMART, cost": (
+        fit_ranker,
+        LambdaMARTRanker,
+        TREES | {"metric": None, "split_gain": "least_squares"},
+    ),
     "LambdaRank": (fit_ranker, LambdaRankRanker, NETWORK),
     "RankNet": (fit_ranker, RankNetRanker, NETWORK | {"tied_pairs": True}),
     "MARTClassifier": (fit_mart, MARTClassifier, TREES | STOPPED),

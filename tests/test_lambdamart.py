@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import inspect
 import pickle
-import sys
-import warnings
-from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 import pytest
-from sklearn.base import clone
-from sklearn.utils import get_tags
 
-from sklearn_ltr import LambdaMARTRanker, MissingGroupsWarning
-from sklearn_ltr.metrics import ERR, MAP, NDCG, Metric, get_metric
-from tests import ctrl_c_soon
+from sklearn_ltr import LambdaMARTRanker
+from sklearn_ltr.metrics import NDCG, Metric, get_metric
+from tests.network import Lists, of_val
 from tests.oracles.metrics import DEFINITIONS
 
 NAN, INF = float("nan"), float("inf")
@@ -31,28 +24,12 @@ REPORT = {
 }
 # nothing that is drawn for each tree
 NO_DRAWS = {"split_noise": 0.0, "bagging_temperature": 0.0, "score_noise": 0.0}
-both_modes = pytest.mark.parametrize("mode", [{}, REPORT], ids=["default", "report"])
 ALL_DRAWN = {
     "subsample": 0.5,
     "colsample_bytree": 3,
     "max_features": 2,
     "split_noise": 1.0,
 }
-
-
-@dataclass
-class Lists:
-    """Features, grades and queries of documents."""
-
-    X: np.ndarray
-    y: np.ndarray
-    groups: np.ndarray
-
-    def __iter__(self):
-        return iter((self.X, self.y))
-
-    def take(self, rows) -> Lists:
-        return Lists(self.X[rows], self.y[rows], self.groups[rows])
 
 
 def draw(n_queries=20, longest=10, n_features=4, seed=0, decimals=1) -> Lists:
@@ -67,6 +44,7 @@ def draw(n_queries=20, longest=10, n_features=4, seed=0, decimals=1) -> Lists:
 
 DATA = draw()
 VALIDATION = draw(12, seed=1)
+OF_VAL = of_val(VALIDATION)
 
 
 def small(**options) -> LambdaMARTRanker:
@@ -90,10 +68,6 @@ def validated(
     data: Lists = DATA, val: Lists = VALIDATION, **options
 ) -> LambdaMARTRanker:
     return small(**options).fit(*data, groups=data.groups, **of_val(val))
-
-
-def of_val(val: Lists = VALIDATION) -> dict:
-    return {"X_val": val.X, "y_val": val.y, "groups_val": val.groups}
 
 
 def model(ranker: LambdaMARTRanker) -> bytes:
@@ -370,76 +344,6 @@ def test_l2_regularization_and_the_learning_rate_shrink_the_scores():
     assert np.abs(regular.predict(DATA.X)).max() < np.abs(plain.predict(DATA.X)).max()
 
 
-# --- what must not matter ---------------------------------------------------------
-
-
-def test_the_order_of_the_queries_does_not_matter():
-    expected = model(fitted())
-    for sign in (1, -1):
-        order = np.argsort(sign * DATA.groups, kind="stable")
-        assert model(fitted(DATA.take(order))) == expected
-
-
-@both_modes
-def test_the_order_of_the_rows_of_a_query_does_not_matter(mode):
-    shuffle = np.random.default_rng(5).permutation(len(DATA.y))
-    one, other = fitted(**mode), fitted(DATA.take(shuffle), **mode)
-    # sums are rounded differently, and no two split gains here are that close
-    np.testing.assert_allclose(other.predict(DATA.X), one.predict(DATA.X), rtol=1e-5)
-
-
-@pytest.mark.parametrize(
-    "names",
-    [
-        [("q", f"{g:02}") for g in DATA.groups],
-        pd.Series(DATA.groups, index=np.arange(len(DATA.y)) + 5),
-    ],
-    ids=["tuples", "series"],
-)
-def test_the_values_that_name_the_queries_do_not_matter(names):
-    assert model(fitted(Lists(DATA.X, DATA.y, names))) == model(fitted())
-
-
-@pytest.mark.parametrize(
-    "form",
-    [np.asfortranarray, lambda X: np.repeat(X, 2, axis=0)[::2], list, pd.DataFrame],
-    ids=["columns", "strided", "list", "frame"],
-)
-def test_the_container_of_the_features_does_not_matter(form):
-    table = form(DATA.X)
-    ranker = fitted(Lists(table, DATA.y, DATA.groups))
-    assert model(ranker) == model(fitted())
-    np.testing.assert_array_equal(ranker.predict(table), fitted().predict(DATA.X))
-
-
-def test_float32_gives_the_same_model_as_float64_where_it_is_exact():
-    X = (DATA.X * 8).round() / 8
-    one = fitted(Lists(X, DATA.y, DATA.groups))
-    other = fitted(Lists(X.astype(np.float32), DATA.y, DATA.groups))
-    assert model(one) == model(other)
-    np.testing.assert_array_equal(one.predict(X), other.predict(X.astype(np.float32)))
-
-
-@pytest.mark.parametrize("dtype", [np.uint8, np.bool_])
-def test_integer_and_boolean_columns_are_numbers(dtype):
-    X = np.abs(DATA.X * (1 if dtype is np.bool_ else 10)).astype(dtype)
-    one = fitted(Lists(X, DATA.y.astype(int), DATA.groups))
-    assert model(one) == model(fitted(Lists(X.astype(float), DATA.y, DATA.groups)))
-    np.testing.assert_array_equal(one.predict(X), one.predict(X.astype(float)))
-
-
-def test_no_argument_is_changed():
-    data = [DATA.X.copy(), DATA.y.copy(), DATA.groups.copy(), np.ones(len(DATA.y))]
-    for array in data:
-        array.flags.writeable = False
-    X, y, groups, weight = data
-    ranker = small(early_stopping=True).fit(X, y, groups=groups, sample_weight=weight)
-    ranker.predict(X)
-    ranker.score(X, y, groups=groups, sample_weight=weight)
-    ranker.rank(X, groups=groups)
-    np.testing.assert_array_equal(X, DATA.X)
-
-
 # --- unusual data -----------------------------------------------------------------
 
 
@@ -500,46 +404,10 @@ def test_constant_features_give_constant_scores():
 # --- weights ----------------------------------------------------------------------
 
 
-def test_a_weight_of_one_is_the_default():
-    assert model(fitted(weight=np.ones(len(DATA.y)))) == model(fitted())
-
-
-def test_only_relative_weights_matter():
-    weight = 1.0 + DATA.groups % 3
-    np.testing.assert_array_equal(
-        fitted(weight=weight).predict(DATA.X), fitted(weight=4 * weight).predict(DATA.X)
-    )
-
-
-def test_a_weight_of_two_is_the_query_twice_where_nothing_is_drawn():
-    # features of few values have the same bins with repeated rows
-    data = draw(decimals=0)
-    twice = data.groups < 7
-    doubled = Lists(
-        np.concatenate([data.X, data.X[twice]]),
-        np.concatenate([data.y, data.y[twice]]),
-        np.concatenate([data.groups, data.groups[twice] + 100]),
-    )
-    options = {"min_samples_leaf": 1} | NO_DRAWS
-    one = fitted(data, weight=1.0 + twice, **options)
-    other = fitted(doubled, **options)
-    # gradients are quantized on different scales
-    np.testing.assert_allclose(one.predict(data.X), other.predict(data.X), rtol=1e-5)
-
-
-def test_a_weight_of_zero_removes_a_query_from_training():
-    data = draw(decimals=0)
-    kept = data.groups >= 4
-    options = {"min_samples_leaf": 1}
-    one = fitted(data, weight=1.0 * kept, **options)
-    other = fitted(data.take(kept), **options)
-    np.testing.assert_allclose(one.predict(data.X), other.predict(data.X), rtol=1e-5)
-
-
 def test_weights_count_in_every_mean():
     weight, weight_val = 1.0 + DATA.groups % 3, 1.0 + VALIDATION.groups % 2
     ranker = small().fit(
-        *DATA, groups=DATA.groups, sample_weight=weight, **of_val(),
+        *DATA, groups=DATA.groups, sample_weight=weight, **OF_VAL,
         sample_weight_val=weight_val,
     )  # fmt: skip
     n = ranker.n_iter_
@@ -600,19 +468,6 @@ def test_every_tree_is_grown_if_n_iter_no_change_is_never_reached():
     assert ranker.n_iter_ == max(1, np.argmax(ranker.validation_score_))
 
 
-def test_a_score_must_be_better_by_tol_to_count():
-    ranker = validated(n_estimators=30, n_iter_no_change=4, tol=2.0)
-    assert ranker.n_iter_ == 1
-    assert len(ranker.validation_score_) == 5
-    ranker = validated(n_estimators=30, n_iter_no_change=4, tol=0.02)
-    best = 0
-    for n, score in enumerate(ranker.validation_score_):
-        if score > ranker.validation_score_[best] + 0.02:
-            best = n
-    assert ranker.n_iter_ == max(1, best)
-    assert len(ranker.validation_score_) == best + 4 + 1
-
-
 def test_early_stopping_follows_scoring_if_it_is_given():
     ranker = validated(metric="ndcg@5", scoring="mrr", n_estimators=5)
     stages = [np.zeros(len(VALIDATION.y)), *ranker.staged_predict(VALIDATION.X)]
@@ -652,52 +507,6 @@ def test_validation_fraction_holds_out_whole_queries_of_the_training_data():
         assert rows_of_trees(ranker)[0] >= sum(learned) - 4  # short ones lack pairs
 
 
-def test_random_state_decides_which_queries_are_held_out():
-    options = {"early_stopping": True, "validation_fraction": 0.3, "n_estimators": 3}
-    one, again, other = (fitted(random_state=s, **options) for s in (1, 1, 2))
-    np.testing.assert_array_equal(one.validation_score_, again.validation_score_)
-    assert model(one) == model(again)
-    assert (one.validation_score_ != other.validation_score_).any()
-
-
-def test_early_stopping_auto_needs_validation_data():
-    assert len(validated().validation_score_) == 7
-    assert len(validated(early_stopping=False).validation_score_) == 0
-    assert len(fitted().validation_score_) == 0
-    assert len(fitted().train_score_) == 0
-    assert len(fitted(early_stopping=True).validation_score_) == 7
-
-
-def test_early_stopping_given_as_another_true_or_false_value_is_that_value():
-    expected = fitted(early_stopping=True).validation_score_
-    for flag in (np.True_, 1):
-        found = fitted(early_stopping=flag).validation_score_
-        np.testing.assert_array_equal(found, expected)
-    for flag in (np.False_, 0):
-        assert len(validated(early_stopping=flag).validation_score_) == 0
-
-
-def test_verbose_prints_every_so_many_trees(capsys):
-    ranker = validated(verbose=2, n_estimators=5, metric="map")
-    lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 3  # before any, after 2, after 4
-    assert all("map" in line for line in lines)
-    assert f"{ranker.train_score_[4]:.4f}" in lines[-1]
-    assert f"{ranker.validation_score_[4]:.4f}" in lines[-1]
-    fitted(verbose=3)
-    assert len(capsys.readouterr().out.splitlines()) == 3
-    fitted(verbose=0)
-    assert capsys.readouterr().out == ""
-
-
-def test_verbose_counts_the_trees_that_a_warm_start_keeps(capsys):
-    ranker = fitted(n_estimators=2, warm_start=True, verbose=1)
-    capsys.readouterr()
-    ranker.set_params(n_estimators=4).fit(DATA.X, DATA.y, groups=DATA.groups)
-    lines = capsys.readouterr().out.splitlines()
-    assert [line.partition(":")[0] for line in lines] == ["step 2", "step 3", "step 4"]
-
-
 # --- warm start -------------------------------------------------------------------
 
 
@@ -715,7 +524,7 @@ def test_a_warm_start_grows_the_trees_of_one_long_fit(validation, options, capsy
     fit = validated if validation else fitted
     whole = fit(n_estimators=10, **options)
     ranker = fit(n_estimators=6, warm_start=True, **options)
-    given = of_val() if validation else {}
+    given = OF_VAL if validation else {}
     ranker.set_params(n_estimators=10).fit(*DATA, groups=DATA.groups, **given)
     assert model(ranker) == model(whole)
     assert ranker.n_iter_ == whole.n_iter_
@@ -723,69 +532,18 @@ def test_a_warm_start_grows_the_trees_of_one_long_fit(validation, options, capsy
     np.testing.assert_array_equal(ranker.validation_score_, whole.validation_score_)
 
 
-def test_a_warm_start_without_new_trees_changes_nothing():
-    ranker = fitted(warm_start=True)
-    before = model(ranker)
-    assert model(ranker.fit(*DATA, groups=DATA.groups)) == before
-    assert ranker.n_iter_ == 6
-
-
 def test_a_warm_start_keeps_the_trees_it_started_with():
     """Validation data given later can drop only the trees grown since."""
     for n_estimators in (6, 7, 30):
         ranker = fitted(warm_start=True, n_iter_no_change=2, learning_rate=0.9)
         ranker.set_params(n_estimators=n_estimators)
-        ranker.fit(*DATA, groups=DATA.groups, **of_val())
+        ranker.fit(*DATA, groups=DATA.groups, **OF_VAL)
         assert ranker.n_iter_ == len(ranker.ensemble_) >= 6
         first = ranker.ensemble_.part(0, 6)
         assert pickle.dumps(first) == model(fitted(learning_rate=0.9))
 
 
-def test_without_warm_start_a_fit_starts_anew():
-    ranker = fitted(n_estimators=3)
-    assert model(ranker.fit(*DATA, groups=DATA.groups)) == model(fitted(n_estimators=3))
-    other = ranker.fit(VALIDATION.X[:, :2], VALIDATION.y, groups=VALIDATION.groups)
-    assert other.n_features_in_ == 2
-
-
-def test_a_warm_start_with_other_columns_raises_an_error():
-    ranker = fitted(warm_start=True).set_params(n_estimators=8)
-    with pytest.raises(ValueError, match="features"):
-        ranker.fit(DATA.X[:, :2], DATA.y, groups=DATA.groups)
-
-
 # --- scores, ranks, importances ---------------------------------------------------
-
-
-def test_the_last_stage_is_the_prediction():
-    ranker = fitted()
-    stages = list(ranker.staged_predict(DATA.X))
-    assert len(stages) == ranker.n_iter_
-    np.testing.assert_array_equal(stages[-1], ranker.predict(DATA.X))
-    np.testing.assert_array_equal(stages[1], fitted(n_estimators=2).predict(DATA.X))
-
-
-def test_ranks_count_from_one_within_a_query():
-    ranker = fitted()
-    scores, ranks = ranker.predict(DATA.X), ranker.rank(DATA.X, groups=DATA.groups)
-    for g in np.unique(DATA.groups):
-        rows = np.flatnonzero(DATA.groups == g)
-        best_first = sorted(rows, key=lambda row: (-scores[row], row))
-        assert [ranks[row] for row in best_first] == list(range(1, len(rows) + 1))
-    assert ranks.dtype == np.int64
-    everything = ranker.rank(DATA.X)
-    best_first = np.lexsort([np.arange(len(scores)), -scores])
-    assert everything[best_first].tolist() == list(range(1, len(scores) + 1))
-
-
-def test_score_is_the_mean_of_the_metric():
-    for metric, measure in (("map@3", MAP(3)), (None, NDCG(10)), (ERR(), ERR())):
-        ranker = fitted(metric=metric)
-        scores, weight = ranker.predict(DATA.X), 1.0 + DATA.groups % 4
-        expected = measure(DATA.y, scores, groups=DATA.groups, sample_weight=weight)
-        found = ranker.score(*DATA, groups=DATA.groups, sample_weight=weight)
-        assert found == expected
-        assert isinstance(found, float)
 
 
 def test_feature_importances_are_shares_of_the_gain():
@@ -795,203 +553,3 @@ def test_feature_importances_are_shares_of_the_gain():
     assert importances.sum() == pytest.approx(1.0, abs=1e-14)
     assert (importances >= 0).all()
     assert importances.argmax() == 0  # the grades depend on it
-
-
-# --- a scikit-learn estimator -----------------------------------------------------
-
-
-def test_parameters_can_be_read_set_cloned_and_printed():
-    ranker = small(metric=MAP(3), sigma=2.0)
-    assert clone(ranker).get_params() == ranker.get_params()
-    assert not hasattr(clone(ranker.fit(*DATA, groups=DATA.groups)), "ensemble_")
-    assert ranker.set_params(sigma=3.0).sigma == 3.0
-    assert repr(LambdaMARTRanker()) == "LambdaMARTRanker()"
-    assert "metric=MAP(k=3)" in repr(ranker)
-    assert "sigma=3.0" in repr(ranker)
-
-
-def test_every_argument_of_init_is_a_parameter_stored_as_given():
-    given = {name: object() for name in LambdaMARTRanker().get_params()}
-    ranker = LambdaMARTRanker(**given)
-    assert ranker.get_params(deep=False) == given
-    assert inspect.signature(LambdaMARTRanker).parameters.keys() == given.keys()
-
-
-def test_the_metric_may_be_given_by_position():
-    assert LambdaMARTRanker("map").metric == "map"
-    with pytest.raises(TypeError, match="positional"):
-        LambdaMARTRanker("map", 2.0)
-
-
-def test_fit_changes_no_parameter_and_returns_itself():
-    ranker = small(early_stopping=True)
-    before = dict(ranker.get_params())
-    assert ranker.fit(*DATA, groups=DATA.groups) is ranker
-    assert ranker.get_params() == before
-
-
-def test_a_ranker_survives_a_pickle():
-    ranker = validated(warm_start=True)
-    again = pickle.loads(pickle.dumps(ranker))
-    assert again.predict(DATA.X).tobytes() == ranker.predict(DATA.X).tobytes()
-    for one in (again, ranker):
-        one.set_params(n_estimators=9).fit(*DATA, groups=DATA.groups, **of_val())
-    assert model(again) == model(ranker)
-
-
-def test_the_tags_are_those_of_a_ranker_that_accepts_nan():
-    tags = get_tags(LambdaMARTRanker())
-    assert tags.estimator_type == "ranker"
-    assert tags.input_tags.allow_nan
-    assert tags.target_tags.required
-
-
-def test_column_names_are_kept_and_checked():
-    names = ["a", "b", "c", "d"]
-    table = pd.DataFrame(DATA.X, columns=names)
-    ranker = fitted(Lists(table, DATA.y, DATA.groups))
-    assert ranker.feature_names_in_.tolist() == names
-    assert ranker.n_features_in_ == 4
-    np.testing.assert_array_equal(ranker.predict(table), fitted().predict(DATA.X))
-    with pytest.raises(ValueError, match="feature names"):
-        ranker.predict(table[names[::-1]])
-    with pytest.warns(UserWarning, match="feature names"):
-        ranker.predict(DATA.X)
-    assert not hasattr(ranker.fit(*DATA, groups=DATA.groups), "feature_names_in_")
-
-
-# --- groups not given -------------------------------------------------------------
-
-
-def test_missing_groups_warn_at_the_line_of_the_call():
-    with pytest.warns(MissingGroupsWarning, match="enable_metadata_routing") as fit:
-        ranker = small().fit(*DATA)
-    with pytest.warns(MissingGroupsWarning, match="groups") as score:
-        ranker.score(*DATA)
-    with pytest.warns(MissingGroupsWarning, match="groups_val") as validate:
-        small().fit(*DATA, groups=DATA.groups, X_val=DATA.X, y_val=DATA.y)
-    for caught in (fit, score, validate):
-        assert len(caught) == 1
-        assert caught[0].filename == __file__
-    one_query = Lists(DATA.X, DATA.y, np.zeros(len(DATA.y)))
-    assert model(ranker) == model(fitted(one_query))
-
-
-# --- failures ---------------------------------------------------------------------
-
-
-def state(ranker) -> dict:
-    return dict(vars(ranker))
-
-
-def interrupted(*args, **kwargs):
-    raise KeyboardInterrupt
-
-
-@pytest.mark.parametrize("before", ["new", "warm"])
-def test_a_failed_fit_leaves_the_estimator_unchanged(before, monkeypatch):
-    ranker = small()
-    if before != "new":
-        ranker = fitted(warm_start=True)
-        ranker.set_params(n_estimators=9)
-    ranker.set_params(verbose=1)
-    kept = state(ranker)
-    X, y, groups = DATA.X, DATA.y, DATA.groups
-    bad_X = X.copy()
-    bad_X[3, 1] = INF
-    for arguments in (
-        {"X": bad_X, "y": y, "groups": groups},
-        {"X": X[:, :2], "y": y[:-1], "groups": groups},
-        {"X": X, "y": np.ones(len(y)), "groups": groups},
-        {"X": X, "y": y, "groups": groups[:-1]},
-        {"X": X, "y": y, "groups": groups, "sample_weight": np.arange(len(y))},
-        {
-            "X": X,
-            "y": y,
-            "groups": groups,
-            "X_val": X[:, :1],
-            "y_val": y,
-            "groups_val": groups,
-        },
-    ):
-        with pytest.raises(ValueError):
-            ranker.fit(**arguments)
-        assert state(ranker) == kept
-    ranker.set_params(metric="nonsense")
-    with pytest.raises(ValueError):
-        ranker.fit(X, y, groups=groups)
-    ranker.set_params(metric="ndcg@10")
-    monkeypatch.setattr("builtins.print", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        ranker.fit(X, y, groups=groups)
-    assert state(ranker) == kept
-    if before != "new":
-        np.testing.assert_array_equal(ranker.predict(X), fitted().predict(X))
-
-
-def test_an_interrupted_fit_can_be_repeated(monkeypatch):
-    ranker = small(
-        verbose=1, early_stopping=True, random_state=np.random.RandomState(0)
-    )
-    with monkeypatch.context() as patch:
-        patch.setattr("builtins.print", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            ranker.fit(*DATA, groups=DATA.groups)
-    assert ranker.fit(*DATA, groups=DATA.groups).n_iter_ > 0
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="no signal to send")
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_ctrl_c_ends_a_fit_and_leaves_the_estimator_unchanged(n_jobs):
-    ranker = fitted(n_jobs=n_jobs).set_params(n_estimators=10**7)
-    kept = state(ranker)
-    with pytest.raises(KeyboardInterrupt), ctrl_c_soon():
-        ranker.fit(*DATA, groups=DATA.groups)
-    assert state(ranker) == kept
-
-
-# --- errors name the argument -----------------------------------------------------
-
-
-def fit_with(**changes):
-    arguments = {"X": DATA.X, "y": DATA.y, "groups": DATA.groups} | changes
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", MissingGroupsWarning)
-        return small().fit(**arguments)
-
-
-def changed(values, row, value):
-    values = np.array(values, dtype=float)
-    values[row] = value
-    return values
-
-
-ROW, QUERY = 5, int(DATA.groups[5])
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"y": changed(DATA.y, ROW, 2000)}, rf"gain.*query {QUERY} has grade 2000"),
-        ({"y": np.ones(len(DATA.y))}, r"^y .*two different grades"),
-        ({"groups": np.arange(len(DATA.y))}, r"^y .*two different grades.*groups"),
-    ],
-)
-def test_data_without_an_order_to_learn_are_refused(changes, message):
-    with pytest.raises((ValueError, TypeError), match=message):
-        fit_with(**changes)
-
-
-def test_a_validation_fraction_that_holds_out_every_query_raises_an_error():
-    two = DATA.take(DATA.groups < 2)
-    with pytest.raises(ValueError, match="validation_fraction"):
-        fitted(two, early_stopping=True, validation_fraction=0.9)
-
-
-# --- what cannot be learned -------------------------------------------------------
-
-
-@pytest.mark.parametrize("metric", ["precision", "hit_rate@1000"])
-def test_a_metric_that_no_swap_changes_raises_an_error(metric):
-    with pytest.raises(ValueError, match="metric.*cutoff"):
-        small(metric=metric).fit(*DATA, groups=DATA.groups)

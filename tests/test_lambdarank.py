@@ -17,7 +17,6 @@ from tests.network import (
     REPORT,
     VALIDATION,
     Lists,
-    Recorder,
     curve,
     fitted,
     model,
@@ -25,7 +24,6 @@ from tests.network import (
     rows_of,
     small,
     validated,
-    weights,
 )
 from tests.oracles import lambdas as lambda_oracle
 from tests.oracles import networks as oracle
@@ -148,15 +146,6 @@ def test_the_update_is_the_sum_of_forces_times_swap_deltas(metric, batch_size):
     assert n_not_zero > 0.7 * len(updates)
 
 
-def test_a_metric_of_the_user_trains_like_its_closed_form():
-    own = fitted(LambdaRankRanker, metric=NDCGOfAUser(), max_iter=6)
-    built_in = fitted(LambdaRankRanker, metric="ndcg", max_iter=6)
-    # swap deltas differ by some ulp
-    for one, other in zip(weights(own), weights(built_in), strict=True):
-        np.testing.assert_allclose(one, other, rtol=0, atol=1e-4)
-    np.testing.assert_allclose(own.train_score_, built_in.train_score_, rtol=1e-12)
-
-
 # --- metrics ----------------------------------------------------------------------
 
 
@@ -221,19 +210,6 @@ def test_a_warm_start_may_continue_with_another_metric(first, then):
     assert one.n_iter_ == 9
 
 
-def test_training_continues_while_the_metric_does_not_improve():
-    ranker = fitted(LambdaRankRanker, n_iter_no_change=1, tol=2.0, max_iter=7)
-    assert ranker.n_iter_ == 7
-
-
-@pytest.mark.parametrize("metric", ["precision", "hit_rate@1000"])
-def test_a_metric_that_no_swap_changes_raises_an_error(metric):
-    ranker = small(LambdaRankRanker, metric=metric)
-    with pytest.raises(ValueError, match="metric.*cutoff"):
-        ranker.fit(*DATA, groups=DATA.groups)
-    assert not hasattr(ranker, "network_")
-
-
 def test_a_chunk_of_which_no_swap_changes_the_metric_is_not_refused_later():
     first_two = [np.flatnonzero(DATA.groups == g)[:2] for g in set(DATA.groups)]
     short = DATA.take(np.concatenate(first_two))
@@ -293,14 +269,6 @@ def test_swap_deltas_of_a_wrong_shape_or_not_finite_raise_an_error(delta, messag
     assert not hasattr(ranker, "network_")
 
 
-def test_grades_too_large_for_the_gain_of_the_metric_raise_an_error():
-    y = DATA.y.copy()
-    y[5] = 2000
-    query = int(DATA.groups[5])
-    with pytest.raises(ValueError, match=f"gain.*query {query} has grade 2000"):
-        fitted(LambdaRankRanker, Lists(DATA.X, y, DATA.groups))
-
-
 # --- one query of 100,000 documents -----------------------------------------------
 
 
@@ -335,10 +303,3 @@ def peak_of_process() -> int:
 
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
-
-
-def test_the_recorder_of_these_tests_is_trained_in_a_copy():
-    one, _ = recorded(LambdaRankRanker, network=(network := Recorder()))
-    again, _ = recorded(LambdaRankRanker, network=network)
-    assert model(one) == model(again)
-    assert model(one) != b"".join(w.tobytes() for w in network.parameters)

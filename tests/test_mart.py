@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import inspect
-import pickle
 from math import exp, log
 
 import numpy as np
-import pandas as pd
 import pytest
 import sklearn
-from scipy.sparse import csr_matrix
-from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.ensemble import GradientBoostingClassifier, GradientBoostingRegressor
-from sklearn.exceptions import NotFittedError
 from sklearn.metrics import log_loss, mean_squared_error, r2_score, roc_auc_score
-from sklearn.model_selection import GridSearchCV, cross_val_score, train_test_split
+from sklearn.model_selection import train_test_split
 from sklearn.tree import DecisionTreeRegressor
-from sklearn.utils.estimator_checks import check_estimator
 
 from sklearn_ltr._data import TrainingData
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
@@ -59,30 +52,6 @@ def is_left(model) -> np.ndarray:
     """Whether each row goes to the left leaf of the first tree, which has two."""
     first = model.ensemble_
     return X[:, first.feature[0]] <= first.threshold[0]
-
-
-#: before 1.9 these checks merge three classes into two by the label of the first row,
-#: which differs between the two fits that they compare
-BROKEN_CHECKS = {
-    f"check_sample_weight_equivalence_on_{kind}_data": "other classes for each fit"
-    for kind in ("dense", "sparse")
-    if RELEASE < (1, 9)
-}
-
-
-@pytest.mark.filterwarnings("ignore:invalid value encountered in cast:RuntimeWarning")
-@both
-def test_the_checks_of_scikit_learn_pass(estimator, y):
-    expected = BROKEN_CHECKS if estimator is MARTClassifier else {}
-    results = check_estimator(
-        estimator(n_estimators=10), expected_failed_checks=expected, on_skip=None
-    )
-    failed = {r["check_name"] for r in results if r["status"] == "xfail"}
-    skipped = {r["check_name"] for r in results if r["status"] == "skipped"}
-    assert failed <= set(expected)
-    assert skipped <= {"check_array_api_input"}  # needs a variable of the environment
-    passed = [r for r in results if r["status"] == "passed"]
-    assert len(passed) == len(results) - len(skipped) - len(failed) > 50
 
 
 # --- the objectives ---------------------------------------------------------------
@@ -293,28 +262,6 @@ def test_balanced_class_weights_increase_the_probability_of_the_rare_class():
 # --- stages, early stopping, warm start -------------------------------------------
 
 
-@both
-def test_the_last_stage_is_the_prediction(estimator, y):
-    model = fitted(estimator, y)
-    if estimator is MARTClassifier:
-        stages, last = list(model.staged_predict_proba(X)), model.predict_proba(X)
-        first = fitted(estimator, y, n_estimators=1).predict_proba(X)
-    else:
-        stages, last = list(model.staged_predict(X)), model.predict(X)
-        first = fitted(estimator, y, n_estimators=1).predict(X)
-    assert len(stages) == model.n_iter_ == 8
-    np.testing.assert_array_equal(stages[-1], last)
-    np.testing.assert_array_equal(stages[0], first)
-
-
-def test_a_warm_start_grows_the_trees_of_one_long_fit():
-    whole = classifier()
-    model = classifier(n_estimators=3, warm_start=True)
-    model.set_params(n_estimators=8).fit(X, Y)
-    assert pickle.dumps(model.ensemble_) == pickle.dumps(whole.ensemble_)
-    assert output(model).tobytes() == output(whole).tobytes()
-
-
 def loss(model, X, y) -> float:
     if isinstance(model, MARTClassifier):
         return log_loss(y, model.predict_proba(X))
@@ -358,24 +305,6 @@ def test_the_held_out_rows_have_the_class_frequencies_of_all():
         assert model.validation_score_[0] == pytest.approx(of_one_in_30)
 
 
-def test_a_validation_weight_of_two_is_the_row_twice():
-    doubled = np.r_[X[:40], X[:10]], np.r_[F[:40], F[:10]]
-    weights = np.where(np.arange(40) < 10, 2.0, 1.0)
-    model = MARTRegressor(**SMALL)
-    one = model.fit(X, F, X_val=X[:40], y_val=F[:40], sample_weight_val=weights)
-    by_weight = one.validation_score_
-    other = model.fit(X, F, X_val=doubled[0], y_val=doubled[1])
-    np.testing.assert_allclose(by_weight, other.validation_score_, rtol=1e-12)
-
-
-def test_verbose_prints_the_score_of_every_so_many_trees(capsys):
-    model = classifier(verbose=4)
-    lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 3
-    assert lines[-1].startswith("step 8: train ")
-    assert lines[-1].endswith(f"{model.train_score_[8]:.4f}")
-
-
 # --- weights, tables, threads -----------------------------------------------------
 
 
@@ -389,62 +318,12 @@ def test_an_integer_weight_is_the_row_repeated(estimator, y):
     np.testing.assert_allclose(output(by_weight), output(by_rows), rtol=1e-6)
 
 
-@both
-def test_rows_of_weight_zero_are_left_out(estimator, y):
-    kept = np.arange(120) % 3 > 0
-    by_weight = fitted(estimator, y, kept.astype(float))
-    by_rows = estimator(**SMALL).fit(X[kept], y[kept])
-    assert output(by_weight).tobytes() == output(by_rows).tobytes()
-
-
-def test_sparse_rows_give_the_same_model_bit_for_bit():
-    some = np.where(np.abs(X) < 0.5, 0.0, X)
-    dense = MARTRegressor(**SMALL).fit(some, F)
-    sparse = MARTRegressor(**SMALL).fit(csr_matrix(some), F)
-    assert output(sparse, csr_matrix(some)).tobytes() == output(dense, some).tobytes()
-
-
 def test_missing_values_are_learned_from():
     X_missing = X.copy()
     X_missing[Y == 1, 2] = np.nan  # reveals the class
     model = MARTClassifier(**SMALL).fit(X_missing, Y)
     assert model.feature_importances_[2] > 0.3
     assert np.isfinite(output(model, X_missing)).all()
-
-
-def test_the_number_of_threads_does_not_matter():
-    many = np.tile(X, (300, 1)) + np.random.default_rng(1).normal(size=(36_000, 4))
-    targets = np.tile(Y, 300)
-    options = SMALL | {"max_features": 2, "colsample_bytree": 3, "subsample": 0.5}
-    one, two = (
-        MARTClassifier(**options | {"n_jobs": n}).fit(many, targets).ensemble_
-        for n in (1, 2)
-    )
-    assert pickle.dumps(one) == pickle.dumps(two)
-
-
-def test_column_names_are_kept_and_checked():
-    frame = pd.DataFrame(X, columns=list("abcd"))
-    model = MARTRegressor(**SMALL).fit(frame, F)
-    assert model.feature_names_in_.tolist() == list("abcd")
-    with pytest.raises(ValueError, match="feature names"):
-        model.predict(frame[list("badc")])
-
-
-@both
-def test_parameters_survive_clone_set_params_and_a_pickle(estimator, y):
-    model = fitted(estimator, y, colsample_bytree=0.5)
-    again = pickle.loads(pickle.dumps(model))
-    assert output(again).tobytes() == output(model).tobytes()
-    unfitted = clone(model)
-    assert unfitted.get_params() == model.get_params() == again.get_params()
-    assert not hasattr(unfitted, "ensemble_")
-    assert repr(estimator()) == f"{estimator.__name__}()"
-    assert "colsample_bytree=0.5" in repr(model)
-    assert unfitted.set_params(max_features=2).max_features == 2
-    given = {name: object() for name in model.get_params()}
-    assert estimator(**given).get_params(deep=False) == given
-    assert inspect.signature(estimator).parameters.keys() == given.keys()
 
 
 @both
@@ -460,62 +339,7 @@ def test_a_tree_and_its_nodes_use_only_the_features_drawn_for_them(estimator, y)
     assert {int(tree.feature[0]) for tree in trees} == {0, 1, 2, 3}
 
 
-def test_grid_search_and_cross_validation():
-    X, y = load_breast_cancer(return_X_y=True)
-    grid = {"learning_rate": [0.1, 0.3], "max_leaf_nodes": [2, 4]}
-    search = GridSearchCV(MARTClassifier(n_estimators=20), grid, scoring="roc_auc")
-    assert search.fit(X, y).best_score_ > 0.98
-    X, y = load_diabetes(return_X_y=True)
-    model = MARTRegressor(n_estimators=40, max_leaf_nodes=4)
-    assert cross_val_score(model, X, y).mean() > 0.4
-
-
 # --- errors -----------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"y": Y[:-1]}, "y has 119 values for 120 rows of X"),
-        ({"y": None}, "y is None.*requires y"),
-        ({"sample_weight": np.ones(3)}, "sample_weight must hold one number"),
-        ({"sample_weight": -np.ones(120)}, "sample_weight must be .*row 0 has -1"),
-        (
-            {"sample_weight": np.full(120, np.nan)},
-            "sample_weight must be finite.*row 0 has nan",
-        ),
-        ({"sample_weight": np.zeros(120)}, "sample_weight is zero for every row"),
-        ({"y_val": Y}, "X_val is None, but y_val"),
-        ({"X_val": X, "y_val": Y[:3]}, "y_val has 3 values for 120 rows of X_val"),
-        ({"X_val": X}, "y_val is None"),
-    ],
-)
-def test_wrong_arguments_of_fit_are_named(given, message):
-    model = MARTClassifier(**SMALL)
-    with pytest.raises(ValueError, match=message):
-        model.fit(**{"X": X, "y": Y} | given)
-    assert not [name for name in vars(model) if name.endswith("_")]
-
-
-@pytest.mark.parametrize(
-    ("y", "message"),
-    [
-        (np.zeros(120), r"y has only one class, \[0.0\]"),
-        (np.arange(120) % 3, "Only binary classification.*y has 3 classes"),
-        (F, "Unknown label type"),
-    ],
-)
-def test_targets_other_than_two_classes_raise_an_error(y, message):
-    with pytest.raises(ValueError, match=message):
-        MARTClassifier(**SMALL).fit(X, y)
-
-
-def test_a_validation_class_that_y_does_not_have_raises_an_error():
-    model = MARTClassifier(**SMALL)
-    with pytest.raises(
-        ValueError, match=r"y_val has the classes \[0, 2\], but y has \[0, 1\]"
-    ):
-        model.fit(X, Y, X_val=X, y_val=2 * Y)
 
 
 def test_weights_that_leave_one_class_raise_an_error():
@@ -523,32 +347,6 @@ def test_weights_that_leave_one_class_raise_an_error():
         classifier(weight=(Y == 1).astype(float))
     with pytest.raises(ValueError, match=r"class_weight\[0\] must be a number in"):
         classifier(class_weight={0: 0.0, 1: 1.0})
-
-
-def test_the_targets_of_the_regressor_must_be_finite():
-    y = np.where(np.arange(120) == 5, np.nan, F)
-    with pytest.raises(ValueError, match="y must be finite.*row 5 has nan"):
-        MARTRegressor(**SMALL).fit(X, y)
-
-
-@both
-@pytest.mark.parametrize(
-    ("name", "value"), [("max_leaf_nodes", 1), ("colsample_bytree", 1.5)]
-)
-def test_a_parameter_out_of_its_range_is_named(estimator, y, name, value):
-    with pytest.raises(ValueError, match=name):
-        estimator(**{name: value}).fit(X, y)
-
-
-def test_sigma_must_be_above_0():
-    with pytest.raises(ValueError, match="sigma"):
-        classifier(sigma=0.0)
-
-
-@both
-def test_predict_before_fit_raises_not_fitted_error(estimator, y):
-    with pytest.raises(NotFittedError):
-        estimator().predict(X)
 
 
 # --- it learns --------------------------------------------------------------------
@@ -563,29 +361,3 @@ def test_it_learns_real_classes_and_numbers():
     X, X_test, y, y_test = train_test_split(X, y, random_state=0)
     model = MARTRegressor(n_estimators=40, max_leaf_nodes=4).fit(X, y)
     assert r2_score(y_test, model.predict(X_test)) > 0.25
-
-
-def test_a_callback_is_called_after_every_tree_and_may_end_the_fit():
-    pytest.importorskip("sklearn.callback", reason="since scikit-learn 1.9")
-
-    class Three:
-        n_trees = 0
-
-        def setup(self, estimator, context):
-            pass
-
-        teardown = setup
-
-        def on_fit_task_begin(self, estimator, context):
-            pass
-
-        def on_fit_task_end(self, estimator, context, *, fitted_estimator=None, **_):
-            if context.task_name != "tree":
-                return False
-            self.n_trees += 1
-            assert len(fitted_estimator.ensemble_) == self.n_trees
-            assert np.isfinite(output(fitted_estimator)).all()
-            return self.n_trees == 3
-
-    model = MARTClassifier(**SMALL).set_callbacks(Three()).fit(X, Y)
-    assert model.n_iter_ == 3

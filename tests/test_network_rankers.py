@@ -7,21 +7,16 @@ its own: `fit` and `partial_fit`, the recorded curve, and when training stops.
 
 from __future__ import annotations
 
-import io
 import pickle
 from concurrent.futures import ThreadPoolExecutor
-from copy import deepcopy
 
-import joblib
 import numpy as np
 import pytest
 from sklearn.neural_network import MLPRegressor
-from sklearn.utils import get_tags
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from sklearn_ltr import (
     LambdaRankRanker,
-    MissingGroupsWarning,
     RankNetRanker,
 )
 from sklearn_ltr.metrics import MAP, NDCG, Metric, get_metric
@@ -47,8 +42,6 @@ from tests.network import (
     validated,
     weights,
 )
-
-NAN, INF = float("nan"), float("inf")
 
 
 class NDCGOfAUser(Metric):
@@ -311,17 +304,6 @@ def test_batch_size_auto_is_a_sixteenth_of_the_queries_with_pairs(ranker):
 
 
 @both_rankers
-def test_verbose_prints_every_so_many_epochs(ranker, capsys):
-    one = validated(ranker, verbose=2, max_iter=5, scoring="map")
-    lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 2
-    assert f"{curve(one)[3]:.4f}" in lines[-1]
-    assert f"map {one.validation_score_[3]:.4f}" in lines[-1]
-    fitted(ranker, verbose=0)
-    assert capsys.readouterr().out == ""
-
-
-@both_rankers
 def test_shared_parameters_have_the_names_of_mlp_regressor(ranker):
     shared = """hidden_layer_sizes activation solver alpha batch_size learning_rate
         learning_rate_init max_iter random_state tol verbose warm_start early_stopping
@@ -378,40 +360,7 @@ def test_a_score_does_not_depend_on_the_other_rows_or_the_threads():
         np.testing.assert_array_equal(one.predict(data.X), expected)
 
 
-@both_rankers
-def test_no_argument_is_changed(ranker):
-    data = [DATA.X.copy(), DATA.y.copy(), DATA.groups.copy(), np.ones(len(DATA.y))]
-    for array in [*data, VALIDATION.X]:
-        array.flags.writeable = False
-    X, y, groups, weight = data
-    one = small(ranker).fit(X, y, groups=groups, sample_weight=weight, **of_val())
-    one.partial_fit(X.astype(np.float32), y, groups=groups, sample_weight=weight)
-    one.predict(X)
-    one.score(X, y, groups=groups, sample_weight=weight)
-    one.rank(X, groups=groups)
-    np.testing.assert_array_equal(X, DATA.X)
-    VALIDATION.X.flags.writeable = True
-
-
-def test_random_state_decides_everything_that_is_drawn():
-    ranker = LambdaRankRanker
-    one = model(fitted(ranker, random_state=3))
-    assert model(fitted(ranker, random_state=3)) == one
-    assert model(fitted(ranker, random_state=np.random.RandomState(3))) == one
-    assert model(fitted(ranker, random_state=4)) != one
-    np.random.seed(0)  # noqa: NPY002
-    assert model(fitted(ranker, random_state=3)) == one
-    assert model(fitted(ranker, random_state=None)) != model(
-        fitted(ranker, random_state=None)
-    )
-
-
 # --- weights ----------------------------------------------------------------------
-
-
-def test_a_weight_of_one_is_the_default():
-    ranker = RankNetRanker
-    assert model(fitted(ranker, weight=np.ones(len(DATA.y)))) == model(fitted(ranker))
 
 
 @both_rankers
@@ -436,19 +385,6 @@ def test_a_weight_of_two_is_the_query_twice(ranker):
     np.testing.assert_allclose(curve(weighted), curve(doubled), rtol=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("ranker", "batch_size", "solver"),
-    [(RankNetRanker, 4, "sgd"), (LambdaRankRanker, FULL_BATCH, "adam")],
-)
-def test_a_weight_of_zero_removes_a_query_from_training(ranker, batch_size, solver):
-    kept = DATA.groups >= 4
-    options = {"batch_size": batch_size, "solver": solver, "alpha": 0.1}
-    one = fitted(ranker, weight=1.0 * kept, **options)
-    other = fitted(ranker, DATA.take(kept), **options)
-    assert model(one) == model(other)
-    np.testing.assert_array_equal(curve(one), curve(other))
-
-
 @both_rankers
 def test_queries_without_pairs_are_left_out(ranker):
     single = Lists(DATA.X[:5], DATA.y[:5], np.arange(100, 105))
@@ -463,17 +399,6 @@ def test_queries_without_pairs_are_left_out(ranker):
     one, other = fitted(ranker, data), fitted(ranker)
     assert model(one) == model(other)
     np.testing.assert_array_equal(curve(one), curve(other))
-
-
-def test_weights_count_in_the_validation_score():
-    ranker = RankNetRanker
-    weight_val = 1.0 + VALIDATION.groups % 3
-    one = small(ranker, max_iter=1).fit(
-        *DATA, groups=DATA.groups, **of_val(), sample_weight_val=weight_val
-    )
-    score = one.score(*VALIDATION, groups=VALIDATION.groups, sample_weight=weight_val)
-    assert one.validation_score_.tolist() == [score]
-    assert score != one.score(*VALIDATION, groups=VALIDATION.groups)
 
 
 # --- early stopping ---------------------------------------------------------------
@@ -513,37 +438,11 @@ def test_every_validation_score_is_that_of_its_epoch():
         assert found == then.score(*VALIDATION, groups=VALIDATION.groups)
 
 
-@both_rankers
-def test_a_score_must_be_better_by_tol_to_count(ranker):
-    one = validated(ranker, max_iter=40, n_iter_no_change=4, tol=2.0)
-    assert len(one.validation_score_) == 5
-    one = validated(ranker, max_iter=60, n_iter_no_change=3, tol=0.02)
-    best = 0
-    for n, score in enumerate(one.validation_score_):
-        if score > one.validation_score_[best] + 0.02:
-            best = n
-    assert len(one.validation_score_) == best + 4 < 60
-    # tol decides when to stop, not which weights are kept
-    kept = one.score(*VALIDATION, groups=VALIDATION.groups)
-    assert kept == max(one.validation_score_)
-
-
 def test_early_stopping_of_lambdarank_follows_its_metric_without_scoring():
     one = validated(LambdaRankRanker, metric="map@3", max_iter=1)
     val = VALIDATION
     expected = MAP(3)(val.y, one.predict(val.X), groups=val.groups)
     assert one.validation_score_.tolist() == [expected]
-
-
-@both_rankers
-def test_early_stopping_auto_needs_validation_data(ranker):
-    assert len(validated(ranker).validation_score_) == 4
-    assert len(validated(ranker, early_stopping=True).validation_score_) == 4
-    assert len(fitted(ranker, early_stopping=True).validation_score_) == 4
-    assert len(fitted(ranker, early_stopping="auto").validation_score_) == 0
-    ignored = validated(ranker, early_stopping=False)
-    assert len(ignored.validation_score_) == 0
-    assert model(ignored) == model(fitted(ranker))
 
 
 def test_validation_fraction_holds_out_whole_queries_of_the_training_data():
@@ -561,25 +460,6 @@ def test_validation_fraction_holds_out_whole_queries_of_the_training_data():
             rows = np.flatnonzero(DATA.groups == query)
             assert np.isin(rows, seen).all()
         assert len(one.validation_score_) == 1
-
-
-def test_random_state_decides_which_queries_are_held_out():
-    ranker = RankNetRanker
-    options = {"early_stopping": True, "validation_fraction": 0.3}
-    one, again, other = (fitted(ranker, random_state=s, **options) for s in (1, 1, 2))
-    np.testing.assert_array_equal(one.validation_score_, again.validation_score_)
-    assert model(one) == model(again)
-    assert (one.validation_score_ != other.validation_score_).any()
-
-
-def test_early_stopping_given_as_another_true_or_false_value_is_that_value():
-    ranker = RankNetRanker
-    expected = fitted(ranker, early_stopping=True).validation_score_
-    for flag in (np.True_, 1):
-        found = fitted(ranker, early_stopping=flag).validation_score_
-        np.testing.assert_array_equal(found, expected)
-    for flag in (np.False_, 0):
-        assert len(validated(ranker, early_stopping=flag).validation_score_) == 0
 
 
 # --- partial_fit and warm_start ---------------------------------------------------
@@ -644,16 +524,6 @@ def test_partial_fit_continues_a_fit_and_fit_starts_anew(ranker):
     assert other.n_features_in_ == 2
 
 
-def test_partial_fit_continues_after_a_pickle():
-    ranker = LambdaRankRanker
-    one = small(ranker).partial_fit(*DATA, groups=DATA.groups)
-    other = pickle.loads(pickle.dumps(one))
-    for each in (one, other):
-        each.partial_fit(*VALIDATION, groups=VALIDATION.groups)
-    assert model(one) == model(other)
-    np.testing.assert_array_equal(curve(one), curve(other))
-
-
 @both_rankers
 def test_a_warm_start_continues_from_the_weights(ranker):
     # for an optimizer without state two fits are one long fit
@@ -692,16 +562,6 @@ def test_a_warm_start_appends_to_the_curves(ranker):
     assert kept in one.validation_score_[4:]
 
 
-@both_rankers
-def test_all_curves_are_arrays_of_float64(ranker):
-    train = "loss_curve_" if ranker is RankNetRanker else "train_score_"
-    for one in (validated(ranker), fitted(ranker)):
-        for values in (getattr(one, train), one.validation_score_):
-            assert type(values) is np.ndarray
-            assert values.dtype == np.float64
-            assert values.ndim == 1
-
-
 @pytest.mark.parametrize(
     ("ranker", "method"),
     [
@@ -737,71 +597,9 @@ def test_continuing_with_other_columns_or_another_network_raises_an_error(
 # --- a scikit-learn estimator -----------------------------------------------------
 
 
-def test_the_metric_of_lambdarank_may_be_given_by_position():
-    assert LambdaRankRanker("map").metric == "map"
-    with pytest.raises(TypeError, match="positional"):
-        LambdaRankRanker("map", 2.0)
-    with pytest.raises(TypeError, match="positional"):
-        RankNetRanker("map")
-
-
-@both_rankers
-def test_copies_by_pickle_joblib_and_deepcopy_predict_and_continue_the_same(ranker):
-    one = validated(ranker, warm_start=True)
-    held = io.BytesIO()
-    joblib.dump(one, held)
-    held.seek(0)
-    expected = one.predict(DATA.X).tobytes()
-    others = [pickle.loads(pickle.dumps(one)), joblib.load(held), deepcopy(one)]
-    one.fit(*DATA, groups=DATA.groups, **of_val())
-    for other in others:
-        assert other.predict(DATA.X).tobytes() == expected
-        other.fit(*DATA, groups=DATA.groups, **of_val())
-        assert model(other) == model(one)
-        np.testing.assert_array_equal(other.validation_score_, one.validation_score_)
-
-
 def test_a_pickle_does_not_grow_with_the_training_data():
     ranker = LambdaRankRanker
     options = {"batch_size": FULL_BATCH, "max_iter": 1}
     few = len(pickle.dumps(fitted(ranker, draw(3), **options)))
     many = len(pickle.dumps(fitted(ranker, draw(300), **options)))
     assert abs(many - few) < 100
-
-
-@both_rankers
-def test_the_tags_are_those_of_a_ranker_that_refuses_nan(ranker):
-    tags = get_tags(ranker())
-    assert tags.estimator_type == "ranker"
-    assert not tags.input_tags.allow_nan
-    assert tags.target_tags.required
-
-
-def test_ranks_and_score_are_those_of_the_predicted_scores():
-    ranker = RankNetRanker
-    one = fitted(ranker)
-    scores, ranks = one.predict(DATA.X), one.rank(DATA.X, groups=DATA.groups)
-    for g in np.unique(DATA.groups):
-        rows = np.flatnonzero(DATA.groups == g)
-        best_first = sorted(rows, key=lambda row: (-scores[row], row))
-        assert [ranks[row] for row in best_first] == list(range(1, len(rows) + 1))
-    weight = 1.0 + DATA.groups % 4
-    expected = NDCG(10)(DATA.y, scores, groups=DATA.groups, sample_weight=weight)
-    assert one.score(*DATA, groups=DATA.groups, sample_weight=weight) == expected
-
-
-@both_rankers
-def test_missing_groups_warn_at_the_line_of_the_call(ranker):
-    with pytest.warns(MissingGroupsWarning, match="enable_metadata_routing") as fit:
-        one = small(ranker).fit(*DATA)
-    with pytest.warns(MissingGroupsWarning, match="groups") as score:
-        one.score(*DATA)
-    with pytest.warns(MissingGroupsWarning, match="groups_val") as validate:
-        small(ranker).fit(*DATA, groups=DATA.groups, X_val=DATA.X, y_val=DATA.y)
-    with pytest.warns(MissingGroupsWarning, match="groups") as partial:
-        small(ranker).partial_fit(*DATA)
-    for caught in (fit, score, validate, partial):
-        assert len(caught) == 1
-        assert caught[0].filename == __file__
-    one_query = Lists(DATA.X, DATA.y, np.zeros(len(DATA.y)))
-    assert model(one) == model(fitted(ranker, one_query))

@@ -146,6 +146,16 @@ def test_the_error_names_the_cause_for_which_no_swap_counts(make, metric, y, mes
     assert "nothing to learn" in str(raised.value)
 
 
+@pytest.mark.parametrize("make", RANKERS)
+def test_queries_without_two_different_grades_are_named(make):
+    for y, groups, message in (
+        (np.ones(len(Y)), GROUPS, r"^y .*two different grades"),
+        (Y, np.arange(len(Y)), r"^y .*two different grades.*groups"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            make().fit(X, y, groups=groups)
+
+
 def test_the_error_names_scores_that_are_too_far_apart_to_be_changed():
     init_score = 1e6 * Y
     for metric in ("ndcg", None, ERR()):

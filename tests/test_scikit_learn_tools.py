@@ -49,7 +49,6 @@ from sklearn.model_selection import (
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils import estimator_html_repr
-from sklearn.utils.estimator_checks import check_estimator
 
 from sklearn_ltr import (
     LambdaMARTRanker,
@@ -266,15 +265,6 @@ needs_routed_score = pytest.mark.skipif(
 )
 
 
-@needs_routed_score
-def test_without_scoring_the_groups_are_passed_to_a_pipeline(routing):
-    model = model_of(RankNetRanker, "in a pipeline")
-    scores = cross_val_score(model, X, Y, cv=GroupKFold(3), params={"groups": GROUPS})
-    for found, (train, test) in zip(scores, folds(), strict=True):
-        expected = by_hand(model, train, test)
-        assert found == ndcg_score(Y[test], expected, groups=GROUPS[test], k=10)
-
-
 def test_nested_cross_validation(routing):
     ranker = LambdaMARTRanker
     names = ["sigma", "learning_rate", "learning_rate_init"]
@@ -344,20 +334,6 @@ def test_several_metrics_in_a_search(scoring, routing):
     assert search.best_score_ == search.cv_results_["mean_test_map"].max()
 
 
-@pytest.mark.parametrize("scoring", TOGETHER)
-def test_several_metrics_in_cross_validation(scoring, routing):
-    ranker = RankNetRanker
-    found = cross_validate(
-        quick(ranker), X, Y, scoring=TOGETHER[scoring], cv=GroupKFold(3),
-        params={"groups": GROUPS},
-    )  # fmt: skip
-    for k, (train, test) in enumerate(folds()):
-        scores = by_hand(quick(ranker), train, test)
-        for name, measure in MEASURES.items():
-            expected = measure(Y[test], scores, groups=GROUPS[test])
-            assert found[f"test_{name}"][k] == expected
-
-
 def test_ranking_scorers_and_those_of_scikit_learn_may_be_used_together(routing):
     scoring = {"ndcg": SCORER, "r2": "r2"}
     found = cross_validate(
@@ -414,24 +390,6 @@ def test_splitters(cv, routing):
     else:
         pairs = cv if isinstance(cv, list) else folds(cv)
     assert scores.tolist() == [ndcg_by_hand(model, *pair) for pair in pairs]
-
-
-def test_leave_one_query_out(routing):
-    ranker = LambdaMARTRanker
-    inside = PARTS == 0
-    scores = cross_val_score(
-        quick(ranker), X[inside], Y[inside], scoring=SCORER, cv=LeaveOneGroupOut(),
-        params={"groups": GROUPS[inside]},
-    )  # fmt: skip
-    expected = [
-        ndcg_by_hand(
-            quick(ranker),
-            np.flatnonzero(inside & (GROUPS != query)),
-            np.flatnonzero(GROUPS == query),
-        )
-        for query in np.unique(GROUPS[inside])
-    ]
-    assert scores.tolist() == expected
 
 
 def test_a_splitter_may_request_metadata_of_another_name(routing):
@@ -673,23 +631,6 @@ def test_grid_search_passes_init_score_to_fit_predict_and_the_scorer(
         assert found == expected
 
 
-@with_init_score
-def test_cross_validate_passes_init_score_to_fit_predict_and_the_scorer(
-    scoring, measure, form, routing
-):
-    model = model_of(LambdaMARTRanker, form)
-    found = cross_validate(
-        model, X, Y, scoring=scoring, cv=GroupKFold(3), return_train_score=True,
-        params={"groups": GROUPS, "init_score": INIT_SCORE}, error_score="raise",
-    )  # fmt: skip
-    for k, (train, test) in enumerate(folds()):
-        expected = score_on_init_scores(model, train, test, measure)
-        assert found["test_score"][k] == expected
-        expected = score_on_init_scores(model, train, train, measure)
-        assert found["train_score"][k] == expected
-        assert expected != measure(Y[train], INIT_SCORE[train], groups=GROUPS[train])
-
-
 @pytest.mark.parametrize("form", ["bare", "in a pipeline"])
 def test_a_scorer_that_declines_init_score_fails_on_a_model_that_needs_it(
     form, routing
@@ -891,46 +832,6 @@ def test_ensembles_of_regressors_refuse_rankers(ensemble, routing):
 
 # --- the conventions of an estimator ----------------------------------------------
 
-#: The checks give no groups: all rows are one query, and a query has one weight.
-WEIGHTS_WITHIN_A_QUERY = dict.fromkeys(
-    (
-        "check_sample_weights_not_overwritten",
-        "check_sample_weight_equivalence_on_dense_data",
-        "check_sample_weight_equivalence_on_sparse_data",
-    ),
-    "sample_weight weighs whole queries, and these checks weigh single documents",
-)
-
-
-@pytest.mark.filterwarnings("ignore")  # of missing groups and of max_iter
-@every_ranker
-def test_the_checks_of_scikit_learn_pass(ranker):
-    results = check_estimator(
-        ranker(**QUICK[ranker]),
-        expected_failed_checks=WEIGHTS_WITHIN_A_QUERY,
-        on_skip=None,
-    )
-    by_status = {}
-    for result in results:
-        by_status.setdefault(result["status"], set()).add(result["check_name"])
-    # array API checks need a variable of the environment
-    assert by_status.pop("skipped", set()) <= {"check_array_api_input"}
-    assert by_status.pop("xfail") == set(WEIGHTS_WITHIN_A_QUERY)
-    assert len(by_status.pop("passed")) > 40
-    assert not by_status
-
-
-def test_clone_and_set_params_in_a_pipeline():
-    ranker = LambdaMARTRanker
-    model = model_of(ranker, "in a pipeline")
-    name = ranker.__name__.lower()
-    model.set_params(**{f"{name}__sigma": 3.0})
-    copy = clone(model)
-    assert copy[-1].get_params() == model[-1].get_params()
-    assert copy[-1].sigma == 3.0
-    with pytest.raises(ValueError, match="Invalid parameter 'sigmaa'"):
-        model.set_params(**{f"{name}__sigmaa": 1})
-
 
 def test_clones_keep_their_requests(routing):
     ranker = LambdaMARTRanker
@@ -939,28 +840,6 @@ def test_clones_keep_their_requests(routing):
     assert requests["sample_weight"] == "w"
     assert requests["groups"] == "qid"
     assert quick(ranker).get_metadata_routing().fit.requests["groups"] is True
-
-
-@every_ranker
-def test_metadata_requested_by_default(ranker):
-    of_validation = ["X_val", "y_val", "groups_val", "sample_weight_val"]
-    fit = {"groups": True, "sample_weight": None} | dict.fromkeys(of_validation, True)
-    fit |= {"positions": True, "propensities": True}
-    score = {"groups": True, "sample_weight": None}
-    predict = {}
-    if ranker is LambdaMARTRanker:
-        fit |= {"init_score": True, "init_score_val": True}
-        score |= {"init_score": True}
-        predict |= {"init_score": True}
-    if ranker is RankNetRanker:
-        fit |= {"pairs": None, "pair_probabilities": None}
-    requests = quick(ranker).get_metadata_routing()
-    assert requests.fit.requests == fit
-    assert requests.score.requests == score
-    assert requests.predict.requests == predict
-    if ranker is not LambdaMARTRanker:
-        for name in ("groups", "positions", "propensities"):
-            assert requests.partial_fit.requests[name] is True
 
 
 @pytest.mark.parametrize("form", ["bare", "in a pipeline"])

@@ -68,6 +68,11 @@ CASES = {
     "trees of pairs": (LambdaMARTRanker, TREES | {"metric": None}, RANKING),
     "trees on scores": (LambdaMARTRanker, TREES, RANKING | {"init_score": START}),
     "lambdarank": (LambdaRankRanker, NETWORK, RANKING),
+    "lambdarank, batches": (
+        LambdaRankRanker,
+        NETWORK | {"solver": "sgd", "batch_size": 4, "alpha": 0.1},
+        RANKING,
+    ),
     "lambdarank, held out": (LambdaRankRanker, NETWORK | STOPPED, RANKING),
     "lambdarank, validated": (LambdaRankRanker, NETWORK, RANKING | VALIDATION),
     "ranknet": (RankNetRanker, NETWORK, RANKING),

@@ -22,11 +22,11 @@ from tests.oracles.lambdas import softplus
 from tests.test_lambdamart import (
     DATA,
     NO_DRAWS,
+    OF_VAL,
     VALIDATION,
     draw,
     fitted,
     model,
-    of_val,
     small,
 )
 
@@ -98,7 +98,7 @@ def test_every_stage_includes_the_base_scores():
 
 def test_recorded_scores_include_the_base_scores():
     base = base_model()
-    ranker = small(init=base, verbose=0).fit(*DATA, **GROUPS, **of_val())
+    ranker = small(init=base, verbose=0).fit(*DATA, **GROUPS, **OF_VAL)
     before = base.score(*VALIDATION, groups=VALIDATION.groups)
     assert ranker.validation_score_[0] == before
     assert ranker.train_score_[0] == base.score(*DATA, **GROUPS)
@@ -109,11 +109,11 @@ def test_recorded_scores_include_the_base_scores():
 
 def test_init_score_val_holds_the_base_scores_of_the_validation_data():
     base = base_model()
-    by_model = small(init=base).fit(*DATA, **GROUPS, **of_val())
+    by_model = small(init=base).fit(*DATA, **GROUPS, **OF_VAL)
     by_scores = small().fit(
         *DATA,
         **GROUPS,
-        **of_val(),
+        **OF_VAL,
         init_score=base.predict(DATA.X),
         init_score_val=base.predict(VALIDATION.X),
     )
@@ -336,10 +336,10 @@ def test_every_method_adds_the_trees_to_the_init_score_it_is_given(method):
 
 def test_validation_data_needs_init_score_val_exactly_if_fit_is_given_init_score():
     with pytest.raises(ValueError, match="no init_score_val"):
-        small().fit(*DATA, **GROUPS, init_score=SCORES, **of_val())
+        small().fit(*DATA, **GROUPS, init_score=SCORES, **OF_VAL)
     with pytest.raises(ValueError, match="an init_score_val"):
         small().fit(
-            *DATA, **GROUPS, **of_val(), init_score_val=np.zeros(len(VALIDATION.y))
+            *DATA, **GROUPS, **OF_VAL, init_score_val=np.zeros(len(VALIDATION.y))
         )
 
 

@@ -1,0 +1,691 @@
+"""What every estimator promises; the registry is that of `tests.bad_inputs`.
+
+Files of single estimators test what is their own.
+"""
+
+from __future__ import annotations
+
+import inspect
+import io
+import pickle
+import sys
+import threading
+from copy import deepcopy
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import KFold
+from sklearn.utils import get_tags
+from sklearn.utils.estimator_checks import check_estimator
+
+from sklearn_ltr import (
+    LambdaMARTRanker,
+    LambdaRankRanker,
+    MissingGroupsWarning,
+    RankNetRanker,
+)
+from sklearn_ltr.datasets import make_ranking
+from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker
+from sklearn_ltr.mart import MARTClassifier, MARTRegressor
+from sklearn_ltr.metrics import ERR, MAP, NDCG
+from tests import ctrl_c_soon
+from tests.bad_inputs import SMALL
+
+RELEASE = tuple(map(int, sklearn.__version__.split(".")[:2]))
+INF = float("inf")
+MADE = make_ranking(20, n_documents=8, n_features=6, n_informative=3, random_state=0)
+ORDER = np.random.default_rng(0).permutation(len(MADE.target))  # queries interleaved
+X, Y, GROUPS = np.arctan(MADE.data[ORDER]), MADE.target[ORDER], MADE.groups[ORDER]
+NETWORKS = (LambdaRankRanker, RankNetRanker)
+OF_TREES = (LambdaMARTRanker, MARTClassifier, MARTRegressor)
+SINGLE = (*NETWORKS, *OF_TREES)
+RANKERS = (*NETWORKS, LambdaMARTRanker, BaggingRanker, BlendedRanker)
+every_estimator = pytest.mark.parametrize("estimator", SMALL)
+every_single = pytest.mark.parametrize("estimator", SINGLE)
+every_ranker = pytest.mark.parametrize("estimator", RANKERS)
+every_network = pytest.mark.parametrize("estimator", NETWORKS)
+
+
+def make(estimator, n_steps=3, **options):
+    small = dict(SMALL[estimator])
+    if estimator in SINGLE:
+        small["max_iter" if estimator in NETWORKS else "n_estimators"] = n_steps
+    return estimator(**small | options)
+
+
+def given(model, rows=slice(None), val=False) -> dict:
+    """What `fit` takes: some of the rows, and validation data, which are all rows."""
+    data = {"X": X, "y": Y > 1 if isinstance(model, MARTClassifier) else Y}
+    if isinstance(model, RANKERS):
+        data["groups"] = GROUPS
+    of_val = {f"{name}_val": values for name, values in data.items()} if val else {}
+    return {name: values[rows] for name, values in data.items()} | of_val
+
+
+def fit(model, columns=slice(None), **changes):
+    """Fit to some of the columns, with some of the arguments replaced."""
+    return model.fit(**given(model) | {"X": X[:, columns]} | changes)
+
+
+def outputs(model, columns=slice(None)):
+    """The results of all methods of a fitted model that take X."""
+    table = X[:, columns]
+    found = {"predict": model.predict(table)}
+    for name in ("decision_function", "predict_proba"):
+        if hasattr(model, name):
+            found[name] = getattr(model, name)(table)
+    for name in ("staged_predict", "staged_predict_proba"):
+        if hasattr(model, name):
+            found[name] = np.array(list(getattr(model, name)(table)))
+    if hasattr(model, "predict_pair_proba"):
+        found["pairs"] = model.predict_pair_proba(table[:-1], table[1:])
+    if hasattr(model, "feature_importances_"):
+        found["importances"] = model.feature_importances_
+    if hasattr(model, "rank"):
+        found["rank"] = model.rank(table, groups=GROUPS)
+    return {name: np.asarray(values).tobytes() for name, values in found.items()}
+
+
+def learned(model):
+    """All that a fit has set, in a copy."""
+    return {k: joblib.hash(v) for k, v in vars(model).items() if k.endswith("_")}
+
+
+# --- a scikit-learn estimator -----------------------------------------------------
+
+#: The checks pass no groups: all rows are one query, and a query has one weight.
+WEIGHTS = dict.fromkeys(
+    (
+        "check_sample_weights_not_overwritten",
+        "check_sample_weight_equivalence_on_dense_data",
+        "check_sample_weight_equivalence_on_sparse_data",
+    ),
+    "sample_weight weighs whole queries, and these checks weigh single documents",
+)
+COMPLEX = {"check_complex_data": "y is checked before X, and must not be complex"}
+FEW_ROWS = {"check_estimators_nan_inf": "half of its five rows have one grade only"}
+#: before 1.9 these checks merge three classes into two by the label of the first row,
+#: which differs between the two fits that they compare
+CLASSES = {
+    f"check_sample_weight_equivalence_on_{kind}_data": "other classes for each fit"
+    for kind in ("dense", "sparse")
+    if RELEASE < (1, 9)
+}
+TREES, NETWORK = make(LambdaMARTRanker), make(RankNetRanker)
+CHECKED = {
+    "trees": (TREES, WEIGHTS),
+    "lambdarank": (make(LambdaRankRanker), WEIGHTS),
+    "ranknet": (NETWORK, WEIGHTS),
+    "classifier": (make(MARTClassifier, 10, min_samples_leaf=20), CLASSES),
+    "regressor": (make(MARTRegressor, 10, min_samples_leaf=20), {}),
+    "bag": (make(BaggingRanker), WEIGHTS | COMPLEX),
+    "bag of regressors": (BaggingRanker(Ridge(), 2), WEIGHTS | COMPLEX),
+    "blend": (
+        BlendedRanker([TREES, NETWORK], cv=KFold(2)), WEIGHTS | COMPLEX | FEW_ROWS,
+    ),
+    "blend of regressors": (
+        BlendedRanker([Ridge(), Ridge(9)], cv=KFold(2)), WEIGHTS | COMPLEX,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore")  # missing groups; models that do not converge
+@pytest.mark.parametrize("name", CHECKED)
+def test_the_checks_of_scikit_learn_pass(name):
+    model, expected = CHECKED[name]
+    results = check_estimator(model, expected_failed_checks=expected, on_skip=None)
+    by_status = {}
+    for result in results:
+        by_status.setdefault(result["status"], set()).add(result["check_name"])
+    # array API checks need a variable of the environment
+    assert by_status.pop("skipped", set()) <= {"check_array_api_input"}
+    assert by_status.pop("xfail", set()) == set(expected)
+    assert len(by_status.pop("passed")) > 40
+    assert not by_status
+
+
+@every_estimator
+def test_parameters_are_stored_as_given_and_changed_by_no_fit(estimator):
+    stored = {name: object() for name in inspect.signature(estimator).parameters}
+    assert estimator(**stored).get_params(deep=False) == stored
+    model = make(estimator)
+    before = dict(model.get_params())
+    assert fit(model) is model
+    assert model.get_params() == before
+    copy = clone(model)
+    assert not [name for name in vars(copy) if name.endswith("_")]
+    shallow = model.get_params(deep=False)
+    for name, value in copy.get_params(deep=False).items():
+        if isinstance(value, int | float | str | tuple | None):
+            assert value == shallow[name]
+    if estimator in SINGLE:
+        assert repr(estimator()) == f"{estimator.__name__}()"
+        assert "verbose=3" in repr(copy.set_params(verbose=3))
+
+
+def test_only_the_metric_may_be_given_by_position():
+    for ranker in (LambdaMARTRanker, LambdaRankRanker):
+        assert ranker("map").metric == "map"
+        with pytest.raises(TypeError, match="positional"):
+            ranker("map", 2.0)
+    with pytest.raises(TypeError, match="positional"):
+        RankNetRanker("map")
+
+
+@every_estimator
+def test_tags(estimator):
+    tags = get_tags(make(estimator))
+    kind = {MARTClassifier: "classifier", MARTRegressor: "regressor"}
+    assert tags.estimator_type == kind.get(estimator, "ranker")
+    assert tags.input_tags.allow_nan == (estimator not in (*NETWORKS, BlendedRanker))
+    assert tags.target_tags.required
+
+
+@every_ranker
+def test_metadata_requested_by_default(estimator):
+    fits, score, predict = {"groups": True, "sample_weight": None}, {}, {}
+    if estimator is not BlendedRanker:
+        of_validation = ["X_val", "y_val", "groups_val", "sample_weight_val"]
+        fits |= dict.fromkeys(of_validation, True)
+    if estimator in SINGLE:
+        fits |= {"positions": True, "propensities": True}
+    if estimator is LambdaMARTRanker:
+        fits |= {"init_score": True, "init_score_val": True}
+        score = predict = {"init_score": True}
+    if estimator is RankNetRanker:
+        fits |= {"pairs": None, "pair_probabilities": None}
+    requests = make(estimator).get_metadata_routing()
+    assert requests.fit.requests == fits
+    assert requests.score.requests == {"groups": True, "sample_weight": None} | score
+    assert requests.predict.requests == predict
+    if estimator in NETWORKS:
+        for name in ("groups", "positions", "propensities"):
+            assert requests.partial_fit.requests[name] is True
+
+
+@every_estimator
+def test_copies_return_the_same_and_continue_the_same(estimator):
+    model = fit(make(estimator))
+    held = io.BytesIO()
+    joblib.dump(model, held)
+    held.seek(0)
+    copies = [pickle.loads(pickle.dumps(model)), joblib.load(held), deepcopy(model)]
+    before = outputs(model)
+    more = {}
+    if estimator in SINGLE:
+        more = {"warm_start": True, "max_iter": 6, "n_estimators": 6}
+        more = {k: v for k, v in more.items() if k in model.get_params()}
+    after = outputs(fit(model.set_params(**more)))
+    for copy in copies:
+        assert outputs(copy) == before
+        assert outputs(fit(copy.set_params(**more))) == after
+    if estimator in NETWORKS:  # from the state of the optimizer, too
+        copies = [pickle.loads(pickle.dumps(model)), model]
+        one, other = (outputs(m.partial_fit(**given(m))) for m in copies)
+        assert one == other != after
+
+
+@pytest.mark.filterwarnings("ignore:The groups parameter is ignored by KFold")
+@every_ranker
+def test_missing_groups_warn_at_the_line_of_the_call(estimator):
+    model = make(estimator)
+    if estimator is BlendedRanker:
+        model.set_params(cv=KFold(2))
+    whole = {"X": X, "y": Y}
+    calls = {"enable_metadata_routing|groups": lambda: model.fit(**whole)}
+    calls["groups"] = lambda: model.score(**whole)
+    if estimator in SINGLE:
+        calls["groups_val"] = lambda: clone(model).fit(
+            **whole, groups=GROUPS, X_val=X, y_val=Y
+        )
+    if estimator in NETWORKS:
+        calls["groups was"] = lambda: clone(model).partial_fit(**whole)
+    for message, call in calls.items():
+        with pytest.warns(MissingGroupsWarning, match=message) as caught:
+            call()
+        caught = [w for w in caught if w.category is MissingGroupsWarning]
+        assert [w.filename for w in caught] == [__file__]
+    if estimator in SINGLE:
+        one_query = fit(make(estimator), groups=np.zeros(len(Y)))
+        assert outputs(model) == outputs(one_query)
+
+
+# --- what must not matter, and what must ------------------------------------------
+
+
+@every_estimator
+def test_no_argument_is_changed(estimator):
+    model = make(estimator)
+    data = {name: values.copy() for name, values in given(model).items()}
+    data["sample_weight"] = np.ones(len(Y))
+    for values in data.values():
+        values.flags.writeable = False
+    unweighted = outputs(fit(clone(model)))
+    assert outputs(model.fit(**data)) == unweighted  # a weight of 1 is the default
+    if estimator in NETWORKS:
+        model.partial_fit(**data | {"X": data["X"].astype(np.float32)})
+    model.predict(data["X"])
+    model.score(**data)
+    if estimator in RANKERS:
+        model.rank(data["X"], groups=data["groups"])
+    np.testing.assert_array_equal(data["X"], X)
+
+
+DRAWN = {"early_stopping": True, "validation_fraction": 0.3}
+
+
+@pytest.mark.parametrize("estimator", [*SINGLE, BaggingRanker])
+def test_random_state_decides_all_that_is_drawn(estimator):
+    def results(random_state, **options):
+        model = fit(make(estimator, random_state=random_state, **options))
+        curve = getattr(model, "validation_score_", ())
+        return [*outputs(model).items(), *curve]
+
+    options = {"bootstrap": True}
+    if estimator in SINGLE:
+        options = DRAWN if estimator in NETWORKS else DRAWN | {"subsample": 0.7}
+    expected = results(3, **options)
+    np.random.seed(0)  # noqa: NPY002
+    assert results(3, **options) == expected
+    assert results(np.random.RandomState(3), **options) == expected
+    assert results(4, **options) != expected
+    assert results(None, **options) != results(None, **options)
+
+
+@every_estimator
+def test_names_of_columns_are_kept_and_checked(estimator):
+    names = list("abcdef")
+    frame = pd.DataFrame(X, columns=names)
+    model = fit(make(estimator), X=frame)
+    assert model.feature_names_in_.tolist() == names
+    assert model.n_features_in_ == 6
+    plain = fit(make(estimator))
+    # a Ridge sums the columns of a frame in another order
+    np.testing.assert_allclose(model.predict(frame), plain.predict(X), rtol=1e-12)
+    if estimator in SINGLE:
+        with pytest.raises(ValueError, match="feature names"):
+            model.predict(frame[names[::-1]])
+        with pytest.warns(UserWarning, match="does not have valid feature names"):
+            model.predict(X)
+    assert not hasattr(fit(model, slice(4)), "feature_names_in_")
+    assert model.n_features_in_ == 4
+
+
+@every_ranker
+def test_ranks_and_scores_are_those_of_the_predicted_scores(estimator):
+    model = fit(make(estimator))
+    scores, ranks = model.predict(X), model.rank(X, groups=GROUPS)
+    assert ranks.dtype == np.int64
+    for query in np.unique(GROUPS):
+        rows = np.flatnonzero(GROUPS == query)
+        best_first = sorted(rows, key=lambda row: (-scores[row], row))
+        assert [ranks[row] for row in best_first] == list(range(1, len(rows) + 1))
+    best_first = np.lexsort([np.arange(len(scores)), -scores])
+    assert model.rank(X)[best_first].tolist() == list(range(1, len(scores) + 1))
+    weight = 1.0 + GROUPS % 4
+    for metric, measure in ((None, NDCG(10)), ("map@3", MAP(3)), (ERR(), ERR())):
+        if metric is not None:
+            if estimator is RankNetRanker:
+                continue
+            model = fit(make(estimator, metric=metric))
+        expected = measure(Y, model.predict(X), groups=GROUPS, sample_weight=weight)
+        found = model.score(X, Y, groups=GROUPS, sample_weight=weight)
+        assert found == expected
+        assert isinstance(found, float)
+
+
+# --- stages, validation data ------------------------------------------------------
+
+
+def curve(model):
+    """What a fit has recorded of the training data."""
+    names = ("loss_curve_", "train_score_")
+    return next(getattr(model, name) for name in names if hasattr(model, name))
+
+
+@pytest.mark.parametrize("estimator", OF_TREES)
+def test_the_stages_are_the_models_of_fewer_trees(estimator):
+    name = "predict_proba" if estimator is MARTClassifier else "predict"
+    model = fit(make(estimator))
+    stages = list(getattr(model, f"staged_{name}")(X))
+    assert len(stages) == model.n_iter_ == 3
+    for n_trees, found in enumerate(stages, 1):
+        short = fit(make(estimator, n_trees))
+        np.testing.assert_array_equal(found, getattr(short, name)(X))
+
+
+@pytest.mark.parametrize("estimator", OF_TREES)
+def test_a_warm_start_grows_the_trees_of_one_long_fit(estimator):
+    model = fit(make(estimator, 2, warm_start=True)).set_params(n_estimators=5)
+    assert outputs(fit(model)) == outputs(fit(make(estimator, 5)))
+    assert outputs(fit(model)) == outputs(fit(make(estimator, 5)))  # no more trees
+
+
+@every_single
+def test_validation_data_or_held_out_rows_stop_a_fit_if_early_stopping_says_so(
+    estimator,
+):
+    n = 3 if estimator in NETWORKS else 4  # of trees also the score before any
+    plain = fit(make(estimator))
+    for stopping, n_held_out, n_validated in (
+        ("auto", 0, n), (True, n, n), (np.True_, n, n), (1, n, n),
+        (False, 0, 0), (np.False_, 0, 0), (0, 0, 0),
+    ):  # fmt: skip
+        held_out, validated = (
+            make(estimator, early_stopping=stopping).fit(**given(plain, val=val))
+            for val in (False, True)
+        )
+        assert len(held_out.validation_score_) == n_held_out
+        assert len(validated.validation_score_) == n_validated
+        assert curve(validated).dtype == validated.validation_score_.dtype == float
+        if not n_validated:
+            assert outputs(validated) == outputs(plain)
+
+
+@every_single
+def test_weights_count_in_the_validation_score(estimator):
+    weight = 1.0 + GROUPS % 3
+    model = make(estimator)
+    if estimator in NETWORKS:
+        model.set_params(max_iter=1)
+    model.fit(**given(model, val=True), sample_weight_val=weight)
+    if estimator in RANKERS:
+        expected = model.score(X, Y, groups=GROUPS, sample_weight=weight)
+        assert expected != model.score(X, Y, groups=GROUPS)
+        found = model.validation_score_[model.n_iter_ - (estimator in NETWORKS)]
+        assert found == pytest.approx(expected, rel=1e-14)
+        return
+    # a weight of k is the row k times
+    rows = np.repeat(np.arange(len(Y)), weight.astype(int))
+    repeated = {f"{k}_val": v for k, v in given(model, rows).items()}
+    other = clone(model).fit(**given(model), **repeated)
+    found = model.validation_score_
+    np.testing.assert_allclose(found, other.validation_score_, rtol=1e-12)
+
+
+@every_single
+def test_a_score_must_be_better_by_tol_to_count(estimator):
+    def stopped(tol, patience):
+        model = make(estimator, 60, n_iter_no_change=patience, tol=tol)
+        rate = "learning_rate_init" if estimator in NETWORKS else "learning_rate"
+        model.set_params(**{rate: 0.02 if estimator in NETWORKS else 0.3})
+        return model.fit(**given(model, val=True))
+
+    assert len(stopped(100.0, 4).validation_score_) == 5
+    model = stopped(0.02, 3)
+    best = 0
+    for n, score in enumerate(model.validation_score_):
+        if score > model.validation_score_[best] + 0.02:
+            best = n
+    assert len(model.validation_score_) == best + 3 + 1 < 60
+    if estimator in NETWORKS:  # tol decides when to stop, not which weights are kept
+        best = int(np.argmax(model.validation_score_))
+        assert (
+            outputs(model)["predict"]
+            == outputs(fit(make(estimator, best + 1, learning_rate_init=0.02)))[
+                "predict"
+            ]
+        )
+    else:
+        assert model.n_iter_ == max(1, best)
+
+
+@every_single
+def test_verbose_prints_the_scores_of_every_so_many_steps(estimator, capsys):
+    model = make(estimator, 5, verbose=2)
+    if estimator in RANKERS:
+        model.set_params(scoring="map")
+    model.fit(**given(model, val=True))
+    lines = capsys.readouterr().out.splitlines()
+    if estimator in NETWORKS:  # after 2 and 4 epochs
+        assert len(lines) == 2
+        at = 3
+    else:  # before any tree, after 2 and 4
+        assert [line.partition(":")[0] for line in lines] == [
+            "step 0", "step 2", "step 4",
+        ]  # fmt: skip
+        at = 4
+    shown = abs(curve(model)[at]), abs(model.validation_score_[at])
+    assert all(f"{value:.4f}" in lines[-1] for value in shown)
+    if estimator in RANKERS:
+        assert f"map {shown[1]:.4f}" in lines[-1]
+    if estimator in OF_TREES:  # trees that a warm start keeps are counted
+        model.set_params(warm_start=True, n_estimators=6, verbose=1)
+        model.fit(**given(model, val=True))
+        assert capsys.readouterr().out.startswith("step 5: ")
+    fit(make(estimator, verbose=0))
+    assert capsys.readouterr().out == ""
+
+
+# --- a fit that fails or is interrupted -------------------------------------------
+
+
+def interrupted(*args, **kwargs):
+    raise KeyboardInterrupt
+
+
+BAD_X = X.copy()
+BAD_X[3, 1] = INF
+BAD = {
+    "X infinite": {"X": BAD_X},
+    "fewer rows of X": {"X": X[:-1, :2]},
+    "no targets": {"y": None},
+    "equal targets": {"y": np.ones(len(Y))},
+    "bad weights": {"sample_weight": np.arange(len(Y)) - 2.0},
+    "text": {"X": pd.DataFrame(X).assign(b="text")},
+    "fewer groups": {"groups": GROUPS[:-1]},
+    "weights that differ in a query": {"sample_weight": np.arange(len(Y))},
+    "other columns of X_val": {"X_val": X[:, :1], "y_val": Y, "groups_val": GROUPS},
+}
+
+
+@every_estimator
+@pytest.mark.parametrize("before", ["new", "fitted", "warm"])
+def test_a_failed_fit_leaves_the_estimator_unchanged(estimator, before, monkeypatch):
+    model = make(estimator)
+    if estimator in SINGLE:
+        model.set_params(verbose=1, warm_start=before == "warm")
+    elif before == "warm":
+        pytest.skip("has no warm start")
+    monkeypatch.setattr("builtins.print", lambda *a, **k: None)
+    if before != "new":
+        fit(model)
+        if estimator in OF_TREES:
+            model.set_params(n_estimators=5)
+    kept = vars(model).copy()
+    state, results = learned(model), None if before == "new" else outputs(model)
+
+    def unchanged():
+        assert vars(model).keys() == kept.keys()
+        assert all(vars(model)[name] is value for name, value in kept.items())
+        assert learned(model) == state
+        assert results is None or outputs(model) == results
+
+    for method in ("fit", "partial_fit"):
+        if not hasattr(model, method):
+            continue
+        takes = inspect.signature(getattr(model, method)).parameters
+        for what, bad in BAD.items():
+            # equal targets of a fit that continues do not matter
+            equal = estimator is MARTRegressor or method == "partial_fit"
+            equal |= (estimator, before) == (MARTClassifier, "warm")
+            by_row = estimator not in RANKERS and what.startswith("weights that")
+            if (
+                by_row
+                or (equal and what == "equal targets")
+                or not bad.keys() <= takes.keys()
+            ):
+                continue
+            with pytest.raises(ValueError):
+                getattr(model, method)(**given(model) | bad)
+            unchanged()
+    if estimator in SINGLE:
+        monkeypatch.setattr("builtins.print", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            fit(model)
+        unchanged()
+        monkeypatch.setattr("builtins.print", lambda *a, **k: None)
+        again = outputs(fit(model))  # and can be repeated
+        if before == "new":
+            assert again == outputs(fit(make(estimator)))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no signal to send")
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@every_single
+def test_ctrl_c_ends_a_fit_and_leaves_the_estimator_unchanged(estimator, n_jobs):
+    model = fit(make(estimator, n_jobs=n_jobs, warm_start=True))
+    if estimator in NETWORKS:
+        model.set_params(max_iter=10**7, tol=0.0, n_iter_no_change=10**7)
+    else:
+        model.set_params(n_estimators=10**7)
+    kept, results = learned(model), outputs(model)
+    with pytest.raises(KeyboardInterrupt), ctrl_c_soon():
+        fit(model)
+    assert learned(model) == kept
+    assert outputs(model) == results
+
+
+# --- a model is one thing: neither parameters nor a fit under way change it -------
+@every_single
+def test_no_parameter_changes_what_a_fitted_model_returns(estimator):
+    model = fit(make(estimator))
+    before = outputs(model)
+    numbers = {"sigma": 5.0, "learning_rate": 0.9, "n_estimators": 1}
+    for name in model.get_params(deep=False):
+        if name != "n_jobs":
+            model.set_params(**{name: numbers.get(name)})
+            assert outputs(model) == before, name
+
+
+def test_probabilities_are_those_of_the_sigma_of_the_fit():
+    model = fit(make(MARTClassifier, sigma=2.0))
+    expected = 1 / (1 + np.exp(-2 * 2.0 * model.decision_function(X)))
+    model.set_params(sigma=5.0)
+    np.testing.assert_allclose(model.predict_proba(X)[:, 1], expected, rtol=1e-12)
+    ranker = fit(make(RankNetRanker, sigma=2.0)).set_params(sigma=5.0)
+    scores = ranker.predict(X)
+    expected = 1 / (1 + np.exp(-2.0 * (scores[:-1] - scores[1:])))
+    found = ranker.predict_pair_proba(X[:-1], X[1:])
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_a_network_that_continues_with_another_sigma_has_that_one():
+    for method in ("fit", "partial_fit"):
+        ranker = fit(make(RankNetRanker, warm_start=True)).set_params(sigma=3.0)
+        getattr(ranker, method)(X, Y, groups=GROUPS)
+        scores = ranker.predict(X)
+        found = ranker.predict_pair_proba(X[:-1], X[1:])
+        expected = 1 / (1 + np.exp(-3.0 * (scores[:-1] - scores[1:])))
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+@every_single
+@pytest.mark.parametrize("warm_start", [False, True])
+def test_during_a_fit_the_old_model_predicts(estimator, warm_start, monkeypatch):
+    model = fit(make(estimator, warm_start=warm_start))
+    before, seen = outputs(model), []
+    more = {"max_iter": 6} if hasattr(model, "network_") else {"n_estimators": 6}
+    model.set_params(verbose=1, **more)
+    with monkeypatch.context() as patch:
+        patch.setattr("builtins.print", lambda *a, **k: seen.append(outputs(model)))
+        fit(model)
+    assert len(seen) >= 3
+    assert all(found == before for found in seen)
+    assert outputs(model) != before
+
+
+@every_single
+def test_during_the_first_fit_there_is_no_model(estimator, monkeypatch):
+    model, raised = make(estimator, verbose=1), []
+
+    def predict(*args, **kwargs):
+        with pytest.raises(NotFittedError) as error:
+            model.predict(X)
+        raised.append(error)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("builtins.print", predict)
+        fit(model)
+    assert len(raised) >= 3
+
+
+@pytest.mark.parametrize("estimator", NETWORKS)
+def test_during_a_partial_fit_the_old_model_predicts(estimator, monkeypatch):
+    model = fit(make(estimator)).set_params(verbose=1)
+    before, seen = outputs(model), []
+    with monkeypatch.context() as patch:
+        patch.setattr("builtins.print", lambda *a, **k: seen.append(outputs(model)))
+        model.partial_fit(X, Y, groups=GROUPS)
+    assert len(seen) == 1
+    assert seen[0] == before != outputs(model)
+
+
+@every_single
+def test_a_prediction_in_another_thread_is_by_the_old_or_the_new_model(estimator):
+    """They have different columns, so that parts of both would not fit together."""
+    model, parts = make(estimator), (slice(0, 6), slice(0, 3))
+    expected = [fit(make(estimator), p).predict(X[:, p]) for p in parts]
+    fit(model, parts[0])
+    found, ended = [], threading.Event()
+
+    def predict():
+        while not ended.wait(0.001):  # so that the fits get on, too
+            for number, part in enumerate(parts):
+                try:
+                    found.append((number, model.predict(X[:, part])))
+                except ValueError as error:  # the model has the other columns now
+                    assert "features" in str(error)
+
+    thread = threading.Thread(target=predict)
+    thread.start()
+    for number in range(8):
+        fit(model, parts[number % 2])
+    ended.set()
+    thread.join()
+    assert {number for number, _ in found} == {0, 1}
+    for number, scores in found:
+        np.testing.assert_array_equal(scores, expected[number])
+
+
+@every_single
+def test_callbacks_know_the_estimator_as_it_was_and_the_model_so_far(estimator):
+    pytest.importorskip("sklearn.callback", reason="since scikit-learn 1.9")
+    expected = fit(make(estimator)).predict(X).tobytes()
+
+    class Recorder:
+        found = []
+
+        def setup(self, estimator, context):
+            pass
+
+        teardown = on_fit_task_begin = setup
+
+        def on_fit_task_end(self, estimator, context, *, fitted_estimator):
+            self.found.append((estimator.predict(X), fitted_estimator.predict(X)))
+
+    model = fit(make(estimator, random_state=1))
+    old = model.predict(X).tobytes()
+    fit(model.set_params(random_state=0).set_callbacks(Recorder()))
+    *steps, (last, _) = Recorder.found
+    assert [known.tobytes() for known, _ in steps] == [old] * 3
+    assert steps[-1][1].tobytes() == last.tobytes() == expected
+
+
+@every_single
+def test_parameters_set_during_a_fit_are_kept(estimator, monkeypatch):
+    model = make(estimator, verbose=1)
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            "builtins.print", lambda *a, **k: model.set_params(random_state=7)
+        )
+        fit(model)
+    assert model.random_state == 7
+    same = make(estimator)
+    assert fit(same).predict(X).tobytes() == model.predict(X).tobytes()
