@@ -98,23 +98,6 @@ def test_one_full_step_on_squared_error_sets_each_leaf_to_its_mean(second_order)
     assert len(np.unique(scores)) == 4
 
 
-def test_squared_error_decreases_with_every_tree():
-    X, target, objective = regression()
-    errors = [np.mean(target**2)]
-    for n_trees in range(1, 15):
-        _, _, scores = run(X, objective, range(n_trees))
-        errors.append(np.mean((scores - target) ** 2))
-    assert (np.diff(errors) < 0).all()
-    assert errors[-1] < 0.1 * errors[0]
-
-
-def test_both_split_gains_grow_the_same_trees_if_all_hessians_are_equal():
-    X, _, objective = regression()
-    _, _, one = run(X, objective, range(10), parameters=growth(second_order=True))
-    _, _, other = run(X, objective, range(10), parameters=growth(second_order=False))
-    np.testing.assert_allclose(one, other, rtol=1e-12)
-
-
 @pytest.mark.parametrize("subsample", [1.0, 0.4])
 def test_the_scores_are_the_predictions_of_the_trees_bit_for_bit(subsample):
     X, _, objective = regression()
@@ -214,21 +197,6 @@ def test_every_feature_is_drawn_for_a_node_equally_often():
     expected = 0.3 * len(nodes)
     # five standard deviations of a binomial distribution
     assert np.abs(np.array(counts) - expected).max() < 5 * np.sqrt(0.7 * expected)
-
-
-def test_a_node_is_split_by_a_feature_that_was_drawn_for_it():
-    X, _, objective = regression()
-    X = np.hstack([X, np.random.default_rng(1).normal(size=(80, 7))])
-    drawn = {"n_tree_features": 6, "n_split_features": 2, "split_noise": 0.5}
-    trees, _, _ = run(X, objective, range(20), **drawn)
-    sampler = sampler_of(X, **drawn)
-    features_at_the_root = set()
-    for m, tree in enumerate(trees):
-        for node, allowed in enumerate(drawn_at_each_node(sampler, m)):
-            if node < len(tree.feature) and tree.feature[node] >= 0:
-                assert tree.feature[node] in allowed
-        features_at_the_root.add(tree.feature[0])
-    assert len(features_at_the_root) > 3
 
 
 def test_a_node_has_the_best_gain_among_the_features_drawn_for_it():

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pytest
 from sklearn import config_context
-from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
@@ -206,13 +203,6 @@ def test_initial_scores_of_several_sets_are_those_of_each():
         fitted(LambdaMARTRanker, SEVERAL | given | {"init_score_val": None})
 
 
-def test_one_set_in_a_tuple_is_one_set():
-    one = fitted(LambdaMARTRanker, ONE)
-    other = fitted(LambdaMARTRanker, {name: (v,) for name, v in ONE.items()})
-    assert model(one) == model(other)
-    assert list(other.evals_result_) == ["train", "validation"]
-
-
 def test_metrics_of_one_name_are_told_apart():
     scoring = ["ndcg@5", NDCG(5, gain="linear"), NDCG(5, gain=np.arange(9.0))]
     found = fitted(LambdaMARTRanker, ONE, scoring=scoring).evals_result_["validation"]
@@ -281,25 +271,7 @@ def test_the_curves_of_a_network_have_a_value_for_each_epoch(ranker):
     assert found == expected
 
 
-def test_a_new_fit_drops_the_curves():
-    ranker = fitted(LambdaMARTRanker, ONE)
-    ranker.fit(*TRAIN[:2], groups=TRAIN[2])
-    assert ranker.evals_result_ == {}
-
-
 # --- tools --------------------------------------------------------------------------
-
-
-@every_ranker
-def test_pickles_keep_the_curves_and_clones_do_not(ranker):
-    one = fitted(ranker, SEVERAL, scoring=["map", "mrr"])
-    again = pickle.loads(pickle.dumps(one))
-    for set_name, of_set in one.evals_result_.items():
-        for name, values in of_set.items():
-            np.testing.assert_array_equal(again.evals_result_[set_name][name], values)
-    copy = clone(one)
-    assert copy.scoring == ["map", "mrr"]
-    assert not hasattr(copy, "evals_result_")
 
 
 def test_a_pipeline_transforms_all_sets_and_a_search_passes_them():

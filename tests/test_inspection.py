@@ -10,12 +10,11 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_matrix
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import Bunch
 
-from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
+from sklearn_ltr import LambdaRankRanker, RankNetRanker
 from sklearn_ltr.inspection import LocalOptimality, local_optimality, weight_curves
 from sklearn_ltr.inspection._local_optimality import directions_needed
 from sklearn_ltr.metrics import NDCG, Metric, Precision
@@ -136,12 +135,6 @@ def test_at_the_bound_so_few_ascents_have_probability_delta(k, n):
     assert result.upper_bound > result.fraction_ascending
 
 
-def test_if_all_directions_ascend_nothing_is_ruled_out():
-    result = with_ascending(5, 5)
-    assert result.upper_bound == 1
-    assert result.confidence == 0
-
-
 def test_459_failures_to_rise_are_just_enough():
     assert with_ascending(0, 459).confidence >= 0.99 > with_ascending(0, 458).confidence
     assert with_ascending(0, 459).upper_bound <= 0.01
@@ -175,11 +168,6 @@ def test_values_are_the_mean_ndcg_of_the_changed_weights(ranker):
     assert_allclose(result.value, value, rtol=1e-13)
     assert_array_equal(result.ascends, np.array(expected) > value)
     assert len(set(expected)) > 10
-
-
-def test_the_default_metric_is_that_of_score(ranker):
-    result = local_optimality(ranker, X, Y, groups=GROUPS, n_directions=1)
-    assert result.value == ranker.score(X, Y, groups=GROUPS)
 
 
 def test_weights_of_queries_count_in_the_mean(linear):
@@ -298,14 +286,6 @@ def test_curves_are_the_mean_ndcg_with_one_weight_moved(ranker):
     assert_array_equal(curves.values[:, 2], curves.value)
     highest = curves.values.max(axis=1)
     assert_array_equal(curves.peaks, highest <= curves.value * (1 + 1e-12))
-
-
-def test_by_default_a_weight_moves_by_three_root_mean_squares(linear):
-    curves = weight_curves(linear, X, Y, groups=GROUPS)
-    limit = 3 * np.sqrt((curves.learned**2).mean())
-    assert_allclose(curves.moved[1, 0], curves.learned[1] - limit, rtol=1e-12)
-    assert_allclose(curves.moved[1, -1], curves.learned[1] + limit, rtol=1e-12)
-    assert_array_equal(curves.moved[:, 30], curves.learned)
 
 
 def test_the_name_of_a_weight_finds_it_in_the_network():
@@ -449,68 +429,14 @@ def test_random_state_determines_the_directions(linear):
 # --- errors -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"n_directions": 0}, ValueError, "an integer >= 1 or None, got 0"),
-        ({"n_directions": 1.5}, TypeError, "n_directions must be"),
-        ({"delta": 0.0}, ValueError, r"delta must be a number in \(0, 1\), got 0.0"),
-        ({"p0": 1.0}, ValueError, r"p0 must be a number in \(0, 1\), got 1.0"),
-        ({"p0": "few"}, TypeError, "p0 must be"),
-        ({"step_size": 0.0}, ValueError, "step_size must be a number in .*got 0.0"),
-        ({"step_size": 1e41}, ValueError, "take smaller steps"),
-        ({"groups": None}, ValueError, "groups is None"),
-    ],
-)
-def test_an_invalid_argument_is_named(linear, options, error, message):
-    with pytest.raises(error, match=message):
-        local_optimality(linear, X, Y, **{"groups": GROUPS} | options)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"weights": [4]}, "holds 4, but the 4 weights have the indices 0 to 3"),
-        ({"weights": ["x0", "bm25"]}, "holds 'bm25', .* names x0, x1, x2"),
-        ({"weights": [True]}, "holds True"),
-        ({"weights": []}, "weights is empty"),
-        ({"weights": "x0"}, "must be a list"),
-        ({"moves": []}, "at least one"),
-        ({"moves": [0, np.inf]}, "finite"),
-        ({"moves": ["far"]}, "moves must be numeric"),
-        ({"moves": [1e41]}, "take smaller steps"),
-    ],
-)
-def test_an_invalid_curve_is_refused(linear, options, message):
-    with pytest.raises(ValueError, match=message):
-        weight_curves(linear, X, Y, groups=GROUPS, **options)
-
-
-def test_trees_have_no_weights_to_change():
-    mart = LambdaMARTRanker(n_estimators=1, n_jobs=1).fit(X, Y, groups=GROUPS)
-    message = "LambdaMARTRanker is not a network, .* give a RankNetRanker"
-    for estimator in (mart, make_pipeline(mart)):
-        with pytest.raises(TypeError, match=message):
-            weight_curves(estimator, X, Y, groups=GROUPS)
-
-
-def test_a_ranker_must_be_fitted():
-    with pytest.raises(NotFittedError):
-        local_optimality(RankNetRanker(), X, Y, groups=GROUPS)
+@pytest.mark.parametrize("options", [{"step_size": 1e41}, {"moves": [1e41]}])
+def test_steps_beyond_float32_are_refused(linear, options):
+    call = local_optimality if "step_size" in options else weight_curves
+    with pytest.raises(ValueError, match="take smaller steps"):
+        call(linear, X, Y, groups=GROUPS, **options)
 
 
 def test_weights_that_are_all_zero_are_refused():
     ranker = ranker_with_weights(0, 0, 0, 0, X=X, y=Y, groups=GROUPS)
     with pytest.raises(ValueError, match="weights of the ranker are all zero"):
         local_optimality(ranker, X, Y, groups=GROUPS)
-
-
-def test_rows_are_checked_as_the_ranker_checks_them(linear):
-    bad = X.copy()
-    bad[2, 1] = np.nan
-    with pytest.raises(ValueError, match="X contains NaN at row 2, column 1"):
-        local_optimality(linear, bad, Y, groups=GROUPS)
-    with pytest.raises(ValueError, match="3 features"):
-        local_optimality(linear, X[:, :3], Y, groups=GROUPS)
-    with pytest.raises(ValueError, match="y must hold one number"):
-        local_optimality(linear, X, Y[:-1], groups=GROUPS)

@@ -12,7 +12,6 @@ import subprocess
 import sys
 import textwrap
 import types
-import warnings
 from pathlib import Path
 
 import numba
@@ -513,12 +512,6 @@ def test_a_file_that_another_process_has_stored_meanwhile_needs_no_warning(
     assert len(files(folder)) == 1
 
 
-def test_a_full_cache_that_cannot_be_written_is_used(folder, refuse_writes):
-    computed(folder)
-    refuse_writes(errno.EROFS)
-    assert computed(folder) == (FIRST, False)
-
-
 def test_a_cache_beside_the_source_is_used_though_only_the_users_can_be_written(
     folder, monkeypatch, tmp_path
 ):
@@ -573,11 +566,6 @@ def test_a_sub_kernel_called_from_python_raises_instead_of_crashing():
         sum_squares(x=np.ones(3))
 
 
-def test_a_kernel_calls_a_sub_kernel():
-    assert quadruple(3.0) == 12.0
-    assert quadruple(3) == 12
-
-
 def test_a_sub_kernel_passes_for_its_python_function():
     assert double.py_func(4) == 8
     assert double.__name__ == "double"
@@ -594,10 +582,3 @@ def test_sub_kernels_are_functions_when_nothing_is_compiled():
         "print([d(f) is f for d in (kernel, subkernel)])\n"
     )
     assert run_script(script, NUMBA_DISABLE_JIT="1") == "[True, True]\n"
-
-
-def test_no_warning_in_normal_use(folder):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        computed(folder)
-        computed(folder)

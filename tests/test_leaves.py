@@ -7,10 +7,8 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy.sparse import csr_matrix
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker
+from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
 
@@ -136,18 +134,3 @@ def test_trees_of_a_warm_start_and_of_early_stopping_are_those_of_the_model():
     np.testing.assert_array_equal(model.apply(X)[:, :2], first)
     model = fit("ranker", n_estimators=20, early_stopping=True, n_iter_no_change=2)
     assert model.apply(X).shape == (len(X), model.n_iter_)
-
-
-def test_a_tree_that_cannot_split_has_the_leaf_0():
-    model = fit("regressor", np.zeros_like(X))
-    assert not model.apply(X).any()
-
-
-def test_leaves_are_features_of_a_linear_model():
-    trees = fit("ranker", n_estimators=20)
-    encoder = OneHotEncoder(handle_unknown="ignore").fit(trees.apply(X))
-    linear = LambdaRankRanker(hidden_layer_sizes=(), random_state=0)
-    model = make_pipeline(StandardScaler(with_mean=False), linear)
-    leaves = encoder.transform(trees.apply(X))
-    model.fit(leaves, Y, lambdarankranker__groups=GROUPS)
-    assert linear.score(leaves, Y, groups=GROUPS) > 0.7

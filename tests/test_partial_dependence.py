@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from functools import partial
 
 import matplotlib as mpl
 import numpy as np
@@ -12,12 +11,10 @@ import pytest
 import sklearn
 from sklearn.base import clone, is_regressor
 from sklearn.compose import make_column_selector, make_column_transformer
-from sklearn.ensemble import VotingRegressor
 from sklearn.exceptions import NotFittedError
 from sklearn.inspection import (
     PartialDependenceDisplay,
     partial_dependence,
-    permutation_importance,
 )
 from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.pipeline import make_pipeline
@@ -25,7 +22,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker
 from sklearn_ltr.datasets import make_ranking
-from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker
+from sklearn_ltr.ensemble import BaggingRanker
 from sklearn_ltr.inspection import ScoreRegressor
 from sklearn_ltr.scorers import make_ranking_scorer
 
@@ -97,14 +94,6 @@ def search():
         return search.fit(X, Y, groups=GROUPS)
 
 
-def test_blends_of_fitted_rankers():
-    blend = BlendedRanker([("a", trees()), ("b", trees(max_leaf_nodes=4))])
-    blend.set_params(method="equal").fit(X, Y, groups=GROUPS)
-    found = partial_dependence(ScoreRegressor(blend), X, [1], grid_resolution=GRID)
-    expected = curves_by_hand(blend, X, 1, found["grid_values"][0]).mean(axis=0)
-    np.testing.assert_allclose(found["average"][0], expected, rtol=1e-12)
-
-
 def one_hot():
     columns = make_column_transformer(
         (OneHotEncoder(), ["brand"]),
@@ -170,24 +159,6 @@ def test_it_is_the_ranker_in_all_but_its_type():
     np.testing.assert_array_equal(loaded.predict(FRAME), ranker.predict(FRAME))
     assert repr(model).startswith("ScoreRegressor(estimator=LambdaMARTRanker(")
     assert "ScoreRegressor" in model._repr_html_()
-
-
-def test_permutation_importance_of_it_is_that_of_the_ranker():
-    ranker = trees()
-    scoring = partial(make_ranking_scorer("ndcg@5"), groups=GROUPS)
-    one, other = (
-        permutation_importance(model, X, Y, scoring=scoring, random_state=0)
-        for model in (ranker, ScoreRegressor(ranker))
-    )
-    np.testing.assert_array_equal(one.importances, other.importances)
-
-
-def test_scores_of_fitted_rankers_can_vote():
-    rankers = [trees(), trees(max_leaf_nodes=3)]
-    voters = [(name, ScoreRegressor(r)) for name, r in zip("ab", rankers, strict=True)]
-    voted = VotingRegressor(voters).fit(X, Y).predict(X)
-    mean = np.mean([r.predict(X) for r in rankers], axis=0)
-    np.testing.assert_allclose(voted, mean, rtol=1e-12)
 
 
 def test_before_fit_it_is_not_fitted():

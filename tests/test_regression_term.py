@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr._comm import ONE_PROCESS
@@ -78,15 +77,6 @@ def test_neither_the_scale_of_the_grades_nor_that_of_the_weights_matters():
         np.testing.assert_allclose(other, gradient, rtol=1e-10)
 
 
-def test_sigma_only_changes_the_scale():
-    hessian = np.random.default_rng(1).random(11)
-    gradient, added_hessian = added(SCORES, hessian, sigma=1.0)
-    # the pairs' hessians are proportional to sigma squared
-    steep, steep_hessian = added(SCORES / 4, 16 * hessian, sigma=4.0)
-    np.testing.assert_allclose(steep, 4 * gradient, rtol=1e-12)
-    np.testing.assert_allclose(steep_hessian, 16 * added_hessian, rtol=1e-12)
-
-
 def test_a_tree_steps_down_the_sum_of_both():
     X, y, groups = DATA.data, DATA.target, DATA.groups
     ranker = LambdaMARTRanker(
@@ -108,26 +98,3 @@ def test_a_tree_steps_down_the_sum_of_both():
         rows = side & has_pairs
         value = -gradient[rows].sum() / hessian[rows].sum()
         np.testing.assert_allclose(ranker.predict(X[side]), value, rtol=1e-6)
-
-
-def test_weight_zero_is_the_pairs_alone_and_others_differ():
-    X, y, groups = DATA.data, DATA.target, DATA.groups
-
-    def scores(weight):
-        options = {"n_estimators": 5, "random_state": 0, "regression_weight": weight}
-        return LambdaMARTRanker(**options).fit(X, y, groups=groups).predict(X)
-
-    assert len({scores(weight).tobytes() for weight in (0.0, 1.0, 5.0)}) == 3
-
-
-@pytest.mark.parametrize("order", ["queries", "rows"])
-def test_the_model_does_not_depend_on_the_order(order):
-    X, y, groups = DATA.data, DATA.target, DATA.groups
-    rng = np.random.default_rng(0)
-    rows = rng.permutation(len(y))
-    if order == "queries":
-        rows = np.argsort(-groups, kind="stable")
-    options = {"n_estimators": 10, "random_state": 0, "regression_weight": 5.0}
-    one = LambdaMARTRanker(**options).fit(X, y, groups=groups)
-    other = LambdaMARTRanker(**options).fit(X[rows], y[rows], groups=groups[rows])
-    assert one.predict(X).tobytes() == other.predict(X).tobytes()

@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import Bunch
 
-from sklearn_ltr import LambdaMARTRanker, RankNetRanker
+from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr._compile import INTERPRETED
 from sklearn_ltr._trees.ensemble import TreeEnsemble
 from sklearn_ltr.datasets import make_ranking
@@ -256,26 +256,10 @@ def test_without_shap_the_error_says_what_to_install(ranker, monkeypatch):
         shap_values(ranker, FEW).to_explanation()
 
 
-def test_models_without_trees_are_refused_with_advice():
+def test_bags_without_trees_are_refused_with_advice():
     dense = np.nan_to_num(X)
-    network = RankNetRanker(hidden_layer_sizes=(), max_iter=1, random_state=0)
     bagging = BaggingRanker(Ridge(), 2).fit(dense, Y, groups=GROUPS)
-    message = r"RankNetRanker is not made of .*shap.PermutationExplainer"
-    with pytest.raises(TypeError, match=message):
-        shap_values(network.fit(dense, Y, groups=GROUPS), dense)
     with pytest.raises(TypeError, match=r"estimators_\[0\] is a Ridge"):
         shap_values(bagging, dense)
     with pytest.raises(NotFittedError, match="not fitted"):
-        shap_values(LambdaMARTRanker(), dense)
-    with pytest.raises(NotFittedError, match="not fitted"):
         shap_values(BaggingRanker(LambdaMARTRanker()), dense)
-
-
-def test_rows_out_of_range_are_refused(ranker):
-    result = shap_values(ranker, FEW)
-    for row in (30, -31):
-        with pytest.raises(ValueError, match=f"other is row {row}, but X has 30 rows"):
-            result.difference(0, row)
-    for row in (1.0, "0", None, True, [0]):
-        with pytest.raises(TypeError, match="document must be the number of a row"):
-            result.row(row)

@@ -165,11 +165,11 @@ def test_constraints_cost_about_what_those_of_scikit_learn_cost():
     y = table[:, 0] + np.exp(table[:, 1]) * (table[:, 2] > 0) + rng.normal(size=2000)
     signs = [1, 1, 1, 0]
     shared = {"learning_rate": 0.1, "max_leaf_nodes": 31, "random_state": 0}
-    ours = MARTRegressor(n_estimators=60, split_noise=0, monotonic_cst=signs, **shared)
+    ours = MARTRegressor(n_estimators=30, split_noise=0, monotonic_cst=signs, **shared)
     theirs = HistGradientBoostingRegressor(
-        max_iter=60, early_stopping=False, monotonic_cst=signs, **shared
+        max_iter=30, early_stopping=False, monotonic_cst=signs, **shared
     )
-    found, expected = (cross_val_score(m, table, y, cv=4) for m in (ours, theirs))
+    found, expected = (cross_val_score(m, table, y, cv=3) for m in (ours, theirs))
     assert np.mean(found) > np.mean(expected) - 0.005
 
 
@@ -206,22 +206,6 @@ def test_the_features_of_a_path_are_in_one_set(given, sets):
     assert max(map(len, found)) == min(max(map(len, sets)), max(map(len, found)))
     free = set(features_on_paths(ranker().ensemble_))
     assert any(not any(path <= allowed for allowed in sets) for path in free)
-
-
-def test_a_tree_without_interactions_is_a_sum_of_functions_of_one_feature():
-    model = ranker(interaction_cst="no_interactions")
-    rows = np.nan_to_num(X[:30])
-    changed = rows.copy()
-    changed[:, 0] += 1.0
-    other = rows.copy()
-    other[:, 3] -= 2.0
-    both = changed.copy()
-    both[:, 3] -= 2.0
-    np.testing.assert_allclose(
-        model.predict(both) - model.predict(other),
-        model.predict(changed) - model.predict(rows),
-        atol=1e-12,
-    )
 
 
 # --- both, in the estimators ------------------------------------------------------
@@ -273,13 +257,3 @@ def test_the_trees_that_a_warm_start_adds_obey_the_constraints_of_now():
     for trees, obey in ((old, False), (new, True)):
         wrong = violations(lambda Z, t=trees: t.predict(Z, ONE_THREAD), trees, X, SIGNS)
         assert (int(wrong) == 0) is obey
-
-
-def test_constraints_of_a_sparse_table():
-    from scipy.sparse import csr_array
-
-    dense = np.nan_to_num(X)
-    options = TREES | {"monotonic_cst": SIGNS, "interaction_cst": "pairwise"}
-    one = LambdaMARTRanker(**options).fit(dense, Y, groups=GROUPS)
-    other = LambdaMARTRanker(**options).fit(csr_array(dense), Y, groups=GROUPS)
-    assert one.predict(dense).tobytes() == other.predict(dense).tobytes()

@@ -9,18 +9,23 @@ from hypothesis import strategies as st
 
 from sklearn_ltr._compile import INTERPRETED, ThreadTeam
 from sklearn_ltr._data.query_index import RowNumbers
+from sklearn_ltr._trees import growing
+from sklearn_ltr._trees.binning import MISSING_BIN
 from sklearn_ltr._trees.constraints import NO_CONSTRAINTS, Constraints
 from sklearn_ltr._trees.growing import (
     HISTOGRAM,
     LARGEST,
+    MIN_ROWS_FOR_THREADS,
     ROOT,
     TOTALS,
+    SplitCondition,
     TreeGrower,
     grow_tree,
 )
 from sklearn_ltr._trees.parameters import GrowthParameters
 from sklearn_ltr._trees.quantization import Derivatives
-from sklearn_ltr._trees.workspace import TreeSample
+from sklearn_ltr._trees.workspace import TreeSample, allocate_workspaces
+from tests import from_python
 from tests.oracles import trees as oracle
 from tests.trees import Grown, bin_table, binned_values, grow_on, grower_of
 from tests.workers import run_workers
@@ -83,22 +88,6 @@ def test_a_tree_is_grown_best_first(size, l2, second_order):
         np.testing.assert_allclose(grown.scores[rows], value, rtol=1e-11)
 
 
-@both_gains
-def test_each_split_is_the_best_there_was(second_order):
-    X, gradient, hessian = draw(n=100, n_features=20, seed=1)
-    tree = grow_on(
-        X, gradient, hessian, max_leaf_nodes=15, second_order=second_order
-    ).tree
-    # nodes are numbered in the order in which they were made
-    splits = np.flatnonzero(tree.feature >= 0)
-    order = splits[np.argsort(tree.left[splits])]
-    assert order[0] == 0
-    for step, node in enumerate(order):
-        # leaves at that time that are split then or later
-        candidates = [other for other in order[step:] if other < 1 + 2 * step]
-        assert tree.gain[node] == max(tree.gain[other] for other in candidates)
-
-
 # --- sums -------------------------------------------------------------------------
 
 
@@ -106,7 +95,7 @@ def test_each_split_is_the_best_there_was(second_order):
 @settings(max_examples=40)
 @given(
     seed=st.integers(0, 10_000),
-    n=st.integers(2, 80),
+    n=st.integers(1, 80),
     n_features=st.integers(1, 18),
     missing=st.sampled_from([0.0, 0.3, 0.9]),
     max_leaf_nodes=st.integers(2, 12),
@@ -115,36 +104,19 @@ def test_each_split_is_the_best_there_was(second_order):
     l2=st.sampled_from([0.0, 1.0]),
 )
 def test_leaves_partition_the_rows_and_respect_the_parameters(
-    second_order,
-    seed,
-    n,
-    n_features,
-    missing,
-    max_leaf_nodes,
-    max_depth,
-    min_samples_leaf,
-    l2,
+    second_order, seed, n, n_features, missing, l2, **size
 ):
     X, gradient, hessian = draw(n, n_features, missing, seed)
-    grown = grow_on(
-        X,
-        gradient,
-        hessian,
-        max_leaf_nodes=max_leaf_nodes,
-        max_depth=max_depth,
-        min_samples_leaf=min_samples_leaf,
-        l2=l2,
-        second_order=second_order,
-        max_bins=16,
-    )
+    options = {"l2": l2, "second_order": second_order, "max_bins": 16}
+    grown = grow_on(X, gradient, hessian, **size, **options)
     tree, leaves = grown.tree, rows_of_leaves(grown)
-    assert len(leaves) <= max_leaf_nodes
+    assert len(leaves) <= size["max_leaf_nodes"]
     assert len(tree.feature) == 2 * len(leaves) - 1
-    assert depths(tree).max() <= max_depth
+    assert depths(tree).max() <= size["max_depth"]
     assert sorted(row for rows in leaves.values() for row in rows) == list(range(n))
     for leaf, rows in leaves.items():
         assert tree.n_rows[leaf] == len(rows)
-        assert len(leaves) == 1 or len(rows) >= min_samples_leaf
+        assert len(leaves) == 1 or len(rows) >= size["min_samples_leaf"]
         assert (grown.scores[rows] == tree.value[leaf]).all()
         value = oracle.leaf_value(rows, gradient, hessian, l2)
         # 62-bit sums of up to 80 rows, of which gradients may cancel
@@ -154,52 +126,6 @@ def test_leaves_partition_the_rows_and_respect_the_parameters(
 
 
 # --- growth parameters ------------------------------------------------------------
-
-
-@both_gains
-@pytest.mark.parametrize("max_leaf_nodes", [2, 3, 17])
-def test_a_tree_has_max_leaf_nodes_leaves_if_it_can(max_leaf_nodes, second_order):
-    X, gradient, hessian = draw()
-    grown = grow_on(
-        X, gradient, hessian, max_leaf_nodes=max_leaf_nodes, second_order=second_order
-    )
-    assert len(grown.leaves) == max_leaf_nodes
-
-
-@both_gains
-@pytest.mark.parametrize("max_depth", [1, 2, 3])
-def test_a_tree_is_max_depth_deep_if_it_can(max_depth, second_order):
-    X, gradient, hessian = draw(missing=0.0)
-    grown = grow_on(
-        X, gradient, hessian, max_depth=max_depth, second_order=second_order
-    )
-    assert depths(grown.tree).max() == max_depth
-
-
-@both_gains
-def test_a_leaf_of_exactly_min_samples_leaf_is_made(second_order):
-    X = np.arange(10.0)[:, None]
-    gradient = np.where(X[:, 0] < 3, 1.0, -1.0)
-    for min_samples_leaf, sizes in ((3, {3, 7}), (4, {4, 6})):
-        grown = grow_on(
-            X,
-            gradient,
-            np.ones(10),
-            max_leaf_nodes=2,
-            min_samples_leaf=min_samples_leaf,
-            second_order=second_order,
-        )
-        assert set(grown.tree.n_rows[grown.leaves]) == sizes
-
-
-@both_gains
-@pytest.mark.parametrize("n", [1, 2, 5, 9])
-def test_too_few_rows_make_a_single_leaf(n, second_order):
-    X, gradient, hessian = draw(n)
-    grown = grow_on(X, gradient, hessian, min_samples_leaf=5, second_order=second_order)
-    assert len(grown.tree.feature) == 1
-    value = oracle.leaf_value(range(n), gradient, hessian, 0.0)
-    np.testing.assert_allclose(grown.scores, value, rtol=1e-12)
 
 
 @both_gains
@@ -259,28 +185,6 @@ def test_rows_without_a_gradient_are_not_split_from_each_other(second_order):
         X, gradient, np.ones(40), min_samples_leaf=8, second_order=second_order
     )
     assert sorted(grown.tree.n_rows[grown.leaves]) == [8, 32]
-
-
-@both_gains
-def test_constant_features_are_not_split(second_order):
-    X = np.column_stack([np.zeros(40), np.full(40, NAN), np.arange(40.0)])
-    gradient = np.where(X[:, 2] < 20, 1.0, -1.0)
-    grown = grow_on(
-        X, gradient, np.ones(40), max_leaf_nodes=2, second_order=second_order
-    )
-    assert grown.tree.feature.tolist() == [2, -1, -1]
-    only = grow_on(X[:, :2], gradient, np.ones(40), second_order=second_order)
-    assert only.tree.feature.tolist() == [-1]
-
-
-def test_l2_shrinks_leaves_and_can_prevent_a_split():
-    X = np.arange(10.0)[:, None]
-    gradient = np.where(X[:, 0] < 5, 1.1, 0.9)
-    plain = grow_on(X, gradient, np.ones(10), max_leaf_nodes=2)
-    assert len(plain.leaves) == 2
-    regularized = grow_on(X, gradient, np.ones(10), max_leaf_nodes=2, l2=5.0)
-    assert len(regularized.leaves) == 1
-    np.testing.assert_allclose(regularized.scores, -10.0 / (10.0 + 5.0), rtol=1e-14)
 
 
 def test_the_learning_rate_shrinks_leaf_values_and_changes_nothing_else():
@@ -379,19 +283,6 @@ def test_a_gain_factor_of_zero_excludes_a_feature_from_a_node(n_threads, second_
     assert allowed[splits, tree.feature[splits]].all()
     nothing = grow_on(X, gradient, hessian, gain_factors=np.zeros((61, n_features)))
     assert nothing.tree.feature.tolist() == [-1]
-
-
-@both_gains
-def test_gain_factors_of_zero_are_as_if_other_features_were_not_there(second_order):
-    X, gradient, hessian = draw(n_features=20)
-    chosen = np.array([1, 7, 18])
-    factors = np.zeros((61, 20))
-    factors[:, chosen] = 1.0
-    options = {"second_order": second_order, "min_samples_leaf": 3}
-    by_factors = grow_on(X, gradient, hessian, gain_factors=factors, **options)
-    by_sample = grow_on(X, gradient, hessian, features=chosen, **options)
-    for one, other in zip(by_factors.tree, by_sample.tree, strict=True):
-        np.testing.assert_array_equal(one, other)
 
 
 # --- threads, and trees after each other ------------------------------------------
@@ -593,3 +484,68 @@ def test_growing_is_compiled_once():
                     **options,
                 )
     assert len(grow_tree.signatures) == n_signatures
+
+
+# --- the rows of a leaf ----------------------------------------------------------
+
+partition = from_python(growing.partition)
+N_BEFORE, N_AFTER = 5, 7  # rows of other leaves
+N_THREADS = [1] if INTERPRETED else [1, 2, 3]
+FEW = MIN_ROWS_FOR_THREADS
+SIZES = [1, 2, 100] if INTERPRETED else [1, 2, 100, FEW, FEW + 1, 3 * FEW]
+
+
+@pytest.mark.parametrize("n_threads", N_THREADS)
+@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize("missing_left", [False, True])
+@pytest.mark.parametrize("buffer", [0, 1])
+@pytest.mark.parametrize("counts", [False, True])  # as one of several workers
+def test_rows_move_as_a_list_would_be_split(n_threads, n, missing_left, buffer, counts):
+    rng = np.random.default_rng(n)
+    n_rows, threshold, slot, leaf = 2 * n, 3, 2, 1
+    values = rng.integers(0, 6, (n_rows, 16)).astype(np.uint8)
+    values[rng.uniform(size=values.shape) < 0.1] = MISSING_BIN
+    workspaces = allocate_workspaces(n_threads, n_rows + N_BEFORE + N_AFTER, 1, 4)
+    buffers = workspaces[0].buffers  # which the threads share
+    buffers.rows[:], buffers.leaf_gradients[:] = -1, -1
+    buffers.packed_gradients[:] = rng.integers(
+        -(2**62), 2**62, len(buffers.packed_gradients)
+    )
+    rows = np.sort(rng.choice(n_rows, n, replace=False))
+    own = slice(N_BEFORE, N_BEFORE + n)
+    buffers.rows[buffer, own] = rows
+    for work in workspaces:
+        parent = work.leaves[leaf]
+        parent.buffer, parent.start, parent.stop = buffer, own.start, own.stop
+    left_bins = np.arange(256, dtype=np.uint8) <= threshold
+    left_bins[MISSING_BIN] = missing_left
+    condition = SplitCondition(values, slot, left_bins.astype(np.uint8))
+
+    goes_left = {True: [], False: []}
+    for row in rows.tolist():
+        b = values[row, slot]
+        left = missing_left if b == MISSING_BIN else b <= threshold
+        goes_left[bool(left)].append(row)
+    n_left = len(goes_left[True])
+
+    def move(thread):
+        work = workspaces[thread]
+        given = -1 if counts else n_left
+        is_smaller = 2 * n_left <= n
+        found = partition(
+            condition, work.leaves[leaf], given, is_smaller, work.team, buffers
+        )
+        assert found == n_left
+
+    with ThreadTeam(n_threads) as team:
+        team.run(move)
+
+    moved = buffers.rows[1 - buffer]
+    assert moved[own].tolist() == goes_left[True] + goes_left[False]
+    smaller = min(goes_left[True], goes_left[False], key=len)
+    np.testing.assert_array_equal(
+        buffers.leaf_gradients[: len(smaller)], buffers.packed_gradients[smaller]
+    )
+    # the positions around belong to other leaves
+    for around in (slice(0, own.start), slice(own.stop, None)):
+        assert (moved[around] == -1).all()

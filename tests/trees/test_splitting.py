@@ -26,6 +26,14 @@ choose_quantization, pack_gradients, child_score, find_block_splits = map(
         splitting.find_block_splits,
     ),
 )
+add_rows_to_histogram, clear_histogram, subtract_histogram = map(
+    from_python,
+    (
+        splitting.add_rows_to_histogram,
+        splitting.clear_histogram,
+        splitting.subtract_histogram,
+    ),
+)
 NAN = float("nan")
 both_gains = pytest.mark.parametrize("second_order", [False, True])
 
@@ -113,48 +121,6 @@ def test_no_split_has_a_higher_gain_than_the_one_found(data, second_order):
     )
 
 
-@both_gains
-@pytest.mark.parametrize("l2", [0.0, 1.0])
-@pytest.mark.parametrize("min_samples_leaf", [1, 3])
-@pytest.mark.parametrize("missing", [0.0, 0.3])
-def test_the_best_split_of_several_features_is_used(
-    missing, min_samples_leaf, l2, second_order
-):
-    rng = np.random.default_rng(0)
-    for _ in range(10):
-        X = rng.normal(size=(12, 3)).round(1)
-        X[rng.uniform(size=X.shape) < missing] = NAN
-        gradient, hessian = rng.normal(size=12), rng.uniform(0.2, 1, 12)
-        weight = hessian if second_order else np.ones(12)
-        gain, split = oracle.best_split(
-            X,
-            range(12),
-            gradient,
-            weight,
-            l2 if second_order else 0.0,
-            min_samples_leaf,
-        )
-        grown = grow_on(
-            X,
-            gradient,
-            hessian,
-            max_leaf_nodes=2,
-            second_order=second_order,
-            l2=l2,
-            min_samples_leaf=min_samples_leaf,
-        )
-        # 30 bits of gradient, 28 of hessian
-        assert grown.tree.gain[0] == pytest.approx(gain, rel=1e-6)
-        assert grown.tree.feature[0] == split.feature
-        for side, rows in enumerate(oracle.partition(X, range(12), split)):
-            leaf = (grown.tree.left, grown.tree.right)[side][0]
-            value = oracle.leaf_value(rows, gradient, hessian, l2)
-            # 62-bit sums
-            assert grown.tree.value[leaf] == pytest.approx(value, rel=1e-12)
-            assert (grown.scores[rows] == grown.tree.value[leaf]).all()
-            assert grown.tree.n_rows[leaf] == len(rows)
-
-
 def test_least_squares_gain_is_the_decrease_of_the_squared_error():
     rng = np.random.default_rng(1)
     X, gradient = rng.normal(size=(30, 2)), rng.normal(size=30)
@@ -173,38 +139,7 @@ def test_least_squares_gain_is_the_decrease_of_the_squared_error():
     assert decrease == pytest.approx(best, rel=1e-12)
 
 
-def test_least_squares_splits_do_not_depend_on_hessians():
-    rng = np.random.default_rng(2)
-    X, gradient = rng.normal(size=(50, 3)), rng.normal(size=50)
-    trees = [
-        grow_on(X, gradient, hessian, max_leaf_nodes=8, second_order=False).tree
-        for hessian in (np.ones(50), rng.uniform(1e-6, 1e6, 50))
-    ]
-    for name in ("feature", "threshold", "gain", "n_rows"):
-        np.testing.assert_array_equal(getattr(trees[0], name), getattr(trees[1], name))
-
-
 # --- missing values ---------------------------------------------------------------
-
-
-@both_gains
-@pytest.mark.parametrize("better", ["left", "right"])
-def test_missing_values_go_to_the_better_side(better, second_order):
-    bins = np.array([0.0, 0, 0, 1, 1, 1, NAN, NAN])
-    gradient = np.array([1.0, 1, 1, -1, -1, -1, 0, 0])
-    gradient[6:] = 1 if better == "left" else -1
-    _, split = search(bins, gradient, np.ones(8), second_order=second_order)
-    assert split == oracle.Split(0, 0.0, better == "left")
-
-
-@both_gains
-@pytest.mark.parametrize("n_bins", [1, 3])
-def test_missing_values_may_be_split_from_all_others(n_bins, second_order):
-    bins = np.array([*np.arange(6) % n_bins, NAN, NAN])
-    gradient = np.array([1.0, 1, 1, 1, 1, 1, -1, -1])
-    gain, split = search(bins, gradient, np.ones(8), second_order=second_order)
-    assert split == oracle.Split(0, n_bins - 1.0, False)
-    assert gain == pytest.approx(6 + 2 - 4**2 / 8, rel=1e-6)
 
 
 @both_gains
@@ -223,21 +158,48 @@ def test_without_missing_values_they_will_go_to_the_larger_child(larger, second_
 
 
 @both_gains
-@pytest.mark.parametrize(
-    "bins", [[0.0] * 6, [NAN] * 6, [0.0, 0, 0, 0, 1, 1], [0.0, 0, 0, 0, NAN, NAN]]
-)
-def test_a_feature_without_an_allowed_split_has_none(bins, second_order):
-    bins, gradient = np.array(bins), np.array([5.0, -1, 2, -2, 1, -1])
-    found = search(
-        bins, gradient, np.ones(6), second_order=second_order, min_samples_leaf=3
-    )
-    assert found == (0.0, None)
-
-
-@both_gains
 def test_the_first_of_equal_splits_is_used(second_order):
     # by symmetry, bins 0 and 2 are equally good thresholds
     bins = np.array([0.0, 1, 2, 3])
     gradient = np.array([1.0, -1, -1, 1])
     _, split = search(bins, gradient, np.ones(4), second_order=second_order)
     assert split.threshold == 0.0
+
+
+# --- histograms -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_used_slots", [1, 4, 5, 8, 9, 16])
+@pytest.mark.parametrize("chosen", ["all", "few", "none", "one"])
+def test_a_histogram_is_a_sum_by_bin(chosen, n_used_slots):
+    rng = np.random.default_rng(2)
+    n = 300
+    values = rng.integers(0, 256, (n, 16)).astype(np.uint8)
+    rows = {
+        "all": np.arange(n),
+        "few": np.sort(rng.permutation(n)[:40]),
+        "none": np.arange(0),
+        "one": np.array([n - 1]),
+    }[chosen].astype(np.int32)
+    gradients = rng.integers(-(2**50), 2**50, n)  # those behind the rows are not used
+    histogram = np.ones((256, 16), dtype=np.int64)  # is added to
+    add_rows_to_histogram(values, rows, gradients, histogram.ravel(), n_used_slots)
+    expected = np.ones((256, 16), dtype=np.int64)
+    for row, gradient in zip(rows, gradients, strict=False):
+        for slot in range(16):
+            expected[values[row, slot], slot] += gradient
+    np.testing.assert_array_equal(
+        histogram[:, :n_used_slots], expected[:, :n_used_slots]
+    )
+
+
+def test_a_histogram_minus_one_childs_is_the_other_childs():
+    rng = np.random.default_rng(2)
+    histogram, other = rng.integers(-(2**50), 2**50, (2, 256, 16))
+    for n_bins in (1, 7, 255):
+        bins = [*range(n_bins), 255]
+        child = histogram.copy()
+        subtract_histogram(child.ravel(), other.ravel(), n_bins)
+        np.testing.assert_array_equal(child[bins], (histogram - other)[bins])
+        clear_histogram(child.ravel(), n_bins)
+        assert (child[bins] == 0).all()

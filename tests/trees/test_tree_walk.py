@@ -19,65 +19,52 @@ from tests.trees.forests import INF, NAN, SHAPES, by_walking, grow, nodes_of, ta
 ALONE = ThreadTeam(1)
 
 
-def walked(ensemble, X) -> np.ndarray:
-    scores = np.zeros(len(X))
-    TreeWalk(nodes_of(ensemble)).add_to(scores, X)
-    return scores
+both_ways = pytest.mark.parametrize("evaluator", [TreeWalk, BitSlicedEvaluator])
 
 
-# --- walks ------------------------------------------------------------------------
+# --- walks, and what takes their place ----------------------------------------------
 
 
-@settings(max_examples=60)
+@both_ways
+@settings(max_examples=40)
 @given(
     sizes=st.lists(st.integers(1, 100), min_size=1, max_size=6),
     shape=st.sampled_from(SHAPES),
     dtype=st.sampled_from([np.float32, np.float64]),
+    n_rows=st.integers(0, 20),
     seed=st.integers(0, 10_000),
 )
-def test_a_walk_ends_in_the_leaf_that_the_conditions_lead_to(sizes, shape, dtype, seed):
+def test_scores_are_added_of_the_leaves_that_the_conditions_lead_to(
+    evaluator, sizes, shape, dtype, n_rows, seed
+):
     rng = np.random.default_rng(seed)
     ensemble = sum((grow(size, shape, rng) for size in sizes), TreeEnsemble.empty())
-    X = table(20, dtype, rng)
-    assert walked(ensemble, X).tobytes() == by_walking(ensemble, X).tobytes()
-
-
-@pytest.mark.parametrize("value", [INF, -INF])
-def test_a_row_with_an_infinite_value_gets_nan_and_the_others_their_scores(value):
-    rng = np.random.default_rng(0)
-    ensemble = grow(30, "any", rng)
-    X = np.hstack([table(9, np.float32, rng), np.ones((9, 3), dtype=np.float32)])
-    expected = by_walking(ensemble, X)
-    X[[0, 4, 8], [0, 7, 5]] = value  # features 5 to 7 are not tested
-    expected[[0, 4, 8]] = NAN
-    np.testing.assert_array_equal(walked(ensemble, X), expected)
-
-
-def test_values_are_added_in_the_order_of_the_trees():
-    rng = np.random.default_rng(0)
-    ensemble = sum((grow(50, "any", rng) for _ in range(9)), TreeEnsemble.empty())
-    X = table(30, np.float64, rng)
-    scores = rng.normal(scale=1e3, size=30)
-    expected = scores.copy()
-    for tree in range(9):
+    X, scores = table(n_rows, dtype, rng), rng.normal(scale=1e3, size=n_rows)
+    before, expected = X.copy(), scores.copy()
+    for tree in range(len(sizes)):  # in their order
         expected += by_walking(ensemble.part(tree, tree + 1), X)
-    TreeWalk(nodes_of(ensemble)).add_to(scores, X)
-    assert scores.tolist() == expected.tolist()
+    X.flags.writeable = False
+    evaluator(nodes_of(ensemble)).add_to(scores, X)
+    assert scores.tobytes() == expected.tobytes()
+    assert X.tobytes() == before.tobytes()
 
 
-def test_no_rows_take_no_walk():
-    ensemble = grow(5, "any", np.random.default_rng(0))
-    assert walked(ensemble, np.empty((0, 5))).tolist() == []
-
-
-def test_a_walk_leaves_the_rows_as_they_are():
+@both_ways
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("value", [INF, -INF])
+def test_a_row_with_an_infinite_value_gets_nan_and_the_others_their_scores(
+    value, dtype, evaluator
+):
     rng = np.random.default_rng(0)
-    for dtype in (np.float32, np.float64):
-        X = table(20, dtype, rng)
-        before = X.copy()
-        X.flags.writeable = False
-        walked(grow(9, "any", rng), X)
-        assert X.tobytes() == before.tobytes()
+    ensemble, n = grow(30, "any", rng), ROW_BLOCK + 70
+    # features 5 to 44 are not tested
+    X = np.hstack([table(n, dtype, rng), np.ones((n, 40), dtype)])
+    expected, scores = by_walking(ensemble, X), np.zeros(n)
+    rows = [0, 63, 64, ROW_BLOCK - 1, ROW_BLOCK, ROW_BLOCK + 69]
+    X[rows, [44, 0, 17, 43, 4, 1]] = value
+    expected[rows] = NAN
+    evaluator(nodes_of(ensemble)).add_to(scores, X)
+    np.testing.assert_array_equal(scores, expected)
 
 
 # --- the choice -------------------------------------------------------------------
@@ -124,4 +111,4 @@ def test_portions_of_a_table_walk_as_the_whole_does(n_threads):
     X = table(3 * ROW_BLOCK + 7, np.float32, rng)
     with ThreadTeam(n_threads) as team:
         scores = ensemble.predict(X, team)
-    assert scores.tobytes() == walked(ensemble, X).tobytes()
+    assert scores.tobytes() == by_walking(ensemble, X).tobytes()

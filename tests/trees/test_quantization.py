@@ -12,19 +12,10 @@ from hypothesis import strategies as st
 
 from sklearn_ltr._compile import INTERPRETED
 from sklearn_ltr._trees import quantization as kernels
-from sklearn_ltr._trees import splitting
 from sklearn_ltr._trees.quantization import Derivatives, Magnitudes, Quantization
 from tests import from_python
 from tests.trees import grow_on
 
-add_rows_to_histogram, clear_histogram, subtract_histogram = map(
-    from_python,
-    (
-        splitting.add_rows_to_histogram,
-        splitting.clear_histogram,
-        splitting.subtract_histogram,
-    ),
-)
 choose_quantization, scale_to_fit, pack_gradients = map(
     from_python,
     (kernels.choose_quantization, kernels.scale_to_fit, kernels.pack_gradients),
@@ -205,45 +196,6 @@ def test_rounding_is_unbiased_over_trees():
         pack_gradients(derivatives, 0, 20, quantization, tree_index, packed)
         totals += [unpack(int(one), quantization)[0] for one in packed]
     np.testing.assert_allclose(totals / 500, gradient, atol=5 / 500)
-
-
-# --- histograms -------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("n_used_slots", [1, 4, 5, 8, 9, 16])
-@pytest.mark.parametrize("chosen", ["all", "few", "none", "one"])
-def test_a_histogram_is_a_sum_by_bin(chosen, n_used_slots):
-    rng = np.random.default_rng(2)
-    n = 300
-    values = rng.integers(0, 256, (n, 16)).astype(np.uint8)
-    rows = {
-        "all": np.arange(n),
-        "few": np.sort(rng.permutation(n)[:40]),
-        "none": np.arange(0),
-        "one": np.array([n - 1]),
-    }[chosen].astype(np.int32)
-    gradients = rng.integers(-(2**50), 2**50, n)  # those behind the rows are not used
-    histogram = np.ones((256, 16), dtype=np.int64)  # is added to
-    add_rows_to_histogram(values, rows, gradients, histogram.ravel(), n_used_slots)
-    expected = np.ones((256, 16), dtype=np.int64)
-    for row, gradient in zip(rows, gradients, strict=False):
-        for slot in range(16):
-            expected[values[row, slot], slot] += gradient
-    np.testing.assert_array_equal(
-        histogram[:, :n_used_slots], expected[:, :n_used_slots]
-    )
-
-
-def test_a_histogram_minus_one_childs_is_the_other_childs():
-    rng = np.random.default_rng(2)
-    histogram, other = rng.integers(-(2**50), 2**50, (2, 256, 16))
-    for n_bins in (1, 7, 255):
-        bins = [*range(n_bins), 255]
-        child = histogram.copy()
-        subtract_histogram(child.ravel(), other.ravel(), n_bins)
-        np.testing.assert_array_equal(child[bins], (histogram - other)[bins])
-        clear_histogram(child.ravel(), n_bins)
-        assert (child[bins] == 0).all()
 
 
 # --- in a whole tree --------------------------------------------------------------
