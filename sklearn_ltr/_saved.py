@@ -1,14 +1,15 @@
-"""What saved models refer to: places of classes that stay, and a checksum of arrays."""
+"""What saved models refer to: places of classes that stay, and checksums of numbers."""
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 
 
 def publish(namespace: dict[str, Any]) -> None:
@@ -29,23 +30,60 @@ def saved_part(part: type[C]) -> type[C]:
     return part
 
 
-KEY = "_checksum"  # in the pickled state of trees and networks
+KEY = "_checksum"  # in the pickled state of trees, networks and estimators
+PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
 
-def checksum(arrays: Iterable[NDArray[Any]]) -> int:
-    """Return the CRC-32 of the numbers of arrays, the same on every machine."""
+def checksum_of(value: Any) -> int:
+    """Return the CRC-32 of all numbers and text of a value, the same on any machine."""
     crc = 0
-    for array in arrays:
-        little_endian = array.astype(array.dtype.newbyteorder("<"), copy=False)
-        crc = zlib.crc32(little_endian.tobytes(), crc)
+    for part in contents(value, []):
+        crc = zlib.crc32(part, crc)
     return crc
 
 
-def check_checksum(arrays: Iterable[NDArray[Any]], saved: int | None) -> None:
+def contents(value: Any, outer: list[Any]) -> Iterator[bytes]:
+    """Yield the numbers and the text of a value that the values `outer` hold."""
+    if type(value) in PLAIN:
+        yield repr(value).encode(errors="surrogatepass")
+    elif isinstance(value, np.ndarray | np.generic):
+        array = np.asarray(value)
+        yield f"{array.dtype.newbyteorder('<').str} {array.shape}".encode()
+        if array.dtype.hasobject:
+            yield from contents(array.ravel().tolist(), outer)
+        else:
+            yield array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
+    elif not any(value is each for each in outer):
+        parts: Iterable[Any] = ()
+        if isinstance(value, list | tuple):
+            parts = value
+        elif isinstance(value, dict):
+            parts = (part for item in value.items() for part in item)
+        elif is_saved_by_attributes(value):
+            parts = (part for item in vars(value).items() for part in item)
+        for part in parts:
+            yield b","
+            yield from contents(part, [*outer, value])
+
+
+def is_saved_by_attributes(value: Any) -> bool:
+    """Return whether a pickle holds an object's attributes, as they are."""
+    # others, those of other libraries included, are saved in ways of their own
+    kind = type(value)
+    return (
+        isinstance(getattr(value, "__dict__", None), dict)
+        and not hasattr(value, "__qualname__")  # classes and functions are named
+        and kind.__reduce_ex__ is object.__reduce_ex__
+        and kind.__reduce__ is object.__reduce__
+        and kind.__getstate__ in (object.__getstate__, BaseEstimator.__getstate__)
+        and getattr(kind, "__setstate__", None) in (None, BaseEstimator.__setstate__)
+    )
+
+
+def check_checksum(arrays: list[NDArray[Any]], saved: int | None) -> None:
     """Raise a ValueError if arrays are not those that were saved, if that is known."""
-    given = list(arrays)
-    is_array = all(isinstance(array, np.ndarray) for array in given)
-    if saved is not None and not (is_array and checksum(given) == saved):
+    is_array = all(isinstance(array, np.ndarray) for array in arrays)
+    if saved is not None and not (is_array and checksum_of(arrays) == saved):
         raise ValueError(
             "the saved model is damaged (its numbers are not those that were saved): "
             "load it from another copy, or fit it again"
@@ -63,11 +101,11 @@ class ChecksummedArrays:
     def __getstate__(self) -> dict[str, Any]:
         """Return the arrays and their checksum."""
         arrays = self._arrays()
-        return arrays | {KEY: checksum(arrays.values())}
+        return arrays | {KEY: checksum_of([*arrays.values()])}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore the arrays; a ValueError if they are not those that were saved."""
         arrays = dict(state)
         saved = arrays.pop(KEY, None)
         vars(self).update(arrays)
-        check_checksum(arrays.values(), saved)
+        check_checksum([*arrays.values()], saved)

@@ -24,7 +24,7 @@ from sklearn_ltr._data.features import (
     is_frame,
     sparse_message,
 )
-from sklearn_ltr._saved import KEY, check_checksum, checksum, saved_part
+from sklearn_ltr._saved import KEY, check_checksum, checksum_of, saved_part
 
 
 @saved_part
@@ -125,7 +125,7 @@ class FeatureCategories:
     def __getstate__(self) -> dict[str, Any]:
         """Return the attributes and their checksum."""
         arrays = [self.feature, self.is_text, *self.text]
-        return vars(self) | {KEY: checksum(arrays)}
+        return vars(self) | {KEY: checksum_of(arrays)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore them; a ValueError if they are not those that were saved."""

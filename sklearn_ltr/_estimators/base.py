@@ -2,8 +2,8 @@
 
 A fit sets all fitted attributes at once, or none (`refit`), and reports its steps to
 scikit-learn's callbacks (`FitTasks`): a callback may read the model of the steps so
-far, and may end the fit.  A saved model is made of parameters, arrays and a version,
-and is checked when it is loaded.
+far, and may end the fit.  A saved model is made of parameters, arrays, a version and
+checksums, and is checked when it is loaded.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr._compile import check_n_jobs
 from sklearn_ltr._parameters import BOOL, Choice, integer, real
+from sklearn_ltr._saved import KEY, checksum_of
 
 __all__ = [
     "BaseModel",
@@ -100,15 +101,23 @@ class BaseModel(BaseEstimator):
 
     # Attributes that every fitted estimator has; others depend on its parameters
     _fitted_state: ClassVar[tuple[str, ...]] = ()
+    _never_saved: ClassVar[tuple[str, ...]] = ()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the attributes and the version."""
-        return {**super().__getstate__(), VERSION_KEY: VERSION}
+        """Return the attributes, a checksum of each, and the version."""
+        state = super().__getstate__()
+        attributes = {k: v for k, v in state.items() if k not in self._never_saved}
+        checksums = {name: checksum_of(value) for name, value in attributes.items()}
+        return {**attributes, KEY: checksums, VERSION_KEY: VERSION}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Set the attributes; a ValueError if they are damaged."""
         # kernels do not check indices: damaged arrays would let them read any memory
         with loading(self, state) as attributes:
+            saved = attributes.pop(KEY, {})
+            for name in saved.keys() & attributes.keys():
+                is_same = checksum_of(attributes[name]) == saved[name]
+                require(is_same, f"its {name} is not what was saved")
             super().__setstate__(attributes)
             if not vars(self).keys().isdisjoint(self._fitted_state):
                 self._check_state()

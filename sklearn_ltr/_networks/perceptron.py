@@ -30,7 +30,7 @@ from scipy.special import expit
 
 from sklearn_ltr._compile import ThreadTeam, kernel, one_blas_thread
 from sklearn_ltr._data.tables import Table
-from sklearn_ltr._saved import KEY, check_checksum, checksum, saved_part
+from sklearn_ltr._saved import KEY, check_checksum, checksum_of, saved_part
 
 Array = NDArray[np.float32]
 
@@ -174,7 +174,7 @@ class MultilayerPerceptron:
             "activation": self.activation,
             "coefs": self.coefs,
             "intercepts": self.intercepts,
-            KEY: checksum(self.parameters),
+            KEY: checksum_of(self.parameters),
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:

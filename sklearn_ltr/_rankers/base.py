@@ -146,7 +146,8 @@ class BaseRanker(CallbackSupportMixin, BaseModel):
     """A ranker: `predict` returns scores, and higher scores are ranked first."""
 
     metric: str | Metric | None
-    _trained_queries: KnownQueries | None = None  # of the last fit; never saved
+    _trained_queries: KnownQueries | None = None  # of the last fit
+    _never_saved = ("_trained_queries",)
 
     # Requested from the start, so that metadata routing needs no further call
     __metadata_request__fit: ClassVar[dict[str, bool]] = {
@@ -255,9 +256,3 @@ class BaseRanker(CallbackSupportMixin, BaseModel):
         if not suffix:
             self._trained_queries = data.labels, data.sizes
         return with_weight(data, f"sample_weight{suffix}")
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return the attributes and the version, without the queries of the fit."""
-        state = super().__getstate__()
-        state.pop("_trained_queries", None)
-        return state
