@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 class Comm(Protocol):
     """Operations that all workers of a fit call together, in the same order.
 
-    Each returns the same on all of them.
+    `sum` and `gather` return the same on all of them.
     """
 
     rank: int  # number of this worker, from 0

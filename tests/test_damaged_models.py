@@ -383,7 +383,9 @@ def more_models() -> dict[str, Any]:
     return {
         "BaggingRanker": saved("BaggingRanker"),
         "BlendedRanker": saved("BlendedRanker"),
-        "on a Ridge": fit(LambdaMARTRanker, init=make_pipeline(MinMaxScaler(), Ridge())),
+        "on a Ridge": fit(
+            LambdaMARTRanker, init=make_pipeline(MinMaxScaler(), Ridge())
+        ),
         "of positions": fit(LambdaMARTRanker, shown, position_bias="additive"),
         "stopped early": fit(
             LambdaRankRanker, early_stopping=True, scoring=["map", ERR(5)]

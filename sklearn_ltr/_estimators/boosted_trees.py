@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,7 +49,7 @@ from sklearn_ltr._trees.binning import (
     sample_rows,
     shared_bins,
 )
-from sklearn_ltr._trees.boosting import TreeSampler, boost
+from sklearn_ltr._trees.boosting import TreeObjective, TreeSampler, boost
 from sklearn_ltr._trees.categories import CategoryBins, TrainingCategories
 from sklearn_ltr._trees.constraints import Constraints, read_constraints
 from sklearn_ltr._trees.ensemble import TreeEnsemble, add_binned
@@ -74,18 +74,6 @@ FITTED_STATE = (
 @dataclass(frozen=True, kw_only=True)
 class BoostingParameters(TreeParameters, FitParameters):
     """The parameters of a fit of boosted trees."""
-
-
-class TreeObjective(Protocol):
-    """What trees learn from."""
-
-    def __call__(
-        self, scores: FloatArray, learning_rate: float
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return dC/ds and d2C/ds2 of all rows for their scores, (n_rows,) each."""
-
-    def fitted(self, n_trees: int) -> dict[str, Any]:
-        """Return what it has learned itself after so many trees, by attribute."""
 
 
 class BoostedSet(NamedTuple):
@@ -187,14 +175,17 @@ def read_categories(X: Any, categorical_features: Any, kept: Kept) -> FeatureCat
 
 
 def constraints_of(
-    parameters: TreeParameters, categories: FeatureCategories, estimator: Any
+    parameters: TreeParameters,
+    categories: FeatureCategories,
+    n_features: int,
+    feature_names: NDArray[Any] | None,
 ) -> Constraints:
-    """Return the constraints of trees on the columns that an estimator has read."""
+    """Return the constraints of trees on the columns that a fit has read."""
     return read_constraints(
         parameters.monotonic_cst,
         parameters.interaction_cst,
-        getattr(estimator, "feature_names_in_", None),
-        categories.mask(estimator.n_features_in_),
+        feature_names,
+        categories.mask(n_features),
     )
 
 

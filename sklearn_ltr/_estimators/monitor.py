@@ -13,6 +13,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_ltr._comm import ONE_PROCESS
+
 FloatArray = NDArray[np.float64]
 EvalsResult = dict[str, dict[str, FloatArray]]  # set -> measure -> values
 
@@ -38,11 +40,6 @@ class ScoredMeasure(Measure, Protocol):
 
     def update(self, scores: FloatArray) -> None:
         """Measure these scores from now on, (n_rows,); the array is not copied."""
-
-
-def print_at_once(line: str) -> None:
-    """Print a line without delay."""
-    print(line, flush=True)
 
 
 @dataclass
@@ -88,7 +85,7 @@ class Monitor:
     n_iter_no_change: int
     tol: float
     verbose: int
-    print_line: Callable[[str], None] = print_at_once
+    print_line: Callable[[str], None] = ONE_PROCESS.print_line
     _waiting_since: int = 0
 
     def record(self, step: int) -> bool:

@@ -22,9 +22,12 @@ With position p above position q, the swap delta in the form
     Delta_pq = (gain_p - gain_q) * (discount_above_p - discount_below_q) * multiplier_p
 
 (:mod:`sklearn_ltr.metrics`; discount_above_p >= discount_below_q) is positive if p is
-the better document and negative if q is.  So is what the loops call lambda_pq, Delta_pq
-* rho, with rho the probability that the worse document beats the better one: minus the
-lambda of the pair (dC/ds_p) over sigma.  It decreases dC/ds_p and increases dC/ds_q.
+the better document and negative if q is.  With rho the probability that the worse
+document beats the better one, the loops compute
+
+    lambda_pq = Delta_pq * rho = -(dC/ds_p) / sigma = (dC/ds_q) / sigma
+
+of the pair, which decreases dC/ds_p and increases dC/ds_q if p is the better document.
 
 **Weights of pairs**, for clicks.  A pair is divided by propensities of its documents:
 with document i the better one (clicked) and j the worse, its cost is
@@ -108,7 +111,7 @@ class PairOptions(NamedTuple):
 
     sigma: float  # > 0, steepness of the sigmoid
     by_distance: bool = False  # divide a pair by 0.01 + sigma |s_i - s_j|
-    # multiply the lambdas of a query by log2(1 + S) / S, with S their absolute sum
+    # multiply the lambdas of a query by log2(1 + S) / S, S the sum of 2 |lambda_pq|
     by_query: bool = False
 
     @classmethod

@@ -200,7 +200,7 @@ def new_bias(
         return None
     is_pairwise = options.method == "pairwise"
     n_rows, none = (2, 1.0) if is_pairwise else (1, 0.0)
-    if earlier is None or earlier.ndim != n_rows:
+    if earlier is None or (earlier.ndim == 2) != is_pairwise:
         earlier = np.empty((n_rows, 0))
     n_positions = int(data.positions.max()) + 1
     values = np.full((n_rows, max(n_positions, earlier.shape[-1])), none)

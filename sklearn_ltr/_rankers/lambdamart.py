@@ -290,8 +290,9 @@ class LambdaMARTRanker(BaseRanker):
         list has more pairs to learn from.  None: from the metric as it is.
     normalize_lambdas : bool, "distance" or "query", default=True
         "distance": divide a pair's swap delta by ``0.01 + sigma |s_i - s_j|``.
-        "query": multiply the lambdas of a query by ``log2(1 + S) / S``, with S their
-        absolute sum, so that long lists do not dominate short ones.  True: both.
+        "query": multiply the lambdas of a query by ``log2(1 + S) / S``, with S the sum
+        of ``2 |lambda_ij| / sigma`` over its pairs, so that long lists do not dominate
+        short ones.  True: both.
     scoring : str, Metric, list of these or None, default=None
         Metric to measure by during the fit, which early stopping follows; None:
         `metric`.  A list: all are measured, and the first is followed.
@@ -624,7 +625,10 @@ tuples, default=None
             )
             if p.position_bias is None:  # checked, but not learned from
                 data = replace(data, positions=None)
-            constraints = constraints_of(p, model._categories, model)
+            names = getattr(model, "feature_names_in_", None)
+            constraints = constraints_of(
+                p, model._categories, model.n_features_in_, names
+            )
             sets = read_validation_sets(
                 X_val,
                 y_val=y_val,

@@ -127,7 +127,7 @@ class NetworkParameters(RankerParameters):
     hidden_layer_sizes: Annotated[tuple[int, ...], LayerSizes()]
     activation: Annotated[str, Choice("identity", "logistic", "tanh", "relu")]
     network: Network | None
-    solver: Annotated[str, Choice("adam", "sgd")]
+    solver: Annotated[str, Choice(*SOLVERS)]
     solver_params: Mapping[str, Any] | None  # checked by new_optimizer
     alpha: Annotated[float, real(0, GRADIENTS[1])]
     batch_size: Annotated[int | Literal["auto"], Or(integer(1), ("auto",))]

@@ -18,10 +18,10 @@ turned into a uniform u in (0, 1).  From it follow
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,17 +40,25 @@ IntArray = NDArray[np.int64]
 LARGEST_UNIFORM = 1.0 - 2.0**-53
 UNIT_DEVIATION = 0.5513288954217921  # sqrt(3) / pi
 
-# Scores (n_rows,) and the learning rate of the tree -> gradient and hessian of the cost
-# by each score, (n_rows,) each
-Objective = Callable[[FloatArray, float], tuple[FloatArray, FloatArray]]
-
 # One random stream per tree and purpose: default_rng([seed, tree_index, purpose])
 TREE_FEATURES, ROWS, SPLIT_NOISE, SPLIT_FEATURES, WEIGHTS, SCORE_NOISE = range(6)
 
 
+class TreeObjective(Protocol):
+    """What trees learn from."""
+
+    def __call__(
+        self, scores: FloatArray, learning_rate: float
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return dC/ds and d2C/ds2 of all rows for their scores, (n_rows,) each."""
+
+    def fitted(self, n_trees: int) -> dict[str, Any]:
+        """Return what it has learned itself after so many trees, by attribute."""
+
+
 def boost(
     grower: TreeGrower,
-    objective: Objective,
+    objective: TreeObjective,
     sampler: TreeSampler,
     scores: FloatArray,
     steps: Iterable[tuple[int, float]],

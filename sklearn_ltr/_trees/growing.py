@@ -1,6 +1,6 @@
 """Best-first growth of one regression tree by threads, alone or with other workers.
 
-All threads run :func:`grow_tree`.  Its steps, each of which ends at a barrier:
+All threads run :func:`grow_tree`.  Its steps, between which they meet at barriers:
 
 1. The largest ``|gradient|`` and hessian are found: the unit for the next sums.
 2. ``|gradient|`` and hessian are added up: the scales of quantized gradients.
@@ -20,8 +20,8 @@ Every worker grows the same tree and keeps its own rows in the leaves.  Alone, a
 runs through :func:`grow_tree` once.  Of several, each returns to Python wherever sums
 of all rows are needed (the `step` of its GROWTH record says which), and calls it again
 when they are there.  So a tree of L leaves takes up to L + 3 exchanges: three times a
-few numbers; the histograms of the root and of the smaller child of each split; and the
-sums of the leaves.
+few numbers; the histograms of the root and of the smaller child of each split but the
+last; and the sums of the leaves.
 """
 
 from __future__ import annotations
@@ -93,8 +93,19 @@ from sklearn_ltr._trees.workspace import (
 # Those of leaf values, those that splits are sought by, and whether they differ
 DerivativesPair: TypeAlias = tuple[Derivatives, Derivatives, bool]
 
-# How far the growth of a tree has come.  At BEGIN and GROWING a worker needs no other;
-# elsewhere all threads have found what the step is called by, of this worker's rows.
+# How far the growth of a tree has come.  Where sums over the rows of all workers are
+# needed, a worker that is not alone returns, `TreeGrower._exchange` makes them, and it
+# goes on from there:
+#
+#              found by the threads, of their rows           made of it by all workers
+#   BEGIN      nothing yet
+#   LARGEST    the largest |gradient| and hessian            maxima
+#   TOTALS     sums of |gradient| and of hessians            sums
+#   ROOT       sums of quantized values, packed root         sums
+#   GROWING    the splits so far
+#   HISTOGRAM  the histogram of the smaller new leaf         its sum
+#   LEAVES     sums of gradient and hessian of each leaf     sums
+#   END        the tree
 BEGIN, LARGEST, TOTALS, ROOT, GROWING, HISTOGRAM, LEAVES, END = range(8)
 
 MIN_ROWS_FOR_THREADS = 512  # fewer rows are moved faster by one thread

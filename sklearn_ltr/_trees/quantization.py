@@ -76,7 +76,7 @@ def choose_quantization(
     n_rows: int, second_order: bool, totals: Magnitudes
 ) -> Quantization:
     """Divide 64 bits between two sums over `n_rows` rows, and choose their scales."""
-    # `totals` are over these rows, and maybe others
+    # `n_rows` are those of the sample; `totals` are over all rows, sampled or not
     # The count gets what it needs.  The gradient gets more bits than the hessian: one
     # for its sign, and three (four if the number of bits left is odd) for precision.
     # For the sum of ``|g|`` must fit, but gradients cancel, so that the sum over a leaf
@@ -163,7 +163,7 @@ def add_up(derivatives: Derivatives, n_rows: int, team: Team, found: Records) ->
 
 @subkernel
 def fixed_point_units(found: Records, n_rows: int) -> Magnitudes:
-    """Return the units for the sums, given the largest values of all threads."""
+    """Return the unit of each sum, given the largest values of all threads."""
     gradient, hessian = int64(0), int64(0)
     for thread in range(len(found)):
         gradient = max(gradient, found[thread].largest_gradient)

@@ -337,7 +337,8 @@ def fit_rows(
     else:
         read_categories(arguments[0].X.read(0), p.categorical_features, kept)
     train = read_documents(model, arguments[0], "")
-    constraints = constraints_of(p, model._categories, model)
+    names = getattr(model, "feature_names_in_", None)
+    constraints = constraints_of(p, model._categories, model.n_features_in_, names)
     validation = []
     if len(arguments) > 1:
         validation = [read_documents(model, arguments[1], "_val")]

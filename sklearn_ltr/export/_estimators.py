@@ -229,7 +229,10 @@ def from_tree_model(model: TreeModel) -> Any:
     set_fitted_state(estimator, model)
     try:
         parameters = read_parameters(cls._parameters, estimator)
-        constraints_of(parameters, estimator._categories, estimator)
+        names = getattr(estimator, "feature_names_in_", None)
+        constraints_of(
+            parameters, estimator._categories, estimator.n_features_in_, names
+        )
     except (TypeError, ValueError) as error:
         raise ValueError(f"parameters: {error}") from None
     estimator._check_state()

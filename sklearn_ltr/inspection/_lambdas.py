@@ -72,8 +72,8 @@ def compute_lambdas(
         over its pairs.  True: both.  Not in the report; LambdaMARTRanker does both by
         default.
     n_jobs : int or None, default=None
-        Number of threads; None: all that are available.  The result does not depend
-        on it.
+        Number of threads; None: as many as the data are worth.  The result does not
+        depend on it.
 
     Returns
     -------

@@ -146,7 +146,10 @@ class BaseMART(CallbackSupportMixin, BaseModel):
             tasks = FitTasks(self, model, "tree", n_new, X, y, **given)
             model._categories = read_categories(X, p.categorical_features, kept)
             data = model._read_data(X, y, sample_weight, is_first=is_first)
-            constraints = constraints_of(p, model._categories, model)
+            names = getattr(model, "feature_names_in_", None)
+            constraints = constraints_of(
+                p, model._categories, model.n_features_in_, names
+            )
             sets = read_validation_sets(
                 X_val, y_val=y_val, sample_weight_val=sample_weight_val
             )
