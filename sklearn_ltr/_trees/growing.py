@@ -90,11 +90,12 @@ from sklearn_ltr._trees.workspace import (
     is_splittable,
 )
 
-# Those of leaf values, those that splits are sought by, and whether they differ
+# Derivatives for leaf values, derivatives for splits, and whether the two differ
 DerivativesPair: TypeAlias = tuple[Derivatives, Derivatives, bool]
 
-# How far the growth of a tree has come.  At BEGIN and GROWING a worker needs no other;
-# elsewhere all threads have found what the step is called by, of this worker's rows.
+# The steps of the growth of a tree.  At BEGIN and GROWING a worker goes on alone.  At
+# the others, its threads have found what the step is named after, for the worker's own
+# rows, and it needs the sum (or the maximum) over all workers.
 BEGIN, LARGEST, TOTALS, ROOT, GROWING, HISTOGRAM, LEAVES, END = range(8)
 
 MIN_ROWS_FOR_THREADS = 512  # fewer rows are moved faster by one thread
@@ -253,10 +254,10 @@ def grow_tree(
     scores: NDArray[np.float64],
 ) -> None:
     """Write the nodes of a tree and add its values to the scores, if possible."""
-    # all threads call this at once, each with its own workspace
-    # `leaves` and `growth` are this thread's own, the same in all threads.  The tree
-    # and the scores are shared: thread 0 writes the nodes of splits, whichever thread
-    # takes a leaf its value.
+    # All threads call this at once, each with its own workspace.  `leaves` and `growth`
+    # are this thread's own, with the same content in all threads.  The tree and the
+    # scores are shared: thread 0 writes the nodes of splits, and the value of a leaf is
+    # written by the thread that takes this leaf.
     team, leaves, growth = work.team, work.leaves, work.growth[0]
     of_leaves, of_splits, differ = derivatives
     n_rows, is_alone = numbers.n_rows, growth.n_workers == 1
@@ -279,7 +280,7 @@ def grow_tree(
             else:
                 growth.gradient_scale /= 2
                 growth.hessian_scale /= 2
-            # `fits` has been asked by all threads before its sums are made again
+            # all threads must have called `fits` before the sums it reads are replaced
             wait_at_barrier(team.barrier, team.n_threads)
             packed = work.buffers.packed_gradients
             quantize(of_splits, sample.tree_index, numbers, packed, growth, team)
@@ -303,7 +304,7 @@ def grow_tree(
         if is_splittable(leaves, smaller, mask, parameters) or is_splittable(
             leaves, larger, mask, parameters
         ):
-            # alone, both at once; else the sum of all workers is searched
+            # one worker does both at once; several search the sum of their histograms
             fills = growth.step == GROWING
             searches = is_alone or not fills
             find_best_splits(
@@ -357,7 +358,7 @@ def grow_tree(
                 parameters.l2_regularization,
                 parameters.learning_rate,
             )
-            if len(parameters.constraints.monotonic) == 0:  # else they may still change
+            if len(parameters.constraints.monotonic) == 0:  # values may still change
                 add_to_scores(node.value, rows, leaf.start, leaf.stop, scores)
         number = fetch_add(work.next_leaf)
     growth.step = END if sets_values else LEAVES
