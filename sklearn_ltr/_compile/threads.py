@@ -93,7 +93,7 @@ class ThreadTeam:
     -----
     Ctrl-C interrupts the calling thread alone, between any two of its steps.  It must
     never leave some threads at a barrier that the others do not reach, so the caller
-    hands over a whole run by a single ``put``, to thread 0, which passes it on.
+    starts a run by a single ``put`` to thread 0, which starts the others.
     """
 
     def __init__(self, n_threads: int) -> None:

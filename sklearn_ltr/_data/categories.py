@@ -65,7 +65,7 @@ class FeatureCategories:
         return cls(features, is_text, text)
 
     def mask(self, n_features: int) -> NDArray[np.bool_]:
-        """Return whether each of so many features is categorical, (n_features,)."""
+        """Return whether each feature is categorical, (n_features,)."""
         is_categorical = np.zeros(n_features, dtype=np.bool_)
         is_categorical[self.feature] = True
         return is_categorical
@@ -109,7 +109,7 @@ class FeatureCategories:
         return replace(self, text=text)
 
     def check(self, n_features: int) -> None:
-        """Raise a ValueError unless these are some of so many features."""
+        """Raise a ValueError unless these are some of `n_features` features."""
         feature, ascends = self.feature, (np.diff(self.feature) > 0).all()
         if not (
             feature.dtype == np.int64

@@ -126,12 +126,12 @@ def keep(
         attributes["_mapper"],
         ensemble,
         attributes["evals_result_"],
-        dict(attributes),  # as they were: the fit goes on to replace them
+        dict(attributes),  # a copy, as the fit will replace them
     )
 
 
 def fit_threads(n_jobs: int | None, work: int, comm: Comm) -> int:
-    """Return the number of threads of a fit of about so many steps, on each worker."""
+    """Return the number of threads of a fit of about `work` steps, on each worker."""
     own = effective_n_threads(n_jobs, work)
     if n_jobs is None and comm.n_threads is not None:
         own = max(1, min(comm.n_threads, work // STEPS_PER_THREAD))
@@ -327,10 +327,10 @@ def scores_so_far(
     one: BoostedSet, mapper: BinMapper, ensemble: TreeEnsemble, team: ThreadTeam
 ) -> FloatArray:
     """Return F of the rows: their initial scores, and the trees of earlier fits."""
-    if len(ensemble) == 0:  # X is not needed, which may be on disk
+    if len(ensemble) == 0:  # do not read X: it may be on disk
         return one.base_score.copy()
     data, categories = one.data, mapper.categories
-    # where categories share bins, those of training rows are not those of prediction
+    # a training row whose category shares a bin has another bin than in prediction
     features, bins = shared_bins(one.binned, categories)
     known = np.zeros((data.X.shape[0], 1 + len(features)))
     known[data.rows] = np.column_stack((one.base_score, bins))
@@ -397,7 +397,7 @@ class FittedTrees(NamedTuple):
         return gains / total if total > 0 else gains
 
     def check(self, n_features: int) -> None:
-        """Raise an error unless the parts are of so many features, and fit together."""
+        """Raise an error unless the parts fit each other and the number of features."""
         mapper, trees = self.mapper, self.ensemble
         mapper.check(n_features)
         self.categories.check(n_features)

@@ -234,7 +234,7 @@ class RankingObjective:
         )
 
     def fitted(self, n_trees: int) -> dict[str, Any]:
-        """Return the position bias after so many trees."""
+        """Return the position bias after the first trees of this fit."""
         return (
             {} if self._bias is None else {"position_bias_": self._bias.path[n_trees]}
         )

@@ -134,14 +134,14 @@ class NetworkParameters(RankerParameters):
     learning_rate: Annotated[str, Choice("constant", "invscaling", "adaptive")]
     learning_rate_init: Annotated[float, real(SMALLEST_SINGLE, closed="left")]
     max_iter: Annotated[int, integer(1)]
-    # The ratios of pairs were no better than naive clicks where they were tried
+    # not "pairwise": networks ranked no better with it than without a bias
     position_bias: Annotated[BiasOptions | None, BiasChoice("additive")]
     tied_pairs: bool = field(default=False, init=False)  # a parameter of RankNet
 
     def __post_init__(self) -> None:
         """Raise an error for values that do not go together."""
         super().__post_init__()
-        self.new_optimizer()  # raises for parameters that the solver has not
+        self.new_optimizer()  # raises for parameters that the solver does not have
 
     def new_optimizer(self) -> Optimizer:
         """Return an optimizer before its first step."""
@@ -254,7 +254,7 @@ class Batches(Protocol):
         """Yield the batches of an epoch that visits the units in this order."""
 
     def fitted(self, n_epochs: int) -> dict[str, Any]:
-        """Return what was learned beside the network, after so many epochs."""
+        """Return what else was learned by the first epochs of this fit."""
 
 
 class QueryBatches:
@@ -319,7 +319,7 @@ class QueryBatches:
             self._bias.step(gradients, hessians, BIAS_RATE)
 
     def fitted(self, n_epochs: int) -> dict[str, Any]:
-        """Return the bias of positions after so many epochs."""
+        """Return the bias of positions after the first epochs of this fit."""
         if self._bias is None:
             return {}
         return {"position_bias_": self._bias.path[n_epochs]}
@@ -354,7 +354,7 @@ def query_batches(
     learned = data.subset(p.has_pairs(data))
     check_weights(learned.weights, "sample_weight", GRADIENTS)
 
-    # the order of the rows is that of their content
+    # rows are sorted by content, so that their given order does not change the model
     hashes = hash_values(learned.X, learned.rows, team)
     learned = learned.reordered(learned.content_order(hashes))
 
@@ -370,7 +370,7 @@ def query_batches(
         options = PairOptions(p.sigma)
         objective = LambdaObjective(learned, metric, options, team, weights)
 
-    # the reverse of the best order has a gradient unless every order has none
+    # if not even the reverse of the best order has a gradient, no order has one
     if kept.is_new and not p.tied_pairs:
         gradient, _ = objective(-learned.y)
         check_lambdas(

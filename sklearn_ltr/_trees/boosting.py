@@ -53,7 +53,7 @@ class TreeObjective(Protocol):
         """Return dC/ds and d2C/ds2 of all rows for their scores, (n_rows,) each."""
 
     def fitted(self, n_trees: int) -> dict[str, Any]:
-        """Return what it has learned itself after so many trees, by attribute."""
+        """Return what the objective has learned after these trees, by attribute."""
 
 
 def boost(

@@ -46,9 +46,9 @@ from sklearn_ltr._data.tables import Table, contiguous_rows
 from sklearn_ltr._saved import ChecksummedArrays, saved_part
 
 N_FOLDS = 5
-SHARED_BINS = 16  # 1 of so many bins is shared by categories
+SHARED_BINS = 16  # 1 of this many bins is shared by categories
 TINY = np.finfo(np.float64).tiny
-SUM_BITS = 51  # sums of numbers of so many bits are exact in float64
+SUM_BITS = 51  # sums of numbers of this many bits are exact in float64
 MISSING = 255  # bin of missing values: `MISSING_BIN` of binning.py, which imports this
 
 FloatArray = NDArray[np.float64]

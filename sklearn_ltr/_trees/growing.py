@@ -90,7 +90,7 @@ from sklearn_ltr._trees.workspace import (
     is_splittable,
 )
 
-# Those of leaf values, those that splits are sought by, and whether they differ
+# Derivatives for leaf values, derivatives for splits, and whether the two differ
 DerivativesPair: TypeAlias = tuple[Derivatives, Derivatives, bool]
 
 # How far the growth of a tree has come.  Where sums over the rows of all workers are
@@ -264,10 +264,10 @@ def grow_tree(
     scores: NDArray[np.float64],
 ) -> None:
     """Write the nodes of a tree and add its values to the scores, if possible."""
-    # all threads call this at once, each with its own workspace
-    # `leaves` and `growth` are this thread's own, the same in all threads.  The tree
-    # and the scores are shared: thread 0 writes the nodes of splits, whichever thread
-    # takes a leaf its value.
+    # All threads call this at once, each with its own workspace.  `leaves` and `growth`
+    # are this thread's own, with the same content in all threads.  The tree and the
+    # scores are shared: thread 0 writes the nodes of splits, and the value of a leaf is
+    # written by the thread that takes this leaf.
     team, leaves, growth = work.team, work.leaves, work.growth[0]
     of_leaves, of_splits, differ = derivatives
     n_rows, is_alone = numbers.n_rows, growth.n_workers == 1
@@ -290,7 +290,7 @@ def grow_tree(
             else:
                 growth.gradient_scale /= 2
                 growth.hessian_scale /= 2
-            # `fits` has been asked by all threads before its sums are made again
+            # all threads must have called `fits` before the sums it reads are replaced
             wait_at_barrier(team.barrier, team.n_threads)
             packed = work.buffers.packed_gradients
             quantize(of_splits, sample.tree_index, numbers, packed, growth, team)
@@ -314,7 +314,7 @@ def grow_tree(
         if is_splittable(leaves, smaller, mask, parameters) or is_splittable(
             leaves, larger, mask, parameters
         ):
-            # alone, both at once; else the sum of all workers is searched
+            # one worker does both at once; several search the sum of their histograms
             fills = growth.step == GROWING
             searches = is_alone or not fills
             find_best_splits(
@@ -368,7 +368,7 @@ def grow_tree(
                 parameters.l2_regularization,
                 parameters.learning_rate,
             )
-            if len(parameters.constraints.monotonic) == 0:  # else they may still change
+            if len(parameters.constraints.monotonic) == 0:  # values may still change
                 add_to_scores(node.value, rows, leaf.start, leaf.stop, scores)
         number = fetch_add(work.next_leaf)
     growth.step = END if sets_values else LEAVES

@@ -213,7 +213,7 @@ def ordered_pairs(
                     if n_apart > 1:
                         break
             if n_apart == 1 and monotonic[feature[apart]] != 0:
-                # a leaf of missing values alone is in no order
+                # missing values have no order, so a leaf of nothing else has none
                 pairs[i, j] = has_values(a[apart]) and has_values(b[apart])
     return pairs
 

@@ -63,11 +63,11 @@ class Exchange:
         return meeting.result
 
     async def bring_one(self, number: int, value: Any, n_senders: int) -> None:
-        """Bring what one of so many workers has, and do not wait."""
+        """Bring what one of `n_senders` workers has, and do not wait."""
         self._bring(number, value, n_senders)
 
     async def collect(self, number: int, n_senders: int) -> list[Any]:
-        """Return what so many workers have brought, when it is there."""
+        """Return what `n_senders` workers have brought, when all have."""
         meeting = self._meeting(number)
         if n_senders > 0:
             await meeting.children_are_here.wait()
@@ -87,7 +87,7 @@ class Exchange:
         return result
 
     async def publish(self, number: int, result: Any) -> None:
-        """End an exchange, of which this is the result."""
+        """End an exchange, and give its result to those that wait for it."""
         self._has_met = True
         self._meeting(number).end(result)
         del self._meetings[number]
@@ -128,7 +128,7 @@ class DaskComm:
     actors : list of n_workers proxies of an `Exchange`
         By the rank of the worker that each is on.
     worker : distributed.Worker
-        This one, on which the actor `actors[rank]` is.
+        This worker, on which the actor `actors[rank]` is.
     print_line : callable
         Prints a line where the user sees it.
 
@@ -158,7 +158,7 @@ class DaskComm:
         self._loop = worker.loop.asyncio_loop
 
     def sum(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the sum of the workers' arrays, which are of the same shape."""
+        """Return the sum of the arrays of all workers, which have the same shape."""
         self.n_bytes += 2 * values.nbytes
         total: NDArray[np.int64] = self._combine(values, np.add)
         return total

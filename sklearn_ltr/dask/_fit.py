@@ -71,7 +71,7 @@ class Traffic(NamedTuple):
     ----------
     n_moved_queries, n_moved_rows : int
         Queries that were on several workers (or on one with nothing to learn from) and
-        were brought together, and their rows that travelled, of X and all columns.
+        were brought together, and their rows that were sent, of X and all columns.
     n_exchanges : int
         Exchanges between all workers, sums and others.
     n_sum_bytes : int
@@ -118,7 +118,7 @@ def fit_on_cluster(
     )
     owner = own_queries(locations, learned, [])
     if not learned.any():
-        owner[:] = 0  # its worker says why
+        owner[:] = 0  # worker 0 raises the error that says why
     divided = [divide(client, locations, owner, parts, "")]
     if validation.get("X_val") is not None:
         parts, summaries = load(client, validation, "_val")
@@ -294,7 +294,7 @@ def fit_on_worker(
     worker, (worker_id, is_validated) = get_worker(), expected
     if worker_id is not None and worker.id != worker_id:
         raise RuntimeError(f"the worker {worker.address} was restarted during the fit")
-    secede()  # so that no other task keeps a worker from meeting the others
+    secede()  # frees the slot of this task: others must not wait behind it
     comm = DaskComm(rank, actors, worker, partial(print, flush=True))
     arguments = [
         read_rows(*given) for given in zip(partitions, chosen, numbers, strict=True)

@@ -1,7 +1,7 @@
-"""Which worker fits which queries, and which rows must travel for that.
+"""Which worker fits which queries, and which rows must be sent for that.
 
 A query that lies on several workers goes to the one that has most of its rows, among
-those that would not have more rows than before.  Nothing else travels, unless a worker
+those that would not have more rows than before.  Nothing else is sent, unless a worker
 has no query to learn from: then it gives its rows to the others, and takes no part.
 """
 
@@ -27,7 +27,7 @@ class QueryLocations:
     Attributes
     ----------
     queries : QueryGroups
-        The queries, of which the entries are the rows.
+        The queries; its "rows" are the entries.
     partition : ndarray of shape (n_entries,), int64
     local : ndarray of shape (n_entries,), int64
         Number of the query in its partition.

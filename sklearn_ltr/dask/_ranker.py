@@ -25,8 +25,8 @@ FloatArray = NDArray[np.float64]
 class DaskLambdaMARTRanker(LambdaMARTRanker):
     """LambdaMART that the workers of a Dask cluster fit together.
 
-    The model is the one that :class:`~sklearn_ltr.LambdaMARTRanker` fits on all rows in
-    one place, bit for bit: whatever the number of workers, and however the rows are
+    The model equals that of a :class:`~sklearn_ltr.LambdaMARTRanker` fitted to all rows
+    in one place, bit for bit: whatever the number of workers, and however the rows are
     divided into partitions.  Each worker keeps the rows of its partitions; per split,
     the workers exchange the histograms of one leaf.  A query whose rows lie on several
     workers is brought together on one of these, so data that are sorted by query hardly

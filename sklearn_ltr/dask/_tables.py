@@ -1,4 +1,4 @@
-"""X of one worker: partitions, of which one at a time is in memory as numbers."""
+"""X of one worker: partitions, one of which at a time is in memory as numbers."""
 
 from __future__ import annotations
 

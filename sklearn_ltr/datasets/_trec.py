@@ -49,7 +49,7 @@ def load_qrels(path: Path) -> Bunch:
     Raises
     ------
     ValueError
-        If a line has not four fields, a grade is not an integer, or a document is
+        If a line does not have four fields, a grade is not an integer, or a document is
         judged twice for a topic, naming the line; or if the file is empty.
     TypeError
         If `path` is of another type.
@@ -92,7 +92,7 @@ def load_run(path: Path) -> Bunch:
     Raises
     ------
     ValueError
-        If a line has not six fields, a score is not a finite number, a document is
+        If a line does not have six fields, a score is not a finite number, a document is
         listed twice for a topic, or lines have different tags, naming the line; or if
         the file is empty.
     TypeError

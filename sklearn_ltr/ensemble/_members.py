@@ -21,7 +21,8 @@ class FitRows(NamedTuple):
 
     X: Any  # as given
     y: FloatArray  # in the order of the rows
-    metadata: dict[str, Any]  # groups, and sample_weight if it was given; likewise
+    # groups, and sample_weight if given; in the order of the rows
+    metadata: dict[str, Any]
     queries: QueryGroups
     data: TrainingData  # grades and weights, in canonical order
     kept: NDArray[np.bool_]  # which of the given rows these are,
@@ -33,7 +34,7 @@ def read_rows(X: Any, y: Any, groups: Any, sample_weight: Any) -> FitRows:
     check_y_given(y)
     n_documents = count_rows(y, "y")
     queries = read_queries(groups, n_documents)
-    if n_rows(X) not in (0, n_documents):  # what has no rows, the members refuse
+    if n_rows(X) not in (0, n_documents):  # the members refuse an X without rows
         raise ValueError(
             f"X has {n_rows(X)} rows and y {n_documents} values, inconsistent numbers "
             "of samples: give one value per row"

@@ -274,8 +274,8 @@ def read_model(document: Any) -> TreeModel:
 def of_today(
     given: dict[str, Any], has_categories: bool
 ) -> tuple[dict[str, Any], list[str]]:
-    """Return parameters by their names of today, and those of 0.2.0 that are lost."""
-    lost: list[str] = []  # where a fit that continues the model would depend on them
+    """Return parameters by their present names, and those of 0.2.0 that are lost."""
+    lost: list[str] = []  # only those that a continued fit would depend on
     names = ("distance_normalization", "query_normalization")
     old = {name: given.pop(name) for name in names if name in given}
     if old:

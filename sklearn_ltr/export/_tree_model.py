@@ -265,7 +265,7 @@ def check_tree(tree: Tree, n_features: int, known: Mapping[int, set[Category]]) 
         if unknown or len(set(categories)) < len(categories):
             raise ValueError(
                 f"the set of node {node} holds a category twice, or one that its "
-                f"feature has not: {sorted(unknown, key=str)[:3]}"
+                f"feature does not have: {sorted(unknown, key=str)[:3]}"
             )
 
 

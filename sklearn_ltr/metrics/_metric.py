@@ -218,7 +218,7 @@ class Metric(ABC):
         return self
 
     def with_largest_grade(self, grade: float) -> Metric:
-        """Return this metric for data of which only a part is at hand.
+        """Return this metric for a part of the data, given the largest grade of all.
 
         `grade` is the largest of all the data.  Only metrics that take their scale from
         the data (ERR without `max_grade`) are changed.

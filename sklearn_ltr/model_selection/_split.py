@@ -66,7 +66,7 @@ class LetorFolds(BaseCrossValidator):
     (array([0, 1, 2, 3]), array([4]), array([5]))
 
     LETOR's protocol chooses the parameters of each fold on its own validation part.
-    Do so with a grid search with ``cv=[(train, validation)], refit=False`` in a loop
+    That is a grid search with ``cv=[(train, validation)], refit=False`` in a loop
     ``for train, validation, test in folds.train_validation_test()``.
     """
 

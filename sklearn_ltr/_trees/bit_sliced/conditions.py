@@ -39,7 +39,7 @@ FIRST_CONDITION = 3
 
 # Category sets
 BIN_BITS = 8
-SHARED_BITS = 3  # the gates of so many bits are shared by all sets of a feature
+SHARED_BITS = 3  # the gates of this many bits are shared by all sets of a feature
 SCRATCH_VECTORS = 30  # for the outputs of the other gates of a set, but the last
 
 
