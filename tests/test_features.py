@@ -1,25 +1,30 @@
-"""Frames of any library and dtype give the model and the scores of the same array."""
+"""Feature tables: frames and sparse tables give the models of arrays, and are checked."""
 
 from __future__ import annotations
 
 import itertools
 
-import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
 import sklearn
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 
-from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker
+from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
+from sklearn_ltr._data.features import (
+    CHUNK_SIZE,
+    check_finite,
+    read_feature_table,
+)
+from sklearn_ltr._networks import MultilayerPerceptron
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
-from sklearn_ltr.plotting import FeatureImportancesDisplay
 
 DATA = make_ranking(20, n_features=4, n_informative=2, random_state=0)
 Y, GROUPS = DATA.target, DATA.groups
@@ -172,22 +177,129 @@ def test_an_array_of_objects_may_hold_na():
     assert scores(model, array) == scores(fit("LambdaMART", HOLES), HOLES)
 
 
-@pytest.mark.parametrize("form", ["pandas, int64", "polars", "Arrow"])
-def test_importances_have_the_names_of_the_columns(form):
-    if not knows_names_of(FORMS[form]):
-        pytest.skip("this scikit-learn may not know the names")
-    model = fit("LambdaMART", FORMS[form])
-    with mpl.rc_context({"backend": "agg"}):
-        display = FeatureImportancesDisplay.from_estimator(model)
-    shown = {label.get_text() for label in display.ax_.get_yticklabels()}
-    assert shown <= set(NAMES) and shown
+# --- sparse tables: never made dense as a whole ---
+
+RNG = np.random.default_rng(0)
+QUERIES = RNG.permutation(np.repeat(np.arange(60), 12))
+DENSE = RNG.normal(size=(len(QUERIES), 30)) * (RNG.random((len(QUERIES), 30)) < 0.2)
+GRADES = np.digitize(DENSE[:, :6].sum(axis=1), [0.0, 0.5, 1.2]).astype(float)
+LINEAR = RankNetRanker(hidden_layer_sizes=(), max_iter=3, random_state=0)
+HIDDEN = LambdaRankRanker(
+    hidden_layer_sizes=(8,), max_iter=3, batch_size=16, random_state=0
+)
 
 
-@pytest.mark.parametrize("form", ["pandas, int64", "polars", "Arrow"])
-def test_columns_in_another_order_are_refused(form):
-    if not knows_names_of(table := FORMS[form]):
-        pytest.skip("this scikit-learn may not know the names")
-    model = fit("LambdaMART", table)
-    other = table[NAMES[::-1]] if hasattr(table, "iloc") else table.select(NAMES[::-1])
-    with pytest.raises(ValueError, match="same order"):
-        model.predict(other)
+@pytest.mark.parametrize(
+    ("form", "max_bins"),
+    [(sparse.csr_matrix, 255), (sparse.csc_array, 7), (sparse.coo_matrix, 255)],
+)
+def test_trees_of_sparse_tables_are_the_same_bit_for_bit(form, max_bins):
+    ranker = LambdaMARTRanker(n_estimators=8, max_bins=max_bins, random_state=0)
+    dense = ranker.fit(DENSE, GRADES, groups=QUERIES).predict(DENSE)
+    table = form(DENSE)
+    ranker.fit(table, GRADES, groups=QUERIES)
+    assert ranker.predict(table).tobytes() == dense.tobytes()
+    assert ranker.predict(DENSE).tobytes() == dense.tobytes()
+    *_, last = ranker.staged_predict(table)
+    assert last.tobytes() == dense.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("ranker", "form"),
+    [(LINEAR, sparse.csr_array), (HIDDEN, sparse.csc_array)],
+    ids=["linear", "hidden layer"],
+)
+def test_networks_of_sparse_tables_are_the_same_up_to_rounding(ranker, form):
+    dense = ranker.fit(DENSE, GRADES, groups=QUERIES).predict(DENSE)
+    table = form(DENSE)
+    ranker.fit(table, GRADES, groups=QUERIES)
+    np.testing.assert_allclose(ranker.predict(table), dense, rtol=1e-4, atol=1e-5)
+    one_by_one = [ranker.predict(table.tocsr()[[row]])[0] for row in range(20)]
+    assert one_by_one == ranker.predict(table)[:20].tolist()
+
+
+def test_duplicate_entries_are_summed_and_the_given_table_is_not_changed():
+    table = sparse.csr_matrix(DENSE)
+    halves = sparse.csr_matrix(
+        (
+            np.repeat(table.data / 2, 2),
+            np.repeat(table.indices, 2),
+            2 * table.indptr,
+        ),
+        shape=table.shape,
+    )
+    ranker = LambdaMARTRanker(n_estimators=5, random_state=0)
+    expected = ranker.fit(DENSE, GRADES, groups=QUERIES).predict(DENSE)
+    found = ranker.fit(halves, GRADES, groups=QUERIES).predict(halves)
+    assert found.tolist() == expected.tolist()
+    assert halves.nnz == 2 * table.nnz
+
+
+def test_a_network_of_the_users_own_is_given_dense_batches():
+    class Own(MultilayerPerceptron):
+        """Not known to accept sparse tables."""
+
+    class Wrapped:
+        def __init__(self):
+            self.inside = Own(30, (), "identity", np.random.default_rng(0))
+            self.seen = []
+
+        @property
+        def parameters(self):
+            return self.inside.parameters
+
+        def forward(self, X):
+            self.seen.append(type(X))
+            return self.inside.forward(X)
+
+        def backward(self, score_gradient):
+            return self.inside.backward(score_gradient)
+
+    ranker = RankNetRanker(network=Wrapped(), max_iter=2, random_state=0)
+    ranker.fit(sparse.csr_array(DENSE), GRADES, groups=QUERIES)
+    ranker.predict(sparse.csr_array(DENSE))
+    assert set(ranker.network_.seen) == {np.ndarray}
+
+
+# --- values that are not finite ---
+
+N_COLUMNS = 7
+N_ROWS = 3 * CHUNK_SIZE // N_COLUMNS + 1  # the last chunk is a single row
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value", "row"),
+    [
+        (np.float64, np.inf, 0),
+        (np.float64, -np.inf, 1000),
+        (np.float32, np.inf, N_ROWS - 1),
+        (np.float32, np.nan, N_ROWS - 1),
+    ],
+)
+def test_a_value_that_is_not_finite_is_found_in_every_chunk(dtype, value, row):
+    table = np.full((N_ROWS, N_COLUMNS), 1e30, dtype=dtype)
+    table[row, 5] = value
+    message = f"X contains (NaN|infinity).* at row {row}, column 5"
+    with pytest.raises(ValueError, match=message):
+        check_finite(table, "X", allow_nan=False)
+    if np.isnan(value):
+        check_finite(table, "X", allow_nan=True)
+    else:
+        with pytest.raises(ValueError, match=message):
+            check_finite(table, "X", allow_nan=True)
+
+
+def test_finite_values_whose_sum_overflows_are_accepted():
+    check_finite(np.full((50, 2), 3e38, dtype=np.float32), "X", allow_nan=False)
+
+
+@pytest.mark.parametrize("form", [np.asarray, pd.DataFrame])
+def test_values_are_not_checked_if_the_caller_does_so_later(form):
+    table = WHOLE.copy()
+    table[3, 1] = np.inf
+    reading = {"reset": False, "name": "X_val"}
+    ranker = fit("LambdaMART", WHOLE)
+    read = read_feature_table(ranker, form(table), check_values=False, **reading)
+    np.testing.assert_array_equal(read, table)
+    with pytest.raises(ValueError, match="X_val contains infinity.*row 3, column 1"):
+        read_feature_table(ranker, form(table), **reading)
