@@ -42,26 +42,3 @@ def test_the_plot_shows_the_curve_of_the_best_blend(ax):
 def test_without_an_alpha_there_is_no_legend(ax):
     display = BlendCurveDisplay([], [0.5]).plot(ax)
     assert display.best_line_ is display.legend_ is ax.get_legend() is None
-
-
-def test_styles_can_be_given(ax):
-    display = BlendCurveDisplay([0.5], [0.1, 0.2], alpha=0.75).plot(
-        ax, curve_kwargs={"lw": 3}, best_kwargs={"c": "red"}
-    )
-    assert display.line_.get_linewidth() == 3
-    assert display.best_line_.get_color() == "red"
-
-
-@pytest.mark.parametrize(
-    ("points", "values", "options", "message"),
-    [
-        ([0.5], [1.0], {}, "change_points must be increasing between 0 and 1, one"),
-        ([0.5, 0.2], [1, 2, 3], {}, "change_points must be increasing"),
-        ([0.5], [1, np.nan], {}, "values must be finite"),
-        ([0.5], [1, 2], {"alpha": 1.5}, "alpha must be between 0 and 1, got 1.5"),
-        ([0.5], [1, 2], {"names": ("a", "a")}, "names must be two different names"),
-    ],
-)
-def test_an_invalid_argument_is_named(points, values, options, message):
-    with pytest.raises(ValueError, match=message):
-        BlendCurveDisplay(points, values, **options)

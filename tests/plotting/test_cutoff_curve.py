@@ -227,27 +227,3 @@ def test_an_invalid_argument_is_named(ax, change, message):
     rows = {"y_true": [1, 0, 0], "y_score": [1, 2, 3], "groups": [7, 7, 8]}
     with pytest.raises(ValueError, match=message):
         CutoffCurveDisplay.from_predictions(**rows | {"ax": ax} | change)
-
-
-def test_cutoffs_must_be_increasing_positive_integers():
-    unsigned = np.array([3, 2], dtype=np.uint64)
-    for k in (10, [], [0, 1], [1, 3, 2], unsigned, [1, 1], [1.5], [True], [[1, 2]]):
-        with pytest.raises(ValueError, match=r"k must hold .* such as range\(1, 21\)"):
-            CutoffCurveDisplay(k=k, means={"a": [0.5]})
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"means": {}}, r"means must be a dict"),
-        ({"means": {"a": [0.5]}}, r"means\['a'\] .* each cutoff, 2 in all, got"),
-        ({"means": {"a": [0.5, np.nan]}}, r"means\['a'\] must be finite, .* 1 has"),
-        ({"means": {"a": ["x", "y"]}}, r"means\['a'\] must be numeric"),
-        ({"standard_errors": {"b": [0, 0]}}, r"has the names \['b'\], but means"),
-        ({"standard_errors": {"a": [0]}}, r"standard_errors\['a'\] must hold"),
-    ],
-)
-def test_curves_must_have_a_number_for_each_cutoff(change, message):
-    curves = {"k": [1, 2], "means": {"a": [0.5, 0.6]}}
-    with pytest.raises(ValueError, match=message):
-        CutoffCurveDisplay(**curves | change)

@@ -9,9 +9,8 @@ from scipy.sparse import csr_matrix
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import RandomForestRegressor
-from sklearn.exceptions import NotFittedError
 from sklearn.inspection import permutation_importance
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils import Bunch
 
@@ -89,16 +88,6 @@ class TestImportancesNumbers:
 
 
 class TestImportancesNames:
-    def test_names_of_a_data_frame_stand_beside_their_bars(self, ax, data):
-        pandas = pytest.importorskip("pandas")
-        names = list("abcdefgh")
-        X = pandas.DataFrame(data.train.X, columns=names)
-        ranker = clone(SMALL).fit(X, data.train.y, groups=data.train.groups)
-        display = FeatureImportancesDisplay.from_estimator(ranker, ax=ax)
-        shown = dict(zip(labels(ax.yaxis), display.bars_, strict=True))
-        for name, importance in zip(names, ranker.feature_importances_, strict=True):
-            assert shown[name].get_width() == importance
-
     def test_names_come_through_pipelines_and_searches(self, ax, data):
         pandas = pytest.importorskip("pandas")
         X = pandas.DataFrame(data.train.X, columns=list("abcdefgh"))
@@ -127,13 +116,6 @@ class TestImportancesNames:
         assert not hasattr(pipeline[0], "get_feature_names_out")
         display = FeatureImportancesDisplay.from_estimator(pipeline, ax=ax)
         assert_array_equal(display.feature_names, [f"x{i}" for i in range(8)])
-
-    def test_given_names_take_precedence(self, ax, mart):
-        names = [f"n{i}" for i in range(8)]
-        display = FeatureImportancesDisplay.from_estimator(
-            Pipeline([("only", mart)]), feature_names=names, ax=ax
-        )
-        assert_array_equal(display.feature_names, names)
 
 
 class TestImportancesPlot:
@@ -177,31 +159,8 @@ class TestImportancesPlot:
         assert len(head) - len(tail) in (0, 1)
         assert display.feature_names[0] == name
 
-    def test_a_style_can_be_given(self, ax):
-        display = FeatureImportancesDisplay([1, 2], [0.1, 0.2])
-        display.plot(ax, bar_kwargs={"color": "red", "height": 0.3})
-        for bar in display.bars_:
-            assert (bar.get_facecolor()[:3], bar.get_height()) == ((1, 0, 0), 0.3)
-
 
 class TestImportancesErrors:
-    @pytest.mark.parametrize(
-        ("change", "message"),
-        [
-            ({"importances": []}, r"importances must hold one number for each feature"),
-            (
-                {"importances": [1, np.nan]},
-                r"importances must be finite, but feature 1",
-            ),
-            ({"standard_deviations": [1]}, r"standard_deviations .* feature, 2 in all"),
-            ({"standard_deviations": [1, -1]}, r"standard_deviations must be >= 0"),
-            ({"feature_names": ["a"]}, r"feature_names .* each of the 2 features, got"),
-        ],
-    )
-    def test_an_invalid_argument_is_named(self, change, message):
-        with pytest.raises(ValueError, match=message):
-            FeatureImportancesDisplay(**{"importances": [1, 2]} | change)
-
     def test_the_number_of_features_is_a_positive_integer_or_none(self, ax):
         for n_features in (0, -1, 2.5, "all", True):
             message = "n_features must be an integer >= 1 or None, got"
@@ -216,10 +175,6 @@ class TestImportancesErrors:
         )
         with pytest.raises(TypeError, match=message):
             FeatureImportancesDisplay.from_estimator(ranknet)
-
-    def test_a_ranker_must_be_fitted(self):
-        with pytest.raises(NotFittedError, match="not fitted"):
-            FeatureImportancesDisplay.from_estimator(SMALL)
 
     def test_results_other_than_of_one_scorer_are_refused(self):
         one = Bunch(importances_mean=[1.0], importances_std=[0.1])
@@ -303,26 +258,6 @@ class TestShapValues:
         assert_text_is_readable(display.plot().figure_)
         assert len(display.plot(n_features=None).bars_) == min(201, n_features)
 
-    def test_a_style_can_be_given(self, ax):
-        display = ShapValuesDisplay([1, 2]).plot(ax, bar_kwargs={"color": "green"})
-        for bar in display.bars_:
-            assert matplotlib.colors.to_hex(bar.get_facecolor()) == "#008000"
-
-    @pytest.mark.parametrize(
-        ("change", "message"),
-        [
-            ({"values": []}, "values must hold one number for each feature"),
-            ({"values": [1, np.nan]}, "values must be finite, but feature 1"),
-            ({"bias": np.inf}, "bias must be finite"),
-            ({"feature_names": ["a"]}, "feature_names .* each of the 2 features, got"),
-            ({"feature_values": [1]}, "feature_values .* each of the 2 features, for"),
-            ({"feature_values": np.ones((3, 2))}, "one or two documents, got shape"),
-        ],
-    )
-    def test_an_invalid_argument_is_named(self, change, message):
-        with pytest.raises(ValueError, match=message):
-            ShapValuesDisplay(**{"values": [1, 2]} | change)
-
     def test_documents_out_of_range_are_refused(self, ax, data, mart):
         n = len(data.test.X)
         for rows in ({"document": n}, {"document": 0, "other": n}):
@@ -360,23 +295,3 @@ class TestShapHeatmap:
         display = ShapHeatmapDisplay(values, feature_names=names).plot()
         assert_text_is_readable(display.figure_)
         ShapHeatmapDisplay(np.zeros(shape)).plot()
-
-    def test_a_style_can_be_given(self, ax):
-        display = ShapHeatmapDisplay([[1, 2]]).plot(ax, image_kwargs={"cmap": "PiYG"})
-        assert display.image_.get_cmap().name == "PiYG"
-
-    @pytest.mark.parametrize(
-        ("values", "message"),
-        [
-            ([1, 2], r"a row for each document .* got shape \(2,\)"),
-            (np.empty((0, 2)), r"a row for each document .* got shape \(0, 2\)"),
-            ([[1, 2], [np.nan, 0]], r"values\[1\] must be finite, but feature 0"),
-        ],
-    )
-    def test_invalid_values_are_named(self, values, message):
-        with pytest.raises(ValueError, match=message):
-            ShapHeatmapDisplay(values)
-
-    def test_names_must_be_as_many_as_features(self):
-        with pytest.raises(ValueError, match="feature_names .* each of the 2 features"):
-            ShapHeatmapDisplay([[1, 2]], feature_names=["a"])

@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 
 from sklearn_ltr import RankNetRanker
 from sklearn_ltr.inspection import compute_lambdas
-from sklearn_ltr.metrics import NDCG, Metric
+from sklearn_ltr.metrics import NDCG
 from sklearn_ltr.plotting import ForcesDisplay
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -177,15 +177,6 @@ class TestPlot:
         assert len(display.bars_) == 400
         assert display.figure_.get_figheight() <= 60
 
-    def test_styles_can_be_given(self, ax):
-        display = ForcesDisplay.from_predictions(
-            Y, SCORES, ax=ax, bar_kwargs={"height": 0.5}, arrow_kwargs={"color": "blue"}
-        )
-        assert {bar.get_height() for bar in display.bars_} == {0.5}
-        for arrows in display.arrows_:
-            assert_array_equal(arrows.get_facecolor()[0], [0, 0, 1, 1])
-        assert_array_equal(ax.get_xticklabels()[0].get_color(), [0, 0, 1, 1])
-
 
 class TestInput:
     def test_an_estimator_scores_the_documents(self, ax):
@@ -214,30 +205,12 @@ class TestInput:
         with pytest.raises(ValueError, match=message):
             ForcesDisplay.from_estimator(ranker, X, y, groups=groups, ax=ax)
 
-    def test_the_plot_does_not_depend_on_the_order_of_rows(self, ax):
-        shuffled = np.random.default_rng(0).permutation(len(Y))
-        one = ForcesDisplay.from_predictions(Y, SCORES, ax=ax)
-        other = ForcesDisplay.from_predictions(Y[shuffled], SCORES[shuffled], ax=ax)
-        for arrows, again in zip(one.arrows_, other.arrows_, strict=True):
-            # sums of the same numbers
-            assert_allclose(arrows.V, again.V, rtol=1e-12)
-            assert_array_equal(arrows.X, again.X)
-
     def test_a_dict_names_the_forces(self, ax):
         metrics = {"exponential": NDCG(), "linear": NDCG(gain="linear")}
         display = ForcesDisplay.from_predictions(Y, SCORES, metrics=metrics, ax=ax)
         assert list(display.lambdas) == list(metrics)
         for force, metric in metrics.items():
             assert_array_equal(display.lambdas[force], expected_lambdas(metric))
-
-    def test_a_user_defined_metric_has_forces(self, ax):
-        class BestOnTop(Metric):
-            def value(self, ranked_grades):
-                return float(ranked_grades[0] == ranked_grades.max())
-
-        display = ForcesDisplay.from_predictions(Y, SCORES, metrics=BestOnTop(), ax=ax)
-        # only a swap of the first and the best document changes the metric
-        assert (display.lambdas["bestontop"][ORDER] != 0).sum() == 2
 
 
 class TestErrors:
@@ -263,18 +236,6 @@ class TestErrors:
         for metrics in (3, [None, 3]):
             with pytest.raises(TypeError, match="metric must be a name"):
                 ForcesDisplay.from_predictions([1, 0], [1, 2], metrics=metrics)
-
-    @pytest.mark.parametrize(
-        ("lambdas", "message"),
-        [
-            ([0.5, -0.5], "lambdas must be a dict"),
-            ({"a": [1.0]}, r"lambdas\['a'\] .* each of the 2 rows"),
-            ({"a": [1.0, np.inf]}, r"lambdas\['a'\] must be finite"),
-        ],
-    )
-    def test_lambdas_are_a_finite_number_per_document_by_name(self, lambdas, message):
-        with pytest.raises(ValueError, match=message):
-            ForcesDisplay([1, 0], [1, 2], lambdas)
 
 
 class TestExample:

@@ -67,23 +67,6 @@ def test_models_must_be_fitted_and_named(log):
         PropensityCurveDisplay.from_estimators([PositionBasedModel()] * 2)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"propensities": {}}, "must be a dict of one curve or several"),
-        ({"propensities": [1, 0.5]}, "must be a dict of one curve or several"),
-        ({"propensities": {"a": [1, -0.5]}}, r"propensities\['a'\] must be finite"),
-        ({"propensities": {"a": [1, np.inf]}}, "position 1 has inf"),
-        ({"standard_errors": {"b": [1]}}, "none of the curves"),
-        ({"standard_errors": {"a": [1]}}, "each of the 2 positions|2 in all"),
-        ({"true_propensities": ["x"]}, "true_propensities must be numeric"),
-    ],
-)
-def test_an_invalid_argument_is_named(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        PropensityCurveDisplay(**{"propensities": {"a": [1, 0.5]}} | arguments)
-
-
 @pytest.mark.parametrize("kind", ["additive", "pairwise", "additive of a network"])
 def test_the_bias_that_a_ranker_has_learned(ax, log, kind):
     X = np.random.default_rng(0).normal(size=(len(log.clicks), 2))

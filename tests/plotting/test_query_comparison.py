@@ -76,16 +76,6 @@ class TestNumbers:
         assert (display.n_won, display.n_lost, display.n_tied) == (1, 0, 1)
         assert display.differences[0] == 0
 
-    def test_nothing_depends_on_the_order_of_rows(self, ax, rows):
-        shuffled = np.random.default_rng(1).permutation(len(rows[0]))
-        displays = [
-            QueryComparisonDisplay.from_predictions(y, a, b, groups=groups, ax=ax)
-            for y, a, b, groups in (rows, [column[shuffled] for column in rows])
-        ]
-        for name in ("queries", "differences", "values_a", "values_b"):
-            assert_array_equal(*(getattr(display, name) for display in displays))
-        assert displays[0].standard_error == displays[1].standard_error
-
     def test_queries_that_the_metric_skips_are_left_out(self, ax, rows):
         y, a, b, groups = rows
         display = QueryComparisonDisplay.from_predictions(
@@ -221,10 +211,6 @@ class TestPlot:
         ).plot()
         assert_text_is_readable(display.figure_)
 
-    def test_a_style_can_be_given(self, ax):
-        display = QueryComparisonDisplay(A, B).plot(ax, bar_kwargs={"alpha": 0.5})
-        assert display.bars_.get_alpha() == 0.5
-
 
 class TestErrors:
     @pytest.mark.parametrize(
@@ -250,17 +236,3 @@ class TestErrors:
         }
         with pytest.raises(ValueError, match=message):
             QueryComparisonDisplay.from_predictions(**rows | {"ax": ax} | change)
-
-    @pytest.mark.parametrize(
-        ("change", "message"),
-        [
-            ({"values_a": []}, r"values_a must hold one number for each query, got"),
-            ({"values_b": [1]}, r"values_b .* each query, 2 in all, got shape \(1,\)"),
-            ({"weights": [0, 0]}, r"weights must be >= 0, and at least one > 0"),
-            ({"queries": ["a"]}, r"queries has 1 names for 2 queries"),
-        ],
-    )
-    def test_there_must_be_a_value_for_each_query(self, change, message):
-        values = {"values_a": [0.5, 0.6], "values_b": [0.5, 0.7]}
-        with pytest.raises(ValueError, match=message):
-            QueryComparisonDisplay(**values | change)

@@ -9,7 +9,6 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingRegressor
-from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
@@ -21,7 +20,6 @@ from tests.plotting.conftest import fit
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
-import matplotlib.pyplot as plt  # noqa: E402
 from matplotlib.figure import Figure  # noqa: E402
 
 from tests.plotting.layout import assert_text_is_readable  # noqa: E402
@@ -84,15 +82,6 @@ class TestTrees:
         assert_allclose([low, high], [values.min() - margin, values.max() + margin])
         assert mart.train_score_[0] < low
         assert ax.get_xlim()[0] < 0
-
-    def test_without_validation_no_tree_is_marked(self, ax, data, capsys):
-        ranker = fit(clone(TREES).set_params(verbose=1), data)
-        capsys.readouterr()
-        display = TrainingCurveDisplay.from_estimator(ranker, ax=ax)
-        assert display.kept is None
-        assert display.kept_lines_ == []
-        (line,) = lines_of(display)
-        assert_array_equal(line.get_ydata(), ranker.train_score_)
 
     @pytest.mark.parametrize(
         ("options", "train_measure", "validation_measure"),
@@ -177,14 +166,6 @@ class TestNetworks:
         )
         assert [panel.get_ylabel() for panel in display.ax_] == ["NDCG@10", "MAP@5"]
 
-    def test_lambdarank_without_a_metric_shows_a_cost(self, ax, data):
-        ranker = fit(LambdaRankRanker(None, **NETWORK), data)
-        display = TrainingCurveDisplay.from_estimator(ranker, ax=ax)
-        assert_array_equal(
-            display.curves["train"]["cost of a pair"], ranker.loss_curve_
-        )
-        assert display.kept is None
-
     def test_after_a_warm_start_only_the_last_epoch_is_known_to_be_kept(self, data):
         ranker = RankNetRanker(warm_start=True, **NETWORK | {"learning_rate_init": 0.1})
         kept = []
@@ -258,11 +239,6 @@ class TestEstimators:
             values = display.curves["train"]["NDCG@10"]
             assert_array_equal(values, mart.train_score_)
 
-    def test_a_ranker_must_be_fitted(self):
-        for ranker in (LambdaMARTRanker(), RankNetRanker(), LambdaRankRanker()):
-            with pytest.raises(NotFittedError):
-                TrainingCurveDisplay.from_estimator(ranker)
-
     def test_estimators_without_a_record_are_refused(self, data, mart, ranknet):
         other = HistGradientBoostingRegressor(max_iter=2, early_stopping=True)
         other.fit(data.train.X, data.train.y)
@@ -295,50 +271,6 @@ class TestConstructor:
         low, high = display.ax_.get_xlim()
         visible = ticks[(low <= ticks) & (ticks <= high)]
         assert_array_equal(visible, np.round(visible))
-
-    def test_styles_can_be_given(self, ax):
-        curves = {"train": {"score": [1, 2]}, "validation": {"score": [1, 2]}}
-        display = TrainingCurveDisplay(curves, kept=2).plot(
-            ax, train_kwargs={"c": "red", "ls": ":"}, validation_kwargs={"c": "blue"}
-        )
-        train, validation = lines_of(display)
-        assert train.get_color() == "red"
-        assert train.get_linestyle() == ":"
-        assert validation.get_color() == "blue"
-        assert display.kept_lines_[0].get_color() == "blue"
-
-    @pytest.mark.parametrize(
-        ("options", "message"),
-        [
-            ({"curves": {}}, r"curves holds no values"),
-            ({"curves": {"train": {}}}, r"curves holds no values"),
-            (
-                {"curves": {"a": {"b": []}}},
-                r"curves\['a'\]\['b'\] must hold one number for each step",
-            ),
-            (
-                {"curves": {"a": {"b": [1, 2]}, "c": {"d": [1]}}},
-                r"curves\['c'\]\['d'\] .* step, 2 in all, got",
-            ),
-            (
-                {"curves": {"a": {"b": [1, 2]}}, "kept": 0},
-                r"kept=0 is not .* the steps are 1 to 2",
-            ),
-            (
-                {"curves": {"a": {"b": [1]}}, "first_step": -1},
-                r"first_step must be an integer >= 0",
-            ),
-        ],
-    )
-    def test_an_invalid_argument_is_named(self, options, message):
-        with pytest.raises(ValueError, match=message):
-            TrainingCurveDisplay(**options)
-        assert not plt.get_fignums()
-
-    @pytest.mark.parametrize("curves", [None, [1, 2], {"train": [1, 2]}, "text"])
-    def test_what_is_no_dict_of_dicts_is_refused(self, curves):
-        with pytest.raises(TypeError, match="curves must be a dict of dicts"):
-            TrainingCurveDisplay(curves)
 
 
 class TestSeveralSets:
@@ -379,9 +311,3 @@ class TestSeveralSets:
         display = TrainingCurveDisplay.from_estimator(ranker, ax=ax)
         assert display.kept is None
         assert len(lines_of(display)) == 2
-
-    def test_the_results_of_lightgbm_are_drawn(self, ax):
-        results = {"valid_0": {"ndcg@5": [0.1, 0.3]}, "valid_1": {"ndcg@5": [0.2, 0.2]}}
-        display = TrainingCurveDisplay(results).plot(ax)
-        texts = [text.get_text() for text in display.legends_[0].get_texts()]
-        assert texts == ["valid_0", "valid_1"]

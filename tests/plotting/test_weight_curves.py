@@ -89,19 +89,3 @@ def test_features_of_a_pipeline_are_named(ax, data):
     assert labels(display)[-1] == "2 others"
     assert ax.get_ylabel() == "mean NDCG@10"
     assert_text_is_readable(display.figure_)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"learned": [[1, 0, 5]]}, "learned must hold one number for each of the 1 "),
-        ({"moved": [[0, 1, 2]]}, "moved must hold a row for each of the 3 curves"),
-        ({"moved": [[0, 1, 1], [-1, 0, 1], [4, 5, 6]]}, "increasing values for each"),
-        ({"values": [[0, 1], [0, 1], [0, 1]]}, r"values\[0\] must hold .* 3 in all"),
-        ({"value": np.inf}, "value must be finite"),
-        ({"names": ["a"]}, "names must hold one name for each of the 3 curves"),
-    ],
-)
-def test_an_invalid_argument_is_named(change, message):
-    with pytest.raises(ValueError, match=message):
-        WeightCurvesDisplay(**SMALL | change)
