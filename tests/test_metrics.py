@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import inspect
 import pickle
-from dataclasses import fields, replace
-from fractions import Fraction
+from dataclasses import fields
 from functools import partial
 from itertools import combinations, pairwise, product
 
@@ -20,15 +19,11 @@ from sklearn_ltr._data import QueryGroups, check_scores
 from sklearn_ltr.ensemble import best_blend
 from sklearn_ltr.inspection import compute_lambdas
 from sklearn_ltr.metrics import (
-    CG,
-    DCG,
     ERR,
     MAP,
     MRR,
     NDCG,
-    RBP,
     BPref,
-    HitRate,
     Metric,
     Precision,
     Recall,
@@ -155,35 +150,19 @@ def test_ties_go_against_the_model_or_stay_in_row_order(case, data, k):
     np.testing.assert_allclose(actual, stable, **SUM)
 
 
-@every_kernel
-def test_a_constant_model_gets_its_worst_value(case):
-    make, definition = CASES[case]
-    y = [2.0, 0.0, 1.0, 0.0]
-    constant = make(2)(y, np.zeros(4), groups=[0] * 4)
-    assert constant == pytest.approx(definition(sorted(y), 2))
-    assert constant <= make(2, ties="average")(y, np.zeros(4), groups=[0] * 4)
-
-
-def test_ndcg_of_a_list_worked_out_by_hand():
-    # ranked grades 0, 3, 1: (7 / log2 3 + 1 / 2) over (7 + 1 / log2 3)
-    expected = (7 / np.log2(3) + 1 / 2) / (7 + 1 / np.log2(3))
-    assert NDCG()([3, 0, 1], [2, 3, 1], groups=[0, 0, 0]) == pytest.approx(expected)
-    # rank 1 only: nothing there
-    assert NDCG(1)([3, 0, 1], [2, 3, 1], groups=[0, 0, 0]) == 0.0
-
-
-def test_average_precision_of_a_list_worked_out_by_hand():
-    # relevant at ranks 1, 3 and 5 of 5
-    y, scores = [1, 0, 2, 0, 1], [5, 4, 3, 2, 1]
-    expected = (1 / 1 + 2 / 3 + 3 / 5) / 3
-    assert MAP()(y, scores, groups=[0] * 5) == pytest.approx(expected)
-    assert MAP(3)(y, scores, groups=[0] * 5) == pytest.approx((1 + 2 / 3) / 3)
-
-
-def test_err_of_a_list_worked_out_by_hand():
-    # grades 1, 2 of a scale to 2: chances 1/4 and 3/4
-    value = ERR(max_grade=2)([1, 2], [1, 0], groups=[0, 0])
-    assert value == pytest.approx(1 / 4 + 3 / 4 * 3 / 4 / 2)
+@pytest.mark.parametrize(
+    ("metric", "grades", "expected"),
+    [
+        (NDCG(), [0, 3, 1], (7 / np.log2(3) + 1 / 2) / (7 + 1 / np.log2(3))),
+        (NDCG(1), [0, 3, 1], 0.0),
+        (MAP(), [1, 0, 2, 0, 1], (1 / 1 + 2 / 3 + 3 / 5) / 3),
+        (MAP(3), [1, 0, 2, 0, 1], (1 + 2 / 3) / 3),
+        (ERR(max_grade=2), [1, 2], 1 / 4 + 3 / 4 * 3 / 4 / 2),
+    ],
+)
+def test_values_worked_out_by_hand(metric, grades, expected):
+    value = metric(grades, -np.arange(len(grades)), groups=[0] * len(grades))
+    assert value == pytest.approx(expected)
 
 
 def test_err_takes_its_scale_from_all_the_data_at_hand():
@@ -316,16 +295,11 @@ def test_a_swap_delta_is_the_change_of_the_value_by_the_swap(case, k):
         assert delta.shape == (len(ranked), len(ranked))
         np.testing.assert_array_equal(delta, delta.T)
         np.testing.assert_array_equal(np.diag(delta), 0.0)
+        if k is not None:  # exactly nothing
+            np.testing.assert_array_equal(delta[k:, k:], 0.0)
         for p, q in combinations(range(len(ranked)), 2):
             change = oracle.change_by_swap(lambda r: definition(r, k), ranked, p, q)
             assert delta[p, q] == pytest.approx(abs(change), abs=1e-14)
-
-
-@every_metric
-def test_a_pair_below_the_cutoff_changes_exactly_nothing(case):
-    ranked = np.array([0.0, 1.0, 0.0, 2.5, 1.0, 0.0, 2.5])
-    delta = CASES[case][0](3).swap_delta(ranked)
-    np.testing.assert_array_equal(delta[3:, 3:], 0.0)
 
 
 def swap_factors_of(metric, ranked) -> tuple:
@@ -451,29 +425,20 @@ def test_the_swap_deltas_of_a_users_metric_are_differences_of_its_value():
     )
 
 
-def test_the_brute_force_swap_agrees_with_the_closed_form():
-    ranked = np.array([0.0, 2.0, 1.0, 0.0, 2.0])
-    brute = Metric.swap_delta(NDCG(3), ranked)
-    np.testing.assert_allclose(NDCG(3).swap_delta(ranked), brute, **SUM)
-
-
 # --- a user's own metric ----------------------------------------------------------
 
 
 def test_a_users_metric_is_evaluated_query_by_query():
-    metric = ShareOfPerfectStart(no_relevant="one")
+    metric = ShareOfPerfectStart()
     values = metric.per_query(
         [1, 2, 0, 0, 2, 1], [3, 2, 1, 0, 5, 4], groups=list("aaabcc")
     )
-    np.testing.assert_array_equal(values, [0.0, 1.0, 1.0])
+    np.testing.assert_array_equal(values, [0.0, 0.0, 1.0])  # b has nothing relevant
+    with pytest.raises(ValueError, match="ties=.*ShareOfPerfectStart"):
+        ShareOfPerfectStart(ties="average")
     assert metric([1, 0], [0, 0], groups=[7, 7]) == 0.0  # ties against the model
     assert ShareOfPerfectStart(ties="stable")([1, 0], [0, 0], groups=[7, 7]) == 1.0
     assert ShareOfPerfectStart(5).name == "shareofperfectstart@5"
-
-
-def test_a_users_metric_has_no_expected_value_over_ties():
-    with pytest.raises(ValueError, match="ties=.*ShareOfPerfectStart"):
-        ShareOfPerfectStart(ties="average")
 
 
 # --- queries with no relevant document, weights, the mean -----------------------------
@@ -497,20 +462,8 @@ def test_a_skipped_query_does_not_count():
     assert metric(Y, SCORES, groups=GROUPS) == 0.75
     weights = [1, 1, 9, 9, 3, 3]
     assert metric(Y, SCORES, groups=GROUPS, sample_weight=weights) == 3.5 / 4
-    with pytest.raises(ValueError, match="mrr has no query to average"):
-        metric([0, 0], [1, 2], groups=[1, 1])
-
-
-def test_a_query_with_no_relevant_document_can_be_refused():
-    with pytest.raises(ValueError, match="query 'b' has no relevant document"):
-        MRR(no_relevant="error")(Y, SCORES, groups=GROUPS)
+    assert MRR()(Y, SCORES, groups=GROUPS, sample_weight=weights) == 3.5 / 13
     assert MRR(no_relevant="error")([1], [0], groups=["a"]) == 1.0
-
-
-def test_the_mean_weighs_queries():
-    weights = [1, 1, 2, 2, 5, 5]
-    mean = MRR()(Y, SCORES, groups=GROUPS, sample_weight=weights)
-    assert mean == (1 * 0.5 + 2 * 0 + 5 * 1) / 8
 
 
 def test_the_threshold_of_relevance_can_be_raised():
@@ -520,8 +473,6 @@ def test_the_threshold_of_relevance_can_be_raised():
     assert Precision(2, relevant_from=2)(y, scores, groups=groups) == 1 / 2
     nothing = MRR(relevant_from=4, no_relevant="one")
     assert nothing(y, scores, groups=groups) == 1.0
-    with pytest.raises(ValueError, match="relevant_from"):
-        MRR(relevant_from=0)
 
 
 def test_a_bound_metric_works_on_canonical_arrays_without_names():
@@ -530,16 +481,6 @@ def test_a_bound_metric_works_on_canonical_arrays_without_names():
     assert MRR().bind(y, offsets).mean(scores) == 0.75
     with pytest.raises(ValueError, match="query number 1 has grade 2"):
         NDCG(gain=[0, 1]).bind(y, offsets)
-
-
-def test_offsets_that_would_crash_the_kernels_are_refused():
-    grades = np.array([2.0, 1.0, 0.0])
-    for offsets in ([0, 10**12], [0, -(10**12), 3], [1, 3], [0, 2], [0, 0, 3]):
-        with pytest.raises(ValueError, match="offsets must be"):
-            NDCG(3).bind(grades, np.array(offsets))
-    bound = NDCG(3).bind(grades, np.array([0, 3]))
-    with pytest.raises(ValueError, match=r"scores must be .* shape \(3,\)"):
-        bound.values(np.zeros(2))
 
 
 def test_no_kernel_is_public():
@@ -572,32 +513,12 @@ def test_gain_may_be_a_table_or_a_function():
     assert NDCG(gain=[0, 0, 1, 1]).value(np.array([2.0, 3, 0, 1])) == 1.0
 
 
-@pytest.mark.parametrize(
-    ("gain", "y", "message"),
-    [
-        ([0, 1], [0, 2], "gain is a table of 2 values.*query 'q' has grade 2"),
-        ([0, 1], [0, 0.5], "gain is a table of 2 values.*query 'q' has grade 0.5"),
-        ("exponential", [0, 2000], "float64.*it is inf.*query 'q' has grade 2000"),
-        ("exponential", [0, 1023.9], "float64.*query 'q' has grade 1023.9"),
-        (lambda g: -g, [0, 1], "must be >= 0.*-1.*query 'q' has grade 1"),
-        (lambda g: 1.0, [0, 1], "one value per grade"),
-    ],
-)
-def test_a_gain_that_does_not_fit_the_grades_is_refused(gain, y, message):
-    with pytest.raises(ValueError, match=message):
-        NDCG(gain=gain)(y, [1, 2], groups=["q", "q"])
-
-
-@pytest.mark.parametrize("gain", ["exp", [], [2, 1], [-1, 1], [[0, 1]], 3, [0, np.inf]])
-def test_a_gain_that_is_not_valid_for_any_grades_is_refused(gain):
-    with pytest.raises(ValueError, match="gain must"):
-        NDCG(gain=gain)
-
-
 def test_large_real_grades_are_legal_up_to_what_float64_holds():
     y = [1000.0, 900.5, 0.0]
     assert NDCG()(y, [3, 2, 1], groups=[0] * 3) == 1.0
     assert NDCG(gain="linear")([1e300, 1], [1, 2], groups=[0, 0]) < 1.0
+    with pytest.raises(ValueError, match="float64.*query 'q' has grade 1023.9"):
+        NDCG()([0, 1023.9], [1, 2], groups=["q", "q"])
 
 
 def test_a_list_shorter_than_k_may_count_nothing():
@@ -614,116 +535,10 @@ def test_a_list_shorter_than_k_may_count_nothing():
     assert NDCG(short_lists="zero").value(np.array([1.0, 0.0])) == 1.0
 
 
-# --- bad input --------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("y", "scores", "message"),
-    [
-        ([1, -1], [0, 0], r"y_true must hold.*row 1 \(query 'b'\) has -1"),
-        ([1, np.nan], [0, 0], r"y_true must hold.*row 1 \(query 'b'\) has nan"),
-        ([np.inf, 0], [0, 0], r"y_true must hold.*row 0 \(query 'a'\) has inf"),
-        (["1", "0"], [0, 0], "y_true must be numeric"),
-        ([[1, 0]], [0, 0], r"groups has 2 values for 1 rows"),
-        ([[1, 2], [0, 2]], [0, 0], r"y_true must hold one number.*shape \(2, 2\)"),
-        ([1, 0], [0, np.nan], r"y_score must be finite.*row 1 \(query 'b'\) has nan"),
-        ([1, 0], [np.inf, 0], r"y_score must be finite.*row 0 \(query 'a'\) has inf"),
-        ([1, 0], [0, 0, 0], r"y_score must hold one number.*2 rows.*shape \(3,\)"),
-    ],
-)
-def test_bad_rows_are_named(y, scores, message):
-    with pytest.raises(ValueError, match=message):
-        NDCG()(y, scores, groups=["a", "b"])
-
-
-def test_groups_must_be_given():
-    with pytest.raises(TypeError, match="groups"):
-        metrics.ndcg_score([1, 0], [0, 1])
-    with pytest.raises(ValueError, match="groups is None.*enable_metadata_routing"):
-        metrics.ndcg_score([1, 0], [0, 1], groups=None)
-    with pytest.raises(ValueError, match="groups has 1 values for 2 rows"):
-        metrics.ndcg_score([1, 0], [0, 1], groups=[2])
-
-
-@pytest.mark.parametrize("k", [0, np.int64(-1)])
-def test_a_cutoff_below_one_is_refused(k):
-    with pytest.raises(ValueError, match="k must be an integer >= 1"):
-        NDCG(k)
-
-
-@pytest.mark.parametrize("k", [10.0, True])
-def test_a_cutoff_that_is_no_integer_is_refused(k):
-    with pytest.raises(TypeError, match="k must be an integer >= 1"):
-        NDCG(k)
-
-
-@pytest.mark.parametrize(
-    ("option", "value"),
-    [
-        ("ties", "random"),
-        ("no_relevant", "nan"),
-        ("discount", "log"),
-        ("short_lists", "cut@k"),
-        ("ties", None),
-    ],
-)
-def test_an_unknown_option_is_refused_with_the_known_ones(option, value):
-    with pytest.raises(ValueError, match=f"{option} must be one of"):
-        NDCG(**{option: value})
-
-
-def test_err_refuses_grades_beyond_its_scale():
-    with pytest.raises(ValueError, match="max_grade=2, but query 'b' has grade 3"):
-        ERR(max_grade=2)([1, 3], [0, 0], groups=["a", "b"])
-    with pytest.raises(ValueError, match="max_grade=53, but query 'a' has grade 60"):
-        ERR()([60, 3], [0, 0], groups=["a", "b"])
-    for bad, error in ((-1, ValueError), (54, ValueError), ("4", TypeError)):
-        with pytest.raises(error, match=r"max_grade must be a number in \[0, 53\]"):
-            ERR(max_grade=bad)
-
-
-# --- numbers that float64 cannot tell apart ---------------------------------------
-
-
-def draw_small_integers(seed=0):
-    """Grades, scores from 0 to 30 and groups of 40 queries."""
-    rng = np.random.default_rng(seed)
-    groups = np.repeat(np.arange(40), 8)
-    y = np.maximum(rng.integers(-12, 4, len(groups)), 0)
-    return y, rng.integers(0, 31, len(groups)), groups
-
-
-LARGE_NUMBERS = {
-    "int64": lambda scores: scores + 2**53,
-    "negative int64": lambda scores: scores - 2**62,
-    "uint64": lambda scores: scores.astype(np.uint64) + np.uint64(2**63),
-    "Python's": lambda scores: [2**100 + score for score in scores.tolist()],
-    "fractions": lambda scores: [
-        1 + Fraction(score, 2**80) for score in scores.tolist()
-    ],
-    "longdouble": lambda scores: 1 + scores * np.finfo(np.longdouble).eps,
-}
-
-
-@every_metric
-@pytest.mark.parametrize("ties", ["pessimistic", "average", "stable"])
-def test_numbers_that_float64_merges_are_compared_as_given(case, ties):
-    y, scores, groups = draw_small_integers()
-    metric = replace(CASES[case][0](5), ties=ties)
-    expected = metric.per_query(y, scores, groups=groups)
-    merged = metric.per_query(y, scores + 2.0**60, groups=groups)
-    assert (expected != merged).any()
-    for large in LARGE_NUMBERS.values():
-        found = metric.per_query(y, large(scores), groups=groups)
-        np.testing.assert_array_equal(found, expected)
-
-
-def test_numbers_that_float64_merges_are_ranked_as_given():
-    _, scores, groups = draw_small_integers()
-    expected = metrics.rank_scores(scores, groups=groups)
-    for large in LARGE_NUMBERS.values():
-        ranks = metrics.rank_scores(large(scores), groups=groups)
-        np.testing.assert_array_equal(ranks, expected)
+def test_a_mean_compares_scores_as_given():
+    y, scores, groups = [1, 0, 2, 0], [3, 4, 2, 1], [0] * 4
+    large = [2**60 + score for score in scores]  # equal in float64
+    assert MAP()(y, large, groups=groups) == MAP()(y, scores, groups=groups)
 
 
 def test_float64_scores_are_not_copied_to_be_checked():
@@ -766,23 +581,13 @@ def test_a_metric_of_the_user_has_no_name_in_the_table():
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("NDCG@10", "did you mean 'ndcg@10'"),
-        ("nDGC", "did you mean 'ndcg'"),
         ("rprec@5", "did you mean 'r_precision@5'"),
         ("auc", "unknown metric 'auc'. The names are map, bpref, cg, dcg"),
-        ("ndcg@0", "k, the part after '@'"),
-        ("ndcg@", "k, the part after '@'"),
-        ("ndcg@1.5", "k, the part after '@'"),
     ],
 )
 def test_a_string_that_names_none_is_explained(name, message):
     with pytest.raises(ValueError, match=f"(?i){message}"):
         get_metric(name)
-
-
-def test_what_is_neither_name_nor_metric_is_refused():
-    with pytest.raises(TypeError, match="metric must be a name"):
-        get_metric(10)
 
 
 @every_kernel
@@ -793,19 +598,10 @@ def test_a_metric_compares_hashes_and_pickles(case):
     assert hash(metric) == hash(make(5, ties="average"))
     assert metric != make(6, ties="average")
     assert pickle.loads(pickle.dumps(metric)) == metric
-
-
-def test_a_metric_with_a_table_of_gains_compares_and_hashes():
-    assert NDCG(gain=np.array([0, 1, 3])) == NDCG(gain=[0, 1, 3])
     assert len({NDCG(gain=np.array([0, 1, 3])), NDCG(gain=(0.0, 1.0, 3.0))}) == 1
-
-
-def test_a_metric_is_written_as_it_was_made():
-    assert repr(NDCG(np.int64(10))) == "NDCG(k=10)"
-    assert (
-        repr(NDCG(gain="linear", ties="stable")) == "NDCG(ties='stable', gain='linear')"
+    assert repr(make(np.int64(3), ties="stable")).startswith(
+        f"{type(metric).__name__}(k=3, ties='stable'"
     )
-    assert repr(MAP()) == "MAP()"
 
 
 def test_a_metric_as_parameter_of_an_estimator_is_cloned():
@@ -842,6 +638,8 @@ def test_a_function_is_its_object_called(name):
     rules |= {option: OPTIONS[option] for option in own}
     taken = set(inspect.signature(function).parameters)
     assert taken == {"y_true", "y_score", "groups", *given, *rules}
+    with pytest.raises(TypeError, match="groups"):
+        function(y, scores)
     for given_rules in (rules, {}):
         actual = function(y, scores, groups=groups, **given, **given_rules)
         assert actual == metric(**given_rules)(y, scores, groups=groups, **given)
@@ -950,39 +748,11 @@ def test_a_rank_is_one_more_than_the_number_of_documents_above(drawn: Ranking):
         assert rank == 1 + len(above)
 
 
-@pytest.mark.parametrize(
-    ("scores", "groups", "message"),
-    [
-        ([1.0, np.nan], ["a", "b"], "y_score must be finite.*row 1"),
-        ([1.0, 2.0], ["a"], "groups"),
-        ([], [], "at least one|empty"),
-    ],
-)
-def test_ranks_of_bad_input_are_refused(scores, groups, message):
-    with pytest.raises(ValueError, match=message):
-        rank_scores(scores, groups=groups)
-
-
-@pytest.mark.parametrize(
-    "metric", [CG(5), Precision(5), Recall(5), HitRate(5), RPrecision(5), BPref(5)]
-)
-def test_a_metric_without_a_discount_is_not_trained_at_a_deeper_cutoff(metric):
-    assert metric.at_deeper_cutoff(30) == metric
-
-
-@pytest.mark.parametrize("metric", [DCG, NDCG, MAP, MRR, ERR, RBP])
-def test_a_metric_with_a_discount_is_trained_at_the_deeper_cutoff(metric):
-    assert metric(5).at_deeper_cutoff(30) == metric(30)
+@pytest.mark.parametrize("name", METRICS)
+def test_only_a_metric_with_a_discount_is_trained_at_a_deeper_cutoff(name):
+    falls = name in {"dcg", "ndcg", "map", "mrr", "err", "rbp"}
+    metric = METRICS[name]
+    assert metric(5).at_deeper_cutoff(30) == metric(30 if falls else 5)
+    assert metric(5).at_deeper_cutoff(3) == metric(5).at_deeper_cutoff(None)
     assert metric(5).at_deeper_cutoff(3) == metric(5)
-    assert metric(5).at_deeper_cutoff(None) == metric(5)
     assert metric().at_deeper_cutoff(30) == metric()
-
-
-def test_a_query_of_zero_grades_has_nothing_relevant_for_a_metric_of_ones_own():
-    class FirstGrade(Metric):
-        def value(self, ranked_grades):
-            return float(ranked_grades[0])
-
-    y, scores, groups = [0, 0, 3, 1], [2, 1, 2, 1], ["a", "a", "b", "b"]
-    values = FirstGrade(no_relevant="one").per_query(y, scores, groups=groups)
-    assert values.tolist() == [1.0, 3.0]

@@ -190,16 +190,11 @@ def test_parts_have_the_type_of_the_array(library):
         parts = group_train_test_split(table, groups=GROUPS, random_state=2)[:2]
         for part, rows in zip(parts, sides, strict=True):
             assert type(part) is type(table)
+            if isinstance(table, pd.DataFrame):
+                pd.testing.assert_frame_equal(part, table.iloc[rows])
             np.testing.assert_array_equal(as_array(part), as_array(table)[rows])
             if hasattr(table, "dtype"):
                 assert part.dtype == table.dtype
-
-
-def test_parts_of_a_frame_keep_its_index_and_columns():
-    test = split_rows(random_state=2)[1]
-    part = group_train_test_split(FRAME, groups=GROUPS, random_state=2)[1]
-    assert part.index.tolist() == FRAME.index[test].tolist()
-    assert part.columns.tolist() == ["a", "b"]
 
 
 def test_other_sparse_matrices_come_out_as_csr():
@@ -260,98 +255,68 @@ def test_every_best_grade_has_its_share_within_less_than_two_queries(
         assert abs(drawn.count(grade) - share) < 2
 
 
-def mean_differences(value_of_query, stratify):
-    """Training mean minus test mean of a value of queries, in each of 100 splits."""
-
-    def mean(rows):
-        return np.mean([value_of_query[g] for g in set(GROUPS[rows])])
-
-    splits = [split_rows(random_state=seed, stratify=stratify) for seed in range(100)]
-    return [mean(train) - mean(test) for train, test in splits]
-
-
-def assert_stratification_helps(value_of_query, y):
-    stratified = np.std(mean_differences(value_of_query, y))
-    assert stratified < np.std(mean_differences(value_of_query, None)) / 3
-
-
-def test_stratified_parts_have_similar_best_grades():
-    """Also if all grades are different."""
-    y = np.random.default_rng(2).uniform(0, 4, size=N)
-    assert_stratification_helps(best_grades(y, GROUPS), y)
-
-
-def test_stratified_parts_have_similar_shares_of_relevant_documents():
+def shares_of_relevant_documents():
     """Every query has a relevant document; they differ in how many."""
-    first_rows = np.unique(GROUPS, return_index=True)[1]
     y = np.random.default_rng(2).integers(0, 2, N)
-    y[first_rows] = 1
-    assert_stratification_helps({g: y[GROUPS == g].mean() for g in range(40)}, y)
+    y[np.unique(GROUPS, return_index=True)[1]] = 1
+    return {g: y[GROUPS == g].mean() for g in range(40)}, y
+
+
+def different_best_grades():
+    y = np.random.default_rng(2).uniform(0, 4, size=N)
+    return best_grades(y, GROUPS), y
+
+
+@pytest.mark.parametrize("draw", [different_best_grades, shares_of_relevant_documents])
+def test_stratified_parts_have_similar_queries(draw):
+    value_of_query, y = draw()
+    deviation = {}
+    for stratify in (None, y):
+        means = [
+            [np.mean([value_of_query[g] for g in set(GROUPS[rows])]) for rows in split]
+            for split in (
+                split_rows(random_state=seed, stratify=stratify) for seed in range(100)
+            )
+        ]
+        deviation[stratify is None] = np.std(np.diff(means))
+    assert deviation[False] < deviation[True] / 3
 
 
 def test_every_query_is_drawn_with_the_same_probability():
-    """Two of five, 1000 times: 400 draws of each, with a standard deviation of 15.
+    """Two of five, 500 times: 200 draws of each, with a standard deviation of 11.
 
     (One from each half of the sorted queries would give probabilities 1/2 and 1/3.)
     """
     counts = np.zeros(5)
-    for seed in range(1000):
+    for seed in range(500):
         _, test = split_rows(
             np.arange(5), random_state=seed, stratify=np.arange(5), test_size=2
         )
         counts[test] += 1
-    assert counts.sum() == 2000
-    assert np.abs(counts - 400).max() < 60
+    assert counts.sum() == 1000
+    assert np.abs(counts - 200).max() < 40
 
 
 # --- errors -----------------------------------------------------------------------
 
 
-BAD_ARGUMENTS = {
-    "groups are missing": ({"groups": None}, "groups is None"),
-    "groups are too short": (
-        {"groups": GROUPS[:-1]},
-        f"array number 0 .* {N} rows for the {N - 1} values",
-    ),
-    "groups are sizes": (
-        {"groups": np.bincount(GROUPS)},
-        "array number 0.* 40 values of groups",
-    ),
-    "groups are a number": ({"groups": 5}, "groups must hold one value per row"),
-    "groups are a table": ({"groups": X}, "groups must have one dimension"),
-    "groups are empty": ({"groups": []}, "groups is empty"),
-    "there is one query": (
-        {"groups": np.zeros(N)},
-        "train set will be empty.*whole queries.* 1",
-    ),
-    "no query is left to train": (
-        {"test_size": 40},
-        "test_size=40.*whole queries, and there are 40",
-    ),
-    "a share of 1": ({"test_size": 1.0}, "test_size.*whole queries"),
-    "shares of more than 1": (
-        {"test_size": 0.5, "train_size": 0.7},
-        "sum of test_size and train_size",
-    ),
-    "a size is text": ({"test_size": "some"}, "test_size"),
-    "shuffle is text": ({"shuffle": "no"}, "shuffle"),
-    "random_state is text": ({"random_state": "seed"}, "random_state|seed"),
-    "random_state is text, stratified": (
-        {"random_state": "seed", "stratify": Y},
-        "random_state|seed",
-    ),
-    "grades are too short": ({"stratify": Y[1:]}, "^stratify "),
-    "grades are negative": ({"stratify": -Y - 1}, "^stratify .*>= 0.*query"),
-    "stratified without shuffling": (
-        {"stratify": Y, "shuffle": False},
-        "stratify .*shuffle=True",
-    ),
-}
+BAD_ARGUMENTS = [
+    ({"groups": GROUPS[:-1]}, f"array number 0 .* {N} rows for the {N - 1} values"),
+    ({"groups": np.bincount(GROUPS)}, "array number 0.* 40 values of groups"),
+    ({"groups": X}, "groups must have one dimension"),
+    ({"groups": []}, "groups is empty"),
+    ({"groups": np.zeros(N)}, "train set will be empty.*whole queries.* 1"),
+    ({"test_size": 40}, "test_size=40.*whole queries, and there are 40"),
+    ({"test_size": 1.0}, "test_size.*whole queries"),
+    ({"test_size": 0.5, "train_size": 0.7}, "sum of test_size and train_size"),
+    ({"random_state": "seed"}, "random_state|seed"),
+    ({"random_state": "seed", "stratify": Y}, "random_state|seed"),
+    ({"stratify": Y[1:]}, "^stratify "),
+    ({"stratify": -Y - 1}, "^stratify .*>= 0.*query"),
+]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"), BAD_ARGUMENTS.values(), ids=BAD_ARGUMENTS
-)
+@pytest.mark.parametrize(("arguments", "message"), BAD_ARGUMENTS)
 def test_bad_arguments_are_refused_by_name(arguments, message):
     with pytest.raises((ValueError, TypeError), match=message):
         group_train_test_split(X, Y, **({"groups": GROUPS} | arguments))
@@ -359,7 +324,6 @@ def test_bad_arguments_are_refused_by_name(arguments, message):
 
 def test_a_bad_array_is_refused_by_its_position():
     for array, message in (
-        (None, r"array number 1 \(from 0\), a NoneType, has 0 rows"),
         (pl.LazyFrame({"a": X[:, 0]}), "array number 1 .* LazyFrame"),
         (X.T, f"array number 1 .* has 2 rows for the {N} values of groups"),
         (X[:-1].tolist(), f"array number 1 .* has {N - 1} rows"),
@@ -461,21 +425,6 @@ def test_a_grid_search_and_cross_validate_score_the_rows_of_the_folds():
         assert report["test_score"][fold] == by_hand(1.0, train, test)
 
 
-def test_the_parameters_of_one_fold_are_chosen_on_its_validation_part():
-    """The protocol in the docstring: one pair at a time, then the test part."""
-    train, validation, _ = next(LetorFolds(PARTS).train_validation_test(GROUPS))
-    with sklearn.config_context(enable_metadata_routing=True):
-        search = GridSearchCV(
-            Ridge(), {"alpha": [0.1, 10]}, scoring=make_ranking_scorer(),
-            cv=[(train, validation)], refit=False,
-        ).fit(X, Y, groups=GROUPS)  # fmt: skip
-        scores = cross_val_score(
-            Ridge(alpha=0.1), X, Y, cv=[(train, validation)],
-            scoring=make_ranking_scorer(), params={"groups": GROUPS},
-        )  # fmt: skip
-    assert search.cv_results_["split0_test_score"][0] == scores[0]
-
-
 @pytest.mark.parametrize(
     "routing", [False, True], ids=["without metadata routing", "with metadata routing"]
 )
@@ -493,14 +442,8 @@ def test_a_grid_search_refuses_a_query_in_two_parts(routing):
 
 
 def test_bad_parts_are_refused():
-    for parts, message in (
-        ([1, 2, 1], r"parts .* three different.* got 1, 2$"),
-        ([1, 2, None], "parts has a missing value at row 2"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            LetorFolds(parts)
-    with pytest.raises(ValueError, match="score_on must be"):
-        LetorFolds([1, 2, 3], score_on="train")
+    with pytest.raises(ValueError, match=r"parts .* three different.* got 1, 2$"):
+        LetorFolds([1, 2, 1])
     with pytest.raises(ValueError, match=r"X has .* parts has .* nested"):
         next(LetorFolds(PARTS).split(X[1:]))
     with pytest.raises(ValueError, match="^groups has"):
@@ -519,13 +462,14 @@ def test_the_folds_cannot_be_nested():
 
 
 def test_the_search_space_holds_valid_settings_and_the_defaults():
-    X, y, groups = np.arange(12.0)[:, None], np.arange(12) % 3, np.arange(12) // 6
-    space = lambdamart_search_space()
+    space, defaults = lambdamart_search_space(), LambdaMARTRanker().get_params()
     for name, values in space.items():
-        assert LambdaMARTRanker().get_params()[name] in values
-        for value in values:
-            ranker = LambdaMARTRanker(n_estimators=1, **{name: value})
-            ranker.fit(X, y, groups=groups)
+        assert defaults[name] in values
+    # one fit of each value, not of all combinations
+    for number in range(max(map(len, space.values()))):
+        setting = {name: vals[number % len(vals)] for name, vals in space.items()}
+        ranker = LambdaMARTRanker(**setting | {"n_estimators": 1})
+        ranker.fit(np.arange(12.0)[:, None], np.arange(12) % 3, groups=[0, 1] * 6)
     assert list(lambdamart_search_space("estimator__")) == [
         f"estimator__{name}" for name in space
     ]
