@@ -19,7 +19,7 @@ import numpy as np
 import peers
 
 FIRST_FIT = """
-import json, time
+import hashlib, json, time
 import sklearn.ensemble
 start = time.perf_counter()
 import sklearn_ltr
@@ -30,24 +30,29 @@ X = rng.normal(size=(2_000, 20))
 y = (X[:, 0] > 0).astype(int) + (X[:, 1] > 1)
 groups = np.repeat(np.arange(100), 20)
 made = time.perf_counter()
-ranker = sklearn_ltr.LambdaMARTRanker(n_estimators=20).fit(X, y, groups=groups)
+ranker = sklearn_ltr.LambdaMARTRanker(n_estimators=20, random_state=0)
+ranker.fit(X, y, groups=groups)
 fitted = time.perf_counter()
-ranker.predict(X)
+scores = ranker.predict(X)
 end = time.perf_counter()
-print(json.dumps([imported - start, fitted - made, end - fitted]))
+digest = hashlib.sha256(scores.tobytes()).hexdigest()
+print(json.dumps([[imported - start, fitted - made, end - fitted], digest]))
 """
 
 
-def new_process(cache: str) -> list[float]:
-    """Return seconds of the import beyond scikit-learn's, of fit and of predict."""
+def new_process(cache: str, **environment: str) -> tuple[list[float], str]:
+    """Return seconds of the import beyond scikit-learn's, of fit and of predict.
+
+    And a hash of the scores.
+    """
     process = subprocess.run(
         [sys.executable, "-c", FIRST_FIT],
-        env=os.environ | {"NUMBA_CACHE_DIR": cache},
+        env=os.environ | {"NUMBA_CACHE_DIR": cache} | environment,
         check=True,
         stdout=subprocess.PIPE,
         text=True,
     )
-    return json.loads(process.stdout)
+    return tuple(json.loads(process.stdout))
 
 
 def main() -> None:
@@ -58,8 +63,8 @@ def main() -> None:
     cold, warm = [], []
     for _ in range(arguments.rounds):
         with tempfile.TemporaryDirectory() as cache:
-            cold.append(new_process(cache))
-            warm.append(new_process(cache))
+            cold.append(new_process(cache)[0])
+            warm.append(new_process(cache)[0])
     print(peers.machine())
     print(f"medians of {arguments.rounds} rounds, seconds")
     imported, fit, predict = np.median(warm, axis=0)

@@ -7,7 +7,8 @@ OLD and NEW are folders that contain ``sklearn_ltr``. Each is imported by one wo
 process, which is kept; the workers run the same work on the same data alternately, in
 changing order. Printed are median seconds, the median of the ratios NEW / OLD of the
 repetitions with its quartiles, and whether the predictions are equal bit by bit. The
-first run of each work is a warm-up and compiles.
+first run of each work is a warm-up and compiles, but for "cold", each run of which is
+a process of its own with an empty cache of compiled code.
 """
 
 from __future__ import annotations
@@ -21,18 +22,26 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
+from startup import new_process
 
+Run: TypeAlias = Callable[[], tuple[float, str]]
 WORK = {
     "fit": "243,480 x 136, 100 trees of 31 leaves",
     "fit-small": "9,630 x 46, 200 trees of 15 leaves",
     "epoch": "LambdaRank, 243,480 x 136, one pass over the queries",
     "predict": "1,000,000 x 136, 100 trees of 31 leaves",
     "predict-query": "100 x 136, 100 trees of 31 leaves, one thread",
+    "predict-row": "1 x 136, 100 trees of 31 leaves, one thread",
+    "cold": "first fit, 2,000 x 20, 20 trees, nothing compiled",
 }
-CALLS = {"predict-query": 200}  # short calls are timed together
+ROWS = {"predict-query": 100, "predict-row": 1}
+# short calls are timed together
+CALLS = {"predict-query": 200, "predict-row": 1000}
 
 
 def write_data(folder: Path, scale: float) -> None:
@@ -77,9 +86,9 @@ def prepare(work: str, folder: Path, n_threads: int) -> Callable[[], np.ndarray]
     few = groups < groups[0] + 100
     trees.fit(X[few], y[few], groups=groups[few])
     rows = load("unseen")[0]
-    if work == "predict-query":
+    if work in ROWS:
         trees.set_params(n_jobs=1)
-        rows = np.array(rows[:100])
+        rows = np.array(rows[: ROWS[work]])
     return lambda: trees.predict(rows)
 
 
@@ -113,16 +122,26 @@ def start_worker(checkout: Path, folder: str, n_threads: int) -> subprocess.Pope
 
 
 def run(worker: subprocess.Popen, work: str) -> tuple[float, str]:
+    """Return the seconds of the work, and a hash of its predictions."""
     print(work, file=worker.stdin, flush=True)
     return tuple(json.loads(worker.stdout.readline()))
 
 
-def compare(workers: list[subprocess.Popen], work: str, repetitions: int) -> dict:
-    equal = len({run(worker, work)[1] for worker in workers}) == 1
+def run_cold(checkout: Path) -> tuple[float, str]:
+    with tempfile.TemporaryDirectory() as cache:
+        seconds, digest = new_process(cache, PYTHONPATH=str(checkout.resolve()))
+    return seconds[1], digest
+
+
+def compare(
+    run_old: Run, run_new: Run, work: str, repetitions: int
+) -> dict[str, object]:
+    runs = run_old, run_new
+    equal = len({call()[1] for call in runs}) == 1
     seconds = np.empty((repetitions, 2))
     for repetition in range(repetitions):
         for i in (0, 1) if repetition % 2 else (1, 0):
-            seconds[repetition, i] = run(workers[i], work)[0]
+            seconds[repetition, i] = runs[i]()[0]
     old, new = np.median(seconds, axis=0)
     low, ratio, high = np.percentile(seconds[:, 1] / seconds[:, 0], [25, 50, 75])
     row = f"{work:14}{old:12.6f}{new:12.6f}{ratio:9.3f} ({low:.3f} - {high:.3f})"
@@ -150,7 +169,11 @@ def main() -> None:
         header = f"{'':14}{'old, s':>12}{'new, s':>12}{'new/old':>9}"
         print(f"{header} (quartiles)       equal")
         for work in arguments.what:
-            record = compare(workers, work, arguments.repetitions)
+            if work == "cold":
+                calls = [partial(run_cold, checkout) for checkout in checkouts]
+            else:
+                calls = [partial(run, worker, work) for worker in workers]
+            record = compare(*calls, work, arguments.repetitions)
             about = {"checkouts": [str(c) for c in checkouts], "scale": arguments.scale}
             peers.append_json(arguments.json, [about | record])
         for worker in workers:

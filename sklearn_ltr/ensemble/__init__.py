@@ -1,5 +1,7 @@
 """Ensembles of rankers: bags, which take their mean, and blends, which weigh them.
 
+The score of document i::
+
     bag:    s_i  =  1/M  sum over members m of  s_i of member m
     blend:  s_i  =  alpha * s1_i + (1 - alpha) * s2_i
 

@@ -4,9 +4,9 @@ Words
 -----
 A *query* has *documents*; each has a *grade* (>= 0, higher is better) and a *score*
 (higher is ranked first).  *Position* counts from 0, *rank* from 1.  *Canonical order*
-is the order of :class:`~sklearn_ltr._data.QueryGroups`: documents of one query side
-by side, queries separated by ``offsets``.  The public functions and metric objects take
-rows in any order; all arrays inside are in canonical order.
+has the documents of one query side by side, and queries separated by ``offsets``.  The
+public functions and metric objects take rows in any order; all arrays inside are in
+canonical order.
 
 Rules of a ranked list
 ----------------------
@@ -23,9 +23,9 @@ Rules of a ranked list
 
 The swap delta
 --------------
-LambdaRank and LambdaMART need |change of the metric| for every pair of positions p < q
-(p is above q) if the two documents swap places.  For all built-in metrics it takes
-constant time per pair, because it has one form:
+LambdaRank and LambdaMART need ``|change of the metric|`` for every pair of positions
+p < q (p is above q) if the two documents swap places.  For all built-in metrics it
+takes constant time per pair, because it has one form::
 
     |Delta_pq| = |gain_p - gain_q| * |discount_above_p - discount_below_q|
                  * multiplier_p * scale_query.
