@@ -1,4 +1,4 @@
-"""The queries of rows: read from raw `groups`, in an order of their own.
+"""The queries of rows, read from raw `groups`, and the order that they are sorted in.
 
 Rows may come in any order.  A stable sort by the ids of their queries brings them to
 the canonical order, in which the rows of a query are adjacent.

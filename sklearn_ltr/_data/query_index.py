@@ -2,8 +2,8 @@
 
 A query is on one worker, whole.  Queries are in the order of their labels, and rows in
 the order of their content within a query: so the number of a row is that of the first
-row of its query, plus its place there, whichever worker has it.  A worker that is alone
-has all of them.
+row of its query, plus its place there, whichever worker has it.  Without a cluster, one
+worker has all queries.
 """
 
 from __future__ import annotations

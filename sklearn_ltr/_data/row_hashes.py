@@ -1,9 +1,9 @@
-"""A hash of each row's content, by which rows are put in an order of their own.
+"""A hash of each row's content, by which rows are sorted.
 
-What a model rounds and samples, and in which order it adds, depends on where a row
-stands.  Sorted by their hashes, rows stand where their content puts them, whatever
-order they were given in.  Rows that are equal have equal hashes; that two of a million
-rows which differ have the same has a probability of 3e-8.
+Rounding, sampling and the order of sums depend on the position of a row.  Rows that are
+sorted by their hashes have positions that depend on their content only, not on the
+order in which they were given.  Equal rows have equal hashes; the probability that any
+two of a million different rows have the same is 3e-8.
 
 The hash of a row is the sum of one of each value and its column, so that columns can be
 read in any order.

@@ -1,4 +1,4 @@
-"""Values that come one for each row: how many there are, some of them, and numbers."""
+"""Read arguments that have one value for each row: count, select, make numbers."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The partitions of the arguments of `fit`: how they are read, and what each holds.
 
-A partition is kept by the cluster, or, where it can be computed again, known by its
-graph only (`PartitionGraph`): then its rows, which are read from files, say, take no
-memory between two readings.
+A partition that can be computed again, from files for example, is kept as its graph
+only (`PartitionGraph`), so its rows take no memory between two readings.  The cluster
+keeps the others.
 """
 
 from __future__ import annotations

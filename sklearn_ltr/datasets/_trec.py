@@ -92,7 +92,7 @@ def load_run(path: Path) -> Bunch:
     Raises
     ------
     ValueError
-        If a line does not have six fields, a score is not a finite number, a document is
+        If a line does not have six fields, a score is infinite or NaN, a document is
         listed twice for a topic, or lines have different tags, naming the line; or if
         the file is empty.
     TypeError

@@ -1,4 +1,4 @@
-"""Models leave for other programs, and come back.
+"""Write models for other programs, and read the models of other libraries.
 
 A file per format holds its writer, `to_...`, and its reader, `from_...`.
 :class:`TreeModel` describes a fitted model of boosted trees as plain data; most formats

@@ -62,11 +62,11 @@ def from_catboost(model: Any) -> Any:
     TypeError
         For anything else.
     ValueError
-        That names the place, if the text is damaged, or holds what this package does not know:
-        features that are no numbers, several classes, trees that are not symmetric.
-        Also if it has been written by a newer version than 1.2, or has parts that are
-        not known, unless `model` is an object of CatBoost that scores some rows as we
-        do.
+        That names the place, if the text is damaged, or holds what this package cannot
+        read: features that are no numbers, several classes, trees that are not
+        symmetric.  Also if it has been written by a newer version than 1.2, or has
+        parts that are not known, unless `model` is an object of CatBoost that scores
+        some rows as we do.
 
     Examples
     --------

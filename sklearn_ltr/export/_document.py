@@ -1,6 +1,6 @@
 """Values of a JSON document, checked: an error says where they stand.
 
-Nothing here trusts a document: it may come from anyone.
+A document may come from anyone, so each value is checked before it is used.
 """
 
 from __future__ import annotations

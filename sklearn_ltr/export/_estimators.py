@@ -1,4 +1,4 @@
-"""Fitted estimators become a TreeModel, and a TreeModel an estimator.
+"""Convert a fitted estimator to a TreeModel, and a TreeModel to an estimator.
 
 Sets of categories become sets of bins, which the trees of an estimator test.  The
 categories of a feature that no tree tells apart can share a bin.

@@ -1,9 +1,9 @@
 """What the readers of other libraries' models share.
 
-Their nodes are numbered otherwise, and nothing in them is to be trusted.  A reader
-knows which versions of a format, and which of its parts, it has been checked with; a
-model that has others is read only if it is given as an object of its library, which
-then scores some rows as well.
+Other libraries number nodes in other ways, and a model may come from anyone, so all of
+it is checked.  A reader knows which versions and parts of a format it has been tested
+with.  A model that has others is read only if it is given as an object of its library,
+which then scores some rows for comparison.
 """
 
 from __future__ import annotations

@@ -271,9 +271,9 @@ def from_lightgbm(model: Any) -> Any:
     TypeError
         For anything else.
     ValueError
-        That names the place, if the text is damaged, or holds what this package does not know:
-        several classes, linear trees, an unknown objective, more than 255 groups of
-        categories that its trees tell apart.  Also if its text is of a newer version
+        That names the place, if the text is damaged, or holds what this package cannot
+        read: several classes, linear trees, an unknown objective, more than 255 groups
+        of categories that its trees tell apart.  Also if its text is of a newer version
         than "v4", which LightGBM 4.7 writes, or has parts that are not known, unless
         `model` is an object of LightGBM that scores some rows as we do.
 
@@ -353,7 +353,7 @@ def read_nodes(section: Section, n_features: int) -> Nodes:
     """Return the arrays of a tree, each checked by itself."""
     if section.get("is_linear", "0") != "0":
         raise ValueError(
-            "its leaves are linear functions, which this package does not have: train with "
+            "its leaves are linear functions, which this package lacks: train with "
             "linear_tree=false"
         )
     n_leaves = one_integer(section, "num_leaves")

@@ -1,9 +1,9 @@
 """ONNX: trees as one TreeEnsemble in float64, networks and scalers as graphs.
 
 In a TreeEnsemble, inner nodes of all trees are numbered apart from all leaves, and
-children are one or the other.  ``nodes_truenodeids`` is where a row goes for which the
-test is true: left, but in nodes of categories that send missing values left.  There the
-set is of those that go right, so that unseen categories go the missing way.
+children are one or the other.  A row goes to ``nodes_truenodeids`` where the test is
+true, which is left.  But nodes of categories that send missing values left test the set
+of the categories that go right, so that unseen categories go the missing way.
 """
 
 from __future__ import annotations

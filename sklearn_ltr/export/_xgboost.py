@@ -365,9 +365,9 @@ def from_xgboost(model: Any) -> Any:
     TypeError
         For anything else.
     ValueError
-        That names the place, if the text is damaged, or holds what this package does not know:
-        several classes or targets, a linear booster, an unknown objective, more than
-        255 groups of categories that its trees tell apart.  Also if it has been
+        That names the place, if the text is damaged, or holds what this package cannot
+        read: several classes or targets, a linear booster, an unknown objective, more
+        than 255 groups of categories that its trees tell apart.  Also if it has been
         written by a newer version than 3.4, or has parts that are not known, unless
         `model` is an object of XGBoost that scores some rows as we do.
 
