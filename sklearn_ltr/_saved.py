@@ -68,15 +68,16 @@ def contents(value: Any, outer: list[Any]) -> Iterator[bytes]:
 
 def is_saved_by_attributes(value: Any) -> bool:
     """Return whether a pickle holds an object's attributes, as they are."""
-    # others, those of other libraries included, are saved in ways of their own
-    kind = type(value)
+    # others, most of other libraries included, are saved in ways of their own
+    methods = ("__reduce_ex__", "__reduce__", "__getstate__", "__setstate__")
     return (
         isinstance(getattr(value, "__dict__", None), dict)
         and not hasattr(value, "__qualname__")  # classes and functions are named
-        and kind.__reduce_ex__ is object.__reduce_ex__
-        and kind.__reduce__ is object.__reduce__
-        and kind.__getstate__ in (object.__getstate__, BaseEstimator.__getstate__)
-        and getattr(kind, "__setstate__", None) in (None, BaseEstimator.__setstate__)
+        and all(
+            getattr(type(value), name, None)
+            in (getattr(object, name, None), getattr(BaseEstimator, name))
+            for name in methods
+        )
     )
 
 
