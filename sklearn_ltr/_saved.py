@@ -68,22 +68,22 @@ def contents(value: Any, outer: list[Any]) -> Iterator[bytes]:
 
 def is_saved_by_attributes(value: Any) -> bool:
     """Return whether a pickle holds an object's attributes, as they are."""
-    # others, those of other libraries included, are saved in ways of their own
-    kind = type(value)
+    # others, most of other libraries included, are saved in ways of their own
+    methods = ("__reduce_ex__", "__reduce__", "__getstate__", "__setstate__")
     return (
         isinstance(getattr(value, "__dict__", None), dict)
         and not hasattr(value, "__qualname__")  # classes and functions are named
-        and kind.__reduce_ex__ is object.__reduce_ex__
-        and kind.__reduce__ is object.__reduce__
-        and kind.__getstate__ in (object.__getstate__, BaseEstimator.__getstate__)
-        and getattr(kind, "__setstate__", None) in (None, BaseEstimator.__setstate__)
+        and all(
+            getattr(type(value), name, None)
+            in (getattr(object, name, None), getattr(BaseEstimator, name))
+            for name in methods
+        )
     )
 
 
-def check_checksum(arrays: list[NDArray[Any]], saved: int | None) -> None:
-    """Raise a ValueError if arrays are not those that were saved, if that is known."""
-    is_array = all(isinstance(array, np.ndarray) for array in arrays)
-    if saved is not None and not (is_array and checksum_of(arrays) == saved):
+def check_checksum(value: Any, saved: int | None) -> None:
+    """Raise a ValueError if a value is not what was saved, if that is known."""
+    if saved is not None and checksum_of(value) != saved:
         raise ValueError(
             "the saved model is damaged (its numbers are not those that were saved): "
             "load it from another copy, or fit it again"
@@ -101,11 +101,11 @@ class ChecksummedArrays:
     def __getstate__(self) -> dict[str, Any]:
         """Return the arrays and their checksum."""
         arrays = self._arrays()
-        return arrays | {KEY: checksum_of([*arrays.values()])}
+        return arrays | {KEY: checksum_of(arrays)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore the arrays; a ValueError if they are not those that were saved."""
         arrays = dict(state)
         saved = arrays.pop(KEY, None)
         vars(self).update(arrays)
-        check_checksum([*arrays.values()], saved)
+        check_checksum(arrays, saved)

@@ -124,15 +124,14 @@ class FeatureCategories:
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the attributes and their checksum."""
-        arrays = [self.feature, self.is_text, *self.text]
-        return vars(self) | {KEY: checksum_of(arrays)}
+        return vars(self) | {KEY: checksum_of(vars(self))}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore them; a ValueError if they are not those that were saved."""
         attributes = dict(state)
         saved = attributes.pop(KEY, None)
         vars(self).update(attributes)
-        check_checksum([self.feature, self.is_text, *self.text], saved)
+        check_checksum(attributes, saved)
 
 
 NO_CATEGORIES = FeatureCategories(

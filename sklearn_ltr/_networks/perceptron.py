@@ -170,19 +170,19 @@ class MultilayerPerceptron:
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the model, without its threads and the outputs of the last pass."""
-        return {
+        model = {
             "activation": self.activation,
             "coefs": self.coefs,
             "intercepts": self.intercepts,
-            KEY: checksum_of(self.parameters),
         }
+        return model | {KEY: checksum_of(model)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore the model; a ValueError if the weights are damaged."""
         model = dict(state)
         saved = model.pop(KEY, None)
         vars(self).update(model)
-        check_checksum(self.parameters, saved)
+        check_checksum(model, saved)
         self.set_team(None)
 
     def check(self, n_features: int) -> None:

@@ -568,7 +568,8 @@ class LambdaMARTRanker(BaseRanker):
             Without it up to 200 rows are taken for one query, with a
             :class:`MissingGroupsWarning`; more are an error.
         sample_weight : array-like of shape (n_documents,), default=None
-            Weight of a query, constant within it.  0: as if it were not there.
+            Weight of a query, constant within it.  0: as if it were not there; 2: as if
+            it were there twice.
         init_score : array-like of shape (n_documents,), default=None
             F_0 of each document, in place of the model `init`: scores computed
             elsewhere.  `predict`, `rank` and `score` need those of their documents

@@ -584,7 +584,8 @@ class NetworkRanker(BaseRanker):
             Without it up to 200 rows are taken for one query, with a
             :class:`MissingGroupsWarning`; more are an error.
         sample_weight : array-like of shape (n_documents,), default=None
-            Weight of a query, constant within it.  0: as if it were not there.
+            Weight of a query, constant within it.  0: as if it were not there; 2: as if
+            it were there twice.
         positions : array-like of shape (n_documents,), integers >= 0, default=None
             Where each document was shown, 0 is first; different within a query.
             `groups` names each list that was shown (a session) then.  Used, and

@@ -305,7 +305,8 @@ class RankNetRanker(NetworkRanker):
             needed; if given, pairs must lie within queries, and those of a query are
             learned together.
         sample_weight : array-like of shape (n_documents,), default=None
-            Weight of a query, constant within it.  0: as if it were not there.
+            Weight of a query, constant within it.  0: as if it were not there; 2: as if
+            it were there twice.
         positions : array-like of shape (n_documents,), integers >= 0, default=None
             Where each document was shown, 0 is first; different within a query.
             `groups` names each list that was shown (a session) then.  Used, and

@@ -120,7 +120,8 @@ class BaseMART(CallbackSupportMixin, BaseModel):
         y : array-like of shape (n_samples,)
             Two classes; finite numbers for the regressor.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weight of a row in the objective, >= 0.  0: as if it were not there.
+            Weight of a row in the objective, >= 0.  0: as if it were not there; 2: as
+            if it were there twice.
         X_val, y_val, sample_weight_val : array-likes or tuples, default=None
             The same for validation data, which are measured after each tree.  Tuples
             are several sets; early stopping follows the first.
