@@ -23,12 +23,19 @@ from peers import BINS, OURS, Settings
 
 
 def bin_sklearn_ltr(X: np.ndarray, n_threads: int) -> object:
+    from sklearn_ltr._comm import ONE_PROCESS
     from sklearn_ltr._compile import ThreadTeam
-    from sklearn_ltr._trees.binning import BinMapper
+    from sklearn_ltr._data import TrainingData
+    from sklearn_ltr._data.query_index import QueryIndex
+    from sklearn_ltr._trees.binning import fit_bins, sample_rows
+    from sklearn_ltr._trees.categories import NO_CATEGORIES
 
-    rows = np.arange(len(X))
+    rows, offsets = np.arange(len(X)), np.array([0, len(X)])
+    data = TrainingData(X, rows, np.zeros(len(X)), offsets, np.ones(1), None)
+    index = QueryIndex.of(data, ONE_PROCESS)
     with ThreadTeam(n_threads) as team:
-        mapper = BinMapper.fit(X, rows, BINS, 0, team)
+        sampled = sample_rows(data, index, 0, team)
+        mapper = fit_bins(X, sampled, BINS, NO_CATEGORIES, ONE_PROCESS, team)
         return mapper.transform(X, rows, team)
 
 
