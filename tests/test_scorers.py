@@ -93,12 +93,10 @@ def test_the_default_is_ndcg_at_10():
     [
         ("map", map_score(Y, X[:, 0], groups=GROUPS)),
         (MAP(3, relevant_from=2), MAP(3, relevant_from=2)(Y, X[:, 0], groups=GROUPS)),
-        (
-            NDCG(ties="average", gain="linear"),
-            ndcg_score(Y, X[:, 0], groups=GROUPS, gain="linear", ties="average"),
-        ),
+        (NDCG(ties="average", gain="linear"),
+         ndcg_score(Y, X[:, 0], groups=GROUPS, gain="linear", ties="average")),
     ],
-)
+)  # fmt: skip
 def test_the_metric_may_be_a_name_or_an_object(metric, expected):
     assert make_ranking_scorer(metric)(MODEL, X, Y, groups=GROUPS) == expected
 
@@ -224,20 +222,14 @@ def test_scikit_learn_accepts_it_as_a_scorer():
     [
         (make_ranking_scorer(), "make_ranking_scorer('ndcg@10')"),
         (make_ranking_scorer(MAP(3)), "make_ranking_scorer(MAP(k=3))"),
-        (
-            make_ranking_scorer(["map", "ndcg@5"], response_method="predict_proba"),
-            "make_ranking_scorer(['map', 'ndcg@5'], response_method='predict_proba')",
-        ),
-        (
-            make_ranking_scorer({"m": MAP(), "n": "ndcg@5"}),
-            "make_ranking_scorer({'m': MAP(), 'n': 'ndcg@5'})",
-        ),
-        (
-            make_ranking_scorer("map").set_score_request(groups="qid", init_score=True),
-            "make_ranking_scorer('map').set_score_request(groups='qid')",
-        ),
+        (make_ranking_scorer(["map", "ndcg@5"], response_method="predict_proba"),
+         "make_ranking_scorer(['map', 'ndcg@5'], response_method='predict_proba')"),
+        (make_ranking_scorer({"m": MAP(), "n": "ndcg@5"}),
+         "make_ranking_scorer({'m': MAP(), 'n': 'ndcg@5'})"),
+        (make_ranking_scorer("map").set_score_request(groups="qid", init_score=True),
+         "make_ranking_scorer('map').set_score_request(groups='qid')"),
     ],
-)
+)  # fmt: skip
 def test_its_repr_is_the_call_that_makes_it(scorer, shown):
     assert repr(scorer) == shown
     again = eval(shown)
