@@ -25,17 +25,18 @@ from sklearn_ltr.metrics import (
     MAP,
     MRR,
     NDCG,
-    BPref,
-    HitRate,
-    Metric,
     Precision,
     Recall,
-    RPrecision,
 )
 from tests.oracles import metrics as oracle
 
 QRELS = "301 0 a 2\n301 0 b 0\n301\t0\tc 1\n\n302 0 a 1\n"
 RUN = "301 Q0 a 1 0.5 mine\n301 Q0 x 2 1e-3 mine\n302 Q0 b 1 -7 mine\n"
+
+
+def as_lists(joined):
+    return {name: array.tolist() for name, array in joined.items()}
+
 
 # --- files ------------------------------------------------------------------------
 
@@ -43,42 +44,45 @@ RUN = "301 Q0 a 1 0.5 mine\n301 Q0 x 2 1e-3 mine\n302 Q0 b 1 -7 mine\n"
 @pytest.mark.parametrize(
     ("name", "opened"), [("a.txt", open), ("a.gz", gzip.open), ("a.bz2", bz2.open)]
 )
-def test_files_are_read_plain_and_compressed(tmp_path, name, opened):
-    with opened(tmp_path / name, "wt") as file:
-        file.write(QRELS)
-    qrels = load_qrels(tmp_path / name)
-    assert qrels.groups.tolist() == ["301", "301", "301", "302"]
-    assert qrels.documents.tolist() == ["a", "b", "c", "a"]
-    assert qrels.grades.tolist() == [2, 0, 1, 1]
-    assert qrels.grades.dtype == np.int64
-    with opened(tmp_path / name, "wt") as file:
-        file.write(RUN)
-    run = load_run(str(tmp_path / name))
-    assert run.groups.tolist() == ["301", "301", "302"]
-    assert run.documents.tolist() == ["a", "x", "b"]
-    assert run.scores.tolist() == [0.5, 0.001, -7.0]
-    assert run.tag == "mine"
-
-
-@pytest.mark.parametrize("name", ["a.txt", "a.gz", "a.bz2"])
-def test_what_is_written_is_read_again(tmp_path, name):
+def test_files_are_read_and_written_plain_and_compressed(tmp_path, name, opened):
     path = tmp_path / name
-    grades, names = [2, -1, 0], ["d1", "d2", "é"]
-    dump_qrels(path, grades, groups=[7, 7, 8], documents=names)
+    with opened(path, "wt") as file:
+        file.write(QRELS)
     qrels = load_qrels(path)
-    assert qrels.groups.tolist() == ["7", "7", "8"]
-    assert (qrels.grades.tolist(), qrels.documents.tolist()) == (grades, names)
-    scores = [1 / 3, 0.5, 1e-300]
-    dump_run(path, scores, groups=["b", "b", "a"], documents=[1, 2, 3], tag="t")
+    assert as_lists(qrels) == {
+        "groups": ["301", "301", "301", "302"],
+        "documents": ["a", "b", "c", "a"],
+        "grades": [2, 0, 1, 1],
+    }
+    assert qrels.grades.dtype == np.int64
+    with opened(path, "wt") as file:
+        file.write(RUN)
+    run = load_run(str(path))
+    assert run.pop("tag") == "mine"
+    assert as_lists(run) == {
+        "groups": ["301", "301", "302"],
+        "documents": ["a", "x", "b"],
+        "scores": [0.5, 0.001, -7.0],
+    }
+    dump_qrels(path, [2, -1, 0], groups=[7, 7, 8], documents=["d1", "d2", "é"])
+    assert as_lists(load_qrels(path)) == {
+        "groups": ["7", "7", "8"],
+        "documents": ["d1", "d2", "é"],
+        "grades": [2, -1, 0],
+    }
+    dump_run(path, [1 / 3, 0.5, 0], groups=["b", "b", "a"], documents=[1, 2, 3])
     run = load_run(path)
-    assert run.groups.tolist() == ["a", "b", "b"]
-    assert run.documents.tolist() == ["3", "2", "1"]
-    assert (run.scores.tolist(), run.tag) == ([1e-300, 0.5, 1 / 3], "t")
+    assert (run.documents.tolist(), run.scores.tolist()) == (
+        ["3", "2", "1"], [0, 0.5, 1 / 3],
+    )  # fmt: skip
 
 
 def test_a_run_is_written_with_ranks_and_equal_scores_in_row_order(tmp_path):
     path = tmp_path / "run"
-    dump_run(path, [1, 2, 1, 1], groups=[1, 1, 0, 1], documents=list("abcd"))
+    given = {"groups": [1, 1, 0, 1], "documents": list("abcd")}
+    dump_run(path, [1, 2, 1, 1], **given, tag="t")
+    assert load_run(path).tag == "t"
+    dump_run(path, [1, 2, 1, 1], **given)
     assert path.read_text().splitlines() == [
         "0 Q0 c 1 1.0 sklearn_ltr",
         "1 Q0 b 1 2.0 sklearn_ltr",
@@ -165,8 +169,6 @@ def test_a_query_with_missing_documents_only_is_a_list_of_none():
     assert MAP(no_relevant="skip")(**rows, **missing) == 1 / 2
     with pytest.raises(ValueError, match="query 'a' has no relevant document"):
         MAP(no_relevant="error")(**rows, **missing)
-    with pytest.raises(ValueError, match="sample_weight .*query 'a' has no row"):
-        MAP()(**rows, **missing, sample_weight=[1, 1])
 
 
 def test_weights_weigh_queries_with_missing_documents():
@@ -217,16 +219,6 @@ def test_queries_are_matched_by_value():
         np.testing.assert_array_equal(values, [0.5, 0.0, 1.0])
 
 
-def test_a_metric_of_the_user_does_not_know_missing_documents():
-    class First(Metric):
-        def value(self, ranked_grades):
-            return float(ranked_grades[0])
-
-    assert First()([1], [0], groups=[1], y_missing=[], groups_missing=[]) == 1.0
-    with pytest.raises(ValueError, match="y_missing cannot be given to First"):
-        First()([1], [0], groups=[1], y_missing=[1], groups_missing=[1])
-
-
 # --- the join -----------------------------------------------------------------------
 
 
@@ -242,10 +234,6 @@ def bunches():
         grades=[2, 1, 0, 1, 1, 0],
     )
     return run, qrels
-
-
-def as_lists(joined):
-    return {name: array.tolist() for name, array in joined.items()}
 
 
 def test_a_run_is_joined_with_judgements():
@@ -272,8 +260,6 @@ def test_only_topics_of_both_may_count_and_unjudged_documents_be_dropped():
 def test_negative_grades_count_as_unjudged_only_where_asked_for():
     run, qrels = bunches()
     qrels.grades = [2, -1, -2, 1, -2, -2]
-    with pytest.raises(ValueError, match="negative grade -1 .document 'b' of query"):
-        join_run(run, qrels)
     joined = join_run(run, qrels, negative="unjudged")
     assert joined.y_true.tolist() == [2.0, 0.0, 0.0, 0.0]
     # topic 3 has nothing but negative grades, and still counts
@@ -300,75 +286,3 @@ def test_a_relevant_document_that_was_not_retrieved_lowers_the_metrics():
     assert metrics.recall_score(**joined) == 2 / 4
     assert metrics.r_precision_score(**joined) == 2 / 4
     assert metrics.precision_score(**joined) == 2 / 3
-
-
-# --- trec_eval ----------------------------------------------------------------------
-
-TREC_EVAL = {
-    "map": MAP(),
-    "map_cut_5": MAP(5),
-    "ndcg": NDCG(gain="linear"),
-    "ndcg_cut_5": NDCG(5, gain="linear"),
-    "recall_5": Recall(5),
-    "P_5": Precision(5),
-    "recip_rank": MRR(),
-    "success_5": HitRate(5),
-    "Rprec": RPrecision(),
-}
-
-
-def draw_run_and_qrels(seed, lowest):
-    """Lists of which some documents are not judged, and judgements not retrieved."""
-    rng = np.random.default_rng(seed)
-    run, qrels = [], []
-    for topic in range(30):
-        for document in range(20):
-            name = (str(topic), f"d{document}")
-            if rng.random() < 0.5:
-                run.append((*name, float(rng.integers(0, 8)) / 4))
-            if rng.random() < 0.6:
-                grade = rng.choice(np.arange(lowest, 4))
-                qrels.append((*name, int(grade) if topic % 5 else min(0, int(grade))))
-    run = [row for row in run if row[0] not in ("3", "20")]
-    qrels = [row for row in qrels if row[0] not in ("7", "8")]
-
-    def bunch(rows, last):
-        groups, documents, numbers = zip(*rows, strict=True)
-        return Bunch(groups=groups, documents=documents, **{last: numbers})
-
-    return bunch(run, "scores"), bunch(qrels, "grades")
-
-
-def as_dicts(bunch, last):
-    found: dict = {}
-    for group, document, number in zip(
-        bunch.groups, bunch.documents, bunch[last], strict=True
-    ):
-        found.setdefault(group, {})[document] = number
-    return found
-
-
-@pytest.mark.parametrize("lowest", [0, -2])
-@pytest.mark.parametrize("theirs", [*TREC_EVAL, "bpref"])
-def test_a_joined_run_has_the_values_of_trec_eval(theirs, lowest):
-    pytrec_eval = pytest.importorskip("pytrec_eval")
-    run, qrels = draw_run_and_qrels(0, lowest)
-    name, _, cutoff = theirs.rpartition("_")
-    measure = f"{name}.{cutoff}" if cutoff.isdigit() else theirs
-    evaluator = pytrec_eval.RelevanceEvaluator(as_dicts(qrels, "grades"), {measure})
-    values = evaluator.evaluate(as_dicts(run, "scores"))
-    expected = [values[topic][theirs] for topic in sorted(values)]
-    rules = {"negative": "unjudged", "topics": "both"}
-    if theirs == "bpref":
-        joined, metric = join_run(run, qrels, unjudged="drop", **rules), BPref()
-    else:
-        joined, metric = join_run(run, qrels, **rules), TREC_EVAL[theirs]
-    metric = type(metric)(**{**vars(metric), "ties": "stable"})
-    found = metric.per_query(**joined)
-    # the same sums of doubles, in another order
-    np.testing.assert_allclose(found, expected, rtol=1e-12)
-    # and trec_eval -c: topics without a line in the run count 0
-    rules["topics"] = "qrels"
-    unjudged = "drop" if theirs == "bpref" else "zero"
-    complete = metric(**join_run(run, qrels, unjudged=unjudged, **rules))
-    assert complete == pytest.approx(sum(expected) / len(set(qrels.groups)), rel=1e-12)

@@ -13,10 +13,9 @@ from hypothesis import given
 from joblib import parallel_config
 from sklearn.base import BaseEstimator, clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.dummy import DummyRegressor
 from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.inspection import permutation_importance
-from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.linear_model import Ridge
 from sklearn.metrics import check_scoring, get_scorer
 from sklearn.model_selection import (
     GridSearchCV,
@@ -28,10 +27,8 @@ from sklearn.model_selection import (
     learning_curve,
     validation_curve,
 )
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
-from sklearn_ltr.metrics import MAP, NDCG, Metric, map_score, ndcg_score
+from sklearn_ltr.metrics import MAP, NDCG, map_score, ndcg_score
 from sklearn_ltr.scorers import MissingGroupsError, make_ranking_scorer
 from tests.oracles.metrics import ndcg, ranked_against_the_model
 from tests.strategies import rankings
@@ -96,28 +93,12 @@ def test_the_default_is_ndcg_at_10():
     [
         ("map", map_score(Y, X[:, 0], groups=GROUPS)),
         (MAP(3, relevant_from=2), MAP(3, relevant_from=2)(Y, X[:, 0], groups=GROUPS)),
-        (
-            NDCG(ties="average", gain="linear"),
-            ndcg_score(Y, X[:, 0], groups=GROUPS, gain="linear", ties="average"),
-        ),
+        (NDCG(ties="average", gain="linear"),
+         ndcg_score(Y, X[:, 0], groups=GROUPS, gain="linear", ties="average")),
     ],
-)
+)  # fmt: skip
 def test_the_metric_may_be_a_name_or_an_object(metric, expected):
     assert make_ranking_scorer(metric)(MODEL, X, Y, groups=GROUPS) == expected
-
-
-class BestOnTop(Metric):
-    def value(self, ranked_grades):
-        return float(ranked_grades[0] == ranked_grades.max())
-
-
-def test_the_metric_may_be_of_a_class_of_the_user():
-    expected = np.mean(
-        [Y[GROUPS == g][X[GROUPS == g, 0].argmax()] == Y[GROUPS == g].max()
-         for g in range(12)]
-    )  # fmt: skip
-    score = make_ranking_scorer(BestOnTop())(MODEL, X, Y, groups=GROUPS)
-    assert score == pytest.approx(expected)
 
 
 def test_sample_weight_weighs_queries():
@@ -127,52 +108,24 @@ def test_sample_weight_weighs_queries():
     assert score != map_score(Y, X[:, 0], groups=GROUPS)
 
 
-def test_the_order_of_rows_does_not_matter():
-    rows = np.random.default_rng(1).permutation(len(Y))
-    scorer = make_ranking_scorer("err@5")
-    assert scorer(MODEL, X[rows], Y[rows], groups=GROUPS[rows]) == pytest.approx(
-        scorer(MODEL, X, Y, groups=GROUPS), rel=1e-14
-    )
-
-
-def test_several_metrics_call_predict_once():
+@pytest.mark.parametrize(
+    ("several", "expected"),
+    [
+        (["ndcg@10", MAP(3)], {"ndcg@10": NDCG(10), "map@3": MAP(3)}),
+        ({"a": "map", "b": NDCG(2)}, {"a": MAP(), "b": NDCG(2)}),
+        ({"a": "map"}, {"a": MAP()}),
+        (iter(["map"]), {"map": MAP()}),
+    ],
+)
+def test_a_collection_of_metrics_gives_a_dict_by_one_prediction(several, expected):
     model = FirstColumn().fit(X)
-    scorer = make_ranking_scorer(["ndcg@10", MAP(3)])
-    assert scorer(model, X, Y, groups=GROUPS) == {
-        "ndcg@10": ndcg_score(Y, X[:, 0], groups=GROUPS, k=10),
-        "map@3": map_score(Y, X[:, 0], groups=GROUPS, k=3),
+    assert make_ranking_scorer(several)(model, X, Y, groups=GROUPS) == {
+        name: metric(Y, X[:, 0], groups=GROUPS) for name, metric in expected.items()
     }
     assert model.n_calls_ == 1
 
 
-@pytest.mark.parametrize("several", [{"a": "map"}, iter(["map"])])
-def test_a_collection_of_one_metric_gives_a_dict(several):
-    scorer = make_ranking_scorer(several)
-    values = scorer(MODEL, X, Y, groups=GROUPS)
-    assert [*values.values()] == [map_score(Y, X[:, 0], groups=GROUPS)]
-
-
-def test_metrics_may_be_given_names():
-    scorer = make_ranking_scorer({"exponential": "ndcg", "linear": NDCG(gain="linear")})
-    assert scorer(MODEL, X, Y, groups=GROUPS) == {
-        "exponential": ndcg_score(Y, X[:, 0], groups=GROUPS),
-        "linear": ndcg_score(Y, X[:, 0], groups=GROUPS, gain="linear"),
-    }
-
-
 # --- the method whose result documents are ranked by ------------------------------
-
-
-def test_any_regressor_can_be_scored():
-    model = make_pipeline(StandardScaler(), LinearRegression()).fit(X, Y)
-    expected = ndcg_score(Y, model.predict(X), groups=GROUPS, k=10)
-    assert make_ranking_scorer()(model, X, Y, groups=GROUPS) == expected
-
-
-def test_a_constant_model_gets_the_worst_score():
-    model = DummyRegressor().fit(X, Y)
-    worst = ndcg_score(Y, -Y, groups=GROUPS, k=10)
-    assert make_ranking_scorer()(model, X, Y, groups=GROUPS) == worst
 
 
 def test_a_classifier_ranks_by_its_expected_grade():
@@ -223,16 +176,11 @@ def test_requests_can_be_set_and_belong_to_one_scorer():
     assert copy.get_metadata_routing().score.requests["groups"] is None
     copy.set_score_request(groups=True)
     assert copy.get_metadata_routing().score.requests != requests
+    for name in ("groups", "init_score"):
+        with pytest.raises(ValueError, match=name):
+            scorer.set_score_request(**{name: 3})
     assert scorer.get_metadata_routing().score.requests == requests
     assert make_ranking_scorer().get_metadata_routing().score.requests != requests
-
-
-@pytest.mark.parametrize("name", ["groups", "init_score"])
-def test_an_invalid_request_raises_an_error_and_changes_nothing(name):
-    scorer = make_ranking_scorer()
-    with pytest.raises(ValueError, match=name):
-        scorer.set_score_request(**{name: 3})
-    assert scorer.get_metadata_routing().score.requests[name] is True
 
 
 def test_groups_may_be_metadata_of_another_name(routing):
@@ -263,15 +211,6 @@ def test_weights_raise_an_error_until_they_are_requested_or_declined(routing):
         cross_val_score(ridge, X, Y, scoring=make_ranking_scorer(), **arguments)
 
 
-def test_copies_by_pickle_and_clone_score_the_same():
-    scorer = make_ranking_scorer([MAP(3), "err@20"], response_method="predict")
-    expected = scorer(MODEL, X, Y, groups=GROUPS)
-    for copy in (pickle.loads(pickle.dumps(scorer)), clone(scorer)):
-        assert copy is not scorer
-        assert copy(MODEL, X, Y, groups=GROUPS) == expected
-        assert repr(copy) == repr(scorer)
-
-
 def test_scikit_learn_accepts_it_as_a_scorer():
     scorer = make_ranking_scorer()
     assert get_scorer(scorer) is scorer
@@ -283,20 +222,14 @@ def test_scikit_learn_accepts_it_as_a_scorer():
     [
         (make_ranking_scorer(), "make_ranking_scorer('ndcg@10')"),
         (make_ranking_scorer(MAP(3)), "make_ranking_scorer(MAP(k=3))"),
-        (
-            make_ranking_scorer(["map", "ndcg@5"], response_method="predict_proba"),
-            "make_ranking_scorer(['map', 'ndcg@5'], response_method='predict_proba')",
-        ),
-        (
-            make_ranking_scorer({"m": MAP(), "n": "ndcg@5"}),
-            "make_ranking_scorer({'m': MAP(), 'n': 'ndcg@5'})",
-        ),
-        (
-            make_ranking_scorer("map").set_score_request(groups="qid", init_score=True),
-            "make_ranking_scorer('map').set_score_request(groups='qid')",
-        ),
+        (make_ranking_scorer(["map", "ndcg@5"], response_method="predict_proba"),
+         "make_ranking_scorer(['map', 'ndcg@5'], response_method='predict_proba')"),
+        (make_ranking_scorer({"m": MAP(), "n": "ndcg@5"}),
+         "make_ranking_scorer({'m': MAP(), 'n': 'ndcg@5'})"),
+        (make_ranking_scorer("map").set_score_request(groups="qid", init_score=True),
+         "make_ranking_scorer('map').set_score_request(groups='qid')"),
     ],
-)
+)  # fmt: skip
 def test_its_repr_is_the_call_that_makes_it(scorer, shown):
     assert repr(scorer) == shown
     again = eval(shown)
@@ -320,9 +253,11 @@ def test_scorers_are_equal_if_they_do_the_same(scorer):
     for same in (clone(scorer), pickle.loads(pickle.dumps(scorer)), eval(repr(scorer))):
         assert same == scorer
         assert hash(same) == hash(scorer)
+        assert repr(same) == repr(scorer)
     assert scorer != "ndcg@10"
-    search = GridSearchCV(Ridge(), {}, scoring=scorer)
-    assert clone(search).scoring == scorer
+    search = clone(GridSearchCV(Ridge(), {}, scoring=scorer))
+    assert search.scoring == scorer
+    assert "scoring=make_ranking_scorer(" in repr(search)
 
 
 def test_a_name_and_the_metric_it_stands_for_make_equal_scorers():
@@ -331,55 +266,51 @@ def test_a_name_and_the_metric_it_stands_for_make_equal_scorers():
     assert several == make_ranking_scorer(iter(["map", "err@20"]))
 
 
-def test_its_repr_is_part_of_that_of_a_search():
-    search = GridSearchCV(Ridge(), {}, scoring=make_ranking_scorer("map"))
-    assert "scoring=make_ranking_scorer('map')" in repr(search)
-    assert "make_ranking_scorer" in repr(clone(search))
-
-
 # --- no groups --------------------------------------------------------------------
 
 #: What a user may call with a scorer, each with groups as scikit-learn accepts them.
+GIVEN = {"groups": GROUPS, "cv": GroupKFold(2)}
+
+
+def search(scoring, given=(), **options):
+    found = GridSearchCV(
+        Ridge(), {"alpha": [1, 2]}, scoring=scoring, cv=GroupKFold(2), **options
+    )
+    return found.fit(X, Y, groups=GROUPS, **dict(given))
+
+
 TOOLS = {
-    "grid search": lambda scorer, **error: GridSearchCV(
-        Ridge(), {"alpha": [1, 2]}, scoring=scorer, cv=GroupKFold(2), **error
-    ).fit(X, Y, groups=GROUPS),
-    "several scorers": lambda scorer, **error: GridSearchCV(
-        Ridge(), {"alpha": [1, 2]}, scoring={"a": scorer, "b": "r2"}, refit="b",
-        cv=GroupKFold(2), **error,
-    ).fit(X, Y, groups=GROUPS),
-    "several scorers and weights": lambda scorer, **error: GridSearchCV(
-        Ridge(), {"alpha": [1, 2]}, scoring={"a": scorer}, refit="a",
-        cv=GroupKFold(2), **error,
-    ).fit(X, Y, groups=GROUPS, sample_weight=np.ones(len(Y))),
+    "grid search": search,
+    "several scorers": lambda scorer, **error: search(
+        {"a": scorer, "b": "r2"}, refit="b", **error
+    ),
+    "weights": lambda scorer, **error: search(
+        {"a": scorer}, {"sample_weight": np.ones(len(Y))}, refit="a", **error
+    ),
     "cross_validate": lambda scorer, **error: cross_validate(
         Ridge(), X, Y, groups=GROUPS, scoring=scorer, cv=LeaveOneGroupOut(), **error
     ),
     "cross_val_score": lambda scorer, **error: cross_val_score(
-        Ridge(), X, Y, groups=GROUPS, scoring=scorer, cv=GroupKFold(2), **error
+        Ridge(), X, Y, scoring=scorer, **GIVEN, **error
     ),
     "learning_curve": lambda scorer, **error: learning_curve(
-        Ridge(), X, Y, groups=GROUPS, scoring=scorer, cv=GroupKFold(2), **error
+        Ridge(), X, Y, scoring=scorer, **GIVEN, **error
     ),
     "validation_curve": lambda scorer, **error: validation_curve(
-        Ridge(), X, Y, param_name="alpha", param_range=[1, 2], groups=GROUPS,
-        scoring=scorer, cv=GroupKFold(2), **error,
+        Ridge(), X, Y, param_name="alpha", param_range=[1, 2], scoring=scorer,
+        **GIVEN, **error,
     ),
 }  # fmt: skip
 
 
+@pytest.mark.parametrize("metric", ["ndcg@10", ["ndcg@10", "map"]])
 @pytest.mark.parametrize("tool", TOOLS)
 @pytest.mark.parametrize("error_score", [np.nan, 0.0, "raise"])
-def test_with_routing_off_every_tool_ends_with_the_error(tool, error_score):
+def test_with_routing_off_every_tool_ends_with_the_error(tool, error_score, metric):
     """Where it would become a score, `except Exception` does not catch it."""
     with pytest.raises(MissingGroupsError, match=f"routing is off.*{THE_FIX}") as e:
-        TOOLS[tool](make_ranking_scorer(), error_score=error_score)
+        TOOLS[tool](make_ranking_scorer(metric), error_score=error_score)
     assert isinstance(e.value, ValueError) == (error_score == "raise")
-
-
-def test_with_routing_off_several_metrics_raise_an_error():
-    with pytest.raises(MissingGroupsError, match=f"routing is off.*{THE_FIX}"):
-        TOOLS["cross_validate"](make_ranking_scorer(["ndcg@10", "map"]))
 
 
 class Asked:
@@ -440,38 +371,26 @@ def test_with_routing_on_the_error_says_that_groups_were_not_passed(routing):
     assert "routing is off" not in str(e.value)
 
 
-def test_a_direct_call_without_groups_is_an_error():
-    for missing in ({}, {"groups": None}):
-        with pytest.raises(MissingGroupsError, match="groups="):
-            make_ranking_scorer()(MODEL, X, Y, **missing)
-
-
 def error_of(call) -> BaseException:
     with pytest.raises(MissingGroupsError) as raised:
         call()
     return raised.value
 
 
-def fitted_search(**options) -> GridSearchCV:
-    search = GridSearchCV(
-        Ridge(), {"alpha": [1, 2]}, scoring=make_ranking_scorer(), cv=GroupKFold(2),
-        **options,
-    )  # fmt: skip
-    return search.fit(X, Y, groups=GROUPS)
-
-
 def test_anywhere_else_it_is_a_value_error(routing):
-    scorer, search = make_ranking_scorer(), fitted_search()
+    scorer = make_ranking_scorer()
+    found = search(scorer)
     calls = (
         lambda: scorer(MODEL, X, Y),
+        lambda: scorer(MODEL, X, Y, groups=None),
         lambda: partial(scorer, groups=None)(MODEL, X, Y),
-        lambda: search.score(X, Y),
+        lambda: found.score(X, Y),
         lambda: permutation_importance(MODEL, X, Y, scoring=scorer),
         lambda: cross_val_score(
             Ridge(), X, Y, scoring=scorer, cv=KFold(2), params={}, error_score="raise"
         ),
     )
-    assert [isinstance(error_of(call), ValueError) for call in calls] == [True] * 5
+    assert [isinstance(error_of(call), ValueError) for call in calls] == [True] * 6
 
 
 def test_a_function_that_wraps_a_scorer_stops_a_search_too():
@@ -485,7 +404,7 @@ class Autologged(BaseEstimator):
     """A search whose `fit` scores afterwards, in the way of mlflow's autologging."""
 
     def fit(self, X, y, groups=None):
-        self.search_ = fitted_search()
+        self.search_ = search(make_ranking_scorer())
         try:
             self.search_.score(X, y)
         except Exception as error:
@@ -502,10 +421,7 @@ def test_a_tool_that_scores_after_a_search_may_catch_it(routing):
         Autologged().set_fit_request(groups=True), X, Y, params={"groups": GROUPS},
         cv=GroupKFold(2), scoring=make_ranking_scorer(), return_estimator=True,
     )  # fmt: skip
-    assert ["got no groups" in model.logged_ for model in found["estimator"]] == [
-        True,
-        True,
-    ]
+    assert all("got no groups" in model.logged_ for model in found["estimator"])
     assert np.isfinite(found["test_score"]).all()
 
 
@@ -570,11 +486,9 @@ class Broken(FirstColumn):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"y": -Y}, r"^y .*>= 0.*row .*query"),
         ({"y": Y[:-1]}, r"^y .*72 rows"),
         ({"groups": np.bincount(GROUPS)}, r"^groups .*sizes of the queries; give"),
         ({"sample_weight": np.arange(72.0)}, r"^sample_weight .*constant"),
-        ({"estimator": Broken(np.full(72, np.nan))}, r"^Broken.predict\(X\) .*finite"),
         ({"estimator": Broken(X)}, r"^Broken.predict\(X\) .*shape \(72, 3\)"),
         ({"estimator": Broken(None)}, r"^Broken.predict\(X\) is None"),
         ({"estimator": Broken(3.0)}, r"^Broken.predict\(X\) must hold one number"),
@@ -584,23 +498,6 @@ def test_a_wrong_argument_is_named(arguments, message):
     given = {"estimator": MODEL, "X": X, "y": Y, "groups": GROUPS} | arguments
     with pytest.raises(ValueError, match=message):
         make_ranking_scorer()(**given)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"metric": "ndgc@10"}, "Did you mean 'ndcg@10'"),
-        ({"metric": None}, "metric must be"),
-        ({"metric": NDCG}, "metric must be"),
-        ({"metric": []}, "metric is empty"),
-        ({"metric": ["map", "nope"]}, "unknown metric 'nope'"),
-        ({"metric": ["ndcg", NDCG(gain="linear")]}, "two of one name.*dict"),
-        ({"response_method": "transform"}, "response_method must be one of"),
-    ],
-)
-def test_wrong_options_raise_an_error_when_the_scorer_is_made(arguments, message):
-    with pytest.raises((ValueError, TypeError), match=message):
-        make_ranking_scorer(**arguments)
 
 
 def test_other_errors_become_nan_with_a_warning_in_cross_validation(routing):

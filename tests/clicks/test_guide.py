@@ -13,6 +13,7 @@ pytest.importorskip("matplotlib")
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guide" / "clicks.md"
 
 
+@pytest.mark.slow
 def test_the_python_of_the_guide_runs(capsys):
     import matplotlib.pyplot as plt
 

@@ -55,6 +55,13 @@ def linear_log():
     return log, X
 
 
+@pytest.fixture(scope="module")
+def linear(linear_log):
+    """The model of these, which no test changes."""
+    log, X = linear_log
+    return regress(log, X, LINEAR)
+
+
 def assert_same(one, other):
     for name in ("propensities_", "attractiveness_", "log_likelihoods_"):
         assert_array_equal(getattr(one, name), getattr(other, name), strict=True)
@@ -97,10 +104,14 @@ def test_the_likelihood_never_falls_with_a_classifier_that_maximises_it(linear_l
     assert curve[-1] > curve[0]
 
 
-def test_documents_shown_a_few_times_have_the_simulated_propensities(linear_log):
+def test_documents_shown_a_few_times_have_the_simulated_propensities(
+    linear, linear_log
+):
     log, X = linear_log
-    model = regress(log, X, LINEAR)
-    assert np.abs(model.propensities_ - log.propensities).mean() < 0.04
+    assert np.abs(linear.propensities_ - log.propensities).mean() < 0.04
+    again = linear.predict_attractiveness(X[linear.documents_])  # of any document
+    assert_allclose(again, linear.attractiveness_, 1e-12)
+    assert np.corrcoef(again, log.attractiveness[linear.documents_])[0, 1] > 0.95
 
 
 def test_one_ranker_is_enough_where_features_explain_attraction(linear_log):
@@ -125,23 +136,13 @@ def test_the_default_classifier_finds_the_simulated_propensities():
     assert np.corrcoef(found, log.attractiveness)[0, 1] > 0.8
 
 
-def test_attractiveness_is_predicted_for_any_document(linear_log):
-    log, X = linear_log
-    model = regress(log, X, LINEAR)
-    again = model.predict_attractiveness(X[model.documents_])
-    assert_allclose(again, model.attractiveness_, 1e-12)
-    assert np.corrcoef(again, log.attractiveness[model.documents_])[0, 1] > 0.95
-
-
-def test_the_order_of_rows_and_names_of_sessions_change_no_bit(linear_log):
+def test_the_order_of_rows_and_names_of_sessions_change_no_bit(linear, linear_log):
     log, X = linear_log
     rng = np.random.default_rng(0)
     rows = rng.permutation(len(log.clicks))
-    model = regress(log, X, LINEAR)
-    assert_same(model, regress(log, X, LINEAR, rows))
     names = rng.permutation(int(log.sessions.max()) + 1)
-    given = columns(log) | {"sessions": names[log.sessions]}
-    assert_same(model, RegressionEM(LINEAR).fit(X, log.clicks, **given))
+    given = columns(log, rows) | {"sessions": names[log.sessions[rows]]}
+    assert_same(linear, RegressionEM(LINEAR).fit(X, log.clicks[rows], **given))
 
 
 def tables():
@@ -182,12 +183,10 @@ def test_documents_in_another_order_of_the_rows_of_x_change_no_bit(X, classifier
 )
 def test_features_of_any_kind_are_read(linear_log, frame):
     log, X = linear_log
-    if frame in (pd.DataFrame, pl.DataFrame):
-        table = frame({"a": X[:, 0], "b": X[:, 1]})
-    else:
-        table = frame(X)
-    model = regress(log, table, LINEAR, max_iter=20)
-    expected = regress(log, X, LINEAR, max_iter=20)
+    is_frame = frame in (pd.DataFrame, pl.DataFrame)
+    table = frame({"a": X[:, 0], "b": X[:, 1]} if is_frame else X)
+    with pytest.warns(ConvergenceWarning, match="max_iter=4"):
+        model, expected = (regress(log, x, LINEAR, max_iter=4) for x in (table, X))
     # sums of sparse rows are in another order
     assert_allclose(model.propensities_, expected.propensities_, 1e-3)
 
@@ -197,39 +196,33 @@ def test_a_pipeline_passes_the_weights_to_its_classifier(linear_log):
     pipeline = make_pipeline(StandardScaler(), LogisticRegression(C=100.0))
     model = regress(log, X, pipeline)
     assert np.abs(model.propensities_ - log.propensities).mean() < 0.04
-    routed = make_pipeline(StandardScaler(), LogisticRegression(C=100.0))
+    routed = clone(pipeline)
     with sklearn.config_context(enable_metadata_routing=True):
         routed[-1].set_fit_request(sample_weight=True)
         routed[0].set_fit_request(sample_weight=False)
         assert_same(model, regress(log, X, routed))
 
 
-def test_it_is_cloned_and_pickled(linear_log):
+def test_it_is_cloned_pickled_and_drawn_without_error_bars(linear, linear_log):
     log, X = linear_log
-    model = regress(log, X, LINEAR)
-    again = pickle.loads(pickle.dumps(model))
-    assert_same(model, again)
-    assert_array_equal(model.predict_attractiveness(X), again.predict_attractiveness(X))
-    assert not hasattr(clone(model), "propensities_")
-    assert_same(model, clone(model).fit(X, log.clicks, **columns(log)))
-
-
-def test_a_failed_fit_leaves_the_model_as_it_was(linear_log):
-    log, X = linear_log
-    model = regress(log, X, LINEAR)
-    before = dict(vars(model))
-    with pytest.raises(ValueError, match="clicks must be 1"):
-        model.fit(X, 2 * log.clicks, **columns(log))
-    with pytest.raises(ValueError, match="contains NaN"):
-        model.fit(X * np.nan, log.clicks, **columns(log))
-    assert vars(model) == before
-
-
-def test_a_display_draws_it_without_error_bars(linear_log):
+    again = pickle.loads(pickle.dumps(linear))
+    assert_same(linear, again)
+    expected = linear.predict_attractiveness(X)
+    assert_array_equal(expected, again.predict_attractiveness(X))
+    assert not hasattr(clone(linear), "propensities_")
     pytest.importorskip("matplotlib")
     from sklearn_ltr.plotting import PropensityCurveDisplay
 
-    log, X = linear_log
-    display = PropensityCurveDisplay.from_estimators([regress(log, X, LINEAR)])
+    display = PropensityCurveDisplay.from_estimators([linear])
     assert list(display.propensities) == ["RegressionEM"]
     assert display.standard_errors == {}
+
+
+def test_a_failed_fit_leaves_the_model_as_it_was(linear, linear_log):
+    log, X = linear_log
+    before = dict(vars(linear))
+    with pytest.raises(ValueError, match="clicks must be 1"):
+        linear.fit(X, 2 * log.clicks, **columns(log))
+    with pytest.raises(ValueError, match="contains NaN"):
+        linear.fit(X * np.nan, log.clicks, **columns(log))
+    assert vars(linear) == before

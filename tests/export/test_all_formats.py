@@ -17,7 +17,6 @@ from sklearn.preprocessing import StandardScaler
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, export
 from sklearn_ltr.ensemble import BaggingRanker
-from sklearn_ltr.mart import MARTRegressor
 from tests.export.models import GROUPS, TREES, grades, numbers
 
 X, Y = np.nan_to_num(numbers()[:, :4]), grades(numbers())
@@ -113,47 +112,3 @@ def test_every_writer_and_reader_has_a_row_in_the_guide():
     named = {name for row in rows for name in re.findall(r"`((?:to|from)_\w+)`", row)}
     ours = {"from_tree_model", "to_tree_model"}
     assert named == {*WRITERS, *READERS} - ours
-
-
-@pytest.mark.parametrize(
-    ("codes", "name"),
-    [([-1, 0, 1], "to_onnx"), ([0.5, 1, 2], "to_treelite"), ([1, 2**30], "to_onnx")],
-)
-def test_categories_that_are_no_codes_are_refused(codes, name):
-    x = np.resize(np.array(codes, dtype=float), (40, 1))
-    model = MARTRegressor(n_estimators=2, categorical_features=[0], min_samples_leaf=1)
-    with pytest.raises(ValueError, match="make the column text"):
-        write(name, model.fit(x, x[:, 0]))
-
-
-@pytest.mark.parametrize(
-    ("name", "given", "error", "message"),
-    [
-        ("to_ranklib", {"missing": "nan"}, ValueError, "missing must be 'error' or"),
-        ("to_solr", {"missing": "nan"}, ValueError, "missing must be 'branch' or"),
-        ("to_solr", {"name": ""}, ValueError, "name must be text and not empty, got"),
-        ("to_solr", {"store": None}, ValueError, "store must be text and not empty"),
-        ("to_elasticsearch_ltr", {"feature_set": 1}, ValueError, "feature_set must be"),
-        ("to_elasticsearch_ltr", {"features": NAMES}, TypeError, "must be a dict from"),
-        (
-            "to_elasticsearch_ltr",
-            {"features": {"title": {}, NAMES[0]: {}}},
-            ValueError,
-            r"1 are no such columns, \['title'\]",
-        ),
-        (
-            "to_solr",
-            {"features": dict.fromkeys(NAMES, "price")},
-            TypeError,
-            r"features\['Column_0'\] must be a dict, got str",
-        ),
-        ("to_elasticsearch_ml", {"features": {}}, ValueError, "are missing, "),
-    ],
-)
-def test_arguments_of_requests(name, given, error, message):
-    needed = {"to_solr": ["name"], "to_elasticsearch_ml": ["name", "features"]}.get(
-        name, ["name", "feature_set"] if "elastic" in name else []
-    )
-    arguments = {argument: GIVEN[argument] for argument in needed} | given
-    with pytest.raises(error, match=message):
-        getattr(export, name)(fitted(trees()), **arguments)

@@ -87,31 +87,19 @@ def text():
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [
-        (
-            ("oblivious_trees", 0, "splits"),
-            [{}] * 60,
-            r"oblivious_trees\[0\]: it has 60",
-        ),
-        (
-            ("oblivious_trees", 0, "splits", 0, "border"),
-            "x",
-            r"splits\[0\].border must",
-        ),
+        (("oblivious_trees", 0, "splits"), [{}] * 60,
+         r"oblivious_trees\[0\]: it has 60"),
+        (("oblivious_trees", 0, "splits", 0, "border"), "x",
+         r"splits\[0\].border must"),
         (("oblivious_trees", 0, "splits", 0, "float_feature_index"), 9, "that is none"),
-        (
-            ("oblivious_trees", 1, "leaf_values", 0),
-            None,
-            r"leaf_values\[0\] must be a f",
-        ),
+        (("oblivious_trees", 1, "leaf_values", 0), None,
+         r"leaf_values\[0\] must be a f"),
         (("scale_and_bias",), [1, [0, 1]], "2 scores for each row"),
-        (
-            ("features_info", "float_features", 0, "nan_value_treatment"),
-            "x",
-            "_treatment",
-        ),
+        (("features_info", "float_features", 0, "nan_value_treatment"), "x",
+         "_treatment"),
         (("oblivious_trees",), [], "at least one feature and one tree|has no trees"),
     ],
-)
+)  # fmt: skip
 def test_a_damaged_text_is_refused_and_says_where(path, value, message):
     document = part = text()
     for key in path[:-1]:

@@ -55,10 +55,7 @@ def test_lightgbm_scores_our_models_bit_for_bit(name):
     booster = lightgbm.Booster(model_str=text)
     rows = without_tiny(rows_of(model, 100_000))
     expected = score(model, rows)
-    theirs = rows
-    if isinstance(rows, pd.DataFrame):  # plain codes, as of another program
-        theirs = rows.copy()
-    assert booster.predict(theirs, raw_score=True).tobytes() == expected.tobytes()
+    assert booster.predict(rows, raw_score=True).tobytes() == expected.tobytes()
     back = from_lightgbm(text)
     assert back.predict(rows).tobytes() == expected.tobytes()
     assert from_json(to_json(back)).predict(rows).tobytes() == expected.tobytes()
@@ -242,43 +239,25 @@ TEXT = to_lightgbm(MODELS["categories"])
         ("Tree=1", "Tree=2", "Tree=1 must come here"),
         ("num_class=1", "num_class=3", "num_class is '3'"),
         ("num_class=1", "num_class=" + "9" * 5000, "num_class.* is no number"),
-        (
-            "objective=lambdarank",
-            "objective=multiclass",
-            "objective 'multiclass' is not",
-        ),
+        ("objective=lambdarank", "objective=multiclass",
+         "objective 'multiclass' is not"),
         ("is_linear=0", "is_linear=1", "Tree=0: its leaves are linear"),
-        (
-            "max_feature_idx=3",
-            "max_feature_idx=99999999",
-            "different numbers of features",
-        ),
-        (
-            "num_leaves=8",
-            "num_leaves=99999999",
-            "Tree=0: leaf_value must hold 99999999",
-        ),
+        ("max_feature_idx=3", "max_feature_idx=99999999",
+         "different numbers of features"),
+        ("num_leaves=8", "num_leaves=99999999",
+         "Tree=0: leaf_value must hold 99999999"),
         ("left_child=", "left_child=0 ", "Tree=0: left_child must hold 7"),
-        (
-            "leaf_value=",
-            "leaf_value=nan ",
-            r"leaf_value\[0\] is nan, but must be finite",
-        ),
+        ("leaf_value=", "leaf_value=nan ",
+         r"leaf_value\[0\] is nan, but must be finite"),
         ("leaf_value=", "leaf_value=1_0 ", r"leaf_value\[0\] is no number"),
         ("pandas_categorical:[[", "pandas_categorical:[[[", "is no valid JSON"),
-        (
-            "pandas_categorical:[",
-            "pandas_categorical:[[],",
-            "whose they are is not known",
-        ),
+        ("pandas_categorical:[", "pandas_categorical:[[],",
+         "whose they are is not known"),
         ('"alpha"', "7", "categories that are text, and others"),
-        (
-            "cat_boundaries=0",
-            "cat_boundaries=1",
-            "Tree=.: cat_boundaries do not ascend",
-        ),
+        ("cat_boundaries=0", "cat_boundaries=1",
+         "Tree=.: cat_boundaries do not ascend"),
     ],
-)
+)  # fmt: skip
 def test_a_damaged_text_is_refused_and_says_where(old, new, message):
     assert old in TEXT
     with pytest.raises(ValueError, match=message):
@@ -297,27 +276,15 @@ def model_on(X, **parameters):
     [
         (pd.DataFrame({"a": pd.Categorical([-1, 1] * 50)}), "has the category -1"),
         (pd.DataFrame({"a": pd.Categorical([0.5, 1] * 50)}), "has the category 0.5"),
-        (
-            pd.DataFrame({"a": pd.Categorical([1, 2**30] * 50)}),
-            "numbers from 0 to 1048576",
-        ),
-        (
-            pd.DataFrame(numbers()[:100, :2], columns=["a b", "a_b"]),
-            "must be different",
-        ),
+        (pd.DataFrame({"a": pd.Categorical([1, 2**30] * 50)}),
+         "numbers from 0 to 1048576"),
+        (pd.DataFrame(numbers()[:100, :2], columns=["a b", "a_b"]),
+         "must be different"),
     ],
-)
+)  # fmt: skip
 def test_what_lightgbm_cannot_hold_is_refused(X, message):
     with pytest.raises(ValueError, match=message):
         to_lightgbm(model_on(X))
-
-
-def test_trees_on_top_of_an_init_score_are_refused():
-    X = numbers()
-    model = LambdaMARTRanker(**TREES)
-    model.fit(X, grades(X), groups=GROUPS, init_score=X[:, 0])
-    with pytest.raises(ValueError, match="on top of an init_score"):
-        to_lightgbm(model)
 
 
 @pytest.mark.parametrize("model", [None, 3, MODELS["ranker"], [1]])

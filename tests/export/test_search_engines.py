@@ -11,7 +11,7 @@ import pytest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
-from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
+from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker
 from sklearn_ltr.export import (
     Feature,
     Tree,
@@ -328,24 +328,12 @@ def test_engines_refuse_what_their_normalizers_cannot_do():
         (lambda m: to_ranklib(m), "RankLib knows no categories"),
         (lambda m: to_solr(m, name="m"), "Solr's trees know no categories"),
         (lambda m: to_vespa(m), "make the column text"),
-        (
-            lambda m: to_elasticsearch_ltr(m, name="m", feature_set="f"),
-            "know no categories",
-        ),
-        (
-            lambda m: to_elasticsearch_ml(m, name="m", features={}),
-            "Elastic's trees know no categories",
-        ),
+        (lambda m: to_elasticsearch_ltr(m, name="m", feature_set="f"),
+         "know no categories"),
+        (lambda m: to_elasticsearch_ml(m, name="m", features={}),
+         "Elastic's trees know no categories"),
     ],
-)
+)  # fmt: skip
 def test_categories_are_refused_where_they_cannot_be_held(write, message):
     with pytest.raises(ValueError, match=message):
         write(served()["categories"])
-
-
-def test_a_network_in_a_format_of_trees_is_refused():
-    ranker = RankNetRanker(max_iter=1, random_state=0)
-    ranker.fit(np.nan_to_num(numbers()[:, :3]), grades(numbers()), groups=GROUPS)
-    for write in (to_ranklib, to_vespa):
-        with pytest.raises(TypeError, match="models of boosted trees"):
-            write(ranker)

@@ -370,12 +370,10 @@ def with_part(*path):
         (with_part("tree_factors"), "learner.tree_factors"),
         (with_part("gradient_booster", "dropped"), "gradient_booster.dropped"),
         (with_part("gradient_booster", "model", "factors"), "model.factors"),
-        (
-            with_part("gradient_booster", "model", "trees", 1, "slope"),
-            r"trees\[1\].slope",
-        ),
+        (with_part("gradient_booster", "model", "trees", 1, "slope"),
+         r"trees\[1\].slope"),
     ],
-)
+)  # fmt: skip
 def test_what_is_newer_is_compared_with_xgboost_or_refused(kind, trick, message):
     X = in_float32(kind()) if kind is table else np.clip(kind(), -1e30, 1e30)
     booster = trained(X, grades(X), {})
@@ -421,44 +419,30 @@ FIRST = (*MODEL, "trees", 0)
         (TEXT[:-5], "no valid JSON"),
         ("{}", "learner is missing"),
         (changed("learner_model_param", "num_feature", value="9" * 20), "is no number"),
-        (
-            changed("learner_model_param", "num_feature", value="99999999"),
-            "num_feature is 99999999, and there are 4 feature_names",
-        ),
+        (changed("learner_model_param", "num_feature", value="99999999"),
+         "num_feature is 99999999, and there are 4 feature_names"),
         (changed("learner_model_param", "base_score", value="[1,2]"), "base_score="),
         (changed("objective", "name", value="os"), "objective 'os' is not known"),
-        (
-            changed(*FIRST, "left_children", 0, value=0),
-            r"trees\[0\]: node 0 is a child t",
-        ),
-        (
-            changed(*FIRST, "left_children", 0, value=-9),
-            r"trees\[0\]: node -9 is a child",
-        ),
-        (
-            changed(*FIRST, "left_children", 0, value=-1),
-            r"trees\[0\]: node 0 has one chi",
-        ),
-        (
-            changed(*FIRST, "default_left", 0, value=7),
-            r"default_left\[0\] must be 0 or 1",
-        ),
+        (changed(*FIRST, "left_children", 0, value=0),
+         r"trees\[0\]: node 0 is a child t"),
+        (changed(*FIRST, "left_children", 0, value=-9),
+         r"trees\[0\]: node -9 is a child"),
+        (changed(*FIRST, "left_children", 0, value=-1),
+         r"trees\[0\]: node 0 has one chi"),
+        (changed(*FIRST, "default_left", 0, value=7),
+         r"default_left\[0\] must be 0 or 1"),
         (changed(*FIRST, "split_indices", 0, value=4), "none of 4"),
         (changed(*FIRST, "sum_hessian", value=[]), "sum_hessian has 0 of"),
-        (
-            changed(*FIRST, "split_conditions", 1, value="x"),
-            r"split_conditions\[1\] must",
-        ),
+        (changed(*FIRST, "split_conditions", 1, value="x"),
+         r"split_conditions\[1\] must"),
         (changed(*FIRST, "categories_sizes", value=[2**40]), "categories_... do not"),
         (changed(*FIRST, "categories", 0, value=2**50), "codes that are not from 0"),
-        (
-            changed(*MODEL, "cats", "enc", value=[{"values": [1], "type": 1}] * 4),
-            "fewer than its trees test",
-        ),
+        (changed(*MODEL, "cats", "enc", value=[{"values": [1], "type": 1}] * 4),
+         "fewer than its trees test"),
         (changed(*MODEL, "tree_info", 0, value=1), "2 scores or more"),
         (changed(*MODEL, "trees", value=[]), "has no trees"),
     ],
-)
+)  # fmt: skip
 def test_a_damaged_text_is_refused_and_says_where(text, message):
     with pytest.raises(ValueError, match=message):
         from_xgboost(text)

@@ -6,11 +6,15 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 from sklearn import metrics as sklearn_metrics
+from sklearn.utils import Bunch
 
+from sklearn_ltr.datasets import join_run
 from sklearn_ltr.metrics import (
     DCG,
     MAP,
@@ -25,17 +29,6 @@ from sklearn_ltr.metrics import (
 from tests.strategies import ranking_without_ties
 
 DATA = ranking_without_ties()
-
-
-def as_trec_eval_reads_it() -> tuple[dict, dict]:
-    """Judgements and run: query -> document -> grade, or score."""
-    grades: dict = {}
-    scores: dict = {}
-    rows = zip(DATA.groups, DATA.y, DATA.scores, strict=True)
-    for row, (group, y, score) in enumerate(rows):
-        grades.setdefault(str(group), {})[f"d{row}"] = int(y)
-        scores.setdefault(str(group), {})[f"d{row}"] = float(score)
-    return grades, scores
 
 
 def ours(metric) -> np.ndarray:
@@ -57,24 +50,71 @@ TREC_EVAL = {
 }
 
 
+def draw_run_and_qrels(lowest):
+    """Lists of which some documents are not judged, and judgements not retrieved."""
+    rng = np.random.default_rng(0)
+    run, qrels = [], []
+    for topic in range(30):
+        for document in range(20):
+            name = (str(topic), f"d{document}")
+            if rng.random() < 0.5:
+                run.append((*name, float(rng.integers(0, 8)) / 4))
+            if rng.random() < 0.6:
+                grade = rng.choice(np.arange(lowest, 4))
+                qrels.append((*name, int(grade) if topic % 5 else min(0, int(grade))))
+    run = [row for row in run if row[0] not in ("3", "20")]
+    qrels = [row for row in qrels if row[0] not in ("7", "8")]
+
+    def bunch(rows, last):
+        groups, documents, numbers = zip(*rows, strict=True)
+        return Bunch(groups=groups, documents=documents, **{last: numbers})
+
+    return bunch(run, "scores"), bunch(qrels, "grades")
+
+
+def everything_retrieved():
+    names = {"groups": DATA.groups.astype(str), "documents": np.arange(len(DATA.y))}
+    return Bunch(**names, scores=DATA.scores), Bunch(**names, grades=DATA.y.astype(int))
+
+
+def as_dicts(bunch, last):
+    found: dict = {}
+    for group, document, number in zip(*(
+        np.asarray(bunch[name]).tolist() for name in ("groups", "documents", last)
+    ), strict=True):  # fmt: skip
+        found.setdefault(group, {})[str(document)] = number
+    return found
+
+
 @pytest.mark.parametrize("theirs", TREC_EVAL)
-def test_values_are_those_of_trec_eval(theirs):
+@pytest.mark.parametrize(
+    "draw",
+    [
+        everything_retrieved,
+        partial(draw_run_and_qrels, 0),
+        partial(draw_run_and_qrels, -2),
+    ],
+)
+def test_values_are_those_of_trec_eval(draw, theirs):
     pytrec_eval = pytest.importorskip("pytrec_eval")
-    grades, scores = as_trec_eval_reads_it()
+    run, qrels = draw()
     name, _, cutoff = theirs.rpartition("_")
     measure = f"{name}.{cutoff}" if cutoff.isdigit() else theirs
-    values = pytrec_eval.RelevanceEvaluator(grades, {measure}).evaluate(scores)
-    expected = [values[query][theirs] for query in grades]
+    evaluator = pytrec_eval.RelevanceEvaluator(as_dicts(qrels, "grades"), {measure})
+    values = evaluator.evaluate(as_dicts(run, "scores"))
+    expected = [values[topic][theirs] for topic in sorted(values)]
+    rules = {"negative": "unjudged"}
+    rules["unjudged"] = "drop" if theirs == "bpref" else "zero"
+    metric = replace(TREC_EVAL[theirs], ties="stable")
+    found = metric.per_query(**join_run(run, qrels, topics="both", **rules))
     # the same sums of doubles, in another order
-    np.testing.assert_allclose(ours(TREC_EVAL[theirs]), expected, rtol=1e-12)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    # and trec_eval -c: topics without a line in the run count 0
+    complete = metric(**join_run(run, qrels, **rules))
+    assert complete == pytest.approx(sum(expected) / len(set(qrels.groups)), rel=1e-12)
 
 
-RANX = {
-    "ndcg@5": NDCG(5, gain="linear"),
-    "ndcg_burges@5": NDCG(5),
-    "map@5": MAP(5),
-    "mrr@5": MRR(5),
-}
+RANX = {"ndcg_burges@5": NDCG(5), "mrr@5": MRR(5)}  # which trec_eval has not
 
 # In a process of its own: ranx starts numba's thread pool, with which a fork of this
 # process would crash, and compiles with warnings.
@@ -89,10 +129,12 @@ print(json.dumps({name: list(values[name]) for name in names}))
 
 def test_values_are_those_of_ranx():
     pytest.importorskip("ranx")
-    environment = {k: v for k, v in os.environ.items() if k != "NUMBA_DISABLE_JIT"}
+    run, qrels = everything_retrieved()
+    judged, retrieved = as_dicts(qrels, "grades"), as_dicts(run, "scores")
+    environment = os.environ | {"NUMBA_DISABLE_JIT": "1"}  # compiling takes a minute
     answer = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", RUN_RANX],
-        input=json.dumps([*as_trec_eval_reads_it(), list(RANX)]),
+        input=json.dumps([judged, retrieved, list(RANX)]),
         env=environment,
         check=True,
         capture_output=True,
@@ -111,14 +153,11 @@ def test_values_are_those_of_scikit_learn(k, n_scores):
     y[3] = 0
     scores = rng.integers(0, n_scores, y.shape).astype(float)
     groups = np.repeat(np.arange(30), 9)
-    ndcg = NDCG(k, gain="linear", ties="average")(
-        y.ravel(), scores.ravel(), groups=groups
-    )
-    assert ndcg == pytest.approx(sklearn_metrics.ndcg_score(y, scores, k=k), rel=1e-12)
-    dcg = DCG(k, gain="linear", ties="average")(
-        y.ravel(), scores.ravel(), groups=groups
-    )
-    assert dcg == pytest.approx(sklearn_metrics.dcg_score(y, scores, k=k), rel=1e-12)
-    exponential = DCG(k, ties="average")(y.ravel(), scores.ravel(), groups=groups)
-    theirs = sklearn_metrics.dcg_score(2**y - 1, scores, k=k)
-    assert exponential == pytest.approx(theirs, rel=1e-12)
+    rows = y.ravel(), scores.ravel()
+    for metric, gains, theirs in (
+        (NDCG(k, gain="linear", ties="average"), y, sklearn_metrics.ndcg_score),
+        (DCG(k, gain="linear", ties="average"), y, sklearn_metrics.dcg_score),
+        (DCG(k, ties="average"), 2**y - 1, sklearn_metrics.dcg_score),
+    ):
+        expected = theirs(gains, scores, k=k)
+        assert metric(*rows, groups=groups) == pytest.approx(expected, rel=1e-12)
