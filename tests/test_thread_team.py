@@ -59,13 +59,8 @@ def test_n_jobs_is_counted_as_joblib_counts(monkeypatch):
 @pytest.mark.skipif(INTERPRETED, reason="one thread interprets")
 def test_n_jobs_beyond_the_cores_of_the_process_asks_for_these_only(monkeypatch):
     monkeypatch.setattr(joblib, "cpu_count", lambda: 3)
-    assert [effective_n_threads(n, 10**12) for n in (1, 2, 3, 4, 5000)] == [
-        1,
-        2,
-        3,
-        3,
-        3,
-    ]
+    found = [effective_n_threads(n, 10**12) for n in (1, 2, 3, 4, 5000)]
+    assert found == [1, 2, 3, 3, 3]
     assert effective_n_threads(2, 0) == 2  # as asked for, however little there is to do
     monkeypatch.setattr(joblib, "cpu_count", lambda: 0)
     assert effective_n_threads(2, 0) == 1
@@ -232,10 +227,8 @@ def work():
 
 def test_a_team_works_in_a_thread_that_outlives_the_main_thread():
     wait = "threading.main_thread().join()"
-    script = AFTER_THE_END + (
-        f"threading.Thread(target=lambda: ({wait}, work())).start()\n"
-    )
-    assert run_script(script) == "done\n"
+    script = f"threading.Thread(target=lambda: ({wait}, work())).start()\n"
+    assert run_script(AFTER_THE_END + script) == "done\n"
 
 
 def test_a_team_works_while_the_interpreter_ends():

@@ -64,15 +64,23 @@ def local_fit(frame=FRAME, **options):
     return LambdaMARTRanker(**OPTIONS | options).fit(**arguments(frame))
 
 
+def fit_on(ddf, expected=None, frame=FRAME, given=None, **more):
+    """Fit on a cluster, and find the model of one machine."""
+    expected = local_fit(frame) if expected is None else expected
+    parameters = expected.get_params()
+    ranker = DaskLambdaMARTRanker(**parameters)
+    ranker.fit(**(arguments(ddf) if given is None else given), **more)
+    assert bytes_of(ranker.to_local()) == bytes_of(expected)
+    return ranker
+
+
 @pytest.mark.parametrize("n_workers", [1, 2, 4])
 def test_the_model_is_that_of_one_machine(client, n_workers):
     shuffled = FRAME.sample(frac=1.0, random_state=n_workers)
     frame = shuffled if n_workers > 1 else FRAME
     ddf = on_workers(client, cut(frame, [100, 101, 700, 1000]), n_workers)
-    ranker = DaskLambdaMARTRanker(**OPTIONS).fit(**arguments(ddf))
-    expected = local_fit()
+    ranker = fit_on(ddf)
     assert type(ranker.to_local()) is LambdaMARTRanker
-    assert bytes_of(ranker.to_local()) == bytes_of(expected)
     assert ranker.traffic_.n_exchanges > 0
 
 
@@ -83,48 +91,37 @@ def test_a_partition_that_is_read_late_changes_nothing(client):
 
     frames = cut(FRAME, [100, 800])
     ddf = dd.from_map(lambda frame: frame, frames, meta=FRAME.iloc[:0])
-    ddf = ddf.map_partitions(late, meta=FRAME.iloc[:0])
-    ranker = DaskLambdaMARTRanker(**OPTIONS).fit(**arguments(ddf))
-    assert bytes_of(ranker.to_local()) == bytes_of(local_fit())
+    fit_on(ddf.map_partitions(late, meta=FRAME.iloc[:0]))
 
 
 def test_sorted_rows_do_not_travel_but_for_the_queries_at_the_bounds(client):
     frame = FRAME.sort_values("query")
     bounds = [400, 800, 1200]
-    ddf = on_workers(client, cut(frame, bounds), 4)
-    ranker = DaskLambdaMARTRanker(**OPTIONS).fit(**arguments(ddf))
+    ranker = fit_on(on_workers(client, cut(frame, bounds), 4))
     queries = frame["query"].to_numpy()
     split = sum(queries[b - 1] == queries[b] for b in bounds)
     assert ranker.traffic_.n_moved_queries <= split
     longest = frame["query"].value_counts().max()
     assert ranker.traffic_.n_moved_rows <= split * longest / 2
-    assert bytes_of(ranker.to_local()) == bytes_of(local_fit())
 
 
 def test_with_validation_data(client):
-    options = OPTIONS | {
-        "n_estimators": 12,
-        "learning_rate": 1.0,
-        "n_iter_no_change": 2,
-    }
-    expected = LambdaMARTRanker(**options).fit(
+    options = {"n_estimators": 12, "learning_rate": 1.0, "n_iter_no_change": 2}
+    expected = LambdaMARTRanker(**OPTIONS | options).fit(
         **arguments(FRAME), **arguments(FRAME_VAL, "_val")
     )
     ddf = on_workers(client, cut(FRAME, [300, 900]), 3)
     # one partition, and a worker without training rows
     validation = on_workers(client, cut(FRAME_VAL, [10, 20, 290]), 4)
-    ranker = DaskLambdaMARTRanker(**options)
-    ranker.fit(**arguments(ddf), **arguments(validation, "_val"))
+    ranker = fit_on(ddf, expected, **arguments(validation, "_val"))
     assert ranker.n_iter_ < 12
-    assert bytes_of(ranker.to_local()) == bytes_of(expected)
 
 
 def test_held_out_queries_and_a_warm_start(client):
     options = {"early_stopping": True, "warm_start": True, "learning_rate": 0.5}
     expected = local_fit(**options)
     ddf = on_workers(client, cut(FRAME, [800]), 2)
-    ranker = DaskLambdaMARTRanker(**OPTIONS, **options).fit(**arguments(ddf))
-    assert bytes_of(ranker.to_local()) == bytes_of(expected)
+    ranker = fit_on(ddf, expected)
     expected.set_params(n_estimators=3).fit(**arguments(FRAME))
     ranker.set_params(n_estimators=3).fit(**arguments(ddf))
     assert bytes_of(ranker.to_local()) == bytes_of(expected)
@@ -137,9 +134,7 @@ def test_known_propensities(client):
     assert bytes_of(expected) != bytes_of(local_fit())
     frame = FRAME.assign(propensity=propensity)
     ddf = on_workers(client, cut(frame, [200, 900]), 2)
-    ranker = DaskLambdaMARTRanker(**OPTIONS)
-    ranker.fit(**arguments(ddf), propensities=ddf["propensity"])
-    assert bytes_of(ranker.to_local()) == bytes_of(expected)
+    fit_on(ddf, expected, propensities=ddf["propensity"])
 
 
 def array_arguments(chunks, X=None):
@@ -152,8 +147,7 @@ def array_arguments(chunks, X=None):
 def test_arrays_whose_columns_are_divided_too(client):
     expected = LambdaMARTRanker(**OPTIONS).fit(**make_data())
     given = array_arguments(400)
-    ranker = DaskLambdaMARTRanker(**OPTIONS).fit(**given)
-    assert bytes_of(ranker.to_local()) == bytes_of(expected)
+    ranker = fit_on(None, expected, given=given)
     scores = ranker.predict(given["X"])
     np.testing.assert_array_equal(scores, expected.predict(make_data()["X"]))
     assert scores.shape == (N_ROWS,)
@@ -165,8 +159,7 @@ def test_sparse_arrays(client):
     expected = LambdaMARTRanker(**OPTIONS).fit(**data | {"X": csr_matrix(X)})
     given = array_arguments(400, X)
     given["X"] = given["X"].rechunk({1: -1}).map_blocks(csr_matrix)
-    ranker = DaskLambdaMARTRanker(**OPTIONS).fit(**given)
-    assert bytes_of(ranker.to_local()) == bytes_of(expected)
+    fit_on(None, expected, given=given)
 
 
 def test_partitions_of_different_dtypes_and_of_arrow(client):
@@ -176,10 +169,7 @@ def test_partitions_of_different_dtypes_and_of_arrow(client):
     parts = cut(frame, [500, 1000])
     parts[1] = parts[1].astype({j: "float64" for j in FEATURES})
     parts[2] = parts[2].astype({j: "double[pyarrow]" for j in FEATURES})
-    ddf = on_workers(client, parts, 2)
-    ranker = DaskLambdaMARTRanker(**OPTIONS).fit(**arguments(ddf))
-    expected = local_fit(frame)
-    assert bytes_of(ranker.to_local()) == bytes_of(expected)
+    fit_on(on_workers(client, parts, 2), frame=frame)
 
 
 def test_scores_ranks_and_the_metric(client):
@@ -208,18 +198,13 @@ def test_initial_scores(client):
     frame = FRAME.assign(start=start)
     expected = LambdaMARTRanker(**OPTIONS).fit(**arguments(frame), init_score=start)
     ddf = on_workers(client, cut(frame, [700]), 2)
-    ranker = DaskLambdaMARTRanker(**OPTIONS)
-    ranker.fit(**arguments(ddf), init_score=ddf["start"])
-    assert bytes_of(ranker.to_local()) == bytes_of(expected)
+    ranker = fit_on(ddf, expected, init_score=ddf["start"])
     scores = ranker.predict(ddf[COLUMNS], init_score=ddf["start"])
     np.testing.assert_array_equal(
         scores, expected.predict(frame[COLUMNS], init_score=start)
     )
-    base = LambdaMARTRanker(**OPTIONS).fit(**arguments(FRAME))
-    adapted = LambdaMARTRanker(**OPTIONS, init=base).fit(**arguments(FRAME))
-    ranker = DaskLambdaMARTRanker(**OPTIONS, init=base).fit(**arguments(ddf))
-    assert ranker.init_ is base
-    assert bytes_of(ranker.to_local()) == bytes_of(adapted)
+    base = local_fit()
+    assert fit_on(ddf, local_fit(init=base)).init_ is base
 
 
 def test_one_query_larger_than_a_partition_and_a_worker_with_nothing_to_learn(client):
@@ -231,18 +216,14 @@ def test_one_query_larger_than_a_partition_and_a_worker_with_nothing_to_learn(cl
     parts = cut(frame, [150, 300, 1480])
     parts[3] = parts[3].assign(y=2.0)
     frame = pd.concat(parts)
-    ddf = on_workers(client, parts, 4)
-    ranker = DaskLambdaMARTRanker(**OPTIONS).fit(**arguments(ddf))
-    assert bytes_of(ranker.to_local()) == bytes_of(local_fit(frame))
+    ranker = fit_on(on_workers(client, parts, 4), frame=frame)
     assert ranker.traffic_.n_moved_rows >= 300
 
 
 def test_texts_are_legal_queries_and_an_estimator_is_cloned_and_pickled(client):
     frame = FRAME.assign(query="q" + FRAME["query"].astype(str))
     ddf = on_workers(client, cut(frame, [600]), 2)
-    ranker = DaskLambdaMARTRanker(**OPTIONS).fit(**arguments(ddf))
-    expected = local_fit(frame)
-    assert bytes_of(ranker.to_local()) == bytes_of(expected)
+    ranker = fit_on(ddf, frame=frame)
     again = pickle.loads(pickle.dumps(ranker))
     np.testing.assert_array_equal(
         again.predict(frame[COLUMNS]), ranker.predict(frame[COLUMNS])

@@ -21,6 +21,7 @@ from tests.dask.test_cluster import (
     OPTIONS,
     arguments,
     cut,
+    fit_on,
     local_fit,
     on_workers,
 )
@@ -61,8 +62,7 @@ def mapped(files, name):
 def test_parquet_files_are_read_again(client, files):
     given = arguments(dd.read_parquet(files / "rows"))
     assert None not in graphs_of(**given)
-    ranker = DaskLambdaMARTRanker(**OPTIONS).fit(**given)
-    assert bytes_of(ranker.to_local()) == bytes_of(local_fit())
+    ranker = fit_on(None, given=given)
     scores = ranker.predict(given["X"]).compute()
     np.testing.assert_array_equal(scores, local_fit().predict(FRAME[COLUMNS]))
     with_start = arguments(FRAME.assign(query=FRAME["query"] % 7, weight=1.0))
@@ -70,9 +70,7 @@ def test_parquet_files_are_read_again(client, files):
     ddf = ddf.assign(query=ddf["query"] % 7, weight=1.0)  # each in all partitions
     base = local_fit()
     expected = LambdaMARTRanker(**OPTIONS, init=base, warm_start=True).fit(**with_start)
-    ranker = DaskLambdaMARTRanker(**OPTIONS, init=base, warm_start=True)
-    ranker.fit(**arguments(ddf))
-    assert bytes_of(ranker.to_local()) == bytes_of(expected)
+    ranker = fit_on(ddf, expected)
     expected.set_params(n_estimators=3).fit(**with_start)
     ranker.set_params(n_estimators=3).fit(**arguments(ddf))
     assert bytes_of(ranker.to_local()) == bytes_of(expected)
@@ -82,8 +80,7 @@ def test_memory_maps_are_read_again(client, files):
     given = {name: mapped(files, name) for name in make_data()}
     assert None not in graphs_of(**given)
     expected = LambdaMARTRanker(**OPTIONS).fit(**make_data())
-    ranker = DaskLambdaMARTRanker(**OPTIONS).fit(**given)
-    assert bytes_of(ranker.to_local()) == bytes_of(expected)
+    ranker = fit_on(None, expected, given=given)
     scores = ranker.predict(given["X"])
     np.testing.assert_array_equal(scores, expected.predict(make_data()["X"]))
 
@@ -98,8 +95,7 @@ def test_categories_that_share_bins_are_read_again(client, files):
     expected = LambdaMARTRanker(**options).fit(**arguments(FRAME))
     assert expected._mapper.categories.has_shared.any()
     ddf = dd.read_parquet(files / "rows")
-    ranker = DaskLambdaMARTRanker(**options).fit(**arguments(ddf))
-    assert bytes_of(ranker.to_local()) == bytes_of(expected)
+    ranker = fit_on(ddf, expected)
     expected.set_params(n_estimators=5).fit(**arguments(FRAME))
     ranker.set_params(n_estimators=5).fit(**arguments(ddf))
     assert bytes_of(ranker.to_local()) == bytes_of(expected)

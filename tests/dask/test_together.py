@@ -67,6 +67,14 @@ CASES = {
 }
 
 
+def check_together(parts, expected, start=None, **options):
+    """Fit by workers what is the model of one machine; return what they print."""
+    start = clone(expected) if start is None else start
+    models, printed = fit_together(parts, expected._seed, start, **options)
+    assert {bytes_of(model) for model in models} == {bytes_of(expected)}
+    return printed
+
+
 def divide(rows, n_workers, seed=0):
     """The rows of each worker, by queries."""
     rng = np.random.default_rng(seed)
@@ -83,11 +91,7 @@ def test_workers_fit_the_model_of_one_machine(name, capsys):
     expected = LambdaMARTRanker(**options).fit(**DATA)
     lines = capsys.readouterr().out.splitlines()
     for n_workers in (1, 3):
-        models, printed = fit_together(
-            divide(DATA, n_workers), expected._seed, LambdaMARTRanker(**options)
-        )
-        assert {bytes_of(model) for model in models} == {bytes_of(expected)}
-        assert printed == lines
+        assert check_together(divide(DATA, n_workers), expected) == lines
 
 
 @pytest.mark.skipif(INTERPRETED, reason="interpreted kernels are slow")
@@ -100,15 +104,13 @@ def test_with_validation_data_that_not_every_worker_has():
     for worker in (0, 2):
         chosen = owner == worker
         parts[worker] |= {name: rows[chosen] for name, rows in VALIDATION.items()}
-    models, _ = fit_together(parts, expected._seed, LambdaMARTRanker(**options))
-    assert {bytes_of(model) for model in models} == {bytes_of(expected)}
+    check_together(parts, expected)
 
 
 def test_bins_of_a_sample_are_those_of_one_machine(monkeypatch):
     monkeypatch.setattr(binning, "MAX_SAMPLE_ROWS", 300)
     expected = LambdaMARTRanker(**OPTIONS, max_bins=40).fit(**DATA)
-    models, _ = fit_together(divide(DATA, 3), expected._seed, clone(expected))
-    assert {bytes_of(model) for model in models} == {bytes_of(expected)}
+    check_together(divide(DATA, 3), expected)
 
 
 def test_a_warm_start_continues_together():
@@ -116,7 +118,8 @@ def test_a_warm_start_continues_together():
     half.fit(**DATA)
     start = LambdaMARTRanker()
     start.__dict__ = vars(half) | {"n_estimators": 6}
-    models, _ = fit_together(divide(DATA, 2), half._seed, start)
+    parts = divide(DATA, 2)
+    models, _ = fit_together(parts, half._seed, start)
     expected = half.set_params(n_estimators=6).fit(**DATA)
     assert {bytes_of(model) for model in models} == {bytes_of(expected)}
 
@@ -139,16 +142,9 @@ def test_text_that_only_some_workers_have():
             color=part["X"]["color"].cat.remove_unused_categories()
         )
         parts.append(part)
-    models, _ = fit_together(parts, expected._seed, clone(expected))
-    assert {bytes_of(model) for model in models} == {bytes_of(expected)}
+    check_together(parts, expected)
 
 
 def test_a_slow_worker_changes_nothing():
     expected = LambdaMARTRanker(**OPTIONS | {"n_estimators": 2}).fit(**DATA)
-    models, _ = fit_together(
-        divide(DATA, 3),
-        expected._seed,
-        LambdaMARTRanker(**OPTIONS | {"n_estimators": 2}),
-        slow=1,
-    )
-    assert {bytes_of(model) for model in models} == {bytes_of(expected)}
+    check_together(divide(DATA, 3), expected, slow=1)
