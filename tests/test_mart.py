@@ -195,20 +195,6 @@ def test_mart_is_the_gradient_boosting_of_scikit_learn():
 # --- sigma, probabilities, classes ------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("sigma", "split_gain"), [(0.25, "least_squares"), (4.0, "second_order")]
-)
-def test_sigma_only_scales_the_scores_without_regularization(sigma, split_gain):
-    # multiplying by a power of two is exact
-    one = classifier(split_gain=split_gain)
-    other = classifier(sigma=sigma, split_gain=split_gain)
-    np.testing.assert_array_equal(
-        sigma * other.decision_function(X), one.decision_function(X)
-    )
-    np.testing.assert_array_equal(other.predict_proba(X), one.predict_proba(X))
-    np.testing.assert_array_equal(other.predict(X), one.predict(X))
-
-
 def test_sigma_changes_the_probabilities_with_l2_regularization():
     one = classifier(l2_regularization=1.0)
     other = classifier(l2_regularization=1.0, sigma=4.0)

@@ -761,12 +761,6 @@ def test_with_routing_off_a_search_warns_and_ends_with_an_error():
     assert not hasattr(search, "best_score_")
 
 
-def test_with_routing_off_and_no_scorer_every_fit_and_score_warns():
-    with pytest.warns(MissingGroupsWarning) as caught:
-        cross_val_score(quick(LambdaMARTRanker), X, Y, groups=GROUPS, cv=GroupKFold(3))
-    assert len(caught) == 6
-
-
 @every_ranker
 def test_with_routing_off_a_pipeline_accepts_groups_prefixed_by_its_step(ranker):
     model = model_of(ranker, "in a pipeline")
