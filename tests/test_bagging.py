@@ -263,13 +263,6 @@ def test_the_model_is_the_same_for_any_order_of_queries_and_number_of_jobs(estim
     assert processes.predict(X).tobytes() == ranker.predict(X).tobytes()
 
 
-def test_the_order_of_rows_does_not_change_the_trees():
-    ranker = bag(max_samples=0.7).fit(X, Y, groups=GROUPS)
-    order = np.random.default_rng(1).permutation(len(X))
-    other = bag(max_samples=0.7).fit(X[order], Y[order], groups=GROUPS[order])
-    assert other.predict(X).tobytes() == ranker.predict(X).tobytes()
-
-
 @pytest.mark.parametrize("estimator", [TREES, PIPELINE, Ridge()])
 @pytest.mark.parametrize(
     "options", [{}, {"bootstrap": True}, {"max_samples": 0.5}], ids=str
@@ -360,20 +353,6 @@ def test_members_that_stopped_early_keep_their_scores_in_the_staged_estimate():
 def test_members_without_trees_have_no_stages():
     ranker = bag(NETWORK, oob_score=True, bootstrap=True).fit(X, Y, groups=GROUPS)
     assert ranker.oob_staged_score_ is None
-
-
-def test_the_estimate_is_close_to_the_metric_of_new_queries():
-    data = make_ranking(2400, n_documents=8, n_features=5, n_informative=4,
-                        n_query_features=1, noise=1.0, random_state=1)  # fmt: skip
-    X, y, groups = data.data, data.target, data.groups
-    new = groups >= 400
-    ranker = bag(n_estimators=20, bootstrap=True, oob_score=True)
-    ranker.fit(X[~new], y[~new], groups=groups[~new])
-    tested = ranker.score(X[new], y[new], groups=groups[new])
-    error = ranker.oob_per_query_[~np.isnan(ranker.oob_per_query_)].std() / 20
-    assert abs(ranker.oob_score_ - tested) < 3 * error
-    trained = ranker.score(X[~new], y[~new], groups=groups[~new])
-    assert trained - tested > abs(ranker.oob_score_ - tested)
 
 
 def test_if_no_query_is_left_out_the_error_says_what_to_do():

@@ -72,15 +72,6 @@ def test_a_base_model_and_its_scores_train_the_same_trees():
     assert by_scores.init_ is None
 
 
-def test_adapting_a_good_base_model_to_few_queries_beats_starting_anew():
-    few = DATA.take(np.isin(DATA.groups, np.unique(DATA.groups)[:2]))
-    base = base_model(learning_rate=0.3)
-    anew = small(n_estimators=2).fit(*few, groups=few.groups)
-    adapted = small(n_estimators=2, init=base).fit(*few, groups=few.groups)
-    judged = (*VALIDATION,), {"groups": VALIDATION.groups}
-    assert adapted.score(*judged[0], **judged[1]) > anew.score(*judged[0], **judged[1])
-
-
 def test_every_stage_includes_the_base_scores():
     ranker = fitted(init=base_model())
     *_, last = stages = list(ranker.staged_predict(DATA.X))
@@ -236,17 +227,6 @@ def test_a_frozen_base_model_is_not_refitted_after_a_clone():
     ranker.fit(*DATA, **GROUPS)
     expected = base_model().predict(DATA.X)
     np.testing.assert_array_equal(ranker.init_.predict(DATA.X), expected)
-
-
-def test_init_score_is_passed_to_a_ranker_in_a_pipeline():
-    scores = {"init_score": base_model().predict(DATA.X)}
-    with sklearn.config_context(enable_metadata_routing=True):
-        pipeline = make_pipeline(StandardScaler(), small())
-        pipeline.fit(*DATA, **GROUPS, **scores)
-        predicted = pipeline.predict(DATA.X, **scores)
-    X = StandardScaler().fit_transform(DATA.X)
-    by_hand = small().fit(X, DATA.y, **GROUPS, **scores)
-    np.testing.assert_array_equal(predicted, by_hand.predict(X, **scores))
 
 
 def test_a_pickle_holds_the_base_model():

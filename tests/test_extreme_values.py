@@ -184,6 +184,9 @@ def test_sigma_only_scales_the_scores_up_to_the_ends_of_its_range(estimator, exp
     sigma = 2.0**exponent  # powers of two change no digit
     one, other = fit(estimator), fit(estimator, sigma=sigma)
     np.testing.assert_array_equal(sigma * scores(other), scores(one))
+    if estimator is MARTClassifier:
+        probabilities = [model.predict_proba(X).tobytes() for model in (one, other)]
+        assert probabilities[0] == probabilities[1]
     np.testing.assert_array_equal(other.feature_importances_, one.feature_importances_)
 
 

@@ -1,4 +1,4 @@
-"""Feature tables: frames and sparse tables give the models of arrays, and are checked."""
+"""Feature tables: frames and sparse tables give the models of the same arrays."""
 
 from __future__ import annotations
 

@@ -202,18 +202,6 @@ def test_every_query_twice_with_half_its_weight_changes_no_score(d):
     np.testing.assert_allclose(twice, trees_of(d, d.X), rtol=1e-9)
 
 
-@of_every_model
-@some_examples
-@given(data)
-@pytest.mark.usefixtures("four_cores")
-def test_the_number_of_threads_changes_no_bit(model, d):
-    fit, kind, options = MODELS[model]
-    arguments = d.X, d.y, d.groups, d.weights
-    expected = fit(kind, options | {"n_jobs": 1}, *arguments)
-    found = fit(kind, options | {"n_jobs": 3}, *arguments)
-    np.testing.assert_array_equal(found, expected)
-
-
 @some_examples
 @given(data)
 def test_a_pickled_model_predicts_the_same_and_so_does_a_plain_walk(d):

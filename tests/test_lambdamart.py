@@ -252,38 +252,6 @@ def test_a_tree_splits_only_on_the_features_drawn_for_it(colsample_bytree, n_dra
     assert set.union(*used) == {0, 1, 2, 3}
 
 
-@pytest.mark.parametrize("max_features", [1, 0.01])
-def test_one_feature_is_drawn_for_each_split_independently(max_features):
-    trees = features_of_trees(max_features=max_features)
-    # the first feature, on which the grades depend, would win every root
-    at_the_root = [tree[0] for tree in trees]
-    assert set(at_the_root) == {0, 1, 2, 3}
-    assert max(map(at_the_root.count, range(4))) < N_DRAWN_TREES / 2
-    assert max(len(set(tree)) for tree in trees) >= 3
-
-
-@pytest.mark.parametrize("max_features", [3, 0.75])
-def test_the_strongest_feature_wins_the_roots_that_it_is_drawn_for(max_features):
-    # the learning rate keeps the gradients, and so the strongest feature, the same
-    options = {"learning_rate": 1e-9}
-    trees = features_of_trees(max_features=max_features, **options)
-    n_strongest = sum(tree[0] == 0 for tree in trees)
-    assert 0.5 * N_DRAWN_TREES < n_strongest < N_DRAWN_TREES  # three of four
-    assert {tree[0] for tree in features_of_trees(**options)} == {0}
-
-
-def test_the_features_of_a_split_are_drawn_among_those_of_its_tree():
-    trees = features_of_trees(colsample_bytree=2, max_features=1)
-    assert max(len(set(tree)) for tree in trees) == 2
-    pairs = {frozenset(tree) for tree in trees if len(set(tree)) == 2}
-    assert len(pairs) == 6
-    # both features of a pair win the root of some tree
-    assert {tree[0] for tree in trees if set(tree) == {0, 1}} == {0, 1}
-    # more features for each split than for the tree: all features of the tree
-    both = {"colsample_bytree": 2, "max_features": 3}
-    assert features_of_trees(**both) == features_of_trees(colsample_bytree=2)
-
-
 @pytest.mark.parametrize("name", ["max_features", "colsample_bytree"])
 def test_a_fraction_of_one_and_the_number_of_all_features_draw_nothing(name):
     expected = model(fitted())

@@ -17,7 +17,6 @@ from tests.network import (
     REPORT,
     VALIDATION,
     Lists,
-    curve,
     fitted,
     model,
     recorded,
@@ -147,20 +146,6 @@ def test_the_update_is_the_sum_of_forces_times_swap_deltas(metric, batch_size):
 
 
 # --- metrics ----------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "metric",
-    ["cg@3", "err", "precision@2", NDCGOfAUser(5), None],
-    ids=str,
-)
-def test_every_metric_trains(metric):
-    ranker = fitted(LambdaRankRanker, metric=metric, max_iter=15)
-    assert ranker.n_iter_ == len(curve(ranker)) == 15
-    assert np.isfinite(ranker.predict(DATA.X)).all()
-    measure = NDCG(10) if metric is None else get_metric(metric)
-    worst = measure(DATA.y, np.zeros(len(DATA.y)), groups=DATA.groups)
-    assert ranker.score(*DATA, groups=DATA.groups) > worst
 
 
 @pytest.mark.parametrize(

@@ -166,19 +166,6 @@ def test_the_value_of_a_leaf_is_the_newton_step(class_weight, sigma, split_gain)
         np.testing.assert_allclose(step, rate * above / below, rtol=1e-9)
 
 
-def test_the_balanced_step_is_not_that_of_weighted_pseudo_responses():
-    # the report warns that z_bar (2 sigma - z_bar) is not w y_bar (2 sigma - y_bar)
-    stump = classifier(
-        n_estimators=1, max_leaf_nodes=2, learning_rate=1.0, class_weight="balanced"
-    )
-    n_plus, n_minus = (Y == 1).sum(), (Y == 0).sum()
-    z_bar = np.where(Y == 1, 1 / n_plus, -1 / n_minus)  # y_bar is y at F = 0
-    leaf = is_left(stump)
-    other = z_bar[leaf].sum() / (np.abs(z_bar) * (2 - np.abs(z_bar)))[leaf].sum()
-    step = stump.decision_function(X[leaf])[0]
-    assert abs(other - step) > 0.1 * abs(step)
-
-
 @pytest.mark.parametrize("weight", [None, WEIGHT], ids=["plain", "weighted"])
 def test_one_least_squares_tree_is_that_of_scikit_learn(weight):
     tree = DecisionTreeRegressor(max_leaf_nodes=6, min_samples_leaf=3, random_state=0)
@@ -206,20 +193,6 @@ def test_mart_is_the_gradient_boosting_of_scikit_learn():
 
 
 # --- sigma, probabilities, classes ------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("sigma", "split_gain"), [(0.25, "least_squares"), (4.0, "second_order")]
-)
-def test_sigma_only_scales_the_scores_without_regularization(sigma, split_gain):
-    # multiplying by a power of two is exact
-    one = classifier(split_gain=split_gain)
-    other = classifier(sigma=sigma, split_gain=split_gain)
-    np.testing.assert_array_equal(
-        sigma * other.decision_function(X), one.decision_function(X)
-    )
-    np.testing.assert_array_equal(other.predict_proba(X), one.predict_proba(X))
-    np.testing.assert_array_equal(other.predict(X), one.predict(X))
 
 
 def test_sigma_changes_the_probabilities_with_l2_regularization():

@@ -140,15 +140,6 @@ def test_the_loss_curve_starts_at_the_cost_of_the_initial_weights():
     assert ranker.loss_curve_[0] == pytest.approx(log(2), rel=1e-15)
 
 
-@tied_or_not
-def test_small_steps_along_the_gradient_decrease_the_cost(tied):
-    # the report: delta C = -eta sum_i (dC/dw_i)^2 < 0
-    options = REPORT | {"learning_rate_init": 0.02, "max_iter": 30, "tol": 0.0}
-    ranker = fitted(RankNetRanker, tied_pairs=tied, activation="tanh", **options)
-    assert len(ranker.loss_curve_) == ranker.n_iter_ == 30
-    assert (np.diff(ranker.loss_curve_) < 0).all()
-
-
 def test_equal_grades_are_pairs_only_with_tied_pairs():
     X = np.array([[1.0], [0.0], [0.5], [3.0]])
     data = Lists(X, np.array([1.0, 0.0, 1.0, 1.0]), np.zeros(4))
@@ -267,12 +258,6 @@ def test_an_automatic_batch_is_200_pairs_or_a_query():
     assert model(automatic) == model(preferring(data=grouped, batch_size=1))
 
 
-def test_preferences_need_no_groups():
-    # MissingGroupsWarning would be an error
-    ranker = preferring(max_iter=30)
-    assert ranker.score(*DATA, groups=DATA.groups) > 0.9
-
-
 def test_a_cycle_of_preferences_converges_to_equal_scores():
     cycle = [(0, 1), (1, 2), (2, 0)]
     start = {"random_state": 3}
@@ -287,17 +272,6 @@ def test_a_cycle_of_preferences_converges_to_equal_scores():
     assert together.predict_pair_proba(np.eye(3), np.eye(3)[[1, 2, 0]]) == (
         pytest.approx(0.5, abs=1e-5)
     )
-
-
-def test_a_cycle_in_batches_of_one_pair_converges_to_nearly_equal_scores():
-    # each pair changes the scores by up to a step in its own direction
-    options = CONVERGE | {
-        "learning_rate": "invscaling",
-        "solver_params": {"momentum": 0},
-    }
-    options["learning_rate_init"] = 1.0
-    ranker = preferring(np.eye(3), [(0, 1), (1, 2), (2, 0)], **options)
-    assert np.ptp(ranker.predict(np.eye(3))) < 0.05
 
 
 @pytest.mark.parametrize(

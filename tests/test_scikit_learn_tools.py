@@ -210,38 +210,30 @@ def test_grid_search(ranker, form, routing):
 
 
 @trees_and_network
-def test_randomized_search(ranker, form, routing):
-    model = model_of(ranker, form)
-    search = RandomizedSearchCV(
-        model, grid_of(ranker, form), n_iter=3, random_state=1, scoring=SCORER,
-        cv=GroupKFold(3),
-    ).fit(X, Y, groups=GROUPS)  # fmt: skip
-    expected = [
-        np.mean([ndcg_by_hand(model, *fold, **setting) for fold in folds()])
-        for setting in search.cv_results_["params"]
-    ]
-    assert len(expected) == 3
-    np.testing.assert_array_equal(search.cv_results_["mean_test_score"], expected)
-
-
-@trees_and_network
-def test_successive_halving(ranker, form, routing):
+@pytest.mark.parametrize("halving", [False, True], ids=["randomized", "halving"])
+def test_searches_that_try_some_settings(ranker, form, halving, routing):
     """The resource is trees or epochs; rows would be drawn without their queries."""
     model = model_of(ranker, form)
-    resource = "n_estimators" if ranker is LambdaMARTRanker else "max_iter"
-    if form != "bare":
-        resource = f"{ranker.__name__.lower()}__{resource}"
-    search = HalvingGridSearchCV(
-        model, grid_of(ranker, form, ["sigma", "learning_rate", "learning_rate_init"]),
-        resource=resource, max_resources=8, min_resources=2, factor=2, scoring=SCORER,
-        cv=GroupKFold(3), random_state=0,
-    ).fit(X, Y, groups=GROUPS)  # fmt: skip
-    found = search.cv_results_
-    assert found["n_resources"].tolist() == [2] * 4 + [4] * 2 + [8]
+    options = {"scoring": SCORER, "cv": GroupKFold(3), "random_state": 1}
+    if halving:
+        resource = "n_estimators" if ranker is LambdaMARTRanker else "max_iter"
+        if form != "bare":
+            resource = f"{ranker.__name__.lower()}__{resource}"
+        grid = grid_of(ranker, form, ["sigma", "learning_rate", "learning_rate_init"])
+        search = HalvingGridSearchCV(
+            model, grid, resource=resource, max_resources=8, min_resources=2, factor=2,
+            **options,
+        )  # fmt: skip
+    else:
+        search = RandomizedSearchCV(model, grid_of(ranker, form), n_iter=3, **options)
+    found = search.fit(X, Y, groups=GROUPS).cv_results_
+    if halving:
+        assert found["n_resources"].tolist() == [2] * 4 + [4] * 2 + [8]
     expected = [
         np.mean([ndcg_by_hand(model, *fold, **setting) for fold in folds()])
         for setting in found["params"]
     ]
+    assert len(expected) == 7 if halving else 3
     np.testing.assert_array_equal(found["mean_test_score"], expected)
 
 
@@ -374,6 +366,7 @@ def test_a_candidate_whose_fit_fails_does_not_affect_the_others(routing):
     [
         GroupKFold(4),
         StratifiedGroupKFold(3, shuffle=True, random_state=0),
+        LeaveOneGroupOut(),
         GroupShuffleSplit(3, test_size=0.3, random_state=0),
         PredefinedSplit(PARTS),
         folds(),
@@ -766,12 +759,6 @@ def test_with_routing_off_a_search_warns_and_ends_with_an_error():
     ):
         search.fit(X, Y, groups=GROUPS)
     assert not hasattr(search, "best_score_")
-
-
-def test_with_routing_off_and_no_scorer_every_fit_and_score_warns():
-    with pytest.warns(MissingGroupsWarning) as caught:
-        cross_val_score(quick(LambdaMARTRanker), X, Y, groups=GROUPS, cv=GroupKFold(3))
-    assert len(caught) == 6
 
 
 @every_ranker

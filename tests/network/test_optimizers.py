@@ -253,17 +253,13 @@ def test_inverse_scaling_divides_the_initial_rate():
         assert not optimizer.reduce_rate()
 
 
-def test_other_rates_do_not_change_with_time():
-    optimizers = [sgd(0.3, schedule=name) for name in ("constant", "adaptive")]
-    for optimizer in (*optimizers, adam(0.3)):
+def test_other_rates_do_not_change_with_time_and_only_an_adaptive_one_is_reduced():
+    constant, adaptive = (sgd(0.3, schedule=name) for name in ("constant", "adaptive"))
+    for optimizer in (constant, adaptive, adam(0.3)):
         optimizer.end_epoch(1000)
         assert optimizer.rate == 0.3
-
-
-def test_only_an_adaptive_rate_is_reduced():
-    for optimizer in (sgd(0.3, schedule="constant"), adam(0.3)):
-        assert not optimizer.reduce_rate()
-        assert optimizer.rate == 0.3
+        assert optimizer.reduce_rate() == (optimizer is adaptive)
+        assert (optimizer.rate == 0.3) == (optimizer is not adaptive)
 
 
 def test_an_adaptive_rate_is_divided_by_five_until_it_is_a_millionth():

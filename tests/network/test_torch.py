@@ -142,15 +142,6 @@ def test_a_ranker_trains_a_copy():
     assert not torch.equal(fitted.network_.module.weight, before)
 
 
-def test_a_module_ranks_better_after_learning():
-    torch.manual_seed(0)
-    module = nn.Sequential(nn.Linear(N_FEATURES, 8), nn.ReLU(), nn.Linear(8, 1))
-    fitted = ranker(TorchNetwork(module), max_iter=40, learning_rate_init=0.01)
-    fitted.fit(**DATA)
-    assert fitted.train_score_[-1] > fitted.train_score_[0] + 0.1
-    assert fitted.score(**DATA) > 0.9
-
-
 # --- what a module may be ---------------------------------------------------------
 
 
@@ -398,12 +389,6 @@ def test_backward_needs_a_forward():
     network.backward(np.ones(3))
     with pytest.raises(RuntimeError, match="needs a forward"):
         network.backward(np.ones(3))
-
-
-def test_another_number_of_features_raises_the_error_of_pytorch():
-    wide = nn.Linear(N_FEATURES + 1, 1)
-    with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
-        ranker(TorchNetwork(wide)).fit(**DATA)
 
 
 def test_scores_that_are_not_finite_raise_an_error():
