@@ -97,19 +97,20 @@ def bad_byte(array: Any) -> Any:
     return array
 
 
+ARRAY_CHANGES: dict[str, Callable[[Any], Any]] = {
+    "short": lambda array: array[:-1],
+    "long": lambda array: np.append(array, array[-1:], axis=0),
+    "empty": lambda array: array[:0],
+    "a table": lambda array: array[:, np.newaxis],
+    "of another type": lambda array: array.astype(np.float32),
+    "of objects": lambda array: array.astype(object),
+}
 CHANGES_OF_TREES: dict[str, Change] = {
     **{
         f"{name} {how}": in_trees(name, change)
         for name in ("first_node", "feature", "threshold", "missing_left", "left",
                      "right", "value", "gain", "n_rows")
-        for how, change in {
-            "short": lambda array: array[:-1],
-            "long": lambda array: np.append(array, array[-1:]),
-            "empty": lambda array: array[:0],
-            "a table": lambda array: array[:, np.newaxis],
-            "of another type": lambda array: array.astype(np.float32),
-            "of objects": lambda array: array.astype(object),
-        }.items()
+        for how, change in ARRAY_CHANGES.items()
         if (name, how) != ("first_node", "long")
     },
     "a first node after its tree": in_trees("first_node", put(0, 1)),
@@ -160,12 +161,6 @@ def in_categories(name: str, change: Callable[[Any], Any]) -> Change:
     return apply
 
 
-ARRAY_CHANGES: dict[str, Callable[[Any], Any]] = {
-    "short": lambda array: array[:-1],
-    "long": lambda array: np.append(array, array[-1:], axis=0),
-    "empty": lambda array: array[:0],
-    "of another type": lambda array: array.astype(np.float32),
-}
 CHANGES_OF_CATEGORIES: dict[str, Change] = {
     **{
         f"{name} {how}": in_trees(name, change)

@@ -21,43 +21,17 @@ LETOR = "2 qid:7 1:0.5 3:1 #docid = GX1-2 inc = 1\n0 qid:7 2:4\n1 qid:3 1:1 # x\
 # load_letor
 
 
-def test_a_letor_file_is_read_plain_and_compressed(tmp_path):
-    for name, opened in (("a.txt", open), ("a.gz", gzip.open)):
-        with opened(tmp_path / name, "wt") as file:
-            file.write(LETOR)
-        letor = load_letor(tmp_path / name)
-        assert letor.data.tolist() == [[0.5, 0, 1], [0, 4, 0], [1, 0, 0]]
-        assert letor.data.dtype == np.float64
-        assert letor.target.tolist() == [2, 0, 1]
-        assert letor.groups.tolist() == [7, 7, 3]
-
-
-def test_the_number_of_features_and_the_dtype_can_be_given(tmp_path):
-    (tmp_path / "a.txt").write_text(LETOR)
-    letor = load_letor(str(tmp_path / "a.txt"), n_features=5, dtype=np.float32)
-    assert letor.data.shape == (3, 5)
-    assert letor.data.dtype == np.float32
-
-
-NO_LETOR = {
-    "no line names a query": (
-        "1 1:2\n0 1:3\n",
-        "2 documents but only 0 of its lines name a query",
-    ),
-    "a line names no query": (
-        "1 qid:1 1:2\n0 1:3\n",
-        "2 documents but only 1 of its lines name a query",
-    ),
-    "the file is empty": ("", "holds no documents"),
-    "a feature has the number 0": ("1 qid:1 0:2\n", "index 0"),
-}
-
-
-@pytest.mark.parametrize(("text", "message"), NO_LETOR.values(), ids=NO_LETOR)
-def test_a_file_that_is_not_letor_is_refused(tmp_path, text, message):
-    (tmp_path / "a.txt").write_text(text)
-    with pytest.raises(ValueError, match=message):
-        load_letor(tmp_path / "a.txt")
+@pytest.mark.parametrize(("name", "opened"), [("a.txt", open), ("a.gz", gzip.open)])
+def test_a_letor_file_is_read_plain_and_compressed(tmp_path, name, opened):
+    with opened(tmp_path / name, "wt") as file:
+        file.write(LETOR)
+    letor = load_letor(tmp_path / name)
+    assert letor.data.tolist() == [[0.5, 0, 1], [0, 4, 0], [1, 0, 0]]
+    assert letor.data.dtype == np.float64
+    assert letor.target.tolist() == [2, 0, 1]
+    assert letor.groups.tolist() == [7, 7, 3]
+    letor = load_letor(str(tmp_path / name), n_features=5, dtype=np.float32)
+    assert (letor.data.shape, letor.data.dtype) == ((3, 5), np.float32)
 
 
 @pytest.mark.skipif(not (DATA / "S1.txt.gz").exists(), reason="needs MQ2008")
@@ -159,17 +133,3 @@ def test_values_are_missing_except_in_query_features():
     assert not absent[:, of_query].any()
     # 36,000 values: four standard errors are 0.0085.
     assert absent[:, ~of_query].mean() == pytest.approx(0.2, abs=0.0085)
-
-
-def test_a_parameter_out_of_range_is_refused_by_name():
-    for name, value in (
-        ("n_queries", 0),
-        ("n_documents", 0.5),
-        ("n_features", 5),
-        ("zeros", 1.5),
-        ("noise", -1),
-        ("grade_shares", (0.5, 0.4)),
-        ("grade_shares", (1.5, -0.5)),
-    ):
-        with pytest.raises(ValueError, match=name):
-            make(**{name: value})

@@ -97,9 +97,8 @@ OUR_VALIDATION = {"X_val": X, "y_val": Y, "groups_val": GROUPS}
 SAME_FOR_ALL = {
     "max_depth": Row({"max_depth": 2}, {"max_depth": 2}, at_most_4_leaves),
     "learning_rate": Row({"learning_rate": 0.2}, {"learning_rate": 0.2}),
-    "n_estimators": Row(
-        {"n_estimators": N_TREES}, {"n_estimators": N_TREES}, this_many_trees
-    ),
+    "n_estimators":
+        Row({"n_estimators": N_TREES}, {"n_estimators": N_TREES}, this_many_trees),
     "monotone": Row(
         {"monotone_constraints": [1, 0, 0, 0, 0, 0, 0]},
         {"monotonic_cst": [1, 0, 0, 0, 0, 0, 0]},
@@ -108,13 +107,12 @@ SAME_FOR_ALL = {
     "l2": {"l2_regularization": 5.0},
     "seed": Row({"random_state": 3, "n_jobs": 1}, {"random_state": 3, "n_jobs": 1}),
     "base": {"init_score": BASE},
-}
+}  # fmt: skip
 GAIN = [0.0, 1.0, 3.0, 7.0, 15.0]
 LIGHTGBM = {
     "`objective`": Row({"objective": "lambdarank"}, {"objective": "lambdarank"}),
-    '`objective="rank_xendcg"`': Row(
-        {"objective": "rank_xendcg"}, {"objective": centred}
-    ),
+    '`objective="rank_xendcg"`':
+        Row({"objective": "rank_xendcg"}, {"objective": centred}),
     '`metric="ndcg"`, `eval_at=[10]`': Row(
         {"metric": "ndcg"},
         {"metric": "ndcg@10"},
@@ -124,13 +122,9 @@ LIGHTGBM = {
             "eval_at": [10],
         },
     ),
-    "`lambdarank_truncation_level`": Row(
-        {"lambdarank_truncation_level": 5}, {"truncation_level": 5}
-    ),
-    "`lambdarank_norm`": Row(
-        {"lambdarank_norm": False},
-        {"normalize_lambdas": False},
-    ),
+    "`lambdarank_truncation_level`":
+        Row({"lambdarank_truncation_level": 5}, {"truncation_level": 5}),
+    "`lambdarank_norm`": Row({"lambdarank_norm": False}, {"normalize_lambdas": False}),
     "`sigmoid`": Row({"sigmoid": 2.0}, {"sigma": 2.0}),
     "`label_gain=[...]`": Row({"label_gain": GAIN}, {"metric": NDCG(10, gain=GAIN)}),
     "`n_estimators`, `num_iterations`": SAME_FOR_ALL["n_estimators"],
@@ -144,19 +138,16 @@ LIGHTGBM = {
     ),
     "`reg_lambda`, `lambda_l2`": Row({"reg_lambda": 5.0}, SAME_FOR_ALL["l2"]),
     "`max_bin`": Row({"max_bin": 2}, {"max_bins": 2}, two_bins),
-    "`colsample_bytree`, `feature_fraction`": Row(
-        {"colsample_bytree": 0.5}, {"colsample_bytree": 0.5}
-    ),
-    "`feature_fraction_bynode`": Row(
-        {"feature_fraction_bynode": 0.5}, {"max_features": 0.5}
-    ),
+    "`colsample_bytree`, `feature_fraction`":
+        Row({"colsample_bytree": 0.5}, {"colsample_bytree": 0.5}),
+    "`feature_fraction_bynode`":
+        Row({"feature_fraction_bynode": 0.5}, {"max_features": 0.5}),
     "`subsample`, `bagging_fraction` with `bagging_by_query=True`": Row(
         {"subsample": 0.5, "subsample_freq": 1, "bagging_by_query": True},
         {"subsample": 0.5},
     ),
-    "`categorical_feature`": Row(
-        {}, {"categorical_features": [6]}, their_fit={"categorical_feature": [6]}
-    ),
+    "`categorical_feature`":
+        Row({}, {"categorical_features": [6]}, their_fit={"categorical_feature": [6]}),
     "`cat_smooth`": Row(
         {"cat_smooth": 5.0},
         {"category_smoothing": 5.0, "categorical_features": [6]},
@@ -173,9 +164,8 @@ LIGHTGBM = {
         {"interaction_constraints": [[0, 1], [2, 3, 4, 5, 6]]},
         {"interaction_cst": [{0, 1}, {2, 3, 4, 5, 6}]},
     ),
-    "`fit(..., init_score=...)`": Row(
-        their_fit=SAME_FOR_ALL["base"], our_fit=SAME_FOR_ALL["base"]
-    ),
+    "`fit(..., init_score=...)`":
+        Row(their_fit=SAME_FOR_ALL["base"], our_fit=SAME_FOR_ALL["base"]),
     "`fit(..., init_model=...)`": Row(
         their_fit={"init_model": lambda: lightgbm_fit(Row())},
         ours={"init": LambdaMARTRanker(n_estimators=2)},
@@ -225,34 +215,28 @@ LIGHTGBM = {
     ),
     "`predict(pred_contrib=True)`": Row(check=lambda leaves, model: sums(model)),
     "`predict(pred_leaf=True)`": Row(check=this_many_trees),
-    "a trained booster": Row(
-        check=lambda leaves, model: comes_in(model, from_lightgbm)
-    ),
+    "a trained booster":
+        Row(check=lambda leaves, model: comes_in(model, from_lightgbm) ),
     "`random_state`, `n_jobs`": SAME_FOR_ALL["seed"],
-    "`feature_importances_` (splits)": Row(
-        check=lambda leaves, model: model.feature_importances_[0]
-    ),
-}
+    "`feature_importances_` (splits)":
+        Row(check=lambda leaves, model: model.feature_importances_[0]),
+}  # fmt: skip
 XGBOOST = {
     '`objective="rank:ndcg"`': Row({"objective": "rank:ndcg"}, {"metric": "ndcg"}),
     '`objective="rank:map"`': Row({"objective": "rank:map"}, {"metric": "map"}),
-    '`objective="rank:pairwise"`': Row(
-        {"objective": "rank:pairwise"}, {"metric": None}
-    ),
+    '`objective="rank:pairwise"`':
+        Row({"objective": "rank:pairwise"}, {"metric": None}),
     '`eval_metric="ndcg@10"`': Row({"eval_metric": "ndcg@10"}, {"scoring": "ndcg@10"}),
     '`lambdarank_pair_method="topk"`, `lambdarank_num_pair_per_sample=30`': Row(
         {"lambdarank_pair_method": "topk", "lambdarank_num_pair_per_sample": 30},
         {"truncation_level": 30},
     ),
-    "`lambdarank_normalization`": Row(
-        {"lambdarank_normalization": False}, {"normalize_lambdas": "distance"}
-    ),
-    "`lambdarank_score_normalization`": Row(
-        {"lambdarank_score_normalization": False}, {"normalize_lambdas": "query"}
-    ),
-    "`ndcg_exp_gain=False`": Row(
-        {"ndcg_exp_gain": False}, {"metric": NDCG(10, gain="linear")}
-    ),
+    "`lambdarank_normalization`":
+        Row({"lambdarank_normalization": False}, {"normalize_lambdas": "distance"}),
+    "`lambdarank_score_normalization`":
+        Row({"lambdarank_score_normalization": False}, {"normalize_lambdas": "query"}),
+    "`ndcg_exp_gain=False`":
+        Row({"ndcg_exp_gain": False}, {"metric": NDCG(10, gain="linear")}),
     "`n_estimators`": SAME_FOR_ALL["n_estimators"],
     "`learning_rate`, `eta`": SAME_FOR_ALL["learning_rate"],
     "`max_depth`": SAME_FOR_ALL["max_depth"],
@@ -261,9 +245,8 @@ XGBOOST = {
         {"max_leaf_nodes": 5},
         at_most_5_leaves,
     ),
-    "`min_child_weight` (a sum of hessians)": Row(
-        {"min_child_weight": 5.0}, {"min_samples_leaf": 100}
-    ),
+    "`min_child_weight` (a sum of hessians)":
+        Row({"min_child_weight": 5.0}, {"min_samples_leaf": 100}),
     "`reg_lambda`": Row({"reg_lambda": 5.0}, SAME_FOR_ALL["l2"]),
     "`max_bin`": Row({"max_bin": 2}, {"max_bins": 2}, two_bins),
     "`colsample_bytree`": Row({"colsample_bytree": 0.5}, {"colsample_bytree": 0.5}),
@@ -282,9 +265,8 @@ XGBOOST = {
         {"interaction_constraints": "[[0, 1], [2, 3, 4, 5, 6]]"},
         {"interaction_cst": [{0, 1}, {2, 3, 4, 5, 6}]},
     ),
-    "`fit(..., base_margin=...)`": Row(
-        their_fit={"base_margin": BASE}, our_fit=SAME_FOR_ALL["base"]
-    ),
+    "`fit(..., base_margin=...)`":
+        Row(their_fit={"base_margin": BASE}, our_fit=SAME_FOR_ALL["base"]),
     "`lambdarank_unbiased=True` (positions are the order of the rows)": Row(
         {"lambdarank_unbiased": True},
         {"position_bias": "pairwise"},
@@ -308,33 +290,27 @@ XGBOOST = {
         {"importance_type": "gain"},
         check=lambda leaves, model: model.feature_importances_[0],
     ),
-    "`predict(pred_contribs=True)` of the booster": Row(
-        check=lambda leaves, model: sums(model)
-    ),
+    "`predict(pred_contribs=True)` of the booster":
+        Row(check=lambda leaves, model: sums(model) ),
     "`apply`": Row(check=this_many_trees),
     "a trained booster": Row(check=lambda leaves, model: comes_in(model, from_xgboost)),
     "`random_state`, `n_jobs`": SAME_FOR_ALL["seed"],
-}
+}  # fmt: skip
 LOSSGUIDE = {"grow_policy": "Lossguide"}
 CATBOOST = {
     '`loss_function="YetiRank"`': Row({"loss_function": "YetiRank"}, {}),
-    '`loss_function="LambdaMart"`': Row(
-        {"loss_function": "LambdaMart"}, {"score_noise": 0}
-    ),
-    '`loss_function="PairLogit"`': Row(
-        {"loss_function": "PairLogit"}, {"metric": None}
-    ),
-    '`loss_function="QueryRMSE"`': Row(
-        {"loss_function": "QueryRMSE"}, {"regression_weight": 100.0}
-    ),
-    "`iterations`": Row(
-        {"iterations": N_TREES}, {"n_estimators": N_TREES}, this_many_trees
-    ),
+    '`loss_function="LambdaMart"`':
+        Row({"loss_function": "LambdaMart"}, {"score_noise": 0}),
+    '`loss_function="PairLogit"`':
+        Row({"loss_function": "PairLogit"}, {"metric": None}),
+    '`loss_function="QueryRMSE"`':
+        Row({"loss_function": "QueryRMSE"}, {"regression_weight": 100.0}),
+    "`iterations`":
+        Row({"iterations": N_TREES}, {"n_estimators": N_TREES}, this_many_trees),
     "`learning_rate`": SAME_FOR_ALL["learning_rate"],
     "`depth` (symmetric)": Row({"depth": 2}, {"max_depth": 2}, at_most_4_leaves),
-    '`max_leaves` with `grow_policy="Lossguide"`': Row(
-        LOSSGUIDE | {"max_leaves": 5}, {"max_leaf_nodes": 5}, at_most_5_leaves
-    ),
+    '`max_leaves` with `grow_policy="Lossguide"`':
+        Row(LOSSGUIDE | {"max_leaves": 5}, {"max_leaf_nodes": 5}, at_most_5_leaves),
     '`min_data_in_leaf` with `grow_policy="Lossguide"`': Row(
         LOSSGUIDE | {"min_data_in_leaf": 100},
         {"min_samples_leaf": 100},
@@ -348,13 +324,11 @@ CATBOOST = {
     "`random_strength`": Row({"random_strength": 0.0}, {"split_noise": 0.0}),
     "`rsm`": Row({"rsm": 0.5}, {"max_features": 0.5}),
     "`border_count`": Row({"border_count": 1}, {"max_bins": 2}, two_bins),
-    "`cat_features`": Row(
-        {}, {"categorical_features": [6]}, their_fit={"cat_features": [6]}
-    ),
+    "`cat_features`":
+        Row({}, {"categorical_features": [6]}, their_fit={"cat_features": [6]}),
     "`monotone_constraints`": SAME_FOR_ALL["monotone"],
-    "`Pool(..., baseline=...)`": Row(
-        their_fit={"baseline": BASE}, our_fit=SAME_FOR_ALL["base"]
-    ),
+    "`Pool(..., baseline=...)`":
+        Row(their_fit={"baseline": BASE}, our_fit=SAME_FOR_ALL["base"]),
     "`Pool(..., group_weight=...)`": Row(
         their_fit={"group_weight": 1.0 + GROUPS % 2},
         our_fit={"sample_weight": 1.0 + GROUPS % 2},
@@ -366,17 +340,14 @@ CATBOOST = {
         {"eval_set": True},
         OUR_VALIDATION,
     ),
-    '`get_feature_importance(type="ShapValues")`': Row(
-        check=lambda leaves, model: sums(model)
-    ),
+    '`get_feature_importance(type="ShapValues")`':
+        Row(check=lambda leaves, model: sums(model) ),
     "`calc_leaf_indexes`": Row(check=this_many_trees),
-    "a trained model of symmetric trees": Row(
-        check=lambda leaves, model: comes_in(model, from_catboost)
-    ),
-    "`random_seed`, `thread_count`": Row(
-        {"random_seed": 3, "thread_count": 1}, {"random_state": 3, "n_jobs": 1}
-    ),
-}
+    "a trained model of symmetric trees":
+        Row(check=lambda leaves, model: comes_in(model, from_catboost) ),
+    "`random_seed`, `thread_count`":
+        Row({"random_seed": 3, "thread_count": 1}, {"random_state": 3, "n_jobs": 1}),
+}  # fmt: skip
 
 
 # --- fits of the peers ------------------------------------------------------------
