@@ -212,7 +212,6 @@ def test_styles_can_be_given_for_each_curve_or_for_all(ax):
     ("change", "message"),
     [
         ({"metric": "ndcg@10"}, r"metric 'ndcg@10' has a cutoff, .* give 'ndcg'"),
-        ({"y_score": [1, 2]}, r"y_score must hold one number for each of the 3"),
         ({"y_score": {"m": [1, 2, np.inf]}}, r"y_score\['m'\] must be finite"),
         ({"y_score": {}}, r"y_score is an empty dict"),
         ({"y_score": {"m": [1, 2, 3]}, "name": "n"}, r"name='n' was given, but the"),

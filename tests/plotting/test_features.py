@@ -8,10 +8,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_matrix
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
-from sklearn.ensemble import RandomForestRegressor
 from sklearn.inspection import permutation_importance
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils import Bunch
 
 from sklearn_ltr import LambdaMARTRanker
@@ -53,13 +52,6 @@ class TestImportancesNumbers:
         assert labels(ax.yaxis)[0] == f"x{np.argmax(importances)}"
         assert ax.get_xlabel() == "fraction of the gain of all splits"
         assert ax.get_title() == ""
-
-    def test_the_importances_of_another_model_have_a_general_label(self, ax, data):
-        forest = RandomForestRegressor(n_estimators=2, random_state=0)
-        forest.fit(data.train.X, data.train.y)
-        display = FeatureImportancesDisplay.from_estimator(forest, ax=ax)
-        assert_array_equal(display.importances, forest.feature_importances_)
-        assert ax.get_xlabel() == "importance"
 
     def test_permutation_importances_have_error_bars(self, ax, data, mart):
         test = data.test
@@ -107,15 +99,6 @@ class TestImportancesNames:
             display = FeatureImportancesDisplay.from_estimator(estimator, ax=ax)
             expected = ["scaled__d", "scaled__b", "as_is__a"]
             assert_array_equal(display.feature_names, expected)
-
-    def test_features_are_numbered_if_a_step_does_not_return_names(self, ax, data):
-        pipeline = make_pipeline(FunctionTransformer(), clone(SMALL))
-        pipeline.fit(
-            data.train.X, data.train.y, lambdamartranker__groups=data.train.groups
-        )
-        assert not hasattr(pipeline[0], "get_feature_names_out")
-        display = FeatureImportancesDisplay.from_estimator(pipeline, ax=ax)
-        assert_array_equal(display.feature_names, [f"x{i}" for i in range(8)])
 
 
 class TestImportancesPlot:

@@ -177,14 +177,6 @@ class TestNetworks:
             kept.append(display.kept)
         assert None in kept
 
-    def test_epochs_without_validation_leave_a_gap(self, data):
-        ranker = fit(RankNetRanker(**NETWORK), data, **data.validation)
-        ranker.partial_fit(data.train.X, data.train.y, groups=data.train.groups)
-        display = TrainingCurveDisplay.from_estimator(ranker)
-        values = display.curves["validation"]["NDCG@10"]
-        assert_array_equal(np.isnan(values), [False] * 3 + [True])
-        assert display.kept is None
-
 
 class TestAxes:
     def test_one_axes_is_divided_if_two_panels_are_needed(self, ranknet):
@@ -252,16 +244,6 @@ class TestEstimators:
 
 
 class TestConstructor:
-    def test_steps_are_numbered_from_the_first(self, ax):
-        display = TrainingCurveDisplay(
-            {"mine": {"score": [0.2, 0.4, 0.3]}}, first_step=0, step_name="tree", kept=1
-        ).plot(ax)
-        assert_array_equal(display.steps, [0, 1, 2])
-        assert_array_equal(display.lines_["mine"]["score"].get_ydata(), [0.2, 0.4, 0.3])
-        assert ax.get_ylabel() == "score"
-        (text,) = display.legends_[0].get_texts()
-        assert text.get_text() == "mine, kept at tree 1"
-
     @pytest.mark.parametrize(("n", "first"), [(1, 0), (2, 1), (4, 0)])
     def test_ticks_are_integers_for_a_few_steps_too(self, n, first):
         curves = {"train": {"score": np.arange(n) / 7}}
