@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import matplotlib
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -12,11 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn_ltr.metrics import MAP, NDCG, Metric
 from sklearn_ltr.plotting import CutoffCurveDisplay
 from tests.oracles import metrics as oracle
-
-matplotlib = pytest.importorskip("matplotlib")
-matplotlib.use("Agg")
-
-from tests.plotting.layout import assert_text_is_readable  # noqa: E402
+from tests.plotting.layout import assert_text_is_readable
 
 ORACLES = {"ndcg": oracle.ndcg, "recall": oracle.recall}
 K = [1, 2, 3, 5, 8]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import combinations
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from hypothesis import given
@@ -16,13 +17,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn_ltr import RankNetRanker
 from sklearn_ltr.inspection import compute_lambdas
 from sklearn_ltr.plotting import ForcesDisplay
-
-matplotlib = pytest.importorskip("matplotlib")
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt  # noqa: E402
-
-from sklearn_ltr.plotting._forces import CLEARANCE, assign_lanes  # noqa: E402
-from tests.plotting.layout import assert_text_is_readable  # noqa: E402
+from sklearn_ltr.plotting._forces import CLEARANCE, assign_lanes
+from tests.plotting.layout import assert_text_is_readable
 
 Y = np.array([0, 2, 1, 0, 0, 1, 3])
 SCORES = np.array([0.3, -0.2, 0.9, 0.4, -0.6, 0.1, 0.2])

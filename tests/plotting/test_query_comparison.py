@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_rgb
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
 from sklearn_ltr.metrics import MAP, NDCG
 from sklearn_ltr.plotting import QueryComparisonDisplay
 from tests.oracles import metrics as oracle
-
-matplotlib = pytest.importorskip("matplotlib")
-matplotlib.use("Agg")
-from matplotlib.colors import to_rgb  # noqa: E402
-
-from tests.plotting.layout import assert_text_is_readable  # noqa: E402
+from tests.plotting.layout import assert_text_is_readable
 
 A = [0.2, 0.9, 0.5, 0.4, 1.0]
 B = [0.6, 0.8, 0.5, 0.5, 0.0]

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingRegressor
@@ -17,12 +18,7 @@ from sklearn_ltr.ensemble import BlendedRanker
 from sklearn_ltr.metrics import MAP, NDCG
 from sklearn_ltr.plotting import TrainingCurveDisplay
 from tests.plotting.conftest import fit
-
-matplotlib = pytest.importorskip("matplotlib")
-matplotlib.use("Agg")
-from matplotlib.figure import Figure  # noqa: E402
-
-from tests.plotting.layout import assert_text_is_readable  # noqa: E402
+from tests.plotting.layout import assert_text_is_readable
 
 TREES = LambdaMARTRanker(
     n_estimators=4, max_leaf_nodes=3, min_samples_leaf=5, random_state=0, n_jobs=1
