@@ -117,14 +117,7 @@ def at_most(k, n, p):
     return sum(comb(n, i) * p**i * (1 - p) ** (n - i) for i in range(k + 1))
 
 
-def test_with_no_ascending_direction_the_confidence_is_the_reports():
-    result = with_ascending(0, 50)
-    assert_allclose(result.confidence, 1 - 0.99**50, rtol=1e-12)
-    assert_allclose(result.upper_bound, 1 - 0.01 ** (1 / 50), rtol=1e-9)
-    assert result.fraction_ascending == 0
-
-
-@pytest.mark.parametrize(("k", "n"), [(1, 10), (7, 10), (40, 459)])
+@pytest.mark.parametrize(("k", "n"), [(0, 50), (1, 10), (7, 10), (40, 459)])
 def test_at_the_bound_so_few_ascents_have_probability_delta(k, n):
     result = with_ascending(k, n, delta=0.05, p0=0.02)
     assert result.n_ascending == k
@@ -170,20 +163,6 @@ def test_values_are_the_mean_ndcg_of_the_changed_weights(ranker):
     assert len(set(expected)) > 10
 
 
-def test_weights_of_queries_count_in_the_mean(linear):
-    weights = np.where(GROUPS % 3 == 0, 0.0, 2.0)
-    options = {"n_directions": 5, "random_state": 0}
-    weighted = local_optimality(
-        linear, X, Y, groups=GROUPS, sample_weight=weights, **options
-    )
-    kept = GROUPS % 3 > 0
-    expected = local_optimality(
-        linear, X[kept], Y[kept], groups=GROUPS[kept], **options
-    )
-    assert_allclose(weighted.values, expected.values, rtol=1e-13)
-    assert_allclose(weighted.value, expected.value, rtol=1e-13)
-
-
 def test_a_difference_by_rounding_is_no_ascent():
     """Of 0.1 + 0.2 + 0.3 in two orders one is larger."""
 
@@ -208,20 +187,6 @@ class TestOneFeatureThatIsTheGrade:
 
     DATA = {"X": [[0.0], [1.0], [2.0]], "y": [0, 1, 2], "groups": [0, 0, 0]}
     DIRECTIONS = unit_directions(0, 459, 1)[:, 0]
-
-    def test_a_short_step_changes_nothing(self):
-        ranker = ranker_with_weights(-1, **self.DATA)
-        result = local_optimality(ranker, **self.DATA, step_size=0.9, random_state=0)
-        assert result.n_level == result.n_directions == 459
-        assert result.n_ascending == 0
-
-    def test_no_direction_ascends_from_the_maximum(self):
-        ranker = ranker_with_weights(1, **self.DATA)
-        result = local_optimality(ranker, **self.DATA, step_size=3, random_state=0)
-        assert result.value == 1
-        assert result.n_level == (self.DIRECTIONS > 0).sum()
-        assert result.n_ascending == 0
-        assert result.confidence >= 0.99
 
     def test_from_the_minimum_every_step_across_zero_ascends(self):
         ranker = ranker_with_weights(-1, **self.DATA)

@@ -67,7 +67,7 @@ def local_fit(frame=FRAME, **options):
 def fit_on(ddf, expected=None, frame=FRAME, given=None, **more):
     """Fit on a cluster, and find the model of one machine."""
     expected = local_fit(frame) if expected is None else expected
-    parameters = expected.get_params()
+    parameters = expected.get_params(deep=False)
     ranker = DaskLambdaMARTRanker(**parameters)
     ranker.fit(**(arguments(ddf) if given is None else given), **more)
     assert bytes_of(ranker.to_local()) == bytes_of(expected)

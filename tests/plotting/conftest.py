@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from types import SimpleNamespace
 
 import pytest
@@ -9,6 +10,15 @@ from sklearn.preprocessing import StandardScaler
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
 from sklearn_ltr.datasets import make_ranking
+
+collect_ignore_glob = [] if find_spec("matplotlib") else ["test_*.py"]
+
+
+@pytest.fixture(autouse=True, scope="session")
+def without_windows():
+    import matplotlib
+
+    matplotlib.use("Agg")
 
 
 @pytest.fixture(autouse=True)

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from numpy.testing import assert_array_equal
 
 from sklearn_ltr.ensemble import best_blend
 from sklearn_ltr.metrics import MAP
 from sklearn_ltr.plotting import BlendCurveDisplay
-
-matplotlib = pytest.importorskip("matplotlib")
-matplotlib.use("Agg")
-
-from tests.plotting.layout import assert_text_is_readable  # noqa: E402
+from tests.plotting.layout import assert_text_is_readable
 
 
 def test_the_plot_shows_the_curve_of_the_best_blend(ax):

@@ -7,18 +7,14 @@ import subprocess
 import sys
 from io import BytesIO
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from sklearn_ltr import plotting
 from tests.plotting.displays import DISPLAYS
-
-matplotlib = pytest.importorskip("matplotlib")
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt  # noqa: E402
-from matplotlib.figure import Figure  # noqa: E402
-
-from tests.plotting.layout import assert_text_is_readable  # noqa: E402
+from tests.plotting.layout import assert_text_is_readable
 
 
 @pytest.fixture(params=DISPLAYS, ids=lambda display: type(display).__name__)

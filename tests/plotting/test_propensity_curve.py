@@ -14,12 +14,8 @@ from sklearn_ltr.clicks import (
     PositionBasedModel,
 )
 from sklearn_ltr.plotting import PropensityCurveDisplay
-
-matplotlib = pytest.importorskip("matplotlib")
-matplotlib.use("Agg")
-
-from tests.clicks.logs import fit, simulated  # noqa: E402
-from tests.plotting.layout import assert_text_is_readable  # noqa: E402
+from tests.clicks.logs import fit, simulated
+from tests.plotting.layout import assert_text_is_readable
 
 
 def labels(display):

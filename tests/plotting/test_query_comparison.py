@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_rgb
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
 from sklearn_ltr.metrics import MAP, NDCG
 from sklearn_ltr.plotting import QueryComparisonDisplay
 from tests.oracles import metrics as oracle
-
-matplotlib = pytest.importorskip("matplotlib")
-matplotlib.use("Agg")
-from matplotlib.colors import to_rgb  # noqa: E402
-
-from tests.plotting.layout import assert_text_is_readable  # noqa: E402
+from tests.plotting.layout import assert_text_is_readable
 
 A = [0.2, 0.9, 0.5, 0.4, 1.0]
 B = [0.6, 0.8, 0.5, 0.5, 0.0]
@@ -216,9 +212,6 @@ class TestErrors:
     @pytest.mark.parametrize(
         ("change", "message"),
         [
-            ({"y_score_a": [1, 2]}, r"y_score_a must hold one number for each of the"),
-            ({"y_score_b": [1, 2, np.inf]}, r"y_score_b must be finite"),
-            ({"y_true": [1, -1, 0]}, r"y_true must hold .* grades >= 0, but row 1"),
             ({"names": ("a", "a")}, r"names must be two different names, got \('a'"),
             ({"names": "ab"}, r"names must be two different names"),
             (

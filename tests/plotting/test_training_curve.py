@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingRegressor
@@ -17,12 +18,7 @@ from sklearn_ltr.ensemble import BlendedRanker
 from sklearn_ltr.metrics import MAP, NDCG
 from sklearn_ltr.plotting import TrainingCurveDisplay
 from tests.plotting.conftest import fit
-
-matplotlib = pytest.importorskip("matplotlib")
-matplotlib.use("Agg")
-from matplotlib.figure import Figure  # noqa: E402
-
-from tests.plotting.layout import assert_text_is_readable  # noqa: E402
+from tests.plotting.layout import assert_text_is_readable
 
 TREES = LambdaMARTRanker(
     n_estimators=4, max_leaf_nodes=3, min_samples_leaf=5, random_state=0, n_jobs=1
@@ -177,14 +173,6 @@ class TestNetworks:
             kept.append(display.kept)
         assert None in kept
 
-    def test_epochs_without_validation_leave_a_gap(self, data):
-        ranker = fit(RankNetRanker(**NETWORK), data, **data.validation)
-        ranker.partial_fit(data.train.X, data.train.y, groups=data.train.groups)
-        display = TrainingCurveDisplay.from_estimator(ranker)
-        values = display.curves["validation"]["NDCG@10"]
-        assert_array_equal(np.isnan(values), [False] * 3 + [True])
-        assert display.kept is None
-
 
 class TestAxes:
     def test_one_axes_is_divided_if_two_panels_are_needed(self, ranknet):
@@ -252,16 +240,6 @@ class TestEstimators:
 
 
 class TestConstructor:
-    def test_steps_are_numbered_from_the_first(self, ax):
-        display = TrainingCurveDisplay(
-            {"mine": {"score": [0.2, 0.4, 0.3]}}, first_step=0, step_name="tree", kept=1
-        ).plot(ax)
-        assert_array_equal(display.steps, [0, 1, 2])
-        assert_array_equal(display.lines_["mine"]["score"].get_ydata(), [0.2, 0.4, 0.3])
-        assert ax.get_ylabel() == "score"
-        (text,) = display.legends_[0].get_texts()
-        assert text.get_text() == "mine, kept at tree 1"
-
     @pytest.mark.parametrize(("n", "first"), [(1, 0), (2, 1), (4, 0)])
     def test_ticks_are_integers_for_a_few_steps_too(self, n, first):
         curves = {"train": {"score": np.arange(n) / 7}}

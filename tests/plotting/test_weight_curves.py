@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_hex
 from numpy.testing import assert_array_equal
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -11,13 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn_ltr import RankNetRanker
 from sklearn_ltr.inspection import weight_curves
 from sklearn_ltr.plotting import WeightCurvesDisplay
-
-matplotlib = pytest.importorskip("matplotlib")
-matplotlib.use("Agg")
-
-from matplotlib.colors import to_hex  # noqa: E402
-
-from tests.plotting.layout import assert_text_is_readable  # noqa: E402
+from tests.plotting.layout import assert_text_is_readable
 
 SMALL = {
     "moved": [[0, 1, 2], [-1, 0, 1], [4, 5, 6]],

@@ -14,7 +14,6 @@ from sklearn_ltr._compile import (
     ROW_BLOCK,
     VECTOR_LANES,
     ThreadTeam,
-    allocate_aligned,
     bit_of_row,
     evaluate_condition,
     missing_bits,
@@ -154,14 +153,6 @@ def test_the_kernel_is_compiled_once_for_each_dtype_whatever_the_layout(tmp_path
             assert len(kernel.signatures) == 1
 
 
-def test_aligned_memory_begins_with_a_cache_line():
-    for dtype in (np.float32, np.float64, np.uint32):
-        cells = allocate_aligned((3, 64), dtype)
-        assert (cells.shape, cells.dtype) == ((3, 64), dtype)
-        assert cells.ctypes.data % 64 == 0
-        assert cells.flags.c_contiguous and cells.flags.writeable
-
-
 # --- bit vectors ------------------------------------------------------------------
 
 
@@ -217,20 +208,6 @@ def test_a_condition_bit_tells_whether_a_row_goes_right(n_parts, dtype):
             assert bits_of(found)[some] == expected[some]
             others = np.r_[:missing, result + VECTOR_LANES : len(vectors)]
             assert vectors[others].tolist() == before[others].tolist()
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("n_parts", [1, 4, 8])
-def test_missing_values_are_found(n_parts, dtype):
-    rng = np.random.default_rng(n_parts)
-    by_row = rng.choice([*VALUES, NAN, -np.float64(NAN)], ROW_BLOCK).astype(dtype)
-    vectors = random_vectors(3, rng)
-    before = vectors.copy()
-    find_missing(in_bit_order(by_row), n_parts, vectors, VECTOR_LANES)
-    found, some = bits_of(vectors[VECTOR_LANES : 2 * VECTOR_LANES]), slice(64 * n_parts)
-    assert found[some] == np.isnan(by_row).tolist()[some]
-    others = np.r_[:VECTOR_LANES, 2 * VECTOR_LANES : 3 * VECTOR_LANES]
-    assert vectors[others].tolist() == before[others].tolist()
 
 
 def test_bits_are_selected_one_by_one():

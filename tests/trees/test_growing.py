@@ -206,17 +206,9 @@ def test_the_learning_rate_shrinks_leaf_values_and_changes_nothing_else():
 def test_only_sampled_features_are_split(n_features, second_order):
     X, gradient, hessian = draw(n_features=n_features)
     chosen = np.arange(1, n_features, 2)
-    grown = grow_on(
-        X,
-        gradient,
-        hessian,
-        features=chosen,
-        max_leaf_nodes=10,
-        second_order=second_order,
-    )
-    alone = grow_on(
-        X[:, chosen], gradient, hessian, max_leaf_nodes=10, second_order=second_order
-    )
+    options = {"max_leaf_nodes": 10, "second_order": second_order}
+    grown = grow_on(X, gradient, hessian, features=chosen, **options)
+    alone = grow_on(X[:, chosen], gradient, hessian, **options)
     splits = grown.tree.feature >= 0
     assert set(grown.tree.feature[splits]) <= set(chosen)
     np.testing.assert_array_equal(
@@ -263,19 +255,15 @@ def test_gain_factors_decide_between_features_but_not_thresholds_or_leaves():
 @both_gains
 @pytest.mark.parametrize("n_threads", [1, 2])
 def test_a_gain_factor_of_zero_excludes_a_feature_from_a_node(n_threads, second_order):
-    n_features, max_leaf_nodes = 40, 20
+    n_features = 40
     X, gradient, hessian = draw(n=300, n_features=n_features, seed=4)
     allowed = np.random.default_rng(5).uniform(size=(39, n_features)) < 0.2
     allowed[5] = False  # a node without a feature stays a leaf
+    options = {"min_samples_leaf": 5, "second_order": second_order}
+    options |= {"n_threads": 1 if INTERPRETED else n_threads}
+    factors = allowed.astype(np.float64)
     tree = grow_on(
-        X,
-        gradient,
-        hessian,
-        max_leaf_nodes=max_leaf_nodes,
-        min_samples_leaf=5,
-        second_order=second_order,
-        gain_factors=allowed.astype(np.float64),
-        n_threads=1 if INTERPRETED else n_threads,
+        X, gradient, hessian, max_leaf_nodes=20, gain_factors=factors, **options
     ).tree
     splits = np.flatnonzero(tree.feature >= 0)
     assert len(splits) > 10
@@ -293,16 +281,9 @@ def test_a_gain_factor_of_zero_excludes_a_feature_from_a_node(n_threads, second_
 def test_the_number_of_threads_does_not_matter(n_threads, second_order):
     n = 400 if INTERPRETED else 20_000  # enough rows to be moved together
     X, gradient, hessian = draw(n, n_features=35, seed=3)
+    options = {"max_leaf_nodes": 12, "second_order": second_order, "max_bins": 32}
     trees = [
-        grow_on(
-            X,
-            gradient,
-            hessian,
-            max_leaf_nodes=12,
-            second_order=second_order,
-            max_bins=32,
-            n_threads=threads,
-        )
+        grow_on(X, gradient, hessian, **options, n_threads=threads)
         for threads in (1, 1 if INTERPRETED else n_threads)
     ]
     for one, other in zip(trees[0].tree, trees[1].tree, strict=True):
@@ -476,13 +457,8 @@ def test_growing_is_compiled_once():
     for second_order in (False, True):
         for options in ({}, {"rows": [1, 2, 5]}, {"features": [0]}, {"n_threads": 2}):
             for dtype in (np.float32, np.float64):
-                grow_on(
-                    X.astype(dtype),
-                    gradient,
-                    hessian,
-                    second_order=second_order,
-                    **options,
-                )
+                options |= {"second_order": second_order}
+                grow_on(X.astype(dtype), gradient, hessian, **options)
     assert len(grow_tree.signatures) == n_signatures
 
 

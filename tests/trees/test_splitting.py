@@ -105,7 +105,7 @@ def compare(bins, gradient, hessian, *, second_order, l2, min_samples_leaf):
     assert chosen == pytest.approx(expected, abs=off)
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(data=st.data(), second_order=st.booleans())
 def test_no_split_has_a_higher_gain_than_the_one_found(data, second_order):
     n = data.draw(st.integers(2, 12))
