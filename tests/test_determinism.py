@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_info
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
 from sklearn_ltr._compile import INTERPRETED, one_blas_thread
-from sklearn_ltr.mart import MARTClassifier
+from sklearn_ltr.mart import MARTClassifier, MARTRegressor
 
 TREES = {
     "n_estimators": 3 if INTERPRETED else 6,
@@ -51,6 +51,7 @@ MODES = {
     "pairwise bias": (LambdaMARTRanker, TREES | {"position_bias": "pairwise"}),
     "bias of a network": (LambdaRankRanker, NETWORK | {"position_bias": "additive"}),
     "classifier": (MARTClassifier, TREES | {"subsample": 0.5, "max_features": 2}),
+    "regressor": (MARTRegressor, TREES),
     "ranknet": (RankNetRanker, NETWORK | {"tied_pairs": True}),
     "lambdarank": (LambdaRankRanker, NETWORK | {"early_stopping": True}),
 }
@@ -67,11 +68,11 @@ def model(mode: str = "default", n_jobs: int | None = 1, seed: int = 0) -> bytes
     X = rng.normal(size=(len(groups), 20)).astype(np.float32)
     y = np.clip(X[:, 0] + rng.normal(size=len(groups)), 0, 3).round()
     kind, options = MODES[mode]
-    if kind in (LambdaMARTRanker, MARTClassifier):
+    if "MART" in kind.__name__:
         X[rng.uniform(size=X.shape) < 0.05] = np.nan
     ranker = kind(random_state=0, n_jobs=n_jobs, **options)
-    if kind is MARTClassifier:
-        ranker.fit(X, y > 0)
+    if kind in (MARTClassifier, MARTRegressor):
+        ranker.fit(X, y > 0 if kind is MARTClassifier else y)
     else:
         positions = np.arange(len(groups)) - np.searchsorted(groups, groups)
         ranker.fit(X, y, groups=groups, positions=positions)
