@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_info
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
 from sklearn_ltr._compile import INTERPRETED, one_blas_thread
-from sklearn_ltr.mart import MARTClassifier
+from sklearn_ltr.mart import MARTClassifier, MARTRegressor
 
 TREES = {
     "n_estimators": 3 if INTERPRETED else 6,
@@ -51,6 +51,7 @@ MODES = {
     "pairwise bias": (LambdaMARTRanker, TREES | {"position_bias": "pairwise"}),
     "bias of a network": (LambdaRankRanker, NETWORK | {"position_bias": "additive"}),
     "classifier": (MARTClassifier, TREES | {"subsample": 0.5, "max_features": 2}),
+    "regressor": (MARTRegressor, TREES),
     "ranknet": (RankNetRanker, NETWORK | {"tied_pairs": True}),
     "lambdarank": (LambdaRankRanker, NETWORK | {"early_stopping": True}),
 }
@@ -67,11 +68,11 @@ def model(mode: str = "default", n_jobs: int | None = 1, seed: int = 0) -> bytes
     X = rng.normal(size=(len(groups), 20)).astype(np.float32)
     y = np.clip(X[:, 0] + rng.normal(size=len(groups)), 0, 3).round()
     kind, options = MODES[mode]
-    if kind in (LambdaMARTRanker, MARTClassifier):
+    if "MART" in kind.__name__:
         X[rng.uniform(size=X.shape) < 0.05] = np.nan
     ranker = kind(random_state=0, n_jobs=n_jobs, **options)
-    if kind is MARTClassifier:
-        ranker.fit(X, y > 0)
+    if kind in (MARTClassifier, MARTRegressor):
+        ranker.fit(X, y > 0 if kind is MARTClassifier else y)
     else:
         positions = np.arange(len(groups)) - np.searchsorted(groups, groups)
         ranker.fit(X, y, groups=groups, positions=positions)
@@ -79,17 +80,17 @@ def model(mode: str = "default", n_jobs: int | None = 1, seed: int = 0) -> bytes
     return pickle.dumps((learned, ranker.predict(X)))
 
 
-def model_sent(connection, mode: str) -> None:
-    """What a child process does: fit with two threads and send the model."""
-    connection.send(model(mode, n_jobs=2))
+def model_sent(connection, *modes: str) -> None:
+    """What a child process does: fit with two threads and send the models."""
+    connection.send([model(mode, n_jobs=2) for mode in modes])
     connection.close()
 
 
-def model_of_child(context: str, mode: str) -> bytes:
+def models_of_child(context: str, *modes: str) -> list[bytes]:
     """Fit in a child process; fail instead of waiting for one that hangs or dies."""
     start = multiprocessing.get_context(context)
     here, there = start.Pipe(duplex=False)
-    child = start.Process(target=model_sent, args=(there, mode))
+    child = start.Process(target=model_sent, args=(there, *modes))
     child.start()
     there.close()
     try:
@@ -142,7 +143,7 @@ allow_fork = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 @of_either_kind
 def test_a_forked_child_of_a_process_that_has_fitted_gives_the_same_model(mode):
     expected = model(mode, n_jobs=2)
-    assert model_of_child("fork", mode) == expected
+    assert models_of_child("fork", mode) == [expected]
 
 
 @needs_fork
@@ -159,7 +160,7 @@ def test_a_child_forked_in_the_middle_of_a_fit_gives_the_same_model(mode):
     other = threading.Thread(target=keep_fitting)
     other.start()
     try:
-        assert model_of_child("fork", mode) == expected
+        assert models_of_child("fork", mode) == [expected]
     finally:
         stop.set()
         other.join()
@@ -218,9 +219,9 @@ def threads_of_blas() -> list[int]:
     return [pool["num_threads"] for pool in pools if pool["user_api"] == "blas"]
 
 
-@of_either_kind
-def test_a_spawned_child_gives_the_same_model(mode):
-    assert model_of_child("spawn", mode) == model(mode)
+def test_a_spawned_child_gives_the_same_model():
+    modes = ("default", "lambdarank")
+    assert models_of_child("spawn", *modes) == [model(mode) for mode in modes]
 
 
 @of_either_kind
