@@ -1,7 +1,7 @@
 """Learning to rank for scikit-learn: RankNet, LambdaRank and LambdaMART.
 
 The gradient of a document is a sum over its pairs: the derivative of RankNet's cost of
-the pair, times |change of the metric if the two documents swap places|.
+the pair, times the size of the metric's change if the two documents swap places.
 """
 
 from importlib.metadata import version
