@@ -27,6 +27,7 @@ from sklearn_ltr._data.groups import (
     JudgedQueries,
     Labels,
     QueryGroups,
+    as_array,
     count_missing,
     describe_query,
 )
@@ -44,6 +45,7 @@ __all__ = [
     "Labels",
     "QueryGroups",
     "TrainingData",
+    "as_array",
     "check_canonical",
     "check_grades",
     "check_holds_rows",

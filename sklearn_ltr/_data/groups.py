@@ -225,6 +225,13 @@ def describe_query(labels: Labels | None, query: int) -> str:
     return str(label) if isinstance(label, np.generic) else repr(label)
 
 
+def as_array(labels: Labels) -> NDArray[Any]:
+    """Return labels as an array, of objects unless it is one; tuples stay whole."""
+    if isinstance(labels, np.ndarray):
+        return labels
+    return np.fromiter(labels, dtype=object, count=len(labels))
+
+
 # --- raw ids: one column of them, and their order -------------------------------------
 
 

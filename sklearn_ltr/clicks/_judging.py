@@ -25,11 +25,16 @@ from numpy.typing import NDArray
 from scipy.stats import binomtest
 from sklearn.utils import Bunch, check_random_state
 
-from sklearn_ltr._data import QueryGroups, check_scores, count_rows, read_numbers
+from sklearn_ltr._data import (
+    QueryGroups,
+    as_array,
+    check_scores,
+    count_rows,
+    read_numbers,
+)
 from sklearn_ltr._parameters import Choice, integer, real
 from sklearn_ltr.clicks._log import (
     Lists,
-    as_array,
     ratio_and_error,
     read_clicks,
     read_labels,

@@ -23,8 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._data import (
-    Labels,
     QueryGroups,
+    as_array,
     check_holds_rows,
     count_rows,
     read_numbers,
@@ -91,13 +91,6 @@ def read_labels(values: Any, n: int, name: str, thing: str) -> QueryGroups:
             f"{thing} of each row"
         )
     return QueryGroups.from_groups(values, n, name)
-
-
-def as_array(labels: Labels) -> NDArray[Any]:
-    """Return labels as an array, of dtype object unless they are numbers."""
-    if isinstance(labels, np.ndarray):
-        return labels
-    return np.fromiter(labels, dtype=object, count=len(labels))
 
 
 def read_clicks(clicks: Any, n: int, describe: Callable[[int], str]) -> IntArray:

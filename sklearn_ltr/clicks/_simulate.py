@@ -25,12 +25,12 @@ from sklearn.utils import Bunch, check_random_state
 from sklearn_ltr._data import (
     MOST_POSITIONS,
     QueryGroups,
+    as_array,
     check_grades,
     check_scores,
     count_rows,
 )
 from sklearn_ltr._parameters import Choice, integer, real
-from sklearn_ltr.clicks._log import as_array
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from sklearn_ltr._compile import exp2_of, log2_of
 from sklearn_ltr._data import Labels, count_rows, describe_query, read_numbers
+from sklearn_ltr._parameters import Choice
 from sklearn_ltr.metrics._closed_form import (
     ClosedFormMetric,
     JudgedLists,
@@ -33,7 +34,7 @@ from sklearn_ltr.metrics._closed_form import (
     cut_at,
     sum_values,
 )
-from sklearn_ltr.metrics._metric import NoRelevant, Ties, check_option
+from sklearn_ltr.metrics._metric import NoRelevant, Ties
 from sklearn_ltr.metrics._ranked_list import rank_documents
 
 __all__ = ["CG", "DCG", "NDCG", "cg_score", "dcg_score", "ndcg_score"]
@@ -179,7 +180,7 @@ class DCG(CG):
     def __post_init__(self) -> None:
         """Validate the parameters."""
         super().__post_init__()
-        check_option("discount", self.discount, ("log2", "letor"))
+        Choice("log2", "letor").read_as("discount", self.discount)
 
     def discounts(self, n: int, k: int) -> FloatArray:
         """Discount of positions 0 to n - 1, zero from k on."""
@@ -281,7 +282,7 @@ class NDCG(DCG):
     def __post_init__(self) -> None:
         """Validate the parameters."""
         super().__post_init__()
-        check_option("short_lists", self.short_lists, ("cut", "zero"))
+        Choice("cut", "zero").read_as("short_lists", self.short_lists)
 
     def value(self, ranked_grades: FloatArray) -> float:
         """DCG@k over the DCG@k of the best order; 0 if that is 0."""

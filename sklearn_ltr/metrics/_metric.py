@@ -31,6 +31,7 @@ from sklearn_ltr._data import (
     count_rows,
     describe_query,
 )
+from sklearn_ltr._parameters import Choice
 from sklearn_ltr.metrics._ranked_list import rank_documents
 
 __all__ = ["Metric", "get_metric"]
@@ -91,8 +92,9 @@ class Metric(ABC):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "k", check_k(self.k))
-        check_option("ties", self.ties, ("pessimistic", "average", "stable"))
-        check_option("no_relevant", self.no_relevant, (*NO_RELEVANT_VALUE, "error"))
+        Choice("pessimistic", "average", "stable").read_as("ties", self.ties)
+        options = Choice(*NO_RELEVANT_VALUE, "error")
+        options.read_as("no_relevant", self.no_relevant)
         if self.ties == "average" and not self.closed_form:
             raise ValueError(
                 'ties="average" needs a closed form of the expected value, which '
@@ -449,12 +451,6 @@ def check_k(k: object) -> int | None:
     if not 1 <= int(k) <= LARGEST_K:
         raise ValueError(f"k must be an integer >= 1 (below 2^63) or None, got {k!r}")
     return int(k)
-
-
-def check_option(name: str, value: object, options: tuple[str, ...]) -> None:
-    """Raise a ValueError naming the argument unless it is one of its options."""
-    if not isinstance(value, str) or value not in options:
-        raise ValueError(f"{name} must be one of {options}, got {value!r}")
 
 
 def read_ranked_grades(ranked_grades: Any) -> FloatArray:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._data import check_grades, check_sample_weight, check_scores
+from sklearn_ltr._data import as_array, check_grades, check_sample_weight, check_scores
 from sklearn_ltr.metrics import Metric, get_metric
 from sklearn_ltr.plotting._arguments import read_names, read_numbers, read_queries
 from sklearn_ltr.plotting._axes import (
@@ -134,7 +134,7 @@ class QueryComparisonDisplay:
         w = read_numbers(weights, "weights", "query", n)
         if (w < 0).any() or not w.any():
             raise ValueError(f"weights must be >= 0, and at least one > 0, got {w}")
-        labels = as_objects(np.arange(n) if queries is None else queries)
+        labels = as_array(np.arange(n) if queries is None else queries)
         if len(labels) != n:
             raise ValueError(f"queries has {len(labels)} names for {n} queries")
         self.names, self.metric_name = read_names(names), metric_name
@@ -370,15 +370,8 @@ def evaluate_queries(
             f'{metric.name} has no query to compare: no_relevant="skip" left out '
             "all that have a weight above zero"
         )
-    labels = as_objects(queries.labels)
+    labels = as_array(queries.labels)
     return QueryValues(a[included], b[included], labels[included], weights[included])
-
-
-def as_objects(labels: Any) -> NDArray[Any]:
-    """Return the labels of queries as a 1-D array, even if they are tuples."""
-    if isinstance(labels, np.ndarray):
-        return labels
-    return np.fromiter(labels, dtype=object, count=len(labels))
 
 
 def mean_and_standard_error(
