@@ -127,6 +127,7 @@ print(json.dumps({name: list(values[name]) for name in names}))
 """
 
 
+@pytest.mark.slow
 def test_values_are_those_of_ranx():
     pytest.importorskip("ranx")
     run, qrels = everything_retrieved()
