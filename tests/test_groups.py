@@ -140,7 +140,12 @@ MISSING = [
     *(pl.Series([value, None]) for value in (1, "a", NOW)),
     *(
         [(1, 2), value]
-        for missing in (np.datetime64("NaT"), Decimal("NaN"), Decimal("sNaN"), pd.NA)
+        for missing in (
+            np.datetime64("NaT", "s"),
+            Decimal("NaN"),
+            Decimal("sNaN"),
+            pd.NA,
+        )
         for value in ((1, missing), (1, (2, (missing,))))
     ),
 ]
