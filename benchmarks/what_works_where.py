@@ -166,12 +166,6 @@ def must_raise(pattern: str, call: Callable[..., object], *given, **options) -> 
     raise AssertionError("no error")
 
 
-def must_warn(pattern: str, call: Callable[..., object], *given) -> None:
-    with warnings.catch_warnings():
-        warnings.filterwarnings("error", f"(.|\n)*{pattern}")
-        must_raise(pattern, call, *given)
-
-
 # --- queries and grades -----------------------------------------------------------
 
 
@@ -200,19 +194,9 @@ def fit_without_queries(library):
     must_raise("group", library.new().fit, DATA.X, DATA.y)
 
 
-@way(fit_without_queries, "sklearn_ltr", "warns")
-def fit_warns(library):
-    must_warn("groups", library.new().fit, DATA.X, DATA.y)
-
-
 @feature("`score` without queries raises an error")
 def score_without_queries(library):
     must_raise("group", library.fit().score, DATA.X, DATA.y)
-
-
-@way(score_without_queries, "sklearn_ltr", "warns")
-def score_warns(library):
-    must_warn("groups", library.fit().score, DATA.X, DATA.y)
 
 
 @way(score_without_queries, "LightGBM", "has no `score`")
