@@ -396,8 +396,8 @@ class FittedTrees(NamedTuple):
         total = gains.sum()
         return gains / total if total > 0 else gains
 
-    def check(self, n_features: int) -> None:
-        """Raise an error unless the parts fit each other and the number of features."""
+    def check(self, n_features: int, n_iter: int) -> None:
+        """Raise an error unless the parts fit each other, and these numbers."""
         mapper, trees = self.mapper, self.ensemble
         mapper.check(n_features)
         self.categories.check(n_features)
@@ -412,3 +412,4 @@ class FittedTrees(NamedTuple):
             ).all(),
             "it has category sets of a feature without categories",
         )
+        require(n_iter == len(trees), f"n_iter_ is {n_iter!r} for {len(trees)} trees")

@@ -27,7 +27,6 @@ from sklearn_ltr._estimators.base import (
     FitTasks,
     draw_seed,
     refit,
-    require,
     with_callbacks,
 )
 from sklearn_ltr._estimators.boosted_trees import (
@@ -641,9 +640,8 @@ tuples, default=None
             # split, if queries are held out, and fit the base model on the others
             held_out = None
             if p.early_stopping is True and not sets:
-                index = QueryIndex.of(data, ONE_PROCESS)
                 data, held_out = hold_out_queries(
-                    data, p.validation_fraction, kept.seed, index
+                    data, p.validation_fraction, kept.seed
                 )
             model._set_base_model(p.init, X, y, data.rows, init_score, kept, given)
 
@@ -868,8 +866,4 @@ tuples, default=None
     def _check_state(self) -> None:
         """Raise an error if the fitted attributes do not fit together."""
         super()._check_state()
-        self._trees.check(self.n_features_in_)
-        require(
-            self.n_iter_ == len(self.ensemble_),
-            f"n_iter_ is {self.n_iter_!r} for {len(self.ensemble_)} trees",
-        )
+        self._trees.check(self.n_features_in_, self.n_iter_)

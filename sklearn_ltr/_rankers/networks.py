@@ -19,11 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from sklearn_ltr._comm import ONE_PROCESS
 from sklearn_ltr._compile import ThreadTeam, effective_n_threads, one_blas_thread
 from sklearn_ltr._data import TrainingData
 from sklearn_ltr._data.features import check_finite
-from sklearn_ltr._data.query_index import QueryIndex
 from sklearn_ltr._data.row_hashes import hash_values
 from sklearn_ltr._data.tables import Table, dense_rows
 from sklearn_ltr._data.training_data import check_weights
@@ -631,9 +629,8 @@ default=None
 
             # split: given validation data, or queries held out
             if p.early_stopping is True and not validation:
-                index = QueryIndex.of(data, ONE_PROCESS)
                 data, held_out = hold_out_queries(
-                    data, p.validation_fraction, kept.seed, index
+                    data, p.validation_fraction, kept.seed
                 )
                 validation = [held_out]
             p.check_learnable(data)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_ltr._comm import ONE_PROCESS, Comm
 from sklearn_ltr._data import (
     QueryGroups,
     TrainingData,
@@ -143,9 +144,10 @@ def check_learnable(data: TrainingData) -> None:
 
 
 def hold_out_queries(
-    data: TrainingData, fraction: float, seed: int, index: QueryIndex
+    data: TrainingData, fraction: float, seed: int, comm: Comm = ONE_PROCESS
 ) -> tuple[TrainingData, TrainingData]:
     """Hold out a fraction of all queries, at least one: (training, validation)."""
+    index = QueryIndex.of(data, comm)
     held_out = draw_held_out(index.n_queries, fraction, seed)[index.position]
     return data.subset(~held_out), data.subset(held_out)
 

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr._comm import Comm
 from sklearn_ltr._data import TrainingData
-from sklearn_ltr._data.query_index import QueryIndex
 from sklearn_ltr._data.training_data import with_weight
 from sklearn_ltr._estimators.boosted_trees import (
     constraints_of,
@@ -345,10 +344,7 @@ def fit_rows(
     elif is_validated:
         validation = [no_documents(model.n_features_in_)]
     elif p.early_stopping is True:
-        index = QueryIndex.of(train.data, comm)
-        data, held_out = hold_out_queries(
-            train.data, p.validation_fraction, seed, index
-        )
+        data, held_out = hold_out_queries(train.data, p.validation_fraction, seed, comm)
         train, validation = train._replace(data=data), [train._replace(data=held_out)]
     # the other attributes are the caller's, and may be of any class
     read = ("_categories", "n_features_in_", "feature_names_in_")

@@ -325,11 +325,7 @@ class BaseMART(CallbackSupportMixin, BaseModel):
     def _check_state(self) -> None:
         """Raise an error if the fitted attributes do not fit together."""
         super()._check_state()
-        self._trees.check(self.n_features_in_)
-        require(
-            self.n_iter_ == len(self.ensemble_),
-            f"n_iter_ is {self.n_iter_!r} for {len(self.ensemble_)} trees",
-        )
+        self._trees.check(self.n_features_in_, self.n_iter_)
         is_finite = np.abs(self.base_score_) <= LARGEST_SCORE
         require(is_finite, f"base_score_ is {self.base_score_!r}")
 
