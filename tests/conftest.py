@@ -8,9 +8,10 @@ import joblib
 import pytest
 from hypothesis import settings
 
-# the first example may have to wait for the compiler
-settings.register_profile("compiled kernels", deadline=None)
-settings.load_profile("compiled kernels")
+# no deadline, as the first example may have to wait for the compiler
+settings.register_profile("short", deadline=None, max_examples=40)
+settings.register_profile("long", deadline=None, max_examples=400, print_blob=True)
+settings.load_profile("short")
 
 # a shell makes background processes ignore Ctrl-C, and some tests send it
 signal.signal(signal.SIGINT, signal.default_int_handler)
