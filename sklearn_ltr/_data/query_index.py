@@ -31,6 +31,12 @@ class RowNumbers(NamedTuple):
     offsets: IntArray  # (n_runs + 1,)
     n_rows: int  # of all workers
 
+    def of_rows(self) -> NDArray[np.uint32]:
+        """Return the number of each row of this worker, modulo 2^32: (n_own_rows,)."""
+        shift = np.repeat(self.first - self.offsets[:-1], np.diff(self.offsets))
+        numbers = np.arange(self.offsets[-1]) + shift
+        return numbers.astype(np.uint32)
+
 
 @dataclass(frozen=True, eq=False)
 class QueryIndex:

@@ -49,12 +49,14 @@ from sklearn_ltr._trees.binning import (
     sample_rows,
     shared_bins,
 )
-from sklearn_ltr._trees.boosting import TreeObjective, TreeSampler, boost
+from sklearn_ltr._trees.boosting import TreeObjective, boost
 from sklearn_ltr._trees.categories import CategoryBins, TrainingCategories
 from sklearn_ltr._trees.constraints import Constraints, read_constraints
-from sklearn_ltr._trees.ensemble import TreeEnsemble, add_binned
+from sklearn_ltr._trees.ensemble import TreeEnsemble
 from sklearn_ltr._trees.growing import TreeGrower
+from sklearn_ltr._trees.leaf_values import add_binned
 from sklearn_ltr._trees.parameters import TreeParameters, growth_parameters
+from sklearn_ltr._trees.sampling import TreeSampler
 from sklearn_ltr._trees.workspace import GrownTree
 
 FloatArray = NDArray[np.float64]
@@ -246,7 +248,6 @@ def boost_trees(
         n_tree_features,
         n_split_features,
         p.split_noise,
-        p.bagging_temperature,
         score_noise,
         2 * growth.max_leaf_nodes - 1,
         kept.seed,
@@ -254,7 +255,6 @@ def boost_trees(
     # a warm start goes on from the scores and the curves of the trees that it keeps
     sets = [train, *validation]
     scores = [scores_so_far(one, mapper, kept.ensemble, team) for one in sets]
-    rows = [np.arange(one.data.n_rows, dtype=np.int32) for one in validation]
     names = [TRAIN, *name_sets(len(validation))]
     curves = curves_of(
         {name: one.measures for name, one in zip(names, sets, strict=True)},
@@ -300,10 +300,8 @@ def boost_trees(
         # `boost` has added the tree to the scores of the training rows
         trees.append(tree)
         check_step(tree, p)
-        for held, held_rows, held_scores in zip(
-            validation, rows, scores[1:], strict=True
-        ):
-            add_binned(held.binned, held_rows, tree, held_scores)
+        for held, held_scores in zip(validation, scores[1:], strict=True):
+            add_binned(held.binned, tree, held_scores, team)
         stops = record()
         if tasks is not None:
             stops = tasks.end_step(fitted, last=stops)

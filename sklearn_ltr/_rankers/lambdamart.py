@@ -259,7 +259,7 @@ class LambdaMARTRanker(BaseRanker):
     The defaults add to the report what made rankings of real data better: a regression
     of the scores on the grades, splits by second-order gain, noise, and normalized
     lambdas of a deeper list.  The report's own algorithm, to the letter, is
-    ``LambdaMARTRanker(split_gain="least_squares", split_noise=0, bagging_temperature=0,
+    ``LambdaMARTRanker(split_gain="least_squares", subsample=1, split_noise=0,
     score_noise=0, regression_weight=0, truncation_level=None,
     normalize_lambdas=False)``.
 
@@ -353,10 +353,6 @@ class LambdaMARTRanker(BaseRanker):
     split_noise : float in [0, 100], default=0.5
         Standard deviation of the logarithm of a random factor of a feature's best gain
         at a node: weaker features are chosen now and then.  0: no noise.
-    bagging_temperature : float in [0, 10], default=1.0
-        Bayesian bootstrap: while splits are sought, gradient and hessian of a document
-        are multiplied by a weight (-ln u)^t, u uniform in (0, 1) and new for each tree,
-        t this temperature.  Leaf values do without.  0: no weights.
     score_noise : float in [0, 100], default=0.5
         Standard deviation, in units of 1 / `sigma`, of logistic noise that is added to
         the scores of which lambdas are computed, new for each tree: orders near that
@@ -464,10 +460,9 @@ class LambdaMARTRanker(BaseRanker):
         interaction_cst: Any = None,
         max_features: float = 1.0,
         colsample_bytree: float = 1.0,
-        subsample: float = 1.0,
+        subsample: float = 0.3,
         split_gain: Literal["second_order", "least_squares"] = "second_order",
         split_noise: float = 0.5,
-        bagging_temperature: float = 1.0,
         score_noise: float = 0.5,
         regression_weight: float = 5.0,
         position_bias: PositionBiasValue = None,
@@ -504,7 +499,6 @@ class LambdaMARTRanker(BaseRanker):
         self.subsample = subsample
         self.split_gain = split_gain
         self.split_noise = split_noise
-        self.bagging_temperature = bagging_temperature
         self.score_noise = score_noise
         self.regression_weight = regression_weight
         self.position_bias = position_bias

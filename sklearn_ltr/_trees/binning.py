@@ -1,14 +1,10 @@
-"""Binning: features become small integers, stored in blocks for the histograms.
+"""Binning: features become small integers.
 
 A feature has one bin per distinct value if there are few, otherwise at most 255 bins of
 about equal population.  Bin ``b`` holds the values
 ``x`` with ``bin_thresholds[b - 1] < x <= bin_thresholds[b]``; NaN is in bin 255.
 
-Binned values are bytes, in blocks of 16 features: ``values[block, row, slot]``.  The
-histogram of a block, 256 bins x 16 features of int64, is 32 KiB, so it stays in the
-first-level cache.  Clearing, subtracting and scanning a block take as long as its
-feature with the most bins needs (adding rows takes the same for all); therefore
-features are sorted by their number of bins before they are divided into blocks.
+Binned values are bytes, column by column.
 """
 
 from __future__ import annotations
@@ -45,9 +41,7 @@ from sklearn_ltr._trees.categories import (
     TrainingCategories,
 )
 
-FEATURE_BLOCK = 16  # features of a block
 MISSING_BIN = 255  # the bin of NaN
-HISTOGRAM_BINS = MISSING_BIN + 1
 MAX_SAMPLE_ROWS = 200_000  # rows from which the quantiles are computed
 FEATURES_PER_READ = 16  # read from X together: in a row they share cache lines
 ROW_TILE = 512  # rows that are binned together
@@ -55,64 +49,22 @@ COARSE_STEP = 16  # every 16th threshold is tried first, then those in between
 
 
 class BinnedData(NamedTuple):
-    """Binned values of a table, and where each feature is stored."""
+    """Binned values of a table."""
 
-    values: NDArray[np.uint8]  # (n_blocks, n_rows, 16)
-    feature: NDArray[np.int64]  # (n_blocks, 16): feature in a slot; -1: not used
-    # (n_blocks,): slots from it on hold no feature; 0: skip the block.  (A slot below
-    # it may be unused, too: see restrict_features.)
-    n_used_slots: NDArray[np.int64]
-    n_bins: NDArray[np.int64]  # (n_blocks,): largest number of bins of its features
-    block: NDArray[np.int64]  # (n_features,): block of feature j
-    slot: NDArray[np.int64]  # (n_features,): its slot: values[block[j], :, slot[j]]
-    # (n_features,): number of bins of a categorical feature, else 0
-    n_categories: NDArray[np.int64]
-
-
-def allocate_binned_data(
-    n_rows: int, n_bins: NDArray[np.int64], n_threads: int
-) -> BinnedData:
-    """Distribute features over blocks that are equal work for each thread."""
-    # Threads take blocks from a counter, so the number of full blocks is a multiple of
-    # the number of threads, and features left over are split evenly into at most one
-    # block per thread.  The layout depends on `n_threads`; trees do not.
-    order = np.argsort(-n_bins, kind="stable")
-    n_full = len(order) // (FEATURE_BLOCK * n_threads) * n_threads
-    rest = order[n_full * FEATURE_BLOCK :]
-    blocks = list(order[: n_full * FEATURE_BLOCK].reshape(n_full, FEATURE_BLOCK))
-    blocks += np.array_split(rest, min(len(rest), n_threads)) if len(rest) else []
-    feature = np.full((len(blocks), FEATURE_BLOCK), -1)
-    for slots, features in zip(feature, blocks, strict=True):
-        slots[: len(features)] = features
-    block, slot = np.nonzero(feature >= 0)
-    by_feature = np.argsort(feature[block, slot])
-    return BinnedData(
-        values=np.zeros((len(blocks), n_rows, FEATURE_BLOCK), dtype=np.uint8),
-        feature=feature,
-        n_used_slots=np.array([len(features) for features in blocks]),
-        n_bins=np.array([n_bins[features].max() for features in blocks]),
-        block=block[by_feature],
-        slot=slot[by_feature],
-        n_categories=np.zeros_like(n_bins),
-    )
-
-
-def restrict_features(binned: BinnedData, features: NDArray[np.int64]) -> BinnedData:
-    """Return the same binned values, with only `features` to split by."""
-    feature = np.where(np.isin(binned.feature, features), binned.feature, -1)
-    n_used_slots = np.where((feature >= 0).any(axis=1), binned.n_used_slots, 0)
-    return binned._replace(feature=feature, n_used_slots=n_used_slots)
+    columns: NDArray[np.uint8]  # (n_features, n_rows)
+    n_bins: NDArray[np.int64]  # (n_features,): missing not counted
+    n_categories: NDArray[np.int64]  # (n_features,): bins of a categorical one, else 0
 
 
 def reorder_rows(binned: BinnedData, order: NDArray[np.intp], team: ThreadTeam) -> None:
     """Move row ``order[i]`` to row i, in place."""
-    blocks = iter(binned.values)  # shared by the threads
+    columns = iter(binned.columns)  # shared by the threads
 
-    def reorder_blocks(thread: int) -> None:
-        for block in blocks:
-            block[...] = block[order]
+    def reorder_columns(thread: int) -> None:
+        for column in columns:
+            column[...] = column[order]
 
-    team.run(reorder_blocks)
+    team.run(reorder_columns)
 
 
 def find_bin_thresholds(
@@ -155,7 +107,7 @@ def bin_rows(
     n_thresholds: NDArray[np.int64],
     first_row: int,
     buffers: TileBuffers,
-    binned: BinnedData,
+    columns: NDArray[np.uint8],
 ) -> None:
     """Bin rows of X, and store row ``rows[i]`` as row ``first_row + i``."""
     # The bin of a value is the number of thresholds below it.  All rows of a tile take
@@ -183,10 +135,9 @@ def bin_rows(
                     threshold = thresholds[feature, bins[i] + width - one]
                     bins[i] += width if values[i] > threshold else zero
                 width >>= one
-            block, slot = binned.block[feature], binned.slot[feature]
             for i in range(n_rows):
                 missing = values[i] != values[i]
-                binned.values[block, stored_first + uint64(i), slot] = (
+                columns[feature, stored_first + uint64(i)] = (
                     MISSING_BIN if missing else bins[i]
                 )
 
@@ -215,24 +166,30 @@ class BinMapper:
     def transform(
         self, X: Table, rows: NDArray[np.intp], team: ThreadTeam
     ) -> BinnedData:
-        """Bin some rows of X, stored for histograms made by the threads of `team`."""
-        binned = allocate_binned_data(len(rows), self.n_bins, team.n_threads)
-        binned.n_categories[self.categories.feature] = self.categories.n_bins
+        """Bin some rows of X."""
+        columns = np.empty((X.shape[1], len(rows)), dtype=np.uint8)
+        n_categories = np.zeros_like(self.n_bins)
+        n_categories[self.categories.feature] = self.categories.n_bins
+        binned = BinnedData(columns, self.n_bins, n_categories)
         if not is_partitioned(X):
-            self._bin(X, rows, binned, team)
+            self._bin(X, rows, columns, team)
             return binned
         place = np.full(X.shape[0], -1, dtype=np.int64)
         place[rows] = np.arange(len(rows))
         for first, table in row_parts(X, place >= 0):
             to = place[first : first + table.shape[0]]
             own = np.flatnonzero(to >= 0)
-            part = allocate_binned_data(len(own), self.n_bins, team.n_threads)
+            part = np.empty((X.shape[1], len(own)), dtype=np.uint8)
             self._bin(table, own, part, team)
-            binned.values[:, to[own]] = part.values
+            columns[:, to[own]] = part
         return binned
 
     def _bin(
-        self, X: Table, rows: NDArray[np.intp], binned: BinnedData, team: ThreadTeam
+        self,
+        X: Table,
+        rows: NDArray[np.intp],
+        columns: NDArray[np.uint8],
+        team: ThreadTeam,
     ) -> None:
         """Bin some rows of a table that is in memory."""
         n_thresholds = self.n_bins - 1
@@ -249,7 +206,7 @@ class BinMapper:
             for first in firsts:
                 part = rows[first : first + n_rows_per_call]
                 table, part = self.categories.encode_rows(X, part)
-                bin_rows(table, part, padded, n_thresholds, first, buffers, binned)
+                bin_rows(table, part, padded, n_thresholds, first, buffers, columns)
 
         team.run(bin_part)
 
@@ -348,7 +305,7 @@ def bin_training(
         data.X, data.rows, *trained, smoothing
     )
     for j, bins in bins_of_features:
-        binned.values[binned.block[j], :, binned.slot[j]] = bins
+        binned.columns[j] = bins
     return binned
 
 
@@ -358,33 +315,23 @@ def shared_bins(
     """Return the features whose categories share bins, and these bins."""
     # (n_rows, n_shared), NaN if missing
     features = categories.feature[categories.has_shared]
-    bins = np.empty((binned.values.shape[1], len(features)))
-    for number, j in enumerate(features):
-        bins[:, number] = binned.values[binned.block[j], :, binned.slot[j]]
+    bins = binned.columns[features].T.astype(np.float64)
     return features, np.where(bins == MISSING_BIN, np.nan, bins)
 
 
 @kernel
 def add_bin_hashes(
-    values: NDArray[np.uint8],
-    slot_keys: HashArray,
-    first: int,
-    last: int,
-    hashes: HashArray,
+    column: NDArray[np.uint8], key: int, first: int, last: int, hashes: HashArray
 ) -> None:
-    """Add the hashes of rows ``first`` to ``last - 1`` of a block of binned values."""
-    # `values` is (n_rows, 16); `slot_keys` (16,) is 0 for a slot without a feature
+    """Add the hashes of rows ``first`` to ``last - 1`` of a column."""
     for row in range(uint64(first), uint64(last)):
-        total = uint64(0)
-        for slot in range(uint64(values.shape[1])):
-            total += mix_bits(uint64(values[row, slot]) + slot_keys[slot])
-        hashes[row] += total
+        hashes[row] += mix_bits(uint64(column[row]) + key)
 
 
 def hash_bins(binned: BinnedData, team: ThreadTeam) -> HashArray:
     """Return the hashes of the rows of a binned table, (n_rows,)."""
-    keys = keys_of_columns(binned.feature)
-    n_rows = binned.values.shape[1]
+    n_features, n_rows = binned.columns.shape
+    keys = keys_of_columns(np.arange(n_features))
     hashes = np.zeros(n_rows, dtype=np.uint64)
     firsts = iter(range(0, n_rows, ROWS_PER_TASK))  # shared by the threads
 
@@ -392,8 +339,8 @@ def hash_bins(binned: BinnedData, team: ThreadTeam) -> HashArray:
         with np.errstate(over="ignore"):
             for first in firsts:
                 last = min(first + ROWS_PER_TASK, n_rows)
-                for values, slot_keys in zip(binned.values, keys, strict=True):
-                    add_bin_hashes(values, slot_keys, first, last, hashes)
+                for column, key in zip(binned.columns, keys, strict=True):
+                    add_bin_hashes(column, key, first, last, hashes)
 
     team.run(hash_part)
     return hashes

@@ -48,29 +48,6 @@ NODE_DTYPES = {
 DTYPES = {"first_node": np.int64} | NODE_DTYPES
 
 
-@kernel
-def add_binned(
-    binned: BinnedData,
-    rows: NDArray[np.int32],
-    tree: GrownTree,
-    scores: NDArray[np.float64],
-) -> None:
-    """Add the value of its leaf to the score of each of `rows` of the binned data."""
-    has_sets = len(tree.category_set) > 0
-    for row in rows:
-        node = int64(0)
-        while tree.feature[node] >= 0:
-            feature = tree.feature[node]
-            b = binned.values[binned.block[feature], row, binned.slot[feature]]
-            left = b <= tree.threshold[node]
-            if b == MISSING_BIN:
-                left = tree.missing_left[node]
-            if has_sets and binned.n_categories[feature] > 0:
-                left = (tree.category_set[node, b >> 3] >> (b & 7) & 1) == 1
-            node = int64(tree.left[node] if left else tree.right[node])
-        scores[row] += tree.value[node]
-
-
 @saved_part
 @dataclass(frozen=True)
 class TreeEnsemble(ChecksummedArrays):

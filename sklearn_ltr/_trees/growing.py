@@ -1,33 +1,33 @@
 """Best-first growth of one regression tree by threads, alone or with other workers.
 
-All threads run :func:`grow_tree`.  Its steps, between which they meet at barriers:
+The steps of :meth:`TreeGrower.grow`:
 
-1. The largest ``|gradient|`` and hessian are found: the unit for the next sums.
-2. ``|gradient|`` and hessian are added up: the scales of quantized gradients.
-3. Gradients are quantized, and the root is filled with the sampled rows.
-4. Leaves are split.  A tree of L leaves takes L - 1 passes of a loop, each of which
-   begins with the leaves made last: the root, later two siblings.  Block by block, the
+1. The sums of ``|gradient|`` and of hessians over all rows are found (`measure`).
+2. A sample of the rows is drawn, if trees are grown on one, and its bins are packed in
+   blocks (:mod:`sampling`, :mod:`blocks`).
+3. Its gradients are quantized (:mod:`quantization`).
+4. Leaves are split, by :func:`grow_tree`, which all threads run, and in which they meet
+   at barriers.  A tree of L leaves takes L - 1 passes of a loop, each of which begins
+   with the leaves made last: the root, later two siblings.  Block by block, the
    histogram of the smaller leaf is made from its rows, and that of the larger one as
    the parent's minus the smaller one's; both are searched for their best splits, while
    threads share the blocks.  Every thread selects the best split of each of these
    leaves; the leaf whose split has the highest gain is chosen; its rows are partitioned
    into those of its children, in their old order.
-5. Gradients and hessians of the rows of each leaf are added up, for its value.
+5. All rows, sampled or not, are assigned to the leaves, and their gradients and
+   hessians are added up for the values of the leaves (:mod:`leaf_values`).
 
 All sums that a tree depends on are of integers, so that it does not depend on the
 number of threads, nor on the number of workers, each of which has some of the rows.
 Every worker grows the same tree and keeps its own rows in the leaves.  Alone, a worker
-runs through :func:`grow_tree` once.  Of several, each returns to Python wherever sums
-of all rows are needed (the `step` of its GROWTH record says which), and calls it again
-when they are there.  So a tree of L leaves takes up to L + 3 exchanges: three times a
-few numbers; the histograms of the root and of the smaller child of each split but the
-last; and the sums of the leaves.
+runs through :func:`grow_tree` once.  Of several, each returns to Python wherever a
+histogram of all rows is needed, and calls it again when it is there.  So a tree of L
+leaves takes up to L exchanges of histograms, and seven of a few numbers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +35,6 @@ from numpy.typing import NDArray
 from sklearn_ltr._comm import Comm
 from sklearn_ltr._compile import (
     ThreadTeam,
-    fetch_add,
     int64,
     kernel,
     prefetch_row,
@@ -44,30 +43,32 @@ from sklearn_ltr._compile import (
     wait_at_barrier,
 )
 from sklearn_ltr._data.query_index import RowNumbers
-from sklearn_ltr._trees.binning import (
+from sklearn_ltr._trees.binning import MISSING_BIN, BinnedData
+from sklearn_ltr._trees.blocks import (
     HISTOGRAM_BINS,
-    MISSING_BIN,
-    BinnedData,
+    Blocks,
+    allocate_blocks,
+    pack_sample,
     restrict_features,
 )
 from sklearn_ltr._trees.constraints import restrict_children
 from sklearn_ltr._trees.leaf_values import (
-    add_to_scores,
+    add_values,
+    find_leaves,
+    leaf_numbers,
     order_leaf_values,
-    set_leaf_value,
-    sum_derivatives,
+    set_leaf_values,
 )
 from sklearn_ltr._trees.parameters import GrowthParameters
 from sklearn_ltr._trees.quantization import (
     Derivatives,
     Quantization,
-    add_up,
-    choose_scales,
-    chosen_quantization,
-    find_largest,
-    fits,
+    choose_quantization,
+    chunk_bounds,
+    measure,
     quantize,
 )
+from sklearn_ltr._trees.sampling import RowSample, RowSampler, TreeSample
 from sklearn_ltr._trees.splitting import (
     SplitRule,
     find_best_splits,
@@ -82,31 +83,16 @@ from sklearn_ltr._trees.workspace import (
     Records,
     RowBuffers,
     Team,
-    TreeSample,
     Workspace,
     allocate_nodes,
     allocate_workspaces,
-    chunk_bounds,
     is_splittable,
 )
 
-# Derivatives for leaf values, derivatives for splits, and whether the two differ
-DerivativesPair: TypeAlias = tuple[Derivatives, Derivatives, bool]
-
-# How far the growth of a tree has come.  Where sums over the rows of all workers are
-# needed, a worker that is not alone returns, `TreeGrower._exchange` makes them, and it
-# goes on from there:
-#
-#              found by the threads, of their rows           made of it by all workers
-#   BEGIN      nothing yet
-#   LARGEST    the largest |gradient| and hessian            maxima
-#   TOTALS     sums of |gradient| and of hessians            sums
-#   ROOT       sums of quantized values, packed root         sums
-#   GROWING    the splits so far
-#   HISTOGRAM  the histogram of the smaller new leaf         its sum
-#   LEAVES     sums of gradient and hessian of each leaf     sums
-#   END        the tree
-BEGIN, LARGEST, TOTALS, ROOT, GROWING, HISTOGRAM, LEAVES, END = range(8)
+# How far the growth of a tree has come: where it begins; a worker that is not alone has
+# filled the histogram of the smaller new leaf with its own rows, and returns, for it
+# needs that of all workers; it is there; the tree is grown
+BEGIN, OWN_HISTOGRAM, HISTOGRAM, END = range(4)
 
 MIN_ROWS_FOR_THREADS = 512  # fewer rows are moved faster by one thread
 PREFETCH_DISTANCE = 128  # rows between a prefetch and its use; a row takes about 1 ns
@@ -118,7 +104,7 @@ class TreeGrower:
     Parameters
     ----------
     binned : BinnedData
-        Features of this worker's rows; all workers have them in the same slots.
+        Of this worker's rows.
     parameters : GrowthParameters
     team : ThreadTeam
         The threads to use.
@@ -135,203 +121,184 @@ class TreeGrower:
         numbers: RowNumbers,
         comm: Comm,
     ) -> None:
-        n_blocks, n_rows, _ = binned.values.shape
-        self.binned, self.parameters, self.team = binned, parameters, team
-        self._numbers, self._comm = numbers, comm
+        n_rows = binned.columns.shape[1]
+        self.binned, self._parameters = binned, parameters
+        self.team, self._comm = team, comm
+        self._blocks = allocate_blocks(binned, team.n_threads)
+        self._numbers = numbers.of_rows()
+        self._row_sampler = RowSampler(self._numbers, team, comm)
+        self._all_rows: NDArray[np.int32] | None = None  # once they are packed
         self._workspaces = allocate_workspaces(
             team.n_threads,
             n_rows,
-            n_blocks,
+            len(self._blocks.feature),
             parameters.max_leaf_nodes,
             bool(binned.n_categories.any()),
             len(parameters.constraints.interaction_sets),
-            comm.n_workers,
         )
 
     def grow(
         self,
         derivatives: Derivatives,
-        weights: NDArray[np.float64] | None,
-        sample: TreeSample,
+        drawn: TreeSample,
+        learning_rate: float,
         scores: NDArray[np.float64],
     ) -> GrownTree:
         """Grow a tree and add it to `scores`; all workers call this together."""
-        # `weights` scale the rows while splits are sought, not in leaf values;
-        # overwritten
-        binned, parameters = self.binned, self.parameters
-        if len(sample.features) < len(binned.slot):
-            binned = restrict_features(binned, sample.features)
-        nodes = allocate_nodes(parameters.max_leaf_nodes)
-        weighted = derivatives
-        if weights is not None:
-            gradient, hessian = derivatives
-            weighted = Derivatives(
-                gradient * weights, np.multiply(hessian, weights, out=weights)
+        p, team, comm = self._parameters, self.team, self._comm
+        blocks = self._blocks
+        if len(drawn.features) < len(blocks.slot):
+            blocks = restrict_features(blocks, drawn.features)
+        magnitudes = measure(derivatives, team, comm)
+
+        # the rows that splits are sought on
+        if drawn.subsample < 1.0:
+            sample = self._row_sampler.sample(
+                derivatives, magnitudes, drawn, p.second_order
             )
-        pair = (derivatives, weighted, weights is not None)
-        first = self._workspaces[0]
+            pack_sample(blocks, self.binned.columns, sample.rows, team)
+            of_sample = measure(sample.derivatives, team, comm)
+            needs_hessians = True
+        else:
+            if self._all_rows is None:  # those of all trees
+                self._all_rows = np.arange(len(scores), dtype=np.int32)
+                pack_sample(self._blocks, self.binned.columns, self._all_rows, team)
+            sample = RowSample(self._all_rows, self._numbers, derivatives)
+            of_sample, needs_hessians = magnitudes, p.second_order
+        packed = self._workspaces[0].buffers.packed_gradients
+        quantization, total = quantize(
+            sample.derivatives,
+            sample.numbers,
+            drawn.tree_index,
+            choose_quantization(of_sample, needs_hessians),
+            packed,
+            team,
+            comm,
+        )
+
+        nodes = allocate_nodes(p.max_leaf_nodes)
+        root = len(sample.rows), total
+        self._split_leaves(blocks, root, quantization, drawn.gain_factors, nodes)
+
+        # the values of the leaves, of all rows
+        nodes = nodes[: 2 * np.count_nonzero(nodes["feature"] >= 0) + 1]
+        sets = self._workspaces[0].category_set[: len(nodes)].copy()
+        tree = tree_of(nodes, sets)
+        leaves = find_leaves(self.binned, tree, team)
+        set_leaf_values(
+            nodes,
+            leaf_numbers(tree),
+            leaves,
+            derivatives,
+            magnitudes,
+            p.l2_regularization,
+            learning_rate,
+            team,
+            comm,
+        )
+        monotonic = p.constraints.monotonic
+        if len(monotonic) > 0:
+            order_leaf_values(nodes, sets, self.binned.n_categories, monotonic)
+        tree = tree_of(nodes, sets)
+        add_values(tree, leaves, scores, team)
+        return tree
+
+    def _split_leaves(
+        self,
+        blocks: Blocks,
+        root: tuple[int, int],
+        quantization: Quantization,
+        gain_factors: NDArray[np.float64],
+        nodes: Records,
+    ) -> None:
+        """Write the splits of a tree into its nodes."""
+        first, comm = self._workspaces[0], self._comm
 
         def grow_in(thread: int) -> None:
-            work = self._workspaces[thread]
             grow_tree(
-                binned, pair, sample, parameters, self._numbers, work, nodes, scores
+                blocks,
+                root,
+                quantization,
+                gain_factors,
+                self._parameters,
+                self._workspaces[thread],
+                comm.n_workers == 1,
+                nodes,
             )
 
-        # With one worker, `grow_tree` runs through.  With several, it returns wherever
-        # sums over the rows of all of them are needed, and goes on with these.
         for work in self._workspaces:
-            work.growth["step"], work.growth["n_sampled"] = BEGIN, len(sample.rows)
-        while first.growth["step"][0] != END:
-            if first.growth["step"][0] != BEGIN:
-                self._exchange(binned, nodes)
-            first.next_block[0] = first.next_leaf[0] = 0
+            work.growth["step"] = BEGIN
+        while True:
+            first.next_block[0] = 0
             self.team.run(grow_in)
-        # monotonic constraints relate leaves to each other, so their order comes last
-        n_nodes = 2 * np.count_nonzero(nodes["feature"] >= 0) + 1
-        if len(parameters.constraints.monotonic) > 0:
-            order_leaf_values(
-                nodes[:n_nodes],
-                first,
-                binned.n_categories,
-                parameters.constraints.monotonic,
-                scores,
-            )
-        sets = first.category_set[:n_nodes].copy()
-        names = [name for name in GrownTree._fields if name != "category_set"]
-        arrays = {name: nodes[name][:n_nodes].copy() for name in names}
-        return GrownTree(category_set=sets, **arrays)
-
-    def _exchange(self, binned: BinnedData, nodes: Records) -> None:
-        """Replace what this worker has found in a step by the result of all workers."""
-        work, comm = self._workspaces[0], self._comm
-        team, growth = work.team, work.growth[0]
-        if growth.step == LARGEST:
-            fields = ["largest_gradient", "largest_hessian"]
-            largest = [team.magnitudes[name].max(axis=1) for name in fields]
-            gathered = comm.gather((int(growth.n_sampled), *largest))
-            n_sampled, *of_workers = zip(*gathered, strict=True)
-            for one in self._workspaces:
-                one.growth["n_sampled"] = sum(n_sampled)
-            set_totals(team.magnitudes, fields, [np.max(one, 0) for one in of_workers])
-        elif growth.step == TOTALS:
-            self._add_up(team.magnitudes, ["total_gradient", "total_hessian"])
-        elif growth.step == ROOT:
-            self._add_up(team.sums, ["gradient", "hessian", "packed"])
-        elif growth.step == HISTOGRAM:
-            number = work.leaves["histogram_index"][growth.smaller]
-            histogram = work.histograms[number].reshape(-1)
-            used = used_of_histograms(binned)
+            growth = first.growth[0]
+            if growth.step == END:
+                return
+            number = first.leaves["histogram_index"][growth.smaller]
+            histogram = first.histograms[number].reshape(-1)
+            used = used_of_histograms(blocks)
             histogram[used] = comm.sum(histogram[used])
-        else:
-            fields = ["scaled_gradient", "scaled_hessian"]
-            is_leaf = nodes["feature"][: 2 * growth.n_leaves - 1] < 0
-            leaves = np.flatnonzero(is_leaf)
-            sums = comm.sum(np.stack([nodes[name][leaves] for name in fields]))
-            for name, of_field in zip(fields, sums, strict=True):
-                nodes[name][leaves] = of_field
-
-    def _add_up(self, records: Records, fields: list[str]) -> None:
-        """Add up fields of the threads' records over all workers."""
-        own = np.stack([records[name].sum(axis=-1) for name in fields])
-        set_totals(records, fields, self._comm.sum(own))
 
 
-def set_totals(
-    records: Records, fields: list[str], totals: Iterable[NDArray[np.int64]]
-) -> None:
-    """Make totals the sums, or the maxima, of fields of the threads' records."""
-    for name, total in zip(fields, totals, strict=True):
-        records[name] = 0
-        records[name][..., 0] = total
+def tree_of(nodes: Records, category_set: NDArray[np.uint8]) -> GrownTree:
+    """Return the tree that consists of these nodes."""
+    names = [name for name in GrownTree._fields if name != "category_set"]
+    arrays: dict[str, Any] = {name: nodes[name].copy() for name in names}
+    return GrownTree(category_set=category_set, **arrays)
 
 
-def used_of_histograms(binned: BinnedData) -> NDArray[np.intp]:
+def used_of_histograms(blocks: Blocks) -> NDArray[np.intp]:
     """Return the numbers that are used in the histograms of all blocks of a leaf."""
     bins = np.arange(HISTOGRAM_BINS)
-    is_used = (bins < binned.n_bins[:, None]) | (bins == MISSING_BIN)
-    return np.flatnonzero(is_used[:, :, None] & (binned.feature >= 0)[:, None])
+    is_used = (bins < blocks.n_bins[:, None]) | (bins == MISSING_BIN)
+    return np.flatnonzero(is_used[:, :, None] & (blocks.feature >= 0)[:, None])
 
 
 @kernel
 def grow_tree(
-    binned: BinnedData,
-    derivatives: DerivativesPair,
-    sample: TreeSample,
+    blocks: Blocks,
+    root: tuple[int, int],
+    quantization: Quantization,
+    gain_factors: NDArray[np.float64],
     parameters: GrowthParameters,
-    numbers: RowNumbers,
     work: Workspace,
+    is_alone: bool,
     nodes: Records,
-    scores: NDArray[np.float64],
 ) -> None:
-    """Write the nodes of a tree and add its values to the scores, if possible."""
+    """Write the splits of a tree into its nodes, as far as this worker can."""
     # All threads call this at once, each with its own workspace.  `leaves` and `growth`
-    # are this thread's own, with the same content in all threads.  The tree and the
-    # scores are shared: thread 0 writes the nodes of splits, and the value of a leaf is
-    # written by the thread that takes this leaf.
+    # are this thread's own, with the same content in all threads.  The tree is shared:
+    # thread 0 writes it.  `root` is the number of this worker's rows, and the packed
+    # sum of all.
     team, leaves, growth = work.team, work.leaves, work.growth[0]
-    of_leaves, of_splits, differ = derivatives
-    n_rows, is_alone = numbers.n_rows, growth.n_workers == 1
-
-    # steps 1 to 3, one in each pass; the last again if rounding made a sum too large
-    while growth.step < ROOT or (growth.step == ROOT and not fits(growth, team.sums)):
-        if growth.step < TOTALS:
-            for k in range(2 if differ else 1):
-                measured = of_leaves if k == 0 else of_splits
-                if growth.step == BEGIN:
-                    find_largest(measured, team, team.magnitudes[k])
-                else:
-                    add_up(measured, n_rows, team, team.magnitudes[k])
-            growth.step += 1
-        else:
-            if growth.step == TOTALS:
-                choose_scales(
-                    growth, n_rows, differ, parameters.second_order, team.magnitudes
-                )
-            else:
-                growth.gradient_scale /= 2
-                growth.hessian_scale /= 2
-            # all threads must have called `fits` before the sums it reads are replaced
-            wait_at_barrier(team.barrier, team.n_threads)
-            packed = work.buffers.packed_gradients
-            quantize(of_splits, sample.tree_index, numbers, packed, growth, team)
-            wait_at_barrier(team.barrier, team.n_threads)
-            fill_root(sample.rows, leaves[0], work.buffers, team)
-            growth.step = ROOT
-        wait_at_barrier(team.barrier, team.n_threads)
-        if not is_alone:
-            return
-    if growth.step == ROOT:
-        set_root_total(leaves[0], team.sums)
+    rule, mask = make_rule(parameters, quantization), quantization.count_mask
+    if growth.step == BEGIN:
+        fill_root(root, leaves[0], work.buffers, team)
         growth.n_leaves, growth.smaller, growth.larger = 1, 0, -1
-        growth.step = GROWING
-
-    # step 4
-    quantization = chosen_quantization(growth)
-    rule = make_rule(parameters, quantization)
-    mask, factors = quantization.count_mask, sample.gain_factors
-    while growth.step != LEAVES and growth.n_leaves < parameters.max_leaf_nodes:
+        wait_at_barrier(team.barrier, team.n_threads)
+    while growth.n_leaves < parameters.max_leaf_nodes:
         smaller, larger = growth.smaller, growth.larger
         if is_splittable(leaves, smaller, mask, parameters) or is_splittable(
             leaves, larger, mask, parameters
         ):
             # one worker does both at once; several search the sum of their histograms
-            fills = growth.step == GROWING
+            fills = growth.step != OWN_HISTOGRAM
             searches = is_alone or not fills
             find_best_splits(
                 smaller,
                 larger,
-                binned,
+                blocks,
                 quantization,
                 rule,
-                factors,
+                gain_factors,
                 work,
                 fills,
                 searches,
             )
             if not searches:
-                growth.step = HISTOGRAM
+                growth.step = OWN_HISTOGRAM
                 return
-            growth.step = GROWING
+            growth.step = HISTOGRAM
             wait_at_barrier(team.barrier, team.n_threads)
             select_best_splits(
                 smaller,
@@ -339,66 +306,40 @@ def grow_tree(
                 parameters,
                 quantization,
                 rule,
-                binned.n_categories,
+                blocks.n_categories,
                 work,
             )
         number = best_leaf(leaves, growth.n_leaves)
         if leaves[number].gain <= 0.0:
             break
         growth.smaller, growth.larger = split_in_two(
-            number, growth.n_leaves, binned, quantization, rule, factors, work, nodes
+            number,
+            growth.n_leaves,
+            blocks,
+            quantization,
+            rule,
+            gain_factors,
+            work,
+            nodes,
         )
         growth.n_leaves += 1
         wait_at_barrier(team.barrier, team.n_threads)
-
-    # step 5
-    adds_up = growth.step == GROWING
-    sets_values = is_alone or not adds_up
-    number = fetch_add(work.next_leaf)
-    while number < growth.n_leaves:
-        leaf = leaves[number]
-        node, rows = nodes[leaf.node], work.buffers.rows[leaf.buffer]
-        if adds_up:
-            sum_derivatives(of_leaves, rows, leaf.start, leaf.stop, growth, node)
-        if sets_values:
-            set_leaf_value(
-                node,
-                leaf.total & mask,
-                growth,
-                parameters.l2_regularization,
-                parameters.learning_rate,
-            )
-            if len(parameters.constraints.monotonic) == 0:  # values may still change
-                add_to_scores(node.value, rows, leaf.start, leaf.stop, scores)
-        number = fetch_add(work.next_leaf)
-    growth.step = END if sets_values else LEAVES
+    growth.step = END
 
 
 @subkernel
 def fill_root(
-    rows: NDArray[np.int32], root: Record, buffers: RowBuffers, team: Team
+    given: tuple[int, int], root: Record, buffers: RowBuffers, team: Team
 ) -> None:
-    """Make a leaf the root, with the sampled rows and their packed gradients."""
-    first, last = chunk_bounds(team.thread, team.n_threads, int64(0), len(rows))
-    total = int64(0)
+    """Make a leaf the root, with all rows of the sample and their packed gradients."""
+    n_rows, total = given
+    first, last = chunk_bounds(team.thread, team.n_threads, int64(0), n_rows)
     for i in range(uint64(first), uint64(last)):
-        row = rows[i]
-        packed = buffers.packed_gradients[uint64(row)]
-        buffers.rows[0, i] = row
-        buffers.leaf_gradients[i] = packed
-        total += packed
-    team.sums[team.thread].packed = total
+        buffers.rows[0, i] = i
+        buffers.leaf_gradients[i] = buffers.packed_gradients[i]
     root.buffer = root.start = root.histogram_index = root.depth = root.node = 0
-    root.stop = len(rows)
+    root.stop, root.total = n_rows, total
     root.gain = 0.0
-
-
-@subkernel
-def set_root_total(root: Record, sums: Records) -> None:
-    """Write the sum of the packed gradients of the root, over all threads."""
-    root.total = 0
-    for thread in range(len(sums)):
-        root.total += sums[thread].packed
 
 
 # --- the split of a leaf ---------------------------------------------------------
@@ -418,7 +359,7 @@ def best_leaf(leaves: Records, n_leaves: int) -> int:
 def split_in_two(
     number: int,
     n_leaves: int,
-    binned: BinnedData,
+    blocks: Blocks,
     quantization: Quantization,
     rule: SplitRule,
     gain_factors: NDArray[np.float64],
@@ -427,9 +368,9 @@ def split_in_two(
 ) -> tuple[int, int]:
     """Split a leaf into itself and leaf `n_leaves`; return (smaller, larger)."""
     team, leaf = work.team, work.leaves[number]
-    block, slot = binned.block[leaf.feature], binned.slot[leaf.feature]
+    block, slot = blocks.block[leaf.feature], blocks.slot[leaf.feature]
     histogram = work.histograms[leaf.histogram_index, block]
-    n_bins = binned.n_categories[leaf.feature]
+    n_bins = blocks.n_categories[leaf.feature]
     # each thread marks the bins for itself, and none has to wait for another
     left_total = mark_left_bins(
         leaf,
@@ -444,7 +385,7 @@ def split_in_two(
     n_left = left_total & quantization.count_mask
     n_rows = leaf.total & quantization.count_mask
     left_is_smaller = 2 * n_left <= n_rows
-    condition = SplitCondition(binned.values[block], slot, work.goes_left)
+    condition = SplitCondition(blocks.values[block], slot, work.goes_left)
     if leaf.stop - leaf.start < n_rows:  # other workers have some
         n_left = int64(-1)
     n_left = partition(condition, leaf, n_left, left_is_smaller, team, work.buffers)
@@ -606,12 +547,12 @@ def partition(
     together = stop - start > MIN_ROWS_FOR_THREADS
     n_before = int64(0)  # rows of earlier chunks that go left
     if n_left < 0 or (together and team.n_threads > 2):
-        team.sums[thread].n_left = count_rows_left(condition, rows, first, last)
+        team.n_left[thread] = count_rows_left(condition, rows, first, last)
         wait_at_barrier(team.barrier, team.n_threads)
         n_left = int64(0)
         for other in range(team.n_threads):
-            n_before += team.sums[other].n_left if other < thread else 0
-            n_left += team.sums[other].n_left
+            n_before += team.n_left[other] if other < thread else 0
+            n_left += team.n_left[other]
     middle = start + n_left
     left, right, step = start, middle, int64(1)
     if not together:

@@ -28,69 +28,175 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._compile import int64, kernel, subkernel, uint64
-from sklearn_ltr._trees.binning import HISTOGRAM_BINS, MISSING_BIN
-from sklearn_ltr._trees.quantization import Derivatives
-from sklearn_ltr._trees.workspace import Record, Records, Workspace
+from sklearn_ltr._comm import Comm
+from sklearn_ltr._compile import ThreadTeam, int64, kernel, subkernel, uint64
+from sklearn_ltr._trees.binning import MISSING_BIN, BinnedData
+from sklearn_ltr._trees.blocks import HISTOGRAM_BINS
+from sklearn_ltr._trees.quantization import (
+    Derivatives,
+    Magnitudes,
+    chunk_bounds,
+    scale_to_fit,
+)
+from sklearn_ltr._trees.workspace import GrownTree, Records
 
+IntArray = NDArray[np.int64]
+Leaves = NDArray[np.unsignedinteger]  # (n_rows,): number of the leaf of each row
 Regions = NDArray[np.bool_]  # (n_nodes, n_used_features, 256): the bins of a node
 
+ROW_TILE = 8192  # rows whose leaves are found together: their numbers stay in the cache
 
-@subkernel
-def sum_derivatives(
-    derivatives: Derivatives,
-    rows: NDArray[np.int32],
-    first: int,
-    last: int,
-    growth: Record,
-    node: Record,
+
+def add_binned(
+    binned: BinnedData, tree: GrownTree, scores: NDArray[np.float64], team: ThreadTeam
 ) -> None:
-    """Write the scaled sums over ``rows[first:last]`` to the node of a leaf."""
+    """Add to the score of each row the value of its leaf."""
+    add_values(tree, find_leaves(binned, tree, team), scores, team)
+
+
+# --- the leaves of rows -----------------------------------------------------------
+
+
+def find_leaves(binned: BinnedData, tree: GrownTree, team: ThreadTeam) -> Leaves:
+    """Return the number of the leaf that each row comes to."""
+    # the smaller the numbers, the more of them are compared at once
+    n_leaves = (len(tree.feature) + 1) // 2
+    leaves = np.empty(binned.columns.shape[1], np.min_scalar_type(n_leaves - 1))
+    team.run(_find_leaves, team.n_threads, binned, tree, leaves)
+    return leaves
+
+
+def leaf_numbers(tree: GrownTree) -> IntArray:
+    """Return the number of each node: that of a leaf, from 0, where it is one."""
+    return _number_nodes(tree.left)[0]
+
+
+@kernel
+def _number_nodes(left: NDArray[np.int32]) -> tuple[IntArray, IntArray]:
+    """Return the number of each node, and which node is split first, second, ..."""
+    # The root is number 0.  A left child takes over its parent's number, and the right
+    # child of split k, from 0, is number k + 1: the children are nodes 2 k + 1 and
+    # 2 k + 2.
+    n_splits = len(left) // 2
+    splits = np.empty(n_splits, dtype=np.int64)
+    for node in range(len(left)):
+        if left[node] >= 0:
+            splits[left[node] // 2] = node
+    number = np.zeros(len(left), dtype=np.int64)
+    for k in range(n_splits):
+        number[left[splits[k]]] = number[splits[k]]
+        number[left[splits[k]] + 1] = k + 1
+    return number, splits
+
+
+@kernel
+def _find_leaves(
+    thread: int, n_threads: int, binned: BinnedData, tree: GrownTree, leaves: Leaves
+) -> None:
+    """Write the leaves of a thread's chunk of the rows."""
+    # All rows of a tile take part in all splits, in the order in which the tree was
+    # grown: those in the leaf that is split, and whose bin goes right, change over to
+    # the new leaf.  That is a few instructions for 16 to 64 rows at once, where each
+    # row by itself would have to wait for one node after the other.
+    n_rows = len(leaves)
+    start, stop = chunk_bounds(thread, n_threads, int64(0), n_rows)
+    number, splits = _number_nodes(tree.left)
+    numbers = number.astype(leaves.dtype)
+    for first in range(start, stop, ROW_TILE):
+        last = min(first + ROW_TILE, stop)
+        tile = leaves[first:last]
+        tile[:] = 0
+        for node in splits:
+            feature = tree.feature[node]
+            column = binned.columns[feature, first:last]
+            split, right = numbers[node], numbers[tree.left[node] + 1]
+            if binned.n_categories[feature] > 0:
+                goes_left = tree.category_set[node]
+                for i in range(uint64(len(tile))):
+                    b = int64(column[i])
+                    moves = goes_left[b >> 3] >> (b & 7) & 1 == 0
+                    tile[i] = right if moves & (tile[i] == split) else tile[i]
+            else:
+                # one more, modulo 256, makes bin 255, missing values, the lowest
+                shift = np.uint8(tree.missing_left[node])
+                threshold = np.uint8(tree.threshold[node] + shift)
+                for i in range(uint64(len(tile))):
+                    moves = np.uint8(column[i] + shift) > threshold
+                    tile[i] = right if moves & (tile[i] == split) else tile[i]
+
+
+@kernel
+def _sum_leaves(
+    thread: int,
+    n_threads: int,
+    derivatives: Derivatives,
+    gradient_scale: float,
+    hessian_scale: float,
+    leaves: Leaves,
+    sums: IntArray,
+) -> None:
+    """Add up what a thread's chunk of the rows contributes to each leaf."""
+    first, last = chunk_bounds(thread, n_threads, int64(0), len(leaves))
     gradient, hessian = derivatives.gradient, derivatives.hessian
-    gradient_scale, hessian_scale = (
-        growth.leaf_gradient_scale,
-        growth.leaf_hessian_scale,
-    )
-    g, h = int64(0), int64(0)
+    own = sums[thread]
     for i in range(uint64(first), uint64(last)):
-        row = uint64(rows[i])
-        g += int64(np.rint(gradient[row] * gradient_scale))
-        h += int64(np.rint(hessian[row] * hessian_scale))
-    node.scaled_gradient, node.scaled_hessian = g, h
+        leaf = uint64(leaves[i])
+        own[leaf, 0] += int64(np.rint(gradient[i] * gradient_scale))
+        own[leaf, 1] += int64(np.rint(hessian[i] * hessian_scale))
+        own[leaf, 2] += 1
 
 
-@subkernel
-def set_leaf_value(
-    node: Record,
-    n_rows: int,
-    growth: Record,
+def set_leaf_values(
+    nodes: Records,
+    number: IntArray,
+    leaves: Leaves,
+    derivatives: Derivatives,
+    magnitudes: Magnitudes,
     l2_regularization: float,
     learning_rate: float,
+    team: ThreadTeam,
+    comm: Comm,
 ) -> None:
-    """Write the value of a leaf, its number of rows and its hessian to its node."""
-    g, h = node.scaled_gradient, node.scaled_hessian
-    node.n_rows = n_rows
-    node.value = node.hessian = 0.0
-    if h != 0:
-        node.hessian = h / growth.leaf_hessian_scale
-        if g != 0:
-            step = -(g / growth.leaf_gradient_scale) / (
-                node.hessian + l2_regularization
-            )
-            node.value = learning_rate * step
+    """Write values, numbers of rows and sums of hessians of all workers to the leaves."""
+    g_scale, h_scale = (scale_to_fit(2.0**61, total) for total in magnitudes.total)
+    own = np.zeros((team.n_threads, (len(nodes) + 1) // 2, 3), dtype=np.int64)
+    scaled = derivatives, g_scale, h_scale
+    team.run(_sum_leaves, team.n_threads, *scaled, leaves, own)
+    is_leaf = nodes["feature"] < 0
+    g, h, n_rows = comm.sum(own.sum(axis=0))[number[is_leaf]].T
+    hessian, values = np.zeros((2, len(g)))
+    if h_scale > 0.0:
+        hessian = h / h_scale
+    moves = (g != 0) & (h != 0)
+    steps = -(g[moves] / g_scale) / (hessian[moves] + l2_regularization)
+    values[moves] = learning_rate * steps
+    nodes["value"][is_leaf] = values
+    nodes["hessian"][is_leaf] = hessian
+    nodes["n_rows"][is_leaf] = n_rows
 
 
-@subkernel
-def add_to_scores(
-    value: float,
-    rows: NDArray[np.int32],
-    first: int,
-    last: int,
+def add_values(
+    tree: GrownTree, leaves: Leaves, scores: NDArray[np.float64], team: ThreadTeam
+) -> None:
+    """Add to the score of each row the value of its leaf."""
+    is_leaf = tree.feature < 0
+    values = np.empty(np.count_nonzero(is_leaf))
+    values[leaf_numbers(tree)[is_leaf]] = tree.value[is_leaf]
+    team.run(_add_values, team.n_threads, values, leaves, scores)
+
+
+@kernel
+def _add_values(
+    thread: int,
+    n_threads: int,
+    values: NDArray[np.float64],
+    leaves: Leaves,
     scores: NDArray[np.float64],
 ) -> None:
-    """Add the value of a leaf to the scores of its rows, ``rows[first:last]``."""
+    """Add the values of the leaves of a thread's chunk of the rows."""
+    first, last = chunk_bounds(thread, n_threads, int64(0), len(leaves))
     for i in range(uint64(first), uint64(last)):
-        scores[uint64(rows[i])] += value
+        scores[i] += values[uint64(leaves[i])]
 
 
 # --- monotonic constraints --------------------------------------------------------
@@ -99,28 +205,22 @@ def add_to_scores(
 @kernel
 def order_leaf_values(
     nodes: Records,
-    work: Workspace,
-    n_categories: NDArray[np.int64],
+    category_set: NDArray[np.uint8],
+    n_categories: IntArray,
     monotonic: NDArray[np.int8],
-    scores: NDArray[np.float64],
 ) -> None:
-    """Bring the leaf values of a grown tree in order, and add them to the scores."""
+    """Bring the leaf values of a grown tree in order."""
     n_leaves = (len(nodes) + 1) // 2
     values, weights = np.empty(n_leaves), np.empty(n_leaves)
     leaf_nodes = leaves_in_order(nodes, monotonic)
-    leaf_of_node = np.empty(len(nodes), dtype=np.int64)
     for i in range(n_leaves):
-        leaf_of_node[leaf_nodes[i]] = i
         values[i] = nodes[leaf_nodes[i]].value
         weights[i] = nodes[leaf_nodes[i]].hessian
     feature, column = used_features(nodes, len(n_categories))
-    regions = node_regions(nodes, column, len(feature), n_categories, work.category_set)
+    regions = node_regions(nodes, column, len(feature), n_categories, category_set)
     pool_leaves(ordered_pairs(regions, leaf_nodes, feature, monotonic), values, weights)
-    for number in range(n_leaves):
-        leaf = work.leaves[number]
-        rows, value = work.buffers.rows[leaf.buffer], values[leaf_of_node[leaf.node]]
-        nodes[leaf.node].value = value
-        add_to_scores(value, rows, leaf.start, leaf.stop, scores)
+    for i in range(n_leaves):
+        nodes[leaf_nodes[i]].value = values[i]
 
 
 @subkernel

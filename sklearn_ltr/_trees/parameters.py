@@ -19,7 +19,6 @@ from sklearn_ltr._parameters import (
 from sklearn_ltr._trees.constraints import NO_CONSTRAINTS, Constraints
 
 LARGEST_NOISE = 100.0  # exp(100 z) is finite for any z that is ever drawn from N(0, 1)
-LARGEST_TEMPERATURE = 10.0  # weights are up to about 15^10
 
 LearningRate = float | Callable[[int], float]
 
@@ -47,7 +46,6 @@ class TreeParameters:
         Choice("second_order", "least_squares"),
     ]
     split_noise: Annotated[float, real(0, LARGEST_NOISE)]
-    bagging_temperature: Annotated[float, real(0, LARGEST_TEMPERATURE)]
 
     def learning_rates(self, tree_indices: range) -> Iterator[tuple[int, float]]:
         """Yield index and learning rate of each tree; an error names the tree."""
@@ -77,7 +75,6 @@ class GrowthParameters(NamedTuple):
     min_samples_leaf: int
     # added to the sum of hessians: in leaf values, and in second-order gains
     l2_regularization: float
-    learning_rate: float  # of one tree; its leaf values are multiplied by it
     second_order: bool  # in gains, W is the sum of hessians, else the number of rows
     category_smoothing: float = 0.0  # rows of the mean that a category's ratio gets
     constraints: Constraints = NO_CONSTRAINTS
@@ -86,11 +83,12 @@ class GrowthParameters(NamedTuple):
 def growth_parameters(
     parameters: TreeParameters, constraints: Constraints, n_rows: int
 ) -> GrowthParameters:
-    """Return the parameters of trees that are grown on `n_rows` rows."""
+    """Return the parameters of trees that are grown on a sample of `n_rows` rows."""
     # limits that such trees cannot reach are lowered: memory is allocated for
-    # `max_leaf_nodes`, and kernels take numbers of 64 bits
+    # `max_leaf_nodes`, and kernels take numbers of 64 bits; numbers of rows are those
+    # of a sample
     p = parameters
-    min_samples_leaf = min(p.min_samples_leaf, n_rows)
+    min_samples_leaf = max(1, round(min(p.min_samples_leaf, n_rows) * p.subsample))
     max_leaf_nodes = min(p.max_leaf_nodes, max(2, n_rows // min_samples_leaf))
     max_depth = min(p.max_depth or max_leaf_nodes, max_leaf_nodes)
     return GrowthParameters(
@@ -98,8 +96,7 @@ def growth_parameters(
         max_depth=max_depth,
         min_samples_leaf=min_samples_leaf,
         l2_regularization=p.l2_regularization,
-        learning_rate=1.0,  # each tree is given its own
         second_order=p.split_gain == "second_order",
-        category_smoothing=p.category_smoothing,
+        category_smoothing=p.category_smoothing * p.subsample,
         constraints=constraints,
     )

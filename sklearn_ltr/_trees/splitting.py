@@ -59,12 +59,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._compile import fetch_add, int64, prefetch_row, subkernel, uint64
-from sklearn_ltr._trees.binning import (
-    FEATURE_BLOCK,
-    HISTOGRAM_BINS,
-    MISSING_BIN,
-    BinnedData,
-)
+from sklearn_ltr._trees.binning import MISSING_BIN
+from sklearn_ltr._trees.blocks import FEATURE_BLOCK, HISTOGRAM_BINS, Blocks
 from sklearn_ltr._trees.constraints import NO_CONSTRAINTS, Constraints
 from sklearn_ltr._trees.parameters import GrowthParameters
 from sklearn_ltr._trees.quantization import Quantization
@@ -87,6 +83,7 @@ CATEGORIES_PER_ROUNDING = 16.0
 class SplitRule(NamedTuple):
     """How splits are compared, and which are allowed."""
 
+    # whether W is the sum of what is packed as hessians, else the number of rows
     second_order: bool
     # second order: l2_regularization * hessian_scale; least squares: 0, since there
     # only leaf values are regularised
@@ -100,15 +97,17 @@ class SplitRule(NamedTuple):
 @subkernel
 def make_rule(parameters: GrowthParameters, quantization: Quantization) -> SplitRule:
     """Return the rule for the splits of one tree."""
-    l2, gain_unit = 0.0, 1.0
+    # with least squares, rows of a sample are packed with 1 / p for a hessian
+    has_hessians = quantization.hessian_bits > 0
+    gain_unit = quantization.hessian_scale if has_hessians else 1.0
+    l2 = 0.0
     if parameters.second_order:
         l2 = parameters.l2_regularization * quantization.hessian_scale
-        gain_unit = quantization.hessian_scale
     gradient_scale = quantization.gradient_scale
     if gradient_scale > 0:
         gain_unit = gain_unit / gradient_scale / gradient_scale
     return SplitRule(
-        parameters.second_order,
+        has_hessians,
         l2,
         parameters.min_samples_leaf,
         parameters.category_smoothing,
@@ -124,7 +123,7 @@ def make_rule(parameters: GrowthParameters, quantization: Quantization) -> Split
 def find_best_splits(
     smaller: int,
     larger: int,
-    binned: BinnedData,
+    blocks: Blocks,
     quantization: Quantization,
     rule: SplitRule,
     gain_factors: NDArray[np.float64],
@@ -143,25 +142,25 @@ def find_best_splits(
         candidate.perturbed_gain = candidate.gain = 0.0
     leaf = work.leaves[smaller]
     rows = work.buffers.rows[leaf.buffer, leaf.start : leaf.stop]
-    n_blocks = len(binned.n_bins)
-    block = next_used_block(binned.n_used_slots, work.next_block)
+    n_blocks = len(blocks.n_bins)
+    block = next_used_block(blocks.n_used_slots, work.next_block)
     if fills:
-        prefetch_first_rows(binned.values, block, rows)
+        prefetch_first_rows(blocks.values, block, rows)
     while block < n_blocks:
-        n_bins = binned.n_bins[block]
+        n_bins = blocks.n_bins[block]
         histogram = work.histograms[work.leaves[smaller].histogram_index, block]
         if fills:
             clear_histogram(histogram, n_bins)
             add_rows_to_histogram(
-                binned.values[block],
+                blocks.values[block],
                 rows,
                 work.buffers.leaf_gradients,
                 histogram,
-                binned.n_used_slots[block],
+                blocks.n_used_slots[block],
             )
-        next_block = next_used_block(binned.n_used_slots, work.next_block)
+        next_block = next_used_block(blocks.n_used_slots, work.next_block)
         if fills:  # these rows arrive in the cache while splits are searched
-            prefetch_first_rows(binned.values, next_block, rows)
+            prefetch_first_rows(blocks.values, next_block, rows)
         # a sibling that cannot be split is searched, too; its candidate is ignored
         n_siblings = 0 if not searches else 1 if larger < 0 else 2
         for k in range(n_siblings):
@@ -176,7 +175,7 @@ def find_best_splits(
                 histogram, n_bins, leaf.total, quantization, rule, work.splits
             )
             find_category_splits(
-                binned,
+                blocks,
                 block,
                 histogram,
                 leaf.total,
@@ -186,12 +185,12 @@ def find_best_splits(
                 work.splits,
             )
             find_monotonic_splits(
-                binned, block, histogram, leaf.total, quantization, rule, work.splits
+                blocks, block, histogram, leaf.total, quantization, rule, work.splits
             )
             propose_splits(
                 work.splits,
                 child_score(leaf.total, quantization, rule),
-                binned.feature[block],
+                blocks.feature[block],
                 gain_factors[leaf.node],
                 work.candidates[work.team.thread, k],
             )
@@ -434,7 +433,7 @@ def scan_thresholds(
 
 @subkernel
 def find_monotonic_splits(
-    binned: BinnedData,
+    blocks: Blocks,
     block: int,
     histogram: NDArray[np.int64],
     total: int,
@@ -447,11 +446,11 @@ def find_monotonic_splits(
     if len(monotonic) == 0:
         return
     for slot in range(FEATURE_BLOCK):
-        feature = binned.feature[block, slot]
+        feature = blocks.feature[block, slot]
         if feature >= 0 and monotonic[feature] != 0:
             score, threshold = scan_in_order(
                 histogram[slot::FEATURE_BLOCK],
-                binned.n_bins[block],
+                blocks.n_bins[block],
                 total,
                 quantization,
                 rule,
@@ -496,7 +495,7 @@ def scan_in_order(
 
 @subkernel
 def find_category_splits(
-    binned: BinnedData,
+    blocks: Blocks,
     block: int,
     histogram: NDArray[np.int64],
     total: int,
@@ -508,12 +507,12 @@ def find_category_splits(
     """Replace the splits of a block's categorical features by those of sets."""
     # the first ``threshold % 256 + 1`` categories in their order go left
     for slot in range(FEATURE_BLOCK):
-        feature = binned.feature[block, slot]
-        if feature >= 0 and binned.n_categories[feature] > 0:
+        feature = blocks.feature[block, slot]
+        if feature >= 0 and blocks.n_categories[feature] > 0:
             n_sorted = sort_categories(
                 histogram,
                 slot,
-                binned.n_categories[feature],
+                blocks.n_categories[feature],
                 total,
                 quantization,
                 rule,

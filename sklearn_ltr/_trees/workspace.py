@@ -13,22 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._compile import allocate_aligned, new_barrier, subkernel
-from sklearn_ltr._trees.binning import FEATURE_BLOCK, HISTOGRAM_BINS
+from sklearn_ltr._trees.blocks import FEATURE_BLOCK, HISTOGRAM_BINS
 from sklearn_ltr._trees.parameters import GrowthParameters
 
 SET_BYTES = HISTOGRAM_BINS // 8  # of a set of bins
-
-
-class TreeSample(NamedTuple):
-    """What one tree is grown on."""
-
-    tree_index: int  # number of the tree; rounding of gradients depends on it
-    rows: NDArray[np.int32]  # (n_used_rows,), ascending
-    features: NDArray[np.int64]  # (n_used_features,), ascending
-    # (2 * max_leaf_nodes - 1, n_features): a feature's best gain at a node is
-    # multiplied by its factor before features are compared; 0 excludes the feature.
-    # Factors decide between features only: the gain is stored without its factor.
-    gain_factors: NDArray[np.float64]
 
 
 class GrownTree(NamedTuple):
@@ -72,8 +60,6 @@ TREE_NODE = _record(  # fields as in GrownTree
     n_rows=np.int64,
     value=np.float64,
     hessian=np.float64,  # sum over the rows of a leaf
-    scaled_gradient=np.int64,  # the sums that the value is made of, see leaf_values.py
-    scaled_hessian=np.int64,
 )
 
 LEAF = _record(
@@ -100,36 +86,12 @@ CANDIDATE_SPLIT = _record(
     missing_left=np.bool_,
 )
 
-# What a thread has found in its chunk of the rows.  Before the sums of several workers
-# are used, Python adds them up: element 0 becomes the total, the others 0.
-THREAD_MAGNITUDES = _record(
-    largest_gradient=np.int64,  # bits of the largest |gradient|
-    largest_hessian=np.int64,
-    total_gradient=np.int64,  # sum of |gradient|, in a unit that all threads agree on
-    total_hessian=np.int64,
-)
-
-THREAD_SUMS = _record(
-    gradient=np.int64,  # of quantized |gradient| over its chunk of all rows
-    hessian=np.int64,  # of quantized hessians
-    packed=np.int64,  # of packed gradients over its chunk of the sample
-    n_left=np.int64,  # rows of its chunk of a leaf that go left, on this worker
-)
-
 # How far the growth of a tree has come, so that `grow_tree` can go on where it returned
 GROWTH = _record(
-    n_workers=np.int64,
-    step=np.int64,  # the last step whose sums are ready, see growing.py
-    n_sampled=np.int64,  # rows of the sample, of all workers
+    step=np.int64,  # what comes next, see growing.py
     n_leaves=np.int64,
     smaller=np.int64,  # children of the last split; at first the root
     larger=np.int64,  # -1: there is none
-    count_bits=np.int64,  # fields of the Quantization
-    hessian_bits=np.int64,
-    gradient_scale=np.float64,
-    hessian_scale=np.float64,
-    leaf_gradient_scale=np.float64,  # see leaf_values.py
-    leaf_hessian_scale=np.float64,
 )
 
 
@@ -139,20 +101,17 @@ class Team(NamedTuple):
     thread: int  # 0 to n_threads - 1
     n_threads: int
     barrier: NDArray[np.int64]
-    # each thread writes its own, and reads all
-    sums: Records  # (n_threads,) THREAD_SUMS
-    # (2, n_threads) THREAD_MAGNITUDES: of the derivatives for leaf values, and of those
-    # for splits
-    magnitudes: Records
+    # (n_threads,): rows of each thread's chunk of a leaf that go left, on this worker
+    n_left: NDArray[np.int64]
 
 
 class RowBuffers(NamedTuple):
-    """The rows of all leaves, and their packed gradients."""
+    """The rows of all leaves, numbered as in the sample, and their packed gradients."""
 
     # (2, n_rows): a leaf's rows are contiguous in one of the two buffers, those of its
     # children in the other
     rows: NDArray[np.int32]
-    packed_gradients: NDArray[np.int64]  # (n_rows,): of every row
+    packed_gradients: NDArray[np.int64]  # (n_rows,): of each row
     # (n_rows,): at its front, packed gradients of the leaf whose histogram is made
     # next, in the order of its rows
     leaf_gradients: NDArray[np.int64]
@@ -186,7 +145,6 @@ class Workspace(NamedTuple):
     # (n_threads, 2) CANDIDATE_SPLIT: the best split each thread has found for each of
     # two sibling leaves: [thread, 0] of the smaller one, [thread, 1] of the larger one
     candidates: Records
-    next_leaf: NDArray[np.int64]  # (1,): atomic counter of leaves
     category_set: NDArray[np.uint8]  # as in GrownTree, of the tree that is grown
     # (n_nodes, n_sets): the interaction sets that hold all features of a node's path
     open_sets: NDArray[np.bool_]
@@ -222,7 +180,6 @@ def allocate_workspaces(
     max_leaf_nodes: int,
     any_categories: bool = False,
     n_interaction_sets: int = 0,
-    n_workers: int = 1,
 ) -> list[Workspace]:
     """Return the workspace of each thread."""
     # shared: the team, the rows, the histograms, the candidate splits and the counters
@@ -230,11 +187,9 @@ def allocate_workspaces(
         0,
         n_threads,
         new_barrier(),
-        np.zeros(n_threads, dtype=THREAD_SUMS),
-        np.zeros((2, n_threads), dtype=THREAD_MAGNITUDES),
+        np.zeros(n_threads, dtype=np.int64),
     )
     growth = np.zeros(1, dtype=GROWTH)
-    growth["n_workers"] = n_workers
     buffers = RowBuffers(
         rows=np.empty((2, n_rows), dtype=np.int32),
         packed_gradients=np.empty(n_rows, dtype=np.int64),
@@ -242,7 +197,7 @@ def allocate_workspaces(
     )
     histogram_size = HISTOGRAM_BINS * FEATURE_BLOCK
     histograms = np.empty((max_leaf_nodes, n_blocks, histogram_size), dtype=np.int64)
-    next_block, next_leaf = np.zeros((2, 1), dtype=np.int64)
+    next_block = np.zeros(1, dtype=np.int64)
     candidates = np.zeros((n_threads, 2), dtype=CANDIDATE_SPLIT)
     # a tree of L leaves has 2 L - 1 nodes
     n_sets = 2 * max_leaf_nodes - 1 if any_categories else 0
@@ -256,7 +211,6 @@ def allocate_workspaces(
             histograms=histograms,
             next_block=next_block,
             candidates=candidates,
-            next_leaf=next_leaf,
             category_set=category_set,
             open_sets=open_sets,
             growth=growth.copy(),
@@ -269,13 +223,6 @@ def allocate_workspaces(
         )
         for thread in range(n_threads)
     ]
-
-
-@subkernel
-def chunk_bounds(chunk: int, n_chunks: int, start: int, stop: int) -> tuple[int, int]:
-    """Return where chunk number `chunk` of ``start:stop`` begins and ends."""
-    n = stop - start
-    return start + n * chunk // n_chunks, start + n * (chunk + 1) // n_chunks
 
 
 @subkernel

@@ -404,10 +404,6 @@ class MARTRegressor(RegressorMixin, BaseMART):
         Standard deviation of the logarithm of a random factor that multiplies a
         feature's best gain before the features are compared at a node.  It
         regularises: weaker features are chosen now and then.  0: no noise.
-    bagging_temperature : float in [0, 10], default=0.0
-        Bayesian bootstrap: while splits are sought, gradient and hessian of a row
-        are multiplied by a weight (-ln u)^t, u uniform in (0, 1) and new for each tree,
-        t this temperature.  Leaf values do without.  It regularises.  0: no weights.
     early_stopping : bool or "auto", default="auto"
         Stop when the validation score has not improved for `n_iter_no_change` trees,
         and keep the trees up to the best.  "auto": if `X_val` is given to `fit`.
@@ -492,7 +488,6 @@ class MARTRegressor(RegressorMixin, BaseMART):
         subsample: float = 1.0,
         split_gain: Literal["second_order", "least_squares"] = "second_order",
         split_noise: float = 0.0,
-        bagging_temperature: float = 0.0,
         early_stopping: bool | Literal["auto"] = "auto",
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 20,
@@ -518,7 +513,6 @@ class MARTRegressor(RegressorMixin, BaseMART):
         self.subsample = subsample
         self.split_gain = split_gain
         self.split_noise = split_noise
-        self.bagging_temperature = bagging_temperature
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
@@ -669,10 +663,6 @@ class MARTClassifier(ClassifierMixin, BaseMART):
         Standard deviation of the logarithm of a random factor that multiplies a
         feature's best gain before the features are compared at a node.  It
         regularises: weaker features are chosen now and then.  0: no noise.
-    bagging_temperature : float in [0, 10], default=0.0
-        Bayesian bootstrap: while splits are sought, gradient and hessian of a row
-        are multiplied by a weight (-ln u)^t, u uniform in (0, 1) and new for each tree,
-        t this temperature.  Leaf values do without.  It regularises.  0: no weights.
     early_stopping : bool or "auto", default="auto"
         Stop when the validation score has not improved for `n_iter_no_change` trees,
         and keep the trees up to the best.  "auto": if `X_val` is given to `fit`.
@@ -761,7 +751,6 @@ class MARTClassifier(ClassifierMixin, BaseMART):
         subsample: float = 1.0,
         split_gain: Literal["second_order", "least_squares"] = "second_order",
         split_noise: float = 0.0,
-        bagging_temperature: float = 0.0,
         early_stopping: bool | Literal["auto"] = "auto",
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 20,
@@ -789,7 +778,6 @@ class MARTClassifier(ClassifierMixin, BaseMART):
         self.subsample = subsample
         self.split_gain = split_gain
         self.split_noise = split_noise
-        self.bagging_temperature = bagging_temperature
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change

@@ -1,0 +1,117 @@
+"""Rows in blocks of 16 features, from which the histograms of a tree are made.
+
+``values[block, i, slot]`` is the bin of row i of the sample that a tree is grown on.
+The histogram of a block, 256 bins x 16 features of int64, is 32 KiB, so it stays in the
+first-level cache.  Clearing, subtracting and scanning a block take as long as its
+feature with the most bins needs (adding rows takes the same for all); therefore
+features are sorted by their number of bins before they are divided into blocks.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_ltr._compile import ThreadTeam, kernel, uint64
+from sklearn_ltr._trees.binning import MISSING_BIN, BinnedData
+
+FEATURE_BLOCK = 16  # features of a block
+HISTOGRAM_BINS = MISSING_BIN + 1
+PACKED_TILE = 256  # rows that are packed together
+
+
+class Blocks(NamedTuple):
+    """Memory for the rows of a sample, and where each feature is."""
+
+    values: NDArray[np.uint8]  # (n_blocks, n_rows, 16); a sample uses the first rows
+    feature: NDArray[np.int64]  # (n_blocks, 16): feature in a slot; -1: not used
+    # (n_blocks,): slots from it on hold no feature; 0: skip the block.  (A slot below
+    # it may be unused, too: see restrict_features.)
+    n_used_slots: NDArray[np.int64]
+    n_bins: NDArray[np.int64]  # (n_blocks,): largest number of bins of its features
+    block: NDArray[np.int64]  # (n_features,): block of feature j
+    slot: NDArray[np.int64]  # (n_features,): its slot: values[block[j], :, slot[j]]
+    n_categories: NDArray[np.int64]  # (n_features,): as in BinnedData
+
+
+def allocate_blocks(binned: BinnedData, n_threads: int) -> Blocks:
+    """Distribute features over blocks that are equal work for each thread."""
+    # Threads take blocks from a counter, so the number of full blocks is a multiple of
+    # the number of threads, and features left over are split evenly into at most one
+    # block per thread.  The layout depends on `n_threads`; trees do not.
+    n_bins, n_rows = binned.n_bins, binned.columns.shape[1]
+    order = np.argsort(-n_bins, kind="stable")
+    n_full = len(order) // (FEATURE_BLOCK * n_threads) * n_threads
+    rest = order[n_full * FEATURE_BLOCK :]
+    blocks = list(order[: n_full * FEATURE_BLOCK].reshape(n_full, FEATURE_BLOCK))
+    blocks += np.array_split(rest, min(len(rest), n_threads)) if len(rest) else []
+    feature = np.full((len(blocks), FEATURE_BLOCK), -1)
+    for slots, features in zip(feature, blocks, strict=True):
+        slots[: len(features)] = features
+    block, slot = np.nonzero(feature >= 0)
+    by_feature = np.argsort(feature[block, slot])
+    return Blocks(
+        # the system gives memory when it is first used: a sample takes what it needs
+        values=np.empty((len(blocks), n_rows, 2), dtype=np.uint64).view(np.uint8),
+        feature=feature,
+        n_used_slots=np.array([len(features) for features in blocks]),
+        n_bins=np.array([n_bins[features].max() for features in blocks]),
+        block=block[by_feature],
+        slot=slot[by_feature],
+        n_categories=binned.n_categories,
+    )
+
+
+def restrict_features(blocks: Blocks, features: NDArray[np.int64]) -> Blocks:
+    """Return the same blocks, with only `features` to split by."""
+    feature = np.where(np.isin(blocks.feature, features), blocks.feature, -1)
+    n_used_slots = np.where((feature >= 0).any(axis=1), blocks.n_used_slots, 0)
+    return blocks._replace(feature=feature, n_used_slots=n_used_slots)
+
+
+def pack_sample(
+    blocks: Blocks, columns: NDArray[np.uint8], rows: NDArray[np.int32], team: ThreadTeam
+) -> None:
+    """Copy the bins of `rows` to the blocks in use."""
+    words = blocks.values.view(np.uint64)
+    in_use = iter(np.flatnonzero(blocks.n_used_slots))  # shared by the threads
+
+    def pack(thread: int) -> None:
+        for block in in_use:
+            pack_block(columns, rows, blocks.feature[block], words[block])
+
+    team.run(pack)
+
+
+@kernel
+def pack_block(
+    columns: NDArray[np.uint8],
+    rows: NDArray[np.int32],
+    features: NDArray[np.int64],
+    words: NDArray[np.uint64],
+) -> None:
+    """Copy the bins of `rows` in the features of a block, (16,), eight to a word."""
+    # tile by tile, so that what is read of each column is in the cache once
+    for start in range(0, len(rows), PACKED_TILE):
+        first, n = uint64(start), uint64(min(PACKED_TILE, len(rows) - start))
+        for half in range(2):
+            # an unused slot gets the bins of any feature
+            of_half = np.maximum(features[8 * half : 8 * half + 8], 0)
+            c0, c1 = columns[of_half[0]], columns[of_half[1]]
+            c2, c3 = columns[of_half[2]], columns[of_half[3]]
+            c4, c5 = columns[of_half[4]], columns[of_half[5]]
+            c6, c7 = columns[of_half[6]], columns[of_half[7]]
+            for i in range(n):
+                row = uint64(rows[first + uint64(i)])
+                words[first + uint64(i), half] = (
+                    uint64(c0[row])
+                    | uint64(c1[row]) << uint64(8)
+                    | uint64(c2[row]) << uint64(16)
+                    | uint64(c3[row]) << uint64(24)
+                    | uint64(c4[row]) << uint64(32)
+                    | uint64(c5[row]) << uint64(40)
+                    | uint64(c6[row]) << uint64(48)
+                    | uint64(c7[row]) << uint64(56)
+                )

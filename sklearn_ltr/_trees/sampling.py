@@ -1,0 +1,340 @@
+r"""What each tree is grown on: features, factors of gains, and a sample of the rows.
+
+**Rows.**  With g and h the derivatives of the cost by a row's score, row i is kept with
+probability
+
+    p_i = min(1, s_i / mu),    s_i = sqrt(g_i^2 + lambda h_i^2),
+    lambda = (sum |g| / sum h)^2,
+
+where mu is such that the expected number of rows is `subsample` times all.  Splits are
+sought on the rows that are kept, with the derivatives g_i / p_i and h_i / p_i, whose
+sums are those of all rows in the mean.  Of all samples of this size, this one gives the
+gains of splits the smallest variance (B. Ibragimov and G. Gusev, "Minimal Variance
+Sampling in Stochastic Gradient Boosting", NeurIPS 2019).  The leaf values are those of
+all rows.
+
+**Random numbers.**  All is drawn from one stream per tree and purpose.  The number of a
+row among all rows of a fit, those of other workers included, is its number in a stream
+(`RowNumbers`).  Number i of a stream is a hash of i, in plain arithmetic for speed,
+turned into a uniform u in (0, 1).  From it follow
+
+    whether row i is kept    u < p_i
+    logistic noise           z = ln(u / (1 - u)) sqrt(3) / pi    standard deviation 1
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_ltr._comm import Comm
+from sklearn_ltr._compile import (
+    EXPONENT_BIAS,
+    LOG2_E,
+    MANTISSA_BITS,
+    ThreadTeam,
+    exp2_of,
+    float64_bits,
+    int64,
+    kernel,
+    log,
+    subkernel,
+    uint64,
+)
+from sklearn_ltr._data.query_index import QueryIndex, RowNumbers
+from sklearn_ltr._data.row_hashes import COLUMN_STEP, mix_bits
+from sklearn_ltr._trees.quantization import Derivatives, Magnitudes, chunk_bounds
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+LARGEST_UNIFORM = 1.0 - 2.0**-53
+UNIT_DEVIATION = 0.5513288954217921  # sqrt(3) / pi
+
+# One random stream per tree and purpose: default_rng([seed, tree_index, purpose])
+TREE_FEATURES, ROWS, SPLIT_NOISE, SPLIT_FEATURES, _, SCORE_NOISE = range(6)
+
+# s_i is counted in buckets, 32 for each factor of 2: from 2^-62 to 2
+BUCKET_BITS = 5
+FIRST_BUCKET = (EXPONENT_BIAS - 62) << BUCKET_BITS
+N_BUCKETS = 63 << BUCKET_BITS
+
+
+class TreeSample(NamedTuple):
+    """What one tree is grown on."""
+
+    tree_index: int  # number of the tree; rounding of gradients depends on it
+    features: NDArray[np.int64]  # (n_used_features,), ascending
+    # (2 * max_leaf_nodes - 1, n_features): a feature's best gain at a node is
+    # multiplied by its factor before features are compared; 0 excludes the feature.
+    # Factors decide between features only: the gain is stored without its factor.
+    gain_factors: NDArray[np.float64]
+    subsample: float  # expected fraction of the rows
+    row_stream: Any  # which rows are kept depends on it
+
+
+class RowSample(NamedTuple):
+    """The rows that splits are sought on."""
+
+    rows: NDArray[np.int32]  # (n_sampled,), ascending
+    numbers: NDArray[np.uint32]  # (n_sampled,), among the rows of all workers
+    # (n_sampled,): g_i / p_i and h_i / p_i; with least squares, 1 / p_i for the latter
+    derivatives: Derivatives
+
+
+@dataclass(frozen=True)
+class TreeSampler:
+    """Draws what each tree is grown on; its index and the seed decide everything."""
+
+    index: QueryIndex
+    subsample: float  # expected fraction of the rows of a tree
+    n_features: int
+    n_tree_features: int  # drawn for each tree
+    n_split_features: int  # drawn for each node, among those of the tree
+    split_noise: float  # standard deviation of the logarithm of factors of split gains
+    score_noise: float  # standard deviation; gradients are computed of noisy scores
+    n_nodes: int  # largest number of nodes of a tree
+    seed: int
+
+    def draw(self, tree_index: int) -> TreeSample:
+        """Draw what does not depend on the gradients of a tree."""
+        features = self._features(tree_index)
+        factors = self._gain_factors(tree_index, features)
+        stream = _new_stream(self._rng(tree_index, ROWS))
+        return TreeSample(tree_index, features, factors, self.subsample, stream)
+
+    def noisy_scores(self, scores: FloatArray, tree_index: int) -> FloatArray:
+        """Return the scores whose gradients a tree learns: with noise, if any."""
+        if self.score_noise == 0.0:
+            return scores
+        rng = self._rng(tree_index, SCORE_NOISE)
+        return noisy_scores(rng, self.index.row_numbers, scores, self.score_noise)
+
+    def _rng(self, tree_index: int, purpose: int) -> np.random.Generator:
+        """Return the generator of one tree and purpose."""
+        return np.random.default_rng([self.seed, tree_index, purpose])
+
+    def _features(self, tree_index: int) -> IntArray:
+        """Return the features of the tree, ascending."""
+        if self.n_tree_features == self.n_features:
+            return np.arange(self.n_features)
+        rng = self._rng(tree_index, TREE_FEATURES)
+        return np.sort(rng.choice(self.n_features, self.n_tree_features, replace=False))
+
+    def _gain_factors(self, tree_index: int, features: IntArray) -> FloatArray:
+        """Return the factor of each feature's best gain at each node."""
+        # exp(split_noise * N(0, 1)); 0 for features that are not drawn for the node
+        shape = (self.n_nodes, self.n_features)
+        if self.split_noise == 0.0:
+            factors = np.ones(shape)
+        else:
+            factors = self._rng(tree_index, SPLIT_NOISE).standard_normal(shape)
+            factors = exp2_of(factors * (self.split_noise * LOG2_E))
+        n_left_out = len(features) - self.n_split_features
+        if n_left_out > 0:
+            rng = self._rng(tree_index, SPLIT_FEATURES)
+            order = rng.random((self.n_nodes, len(features))).argsort(axis=1)
+            left_out = features[order[:, :n_left_out]]
+            np.put_along_axis(factors, left_out, 0.0, axis=1)
+        return factors
+
+
+# --- rows of minimal variance -----------------------------------------------------
+
+
+class RowSampler:
+    """Samples the rows of a worker, with the memory for it.
+
+    Parameters
+    ----------
+    numbers : ndarray of shape (n_rows,), uint32
+        Of this worker's rows among those of all workers.
+    team : ThreadTeam
+    comm : Comm
+    """
+
+    def __init__(
+        self, numbers: NDArray[np.uint32], team: ThreadTeam, comm: Comm
+    ) -> None:
+        self._numbers, self._team, self._comm = numbers, team, comm
+        n_rows = len(numbers)
+        self._importance = np.empty(n_rows, dtype=np.float32)
+        self._kept = np.empty(n_rows, dtype=np.int32)
+        self._counts = np.zeros((team.n_threads, N_BUCKETS), dtype=np.int64)
+
+    def sample(
+        self,
+        derivatives: Derivatives,
+        magnitudes: Magnitudes,
+        drawn: TreeSample,
+        second_order: bool,
+    ) -> RowSample:
+        """Sample rows; `magnitudes` are those of the derivatives of all workers."""
+        team, n_threads = self._team, self._team.n_threads
+        # in units that are powers of two, s_i is at most sqrt(2)
+        gradient, hessian = magnitudes.total
+        ratio = gradient / hessian if hessian > 0 else 0.0
+        largest_gradient, largest_hessian = magnitudes.largest
+        unit = 1.0 / max(largest_gradient, largest_hessian * ratio)
+        self._counts[:] = 0
+        team.run(
+            _find_importance,
+            n_threads,
+            *derivatives,
+            unit,
+            unit * ratio,
+            self._importance,
+            self._counts,
+        )
+        counts = self._comm.sum(self._counts.sum(axis=0))
+        mu = threshold(counts, drawn.subsample * magnitudes.n_rows)
+
+        n_kept = np.zeros(n_threads, dtype=np.int64)
+        of_rows = self._numbers, mu, self._importance
+        stream = drawn.row_stream
+        team.run(_keep_rows, n_threads, stream, *of_rows, self._kept, n_kept)
+        n_sampled = int(n_kept.sum())
+        sampled = RowSample(
+            np.empty(n_sampled, dtype=np.int32),
+            np.empty(n_sampled, dtype=np.uint32),
+            Derivatives(np.empty(n_sampled), np.empty(n_sampled)),
+        )
+        kept = self._kept, n_kept, derivatives, second_order
+        team.run(_gather_kept, n_threads, *kept, *of_rows, sampled)
+        return sampled
+
+
+def threshold(counts: IntArray, n_wanted: float) -> float:
+    """Return mu: with it, about `n_wanted` rows are kept; 0 keeps all with s > 0."""
+    # With mu at the upper end of a bucket, those above it are kept, and the others in
+    # proportion to s.  Of a bucket, the middle stands for all.
+    n_positive = counts[1:]
+    edges = (np.arange(1, N_BUCKETS + 1) + FIRST_BUCKET) << MANTISSA_BITS - BUCKET_BITS
+    ends = edges.view(np.float64)
+    middle = (ends[:-1] + ends[1:]) / 2
+    n_above = n_positive.sum() - np.cumsum(n_positive)
+    sum_below = np.cumsum(n_positive * middle)
+    is_few = n_above + sum_below / ends[1:] <= n_wanted
+    first = int(np.argmax(is_few))
+    if n_positive.sum() <= n_wanted or not is_few[first]:
+        return 0.0
+    return float(sum_below[first] / (n_wanted - n_above[first]))
+
+
+@kernel
+def _find_importance(
+    thread: int,
+    n_threads: int,
+    gradient: FloatArray,
+    hessian: FloatArray,
+    gradient_unit: float,
+    hessian_unit: float,
+    importance: NDArray[np.float32],
+    counts: IntArray,
+) -> None:
+    """Write s of each row of a thread's chunk, and count them by bucket."""
+    first, last = chunk_bounds(thread, n_threads, int64(0), len(gradient))
+    for i in range(uint64(first), uint64(last)):
+        g, h = gradient[i] * gradient_unit, hessian[i] * hessian_unit
+        importance[i] = np.sqrt(g * g + h * h)
+    own = counts[thread]
+    for i in range(uint64(first), uint64(last)):
+        bits = float64_bits(float(importance[i])) >> MANTISSA_BITS - BUCKET_BITS
+        own[uint64(max(bits - FIRST_BUCKET, 0))] += 1
+
+
+@kernel
+def _keep_rows(
+    thread: int,
+    n_threads: int,
+    stream: Any,
+    numbers: NDArray[np.uint32],
+    mu: float,
+    importance: NDArray[np.float32],
+    kept: NDArray[np.int32],
+    n_kept: IntArray,
+) -> None:
+    """Write which rows of a thread's chunk are kept to the front of its chunk."""
+    first, last = chunk_bounds(thread, n_threads, int64(0), len(numbers))
+    n = uint64(first)
+    for i in range(uint64(first), uint64(last)):
+        # without a branch, which nobody could predict
+        kept[n] = i
+        n += uint64(uniform(stream, int64(numbers[i])) * mu < importance[i])
+    n_kept[thread] = int64(n) - first
+
+
+@kernel
+def _gather_kept(
+    thread: int,
+    n_threads: int,
+    kept: NDArray[np.int32],
+    n_kept: IntArray,
+    derivatives: Derivatives,
+    second_order: bool,
+    numbers: NDArray[np.uint32],
+    mu: float,
+    importance: NDArray[np.float32],
+    sampled: RowSample,
+) -> None:
+    """Write the rows that a thread has kept, and their derivatives over p."""
+    first, _ = chunk_bounds(thread, n_threads, int64(0), len(numbers))
+    target = int64(0)
+    for other in range(thread):
+        target += n_kept[other]
+    gradient, hessian = derivatives.gradient, derivatives.hessian
+    of_sample = sampled.derivatives
+    for k in range(n_kept[thread]):
+        row, i = uint64(kept[uint64(first + k)]), uint64(target + k)
+        factor = max(1.0, mu / float(importance[row]))
+        sampled.rows[i] = row
+        sampled.numbers[i] = numbers[row]
+        of_sample.gradient[i] = gradient[row] * factor
+        of_sample.hessian[i] = hessian[row] * factor if second_order else factor
+
+
+# --- random numbers of rows -------------------------------------------------------
+
+
+@subkernel
+def uniform(stream: Any, i: int) -> float:
+    """Return number i of a stream, in (0, 1)."""
+    bits = mix_bits(stream + (uint64(i) + uint64(1)) * COLUMN_STEP)
+    u = (float(bits >> uint64(11)) + 0.5) / 9007199254740992.0  # 2^53
+    return min(u, LARGEST_UNIFORM)  # the largest bits would round to 1
+
+
+@kernel
+def _add_noise(
+    stream: int,
+    numbers: RowNumbers,
+    size: float,
+    scores: FloatArray,
+    noisy: FloatArray,
+) -> None:
+    """Fill in each score plus ``size * ln(u / (1 - u))``."""
+    for run in range(len(numbers.first)):
+        start, stop = numbers.offsets[run], numbers.offsets[run + 1]
+        own = stream + uint64(numbers.first[run] - start) * COLUMN_STEP
+        for i in range(start, stop):
+            u = uniform(own, i)
+            noisy[i] = scores[i] + size * (log(u) - log(1.0 - u))
+
+
+def noisy_scores(
+    rng: np.random.Generator, numbers: RowNumbers, scores: FloatArray, deviation: float
+) -> FloatArray:
+    """Return scores with logistic noise of this standard deviation added."""
+    noisy = np.empty(len(scores))
+    with np.errstate(over="ignore"):  # numpy warns where nothing is compiled
+        size = deviation * UNIT_DEVIATION
+        _add_noise(_new_stream(rng), numbers, size, scores, noisy)
+    return noisy
+
+
+def _new_stream(rng: np.random.Generator) -> Any:
+    """Draw what the numbers of a stream depend on."""
+    return rng.integers(2**64, dtype=np.uint64)
