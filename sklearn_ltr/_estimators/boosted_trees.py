@@ -239,10 +239,12 @@ def boost_trees(
     # what trees may be like, and what each is grown on
     p, n_features = parameters, train.data.X.shape[1]
     growth = growth_parameters(p, constraints, index.n_rows)
-    grower = TreeGrower(train.binned, growth, team, index.row_numbers, index.comm)
+    numbers = index.row_numbers.of_rows()
+    grower = TreeGrower(train.binned, growth, team, numbers, index.comm)
     n_tree_features, n_split_features = p.count_features(n_features)
     sampler = TreeSampler(
-        index,
+        numbers,
+        team,
         p.subsample,
         n_features,
         n_tree_features,

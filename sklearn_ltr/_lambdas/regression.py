@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._compile import kernel
+from sklearn_ltr._compile import ThreadTeam, kernel
 from sklearn_ltr._data import TrainingData
 from sklearn_ltr._data.query_index import QueryIndex
 
@@ -45,9 +45,14 @@ class Regression:
     """
 
     def __init__(
-        self, data: TrainingData, weight: float, sigma: float, index: QueryIndex
+        self,
+        data: TrainingData,
+        weight: float,
+        sigma: float,
+        index: QueryIndex,
+        team: ThreadTeam,
     ) -> None:
-        self._offsets = data.offsets
+        self._offsets, self._team = data.offsets, team
         self._weight, self._sigma = weight, sigma
         spread = spread_of_all_grades(data, index)
         self._targets = data.y / spread.largest
@@ -58,7 +63,9 @@ class Regression:
         self, scores: FloatArray, gradient: FloatArray, hessian: FloatArray
     ) -> None:
         """Add dC/ds and d2C/ds2 to those of the pairs, (n_documents,) each."""
-        add_regression(
+        self._team.run(
+            add_regression,
+            self._team.n_threads,
             scores,
             self._targets,
             self._offsets,
@@ -115,6 +122,8 @@ def weighted_deviation(
 
 @kernel
 def add_regression(
+    thread: int,
+    n_threads: int,
     scores: FloatArray,
     targets: FloatArray,
     offsets: IntArray,
@@ -123,8 +132,10 @@ def add_regression(
     gradient: FloatArray,
     hessian: FloatArray,
 ) -> None:
-    """Add the derivatives of the regression of all queries."""
-    for query in range(len(offsets) - 1):
+    """Add the derivatives of the regression of a thread's share of the queries."""
+    n_queries = len(offsets) - 1
+    first, last = n_queries * thread // n_threads, n_queries * (thread + 1) // n_threads
+    for query in range(first, last):
         start, stop = offsets[query], offsets[query + 1]
         score_sum, hessian_sum = 0.0, 0.0
         for i in range(start, stop):

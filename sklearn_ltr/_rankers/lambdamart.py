@@ -201,7 +201,9 @@ class RankingObjective:
                 pair_weights_of(data, self._bias, p.min_propensity),
             )
             if p.regression_weight > 0:
-                self._regression = Regression(data, p.regression_weight, p.sigma, index)
+                self._regression = Regression(
+                    data, p.regression_weight, p.sigma, index, team
+                )
         self._is_first = True
 
     def __call__(

@@ -72,7 +72,10 @@ def restrict_features(blocks: Blocks, features: NDArray[np.int64]) -> Blocks:
 
 
 def pack_sample(
-    blocks: Blocks, columns: NDArray[np.uint8], rows: NDArray[np.int32], team: ThreadTeam
+    blocks: Blocks,
+    columns: NDArray[np.uint8],
+    rows: NDArray[np.int32],
+    team: ThreadTeam,
 ) -> None:
     """Copy the bins of `rows` to the blocks in use."""
     words = blocks.values.view(np.uint64)

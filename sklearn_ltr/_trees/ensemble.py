@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from sklearn_ltr._compile import ROW_BLOCK, ThreadTeam, int64, kernel
+from sklearn_ltr._compile import ROW_BLOCK, ThreadTeam
 from sklearn_ltr._data.tables import Table, dense_rows
 from sklearn_ltr._saved import ChecksummedArrays, saved_part
-from sklearn_ltr._trees.binning import MISSING_BIN, BinMapper, BinnedData
+from sklearn_ltr._trees.binning import BinMapper
 from sklearn_ltr._trees.bit_sliced import BitSlicedEvaluator
 from sklearn_ltr._trees.tree_walk import NO_NODES, NO_SETS, TreeNodes, TreeWalk
 from sklearn_ltr._trees.workspace import SET_BYTES, GrownTree

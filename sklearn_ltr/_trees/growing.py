@@ -42,7 +42,6 @@ from sklearn_ltr._compile import (
     uint64,
     wait_at_barrier,
 )
-from sklearn_ltr._data.query_index import RowNumbers
 from sklearn_ltr._trees.binning import MISSING_BIN, BinnedData
 from sklearn_ltr._trees.blocks import (
     HISTOGRAM_BINS,
@@ -108,7 +107,7 @@ class TreeGrower:
     parameters : GrowthParameters
     team : ThreadTeam
         The threads to use.
-    numbers : RowNumbers
+    numbers : ndarray of shape (n_rows,), uint32
         Of this worker's rows among those of all workers.
     comm : Comm
     """
@@ -118,15 +117,15 @@ class TreeGrower:
         binned: BinnedData,
         parameters: GrowthParameters,
         team: ThreadTeam,
-        numbers: RowNumbers,
+        numbers: NDArray[np.uint32],
         comm: Comm,
     ) -> None:
         n_rows = binned.columns.shape[1]
         self.binned, self._parameters = binned, parameters
         self.team, self._comm = team, comm
         self._blocks = allocate_blocks(binned, team.n_threads)
-        self._numbers = numbers.of_rows()
-        self._row_sampler = RowSampler(self._numbers, team, comm)
+        self._numbers = numbers
+        self._row_sampler = RowSampler(numbers, team, comm)
         self._all_rows: NDArray[np.int32] | None = None  # once they are packed
         self._workspaces = allocate_workspaces(
             team.n_threads,

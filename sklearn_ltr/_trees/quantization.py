@@ -82,7 +82,9 @@ def measure(derivatives: Derivatives, team: ThreadTeam, comm: Comm) -> Magnitude
     largest = np.zeros((team.n_threads, 2), dtype=np.int64)
     totals = np.zeros((team.n_threads, 2), dtype=np.int64)
     team.run(_find_largest, team.n_threads, *derivatives, largest)
-    n_of_workers, of_workers = zip(*comm.gather((n_own, largest.max(axis=0))), strict=True)
+    n_of_workers, of_workers = zip(
+        *comm.gather((n_own, largest.max(axis=0))), strict=True
+    )
     n_rows = sum(n_of_workers)
     exponents = (np.max(of_workers, axis=0) >> MANTISSA_BITS) - EXPONENT_BIAS + 1
     # with this unit, n_rows values sum up to less than 2^62
@@ -230,7 +232,10 @@ def _pack(
     first, last = chunk_bounds(thread, n_threads, int64(0), len(gradient))
     of_gradient, of_hessian, total = int64(0), int64(0), int64(0)
     for i in range(uint64(first), uint64(last)):
-        u = float(((int64(numbers[i]) + tree_index) * GOLDEN) & 0xFFFFFFFF) / 4294967296.0
+        u = (
+            float(((int64(numbers[i]) + tree_index) * GOLDEN) & 0xFFFFFFFF)
+            / 4294967296.0
+        )
         g = int64(np.floor(gradient[i] * quantization.gradient_scale + u))
         h = int64(np.floor(hessian[i] * quantization.hessian_scale + u))
         packed[i] = (

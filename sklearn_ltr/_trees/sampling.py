@@ -14,8 +14,8 @@ Sampling in Stochastic Gradient Boosting", NeurIPS 2019).  The leaf values are t
 all rows.
 
 **Random numbers.**  All is drawn from one stream per tree and purpose.  The number of a
-row among all rows of a fit, those of other workers included, is its number in a stream
-(`RowNumbers`).  Number i of a stream is a hash of i, in plain arithmetic for speed,
+row among all rows of a fit, those of other workers included, is its number in a stream.
+Number i of a stream is a hash of i, in plain arithmetic for speed,
 turned into a uniform u in (0, 1).  From it follow
 
     whether row i is kept    u < p_i
@@ -44,7 +44,6 @@ from sklearn_ltr._compile import (
     subkernel,
     uint64,
 )
-from sklearn_ltr._data.query_index import QueryIndex, RowNumbers
 from sklearn_ltr._data.row_hashes import COLUMN_STEP, mix_bits
 from sklearn_ltr._trees.quantization import Derivatives, Magnitudes, chunk_bounds
 
@@ -89,7 +88,8 @@ class RowSample(NamedTuple):
 class TreeSampler:
     """Draws what each tree is grown on; its index and the seed decide everything."""
 
-    index: QueryIndex
+    numbers: NDArray[np.uint32]  # of this worker's rows among those of all workers
+    team: ThreadTeam
     subsample: float  # expected fraction of the rows of a tree
     n_features: int
     n_tree_features: int  # drawn for each tree
@@ -110,8 +110,12 @@ class TreeSampler:
         """Return the scores whose gradients a tree learns: with noise, if any."""
         if self.score_noise == 0.0:
             return scores
-        rng = self._rng(tree_index, SCORE_NOISE)
-        return noisy_scores(rng, self.index.row_numbers, scores, self.score_noise)
+        stream = _new_stream(self._rng(tree_index, SCORE_NOISE))
+        noisy, size = np.empty(len(scores)), self.score_noise * UNIT_DEVIATION
+        self.team.run(
+            _add_noise, self.team.n_threads, stream, self.numbers, size, scores, noisy
+        )
+        return noisy
 
     def _rng(self, tree_index: int, purpose: int) -> np.random.Generator:
         """Return the generator of one tree and purpose."""
@@ -309,30 +313,19 @@ def uniform(stream: Any, i: int) -> float:
 
 @kernel
 def _add_noise(
-    stream: int,
-    numbers: RowNumbers,
+    thread: int,
+    n_threads: int,
+    stream: Any,
+    numbers: NDArray[np.uint32],
     size: float,
     scores: FloatArray,
     noisy: FloatArray,
 ) -> None:
-    """Fill in each score plus ``size * ln(u / (1 - u))``."""
-    for run in range(len(numbers.first)):
-        start, stop = numbers.offsets[run], numbers.offsets[run + 1]
-        own = stream + uint64(numbers.first[run] - start) * COLUMN_STEP
-        for i in range(start, stop):
-            u = uniform(own, i)
-            noisy[i] = scores[i] + size * (log(u) - log(1.0 - u))
-
-
-def noisy_scores(
-    rng: np.random.Generator, numbers: RowNumbers, scores: FloatArray, deviation: float
-) -> FloatArray:
-    """Return scores with logistic noise of this standard deviation added."""
-    noisy = np.empty(len(scores))
-    with np.errstate(over="ignore"):  # numpy warns where nothing is compiled
-        size = deviation * UNIT_DEVIATION
-        _add_noise(_new_stream(rng), numbers, size, scores, noisy)
-    return noisy
+    """Write each score of a thread's chunk plus ``size * ln(u / (1 - u))``."""
+    first, last = chunk_bounds(thread, n_threads, int64(0), len(scores))
+    for i in range(first, last):
+        u = uniform(stream, int64(numbers[i]))
+        noisy[i] = scores[i] + size * (log(u) - log(1.0 - u))
 
 
 def _new_stream(rng: np.random.Generator) -> Any:
