@@ -26,7 +26,7 @@ from sklearn_ltr.metrics import NDCG
 
 METRIC = NDCG(10, no_relevant="skip")
 SEEDS = (0, 1, 2)
-PAIRS_ALONE = {"bagging_temperature": 0.0, "score_noise": 0.0, "regression_weight": 0.0}
+PAIRS_ALONE = {"subsample": 1.0, "score_noise": 0.0, "regression_weight": 0.0}
 REPORT = {
     **PAIRS_ALONE,
     "split_gain": "least_squares",
@@ -48,10 +48,11 @@ VARIANTS = {
     "l2_regularization=1": {"l2_regularization": 1.0},
     "max_features=0.5": {"max_features": 0.5},
     "colsample_bytree=0.5": {"colsample_bytree": 0.5},
+    "subsample=0.15": {"subsample": 0.15},
     "subsample=0.6": {"subsample": 0.6},
-    "bagging_temperature=0": {"bagging_temperature": 0.0},
+    "subsample=1": {"subsample": 1.0},
     "score_noise=0": {"score_noise": 0.0},
-    "neither": {"bagging_temperature": 0.0, "score_noise": 0.0},
+    "neither": {"subsample": 1.0, "score_noise": 0.0},
     "regression_weight=0": {"regression_weight": 0.0},
     "regression_weight=2": {"regression_weight": 2.0},
     "regression_weight=10": {"regression_weight": 10.0},

@@ -157,7 +157,7 @@ def set_leaf_values(
     team: ThreadTeam,
     comm: Comm,
 ) -> None:
-    """Write values, numbers of rows and sums of hessians of all workers to the leaves."""
+    """Write value, number of rows and sum of hessians of each leaf, of all workers."""
     g_scale, h_scale = (scale_to_fit(2.0**61, total) for total in magnitudes.total)
     own = np.zeros((team.n_threads, (len(nodes) + 1) // 2, 3), dtype=np.int64)
     scaled = derivatives, g_scale, h_scale

@@ -96,7 +96,7 @@ def measure(derivatives: Derivatives, team: ThreadTeam, comm: Comm) -> Magnitude
 
 
 def _power_of_two(exponents: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return 2 to the power of each exponent, or the nearest that is far from 0 and inf."""
+    """Return 2 to the power of each exponent, or the nearest far from 0 and inf."""
     powers: NDArray[np.float64] = np.ldexp(1.0, np.clip(exponents, -1000, 1000))
     return powers
 

@@ -186,8 +186,7 @@ def shap_values(estimator: Any, X: Any, *, background: Any = None) -> ShapValues
     or fitted with `init_score`, the values and the bias sum to what the trees add to
     the score of the base; the constant that MART starts from is part of the bias.
 
-    Training rows are counted by each tree as it has been grown: rows drawn for it
-    (`subsample`) count once, whatever their weight.
+    All training rows are counted, each once, whatever its weight.
 
     Features in a Pipeline are those that its last step is given.  For a categorical
     feature the value belongs to the category as a whole.

@@ -395,7 +395,12 @@ class MARTRegressor(RegressorMixin, BaseMART):
     colsample_bytree : float in (0, 1] or int >= 1, default=1.0
         Features drawn for each tree: a fraction or a number.
     subsample : float in (0, 1], default=1.0
-        Fraction of the rows drawn for each tree, without replacement.
+        Fraction of the rows that each tree seeks splits on.  A row is drawn with
+        probability ``min(1, sqrt(g^2 + lambda h^2) / mu)`` and counts as one over it,
+        where g and h are its gradient and hessian, ``lambda = (sum |g| / sum h)^2`` and
+        mu makes the fraction (Ibragimov and Gusev, NeurIPS 2019).  Leaf values are
+        those of all rows; `min_samples_leaf` and `category_smoothing` are multiplied by
+        `subsample`.  1: no draws.
     split_gain : {"second_order", "least_squares"}, default="second_order"
         A split's gain is the decrease of the cost's second-order expansion; or, as in
         the report (equation 11), of the squared error of a tree that models the
@@ -654,7 +659,12 @@ class MARTClassifier(ClassifierMixin, BaseMART):
     colsample_bytree : float in (0, 1] or int >= 1, default=1.0
         Features drawn for each tree: a fraction or a number.
     subsample : float in (0, 1], default=1.0
-        Fraction of the rows drawn for each tree, without replacement.
+        Fraction of the rows that each tree seeks splits on.  A row is drawn with
+        probability ``min(1, sqrt(g^2 + lambda h^2) / mu)`` and counts as one over it,
+        where g and h are its gradient and hessian, ``lambda = (sum |g| / sum h)^2`` and
+        mu makes the fraction (Ibragimov and Gusev, NeurIPS 2019).  Leaf values are
+        those of all rows; `min_samples_leaf` and `category_smoothing` are multiplied by
+        `subsample`.  1: no draws.
     split_gain : {"second_order", "least_squares"}, default="second_order"
         A split's gain is the decrease of the cost's second-order expansion; or, as in
         the report (equation 11), of the squared error of a tree that models the

@@ -236,3 +236,16 @@ def shared_bins(x, targets, max_bins, least, smoothing):
         for row in range(len(x))
     ]  # fmt: skip
     return bins, in_training
+
+
+def sampling_probabilities(gradient, hessian, n_wanted):
+    """Probabilities min(1, s / mu) whose sum is `n_wanted`, mu by bisection."""
+    ratio = np.abs(gradient).sum() / hessian.sum()
+    s = np.sqrt(gradient**2 + (ratio * hessian) ** 2)
+    if np.count_nonzero(s) <= n_wanted:
+        return (s > 0).astype(float)
+    low, high = 0.0, s.sum()
+    for _ in range(200):
+        mu = (low + high) / 2
+        low, high = (mu, high) if np.minimum(1, s / mu).sum() > n_wanted else (low, mu)
+    return np.minimum(1, s / high)

@@ -1,0 +1,165 @@
+"""Rows of minimal variance against the formula, and what trees on them promise."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sklearn_ltr import LambdaMARTRanker
+from sklearn_ltr._comm import ONE_PROCESS
+from sklearn_ltr._compile import ThreadTeam
+from sklearn_ltr._trees.quantization import Derivatives, measure
+from sklearn_ltr._trees.sampling import RowSampler, TreeSample, uniform
+from sklearn_ltr.datasets import make_ranking
+from sklearn_ltr.mart import MARTRegressor
+from tests import from_python
+from tests.oracles import trees as oracle
+
+N = 2000
+STREAM = np.uint64(0x9E3779B97F4A7C15)
+
+
+def draw(derivatives, subsample, *, numbers=None, second_order=True, n_threads=1):
+    numbers = np.arange(len(derivatives.gradient)) if numbers is None else numbers
+    drawn = TreeSample(0, np.arange(1), np.ones((1, 1)), subsample, STREAM)
+    with ThreadTeam(n_threads) as team:
+        sampler = RowSampler(numbers.astype(np.uint32), team, ONE_PROCESS)
+        magnitudes = measure(derivatives, team, ONE_PROCESS)
+        return sampler.sample(derivatives, magnitudes, drawn, second_order)
+
+
+def heavy_tailed(seed, n=N, zeros=0.0) -> Derivatives:
+    rng = np.random.default_rng(seed)
+    gradient = rng.standard_t(2, n) * (rng.random(n) >= zeros)
+    return Derivatives(gradient, np.abs(rng.normal(size=n)) * (gradient != 0))
+
+
+@settings(max_examples=settings().max_examples // 2)
+@given(
+    seed=st.integers(0, 10**6),
+    subsample=st.floats(0.01, 0.99),
+    exponent=st.integers(-300, 300),
+    zeros=st.sampled_from([0.0, 0.5, 0.95]),
+)
+def test_a_row_is_kept_with_its_probability_and_counts_as_one_over_it(
+    seed, subsample, exponent, zeros
+):
+    gradient, hessian = heavy_tailed(seed, zeros=zeros)
+    unit = 2.0**exponent
+    sample = draw(Derivatives(gradient * unit, hessian), subsample)
+    p = oracle.sampling_probabilities(gradient, hessian, subsample * N)
+    kept = np.zeros(N, dtype=bool)
+    kept[sample.rows] = True
+    u = np.array([from_python(uniform)(STREAM, i) for i in range(N)])
+    # mu is found to a fraction of a percent, so only rows with u close to p may differ
+    assert (kept == (u < p))[np.abs(u - p) > 0.005 * p].all()
+    assert (np.diff(sample.rows) > 0).all()
+    expected = np.array([gradient * unit, hessian])[:, sample.rows] / p[sample.rows]
+    np.testing.assert_allclose(sample.derivatives, expected, rtol=0.005)
+
+
+def test_the_number_of_rows_and_the_sums_are_right_in_the_mean():
+    derivatives = heavy_tailed(0, 200_000)
+    sample = draw(derivatives, 0.3)
+    assert len(sample.rows) == pytest.approx(60_000, rel=0.01)
+    for of_all, of_sample in zip(derivatives, sample.derivatives, strict=True):
+        total = np.abs(of_all).sum()
+        assert np.abs(of_sample).sum() == pytest.approx(total, rel=0.02)
+    rows = draw(derivatives, 0.3, second_order=False).derivatives.hessian
+    assert rows.sum() == pytest.approx(200_000, rel=0.05)  # least squares counts them
+
+
+def test_rows_without_derivatives_are_never_kept():
+    some = Derivatives(*np.array([[0.0, 1, 0, -2], [0.0, 0, 0, 1]]))
+    sample = draw(some, 0.9)  # there are fewer than 3.6 others: all of them
+    assert sample.rows.tolist() == [1, 3]
+    np.testing.assert_array_equal(sample.derivatives, [[1.0, -2], [0.0, 1]])
+    assert len(draw(Derivatives(*np.zeros((2, 4))), 0.5).rows) == 0
+
+
+def test_a_row_is_drawn_by_its_number_whatever_threads_and_workers():
+    derivatives, order = heavy_tailed(1), np.random.default_rng(2).permutation(N)
+    sample = draw(derivatives, 0.3)
+    moved = Derivatives(*(one[order] for one in derivatives))
+    for n_threads in (1, 2, 3):
+        other = draw(moved, 0.3, numbers=order, n_threads=n_threads)
+        assert sorted(order[other.rows]) == sample.rows.tolist()
+        np.testing.assert_array_equal(other.numbers, order[other.rows])
+
+
+# --- trees ------------------------------------------------------------------------
+
+DATA = make_ranking(n_queries=120, n_documents=30, random_state=0)
+GIVEN = {"X": DATA.data, "y": DATA.target, "groups": DATA.groups}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"split_gain": "least_squares"},
+        {"monotonic_cst": [1, -1] + [0] * 18},
+        {"max_leaf_nodes": 300, "min_samples_leaf": 2},
+        {"position_bias": None, "max_features": 0.5},
+    ],
+    ids=str,
+)
+def test_values_and_numbers_of_rows_of_leaves_are_those_of_all_rows(options):
+    ranker = LambdaMARTRanker(
+        n_estimators=3, learning_rate=0.5, random_state=0, **options
+    ).fit(**GIVEN)
+    trees, leaves = ranker.ensemble_, ranker.apply(DATA.data)
+    firsts = [*trees.first_node, len(trees.feature)]
+    for m, (first, last) in enumerate(zip(firsts, firsts[1:], strict=False)):
+        counts = np.bincount(leaves[:, m], minlength=last - first)
+        # queries with one grade have no pairs, so that trees do not see them
+        is_leaf = trees.feature[first:last] < 0
+        seen = trees.n_rows[first:last]
+        assert (seen[is_leaf] <= counts[is_leaf]).all()
+        assert seen[is_leaf].sum() == trees.n_rows[firsts[0] : firsts[1]].sum()
+    *_, last_stage = ranker.staged_predict(DATA.data)
+    np.testing.assert_array_equal(last_stage, ranker.predict(DATA.data))
+
+
+def test_a_leaf_of_a_sample_is_the_mean_of_all_of_its_rows():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(600, 3)), rng.normal(size=600)
+    regressor = MARTRegressor(
+        n_estimators=1, learning_rate=1.0, subsample=0.2, early_stopping=False,
+        min_samples_leaf=10, random_state=0,
+    ).fit(X, y)  # fmt: skip
+    leaf = regressor.apply(X)[:, 0]
+    means = np.bincount(leaf, y) / np.maximum(np.bincount(leaf), 1)
+    np.testing.assert_allclose(regressor.predict(X), means[leaf], rtol=1e-9)
+    assert len(np.unique(leaf)) > 5
+
+
+def test_a_sample_follows_the_seed_and_changes_from_tree_to_tree():
+    options = {"n_estimators": 2, "split_noise": 0.0, "score_noise": 0.0}
+    options |= {"subsample": 0.2, "learning_rate": 1e-9}  # the same gradients
+    a, again, b = (
+        LambdaMARTRanker(**options, random_state=seed).fit(**GIVEN).ensemble_
+        for seed in (0, 0, 1)
+    )
+    assert a.threshold.tobytes() == again.threshold.tobytes() != b.threshold.tobytes()
+    first, second = a.part(0, 1), a.part(1, 2)
+    assert first.threshold.tobytes() != second.threshold.tobytes()
+
+
+def test_splits_of_a_sample_find_what_all_rows_show():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(5000, 4))
+    y = np.where(X[:, 2] > 0.3, 1.0, -1.0) + 0.1 * rng.normal(size=5000)
+    for subsample in (0.1, 1.0):
+        tree = MARTRegressor(
+            n_estimators=1, max_leaf_nodes=2, subsample=subsample, early_stopping=False,
+            random_state=0,
+        ).fit(X, y).ensemble_  # fmt: skip
+        assert tree.feature[0] == 2
+        assert tree.threshold[0] == pytest.approx(0.3, abs=0.03)
+        # the gain of a sample is that of all rows, in the mean
+        if subsample < 1:
+            gain = tree.gain[0]
+    assert gain == pytest.approx(tree.gain[0], rel=0.05)
