@@ -1,4 +1,4 @@
-"""The examples' search data are as described, and no grade leaks into a feature."""
+"""The examples run; their search data are as described, and no grade leaks."""
 
 from __future__ import annotations
 
@@ -8,14 +8,20 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
+import joblib
+import matplotlib as mpl
 import numpy as np
 import pytest
+import sklearn
 from scipy.sparse import csr_array
+from sklearn.utils import Bunch
 
 from sklearn_ltr import LambdaMARTRanker
+from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.metrics import ndcg_score
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
@@ -30,7 +36,7 @@ def python_docs():
         package = importlib.import_module("python_docs")
         names = ("documents", "search", "grades")
         modules = {n: importlib.import_module(f"python_docs.{n}") for n in names}
-        return SimpleNamespace(package=package, **modules)
+        yield SimpleNamespace(package=package, **modules)
 
 
 # A library of two modules, written by hand
@@ -253,3 +259,74 @@ def test_another_process_makes_the_same_data(docs):
     ).stdout
     expected = hashlib.sha256(docs.data.tobytes() + docs.target.tobytes()).hexdigest()
     assert printed.strip() == expected
+
+
+# The examples themselves
+
+FILES = sorted(EXAMPLES.glob("[0-9]*.py"))
+PRINTED = {
+    "01_first_ranker": ("BM25", "LambdaMART", "NDCG@10", "MAP", "MRR"),
+    "02_forces_on_one_query": ("RankNet", "LambdaRank", "13 pairwise", "11 pairwise"),
+    "03_grid_search_by_query": ("settings x 5 folds", "sigma", "The picture"),
+    "04_your_own_metric": ("value only", "with swap_delta", "RankNet"),
+    "05_dataframe_to_ranking": ("BM25", "LambdaRank", "rank", "document"),
+    "06_local_optimum": ("none of 459", "LambdaRank", "RankNet", "of 5"),
+    "07_rerank": ("BM25 alone", "RankNet", "LambdaMART", "MRR", "median", "95%"),
+    "08_explain_a_result": ("why rank 1", "other features", "difference of the"),
+    "09_your_own_objective": ("lambdas, train", "ListNet, validation_1", "map"),
+    "10_export_a_model": (
+        "largest difference",
+        "POST /_ltr/_featureset/python_docs/_createmodel",
+        "PUT /_ml/trained_models/ranker",
+        "PUT /schema/model-store",
+    ),
+    "11_cluster": ("brought together", "one machine: True"),
+}
+every_example = pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+
+
+def make_small(example):
+    """Let an example look at less, and start no process."""
+    if hasattr(example, "GRID"):
+        example.GRID = {name: values[:1] for name, values in example.GRID.items()}
+    if hasattr(example, "synthetic"):
+        made = make_ranking(60, n_documents=10, n_features=13, random_state=0)
+        example.synthetic = lambda seed: (made.data, made.target, made.groups)
+    if hasattr(example, "LocalCluster"):
+        example.LocalCluster = partial(example.LocalCluster, processes=False)
+
+
+@pytest.mark.slow
+@every_example
+def test_an_example_runs_on_few_queries(path, python_docs, docs, monkeypatch, capsys):
+    def few_queries(*, max_queries=0, n_candidates=50):
+        rows = np.flatnonzero(docs.groups < 100).reshape(100, 50)[:, :n_candidates]
+        columns = ("data", "target", "groups", "documents")
+        return Bunch(**docs | {name: docs[name][rows.ravel()] for name in columns})
+
+    monkeypatch.setattr(python_docs.package, "load_python_docs", few_queries)
+    with (
+        sklearn.config_context(),
+        mpl.rc_context({"backend": "agg"}),
+        joblib.parallel_config("threading"),
+    ):
+        example = importlib.import_module(path.stem)
+        make_small(example)
+        example.main()
+    printed = capsys.readouterr().out
+    assert all(word in printed for word in PRINTED[path.stem])
+
+
+@pytest.mark.long
+@every_example
+def test_an_example_runs_as_it_is_without_a_warning(path):
+    compiled = {k: v for k, v in os.environ.items() if k != "NUMBA_DISABLE_JIT"}
+    process = subprocess.run(
+        [sys.executable, "-W", "error", path],
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=compiled,
+        timeout=180,  # takes less than 60 s on two idle cores
+    )
+    assert all(word in process.stdout for word in PRINTED[path.stem])
