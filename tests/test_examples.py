@@ -241,7 +241,7 @@ def test_bm25_beats_chance_and_lambdamart_beats_bm25(docs):
     assert bm25 + 0.04 < quality(ranker.predict(docs.data))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_another_process_makes_the_same_data(docs):
     # with another iteration order of sets, and without what pytest puts into sys
     command = (
