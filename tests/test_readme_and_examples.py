@@ -20,9 +20,6 @@ PAGES = [
     if "```python" in page.read_text(encoding="utf-8")
     and page.name not in RUN_BY_OTHER_TESTS
 ]
-MAIN_JOB = "python -m pip install -e . && python examples/01_first_ranker.py"
-INSTALL = 'python -m pip install -e ".[test]"'
-TEST = "python -m pytest -n auto"
 
 
 def fenced(language: str, page: Path = ROOT / "README.md") -> list[str]:
@@ -41,10 +38,11 @@ def test_the_python_of_a_page_runs(page):
 
 
 def test_the_commands_of_the_readme_are_those_that_ci_runs():
-    shown = "".join(fenced("(?:sh|bash)")).splitlines()
-    assert shown == [MAIN_JOB, f"{INSTALL} && {TEST}"]
+    shown = "".join(fenced("(?:sh|bash)")).replace(" && ", "\n").splitlines()
     run = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
-    assert all(f"\nin_venv newest {command}" in run for command in (INSTALL, TEST))
+    run_by_ci = re.findall(r"^in_venv newest (.+)$", run, flags=re.M)
+    assert len(shown) == 4
+    assert [command for command in run_by_ci if command in shown] == shown
 
 
 def test_the_table_of_systems_names_what_exists():
