@@ -9,12 +9,8 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-import sklearn
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingRegressor
-from sklearn.model_selection import GridSearchCV, GroupKFold
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
 from threadpoolctl import threadpool_limits
 
 from sklearn_ltr import LambdaMARTRanker
@@ -23,7 +19,6 @@ from sklearn_ltr._data import TrainingData
 from sklearn_ltr._trees.categories import TargetUnit, row_targets
 from sklearn_ltr.ensemble import BaggingRanker
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
-from sklearn_ltr.scorers import make_ranking_scorer
 
 N, K = 480, 30
 NAN = float("nan")
@@ -169,13 +164,6 @@ def test_rows_of_weight_0_do_not_bring_categories():
     assert model.predict(table).tolist() == kept.predict(table).tolist()
 
 
-def test_a_table_is_not_changed():
-    for table in (frame(), X, frame(dtype=object).to_numpy()):
-        before = table.copy()
-        fit(table=table, categorical_features=[0, 2]).predict(table)
-        assert (before == table).all(axis=None)
-
-
 # --- unseen, missing and rare categories ------------------------------------------
 
 
@@ -315,23 +303,6 @@ def test_trees_are_as_good_as_those_of_scikit_learn():
     assert score > 0.5
 
 
-def test_regularisation_of_noise():
-    # categories of 4 rows without an effect
-    many = np.arange(2000)[:, np.newaxis] // 4 % 250
-    y = np.random.default_rng(0).normal(size=2000)
-    fitted = [
-        MARTRegressor(**options, n_estimators=10, categorical_features=[0])
-        .fit(many, y)
-        .score(many, y)
-        for options in (
-            {"category_smoothing": 0.0, "min_samples_leaf": 1},
-            {"category_smoothing": 0.0, "min_samples_leaf": 10},
-        )
-    ]
-    assert fitted[0] > 0.05
-    assert fitted[1] == 0.0  # of 8 rows each, none is sorted
-
-
 # --- the life of a model ----------------------------------------------------------
 
 
@@ -367,36 +338,6 @@ def test_a_warm_start_keeps_the_categories(name, shared):
     assert trees(model) == trees(fit(name, frame(word), **shared))
     assert pickle.dumps(model.ensemble_.part(0, 4)) == pickle.dumps(first)
     assert model.score(other_order, y, **groups) > 0
-
-
-def test_early_stopping_and_a_base_model():
-    train, test = slice(0, 360), slice(360, N)
-    options = {"categorical_features": ["word", "colour"], "n_estimators": 60}
-    ranker = LambdaMARTRanker(**OPTIONS | options)
-    ranker.fit(
-        frame()[train], GRADES[train], groups=GROUPS[train],
-        X_val=frame()[test], y_val=GRADES[test], groups_val=GROUPS[test],
-    )  # fmt: skip
-    assert max(ranker.validation_score_) == ranker.score(
-        frame()[test], GRADES[test], groups=GROUPS[test]
-    )
-    held_out = LambdaMARTRanker(**OPTIONS | options, early_stopping=True, init=ranker)
-    held_out.fit(frame(), GRADES, groups=GROUPS)
-    assert np.isfinite(held_out.predict(frame())).all()
-
-
-def test_a_search_and_a_pipeline():
-    pipeline = make_pipeline(FunctionTransformer(), LambdaMARTRanker(**OPTIONS))
-    search = GridSearchCV(
-        pipeline,
-        {"lambdamartranker__category_smoothing": [0.0, 10.0]},
-        scoring=make_ranking_scorer("ndcg@10"),
-        cv=GroupKFold(3),
-    )
-    with sklearn.config_context(enable_metadata_routing=True):
-        search.fit(frame(), GRADES, groups=GROUPS)
-    best = search.best_estimator_[-1]
-    assert best.is_categorical_.tolist() == [True, False, True]
 
 
 def test_bagged_members_see_categories_of_their_own():
@@ -456,17 +397,6 @@ def test_what_limits_trees_also_limits_splits_of_categories(
         if table is FINE_X:
             scores = model.predict(swept.reshape(-1, 3)).reshape(9, 20)
             assert (np.diff(scores, axis=0) >= 0).all()
-
-
-def test_smoothing_and_the_smallest_category_change_the_model():
-    noise = np.random.default_rng(3)
-    codes = (noise.exponential(size=(2000, 1)) * 10).astype(int)  # of many sizes
-    y = noise.normal(size=2000)
-    models = [
-        MARTRegressor(**OPTIONS | options, categorical_features=[0]).fit(codes, y)
-        for options in ({}, {"category_smoothing": 90.0}, {"min_samples_leaf": 17})
-    ]
-    assert len({trees(model) for model in models}) == 3
 
 
 def test_without_categories_it_does_not_matter_how_that_is_said():

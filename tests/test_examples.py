@@ -97,27 +97,6 @@ def test_functions_methods_and_classes_with_a_docstring_are_documents(shelves):
     assert shelf.module_text == "Shelve things by name."
 
 
-def test_a_folder_without_sources_is_refused(python_docs, tmp_path):
-    with pytest.raises(FileNotFoundError, match="No sources"):
-        python_docs.documents.read_documents(tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("docstring", "summary", "rest"),
-    [
-        ("One line", "One line", ""),
-        ("First.  Second.\n\nThird.", "First.", "Second.\nThird."),
-        ("It wraps\n    here. And on", "It wraps here.", "And on"),
-        ("Version 3.11 is new. Old.", "Version 3.11 is new.", "Old."),
-        ("\n\n", "", ""),
-    ],
-)
-def test_a_docstring_is_split_into_its_first_sentence_and_the_rest(
-    python_docs, docstring, summary, rest
-):
-    assert python_docs.documents.split_docstring(docstring) == (summary, rest)
-
-
 def test_grades_follow_the_structure_of_the_documentation(python_docs, shelves):
     names = [document.name for document in shelves]
     everything = np.arange(len(names))[np.newaxis, :]
@@ -132,33 +111,6 @@ def test_grades_follow_the_structure_of_the_documentation(python_docs, shelves):
     assert grades_of("shelve.Rack") == [0, 1, 1, 1, 1, 3, 2, 1]
     assert grades_of("json.pen.put") == [3, 0, 0, 0, 0, 0, 0, 0]
     assert grades_of("shelve.Shelf.put", [same, *shelves[1:]])[0] == 3
-
-
-def test_a_query_is_a_sentence_that_few_documents_share(python_docs, shelves):
-    def sources(*summaries):
-        documents = [
-            replace(shelves[0], name=f"json.f{i}", summary=summary)
-            for i, summary in enumerate(summaries)
-        ]
-        return python_docs.grades.query_sources(documents).tolist()
-
-    good = "Return the number of things."
-    assert sources(good) == [0]
-    assert sources(good, "return the number of things") == [0]  # the first of two
-    assert sources(good, good, good, good) == []
-    assert sources(">>> print(one, two, three, four)", "f(x) is one of the best") == []
-    too_long = "Return " + "very " * 30 + "long things now."
-    assert sources("Return it.", too_long) == []
-
-
-def test_identifiers_are_split_into_words(python_docs):
-    words = python_docs.search.words
-    assert words("BaseHTTPServer.get_entries(b64)") == (
-        "base http server get entry b 64".split()
-    )
-    assert words("classes, statuses and a class") == (
-        "classe statuse and a class".split()
-    )
 
 
 def test_bm25_is_its_formula(python_docs):

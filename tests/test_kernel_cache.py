@@ -555,6 +555,7 @@ def test_a_sub_kernel_passes_for_its_python_function():
     assert list(inspect.signature(double).parameters) == ["x"]
 
 
+@pytest.mark.slow
 def test_sub_kernels_are_functions_when_nothing_is_compiled():
     script = (
         "from sklearn_ltr._compile import kernel, subkernel\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sklearn_ltr._compile import INTERPRETED, ThreadTeam
@@ -92,7 +92,6 @@ def test_a_tree_is_grown_best_first(size, l2, second_order):
 
 
 @both_gains
-@settings(max_examples=40)
 @given(
     seed=st.integers(0, 10_000),
     n=st.integers(1, 80),
@@ -129,7 +128,7 @@ def test_leaves_partition_the_rows_and_respect_the_parameters(
 
 
 @both_gains
-@pytest.mark.parametrize("n", [36, 360, 45_000])
+@pytest.mark.parametrize("n", [36, 45_000])
 def test_growth_stops_when_no_split_has_a_gain(n, second_order):
     # three steps need three leaves; rounding errors of gradients must not add more
     if INTERPRETED and n > 1000:
@@ -166,7 +165,7 @@ def gain_of_two_means(gradient, side) -> float:
 
 
 @both_gains
-@pytest.mark.parametrize("n_features", [1, 7, 8, 9, 15, 16, 17, 24, 25, 32, 33])
+@pytest.mark.parametrize("n_features", [1, 4, 5, 8, 9, 16, 17, 33])
 def test_the_last_feature_is_searched_whatever_their_number(n_features, second_order):
     X = np.zeros((40, n_features))
     X[:, -1] = np.arange(40) % 4
@@ -175,27 +174,6 @@ def test_the_last_feature_is_searched_whatever_their_number(n_features, second_o
     grown = grow_on(X, gradient, np.ones(40), second_order=second_order)
     np.testing.assert_allclose(grown.scores, -gradient, rtol=1e-12)
     assert set(grown.tree.feature) == {-1, n_features - 1}
-
-
-@both_gains
-def test_rows_without_a_gradient_are_not_split_from_each_other(second_order):
-    X = np.arange(40.0)[:, None]
-    gradient = np.where(X[:, 0] < 8, 1.0, 0.0)
-    grown = grow_on(
-        X, gradient, np.ones(40), min_samples_leaf=8, second_order=second_order
-    )
-    assert sorted(grown.tree.n_rows[grown.leaves]) == [8, 32]
-
-
-def test_the_learning_rate_shrinks_leaf_values_and_changes_nothing_else():
-    X, gradient, hessian = draw()
-    full = grow_on(X, gradient, hessian, max_leaf_nodes=5)
-    shrunk = grow_on(X, gradient, hessian, max_leaf_nodes=5, learning_rate=0.3)
-    np.testing.assert_array_equal(shrunk.tree.value, 0.3 * full.tree.value)
-    np.testing.assert_array_equal(shrunk.scores, 0.3 * full.scores)
-    assert (full.scores != 0).all()
-    for one, other in zip(full.tree[:-1], shrunk.tree[:-1], strict=True):
-        np.testing.assert_array_equal(one, other)
 
 
 # --- sampled rows and features ----------------------------------------------------
@@ -274,21 +252,6 @@ def test_a_gain_factor_of_zero_excludes_a_feature_from_a_node(n_threads, second_
 
 
 # --- threads, and trees after each other ------------------------------------------
-
-
-@both_gains
-@pytest.mark.parametrize("n_threads", [2, 3, 4])
-def test_the_number_of_threads_does_not_matter(n_threads, second_order):
-    n = 400 if INTERPRETED else 20_000  # enough rows to be moved together
-    X, gradient, hessian = draw(n, n_features=35, seed=3)
-    options = {"max_leaf_nodes": 12, "second_order": second_order, "max_bins": 32}
-    trees = [
-        grow_on(X, gradient, hessian, **options, n_threads=threads)
-        for threads in (1, 1 if INTERPRETED else n_threads)
-    ]
-    for one, other in zip(trees[0].tree, trees[1].tree, strict=True):
-        assert one.tobytes() == other.tobytes()
-    assert trees[0].scores.tobytes() == trees[1].scores.tobytes()
 
 
 @both_gains
@@ -468,7 +431,7 @@ partition = from_python(growing.partition)
 N_BEFORE, N_AFTER = 5, 7  # rows of other leaves
 N_THREADS = [1] if INTERPRETED else [1, 2, 3]
 FEW = MIN_ROWS_FOR_THREADS
-SIZES = [1, 2, 100] if INTERPRETED else [1, 2, 100, FEW, FEW + 1, 3 * FEW]
+SIZES = [1, 2, 100] if INTERPRETED else [1, 100, FEW, 3 * FEW]
 
 
 @pytest.mark.parametrize("n_threads", N_THREADS)
