@@ -284,7 +284,9 @@ def test_all_threads_have_started_before_any_of_them_works(monkeypatch):
     ],
     ids=["ranker", "bag"],
 )
-def test_a_fit_is_the_same_with_the_threads_that_could_be_started(model, monkeypatch):
+def test_a_fit_gives_the_same_model_with_the_threads_that_could_be_started(
+    model, monkeypatch
+):
     data, start = make_ranking(20, random_state=0), threading.Thread.start
     before, scores = threading.active_count(), set()
     for limit in (99, 0, 1, 2, 3, 5):

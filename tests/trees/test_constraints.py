@@ -226,17 +226,6 @@ def test_constraints_that_allow_everything_change_no_byte(options):
     assert ranker(**options).predict(X).tobytes() == ranker().predict(X).tobytes()
 
 
-@pytest.mark.usefixtures("four_cores")
-def test_the_model_does_not_depend_on_threads_or_on_the_order_of_rows():
-    options = {"monotonic_cst": SIGNS, "interaction_cst": "pairwise"}
-    expected = ranker(**options, n_jobs=1).predict(X).tobytes()
-    assert ranker(**options, n_jobs=3).predict(X).tobytes() == expected
-    rows = np.random.default_rng(0).permutation(len(X))
-    other = LambdaMARTRanker(**TREES | options)
-    other.fit(X[rows], Y[rows], groups=GROUPS[rows])
-    assert other.predict(X).tobytes() == expected
-
-
 def test_the_trees_that_a_warm_start_adds_obey_the_constraints_of_now():
     model = ranker(warm_start=True, n_estimators=5)
     model.set_params(n_estimators=15, monotonic_cst=SIGNS).fit(X, Y, groups=GROUPS)
