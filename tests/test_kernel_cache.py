@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import hashlib
 import importlib
-import inspect
 import os
 import pickle
 import shutil
@@ -544,22 +543,3 @@ def test_a_sub_kernel_called_from_python_raises_instead_of_crashing():
             double(*arguments)
     with pytest.raises(TypeError, match="sum_squares is compiled for kernels only"):
         sum_squares(x=np.ones(3))
-
-
-def test_a_sub_kernel_passes_for_its_python_function():
-    assert double.py_func(4) == 8
-    assert double.__name__ == "double"
-    assert double.__doc__ == "Return twice a number."
-    assert double.__module__ == __name__
-    assert inspect.unwrap(double) is double.py_func
-    assert list(inspect.signature(double).parameters) == ["x"]
-
-
-@pytest.mark.slow
-def test_sub_kernels_are_functions_when_nothing_is_compiled():
-    script = (
-        "from sklearn_ltr._compile import kernel, subkernel\n"
-        "f = lambda x: x + 1\n"
-        "print([d(f) is f for d in (kernel, subkernel)])\n"
-    )
-    assert run_script(script, NUMBA_DISABLE_JIT="1") == "[True, True]\n"
