@@ -181,50 +181,12 @@ def test_an_unseen_category_scores_as_a_missing_one(name, missing):
     assert found.tolist() == FITTED[name].predict(expected).tolist()
 
 
-def test_missing_categories_are_learned_from():
-    table = X.copy()
-    table[Y > 1, 0] = NAN
-    model = fit(table=table, n_estimators=1, max_leaf_nodes=2, learning_rate=1.0)
-    assert model.ensemble_.feature[0] == 0
-    high, low = model.predict([[NAN, 0.0, 0.0], [3.0, 0.0, 0.0]])
-    assert high > 1 > low
-
-
 # 60 categories in 32 bins: at most 30 of their own, 2 shared
 FINE = CODE + K * (np.arange(N) % 3 == 0)
 FINE_X = np.column_stack([FINE, NUMBER, OTHER]).astype(np.float64)
 FINE_WORDS = np.array([f"word {i:02d}" for i in range(2 * K)])[FINE]
 FINE_FRAME = frame(FINE_WORDS)
 SHARED = {"max_bins": 32}
-
-
-def test_the_most_frequent_categories_have_bins_and_the_others_share_some():
-    model = fit(table=FINE_X, **SHARED)
-    categories = model._mapper.categories
-    assert categories.n_bins.tolist() == [32, 4]
-    assert categories.has_shared.tolist() == [True, False]
-    value, bins = (a[: categories.first[1]] for a in (categories.value, categories.bin))
-    count = np.bincount(FINE)[value.astype(int)]
-    frequent = np.sort(np.argsort(-count, kind="stable")[:30])
-    assert bins[frequent].tolist() == list(range(30))
-    mean = np.bincount(FINE, Y - Y.mean())[value.astype(int)] / (count + 10)
-    assert mean[bins == 30].max() < mean[bins == 31].min()
-    low, high = value[bins == 30], value[bins == 31]
-    table = np.zeros((len(low) + len(high), 3))
-    table[:, 0] = np.append(low, high)
-    scores = model.predict(table)
-    assert len(set(scores[: len(low)])) == len(set(scores[len(low) :])) == 1
-    assert scores[0] < scores[-1]
-
-
-def test_categories_of_few_rows_share_bins_where_any_do():
-    model = fit(table=FINE_X, **SHARED | {"min_samples_leaf": 12})
-    categories = model._mapper.categories
-    count = np.bincount(FINE)[categories.value[: categories.first[1]].astype(int)]
-    n_single = np.count_nonzero(count >= 12)
-    assert 0 < n_single < 30
-    assert categories.shared_from[0] == n_single
-    assert categories.n_bins[0] == n_single + 2
 
 
 def test_targets_are_relative_to_the_query_whose_rows_are_in_one_fold():
@@ -271,21 +233,6 @@ def test_rare_categories_are_learned():
 
 
 # --- quality ----------------------------------------------------------------------
-
-
-def test_one_split_by_a_set_does_what_many_thresholds_do():
-    # as in scikit-learn's tests: the target is the parity of the category
-    codes = np.arange(400) % 20
-    y = (codes % 2).astype(float)
-    options = {"n_estimators": 1, "learning_rate": 1.0, "max_leaf_nodes": 2,
-               "min_samples_leaf": 1}  # fmt: skip
-    native = MARTRegressor(**options, categorical_features=[0])
-    assert native.fit(codes[:, np.newaxis], y).score(codes[:, np.newaxis], y) == 1.0
-    one_hot = (codes[:, np.newaxis] == np.arange(20)).astype(float)
-    for table in (codes[:, np.newaxis], one_hot):
-        assert MARTRegressor(**options).fit(table, y).score(table, y) < 0.12
-        more = MARTRegressor(**options | {"max_leaf_nodes": 20})
-        assert more.fit(table, y).score(table, y) == 1.0
 
 
 @pytest.mark.skipif(INTERPRETED, reason="loops over many rows")

@@ -77,9 +77,7 @@ def model(ranker: LambdaMARTRanker) -> bytes:
 # --- it learns --------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("metric", "mode"), [("ndcg", {}), ("err", REPORT), (None, REPORT)]
-)
+@pytest.mark.parametrize(("metric", "mode"), [("ndcg", {}), (None, REPORT)])
 def test_separable_grades_are_ranked_perfectly(metric, mode):
     rng = np.random.default_rng(0)
     groups = np.repeat(np.arange(8), 6)
@@ -264,38 +262,20 @@ def test_a_fraction_of_one_and_the_number_of_all_features_draw_nothing(name):
 
 
 def test_the_truncation_level_deepens_a_small_cutoff_only():
-    def same(one, other):
-        return model(fitted(**one)) == model(fitted(**other))
+    def same(*pairs):
+        return 1 == len({model(fitted(metric=m, truncation_level=t)) for m, t in pairs})
 
-    assert same(
-        {"metric": "ndcg@3", "truncation_level": 6},
-        {"metric": "ndcg@6"} | {"truncation_level": None},
-    )
-    assert same(
-        {"metric": "ndcg@6", "truncation_level": 3},
-        {"metric": "ndcg@6", "truncation_level": None},
-    )
-    assert same(
-        {"metric": "ndcg", "truncation_level": 3},
-        {"metric": "ndcg", "truncation_level": None},
-    )
-    assert not same(
-        {"metric": "ndcg@3", "truncation_level": 6},
-        {"metric": "ndcg@3", "truncation_level": None},
-    )
+    assert same(("ndcg@3", 6), ("ndcg@6", None))
+    assert same(("ndcg@6", 3), ("ndcg@6", None))
+    assert same(("ndcg", 3), ("ndcg", None))
+    assert not same(("ndcg@3", 6), ("ndcg@3", None))
     # the reported metric keeps its own cutoff
     ranker = fitted(metric="ndcg@3", truncation_level=6)
     expected = NDCG(3)(DATA.y, ranker.predict(DATA.X), groups=DATA.groups)
     assert ranker.score(*DATA, groups=DATA.groups) == expected
 
 
-def test_l2_regularization_and_the_learning_rate_shrink_the_scores():
-    one = fitted(n_estimators=1)
-    np.testing.assert_allclose(
-        fitted(n_estimators=1, learning_rate=0.2).predict(DATA.X),
-        2 * one.predict(DATA.X),
-        rtol=1e-14,
-    )
+def test_l2_regularization_shrinks_the_scores():
     regular = fitted(n_estimators=1, l2_regularization=50.0, max_leaf_nodes=2)
     plain = fitted(n_estimators=1, max_leaf_nodes=2)
     assert np.abs(regular.predict(DATA.X)).max() < np.abs(plain.predict(DATA.X)).max()
