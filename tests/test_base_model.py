@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pytest
 import sklearn
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.linear_model import LinearRegression
-from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
@@ -209,30 +206,12 @@ def test_a_pipeline_as_base_model_must_say_which_steps_request_weights():
         np.testing.assert_array_equal(ranker.init_.predict(DATA.X), expected)
 
 
-def test_a_search_may_vary_parameters_of_the_base_model():
-    with sklearn.config_context(enable_metadata_routing=True):
-        search = GridSearchCV(
-            small(init=network()),
-            {"init__sigma": [0.5, 2.0], "max_leaf_nodes": [2, 5]},
-            scoring=make_ranking_scorer("ndcg@5"),
-            cv=GroupKFold(3),
-        ).fit(*DATA, **GROUPS)
-    assert search.best_estimator_.init_.sigma == search.best_params_["init__sigma"]
-    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
-
-
 def test_a_frozen_base_model_is_not_refitted_after_a_clone():
     frozen = pytest.importorskip("sklearn.frozen").FrozenEstimator(base_model())
     ranker = clone(small(init=frozen))
     ranker.fit(*DATA, **GROUPS)
     expected = base_model().predict(DATA.X)
     np.testing.assert_array_equal(ranker.init_.predict(DATA.X), expected)
-
-
-def test_a_pickle_holds_the_base_model():
-    ranker = fitted(init=base_model())
-    again = pickle.loads(pickle.dumps(ranker))
-    assert again.predict(DATA.X).tobytes() == ranker.predict(DATA.X).tobytes()
 
 
 # --- errors -----------------------------------------------------------------------

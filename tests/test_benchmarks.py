@@ -104,6 +104,11 @@ def run(*arguments: str | Path, **environment: str) -> str:
 
 
 @pytest.mark.slow
+def test_what_the_scripts_import_exists():
+    run("-c", f"for name in {[Path(name).stem for name in COMMANDS]}: __import__(name)")
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("script", COMMANDS)
 def test_a_script_prints_the_versions_and_writes_json_lines(script, tmp_path):
     for package in NEEDS.get(script, ()):
@@ -116,7 +121,7 @@ def test_a_script_prints_the_versions_and_writes_json_lines(script, tmp_path):
     assert {record["benchmark"] for record in records} == {Path(script).stem}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_floor_counts_the_additions_that_a_fit_makes():
     run("-c", ADDITIONS, NUMBA_DISABLE_JIT="1")
 

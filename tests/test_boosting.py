@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sklearn_ltr._comm import ONE_PROCESS
-from sklearn_ltr._compile import INTERPRETED, ThreadTeam
+from sklearn_ltr._compile import ThreadTeam
 from sklearn_ltr._data.query_index import QueryIndex
 from sklearn_ltr._trees.binning import fit_bins
 from sklearn_ltr._trees.boosting import TreeSampler, boost
@@ -16,14 +16,6 @@ from sklearn_ltr._trees.parameters import GrowthParameters
 from tests.trees import ONE_THREAD, all_rows, grower_of
 
 MAX_LEAF_NODES = 4
-EVERYTHING_DRAWN = {
-    "subsample": 0.5,
-    "n_tree_features": 2,
-    "n_split_features": 1,
-    "split_noise": 1.0,
-    "bagging_temperature": 1.0,
-    "score_noise": 0.1,
-}
 
 
 def sampler_of(X, offsets=None, **options) -> TreeSampler:
@@ -87,17 +79,6 @@ def regression(n=80, seed=0):
 # --- the loop ---------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("second_order", [False, True])
-def test_one_full_step_on_squared_error_sets_each_leaf_to_its_mean(second_order):
-    X, target, objective = regression()
-    parameters = growth(learning_rate=1.0, second_order=second_order)
-    _, _, scores = run(X, objective, range(1), parameters=parameters)
-    for value in np.unique(scores):
-        members = scores == value
-        assert target[members].mean() == pytest.approx(value, rel=1e-12)
-    assert len(np.unique(scores)) == 4
-
-
 @pytest.mark.parametrize("subsample", [1.0, 0.4])
 def test_the_scores_are_the_predictions_of_the_trees_bit_for_bit(subsample):
     X, _, objective = regression()
@@ -121,29 +102,6 @@ def test_the_objective_is_called_with_the_scores_of_the_trees_so_far():
     stages = [np.zeros(80), *ensemble.staged_predict(X)]
     for found, stage in zip([*seen, scores], stages, strict=True):
         np.testing.assert_array_equal(found, stage)
-
-
-@pytest.mark.parametrize("drawn", [{}, EVERYTHING_DRAWN], ids=["nothing", "all drawn"])
-def test_trees_grown_in_two_runs_are_those_of_one(drawn):
-    X, _, objective = regression()
-    whole, _, scores = run(X, objective, range(10), **drawn)
-    start, _, halfway = run(X, objective, range(4), **drawn)
-    rest, _, end = run(X, objective, range(4, 10), scores=halfway, **drawn)
-    np.testing.assert_array_equal(end, scores)
-    for one, other in zip(whole, start + rest, strict=True):
-        for a, b in zip(one, other, strict=True):
-            np.testing.assert_array_equal(a, b)
-
-
-@pytest.mark.parametrize("drawn", [{}, EVERYTHING_DRAWN], ids=["nothing", "all drawn"])
-def test_the_number_of_threads_does_not_matter(drawn):
-    X, _, objective = regression(n=200 if INTERPRETED else 6000)
-    X = np.hstack([X, np.random.default_rng(1).normal(size=(len(X), 30))])
-    results = {
-        run(X, objective, range(5), n_threads=n, **drawn)[2].tobytes()
-        for n in ((1,) if INTERPRETED else (1, 2, 4))
-    }
-    assert len(results) == 1
 
 
 # --- what is drawn ----------------------------------------------------------------
@@ -213,33 +171,3 @@ def test_a_node_has_the_best_gain_among_the_features_drawn_for_it():
         assert tree.feature[0] == best
         # gradients are rounded at random for each tree
         assert tree.gain[0] == pytest.approx(alone[best], rel=1e-6)
-
-
-def test_split_noise_is_drawn_by_the_seed_and_anew_for_each_tree():
-    # with a constant gradient only the noise makes a difference between trees
-    X, target, _ = regression()
-    same = lambda scores, rate: (-target, np.ones(80))  # noqa: E731
-
-    def features(**drawn):
-        return [tree.feature.tobytes() for tree in run(X, same, range(8), **drawn)[0]]
-
-    assert len(set(features())) == 1
-    noisy = features(split_noise=3.0)
-    assert len(set(noisy)) > 1
-    assert noisy == features(split_noise=3.0)
-    assert noisy != features(split_noise=3.0, seed=1)
-
-
-def test_whole_queries_are_drawn_for_a_tree():
-    offsets = np.array([0, 3, 4, 9, 11, 30])
-    sampler = sampler_of(WIDE, offsets=offsets, subsample=0.4)
-    drawn_queries = set()
-    for m in range(20):
-        rows = sampler.sample(m).rows
-        assert list(rows) == sorted(set(rows))
-        queries = np.searchsorted(offsets, rows, side="right") - 1
-        numbers, counts = np.unique(queries, return_counts=True)
-        assert len(numbers) == 2
-        assert counts.tolist() == np.diff(offsets)[numbers].tolist()
-        drawn_queries |= set(numbers.tolist())
-    assert drawn_queries == set(range(5))

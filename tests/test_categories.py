@@ -9,12 +9,8 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-import sklearn
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingRegressor
-from sklearn.model_selection import GridSearchCV, GroupKFold
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
 from threadpoolctl import threadpool_limits
 
 from sklearn_ltr import LambdaMARTRanker
@@ -23,7 +19,6 @@ from sklearn_ltr._data import TrainingData
 from sklearn_ltr._trees.categories import TargetUnit, row_targets
 from sklearn_ltr.ensemble import BaggingRanker
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
-from sklearn_ltr.scorers import make_ranking_scorer
 
 N, K = 480, 30
 NAN = float("nan")
@@ -169,13 +164,6 @@ def test_rows_of_weight_0_do_not_bring_categories():
     assert model.predict(table).tolist() == kept.predict(table).tolist()
 
 
-def test_a_table_is_not_changed():
-    for table in (frame(), X, frame(dtype=object).to_numpy()):
-        before = table.copy()
-        fit(table=table, categorical_features=[0, 2]).predict(table)
-        assert (before == table).all(axis=None)
-
-
 # --- unseen, missing and rare categories ------------------------------------------
 
 
@@ -193,50 +181,12 @@ def test_an_unseen_category_scores_as_a_missing_one(name, missing):
     assert found.tolist() == FITTED[name].predict(expected).tolist()
 
 
-def test_missing_categories_are_learned_from():
-    table = X.copy()
-    table[Y > 1, 0] = NAN
-    model = fit(table=table, n_estimators=1, max_leaf_nodes=2, learning_rate=1.0)
-    assert model.ensemble_.feature[0] == 0
-    high, low = model.predict([[NAN, 0.0, 0.0], [3.0, 0.0, 0.0]])
-    assert high > 1 > low
-
-
 # 60 categories in 32 bins: at most 30 of their own, 2 shared
 FINE = CODE + K * (np.arange(N) % 3 == 0)
 FINE_X = np.column_stack([FINE, NUMBER, OTHER]).astype(np.float64)
 FINE_WORDS = np.array([f"word {i:02d}" for i in range(2 * K)])[FINE]
 FINE_FRAME = frame(FINE_WORDS)
 SHARED = {"max_bins": 32}
-
-
-def test_the_most_frequent_categories_have_bins_and_the_others_share_some():
-    model = fit(table=FINE_X, **SHARED)
-    categories = model._mapper.categories
-    assert categories.n_bins.tolist() == [32, 4]
-    assert categories.has_shared.tolist() == [True, False]
-    value, bins = (a[: categories.first[1]] for a in (categories.value, categories.bin))
-    count = np.bincount(FINE)[value.astype(int)]
-    frequent = np.sort(np.argsort(-count, kind="stable")[:30])
-    assert bins[frequent].tolist() == list(range(30))
-    mean = np.bincount(FINE, Y - Y.mean())[value.astype(int)] / (count + 10)
-    assert mean[bins == 30].max() < mean[bins == 31].min()
-    low, high = value[bins == 30], value[bins == 31]
-    table = np.zeros((len(low) + len(high), 3))
-    table[:, 0] = np.append(low, high)
-    scores = model.predict(table)
-    assert len(set(scores[: len(low)])) == len(set(scores[len(low) :])) == 1
-    assert scores[0] < scores[-1]
-
-
-def test_categories_of_few_rows_share_bins_where_any_do():
-    model = fit(table=FINE_X, **SHARED | {"min_samples_leaf": 12})
-    categories = model._mapper.categories
-    count = np.bincount(FINE)[categories.value[: categories.first[1]].astype(int)]
-    n_single = np.count_nonzero(count >= 12)
-    assert 0 < n_single < 30
-    assert categories.shared_from[0] == n_single
-    assert categories.n_bins[0] == n_single + 2
 
 
 def test_targets_are_relative_to_the_query_whose_rows_are_in_one_fold():
@@ -285,21 +235,6 @@ def test_rare_categories_are_learned():
 # --- quality ----------------------------------------------------------------------
 
 
-def test_one_split_by_a_set_does_what_many_thresholds_do():
-    # as in scikit-learn's tests: the target is the parity of the category
-    codes = np.arange(400) % 20
-    y = (codes % 2).astype(float)
-    options = {"n_estimators": 1, "learning_rate": 1.0, "max_leaf_nodes": 2,
-               "min_samples_leaf": 1}  # fmt: skip
-    native = MARTRegressor(**options, categorical_features=[0])
-    assert native.fit(codes[:, np.newaxis], y).score(codes[:, np.newaxis], y) == 1.0
-    one_hot = (codes[:, np.newaxis] == np.arange(20)).astype(float)
-    for table in (codes[:, np.newaxis], one_hot):
-        assert MARTRegressor(**options).fit(table, y).score(table, y) < 0.12
-        more = MARTRegressor(**options | {"max_leaf_nodes": 20})
-        assert more.fit(table, y).score(table, y) == 1.0
-
-
 @pytest.mark.skipif(INTERPRETED, reason="loops over many rows")
 def test_trees_are_as_good_as_those_of_scikit_learn():
     train, test = slice(0, 360), slice(360, N)
@@ -313,23 +248,6 @@ def test_trees_are_as_good_as_those_of_scikit_learn():
     score = ours.score(frame()[test], Y[test])
     assert score > theirs.score(frame()[test], Y[test]) - 0.02
     assert score > 0.5
-
-
-def test_regularisation_of_noise():
-    # categories of 4 rows without an effect
-    many = np.arange(2000)[:, np.newaxis] // 4 % 250
-    y = np.random.default_rng(0).normal(size=2000)
-    fitted = [
-        MARTRegressor(**options, n_estimators=10, categorical_features=[0])
-        .fit(many, y)
-        .score(many, y)
-        for options in (
-            {"category_smoothing": 0.0, "min_samples_leaf": 1},
-            {"category_smoothing": 0.0, "min_samples_leaf": 10},
-        )
-    ]
-    assert fitted[0] > 0.05
-    assert fitted[1] == 0.0  # of 8 rows each, none is sorted
 
 
 # --- the life of a model ----------------------------------------------------------
@@ -367,36 +285,6 @@ def test_a_warm_start_keeps_the_categories(name, shared):
     assert trees(model) == trees(fit(name, frame(word), **shared))
     assert pickle.dumps(model.ensemble_.part(0, 4)) == pickle.dumps(first)
     assert model.score(other_order, y, **groups) > 0
-
-
-def test_early_stopping_and_a_base_model():
-    train, test = slice(0, 360), slice(360, N)
-    options = {"categorical_features": ["word", "colour"], "n_estimators": 60}
-    ranker = LambdaMARTRanker(**OPTIONS | options)
-    ranker.fit(
-        frame()[train], GRADES[train], groups=GROUPS[train],
-        X_val=frame()[test], y_val=GRADES[test], groups_val=GROUPS[test],
-    )  # fmt: skip
-    assert max(ranker.validation_score_) == ranker.score(
-        frame()[test], GRADES[test], groups=GROUPS[test]
-    )
-    held_out = LambdaMARTRanker(**OPTIONS | options, early_stopping=True, init=ranker)
-    held_out.fit(frame(), GRADES, groups=GROUPS)
-    assert np.isfinite(held_out.predict(frame())).all()
-
-
-def test_a_search_and_a_pipeline():
-    pipeline = make_pipeline(FunctionTransformer(), LambdaMARTRanker(**OPTIONS))
-    search = GridSearchCV(
-        pipeline,
-        {"lambdamartranker__category_smoothing": [0.0, 10.0]},
-        scoring=make_ranking_scorer("ndcg@10"),
-        cv=GroupKFold(3),
-    )
-    with sklearn.config_context(enable_metadata_routing=True):
-        search.fit(frame(), GRADES, groups=GROUPS)
-    best = search.best_estimator_[-1]
-    assert best.is_categorical_.tolist() == [True, False, True]
 
 
 def test_bagged_members_see_categories_of_their_own():
@@ -456,17 +344,6 @@ def test_what_limits_trees_also_limits_splits_of_categories(
         if table is FINE_X:
             scores = model.predict(swept.reshape(-1, 3)).reshape(9, 20)
             assert (np.diff(scores, axis=0) >= 0).all()
-
-
-def test_smoothing_and_the_smallest_category_change_the_model():
-    noise = np.random.default_rng(3)
-    codes = (noise.exponential(size=(2000, 1)) * 10).astype(int)  # of many sizes
-    y = noise.normal(size=2000)
-    models = [
-        MARTRegressor(**OPTIONS | options, categorical_features=[0]).fit(codes, y)
-        for options in ({}, {"category_smoothing": 90.0}, {"min_samples_leaf": 17})
-    ]
-    assert len({trees(model) for model in models}) == 3
 
 
 def test_without_categories_it_does_not_matter_how_that_is_said():

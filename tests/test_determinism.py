@@ -10,7 +10,6 @@ import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-import joblib
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
@@ -123,14 +122,6 @@ def test_python_threads_may_fit_at_once(n_jobs):
         assert list(pool.map(together, MODES)) == expected
 
 
-@of_either_kind
-def test_joblib_threads_give_the_same_model(mode):
-    expected = model(mode)
-    parallel = joblib.Parallel(n_jobs=2, backend="threading")
-    found = parallel(joblib.delayed(model)(mode, n_jobs=n) for n in (None, 2))
-    assert found == [expected] * 2
-
-
 needs_fork = pytest.mark.skipif(
     sys.platform != "linux", reason="only Linux forks safely"
 )
@@ -164,21 +155,6 @@ def test_a_child_forked_in_the_middle_of_a_fit_gives_the_same_model(mode):
     finally:
         stop.set()
         other.join()
-
-
-@needs_fork
-@allow_fork
-@of_either_kind
-def test_a_bare_fork_may_predict_and_fit(mode):
-    expected = model(mode, n_jobs=2)
-    child = os.fork()
-    if child == 0:
-        status = 1
-        try:
-            status = int(model(mode, n_jobs=2) != expected)
-        finally:
-            os._exit(status)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 @needs_fork
@@ -222,14 +198,6 @@ def threads_of_blas() -> list[int]:
 def test_a_spawned_child_gives_the_same_model():
     modes = ("default", "lambdarank")
     assert models_of_child("spawn", *modes) == [model(mode) for mode in modes]
-
-
-@of_either_kind
-def test_joblib_processes_give_the_same_model(mode):
-    expected = model(mode)
-    parallel = joblib.Parallel(n_jobs=2, backend="loky")
-    found = parallel(joblib.delayed(model)(mode, n_jobs=n) for n in (None, 2))
-    assert found == [expected] * 2
 
 
 @of_either_kind

@@ -55,15 +55,6 @@ def test_the_garbage_collector_is_paused_while_kernels_are_compiled(
     assert set(collections_of_pass) == {False}
 
 
-def test_a_garbage_collector_that_is_off_stays_off(new_kernel):
-    gc.disable()
-    try:
-        new_kernel(np.ones(1))
-        assert not gc.isenabled()
-    finally:
-        gc.enable()
-
-
 def test_the_garbage_collector_goes_on_after_a_compilation_that_fails(new_kernel):
     with pytest.raises(numba.TypingError):
         new_kernel("no array")

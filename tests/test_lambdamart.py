@@ -77,9 +77,7 @@ def model(ranker: LambdaMARTRanker) -> bytes:
 # --- it learns --------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("metric", "mode"), [("ndcg", {}), ("err", REPORT), (None, REPORT)]
-)
+@pytest.mark.parametrize(("metric", "mode"), [("ndcg", {}), (None, REPORT)])
 def test_separable_grades_are_ranked_perfectly(metric, mode):
     rng = np.random.default_rng(0)
     groups = np.repeat(np.arange(8), 6)
@@ -260,53 +258,24 @@ def test_a_fraction_of_one_and_the_number_of_all_features_draw_nothing(name):
     assert model(fitted(**{name: 0.99})) != expected
 
 
-@pytest.mark.usefixtures("four_cores")
-def test_what_is_drawn_does_not_depend_on_threads_or_the_order_of_queries():
-    data = draw(300, n_features=40, seed=2)
-    options = ALL_DRAWN | {"colsample_bytree": 0.5, "max_features": 0.3}
-    expected = model(fitted(data, **options))
-    backwards = np.argsort(-data.groups, kind="stable")
-    assert model(fitted(data.take(backwards), **options)) == expected
-    for n_jobs in (2, 3):
-        assert model(fitted(data, **options | {"n_jobs": n_jobs})) == expected
-
-
 # --- truncation, regularization ---------------------------------------------------
 
 
 def test_the_truncation_level_deepens_a_small_cutoff_only():
-    def same(one, other):
-        return model(fitted(**one)) == model(fitted(**other))
+    def same(*pairs):
+        return 1 == len({model(fitted(metric=m, truncation_level=t)) for m, t in pairs})
 
-    assert same(
-        {"metric": "ndcg@3", "truncation_level": 6},
-        {"metric": "ndcg@6"} | {"truncation_level": None},
-    )
-    assert same(
-        {"metric": "ndcg@6", "truncation_level": 3},
-        {"metric": "ndcg@6", "truncation_level": None},
-    )
-    assert same(
-        {"metric": "ndcg", "truncation_level": 3},
-        {"metric": "ndcg", "truncation_level": None},
-    )
-    assert not same(
-        {"metric": "ndcg@3", "truncation_level": 6},
-        {"metric": "ndcg@3", "truncation_level": None},
-    )
+    assert same(("ndcg@3", 6), ("ndcg@6", None))
+    assert same(("ndcg@6", 3), ("ndcg@6", None))
+    assert same(("ndcg", 3), ("ndcg", None))
+    assert not same(("ndcg@3", 6), ("ndcg@3", None))
     # the reported metric keeps its own cutoff
     ranker = fitted(metric="ndcg@3", truncation_level=6)
     expected = NDCG(3)(DATA.y, ranker.predict(DATA.X), groups=DATA.groups)
     assert ranker.score(*DATA, groups=DATA.groups) == expected
 
 
-def test_l2_regularization_and_the_learning_rate_shrink_the_scores():
-    one = fitted(n_estimators=1)
-    np.testing.assert_allclose(
-        fitted(n_estimators=1, learning_rate=0.2).predict(DATA.X),
-        2 * one.predict(DATA.X),
-        rtol=1e-14,
-    )
+def test_l2_regularization_shrinks_the_scores():
     regular = fitted(n_estimators=1, l2_regularization=50.0, max_leaf_nodes=2)
     plain = fitted(n_estimators=1, max_leaf_nodes=2)
     assert np.abs(regular.predict(DATA.X)).max() < np.abs(plain.predict(DATA.X)).max()
@@ -343,30 +312,6 @@ def test_queries_without_pairs_count_in_the_metric_only():
     stages = [np.zeros(len(data.y)), *ranker.staged_predict(data.X)]
     expected = [NDCG(10)(data.y, s, groups=data.groups) for s in stages]
     np.testing.assert_allclose(ranker.train_score_, expected, rtol=1e-14)
-
-
-def test_large_but_finite_features_are_learned_from():
-    largest = np.finfo(np.float64).max
-    X = np.where(DATA.y > 1, largest, -largest)[:, None]
-    ranker = fitted(Lists(X, DATA.y, DATA.groups))
-    assert set(ranker.predict(X[DATA.y > 1])) != set(ranker.predict(X[DATA.y <= 1]))
-
-
-def test_grades_need_not_be_integers():
-    ranker = fitted(Lists(DATA.X, DATA.y / 3 + 0.25, DATA.groups))
-    assert np.isfinite(ranker.predict(DATA.X)).all()
-
-
-def test_a_single_query_of_two_documents_is_enough():
-    ranker = small(min_samples_leaf=1).fit([[0], [1]], [0, 1], groups=[7, 7])
-    low, high = ranker.predict([[0], [1]])
-    assert low < high
-
-
-def test_constant_features_give_constant_scores():
-    ranker = fitted(Lists(np.ones((len(DATA.y), 2)), DATA.y, DATA.groups))
-    assert len(set(ranker.predict([[1, 1], [0, 5]]))) == 1
-    assert ranker.feature_importances_.tolist() == [0.0, 0.0]
 
 
 # --- weights ----------------------------------------------------------------------
@@ -428,12 +373,6 @@ def test_the_trees_up_to_the_best_are_those_of_a_plain_fit():
     assert model(ranker) == model(
         fitted(n_estimators=ranker.n_iter_, learning_rate=0.7)
     )
-
-
-def test_every_tree_is_grown_if_n_iter_no_change_is_never_reached():
-    ranker = validated(n_estimators=9, learning_rate=0.7, n_iter_no_change=100)
-    assert len(ranker.validation_score_) == 10
-    assert ranker.n_iter_ == max(1, np.argmax(ranker.validation_score_))
 
 
 def test_early_stopping_follows_scoring_if_it_is_given():

@@ -117,12 +117,6 @@ def test_clones_pickles_searches_and_ensembles_keep_the_function():
     )
 
 
-def test_a_lambda_cannot_be_pickled_but_predicts():
-    model = fitted(learning_rate=lambda tree_index: 0.1)
-    with pytest.raises((pickle.PicklingError, AttributeError)):
-        pickle.dumps(model)
-
-
 @pytest.mark.parametrize(("value", "error"), [(np.nan, ValueError), ("0.1", TypeError)])
 def test_a_value_that_is_no_rate_names_the_tree(value, error):
     model = fitted(n_estimators=1)

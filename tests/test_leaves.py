@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 from scipy.sparse import csr_matrix
 
@@ -96,13 +95,6 @@ def test_every_form_of_a_table_gives_the_same_leaves(name):
     expected = model.apply(FRAME)
     shuffled = FRAME.assign(brand=pd.Categorical(BRAND, categories=list("dbca")))
     np.testing.assert_array_equal(model.apply(shuffled), expected)
-
-
-@every_estimator
-def test_frames_of_polars(name):
-    table = pl.from_pandas(FRAME)
-    leaves = fit(name, table).apply(table)
-    np.testing.assert_array_equal(leaves, fit(name, FRAME).apply(FRAME))
 
 
 def test_unseen_categories_come_to_the_leaf_of_missing_ones():

@@ -72,12 +72,9 @@ CPUS = {
     | NO_AVX,
 }
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(
-        platform.machine() != "x86_64" or INTERPRETED, reason="needs x86-64 code"
-    ),
-]
+pytestmark = pytest.mark.skipif(
+    platform.machine() != "x86_64" or INTERPRETED, reason="needs x86-64 code"
+)
 
 
 def hashes(**environment: str) -> list[str]:
@@ -101,6 +98,12 @@ def here() -> list[str]:
     return hashes()
 
 
-@pytest.mark.parametrize("cpu", CPUS)
+@pytest.mark.parametrize(
+    "cpu",
+    [
+        pytest.param("AVX2", marks=pytest.mark.long),
+        pytest.param("SSE4", marks=pytest.mark.slow),  # neither wide vectors nor FMA
+    ],
+)
 def test_trees_and_metrics_are_the_same_on_another_cpu(cpu, here):
     assert hashes(**CPUS[cpu]) == here

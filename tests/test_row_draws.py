@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import stats
-from sklearn.base import clone
 
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr._data.query_index import RowNumbers
@@ -170,16 +169,6 @@ def _arguments(kind):
 
 def _groups(kind):
     return {"groups": DATA.groups} if kind is LambdaMARTRanker else {}
-
-
-@of_each
-def test_the_order_of_the_rows_changes_nothing(kind, option):
-    order = rng(3).permutation(len(DATA.target))
-    expected = fit(kind, **option)
-    X, y = _arguments(kind)
-    groups = {name: values[order] for name, values in _groups(kind).items()}
-    model = clone(expected).fit(X[order], y[order], **groups)
-    assert scores_of(model) == scores_of(expected)
 
 
 def test_the_noise_of_scores_is_in_units_of_one_over_sigma():

@@ -53,21 +53,6 @@ def assert_sums_to(scores, result) -> None:
 
 
 @kinds
-def test_values_are_those_of_all_coalitions(kind, ranker):
-    rows, background = X[:3], BACKGROUNDS[kind]
-    expected = np.zeros(rows.shape)
-    for number in range(len(ranker.ensemble_)):
-        tree = ranker.ensemble_.part(number, number + 1)
-        for row, x in enumerate(rows):
-            if background is None:
-                expected[row] += oracle.path_dependent(tree, x)
-            else:
-                expected[row] += oracle.interventional(tree, x, background)
-    result = shap_values(ranker, rows, background=background)
-    assert_allclose(result.values, expected, rtol=1e-11, atol=1e-13)
-
-
-@kinds
 @pytest.mark.parametrize(
     ("model", "scores"),
     [
@@ -129,21 +114,6 @@ def test_text_categories_have_one_value_together(kind):
     assert result.feature_names == ["length", "site", "age"]
     assert np.abs(result.values[:, 1]).max() > 0.01
     assert result.X is rows
-
-
-@kinds
-def test_forms_of_x_and_threads_do_not_matter(kind, ranker):
-    background = BACKGROUNDS[kind]
-    rows = X[:600].astype(np.float32)
-    expected = shap_values(ranker, rows.astype(np.float64), background=background)
-    two = pickle.loads(pickle.dumps(ranker)).set_params(n_jobs=2)
-    for model in (ranker, two):
-        for table in (rows, csr_matrix(rows), np.asfortranarray(rows)):
-            result = shap_values(model, table, background=background)
-            assert_array_equal(result.contributions, expected.contributions)
-    if background is not None:
-        result = shap_values(ranker, rows, background=csr_matrix(background))
-        assert_array_equal(result.contributions, expected.contributions)
 
 
 def test_pipelines_and_searches_explain_what_their_last_step_is_given():

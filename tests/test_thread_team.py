@@ -15,6 +15,7 @@ import joblib
 import numpy as np
 import pytest
 
+from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr._compile import (
     INTERPRETED,
     ThreadTeam,
@@ -22,6 +23,8 @@ from sklearn_ltr._compile import (
     fetch_add,
     kernel,
 )
+from sklearn_ltr.datasets import make_ranking
+from sklearn_ltr.ensemble import BaggingRanker
 
 SECONDS = 60  # whatever takes longer hangs
 
@@ -83,18 +86,6 @@ def test_a_team_calls_a_function_once_in_each_thread(n_threads):
     expected = [(thread, "a", 1) for thread in range(n_threads)] * 3
     assert sorted(seen) == sorted(expected)
     assert len(names) == n_threads
-
-
-@pytest.mark.parametrize("failing", [0, 1])
-def test_what_a_thread_raises_reaches_the_caller(failing):
-    def fail(thread):
-        if thread == failing:
-            raise RuntimeError(f"thread {thread}")
-
-    with ThreadTeam(2) as team:
-        for _ in range(2):
-            with pytest.raises(RuntimeError, match=f"thread {failing}"):
-                team.run(fail)
 
 
 def test_of_several_errors_the_one_of_the_lowest_thread_is_raised_when_all_ended():
@@ -198,21 +189,12 @@ def test_a_team_that_is_never_exited_ends_with_its_last_reference():
     assert wait_until(lambda: threading.active_count() == before)
 
 
-def test_a_team_that_is_never_exited_does_not_keep_the_interpreter():
-    run_script(
-        "from sklearn_ltr._compile import ThreadTeam\n"
-        "team = ThreadTeam(2).__enter__()\n"
-        "team.run(lambda thread: None)\n"
-    )
-
-
-AFTER_THE_END = """
+AT_THE_END = """
 import atexit, threading
 from sklearn_ltr._compile import ThreadTeam
-seen = []
 
 def work():
-    barrier = threading.Barrier(2)
+    barrier, seen = threading.Barrier(2), []
     with ThreadTeam(2) as team:
         def note(thread):
             if team.n_threads == 2:
@@ -222,17 +204,17 @@ def work():
         assert sorted(seen) == list(range(team.n_threads)), seen
         assert team.start(pow, 2, 3).result() == 8
     print("done", flush=True)
+
+never_exited = ThreadTeam(2).__enter__()
+never_exited.run(lambda thread: None)
+outlive = threading.main_thread().join
+threading.Thread(target=lambda: (outlive(), work())).start()
+atexit.register(work)
 """
 
 
-def test_a_team_works_in_a_thread_that_outlives_the_main_thread():
-    wait = "threading.main_thread().join()"
-    script = f"threading.Thread(target=lambda: ({wait}, work())).start()\n"
-    assert run_script(AFTER_THE_END + script) == "done\n"
-
-
-def test_a_team_works_while_the_interpreter_ends():
-    assert run_script(AFTER_THE_END + "atexit.register(work)\n") == "done\n"
+def test_teams_work_while_the_interpreter_ends_and_let_it_end():
+    assert run_script(AT_THE_END) == "done\n" * 2
 
 
 # --- threads that cannot be started -------------------------------------------------
@@ -292,45 +274,32 @@ def test_all_threads_have_started_before_any_of_them_works(monkeypatch):
     assert events == ["started"] * 3 + ["worked"] * 3
 
 
-FIT_WITH_FEW_THREADS = """
-import threading
-import joblib
-import numpy as np
-from sklearn_ltr import LambdaMARTRanker
-from sklearn_ltr.ensemble import BaggingRanker
-
-joblib.cpu_count = lambda: 4
-start = threading.Thread.start
-before, limit = threading.active_count(), None
-
-def limited(thread):
-    if limit is not None and threading.active_count() - before >= limit:
-        raise RuntimeError("can't start new thread")
-    start(thread)
-
-threading.Thread.start = limited
-rng = np.random.default_rng(0)
-X = rng.normal(size=(600, 5))
-y = rng.integers(0, 3, 600)
-groups = np.repeat(np.arange(60), 10)
-scores = set()
-for limit in (None, 0, 1, 2, 3):
-    ranker = LambdaMARTRanker(n_estimators=3, random_state=0, n_jobs=4)
-    scores.add(ranker.fit(X, y, groups=groups).predict(X).tobytes())
-assert len(scores) == 1
-
-scores, ranker = set(), LambdaMARTRanker(n_estimators=3)
-for limit in (None, *range(8)):
-    bag = BaggingRanker(ranker, n_estimators=4, random_state=0, n_jobs=4)
-    scores.add(bag.fit(X, y, groups=groups).predict(X).tobytes())
-assert len(scores) == 1
-print("done")
-"""
-
-
 @pytest.mark.skipif(INTERPRETED, reason="one thread interprets")
-def test_a_fit_gives_the_same_model_with_the_threads_that_could_be_started():
-    assert run_script(FIT_WITH_FEW_THREADS) == "done\n"
+@pytest.mark.usefixtures("four_cores")
+@pytest.mark.parametrize(
+    "model",
+    [
+        LambdaMARTRanker(n_estimators=3, random_state=0, n_jobs=4),
+        BaggingRanker(LambdaMARTRanker(n_estimators=2), 4, random_state=0, n_jobs=4),
+    ],
+    ids=["ranker", "bag"],
+)
+def test_a_fit_gives_the_same_model_with_the_threads_that_could_be_started(
+    model, monkeypatch
+):
+    data, start = make_ranking(20, random_state=0), threading.Thread.start
+    before, scores = threading.active_count(), set()
+    for limit in (99, 0, 1, 2, 3, 5):
+
+        def start_some(thread, limit=limit):
+            if threading.active_count() - before >= limit:
+                raise RuntimeError("can't start new thread")
+            start(thread)
+
+        monkeypatch.setattr(threading.Thread, "start", start_some)
+        model.fit(data.data, data.target, groups=data.groups)
+        scores.add(model.predict(data.data).tobytes())
+    assert len(scores) == 1
 
 
 # --- Ctrl-C -------------------------------------------------------------------------

@@ -12,27 +12,28 @@ from hypothesis import strategies as st
 from sklearn_ltr._compile import (
     INTERPRETED,
     ROW_BLOCK,
-    VECTOR_LANES,
     ThreadTeam,
-    bit_of_row,
-    evaluate_condition,
-    missing_bits,
     select_bits,
     transpose_bits,
 )
 from sklearn_ltr._trees import ensemble as ensemble_module
 from sklearn_ltr._trees.bit_sliced import BitSlicedEvaluator, circuits, evaluator
-from sklearn_ltr._trees.bit_sliced.conditions import round_down_to_float32
+from sklearn_ltr._trees.bit_sliced.circuits import (
+    build_circuits,
+    cut_off_subtrees,
+    divide_into_subtrees,
+)
+from sklearn_ltr._trees.bit_sliced.conditions import (
+    collect_conditions,
+    round_down_to_float32,
+)
+from sklearn_ltr._trees.ensemble import TreeEnsemble
 from sklearn_ltr._trees.tree_walk import TreeWalk
 from tests import from_python
-from tests.trees.forests import INF, NAN, SHAPES, VALUES, grow, nodes_of, table
+from tests.trees.forests import INF, SHAPES, VALUES, grow, nodes_of, table
 
 ALONE = ThreadTeam(1)
-evaluate = from_python(evaluate_condition)
-find_missing = from_python(missing_bits)
 select, transpose = from_python(select_bits), from_python(transpose_bits)
-transpose_features = from_python(evaluator.transpose_features)
-add_leaf_values = from_python(evaluator.add_leaf_values)
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -153,101 +154,62 @@ def test_the_kernel_is_compiled_once_for_each_dtype_whatever_the_layout(tmp_path
             assert len(kernel.signatures) == 1
 
 
-# --- bit vectors ------------------------------------------------------------------
+# --- circuits ---------------------------------------------------------------------
 
 
-def bits_of(vector) -> list[int]:
-    """Return a bit for each of 512 rows."""
-    bits = [bit_of_row(row) for row in range(ROW_BLOCK)]
-    return [int(vector[bit % VECTOR_LANES]) >> bit // VECTOR_LANES & 1 for bit in bits]
-
-
-def random_vectors(n, rng) -> np.ndarray:
-    return rng.integers(2**32, size=n * VECTOR_LANES, dtype=np.uint32)
-
-
-def test_every_row_has_its_own_bit():
-    assert sorted(bit_of_row(row) for row in range(ROW_BLOCK)) == list(range(ROW_BLOCK))
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("n_rows", [1, 2, 63, 64, 65, 500, ROW_BLOCK])
-def test_features_are_transposed_with_each_row_at_its_bit(n_rows, dtype):
-    rows = np.random.default_rng(0).normal(size=(n_rows, 7)).astype(dtype)
-    feature = np.array([0, 3, 6])
-    features = np.full((3, ROW_BLOCK), NAN, dtype=dtype)
-    transpose_features(rows, feature, features)
-    for row in range(n_rows):
-        assert features[:, bit_of_row(row)].tolist() == rows[row, feature].tolist()
-
-
-def in_bit_order(by_row) -> np.ndarray:
-    values = np.empty_like(by_row)
-    values[[bit_of_row(row) for row in range(ROW_BLOCK)]] = by_row
-    return values
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("n_parts", [1, 2, 5, 8])
-def test_a_condition_bit_tells_whether_a_row_goes_right(n_parts, dtype):
-    rng = np.random.default_rng(n_parts)
-    finite = [x for x in VALUES if np.isfinite(x)]
-    by_row = rng.choice([*finite, NAN, NAN], ROW_BLOCK).astype(dtype)
-    values = in_bit_order(by_row)
-    missing, result, some = 2 * VECTOR_LANES, 3 * VECTOR_LANES, slice(64 * n_parts)
-    for threshold in np.array(VALUES, dtype=dtype) + 0.0:
-        for of_missing in (0, 1):
-            vectors = random_vectors(5, rng)
-            vectors[:VECTOR_LANES], vectors[VECTOR_LANES:missing] = 0, 2**32 - 1
-            before = vectors.copy()
-            find_missing(values, n_parts, vectors, missing)
-            side = of_missing * VECTOR_LANES
-            evaluate(values, n_parts, threshold, vectors, missing, side, result)
-            expected = [of_missing if x != x else int(x > threshold) for x in by_row]
-            found = vectors[result : result + VECTOR_LANES]
-            assert bits_of(found)[some] == expected[some]
-            others = np.r_[:missing, result + VECTOR_LANES : len(vectors)]
-            assert vectors[others].tolist() == before[others].tolist()
-
-
-def test_bits_are_selected_one_by_one():
-    vectors = random_vectors(5, np.random.default_rng(0))
-    before = vectors.copy()
-    select(vectors, 3 * VECTOR_LANES, VECTOR_LANES, 0, 2 * VECTOR_LANES)
-    one, zero, _, condition, _ = (
-        bits_of(vector) for vector in before.reshape(5, VECTOR_LANES)
+def built(ensemble):
+    nodes = nodes_of(ensemble)
+    conditions, condition_of_node = collect_conditions(nodes)
+    circuits, n_vectors = build_circuits(
+        nodes, condition_of_node, len(conditions.threshold)
     )
-    expected = [o if c else z for c, z, o in zip(condition, zero, one, strict=True)]
-    assert bits_of(vectors[2 * VECTOR_LANES : 3 * VECTOR_LANES]) == expected
-    before[2 * VECTOR_LANES : 3 * VECTOR_LANES] = vectors[
-        2 * VECTOR_LANES : 3 * VECTOR_LANES
-    ]
-    assert vectors.tolist() == before.tolist()
+    return conditions, circuits, n_vectors
 
 
-def test_bits_are_transposed_to_one_code_for_each_row():
-    rng = np.random.default_rng(0)
-    vectors = random_vectors(20, rng)
-    bits = (VECTOR_LANES * rng.permutation(20)[:8]).astype(np.uint32)
-    codes = np.zeros(ROW_BLOCK // 8, dtype=np.int64)
-    transpose(vectors, bits, codes)
-    planes = [bits_of(vectors[first : first + VECTOR_LANES]) for first in bits]
-    for row, code in enumerate(codes.view(np.uint8).tolist()):
-        assert code == sum(plane[row] << k for k, plane in enumerate(planes))
+def perfect(depth) -> TreeEnsemble:
+    """Return a tree whose leaves are all equally deep."""
+    rng = np.random.default_rng(depth)
+    tree = grow(2**depth, "any", rng)
+    size, n_inner = 2 ** (depth + 1) - 1, 2**depth - 1
+    nodes = np.arange(n_inner)
+    left, right = np.full((2, size), -1, dtype=np.int32)
+    left[:n_inner], right[:n_inner] = 2 * nodes + 1, 2 * nodes + 2
+    return TreeEnsemble(
+        **{
+            **vars(tree),
+            "left": left,
+            "right": right,
+            "feature": np.where(left >= 0, rng.integers(5, size=size), -1).astype("i4"),
+            "threshold": rng.normal(size=size),
+            "value": np.where(left >= 0, 0, rng.normal(size=size)),
+        }
+    )
 
 
-@pytest.mark.parametrize("n_rows", [1, 8, 100, ROW_BLOCK])
-@pytest.mark.parametrize("n_subtrees", [1, 4, 7])
-def test_values_are_added_one_after_another(n_subtrees, n_rows):
-    value = [[1e16, 0.1], [1.0, -1e16], [-1e16, 0.3], [1.0, 3.0]]
-    value = np.array(value + value)[:n_subtrees]
-    leaf = np.random.default_rng(0).integers(2, size=(9, ROW_BLOCK), dtype=np.uint8)
-    scores = np.linspace(-1, 1, ROW_BLOCK)
-    expected = scores.tolist()
-    add_leaf_values(value, leaf.view(np.int64), n_rows, scores)
-    for row in range(n_rows):
-        for subtree in range(n_subtrees):
-            expected[row] += value[subtree, leaf[subtree, row]]
-    assert scores[:n_rows].tolist() == expected[:n_rows]
-    whole = -(-n_rows // 8) * 8
-    assert scores[whole:].tolist() == expected[whole:]
+# --- conditions -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3, 6, 7])
+def test_a_perfect_tree_takes_a_gate_for_each_node_but_a_few(depth):
+    _, circuits, _ = built(perfect(depth))
+    assert len(circuits.gate) == 2**depth - 1 - depth
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("n_leaves", [1, 255, 256, 257, 1000, 3000])
+def test_a_subtree_has_at_most_256_leaves_with_the_one_outside(n_leaves, shape):
+    tree = grow(n_leaves, shape, np.random.default_rng(n_leaves))
+    subtrees = divide_into_subtrees(nodes_of(tree))
+    sizes = subtrees.n_leaves[subtrees.root].tolist()
+    assert subtrees.root[0] == 0 and sizes[0] <= 256
+    assert all(127 < size <= 255 for size in sizes[1:])
+    # a leaf of a subtree is one of the tree, or the alias leaf of another subtree
+    assert sum(sizes) == n_leaves + len(sizes) - 1
+
+
+def test_two_children_as_large_as_can_be_are_both_cut_off():
+    left, right = np.array([[1, -1, 3, -1, -1], [2, -1, 4, -1, -1]])
+    n_leaves, is_root = np.array([1, 1, 1, 255, 255]), np.array([True] + 4 * [False])
+    cut_off_subtrees(left, right, n_leaves, is_root)
+    assert n_leaves.tolist() == [3, 1, 2, 255, 255]
+    assert is_root.tolist() == [True, False, False, True, True]

@@ -6,7 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sklearn_ltr._compile import INTERPRETED, ROW_BLOCK
@@ -16,8 +16,6 @@ from sklearn_ltr._trees.categories import (
     CategoryBins,
     CategorySums,
     exact,
-    find_mean_thresholds,
-    most_frequent,
 )
 from sklearn_ltr._trees.ensemble import TreeEnsemble, add_binned
 from sklearn_ltr._trees.quantization import Quantization
@@ -50,7 +48,6 @@ def left_bins(grown, node=0) -> set[int]:
 # --- the best split ---------------------------------------------------------------
 
 
-@settings(max_examples=60)
 @given(
     data=st.data(),
     second_order=st.booleans(),
@@ -204,35 +201,6 @@ def test_numbers_and_categories_share_a_tree():
 # --- bins -------------------------------------------------------------------------
 
 
-def test_a_category_has_a_bin_in_the_order_of_its_value():
-    X = np.array([[7.0, 0.5], [-3.0, 0.1], [NAN, 0.2], [7.0, 0.3]])
-    sums = CategorySums.of(X[:, 0], row_targets(4))
-    bins = CategoryBins.fit(np.array([0]), [sums], 255, 1, 0.0)
-    assert bins.value.tolist() == [-3, 7]
-    assert bins.n_bins.tolist() == [2]
-    new = np.array([[7.0, 0.5], [8.0, 0.5], [-3.0, NAN], [NAN, 0.0]])
-    np.testing.assert_array_equal(
-        bins.encode(new), [[1, 0.5], [NAN, 0.5], [0, NAN], [NAN, 0.0]]
-    )
-    single = bins.encode(new.astype(np.float32))
-    assert single.dtype == np.float32
-    np.testing.assert_array_equal(single, bins.encode(new).astype(np.float32))
-
-
-@pytest.mark.parametrize(
-    ("counts", "n", "expected"),
-    [
-        ([1, 1, 1], 3, [0, 1, 2]),
-        ([5, 1, 7, 2], 2, [0, 2]),
-        ([2, 2, 2, 2], 2, [0, 1]),  # of equally frequent ones the lowest
-        ([1, 1, 2], 1, [2]),
-    ],
-)
-def test_the_most_frequent_categories_have_bins_of_their_own(counts, n, expected):
-    found = np.flatnonzero(most_frequent(np.array(counts), n))
-    assert found.tolist() == expected
-
-
 @pytest.mark.parametrize(("smoothing", "least"), [(0.0, 1), (3.0, 1), (3.0, 10)])
 @pytest.mark.parametrize("max_bins", [2, 9, 32, 40])
 def test_rare_categories_share_bins_by_the_mean_targets_of_other_folds(
@@ -277,14 +245,6 @@ def test_sums_of_exact_numbers_do_not_depend_on_their_order():
     assert abs(exact(np.array([5e-324, 1e-323]), 1e-323, 2)).max() < 1e-300
 
 
-def test_thresholds_between_means():
-    assert find_mean_thresholds(np.empty(0), 3).tolist() == [np.inf, np.inf]
-    assert find_mean_thresholds(np.ones(9), 3).tolist() == [np.inf, np.inf]
-    assert find_mean_thresholds(np.arange(9.0), 1).tolist() == []
-    # bins of 4, 3 and 2 of them: a threshold is in the bin below it
-    assert find_mean_thresholds(np.arange(9.0), 3).tolist() == [3, 6]
-
-
 def test_a_feature_of_missing_values_has_one_bin():
     X = np.full((40, 2), NAN)
     X[:, 1] = np.arange(40) % 2
@@ -313,7 +273,6 @@ def check_scores(ensemble, X) -> None:
     assert sliced.tobytes() == expected.tobytes()
 
 
-@settings(max_examples=30, deadline=None)
 @given(
     sizes=st.lists(st.integers(1, 60), min_size=1, max_size=5),
     shape=st.sampled_from(SHAPES),
@@ -328,15 +287,6 @@ def test_all_ways_to_evaluate_sets_give_the_same_scores(
     rng = np.random.default_rng(seed)
     ensemble = forest(sizes, shape, n_bins, rng)
     check_scores(ensemble, table_with_bins(n_rows, dtype, FEATURES, n_bins, rng))
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_every_bin_is_looked_up(dtype):
-    rng = np.random.default_rng(3)
-    ensemble = forest([31] * 5, "any", 255, rng)
-    X = table_with_bins(256, dtype, FEATURES, 255, rng)
-    X[:, 1] = X[::-1, 4] = np.append(np.arange(255), NAN)
-    check_scores(ensemble, X)
 
 
 def test_parts_and_sums_keep_the_sets_with_their_nodes():

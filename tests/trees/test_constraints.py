@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.optimize import LinearConstraint, minimize
 from sklearn.ensemble import HistGradientBoostingRegressor
@@ -225,31 +224,6 @@ def test_the_features_of_a_path_are_in_one_set(given, sets):
 )
 def test_constraints_that_allow_everything_change_no_byte(options):
     assert ranker(**options).predict(X).tobytes() == ranker().predict(X).tobytes()
-
-
-@pytest.mark.usefixtures("four_cores")
-def test_the_model_does_not_depend_on_threads_or_on_the_order_of_rows():
-    options = {"monotonic_cst": SIGNS, "interaction_cst": "pairwise"}
-    expected = ranker(**options, n_jobs=1).predict(X).tobytes()
-    assert ranker(**options, n_jobs=3).predict(X).tobytes() == expected
-    rows = np.random.default_rng(0).permutation(len(X))
-    other = LambdaMARTRanker(**TREES | options)
-    other.fit(X[rows], Y[rows], groups=GROUPS[rows])
-    assert other.predict(X).tobytes() == expected
-
-
-def test_features_are_given_by_name_or_index():
-    frame = pd.DataFrame(X, columns=list("abcdef"))
-    expected = ranker(monotonic_cst=SIGNS, interaction_cst=[{0, 1}, {2, 3}])
-    named = LambdaMARTRanker(
-        **TREES, monotonic_cst={"a": 1, "b": -1, "d": 1, "f": -1},
-        interaction_cst=[{"a", "b"}, ["c", 3]],
-    ).fit(frame, Y, groups=GROUPS)  # fmt: skip
-    assert named.predict(frame).tobytes() == expected.predict(X).tobytes()
-    by_index = ranker(
-        monotonic_cst={0: 1, 1: -1, 3: 1, 5: -1}, interaction_cst=[(0, 1), (2, 3)]
-    )
-    assert by_index.predict(X).tobytes() == expected.predict(X).tobytes()
 
 
 def test_the_trees_that_a_warm_start_adds_obey_the_constraints_of_now():

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -45,7 +43,6 @@ def joined(grown: list[Grown]) -> TreeEnsemble:
 # --- raw values and bins ----------------------------------------------------------
 
 
-@settings(max_examples=60)
 @given(
     X=hnp.arrays(
         st.sampled_from([np.float32, np.float64]),
@@ -106,30 +103,6 @@ def test_predictions_start_from_the_base_score():
     for one in grown:
         before += by_bins(one)
     np.testing.assert_array_equal(scores, before)
-
-
-def test_stages_are_sums_of_the_first_trees():
-    X, grown = forest()
-    ensemble = joined(grown)
-    stages = list(ensemble.staged_predict(X))
-    assert len(stages) == len(ensemble) == len(grown)
-    for n_trees, stage in enumerate(stages, 1):
-        np.testing.assert_array_equal(
-            stage, joined(grown[:n_trees]).predict(X, ONE_THREAD)
-        )
-    assert len({id(stage) for stage in stages}) == len(stages)
-
-
-def test_concatenated_parts_equal_the_whole():
-    X, grown = forest()
-    whole = joined(grown)
-    for middle in range(len(whole) + 1):
-        again = whole.part(0, middle) + whole.part(middle, len(whole))
-        for field in fields(whole):
-            np.testing.assert_array_equal(
-                getattr(again, field.name), getattr(whole, field.name)
-            )
-            assert getattr(again, field.name).dtype == getattr(whole, field.name).dtype
 
 
 def test_an_empty_ensemble_predicts_zero():

@@ -4,28 +4,23 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sklearn_ltr._compile import INTERPRETED, ThreadTeam
 from sklearn_ltr._data.query_index import RowNumbers
-from sklearn_ltr._trees import growing
-from sklearn_ltr._trees.binning import MISSING_BIN
 from sklearn_ltr._trees.constraints import NO_CONSTRAINTS, Constraints
 from sklearn_ltr._trees.growing import (
     HISTOGRAM,
     LARGEST,
-    MIN_ROWS_FOR_THREADS,
     ROOT,
     TOTALS,
-    SplitCondition,
     TreeGrower,
     grow_tree,
 )
 from sklearn_ltr._trees.parameters import GrowthParameters
 from sklearn_ltr._trees.quantization import Derivatives
-from sklearn_ltr._trees.workspace import TreeSample, allocate_workspaces
-from tests import from_python
+from sklearn_ltr._trees.workspace import TreeSample
 from tests.oracles import trees as oracle
 from tests.trees import Grown, bin_table, binned_values, grow_on, grower_of
 from tests.workers import run_workers
@@ -92,7 +87,6 @@ def test_a_tree_is_grown_best_first(size, l2, second_order):
 
 
 @both_gains
-@settings(max_examples=40)
 @given(
     seed=st.integers(0, 10_000),
     n=st.integers(1, 80),
@@ -129,7 +123,7 @@ def test_leaves_partition_the_rows_and_respect_the_parameters(
 
 
 @both_gains
-@pytest.mark.parametrize("n", [36, 360, 45_000])
+@pytest.mark.parametrize("n", [36, 45_000])
 def test_growth_stops_when_no_split_has_a_gain(n, second_order):
     # three steps need three leaves; rounding errors of gradients must not add more
     if INTERPRETED and n > 1000:
@@ -166,7 +160,7 @@ def gain_of_two_means(gradient, side) -> float:
 
 
 @both_gains
-@pytest.mark.parametrize("n_features", [1, 7, 8, 9, 15, 16, 17, 24, 25, 32, 33])
+@pytest.mark.parametrize("n_features", [1, 4, 5, 8, 9, 16, 17, 33])
 def test_the_last_feature_is_searched_whatever_their_number(n_features, second_order):
     X = np.zeros((40, n_features))
     X[:, -1] = np.arange(40) % 4
@@ -175,27 +169,6 @@ def test_the_last_feature_is_searched_whatever_their_number(n_features, second_o
     grown = grow_on(X, gradient, np.ones(40), second_order=second_order)
     np.testing.assert_allclose(grown.scores, -gradient, rtol=1e-12)
     assert set(grown.tree.feature) == {-1, n_features - 1}
-
-
-@both_gains
-def test_rows_without_a_gradient_are_not_split_from_each_other(second_order):
-    X = np.arange(40.0)[:, None]
-    gradient = np.where(X[:, 0] < 8, 1.0, 0.0)
-    grown = grow_on(
-        X, gradient, np.ones(40), min_samples_leaf=8, second_order=second_order
-    )
-    assert sorted(grown.tree.n_rows[grown.leaves]) == [8, 32]
-
-
-def test_the_learning_rate_shrinks_leaf_values_and_changes_nothing_else():
-    X, gradient, hessian = draw()
-    full = grow_on(X, gradient, hessian, max_leaf_nodes=5)
-    shrunk = grow_on(X, gradient, hessian, max_leaf_nodes=5, learning_rate=0.3)
-    np.testing.assert_array_equal(shrunk.tree.value, 0.3 * full.tree.value)
-    np.testing.assert_array_equal(shrunk.scores, 0.3 * full.scores)
-    assert (full.scores != 0).all()
-    for one, other in zip(full.tree[:-1], shrunk.tree[:-1], strict=True):
-        np.testing.assert_array_equal(one, other)
 
 
 # --- sampled rows and features ----------------------------------------------------
@@ -274,21 +247,6 @@ def test_a_gain_factor_of_zero_excludes_a_feature_from_a_node(n_threads, second_
 
 
 # --- threads, and trees after each other ------------------------------------------
-
-
-@both_gains
-@pytest.mark.parametrize("n_threads", [2, 3, 4])
-def test_the_number_of_threads_does_not_matter(n_threads, second_order):
-    n = 400 if INTERPRETED else 20_000  # enough rows to be moved together
-    X, gradient, hessian = draw(n, n_features=35, seed=3)
-    options = {"max_leaf_nodes": 12, "second_order": second_order, "max_bins": 32}
-    trees = [
-        grow_on(X, gradient, hessian, **options, n_threads=threads)
-        for threads in (1, 1 if INTERPRETED else n_threads)
-    ]
-    for one, other in zip(trees[0].tree, trees[1].tree, strict=True):
-        assert one.tobytes() == other.tobytes()
-    assert trees[0].scores.tobytes() == trees[1].scores.tobytes()
 
 
 @both_gains
@@ -415,7 +373,7 @@ def test_workers_grow_the_trees_of_one(name):
     expected = grow_together(1, *data, n_threads=1, **options)
     assert (len(expected[0][0][0]) > 4) is (name != "one leaf")
     for n_workers in (1, 2, 3):
-        for n_threads in (1,) if INTERPRETED else (1, 3):
+        for n_threads in (1,) if INTERPRETED else (1, 2, 3):
             found = grow_together(n_workers, *data, n_threads=n_threads, **options)
             assert found == expected
 
@@ -460,68 +418,3 @@ def test_growing_is_compiled_once():
                 options |= {"second_order": second_order}
                 grow_on(X.astype(dtype), gradient, hessian, **options)
     assert len(grow_tree.signatures) == n_signatures
-
-
-# --- the rows of a leaf ----------------------------------------------------------
-
-partition = from_python(growing.partition)
-N_BEFORE, N_AFTER = 5, 7  # rows of other leaves
-N_THREADS = [1] if INTERPRETED else [1, 2, 3]
-FEW = MIN_ROWS_FOR_THREADS
-SIZES = [1, 2, 100] if INTERPRETED else [1, 2, 100, FEW, FEW + 1, 3 * FEW]
-
-
-@pytest.mark.parametrize("n_threads", N_THREADS)
-@pytest.mark.parametrize("n", SIZES)
-@pytest.mark.parametrize("missing_left", [False, True])
-@pytest.mark.parametrize("buffer", [0, 1])
-@pytest.mark.parametrize("counts", [False, True])  # as one of several workers
-def test_rows_move_as_a_list_would_be_split(n_threads, n, missing_left, buffer, counts):
-    rng = np.random.default_rng(n)
-    n_rows, threshold, slot, leaf = 2 * n, 3, 2, 1
-    values = rng.integers(0, 6, (n_rows, 16)).astype(np.uint8)
-    values[rng.uniform(size=values.shape) < 0.1] = MISSING_BIN
-    workspaces = allocate_workspaces(n_threads, n_rows + N_BEFORE + N_AFTER, 1, 4)
-    buffers = workspaces[0].buffers  # which the threads share
-    buffers.rows[:], buffers.leaf_gradients[:] = -1, -1
-    buffers.packed_gradients[:] = rng.integers(
-        -(2**62), 2**62, len(buffers.packed_gradients)
-    )
-    rows = np.sort(rng.choice(n_rows, n, replace=False))
-    own = slice(N_BEFORE, N_BEFORE + n)
-    buffers.rows[buffer, own] = rows
-    for work in workspaces:
-        parent = work.leaves[leaf]
-        parent.buffer, parent.start, parent.stop = buffer, own.start, own.stop
-    left_bins = np.arange(256, dtype=np.uint8) <= threshold
-    left_bins[MISSING_BIN] = missing_left
-    condition = SplitCondition(values, slot, left_bins.astype(np.uint8))
-
-    goes_left = {True: [], False: []}
-    for row in rows.tolist():
-        b = values[row, slot]
-        left = missing_left if b == MISSING_BIN else b <= threshold
-        goes_left[bool(left)].append(row)
-    n_left = len(goes_left[True])
-
-    def move(thread):
-        work = workspaces[thread]
-        given = -1 if counts else n_left
-        is_smaller = 2 * n_left <= n
-        found = partition(
-            condition, work.leaves[leaf], given, is_smaller, work.team, buffers
-        )
-        assert found == n_left
-
-    with ThreadTeam(n_threads) as team:
-        team.run(move)
-
-    moved = buffers.rows[1 - buffer]
-    assert moved[own].tolist() == goes_left[True] + goes_left[False]
-    smaller = min(goes_left[True], goes_left[False], key=len)
-    np.testing.assert_array_equal(
-        buffers.leaf_gradients[: len(smaller)], buffers.packed_gradients[smaller]
-    )
-    # the positions around belong to other leaves
-    for around in (slice(0, own.start), slice(own.stop, None)):
-        assert (moved[around] == -1).all()

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sklearn_ltr._compile import ROW_BLOCK, ThreadTeam
@@ -26,7 +26,6 @@ both_ways = pytest.mark.parametrize("evaluator", [TreeWalk, BitSlicedEvaluator])
 
 
 @both_ways
-@settings(max_examples=40)
 @given(
     sizes=st.lists(st.integers(1, 100), min_size=1, max_size=6),
     shape=st.sampled_from(SHAPES),

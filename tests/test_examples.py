@@ -1,4 +1,4 @@
-"""The examples' search data are as described, and no grade leaks into a feature."""
+"""The examples run; their search data are as described, and no grade leaks."""
 
 from __future__ import annotations
 
@@ -8,14 +8,20 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
+import joblib
+import matplotlib as mpl
 import numpy as np
 import pytest
+import sklearn
 from scipy.sparse import csr_array
+from sklearn.utils import Bunch
 
 from sklearn_ltr import LambdaMARTRanker
+from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.metrics import ndcg_score
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
@@ -30,7 +36,7 @@ def python_docs():
         package = importlib.import_module("python_docs")
         names = ("documents", "search", "grades")
         modules = {n: importlib.import_module(f"python_docs.{n}") for n in names}
-        return SimpleNamespace(package=package, **modules)
+        yield SimpleNamespace(package=package, **modules)
 
 
 # A library of two modules, written by hand
@@ -91,27 +97,6 @@ def test_functions_methods_and_classes_with_a_docstring_are_documents(shelves):
     assert shelf.module_text == "Shelve things by name."
 
 
-def test_a_folder_without_sources_is_refused(python_docs, tmp_path):
-    with pytest.raises(FileNotFoundError, match="No sources"):
-        python_docs.documents.read_documents(tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("docstring", "summary", "rest"),
-    [
-        ("One line", "One line", ""),
-        ("First.  Second.\n\nThird.", "First.", "Second.\nThird."),
-        ("It wraps\n    here. And on", "It wraps here.", "And on"),
-        ("Version 3.11 is new. Old.", "Version 3.11 is new.", "Old."),
-        ("\n\n", "", ""),
-    ],
-)
-def test_a_docstring_is_split_into_its_first_sentence_and_the_rest(
-    python_docs, docstring, summary, rest
-):
-    assert python_docs.documents.split_docstring(docstring) == (summary, rest)
-
-
 def test_grades_follow_the_structure_of_the_documentation(python_docs, shelves):
     names = [document.name for document in shelves]
     everything = np.arange(len(names))[np.newaxis, :]
@@ -126,33 +111,6 @@ def test_grades_follow_the_structure_of_the_documentation(python_docs, shelves):
     assert grades_of("shelve.Rack") == [0, 1, 1, 1, 1, 3, 2, 1]
     assert grades_of("json.pen.put") == [3, 0, 0, 0, 0, 0, 0, 0]
     assert grades_of("shelve.Shelf.put", [same, *shelves[1:]])[0] == 3
-
-
-def test_a_query_is_a_sentence_that_few_documents_share(python_docs, shelves):
-    def sources(*summaries):
-        documents = [
-            replace(shelves[0], name=f"json.f{i}", summary=summary)
-            for i, summary in enumerate(summaries)
-        ]
-        return python_docs.grades.query_sources(documents).tolist()
-
-    good = "Return the number of things."
-    assert sources(good) == [0]
-    assert sources(good, "return the number of things") == [0]  # the first of two
-    assert sources(good, good, good, good) == []
-    assert sources(">>> print(one, two, three, four)", "f(x) is one of the best") == []
-    too_long = "Return " + "very " * 30 + "long things now."
-    assert sources("Return it.", too_long) == []
-
-
-def test_identifiers_are_split_into_words(python_docs):
-    words = python_docs.search.words
-    assert words("BaseHTTPServer.get_entries(b64)") == (
-        "base http server get entry b 64".split()
-    )
-    assert words("classes, statuses and a class") == (
-        "classe statuse and a class".split()
-    )
 
 
 def test_bm25_is_its_formula(python_docs):
@@ -235,7 +193,7 @@ def test_bm25_beats_chance_and_lambdamart_beats_bm25(docs):
     assert bm25 + 0.04 < quality(ranker.predict(docs.data))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_another_process_makes_the_same_data(docs):
     # with another iteration order of sets, and without what pytest puts into sys
     command = (
@@ -253,3 +211,74 @@ def test_another_process_makes_the_same_data(docs):
     ).stdout
     expected = hashlib.sha256(docs.data.tobytes() + docs.target.tobytes()).hexdigest()
     assert printed.strip() == expected
+
+
+# The examples themselves
+
+FILES = sorted(EXAMPLES.glob("[0-9]*.py"))
+PRINTED = {
+    "01_first_ranker": ("BM25", "LambdaMART", "NDCG@10", "MAP", "MRR"),
+    "02_forces_on_one_query": ("RankNet", "LambdaRank", "13 pairwise", "11 pairwise"),
+    "03_grid_search_by_query": ("settings x 5 folds", "sigma", "The picture"),
+    "04_your_own_metric": ("value only", "with swap_delta", "RankNet"),
+    "05_dataframe_to_ranking": ("BM25", "LambdaRank", "rank", "document"),
+    "06_local_optimum": ("none of 459", "LambdaRank", "RankNet", "of 5"),
+    "07_rerank": ("BM25 alone", "RankNet", "LambdaMART", "MRR", "median", "95%"),
+    "08_explain_a_result": ("why rank 1", "other features", "difference of the"),
+    "09_your_own_objective": ("lambdas, train", "ListNet, validation_1", "map"),
+    "10_export_a_model": (
+        "largest difference",
+        "POST /_ltr/_featureset/python_docs/_createmodel",
+        "PUT /_ml/trained_models/ranker",
+        "PUT /schema/model-store",
+    ),
+    "11_cluster": ("brought together", "one machine: True"),
+}
+every_example = pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+
+
+def make_small(example):
+    """Let an example look at less, and start no process."""
+    if hasattr(example, "GRID"):
+        example.GRID = {name: values[:1] for name, values in example.GRID.items()}
+    if hasattr(example, "synthetic"):
+        made = make_ranking(60, n_documents=10, n_features=13, random_state=0)
+        example.synthetic = lambda seed: (made.data, made.target, made.groups)
+    if hasattr(example, "LocalCluster"):
+        example.LocalCluster = partial(example.LocalCluster, processes=False)
+
+
+@pytest.mark.slow
+@every_example
+def test_an_example_runs_on_few_queries(path, python_docs, docs, monkeypatch, capsys):
+    def few_queries(*, max_queries=0, n_candidates=50):
+        rows = np.flatnonzero(docs.groups < 100).reshape(100, 50)[:, :n_candidates]
+        columns = ("data", "target", "groups", "documents")
+        return Bunch(**docs | {name: docs[name][rows.ravel()] for name in columns})
+
+    monkeypatch.setattr(python_docs.package, "load_python_docs", few_queries)
+    with (
+        sklearn.config_context(),
+        mpl.rc_context({"backend": "agg"}),
+        joblib.parallel_config("threading"),
+    ):
+        example = importlib.import_module(path.stem)
+        make_small(example)
+        example.main()
+    printed = capsys.readouterr().out
+    assert all(word in printed for word in PRINTED[path.stem])
+
+
+@pytest.mark.long
+@every_example
+def test_an_example_runs_as_it_is_without_a_warning(path):
+    compiled = {k: v for k, v in os.environ.items() if k != "NUMBA_DISABLE_JIT"}
+    process = subprocess.run(
+        [sys.executable, "-W", "error", path],
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=compiled,
+        timeout=180,  # takes less than 60 s on two idle cores
+    )
+    assert all(word in process.stdout for word in PRINTED[path.stem])
