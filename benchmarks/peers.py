@@ -196,6 +196,11 @@ def fit_lightgbm_quantized(X, y, groups, settings: Settings) -> ScoresAfter:
     return fit_lightgbm(X, y, groups, settings, **quantized)
 
 
+def fit_lightgbm_goss(X, y, groups, settings: Settings) -> ScoresAfter:
+    """Rows of large gradients, and a sample of the others, at its default rates."""
+    return fit_lightgbm(X, y, groups, settings, data_sample_strategy="goss")
+
+
 def train_xgboost(X, y, groups, settings: Settings, weight=None, **more):
     """XGBoost has no minimum of rows per leaf; 20 becomes its default hessian of 1.
 
@@ -285,6 +290,7 @@ FITS: dict[str, Fit] = {
     OURS: fit_sklearn_ltr,
     "LightGBM": fit_lightgbm,
     "LightGBM quantized": fit_lightgbm_quantized,
+    "LightGBM goss": fit_lightgbm_goss,
     "XGBoost hist": fit_xgboost,
     "CatBoost YetiRank": fit_catboost,
     "CatBoost symmetric": fit_catboost_symmetric,

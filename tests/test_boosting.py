@@ -7,32 +7,27 @@ import pytest
 
 from sklearn_ltr._comm import ONE_PROCESS
 from sklearn_ltr._compile import ThreadTeam
-from sklearn_ltr._data.query_index import QueryIndex
 from sklearn_ltr._trees.binning import fit_bins
-from sklearn_ltr._trees.boosting import TreeSampler, boost
+from sklearn_ltr._trees.boosting import boost
 from sklearn_ltr._trees.categories import NO_CATEGORIES
 from sklearn_ltr._trees.ensemble import TreeEnsemble
 from sklearn_ltr._trees.parameters import GrowthParameters
-from tests.trees import ONE_THREAD, all_rows, grower_of
+from sklearn_ltr._trees.sampling import TreeSampler
+from tests.trees import ONE_THREAD, grower_of
 
 MAX_LEAF_NODES = 4
 
 
-def sampler_of(X, offsets=None, **options) -> TreeSampler:
-    """A sampler for which each row is a query, unless `offsets` are given."""
+def sampler_of(X, **options) -> TreeSampler:
     n_rows, n_features = X.shape
-    offsets = np.arange(n_rows + 1) if offsets is None else offsets
-    n = len(offsets) - 1
     everything = {
-        "index": QueryIndex(
-            np.arange(n), offsets, all_rows(n_rows), n, n_rows, None, ONE_PROCESS
-        ),
+        "numbers": np.arange(n_rows, dtype=np.uint32),
+        "team": ONE_THREAD,
         "subsample": 1.0,
         "n_features": n_features,
         "n_tree_features": options.get("n_tree_features", n_features),
         "n_split_features": options.get("n_tree_features", n_features),
         "split_noise": 0.0,
-        "bagging_temperature": 0.0,
         "score_noise": 0.0,
         "n_nodes": 2 * MAX_LEAF_NODES - 1,
         "seed": 0,
@@ -40,13 +35,12 @@ def sampler_of(X, offsets=None, **options) -> TreeSampler:
     return TreeSampler(**everything | options)
 
 
-def growth(learning_rate=0.5, second_order=True) -> GrowthParameters:
+def growth(second_order=True) -> GrowthParameters:
     return GrowthParameters(
         max_leaf_nodes=MAX_LEAF_NODES,
         max_depth=2**31,
         min_samples_leaf=2,
         l2_regularization=0.0,
-        learning_rate=learning_rate,
         second_order=second_order,
     )
 
@@ -57,7 +51,7 @@ def run(
     """Return the trees, their bin mapper, and the final scores."""
     rows = np.arange(len(X))
     parameters = growth() if parameters is None else parameters
-    steps = [(index, parameters.learning_rate) for index in tree_indices]
+    steps = [(index, 0.5) for index in tree_indices]
     mapper = fit_bins(X, rows, 32, NO_CATEGORIES, ONE_PROCESS, ONE_THREAD)
     scores = np.zeros(len(X)) if scores is None else scores
     with ThreadTeam(n_threads) as team:
@@ -83,8 +77,8 @@ def regression(n=80, seed=0):
 def test_the_scores_are_the_predictions_of_the_trees_bit_for_bit(subsample):
     X, _, objective = regression()
     trees, mapper, scores = run(X, objective, range(12), subsample=subsample)
-    # the rows that were not drawn for a tree are scored by it too
-    assert {tree.n_rows.sum() for tree in trees} == {80 * subsample}
+    # rows that were not drawn for a tree are in its leaves, too
+    assert {tree.n_rows.sum() for tree in trees} == {80}
     ensemble = TreeEnsemble.from_grown(trees, mapper)
     np.testing.assert_array_equal(ensemble.predict(X, ONE_THREAD), scores)
 
@@ -112,7 +106,7 @@ WIDE = np.zeros((30, 10))
 def test_the_features_of_a_tree_are_drawn_by_the_seed_and_its_index():
     def features(seed):
         sampler = sampler_of(WIDE, n_tree_features=4, seed=seed)
-        return [tuple(sampler.sample(m).features) for m in range(20)]
+        return [tuple(sampler.draw(m).features) for m in range(20)]
 
     drawn = features(0)
     assert all(len(set(one)) == 4 and list(one) == sorted(one) for one in drawn)
@@ -124,7 +118,7 @@ def test_the_features_of_a_tree_are_drawn_by_the_seed_and_its_index():
 
 def drawn_at_each_node(sampler, m) -> list[set[int]]:
     """The features whose gains count, for each node of tree m."""
-    sample = sampler.sample(m)
+    sample = sampler.draw(m)
     return [
         set(sample.features[factors[sample.features] > 0].tolist())
         for factors in sample.gain_factors
@@ -142,7 +136,7 @@ def test_the_features_of_a_node_are_drawn_among_those_of_its_tree(
         nodes = drawn_at_each_node(sampler, m)
         assert [len(drawn) for drawn in nodes] == [3] * (2 * MAX_LEAF_NODES - 1)
         assert len(set(map(frozenset, nodes))) > 1
-        assert set().union(*nodes) <= set(sampler.sample(m).features.tolist())
+        assert set().union(*nodes) <= set(sampler.draw(m).features.tolist())
     assert drawn_at_each_node(sampler, 0) != drawn_at_each_node(sampler, 1)
     again = sampler_of(WIDE, n_tree_features=n_tree_features, **options, seed=1)
     assert drawn_at_each_node(sampler, 0) != drawn_at_each_node(again, 0)

@@ -118,10 +118,10 @@ def _find_leaves(
                     tile[i] = right if moves & (tile[i] == split) else tile[i]
             else:
                 # one more, modulo 256, makes bin 255, missing values, the lowest
-                shift = np.uint8(tree.missing_left[node])
+                shift = int64(tree.missing_left[node])
                 threshold = np.uint8(tree.threshold[node] + shift)
                 for i in range(uint64(len(tile))):
-                    moves = np.uint8(column[i] + shift) > threshold
+                    moves = np.uint8((column[i] + shift) & 255) > threshold
                     tile[i] = right if moves & (tile[i] == split) else tile[i]
 
 

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from sklearn_ltr._comm import ONE_PROCESS
 from sklearn_ltr._compile import ThreadTeam
-from sklearn_ltr._data.query_index import RowNumbers
 from sklearn_ltr._trees.binning import BinMapper, BinnedData, fit_bins
 from sklearn_ltr._trees.categories import (
     N_FOLDS,
@@ -21,9 +20,11 @@ from sklearn_ltr._trees.ensemble import TreeEnsemble
 from sklearn_ltr._trees.growing import TreeGrower
 from sklearn_ltr._trees.parameters import NO_CONSTRAINTS, GrowthParameters
 from sklearn_ltr._trees.quantization import Derivatives
-from sklearn_ltr._trees.workspace import GrownTree, TreeSample
+from sklearn_ltr._trees.sampling import TreeSample
+from sklearn_ltr._trees.workspace import GrownTree
 
 ONE_THREAD = ThreadTeam(1)
+STREAM = np.uint64(0x9E3779B97F4A7C15)  # of which rows are sampled
 
 
 @dataclass
@@ -71,17 +72,12 @@ def row_targets(n_rows, target=0.0, weight=1.0) -> RowTargets:
 
 def binned_values(binned: BinnedData) -> NDArray[np.uint8]:
     """Return the binned values as a plain table (n_rows, n_features)."""
-    return binned.values[binned.block, :, binned.slot].T
-
-
-def all_rows(n_rows) -> RowNumbers:
-    """Numbers of the rows of a worker that is alone."""
-    return RowNumbers(np.zeros(1, np.int64), np.array([0, n_rows]), n_rows)
+    return binned.columns.T
 
 
 def grower_of(binned, parameters, team) -> TreeGrower:
     """The grower of a worker that is alone."""
-    numbers = all_rows(binned.values.shape[1])
+    numbers = np.arange(binned.columns.shape[1], dtype=np.uint32)
     return TreeGrower(binned, parameters, team, numbers, ONE_PROCESS)
 
 
@@ -97,31 +93,27 @@ def grow_on(
     learning_rate=1.0,
     second_order=True,
     max_bins=255,
-    rows=None,
     features=None,
     tree_index=0,
     gain_factors=None,
-    weights=None,
+    subsample=1.0,
     n_threads=1,
     categorical=(),
     category_smoothing=0.0,
     constraints=NO_CONSTRAINTS,
 ) -> Grown:
-    """Grow one tree on raw values; rows outside the sample have a score of NaN."""
+    """Grow one tree on raw values."""
     n_rows, n_features = X.shape
     mapper, binned = bin_table(X, max_bins, categorical=categorical)
-    rows = np.asarray(np.arange(n_rows) if rows is None else rows, dtype=np.int32)
     features = np.asarray(np.arange(n_features) if features is None else features)
     if gain_factors is None:
         gain_factors = np.ones((2 * max_leaf_nodes - 1, n_features))
-    scores = np.full(n_rows, np.nan)
-    scores[rows] = 0.0
+    scores = np.zeros(n_rows)
     parameters = GrowthParameters(
         max_leaf_nodes,
         max_depth,
         min_samples_leaf,
         float(l2),
-        learning_rate,
         second_order,
         category_smoothing,
         constraints,
@@ -132,8 +124,8 @@ def grow_on(
                 np.asarray(gradient, dtype=np.float64),
                 np.asarray(hessian, dtype=np.float64),
             ),
-            weights,
-            TreeSample(tree_index, rows, features, gain_factors),
+            TreeSample(tree_index, features, gain_factors, subsample, STREAM),
+            learning_rate,
             scores,
         )
     return Grown(tree, mapper, binned, scores)

@@ -19,10 +19,8 @@ from sklearn_ltr._trees import binning
 from sklearn_ltr._trees.binning import (
     MISSING_BIN,
     BinMapper,
-    allocate_binned_data,
     bin_rows,
     find_bin_thresholds,
-    restrict_features,
     sample_rows,
 )
 from tests.trees import ONE_THREAD, bin_table, binned_values
@@ -140,36 +138,6 @@ def test_every_number_of_thresholds_is_searched_to_both_ends(n_thresholds):
         MISSING_BIN
     ]
     assert binned_values(binned)[:, 0].tolist() == expected
-
-
-@pytest.mark.parametrize("n_threads", [1, 2, 3])
-@pytest.mark.parametrize("n_features", [1, 2, 15, 16, 17, 33, 46, 136])
-def test_blocks_of_features_are_equal_work_for_each_thread(n_features, n_threads):
-    n_bins = np.random.default_rng(2).integers(1, 256, n_features)
-    binned = allocate_binned_data(3, n_bins, n_threads)
-    assert binned.values.shape == (len(binned.feature), 3, 16)
-    assert binned.values.dtype == np.uint8
-    np.testing.assert_array_equal(
-        binned.feature[binned.block, binned.slot], np.arange(n_features)
-    )
-    used = binned.feature >= 0
-    assert np.count_nonzero(used) == n_features
-    np.testing.assert_array_equal(used.sum(axis=1), binned.n_used_slots)
-    for features, most_bins in zip(binned.feature, binned.n_bins, strict=True):
-        assert n_bins[features[features >= 0]].max() == most_bins
-    assert (np.diff(binned.n_bins) <= 0).all()
-    n_features_of = [binned.n_used_slots[t::n_threads].sum() for t in range(n_threads)]
-    assert max(n_features_of) - min(n_features_of) <= 1
-
-
-def test_restricted_features_keep_their_slots_and_empty_blocks_are_skipped():
-    binned = allocate_binned_data(3, np.arange(50, 10, -1), 1)  # in order of bins
-    few = restrict_features(binned, np.array([0, 15, 39]))
-    assert few.n_used_slots.tolist() == [16, 0, 8]
-    assert few.feature[0].tolist() == [0, *[-1] * 14, 15]
-    assert (few.feature[1] == -1).all()
-    assert few.feature[2].tolist() == [*[-1] * 7, 39, *[-1] * 8]
-    assert few.values is binned.values
 
 
 LAYOUTS = {

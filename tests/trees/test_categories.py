@@ -17,7 +17,8 @@ from sklearn_ltr._trees.categories import (
     CategorySums,
     exact,
 )
-from sklearn_ltr._trees.ensemble import TreeEnsemble, add_binned
+from sklearn_ltr._trees.ensemble import TreeEnsemble
+from sklearn_ltr._trees.leaf_values import add_binned
 from sklearn_ltr._trees.quantization import Quantization
 from sklearn_ltr._trees.splitting import MAX_SPLIT_CATEGORIES, SplitRule
 from sklearn_ltr._trees.tree_walk import TreeWalk, unpack_sets
@@ -193,7 +194,7 @@ def test_numbers_and_categories_share_a_tree():
     encoded = grown.mapper.categories.encode(X)
     assert ensemble.predict(encoded, ONE_THREAD).tobytes() == grown.scores.tobytes()
     scores = np.zeros(400)
-    add_binned(grown.binned, np.arange(400, dtype=np.int32), grown.tree, scores)
+    add_binned(grown.binned, grown.tree, scores, ONE_THREAD)
     assert scores.tobytes() == grown.scores.tobytes()
     assert by_walking_sets(ensemble, encoded).tobytes() == grown.scores.tobytes()
 

@@ -9,16 +9,16 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from sklearn_ltr._compile import INTERPRETED, ThreadTeam
-from sklearn_ltr._trees.ensemble import TreeEnsemble, add_binned
+from sklearn_ltr._trees.ensemble import TreeEnsemble
+from sklearn_ltr._trees.leaf_values import add_binned
 from tests.trees import ONE_THREAD, Grown, grow_on
 
 NAN = float("nan")
 
 
 def by_bins(grown: Grown) -> np.ndarray:
-    scores = np.zeros(grown.binned.values.shape[1])
-    rows = np.arange(len(scores), dtype=np.int32)
-    add_binned(grown.binned, rows, grown.tree, scores)
+    scores = np.zeros(grown.binned.columns.shape[1])
+    add_binned(grown.binned, grown.tree, scores, ONE_THREAD)
     return scores
 
 
@@ -85,7 +85,7 @@ def test_a_new_row_reaches_the_same_leaf_by_value_as_by_bin(dtype):
     binned = mapper.transform(new, np.arange(500), ONE_THREAD)
     for one in grown:
         scores = np.zeros(500)
-        add_binned(binned, np.arange(500, dtype=np.int32), one.tree, scores)
+        add_binned(binned, one.tree, scores, ONE_THREAD)
         np.testing.assert_array_equal(one.ensemble.predict(new, ONE_THREAD), scores)
 
 

@@ -8,21 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sklearn_ltr._compile import INTERPRETED, ThreadTeam
-from sklearn_ltr._data.query_index import RowNumbers
+from sklearn_ltr._trees import quantization
 from sklearn_ltr._trees.constraints import NO_CONSTRAINTS, Constraints
-from sklearn_ltr._trees.growing import (
-    HISTOGRAM,
-    LARGEST,
-    ROOT,
-    TOTALS,
-    TreeGrower,
-    grow_tree,
-)
+from sklearn_ltr._trees.growing import TreeGrower, grow_tree
 from sklearn_ltr._trees.parameters import GrowthParameters
 from sklearn_ltr._trees.quantization import Derivatives
-from sklearn_ltr._trees.workspace import TreeSample
+from sklearn_ltr._trees.sampling import TreeSample
 from tests.oracles import trees as oracle
-from tests.trees import Grown, bin_table, binned_values, grow_on, grower_of
+from tests.trees import STREAM, Grown, bin_table, binned_values, grow_on, grower_of
 from tests.workers import run_workers
 
 NAN = float("nan")
@@ -171,7 +164,7 @@ def test_the_last_feature_is_searched_whatever_their_number(n_features, second_o
     assert set(grown.tree.feature) == {-1, n_features - 1}
 
 
-# --- sampled rows and features ----------------------------------------------------
+# --- sampled features -----------------------------------------------------------
 
 
 @both_gains
@@ -188,22 +181,6 @@ def test_only_sampled_features_are_split(n_features, second_order):
         grown.tree.feature[splits], chosen[alone.tree.feature[splits]]
     )
     np.testing.assert_array_equal(grown.scores, alone.scores)
-
-
-@both_gains
-def test_only_sampled_rows_count(second_order):
-    X, gradient, hessian = draw(n=80)
-    X = np.nan_to_num(X).round()  # few values, so that the bins are the same
-    rows = np.flatnonzero(np.random.default_rng(1).uniform(size=80) < 0.5)
-    options = {"max_leaf_nodes": 6, "min_samples_leaf": 3, "second_order": second_order}
-    grown = grow_on(X, gradient, hessian, rows=rows, **options)
-    gains, leaves = oracle.grow(X, gradient, hessian, rows=rows.tolist(), **options)
-    assert grown.gains == pytest.approx(gains, rel=1e-5)
-    assert np.isnan(np.delete(grown.scores, rows)).all()
-    for leaf in leaves:
-        members = sorted(leaf.rows)
-        value = oracle.leaf_value(members, gradient, hessian, 0.0)
-        np.testing.assert_allclose(grown.scores[members], value, rtol=1e-11)
 
 
 def test_gain_factors_decide_between_features_but_not_thresholds_or_leaves():
@@ -265,17 +242,17 @@ def test_the_first_of_equal_features_is_used(second_order):
 @pytest.mark.parametrize("n_threads", [1] if INTERPRETED else [1, 3])
 def test_a_tree_does_not_depend_on_the_tree_before(n_threads):
     X, gradient, hessian = draw(n=100, n_features=18)
-    rows, features = np.arange(100, dtype=np.int32), np.arange(18)
+    features = np.arange(18)
     factors, scores = np.ones((17, 18)), np.zeros(100)
     with ThreadTeam(n_threads) as team:
         _, binned = bin_table(X, team=team)
-        parameters = GrowthParameters(9, 2**31, 2, 0.0, 1.0, True)
+        parameters = GrowthParameters(9, 2**31, 2, 0.0, True)
         grower = grower_of(binned, parameters, team)
-        some = TreeSample(0, rows[:50], features[3:5], factors)
-        grower.grow(Derivatives(gradient[::-1].copy(), hessian), None, some, scores)
+        some = TreeSample(0, features[3:5], factors, 0.5, STREAM)
+        grower.grow(Derivatives(gradient[::-1].copy(), hessian), some, 1.0, scores)
         scores[:] = 0.0
-        every = TreeSample(0, rows, features, factors)
-        second = grower.grow(Derivatives(gradient, hessian), None, every, scores)
+        every = TreeSample(0, features, factors, 1.0, STREAM)
+        second = grower.grow(Derivatives(gradient, hessian), every, 1.0, scores)
     first = grow_on(X, gradient, hessian, max_leaf_nodes=9, min_samples_leaf=2)
     for one, other in zip(second, first.tree, strict=True):
         np.testing.assert_array_equal(one, other)
@@ -290,8 +267,8 @@ MONOTONIC = NO_CONSTRAINTS._replace(monotonic=SIGNS)
 CATEGORIES = {"categorical": [4, 7], "category_smoothing": 2.0}
 TOGETHER = {
     "second order": {"l2": 2.0, "max_depth": 4},
+    "sample, least squares": {"subsample": 0.5, "second_order": False},
     "least squares": {"second_order": False},
-    "weights": {"weights": True},
     "sampled": {"subsample": 0.4, "features": [0, 2, 3, 6]},
     "noise": {"noise": 0.5},
     "categories": CATEGORIES,
@@ -299,7 +276,6 @@ TOGETHER = {
     "interactions": {"constraints": NO_CONSTRAINTS._replace(interaction_sets=SETS)},
     "everything": {
         **CATEGORIES,
-        "weights": True,
         "subsample": 0.7,
         "noise": 0.3,
         "constraints": Constraints(SIGNS, SETS),
@@ -310,7 +286,7 @@ TOGETHER = {
 
 def grow_together(
     n_workers, X, gradient, hessian, *, n_threads, rows_per_run, n_trees=2,
-    weights=False, subsample=1.0, noise=0.0, features=None, categorical=(),
+    subsample=1.0, noise=0.0, features=None, categorical=(),
     max_leaf_nodes=12, max_depth=2**31, min_samples_leaf=4, l2=0.0, second_order=True,
     category_smoothing=0.0, constraints=NO_CONSTRAINTS,
 ):  # fmt: skip
@@ -318,16 +294,12 @@ def grow_together(
     (n, n_features), rng = X.shape, np.random.default_rng(0)
     _, binned = bin_table(X, 32, categorical=categorical)
     parameters = GrowthParameters(
-        max_leaf_nodes, max_depth, min_samples_leaf, l2, 0.1, second_order,
+        max_leaf_nodes, max_depth, min_samples_leaf, l2, second_order,
         category_smoothing, constraints,
     )  # fmt: skip
     features = np.arange(n_features) if features is None else np.array(features)
     drawn = [
-        (
-            rng.random(n) < subsample,
-            np.exp(noise * rng.normal(size=(2 * max_leaf_nodes - 1, n_features))),
-            rng.exponential(size=n),
-        )
+        np.exp(noise * rng.normal(size=(2 * max_leaf_nodes - 1, n_features)))
         for _ in range(n_trees)
     ]
     run = np.arange(n) // rows_per_run
@@ -335,19 +307,16 @@ def grow_together(
 
     def work(comm):
         own = np.flatnonzero(owner == comm.rank)
-        starts = np.flatnonzero(np.diff(own, prepend=-2) != 1)
-        offsets = np.append(starts, len(own))
-        numbers = RowNumbers(own[starts], offsets, n)
-        part = binned._replace(values=np.ascontiguousarray(binned.values[:, own]))
+        part = binned._replace(columns=np.ascontiguousarray(binned.columns[:, own]))
+        numbers = own.astype(np.uint32)
         scores, trees = np.zeros(len(own)), []
         with ThreadTeam(n_threads) as team:
             grower = TreeGrower(part, parameters, team, numbers, comm)
-            for m, (is_drawn, factors, drawn_weights) in enumerate(drawn):
-                rows = np.flatnonzero(is_drawn[own]).astype(np.int32)
+            for m, factors in enumerate(drawn):
                 tree = grower.grow(
                     Derivatives(gradient[own], hessian[own]),
-                    drawn_weights[own] if weights else None,
-                    TreeSample(m, rows, features, factors.copy()),
+                    TreeSample(m, features, factors.copy(), subsample, STREAM),
+                    0.1,
                     scores,
                 )
                 if len(tree.category_set) > 0:  # of leaves, anything
@@ -391,20 +360,22 @@ def test_gradients_are_quantized_again_if_rounding_makes_a_sum_too_large(monkeyp
     n = 2**20
     X, gradient, _ = draw(n, n_features=1)
     hessian = np.where(np.arange(n) * 2654435769 % 2**32 > 0.4 * 2**32, 1.0, 0.0)
-    seen, exchange = [], TreeGrower._exchange
+    scales, pack = [], quantization._pack
 
-    def watched(self, *arguments):
-        seen.append(int(self._workspaces[0].growth["step"][0]))
-        exchange(self, *arguments)
+    def watched(thread, n_threads, g, h, numbers, m, chosen, *results):
+        scales.append(chosen)
+        return pack(thread, n_threads, g, h, numbers, m, chosen, *results)
 
-    monkeypatch.setattr(TreeGrower, "_exchange", watched)
+    monkeypatch.setattr(quantization, "_pack", watched)
     options = {"n_trees": 1, "rows_per_run": 5000, "max_leaf_nodes": 4}
     expected = grow_together(1, X, gradient, hessian, n_threads=1, **options)
-    assert grow_together(1, X, gradient, hessian, n_threads=3, **options) == expected
-    assert seen == []  # alone
-    assert grow_together(2, X, gradient, hessian, n_threads=2, **options) == expected
-    assert seen[:8] == [LARGEST] * 2 + [TOTALS] * 2 + [ROOT] * 4
-    assert seen[8] == HISTOGRAM
+    first, second = scales
+    assert second.hessian_scale == first.hessian_scale / 2
+    for n_workers, n_threads in ((1, 3), (2, 2)):
+        found = grow_together(
+            n_workers, X, gradient, hessian, n_threads=n_threads, **options
+        )
+        assert found == expected
 
 
 @pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
@@ -413,7 +384,7 @@ def test_growing_is_compiled_once():
     grow_on(X, gradient, hessian)
     n_signatures = len(grow_tree.signatures)
     for second_order in (False, True):
-        for options in ({}, {"rows": [1, 2, 5]}, {"features": [0]}, {"n_threads": 2}):
+        for options in ({}, {"subsample": 0.5}, {"features": [0]}, {"n_threads": 2}):
             for dtype in (np.float32, np.float64):
                 options |= {"second_order": second_order}
                 grow_on(X.astype(dtype), gradient, hessian, **options)

@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import pairwise
 
 import numpy as np
 import pytest
 
-from sklearn_ltr._compile import INTERPRETED
-from sklearn_ltr._trees import quantization as kernels
-from sklearn_ltr._trees.quantization import Derivatives, Magnitudes, Quantization
-from tests import from_python
-from tests.trees import grow_on
-
-choose_quantization, scale_to_fit, pack_gradients = map(
-    from_python,
-    (kernels.choose_quantization, kernels.scale_to_fit, kernels.pack_gradients),
+from sklearn_ltr._comm import ONE_PROCESS
+from sklearn_ltr._compile import INTERPRETED, ThreadTeam
+from sklearn_ltr._trees.quantization import (
+    Derivatives,
+    Quantization,
+    choose_quantization,
+    measure,
+    quantize,
+    scale_to_fit,
 )
+from tests.trees import ONE_THREAD, grow_on
 
-largest_magnitude, fixed_point_unit, sum_fixed_point = map(
-    from_python,
-    (kernels.largest_magnitude, kernels.fixed_point_unit, kernels.sum_fixed_point),
-)
 EXTREMES = {"zero": 0.0, "smallest": 1e-270, "largest": -1e305}
 
 both_gains = pytest.mark.parametrize("second_order", [False, True])
@@ -37,19 +33,25 @@ def unpack(packed: int, quantization: Quantization) -> tuple[int, int, int]:
 
 
 def pack(gradient, hessian, *, second_order=True, tree_index=0):
-    """Choose a quantization and pack all rows: (quantization, packed, sums)."""
-    n = len(gradient)
+    """Choose a quantization and pack all rows: (quantization, packed)."""
     derivatives = Derivatives(gradient, hessian)
-    quantization = choose_quantization(
-        n, second_order, Magnitudes(np.abs(gradient).sum(), hessian.sum())
-    )
-    packed, in_parts = np.empty((2, n), dtype=np.int64)
-    sums = pack_gradients(derivatives, 0, n, quantization, tree_index, packed)
-    # a row is rounded in the same way whichever rows are packed with it
-    for first, last in pairwise([0, n // 3, n]):
-        pack_gradients(derivatives, first, last, quantization, tree_index, in_parts)
-    np.testing.assert_array_equal(in_parts, packed)
-    return quantization, packed, sums
+    magnitudes = measure(derivatives, ONE_THREAD, ONE_PROCESS)
+    chosen = choose_quantization(magnitudes, second_order)
+    return pack_as(chosen, derivatives, tree_index)
+
+
+def pack_as(chosen, derivatives, tree_index=0):
+    """Pack rows of these numbers by one thread, and by three."""
+    n = len(derivatives.gradient)
+    numbers, (packed, by_three) = np.arange(n, dtype=np.uint32), np.empty((2, n), int)
+    given = derivatives, numbers, tree_index, chosen
+    found, total = quantize(*given, packed, ONE_THREAD, ONE_PROCESS)
+    assert found == chosen  # not again
+    assert total == packed.sum()
+    with ThreadTeam(3) as team:
+        assert quantize(*given, by_three, team, ONE_PROCESS) == (found, total)
+    np.testing.assert_array_equal(by_three, packed)
+    return found, packed
 
 
 def unpack_rows(packed, quantization):
@@ -86,17 +88,17 @@ KINDS = ["normal", "one huge", "all equal", "all but equal", "tiny", "large"]
 @pytest.mark.parametrize("n", [1, 2, 1000])
 def test_magnitudes_are_summed_exactly_enough_in_any_order(kind, n):
     values = draw(kind, n)[0] if kind in KINDS else np.full(n, EXTREMES[kind])
-    unit = fixed_point_unit(largest_magnitude(values, 0, n), n)
-    total = sum_fixed_point(values, 0, n, unit)
-    assert 0 <= total < 2**62
+    found = measure(Derivatives(values, np.abs(values)), ONE_THREAD, ONE_PROCESS)
+    assert found.total[0] == found.total[1]
     exact = sum(Fraction(abs(value)) for value in values.tolist())
-    assert abs(Fraction(total) / Fraction(unit) - exact) <= exact * Fraction(2, 2**40)
+    assert abs(Fraction(found.total[0]) - exact) <= exact * Fraction(2, 2**40)
+    if kind not in ("zero", "smallest", "largest"):
+        largest = np.abs(values).max()
+        assert largest <= found.largest[0] <= 2 * largest
     shuffled = np.random.default_rng(0).permutation(values)
-    first, rest = n // 3, n - n // 3
-    assert total == (
-        sum_fixed_point(shuffled, 0, first, unit)
-        + sum_fixed_point(shuffled, first, first + rest, unit)
-    )
+    with ThreadTeam(2) as team:
+        derivatives = Derivatives(shuffled, np.abs(shuffled))
+        assert measure(derivatives, team, ONE_PROCESS) == found
 
 
 @both_gains
@@ -104,7 +106,7 @@ def test_magnitudes_are_summed_exactly_enough_in_any_order(kind, n):
 @pytest.mark.parametrize("n", [1, 2, 3, 100, 1000])
 def test_any_sum_of_packed_gradients_holds_the_three_sums(kind, n, second_order):
     gradient, hessian = draw(kind, n)
-    quantization, packed, sums = pack(gradient, hessian, second_order=second_order)
+    quantization, packed = pack(gradient, hessian, second_order=second_order)
     g, h = unpack_rows(packed, quantization)
     for integers, values, scale in (
         (g, gradient, quantization.gradient_scale),
@@ -117,7 +119,6 @@ def test_any_sum_of_packed_gradients_holds_the_three_sums(kind, n, second_order)
     for subset in [np.arange(n), *(rng.permutation(n)[: n // 2 + 1] for _ in range(5))]:
         total = unpack(int(packed[subset].sum()), quantization)
         assert total == (g[subset].sum(), h[subset].sum(), len(subset))
-    assert sums == (np.abs(g).sum(), h.sum())
 
 
 @both_gains
@@ -127,7 +128,10 @@ def test_the_sums_fit_their_bits_with_a_reserve_for_rounding(kind, n, second_ord
     if INTERPRETED and n > 1000:
         pytest.skip("a loop over a million rows")
     gradient, hessian = draw(kind, n)
-    quantization, packed, (g, h) = pack(gradient, hessian, second_order=second_order)
+    quantization, packed = pack(gradient, hessian, second_order=second_order)
+    pair = packed >> quantization.count_bits
+    h = (pair & quantization.hessian_mask).sum()
+    g = np.abs(pair >> quantization.hessian_bits).sum()
     gradient_bits = 63 - quantization.hessian_bits - quantization.count_bits
     assert g < 2**gradient_bits
     assert h < 2**quantization.hessian_bits
@@ -152,9 +156,8 @@ def test_the_scale_of_any_total_is_finite(total):
 def test_rounding_is_unbiased_over_rows(x):
     n = 5000
     quantization = Quantization(1.0, 0.0, 0, 0, 16, 2**16 - 1)
-    packed = np.empty(n, dtype=np.int64)
     derivatives = Derivatives(np.full(n, x), np.zeros(n))
-    pack_gradients(derivatives, 0, n, quantization, 0, packed)
+    _, packed = pack_as(quantization, derivatives)
     rows = np.arange(n)
     for chosen in (rows, rows[::2], rows[1::2], rows[n // 3 :], rows[::7]):
         total = unpack(int(packed[chosen].sum()), quantization)[0]
@@ -166,14 +169,11 @@ def test_rounding_is_unbiased_over_rows(x):
 def test_rounding_is_unbiased_over_trees():
     rng = np.random.default_rng(1)
     gradient = rng.uniform(-3, 3, 20)
-    quantization, packed = (
-        Quantization(1.0, 0.0, 0, 0, 8, 255),
-        np.empty(20, dtype=np.int64),
-    )
+    quantization = Quantization(1.0, 0.0, 0, 0, 8, 255)
     derivatives = Derivatives(gradient, np.zeros(20))
     totals = np.zeros(20)
     for tree_index in range(500):
-        pack_gradients(derivatives, 0, 20, quantization, tree_index, packed)
+        _, packed = pack_as(quantization, derivatives, tree_index)
         totals += [unpack(int(one), quantization)[0] for one in packed]
     np.testing.assert_allclose(totals / 500, gradient, atol=5 / 500)
 
