@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
@@ -59,6 +59,7 @@ MODELS = {
     "MARTRegressor": (fit_mart, MARTRegressor, TREES | STOPPED | {"subsample": 0.7}),
 }
 of_every_model = pytest.mark.parametrize("model", MODELS)
+some_examples = settings(max_examples=settings().max_examples // 2)
 
 
 def scores(model, d, X=None, y=None, groups=None, weights=None):
@@ -76,6 +77,7 @@ def scores(model, d, X=None, y=None, groups=None, weights=None):
 
 
 @of_every_model
+@some_examples
 @given(rows)
 def test_other_names_of_the_queries_change_no_bit(model, d):
     names = np.array([f"query {group:03d}" for group in d.groups])
@@ -83,6 +85,7 @@ def test_other_names_of_the_queries_change_no_bit(model, d):
 
 
 @pytest.mark.parametrize("model", ["LambdaMART", "LambdaMART, all drawn"])
+@some_examples
 @given(rows)
 def test_a_monotone_transform_of_a_feature_changes_no_bit(model, d):
     X = d.X.copy()
@@ -96,6 +99,7 @@ def test_a_monotone_transform_of_a_feature_changes_no_bit(model, d):
 
 
 @of_every_model
+@some_examples
 @given(rows)
 def test_single_precision_that_is_exact_changes_no_bit(model, d):
     single = d.X.astype(np.float32)
@@ -126,6 +130,7 @@ def trees_of(d, X, copies=1, **options):
     return ranker.predict(X, init_score=scores)[d.trained_on]
 
 
+@some_examples
 @given(rows)
 def test_the_order_of_the_features_changes_no_score(d):
     order = d.rng.permutation(d.X.shape[1])
@@ -133,18 +138,21 @@ def test_the_order_of_the_features_changes_no_score(d):
     np.testing.assert_allclose(trees_of(d, d.X[:, order]), expected, rtol=1e-9)
 
 
+@some_examples
 @given(rows, st.sampled_from([0.0, 3.5, np.nan]), st.integers(0, 4))
 def test_a_constant_feature_changes_no_score(d, constant, position):
     X = np.insert(d.X, position, constant, axis=1)
     np.testing.assert_allclose(trees_of(d, X), trees_of(d, d.X), rtol=1e-9)
 
 
+@some_examples
 @given(rows)
 def test_every_query_twice_with_half_its_weight_changes_no_score(d):
     twice = trees_of(d, d.X, copies=2, min_samples_leaf=2 * EXACT["min_samples_leaf"])
     np.testing.assert_allclose(twice, trees_of(d, d.X), rtol=1e-9)
 
 
+@some_examples
 @given(rows)
 def test_a_prediction_is_the_sum_of_the_leaves_of_a_plain_walk(d):
     ranker = LambdaMARTRanker(**TREES).fit(d.X, d.y, groups=d.groups)

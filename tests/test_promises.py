@@ -105,7 +105,7 @@ METAS = {
     ),
     "Pipeline": InMeta(
         lambda estimator, options: Pipeline(
-            [("arctan", FunctionTransformer(np.arctan)), ("learner", estimator)],
+            [("abs", FunctionTransformer(np.abs)), ("learner", estimator)],
             transform_input=["X_val"],
         ),
         {},
