@@ -79,9 +79,9 @@ class Rows:
     Every column that an argument of `fit` may be is drawn: `columns`, by its name.
     """
 
-    def __init__(self, seed: int, n_queries: int = 12) -> None:
+    def __init__(self, seed: int) -> None:
         self.rng = rng = np.random.default_rng(seed)
-        sizes = rng.integers(1, 12, rng.integers(3, n_queries))
+        sizes = rng.integers(1, 12, rng.integers(3, 20))
         sizes[:2] = 5
         groups = np.repeat(rng.permutation(100)[: len(sizes)], sizes)
         n = len(groups)
