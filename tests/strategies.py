@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -70,3 +71,87 @@ def ranking_without_ties(seed: int = 0) -> Ranking:
     y = rng.integers(0, 5, len(groups)).astype(np.float64)
     y[groups == 3] = 0.0
     return Ranking(y, rng.permutation(len(groups)) / 8.0, groups)
+
+
+class Rows:
+    """Queries with all kinds of features, NaN among them, and repeated documents.
+
+    Every column that an argument of `fit` may be is drawn: `columns`, by its name.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self.rng = rng = np.random.default_rng(seed)
+        sizes = rng.integers(1, 12, rng.integers(3, 20))
+        sizes[:2] = 5
+        groups = np.repeat(rng.permutation(100)[: len(sizes)], sizes)
+        n = len(groups)
+        y = rng.integers(0, 4, n).astype(float)
+        y[:10] = np.tile([0, 1, 2, 3, 0], 2)
+        X = np.column_stack(
+            (
+                rng.normal(size=(n, 2)),
+                rng.integers(0, 5, (n, 1)),
+                np.exp(3 * rng.normal(size=(n, 1))) - 1,
+            )
+        )
+        X[rng.uniform(size=X.shape) < rng.choice([0, 0.2])] = np.nan
+        rows = np.concatenate((np.arange(n), rng.integers(0, n, 3)))  # some are twice
+        self.X, self.y, self.groups = X[rows], y[rows], groups[rows]
+        n = len(rows)
+        in_query = np.lexsort((rng.uniform(size=n), self.groups))
+        first = np.searchsorted(self.groups[in_query], self.groups)
+        self.columns = {
+            "sample_weight": rng.uniform(0.5, 2, 100)[self.groups],
+            "init_score": rng.normal(size=n),
+            "positions": in_query.argsort() - first,
+            "propensities": rng.uniform(0.1, 1, n),
+        }
+        pairs = np.argwhere(
+            (self.groups == self.groups[:, np.newaxis])
+            & (self.y > self.y[:, np.newaxis]).T
+        )
+        self.pairs = pairs[rng.permutation(len(pairs))[:30]]  # rows; the first wins
+        self.pair_probabilities = rng.uniform(size=len(self.pairs))
+
+    @property
+    def trained_on(self) -> list[bool]:
+        """Rows of the queries with pairs.
+
+        Others may fall between a threshold and its transform, or to different sides of
+        two splits that divide the training rows alike.
+        """
+        return [np.ptp(self.y[self.groups == group]) > 0 for group in self.groups]
+
+    def take(self, rows: NDArray[np.intp]) -> Rows:
+        """Return some of the rows, in this order."""
+        taken = copy(self)
+        taken.X, taken.y, taken.groups = self.X[rows], self.y[rows], self.groups[rows]
+        taken.columns = {name: column[rows] for name, column in self.columns.items()}
+        place = np.full(len(self.y), -1)
+        place[rows] = np.arange(len(rows))
+        kept = (place[self.pairs] >= 0).all(axis=1)
+        taken.pairs = place[self.pairs][kept]
+        taken.pair_probabilities = self.pair_probabilities[kept]
+        return taken
+
+    def with_weights(self, weights: NDArray[np.float64]) -> Rows:
+        """Return the same rows with other weights."""
+        other = copy(self)
+        other.columns = self.columns | {"sample_weight": weights}
+        return other
+
+    def with_weights_of_0(self) -> Rows:
+        """Return rows of which some queries have weight 0, and strange features."""
+        queries = np.unique(self.groups)
+        in_two = np.isin(self.groups, self.groups[[0, 5]])  # with all grades
+        left_out = np.isin(
+            self.groups, queries[self.rng.uniform(size=len(queries)) < 0.4]
+        )
+        left_out &= ~in_two
+        other = self.with_weights(np.where(left_out, 0, self.columns["sample_weight"]))
+        other.X = np.where(left_out[:, np.newaxis], 7.0, self.X)
+        other.y = np.where(left_out, 3 - self.y, self.y)
+        return other
+
+
+rows = st.builds(Rows, st.integers(0, 10**6))

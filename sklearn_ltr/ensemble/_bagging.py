@@ -101,7 +101,8 @@ class BaggingRanker(BaseRanker):
         Queries drawn for each member: a fraction or a number.
     bootstrap : bool, default=False
         Draw queries with replacement; one that is drawn twice counts as two queries.
-        Members that hold out queries to stop early hold out both.
+        Members that hold out queries to stop early hold out both; members that hold
+        out rows in another way, such as a search, are an error.
     oob_score : bool, default=False
         Whether to score the documents of each query by the members that were not
         trained on it.
@@ -442,10 +443,11 @@ def fit_member(
     """Fit one member to the queries drawn for it."""
     threads = joblib.parallel_config("sequential") if in_parallel else nullcontext()
     with sklearn.config_context(enable_metadata_routing=True), threads:
-        if stops_early(member) and "X_val" not in requested_metadata(
-            member, validation
-        ):
-            drawn, held_out = hold_out_repeated(member, drawn)
+        holding = what_holds_out(member)
+        if "X_val" in requested_metadata(member, validation):
+            holding -= {"early_stopping"}
+        if holding:
+            drawn, held_out = hold_out_repeated(member, holding, drawn)
             if len(held_out) > 0:
                 X_val, y_val, others = rows_of_queries(rows, held_out)
                 validation = {"X_val": X_val, "y_val": y_val}
@@ -477,15 +479,23 @@ def index_of_queries(queries: QueryGroups, drawn: IntArray) -> NDArray[np.intp]:
     return np.concatenate([np.empty(0, dtype=np.intp), *parts])
 
 
-def stops_early(member: Any) -> bool:
-    """Return whether a member, or a part of it, holds out rows to stop early."""
-    return any(
-        name.split("__")[-1] == "early_stopping" and value is True
-        for name, value in member.get_params(deep=True).items()
-    )
+def what_holds_out(member: Any) -> set[str]:
+    """Return the parameters by which a member, or a part of it, holds out rows."""
+    params, found = member.get_params(deep=True), set()
+    for path, value in params.items():
+        *of_part, name = path.split("__")
+        if name in ("early_stopping", "oob_score") and value is True:
+            found.add(path)
+        # of blends, method="equal" and cv="prefit" hold out nothing
+        is_equal = params.get("__".join([*of_part, "method"])) == "equal"
+        if name == "cv" and not is_equal and not isinstance(value, str):
+            found.add(path)
+    return found
 
 
-def hold_out_repeated(member: Any, drawn: IntArray) -> tuple[IntArray, IntArray]:
+def hold_out_repeated(
+    member: Any, holding: set[str], drawn: IntArray
+) -> tuple[IntArray, IntArray]:
     """Return the queries to train on, and those that the member would hold out."""
     # Of queries drawn twice it would hold out one copy and train on the other.  Where
     # none is drawn twice, the member itself holds some out.
@@ -493,11 +503,15 @@ def hold_out_repeated(member: Any, drawn: IntArray) -> tuple[IntArray, IntArray]
     if len(originals) == len(drawn):
         return drawn, originals[:0]
     routing = get_routing_for_object(member)
-    if isinstance(routing, MetadataRouter) or "X_val" not in routing.fit.requests:
+    takes_others = (
+        not isinstance(routing, MetadataRouter) and "X_val" in routing.fit.requests
+    )
+    if holding != {"early_stopping"} or not takes_others:
         raise ValueError(
-            f"estimator, a {type(member).__name__}, holds out rows to stop early, and "
-            "of a query that bootstrap=True draws twice it would hold out one copy "
-            "and learn from the other: give bootstrap=False and max_samples=0.63"
+            f"estimator, a {type(member).__name__}, holds out rows "
+            f"({', '.join(sorted(holding))}), and of a query that bootstrap=True draws "
+            "twice it would hold out one copy and learn from the other: give "
+            "bootstrap=False and max_samples=0.63"
         )
     held_out = draw_held_out(
         len(originals), member.validation_fraction, member.random_state
