@@ -124,11 +124,7 @@ CHECKED = {
     "classifier": (make(MARTClassifier, 10, min_samples_leaf=20), CLASSES),
     "regressor": (make(MARTRegressor, 10, min_samples_leaf=20), {}),
     "bag": (make(BaggingRanker), WEIGHTS | COMPLEX),
-    "bag of regressors": (BaggingRanker(Ridge(), 2), WEIGHTS | COMPLEX),
     "blend": (
-        BlendedRanker([TREES, NETWORK], method="equal"), WEIGHTS | COMPLEX,
-    ),
-    "blend of regressors": (
         BlendedRanker([Ridge(), Ridge(9)], cv=KFold(2)), WEIGHTS | COMPLEX,
     ),
 }  # fmt: skip
@@ -147,25 +143,6 @@ def test_the_checks_of_scikit_learn_pass(name):
     assert by_status.pop("xfail", set()) == set(expected)
     assert len(by_status.pop("passed")) > 40
     assert not by_status
-
-
-@every_estimator
-def test_parameters_are_stored_as_given_and_changed_by_no_fit(estimator):
-    stored = {name: object() for name in inspect.signature(estimator).parameters}
-    assert estimator(**stored).get_params(deep=False) == stored
-    model = make(estimator)
-    before = dict(model.get_params())
-    assert fit(model) is model
-    assert model.get_params() == before
-    copy = clone(model)
-    assert not [name for name in vars(copy) if name.endswith("_")]
-    shallow = model.get_params(deep=False)
-    for name, value in copy.get_params(deep=False).items():
-        if isinstance(value, int | float | str | tuple | None):
-            assert value == shallow[name]
-    if estimator in SINGLE:
-        assert repr(estimator()) == f"{estimator.__name__}()"
-        assert "verbose=3" in repr(copy.set_params(verbose=3))
 
 
 def test_only_the_metric_may_be_given_by_position():
@@ -259,17 +236,15 @@ def test_missing_groups_warn_at_the_line_of_the_call(estimator):
 
 
 @every_estimator
-def test_no_argument_is_changed(estimator):
+def test_no_argument_is_changed_and_a_weight_of_1_is_the_default(estimator):
     model = make(estimator)
     data = {name: values.copy() for name, values in given(model).items()}
     data["sample_weight"] = np.ones(len(Y))
     for values in data.values():
         values.flags.writeable = False
-    unweighted = outputs(fit(clone(model)))
-    assert outputs(model.fit(**data)) == unweighted  # a weight of 1 is the default
+    assert outputs(clone(model).fit(**data)) == outputs(fit(model))
     if estimator in NETWORKS:
         model.partial_fit(**data | {"X": data["X"].astype(np.float32)})
-    model.predict(data["X"])
     model.score(**data)
     if estimator in RANKERS:
         model.rank(data["X"], groups=data["groups"])
@@ -349,21 +324,16 @@ def curve(model):
 
 
 @pytest.mark.parametrize("estimator", OF_TREES)
-def test_the_stages_are_the_models_of_fewer_trees(estimator):
+def test_stages_and_warm_starts_are_the_models_of_fewer_and_more_trees(estimator):
     name = "predict_proba" if estimator is MARTClassifier else "predict"
-    model = fit(make(estimator))
-    stages = list(getattr(model, f"staged_{name}")(X))
-    assert len(stages) == model.n_iter_ == 3
-    for n_trees, found in enumerate(stages, 1):
-        short = fit(make(estimator, n_trees))
-        np.testing.assert_array_equal(found, getattr(short, name)(X))
-
-
-@pytest.mark.parametrize("estimator", OF_TREES)
-def test_a_warm_start_grows_the_trees_of_one_long_fit(estimator):
-    model = fit(make(estimator, 2, warm_start=True)).set_params(n_estimators=5)
-    assert outputs(fit(model)) == outputs(fit(make(estimator, 5)))
-    assert outputs(fit(model)) == outputs(fit(make(estimator, 5)))  # no more trees
+    short = {n: fit(make(estimator, n)) for n in (1, 2, 3)}
+    stages = list(getattr(short[3], f"staged_{name}")(X))
+    assert len(stages) == short[3].n_iter_ == 3
+    for found, model in zip(stages, short.values(), strict=True):
+        np.testing.assert_array_equal(found, getattr(model, name)(X))
+    model = fit(make(estimator, 1, warm_start=True)).set_params(n_estimators=3)
+    assert outputs(fit(model)) == outputs(short[3])
+    assert outputs(fit(model)) == outputs(short[3])  # no more trees
 
 
 @every_single
@@ -373,8 +343,7 @@ def test_validation_data_or_held_out_rows_stop_a_fit_if_early_stopping_says_so(
     n = 3 if estimator in NETWORKS else 4  # of trees also the score before any
     plain = fit(make(estimator))
     for stopping, n_held_out, n_validated in (
-        ("auto", 0, n), (True, n, n), (np.True_, n, n), (1, n, n),
-        (False, 0, 0), (np.False_, 0, 0), (0, 0, 0),
+        ("auto", 0, n), (True, n, n), (np.True_, n, n), (False, 0, 0), (0, 0, 0),
     ):  # fmt: skip
         held_out, validated = (
             make(estimator, early_stopping=stopping).fit(**given(plain, val=val))
@@ -473,11 +442,9 @@ BAD_X = X.copy()
 BAD_X[3, 1] = INF
 BAD = {
     "X infinite": {"X": BAD_X},
-    "fewer rows of X": {"X": X[:-1, :2]},
     "no targets": {"y": None},
     "equal targets": {"y": np.ones(len(Y))},
     "bad weights": {"sample_weight": np.arange(len(Y)) - 2.0},
-    "text": {"X": pd.DataFrame(X).assign(b="text")},
     "fewer groups": {"groups": GROUPS[:-1]},
     "weights that differ in a query": {"sample_weight": np.arange(len(Y))},
     "other columns of X_val": {"X_val": X[:, :1], "y_val": Y, "groups_val": GROUPS},
@@ -485,13 +452,11 @@ BAD = {
 
 
 @every_estimator
-@pytest.mark.parametrize("before", ["new", "fitted", "warm"])
+@pytest.mark.parametrize("before", ["new", "warm"])
 def test_a_failed_fit_leaves_the_estimator_unchanged(estimator, before, monkeypatch):
     model = make(estimator)
     if estimator in SINGLE:
         model.set_params(verbose=1, warm_start=before == "warm")
-    elif before == "warm":
-        pytest.skip("has no warm start")
     monkeypatch.setattr("builtins.print", lambda *a, **k: None)
     if before != "new":
         fit(model)
@@ -536,10 +501,9 @@ def test_a_failed_fit_leaves_the_estimator_unchanged(estimator, before, monkeypa
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no signal to send")
-@pytest.mark.parametrize("n_jobs", [1, 2])
 @every_single
-def test_ctrl_c_ends_a_fit_and_leaves_the_estimator_unchanged(estimator, n_jobs):
-    model = fit(make(estimator, n_jobs=n_jobs, warm_start=True))
+def test_ctrl_c_ends_a_fit_and_leaves_the_estimator_unchanged(estimator):
+    model = fit(make(estimator, n_jobs=2, warm_start=True))
     if estimator in NETWORKS:
         model.set_params(max_iter=10**7, tol=0.0, n_iter_no_change=10**7)
     else:
@@ -563,70 +527,51 @@ def test_no_parameter_changes_what_a_fitted_model_returns(estimator):
             assert outputs(model) == before, name
 
 
-def test_probabilities_are_those_of_the_sigma_of_the_fit():
-    model = fit(make(MARTClassifier, sigma=2.0))
+def test_probabilities_are_those_of_the_sigma_of_the_last_fit():
+    model = fit(make(MARTClassifier, sigma=2.0)).set_params(sigma=5.0)
     expected = 1 / (1 + np.exp(-2 * 2.0 * model.decision_function(X)))
-    model.set_params(sigma=5.0)
     np.testing.assert_allclose(model.predict_proba(X)[:, 1], expected, rtol=1e-12)
-    ranker = fit(make(RankNetRanker, sigma=2.0)).set_params(sigma=5.0)
-    scores = ranker.predict(X)
-    expected = 1 / (1 + np.exp(-2.0 * (scores[:-1] - scores[1:])))
-    found = ranker.predict_pair_proba(X[:-1], X[1:])
-    np.testing.assert_allclose(found, expected, rtol=1e-12)
-
-
-def test_a_network_that_continues_with_another_sigma_has_that_one():
-    for method in ("fit", "partial_fit"):
-        ranker = fit(make(RankNetRanker, warm_start=True)).set_params(sigma=3.0)
-        getattr(ranker, method)(X, Y, groups=GROUPS)
-        scores = ranker.predict(X)
+    ranker = fit(make(RankNetRanker, sigma=2.0, warm_start=True))
+    for sigma, method in ((2.0, None), (3.0, "fit"), (4.0, "partial_fit")):
+        if method is not None:  # which continues with another sigma
+            getattr(ranker.set_params(sigma=sigma), method)(X, Y, groups=GROUPS)
+        scores = ranker.set_params(sigma=5.0).predict(X)
+        expected = 1 / (1 + np.exp(-sigma * (scores[:-1] - scores[1:])))
         found = ranker.predict_pair_proba(X[:-1], X[1:])
-        expected = 1 / (1 + np.exp(-3.0 * (scores[:-1] - scores[1:])))
         np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
 @every_single
-@pytest.mark.parametrize("warm_start", [False, True])
-def test_during_a_fit_the_old_model_predicts(estimator, warm_start, monkeypatch):
-    model = fit(make(estimator, warm_start=warm_start))
-    before, seen = outputs(model), []
-    more = {"max_iter": 6} if hasattr(model, "network_") else {"n_estimators": 6}
-    model.set_params(verbose=1, **more)
-    with monkeypatch.context() as patch:
-        patch.setattr("builtins.print", lambda *a, **k: seen.append(outputs(model)))
-        fit(model)
-    assert len(seen) >= 3
-    assert all(found == before for found in seen)
-    assert outputs(model) != before
+@pytest.mark.parametrize("method", ["fit", "warm start", "partial_fit"])
+def test_during_a_fit_the_old_model_predicts(estimator, method, monkeypatch):
+    if method == "partial_fit" and estimator not in NETWORKS:
+        return
+    model = make(estimator, verbose=1, warm_start=method == "warm start")
+    seen, raised = [], []
 
+    def learn(look, learning):
+        with monkeypatch.context() as patch:
+            patch.setattr("builtins.print", lambda *a, **k: look())
+            learning(**given(model))
 
-@every_single
-def test_during_the_first_fit_there_is_no_model(estimator, monkeypatch):
-    model, raised = make(estimator, verbose=1), []
-
-    def predict(*args, **kwargs):
+    def not_fitted():
         with pytest.raises(NotFittedError) as error:
             model.predict(X)
         raised.append(error)
 
-    with monkeypatch.context() as patch:
-        patch.setattr("builtins.print", predict)
-        fit(model)
+    learn(not_fitted, model.fit)
+    before = outputs(model)
+    more = {"max_iter": 6} if estimator in NETWORKS else {"n_estimators": 6}
+    learning = model.partial_fit if method == "partial_fit" else model.fit
+    model.set_params(**more)
+    learn(lambda: seen.append(outputs(model)), learning)
     assert len(raised) >= 3
+    assert len(seen) >= (1 if method == "partial_fit" else 3)
+    assert all(found == before for found in seen)
+    assert outputs(model) != before
 
 
-@pytest.mark.parametrize("estimator", NETWORKS)
-def test_during_a_partial_fit_the_old_model_predicts(estimator, monkeypatch):
-    model = fit(make(estimator)).set_params(verbose=1)
-    before, seen = outputs(model), []
-    with monkeypatch.context() as patch:
-        patch.setattr("builtins.print", lambda *a, **k: seen.append(outputs(model)))
-        model.partial_fit(X, Y, groups=GROUPS)
-    assert len(seen) == 1
-    assert seen[0] == before != outputs(model)
-
-
-@every_single
+@pytest.mark.parametrize("estimator", [LambdaMARTRanker, RankNetRanker])
 def test_a_prediction_in_another_thread_is_by_the_old_or_the_new_model(estimator):
     """They have different columns, so that parts of both would not fit together."""
     model, parts = make(estimator), (slice(0, 6), slice(0, 3))
@@ -651,30 +596,6 @@ def test_a_prediction_in_another_thread_is_by_the_old_or_the_new_model(estimator
     assert {number for number, _ in found} == {0, 1}
     for number, scores in found:
         np.testing.assert_array_equal(scores, expected[number])
-
-
-@every_single
-def test_callbacks_know_the_estimator_as_it_was_and_the_model_so_far(estimator):
-    pytest.importorskip("sklearn.callback", reason="since scikit-learn 1.9")
-    expected = fit(make(estimator)).predict(X).tobytes()
-
-    class Recorder:
-        found = []
-
-        def setup(self, estimator, context):
-            pass
-
-        teardown = on_fit_task_begin = setup
-
-        def on_fit_task_end(self, estimator, context, *, fitted_estimator):
-            self.found.append((estimator.predict(X), fitted_estimator.predict(X)))
-
-    model = fit(make(estimator, random_state=1))
-    old = model.predict(X).tobytes()
-    fit(model.set_params(random_state=0).set_callbacks(Recorder()))
-    *steps, (last, _) = Recorder.found
-    assert [known.tobytes() for known, _ in steps] == [old] * 3
-    assert steps[-1][1].tobytes() == last.tobytes() == expected
 
 
 @every_single
