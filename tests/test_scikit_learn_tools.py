@@ -7,7 +7,6 @@ groups given to `fit` and to a metric function.  Numbers must be equal, not clos
 from __future__ import annotations
 
 from functools import partial
-from typing import NamedTuple
 
 import joblib
 import numpy as np
@@ -43,7 +42,7 @@ from sklearn_ltr import (
     RankNetRanker,
 )
 from sklearn_ltr.datasets import make_ranking
-from sklearn_ltr.metrics import NDCG, map_score, mrr_score, ndcg_score
+from sklearn_ltr.metrics import map_score, mrr_score, ndcg_score
 from sklearn_ltr.scorers import MissingGroupsError, make_ranking_scorer
 
 RELEASE = tuple(map(int, sklearn.__version__.split(".")[:2]))
@@ -58,42 +57,27 @@ QUICK = {
     RankNetRanker: {"hidden_layer_sizes": (4,), "max_iter": 3},
 }
 GRID = {
-    LambdaMARTRanker: {
-        "learning_rate": [0.1, 0.5], "max_leaf_nodes": [2, 5],
-    },
+    LambdaMARTRanker: {"learning_rate": [0.1, 0.5], "max_leaf_nodes": [2, 5]},
     LambdaRankRanker: {"sigma": [0.5, 2.0], "learning_rate_init": [0.001, 0.1]},
     RankNetRanker: {"sigma": [0.5, 2.0], "learning_rate_init": [0.001, 0.1]},
-}  # fmt: skip
-
+}
 every_ranker = pytest.mark.parametrize("ranker", list(QUICK))
-every_ranker_and_form = pytest.mark.parametrize(
-    ("ranker", "form"),
-    [
-        (LambdaMARTRanker, "bare"),
-        (LambdaRankRanker, "bare"),
-        (RankNetRanker, "in a pipeline"),
-    ],
-)
 
 
-class Data(NamedTuple):
-    X: np.ndarray
-    y: np.ndarray
-    groups: np.ndarray
-
-
-def draw(n_queries=24, seed=0) -> Data:
+def draw(n_queries=24, seed=0):
     """Small interleaved queries; features of unit scale."""
     made = make_ranking(
         n_queries, n_documents=6, n_features=5, n_informative=4, n_query_features=1,
         grade_shares=(0.5, 0.3, 0.2), random_state=seed,
     )  # fmt: skip
     rows = np.random.default_rng(seed).permutation(len(made.target))
-    return Data(made.data[rows], made.target[rows], made.groups[rows])
+    return made.data[rows], made.target[rows], made.groups[rows]
 
 
-X, Y, GROUPS = DATA = draw()
+X, Y, GROUPS = draw()
 HELD_OUT = draw(8, seed=1)
+EVERYTHING = np.arange(len(Y))
+INIT_SCORE = np.random.default_rng(1).normal(size=len(Y))
 #: a few parts of whole queries each
 PARTS = GROUPS % 3
 
@@ -113,14 +97,11 @@ def model_of(ranker, form, **options):
     return last if form == "bare" else make_pipeline(StandardScaler(), last)
 
 
-def grid_of(ranker, form, names=None):
-    """The grid of a ranker, or part of it, with the parameter names of the model."""
-    prefix = "" if form == "bare" else f"{ranker.__name__.lower()}__"
-    return {
-        prefix + name: values
-        for name, values in GRID[ranker].items()
-        if names is None or name in names
-    }
+def grid_of(model):
+    """The grid of a ranker, with the parameter names of the model."""
+    ranker = steps_of(model)[-1]
+    prefix = "" if ranker is model else f"{type(ranker).__name__.lower()}__"
+    return {prefix + name: values for name, values in GRID[type(ranker)].items()}
 
 
 def steps_of(model):
@@ -131,16 +112,19 @@ def rows_of(table, rows):
     return table.iloc[rows] if hasattr(table, "iloc") else table[rows]
 
 
-def by_hand(model, train, test, table=X, **params):
+def by_hand(model, train, test, table=X, init_score=None, **params):
     """Scores of the test rows by a model that has learned from the training rows."""
     *transformers, ranker = steps_of(clone(model).set_params(**params))
     learned, scored = rows_of(table, train), rows_of(table, test)
+    inits = [{}, {}]
+    if init_score is not None:
+        inits = [{"init_score": init_score[rows]} for rows in (train, test)]
     with sklearn.config_context(enable_metadata_routing=False):
         for transformer in transformers:
             learned = transformer.fit_transform(learned, Y[train])
             scored = transformer.transform(scored)
-        ranker.fit(learned, Y[train], groups=GROUPS[train])
-        return ranker.predict(scored)
+        ranker.fit(learned, Y[train], groups=GROUPS[train], **inits[0])
+        return ranker.predict(scored, **inits[1])
 
 
 def ndcg_by_hand(model, train, test, **params):
@@ -155,34 +139,64 @@ def folds(cv=None):
 # --- searches ---------------------------------------------------------------------
 
 
-@every_ranker_and_form
-def test_grid_search(ranker, form, routing):
-    model, grid = model_of(ranker, form), grid_of(ranker, form)
-    search = GridSearchCV(model, grid, scoring=SCORER, cv=GroupKFold(3))
-    search.fit(X, Y, groups=GROUPS)
-    settings = list(ParameterGrid(grid))
-    table = np.array(
-        [[ndcg_by_hand(model, *fold, **setting) for fold in folds()]
-         for setting in settings]
-    )  # fmt: skip
-    for k in range(3):
-        np.testing.assert_array_equal(
-            search.cv_results_[f"split{k}_test_score"], table[:, k]
-        )
-    np.testing.assert_array_equal(
-        search.cv_results_["mean_test_score"], table.mean(axis=1)
-    )
-    assert len(np.unique(table.mean(axis=1))) > 2
-    best = int(table.mean(axis=1).argmax())
+ndcg_at_5, ndcg_at_10 = partial(ndcg_score, k=5), partial(ndcg_score, k=10)
+MEASURES = {"ndcg@5": ndcg_at_5, "map": map_score, "mrr@3": partial(mrr_score, k=3)}
+ALL = make_ranking_scorer(list(MEASURES))
+ONE = {"score": ndcg_at_5}
+TREES, PIPELINE = quick(LambdaMARTRanker), model_of(LambdaMARTRanker, "in a pipeline")
+#: The model, scoring and what it measures, and initial scores
+SEARCHES = {
+    "trees": (TREES, SCORER, ONE, None),
+    "network": (quick(LambdaRankRanker), SCORER, ONE, None),
+    "pipeline": (model_of(RankNetRanker, "in a pipeline"), SCORER, ONE, None),
+    "several metrics": (PIPELINE, ALL, MEASURES, None),
+    # without scoring it is the metric of the ranker
+    "MAP of trees": (quick(LambdaMARTRanker, metric="map"), None,
+                     {"score": map_score}, None),
+    "MAP of a network": (quick(LambdaRankRanker, metric="map"), None,
+                         {"score": map_score}, None),
+    "NDCG of RankNet": (quick(RankNetRanker), None, {"score": ndcg_at_10}, None),
+    "init_score": (TREES, SCORER, ONE, INIT_SCORE),
+    "init_score of a pipeline": (PIPELINE, None, {"score": ndcg_at_10}, INIT_SCORE),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", SEARCHES)
+def test_grid_search(kind, routing):
+    model, scoring, measures, init_score = SEARCHES[kind]
+    if kind == "init_score of a pipeline" and RELEASE < (1, 8):
+        pytest.skip("before 1.8 a search passes nothing to Pipeline.score")
+    init, (name, measure) = {}, list(measures.items())[-1]
+    if init_score is not None:
+        init["init_score"] = init_score
+    settings = list(ParameterGrid(grid_of(model)))
+    search = GridSearchCV(
+        model, grid_of(model), scoring=scoring, cv=GroupKFold(3), error_score="raise",
+        refit=name if scoring is ALL else True, return_train_score=scoring is ALL,
+    ).fit(X, Y, groups=GROUPS, **init)  # fmt: skip
+    results = search.cv_results_
+    for i, setting in enumerate(settings):
+        for k, (train, test) in enumerate(folds()):
+            for part, rows in (("train", train), ("test", test)):
+                if part == "train" and scoring is not ALL:
+                    continue
+                scores = by_hand(model, train, rows, **init, **setting)
+                for of, measure in measures.items():
+                    expected = measure(Y[rows], scores, groups=GROUPS[rows])
+                    assert results[f"split{k}_{part}_{of}"][i] == expected
+    means = np.mean([results[f"split{k}_test_{name}"] for k in range(3)], axis=0)
+    assert len(np.unique(means)) > 2
+    best = int(means.argmax())
     assert search.best_params_ == settings[best]
-    assert search.best_score_ == table.mean(axis=1)[best]
-    everything = np.arange(len(Y))
-    expected = by_hand(model, everything, everything, **settings[best])
-    np.testing.assert_array_equal(search.predict(X), expected)
-    score = SCORER(search, X, Y, groups=GROUPS)
-    assert score == ndcg_score(Y, expected, groups=GROUPS, k=5)
+    assert search.best_score_ == pytest.approx(means[best], rel=1e-15)
+    expected = by_hand(model, EVERYTHING, EVERYTHING, **init, **settings[best])
+    if not init:  # a search passes nothing to `predict`
+        np.testing.assert_array_equal(search.predict(X), expected)
+    score = measure(Y, expected, groups=GROUPS)
+    found = search.scorer_(search.best_estimator_, X, Y, groups=GROUPS, **init)
+    assert (found[name] if scoring is ALL else found) == score
     if RELEASE >= (1, 8):  # before, a search hands no groups to its scorer in `score`
-        assert search.score(X, Y, groups=GROUPS) == score
+        assert search.score(X, Y, groups=GROUPS, **init) == score
 
 
 def test_halving_adds_trees(routing):
@@ -201,28 +215,8 @@ def test_halving_adds_trees(routing):
     np.testing.assert_array_equal(found["mean_test_score"], expected)
 
 
-@every_ranker
-def test_without_scoring_a_search_reports_the_metric_of_the_ranker(ranker, routing):
-    model = quick(ranker)
-    if ranker is not RankNetRanker:
-        model.set_params(metric="map")
-    measure = ndcg_score if ranker is RankNetRanker else map_score
-    cutoff = {"k": 10} if ranker is RankNetRanker else {}
-    search = GridSearchCV(model, {"sigma": [0.5, 2]}, cv=GroupKFold(3), refit=False)
-    search.fit(X, Y, groups=GROUPS)
-    for k, (train, test) in enumerate(folds()):
-        scores = by_hand(model, train, test, sigma=2)
-        expected = measure(Y[test], scores, groups=GROUPS[test], **cutoff)
-        assert search.cv_results_[f"split{k}_test_score"][1] == expected
-
-
-needs_routed_score = pytest.mark.skipif(
-    RELEASE < (1, 8), reason="before 1.8 a search passes nothing to Pipeline.score"
-)
-
-
 def test_nested_cross_validation(routing):
-    ranker, grid = LambdaMARTRanker, grid_of(LambdaMARTRanker, "bare")
+    ranker, grid = LambdaMARTRanker, grid_of(TREES)
     inner = GridSearchCV(quick(ranker), grid, scoring=SCORER, cv=GroupKFold(2))
     found = cross_validate(
         inner, X, Y, scoring=SCORER, cv=GroupKFold(3), params={"groups": GROUPS},
@@ -245,80 +239,35 @@ def test_nested_cross_validation(routing):
         )
 
 
-# --- several metrics --------------------------------------------------------------
-
-MEASURES = {
-    "ndcg@5": partial(ndcg_score, k=5),
-    "map": map_score,
-    "mrr@3": partial(mrr_score, k=3),
-}
-ALL = make_ranking_scorer(list(MEASURES))
-
-
-def test_several_metrics_in_a_search(routing):
-    ranker = LambdaMARTRanker
-    model = model_of(ranker, "in a pipeline")
-    grid = grid_of(ranker, "in a pipeline", ["learning_rate"])
-    search = GridSearchCV(
-        model, grid, scoring=ALL, refit="map", cv=GroupKFold(3),
-        return_train_score=True,
-    ).fit(X, Y, groups=GROUPS)  # fmt: skip
-    for i, setting in enumerate(ParameterGrid(grid)):
-        for k, (train, test) in enumerate(folds()):
-            for part, rows in (("train", train), ("test", test)):
-                scores = by_hand(model, train, rows, **setting)
-                for name, measure in MEASURES.items():
-                    found = search.cv_results_[f"split{k}_{part}_{name}"][i]
-                    assert found == measure(Y[rows], scores, groups=GROUPS[rows])
-    assert search.best_score_ == search.cv_results_["mean_test_map"].max()
-
-
-# --- splitters --------------------------------------------------------------------
-
-
 def test_a_splitter_may_request_metadata_of_another_name(routing):
     """Parts of several queries are left out; the ranker requests `groups`."""
-    ranker = LambdaMARTRanker
-    cv = LeaveOneGroupOut().set_split_request(groups="parts")
     scores = cross_val_score(
-        quick(ranker), X, Y, scoring=SCORER, cv=cv,
-        params={"groups": GROUPS, "parts": PARTS},
+        TREES, X, Y, scoring=SCORER, params={"groups": GROUPS, "parts": PARTS},
+        cv=LeaveOneGroupOut().set_split_request(groups="parts"),
     )  # fmt: skip
-    expected = [
-        ndcg_by_hand(
-            quick(ranker), np.flatnonzero(PARTS != part), np.flatnonzero(PARTS == part)
-        )
-        for part in range(3)
-    ]
-    assert scores.tolist() == expected
+    sides = [(np.flatnonzero(PARTS != k), np.flatnonzero(PARTS == k)) for k in range(3)]
+    assert scores.tolist() == [ndcg_by_hand(TREES, *side) for side in sides]
 
 
 # --- cross-validation, curves -----------------------------------------------------
 
 
-@every_ranker_and_form
-def test_cross_validate(ranker, form, routing):
-    model = model_of(ranker, form)
+@every_ranker
+def test_cross_validate(ranker, routing):
+    model = model_of(ranker, "in a pipeline")
+    given = {"cv": GroupKFold(3), "params": {"groups": GROUPS}}
+    predicted = cross_val_predict(model, X, Y, **given)
     found = cross_validate(
-        model, X, Y, scoring=SCORER, cv=GroupKFold(3), params={"groups": GROUPS},
-        return_train_score=True, return_estimator=True, return_indices=True,
+        model, X, Y, scoring=SCORER, **given, return_train_score=True,
+        return_estimator=True, return_indices=True,
     )  # fmt: skip
     for k, (train, test) in enumerate(folds()):
+        scores = by_hand(model, train, test)
         np.testing.assert_array_equal(found["indices"]["test"][k], test)
         assert found["test_score"][k] == ndcg_by_hand(model, train, test)
         assert found["train_score"][k] == ndcg_by_hand(model, train, train)
-        np.testing.assert_array_equal(
-            found["estimator"][k].predict(X[test]), by_hand(model, train, test)
-        )
-
-
-def test_cross_val_predict(routing):
-    model = model_of(LambdaRankRanker, "in a pipeline")
-    scores = cross_val_predict(model, X, Y, cv=GroupKFold(3), params={"groups": GROUPS})
-    for train, test in folds():
-        np.testing.assert_array_equal(scores[test], by_hand(model, train, test))
-    # a query is scored by one model, so that its metric can be computed
-    assert NDCG(5).per_query(Y, scores, groups=GROUPS).shape == (24,)
+        np.testing.assert_array_equal(found["estimator"][k].predict(X[test]), scores)
+        np.testing.assert_array_equal(predicted[test], scores)
 
 
 def test_learning_curve(routing):
@@ -370,13 +319,11 @@ PIPELINES = {
 
 @pytest.mark.parametrize("steps", PIPELINES)
 def test_pipelines(steps, routing):
-    ranker = LambdaRankRanker
     if "polars" in steps and not POLARS_IS_KNOWN:
         pytest.skip("this scikit-learn does not know this polars")
-    model = make_pipeline(*PIPELINES[steps], quick(ranker))
-    if "columns" in steps:
-        table = FRAME
-    else:
+    model = make_pipeline(*PIPELINES[steps], quick(LambdaRankRanker))
+    table = FRAME
+    if "columns" not in steps:
         table = np.nan_to_num(FRAME.drop(columns="kind").to_numpy())
     scores = cross_val_score(
         model, table, Y, scoring=SCORER, cv=GroupKFold(3), params={"groups": GROUPS}
@@ -422,132 +369,59 @@ def test_a_pipeline_passes_groups_to_fit_and_score(ranker, routed):
     name = "groups" if routed else f"{ranker.__name__.lower()}__groups"
     with sklearn.config_context(enable_metadata_routing=routed):
         model = model_of(ranker, "in a pipeline").fit(X, Y, **{name: GROUPS})
-        everything = np.arange(len(Y))
-        scores = by_hand(model, everything, everything)
+        scores = by_hand(model, EVERYTHING, EVERYTHING)
         np.testing.assert_array_equal(model.predict(X), scores)
         if routed:
-            expected = ndcg_score(Y, scores, groups=GROUPS, k=10)
+            expected = ndcg_at_10(Y, scores, groups=GROUPS)
             assert model.score(X, Y, groups=GROUPS) == expected
 
 
-# --- init_score -------------------------------------------------------------------
-
-INIT_SCORE = np.random.default_rng(1).normal(size=len(Y))
-
-
-def score_on_init_scores(model, train, test, measure, **params):
-    """Score of a model that is fitted, and evaluated, on initial scores, by hand."""
-    *transformers, ranker = steps_of(clone(model).set_params(**params))
-    learned, scored = X[train], X[test]
-    with sklearn.config_context(enable_metadata_routing=False):
-        for transformer in transformers:
-            learned = transformer.fit_transform(learned, Y[train])
-            scored = transformer.transform(scored)
-        ranker.fit(
-            learned, Y[train], groups=GROUPS[train], init_score=INIT_SCORE[train]
-        )
-        scores = ranker.predict(scored, init_score=INIT_SCORE[test])
-    return measure(Y[test], scores, groups=GROUPS[test])
-
-
-ndcg_at_10 = partial(ndcg_score, k=10)  # what the ranker's own `score` reports
-WITH_INIT_SCORE = {
-    "scorer": (SCORER, partial(ndcg_score, k=5), "bare"),
-    "score, in a pipeline": (None, ndcg_at_10, "in a pipeline"),
-}
-with_init_score = pytest.mark.parametrize(
-    ("scoring", "measure", "form"),
-    [
-        pytest.param(*case, marks=needs_routed_score if case[0] is None else ())
-        for case in WITH_INIT_SCORE.values()
-    ],
-    ids=WITH_INIT_SCORE,
-)
-
-
-@with_init_score
-def test_grid_search_passes_init_score_to_fit_predict_and_the_scorer(
-    scoring, measure, form, routing
-):
-    model = model_of(LambdaMARTRanker, form)
-    grid = grid_of(LambdaMARTRanker, form, ["learning_rate"])
-    search = GridSearchCV(
-        model, grid, scoring=scoring, cv=GroupKFold(3), error_score="raise"
-    ).fit(X, Y, groups=GROUPS, init_score=INIT_SCORE)
-    for i, setting in enumerate(ParameterGrid(grid)):
-        for k, (train, test) in enumerate(folds()):
-            expected = score_on_init_scores(model, train, test, measure, **setting)
-            assert search.cv_results_[f"split{k}_test_score"][i] == expected
-    everything = np.arange(len(Y))
-    expected = score_on_init_scores(
-        model, everything, everything, measure, **search.best_params_
-    )
-    scorer = search.scorer_
-    found = scorer(search.best_estimator_, X, Y, groups=GROUPS, init_score=INIT_SCORE)
-    assert found == expected
-    if RELEASE >= (1, 8):
-        found = search.score(X, Y, groups=GROUPS, init_score=INIT_SCORE)
-        assert found == expected
-
-
-def test_a_scorer_that_declines_init_score_fails_on_a_model_that_needs_it(routing):
-    scorer = make_ranking_scorer("ndcg@5").set_score_request(init_score=False)
-    with pytest.raises(ValueError, match="fit was given init_score, and.*no init_sc"):
-        cross_validate(
-            quick(LambdaMARTRanker), X, Y, scoring=scorer, cv=GroupKFold(3),
-            params={"groups": GROUPS, "init_score": INIT_SCORE}, error_score="raise",
-        )  # fmt: skip
-
-
 def test_a_pipeline_passes_init_score_to_predict_and_score(routing):
-    model = model_of(LambdaMARTRanker, "in a pipeline")
+    given = {"groups": GROUPS, "init_score": INIT_SCORE}
     with pytest.raises(ValueError, match="fit was given no init_score, and.*an init_"):
-        clone(model).fit(X, Y, groups=GROUPS).predict(X, init_score=INIT_SCORE)
-    model.fit(X, Y, groups=GROUPS, init_score=INIT_SCORE)
-    with pytest.raises(ValueError, match="fit was given init_score, and.*no init_sc"):
-        model.predict(X)
-    with pytest.raises(ValueError, match="fit was given init_score, and.*no init_sc"):
-        model.score(X, Y, groups=GROUPS)
-    everything = np.arange(len(Y))
-    expected = score_on_init_scores(model, everything, everything, ndcg_at_10)
-    found = model.score(X, Y, groups=GROUPS, init_score=INIT_SCORE)
-    assert found == expected
+        clone(PIPELINE).fit(X, Y, groups=GROUPS).predict(X, init_score=INIT_SCORE)
+    model = clone(PIPELINE).fit(X, Y, **given)
+    for call in (
+        lambda: model.predict(X),
+        lambda: model.score(X, Y, groups=GROUPS),
+        lambda: cross_validate(
+            TREES, X, Y, cv=GroupKFold(3), params=given, error_score="raise",
+            scoring=make_ranking_scorer().set_score_request(init_score=False),
+        ),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match="fit was given init_score, and.*no init_"):
+            call()
+    scores = by_hand(model, EVERYTHING, EVERYTHING, init_score=INIT_SCORE)
+    assert model.score(X, Y, **given) == ndcg_at_10(Y, scores, groups=GROUPS)
 
 
 # --- kinds of input ---------------------------------------------------------------
 
 NAMES = list("abcde")
+ON_ARROW = {"dtype_backend": "pyarrow"}
 KINDS = {
     "lists": (X.tolist(), Y.tolist(), GROUPS.tolist()),
-    "pandas": (
-        pd.DataFrame(X, columns=NAMES), pd.Series(Y), pd.Series(GROUPS),
-    ),
-    "pandas on pyarrow": tuple(
-        pd.DataFrame(column).convert_dtypes(dtype_backend="pyarrow")
-        for column in (pd.DataFrame(X, columns=NAMES),)
-    ) + tuple(
-        pd.Series(column).convert_dtypes(dtype_backend="pyarrow")
-        for column in (Y, GROUPS)
+    "pandas on pyarrow": (
+        pd.DataFrame(X, columns=NAMES).convert_dtypes(**ON_ARROW),
+        pd.Series(Y).convert_dtypes(**ON_ARROW),
+        pd.Series(GROUPS).convert_dtypes(**ON_ARROW),
     ),
     "polars": (pl.DataFrame(X, schema=NAMES), pl.Series(Y), pl.Series(GROUPS)),
     "pyarrow columns": (X, pa.array(Y), pa.array(GROUPS)),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_tables_and_columns_of_every_kind(kind, routing):
-    ranker = LambdaMARTRanker
     if kind == "polars" and not POLARS_IS_KNOWN:
         pytest.skip("this scikit-learn does not know this polars")
     if kind == "pyarrow columns" and RELEASE < (1, 8):
         pytest.skip("scikit-learn indexes no pyarrow columns before 1.8")
     table, y, groups = KINDS[kind]
-    search = GridSearchCV(
-        quick(ranker), {"sigma": [1.0]}, scoring=SCORER, cv=folds()
-    ).fit(table, y, groups=groups)
-    expected = [ndcg_by_hand(quick(ranker), *fold) for fold in folds()]
+    search = GridSearchCV(TREES, {}, scoring=SCORER, cv=folds())
+    search.fit(table, y, groups=groups)
     found = [search.cv_results_[f"split{k}_test_score"][0] for k in range(3)]
-    assert found == expected
+    assert found == [ndcg_by_hand(TREES, *fold) for fold in folds()]
     if kind.startswith(("pandas", "polars")):
         assert search.feature_names_in_.tolist() == NAMES
 
@@ -558,9 +432,10 @@ def test_tables_and_columns_of_every_kind(kind, routing):
 @pytest.mark.slow
 def test_two_jobs_find_the_same_numbers_and_raise_the_same_error_as_one(routing):
     def scores(ranker):
+        model = model_of(ranker, "in a pipeline")
         search = GridSearchCV(
-            model_of(ranker, "in a pipeline"), grid_of(ranker, "in a pipeline"),
-            scoring=ALL, refit="map", cv=GroupKFold(3), error_score="raise",
+            model, grid_of(model), scoring=ALL, refit="map", cv=GroupKFold(3),
+            error_score="raise",
         ).fit(X, Y, groups=GROUPS)  # fmt: skip
         return search.cv_results_["mean_test_map"].tolist(), search.predict(X).tolist()
 
