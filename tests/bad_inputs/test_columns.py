@@ -167,7 +167,6 @@ RULES: dict[str, list[tuple[Any, str]]] = {
         (None, "is None: a ranker requires y to be passed"),
     ],
     "weights": [
-        (last(NAN), f"must be finite and >= 0, but {ROW} nan"),
         (last(INF), f"must be finite and >= 0, but {ROW} inf"),
         (last(-1), f"must be finite and >= 0, but {ROW} -1.0"),
         (np.arange(1.0, N + 1), "weighs whole queries, so it must be constant within"),
@@ -177,14 +176,11 @@ RULES: dict[str, list[tuple[Any, str]]] = {
     ],
     "initial scores": [
         (last(NAN), "must be finite, but is nan at row 29"),
-        (last(INF), "must be finite, but is inf at row 29"),
         (MERGED, MERGES),
     ],
     "scores": [
         (None, "is None: give one number per row"),
         (last(NAN), f"{TO_RANK} {ROW} nan"),
-        (last(INF), f"{TO_RANK} {ROW} inf"),
-        (last(Decimal("NaN")), f"{TO_RANK} {ROW}"),
         (last(-INF), f"{TO_RANK} {ROW} -inf; leave documents that were not ranked out "
          "of the rows, and give their grades to a metric by y_missing"),
     ],
@@ -273,7 +269,6 @@ GOOD: dict[str, Callable[[Any], Any]] = {
     "a table of pyarrow": lambda numbers: pa.table({"y": numbers}),
     "objects": lambda numbers: numbers.astype(object),
     "decimals": lambda numbers: [Decimal(n) for n in numbers.tolist()],
-    "longdouble": lambda numbers: numbers.astype(np.longdouble),
     "unsigned bytes": lambda numbers: numbers.astype(np.uint8),
     "another byte order": lambda numbers: numbers.astype(">f8"),
     "a strided array": lambda numbers: np.repeat(numbers, 2)[::2],
@@ -393,8 +388,6 @@ COMBINATIONS: list[tuple[type, dict[str, Any], dict[str, Any], str]] = [
      "propensities weigh a pair by its clicked document, and with tied_pairs=True"),
     (RankNetRanker, PAIRS | KNOW, {},
      "propensities corrects clicks, and pairs are preferences in place of clicks"),
-    (RankNetRanker, PAIRS | SHOWN, ADDITIVE,
-     "position_bias corrects clicks, and pairs are preferences in place of clicks"),
 ]  # fmt: skip
 
 

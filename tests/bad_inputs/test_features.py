@@ -210,12 +210,9 @@ NAMED_WRONGLY: list[tuple[Any, Any, type[Exception], str]] = [
     (["b", "c"], FRAME, ValueError,
      "categorical_features names ['c'], which are no columns of X: it has ['a', 'b'"),
     (["b"], CODES, ValueError, NO_COLUMNS),
-    (["b"], CODES.tolist(), ValueError, NO_COLUMNS),
     ([0, 3], CODES, ValueError, "from 0 to 2, got [0, 3]"),
     ([-1], CODES, ValueError, f"{FROM_0_TO_2}, got [-1]"),
-    ([10**30], CODES, ValueError, FROM_0_TO_2),
     ([True, False], CODES, ValueError, "a mask of 2 booleans, and X has 3 features"),
-    (np.ones(4, bool), CODES, ValueError, "a mask of 4 booleans"),
     (np.ones(0, bool), CODES[:0], ValueError, "0 sample(s)"),
 ]  # fmt: skip
 IN_COLUMN = "X in column 1 is categorical, but row 3 holds"
@@ -230,10 +227,8 @@ NO_CATEGORIES: list[tuple[Any, str]] = [
     (code(0.5), f"{IN_COLUMN} 0.5: the codes of categories are whole"),
     (code(-1, np.int8), f"{IN_COLUMN} -1: "),
     (code(INF), f"{IN_COLUMN} inf: "),
-    (code(2.0**54), "from 0 to 9007199254740992"),
     (code(2**64 - 1, np.uint64), IN_COLUMN),
     (code(2.0**25, np.float32), "from 0 to 16777216"),
-    (code(4096.0, np.float16), "from 0 to 2048"),
     (code(0.5, object).tolist(), f"{IN_COLUMN} 0.5: "),
     (code(2**53 + 1, object), "holds 9007199254740993, which float64 cannot"),
     (code("x", object).tolist(), "both text and numbers"),
@@ -309,7 +304,6 @@ HAD_TEXT = "in column 'b' holds numbers, but its categories were text when the m
 HAD_NUMBERS = "in column 'b' holds text, but its categories were numbers when the model"
 AFTER_TEXT: list[tuple[Any, str]] = [
     (framed(CODES[:, 1]), HAD_TEXT),
-    (framed(category([1, 2])), HAD_TEXT),
     (of_polars(CODES[:, 1]), HAD_TEXT),
     (FRAME[["b", "a"]], "feature names should match"),
     (pd.DataFrame({"a": WORDS, "b": WORDS}), "in column 'a' must be numeric, but holds "
@@ -317,7 +311,6 @@ AFTER_TEXT: list[tuple[Any, str]] = [
 ]  # fmt: skip
 AFTER_NUMBERS: list[tuple[Any, str]] = [
     (framed(WORDS), HAD_NUMBERS),
-    (framed(category(["x", "y"])), HAD_NUMBERS),
     (framed(np.full(N, 0.5)), "row 0 h"),
 ]
 

@@ -307,12 +307,8 @@ SAME: list[tuple[type, str, Any, Any]] = [
     *((MARTRegressor, name, 10**30, plain)
       for name, plain in [("max_leaf_nodes", 30), ("max_depth", None),
                           ("min_samples_leaf", 31), ("n_iter_no_change", 20)]),
-    (LambdaMARTRanker, "truncation_level", 10**30, None),
     (LambdaMARTRanker, "normalize_lambdas", np.False_, False),
-    (LambdaRankRanker, "truncation_level", 10**30, None),
     (LambdaRankRanker, "batch_size", 10**30, 6),
-    (RankNetRanker, "tied_pairs", np.True_, True),
-    (RankNetRanker, "hidden_layer_sizes", np.array([3, 2]), (3, 2)),
     (RankNetRanker, "hidden_layer_sizes", [np.int8(3), np.uint16(2)], (3, 2)),
 ]  # fmt: skip
 

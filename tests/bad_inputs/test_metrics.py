@@ -98,11 +98,8 @@ def test_what_is_no_metric_is_refused(value, error, message):
     ("gain", "message"),
     [
         (lambda grades: 1.0, "gain must return one value per grade"),
-        (lambda grades: grades[1:], "gain must return one value per grade"),
         (lambda grades: None, "gain must return numbers, got dtype object"),
-        (lambda grades: grades.astype(str), "gain must return numbers, got"),
         (lambda grades: grades * 1j, "gain must return numbers, got"),
-        (lambda grades: grades - 9, "must be >= 0 and have a finite"),
         (lambda grades: grades * NAN, "must be >= 0 and have a finite"),
     ],
 )
@@ -115,7 +112,6 @@ def test_what_a_function_of_gains_returns_is_read(gain, message):
     [
         (NDCG(gain=[0, 1]), [0, 2], "aa",
          "gain is a table of 2 values for the grades 0 to 1, but query 'a' has gr"),
-        (NDCG(gain=[0, 1]), [0, 0.5], "aa", "but query 'a' has grade 0.5"),
         (NDCG(), [0, 1024], "aa",
          "have a finite float64 sum over any list, but it is inf where query 'a'"),
         (ERR(max_grade=2), [0, 3], "aa",
