@@ -113,44 +113,46 @@ def test_a_parameter_of_a_solver_is_refused_by_name_or_sensible(estimator, name)
             np.testing.assert_allclose(found, none, rtol=1e-5)
 
 
+SHOWN = {"positions": np.arange(len(Y)) - np.searchsorted(GROUPS, GROUPS)}
+OF_POSITIONS = [
+    *(("regularization", {"position_bias": {"method": method}}, SHOWN)
+      for method in ("additive", "pairwise")),
+    ("min_propensity", {"position_bias": "pairwise"}, SHOWN),
+    ("min_propensity", {}, {"propensities": np.full(len(Y), 1e-300)}),
+]  # fmt: skip
+
+
 @pytest.mark.parametrize("size", EXTREMES)
-@pytest.mark.parametrize("kind", ["additive", "pairwise", "known"])
-def test_parameters_of_positions_are_refused_or_give_a_sensible_model(kind, size):
-    for name in ("regularization", "min_propensity"):
-        model, shown = LambdaMARTRanker(**TREES), {}
-        bias = {"method": kind}
-        if name == "min_propensity":
-            model.set_params(min_propensity=size)
-        else:
-            bias["regularization"] = size
-        if kind == "known":
-            shown = {"propensities": np.full(len(Y), 1e-300)}
-        else:
-            model.set_params(position_bias=bias)
-            shown = {"positions": np.arange(len(Y)) - np.searchsorted(GROUPS, GROUPS)}
-        try:
-            model.fit(X, Y, groups=GROUPS, **shown)
-        except ValueError as error:
-            assert name in str(error)
-            continue
-        assert np.isfinite(scores(model)).all()
-        assert np.ptp(scores(model)) > 0
+@pytest.mark.parametrize(("name", "options", "shown"), OF_POSITIONS)
+def test_parameters_of_positions_are_refused_or_give_a_sensible_model(
+    name, options, shown, size
+):
+    if name == "regularization":
+        options = {"position_bias": options["position_bias"] | {name: size}}
+    else:
+        options = options | {name: size}
+    try:
+        model = LambdaMARTRanker(**TREES | options).fit(X, Y, groups=GROUPS, **shown)
+    except ValueError as error:
+        assert name in str(error)
+        return
+    assert np.isfinite(scores(model)).all()
+    assert np.ptp(scores(model)) > 0
 
 
 @every_estimator
 @pytest.mark.parametrize("size", EXTREMES)
-@pytest.mark.parametrize("of", ["one query", "all queries"])
-def test_a_weight_is_refused_by_name_or_gives_a_sensible_model(estimator, size, of):
-    first = GROUPS == GROUPS[0] if of == "one query" else np.ones(len(Y), dtype=bool)
-    try:
-        found = scores(fit(estimator, np.where(first, size, 1.0)))
-    except ValueError as error:
-        assert str(error).startswith("sample_weight has a largest value of ")
-        assert size > 1 or of == "all queries"
-        return
-    assert of == "one query"
-    assert np.isfinite(found).all()
-    assert np.ptp(found) > 0.1
+def test_a_weight_is_refused_by_name_or_gives_a_sensible_model(estimator, size):
+    for rows in (GROUPS == GROUPS[0], np.ones(len(Y), dtype=bool)):
+        try:
+            found = scores(fit(estimator, np.where(rows, size, 1.0)))
+        except ValueError as error:
+            assert str(error).startswith("sample_weight has a largest value of ")
+            assert size > 1 or rows.all()
+            continue
+        assert not rows.all()
+        assert np.isfinite(found).all()
+        assert np.ptp(found) > 0.1
 
 
 @pytest.mark.parametrize("size", EXTREMES)

@@ -20,17 +20,14 @@ from sklearn.linear_model import Ridge
 from sklearn.model_selection import (
     GridSearchCV,
     check_cv,
-    cross_validate,
 )
 
 from sklearn_ltr import LambdaMARTRanker
-from sklearn_ltr.metrics import ndcg_score
 from sklearn_ltr.model_selection import (
     LetorFolds,
     group_train_test_split,
     lambdamart_search_space,
 )
-from sklearn_ltr.scorers import make_ranking_scorer
 from tests.strategies import rankings
 
 RNG = np.random.default_rng(0)
@@ -166,16 +163,15 @@ def test_other_sparse_matrices_come_out_as_csr():
         np.testing.assert_array_equal(part.toarray(), X[train])
 
 
-def test_groups_come_last_and_keep_their_type():
-    frame, rows = pl.DataFrame(X, schema=["a", "b"]), np.arange(N)
-    for groups in (pl.Series(GROUPS), pd.Series(GROUPS), pa.array(GROUPS), [*GROUPS]):
-        parts = group_train_test_split(frame, rows, Y, groups=groups, random_state=4)
-        assert len(parts) == 8
-        for part, side in zip(parts[6:], parts[2:4], strict=True):
-            assert type(part) is type(groups)
-            np.testing.assert_array_equal(np.asarray(part), GROUPS[side])
-        np.testing.assert_array_equal(parts[4], Y[parts[2]])
-        np.testing.assert_array_equal(parts[1].to_numpy(), X[parts[3]])
+@pytest.mark.parametrize("as_column", [pl.Series, pd.Series, pa.array, list])
+def test_groups_come_last_and_keep_their_type(as_column):
+    groups = as_column(GROUPS)
+    parts = group_train_test_split(np.arange(N), Y, groups=groups, random_state=4)
+    assert len(parts) == 6
+    for part, side in zip(parts[4:], parts[:2], strict=True):
+        assert type(part) is type(groups)
+        np.testing.assert_array_equal(np.asarray(part), GROUPS[side])
+    np.testing.assert_array_equal(parts[2], Y[parts[0]])
 
 
 # --- strata -----------------------------------------------------------------------
@@ -259,7 +255,7 @@ PARTS = GROUPS % 5 + 1
 def test_the_folds_are_letors():
     """Fold 1 of LETOR 4.0 trains on S1 to S3, validates on S4 and tests on S5."""
     table = {1: "12345", 2: "23451", 3: "34512", 4: "45123", 5: "51234"}
-    folds = list(LetorFolds(PARTS).train_validation_test())
+    folds = list(LetorFolds(PARTS).train_validation_test(GROUPS))
     assert len(folds) == 5
     for (*train, validation, test), found in zip(table.values(), folds, strict=True):
         for names, rows in zip((train, validation, test), found, strict=True):
@@ -267,28 +263,23 @@ def test_the_folds_are_letors():
             np.testing.assert_array_equal(rows, np.flatnonzero(inside))
 
 
-def test_score_on_selects_the_second_part_of_a_pair():
-    triples = list(LetorFolds(PARTS).train_validation_test(GROUPS))
+@pytest.mark.parametrize("n_parts", [3, 4, 7])
+def test_there_may_be_any_number_of_parts_from_three_on(n_parts):
+    parts = np.arange(N) % n_parts
+    triples = list(LetorFolds(parts).train_validation_test())
+    for train, validation, test in triples:
+        assert sorted([*train, *validation, *test]) == list(range(N))
+        sizes = [len(set(parts[rows])) for rows in (train, validation, test)]
+        assert sizes == [n_parts - 2, 1, 1]
+    for one, next_one in pairwise(triples):
+        np.testing.assert_array_equal(next_one[1], one[2])
     for score_on, second in (("validation", 1), ("test", 2)):
-        folds = LetorFolds(PARTS, score_on=score_on)
-        pairs = list(folds.split(X, Y, GROUPS))
-        assert folds.get_n_splits() == folds.get_n_splits(X, Y, GROUPS) == len(pairs)
+        folds = LetorFolds(parts, score_on=score_on)
+        pairs = list(folds.split(X, Y))
+        assert folds.get_n_splits() == len(pairs) == len(triples) == n_parts
         for pair, triple in zip(pairs, triples, strict=True):
             np.testing.assert_array_equal(pair[0], triple[0])
             np.testing.assert_array_equal(pair[1], triple[second])
-
-
-def test_there_may_be_any_number_of_parts_from_three_on():
-    for n_parts in (3, 4, 7):
-        parts = np.arange(N) % n_parts
-        folds = list(LetorFolds(parts).train_validation_test())
-        assert len(folds) == n_parts
-        for train, validation, test in folds:
-            assert sorted([*train, *validation, *test]) == list(range(N))
-            sizes = [len(set(parts[rows])) for rows in (train, validation, test)]
-            assert sizes == [n_parts - 2, 1, 1]
-        for one, next_one in pairwise(folds):
-            np.testing.assert_array_equal(next_one[1], one[2])
 
 
 def test_scikit_learn_accepts_the_folds_as_a_splitter():
@@ -302,32 +293,6 @@ def test_scikit_learn_accepts_the_folds_as_a_splitter():
     for copy in (search.cv, pickle.loads(pickle.dumps(folds))):
         for one, other in zip(copy.split(), folds.split(), strict=True):
             np.testing.assert_array_equal(one[1], other[1])
-
-
-def test_a_grid_search_and_cross_validate_score_the_rows_of_the_folds():
-    y = (X[:, 0] % 3) + Y
-    scorer = make_ranking_scorer("ndcg@5")
-    alphas = [0.1, 1e6]
-    with sklearn.config_context(enable_metadata_routing=True):
-        search = GridSearchCV(
-            Ridge(), {"alpha": alphas}, scoring=scorer, cv=LetorFolds(PARTS)
-        ).fit(X, y, groups=GROUPS)
-        report = cross_validate(
-            Ridge(), X, y, scoring=scorer, cv=LetorFolds(PARTS, score_on="test"),
-            params={"groups": GROUPS},
-        )  # fmt: skip
-
-    def by_hand(alpha, train, held_out):
-        scores = Ridge(alpha=alpha).fit(X[train], y[train]).predict(X[held_out])
-        return ndcg_score(y[held_out], scores, groups=GROUPS[held_out], k=5)
-
-    for fold, (train, validation, test) in enumerate(
-        LetorFolds(PARTS).train_validation_test()
-    ):
-        for candidate, alpha in enumerate(alphas):
-            found = search.cv_results_[f"split{fold}_test_score"][candidate]
-            assert found == by_hand(alpha, train, validation)
-        assert report["test_score"][fold] == by_hand(1.0, train, test)
 
 
 @pytest.mark.parametrize("routing", [False, True])
