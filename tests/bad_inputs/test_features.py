@@ -158,8 +158,17 @@ def test_networks_need_numbers_in_single_precision(table, message):
 
 
 #: Every entry for X goes through a reader that knows the number of columns
+METHODS = (
+    (LambdaMARTRanker, "apply"), (MARTClassifier, "decision_function"),
+    (MARTClassifier, "predict_proba"), (LambdaMARTRanker, "staged_predict"),
+    (MARTClassifier, "staged_predict_proba"), (LambdaMARTRanker, "rank"),
+    *((estimator, "predict") for estimator in SMALL),
+)  # fmt: skip
 ENTRIES: dict[str, Any] = {
-    **{f"{e.__name__} predict": lambda t, e=e: on_two(e).predict(t) for e in SMALL},
+    **{
+        f"{e.__name__} {name}": lambda t, e=e, n=name: list(getattr(on_two(e), n)(t))
+        for e, name in METHODS
+    },
     **{
         f"{e.__name__} X_val": lambda t, e=e: fit(
             e,
@@ -168,14 +177,6 @@ ENTRIES: dict[str, Any] = {
         )
         for e in (*RANKERS, MARTRegressor, MARTClassifier)
     },
-    "apply": lambda t: on_two(LambdaMARTRanker).apply(t),
-    "decision_function": lambda t: on_two(MARTClassifier).decision_function(t),
-    "predict_proba": lambda t: on_two(MARTClassifier).predict_proba(t),
-    "staged_predict": lambda t: list(on_two(LambdaMARTRanker).staged_predict(t)),
-    "staged_predict_proba": lambda t: list(
-        on_two(MARTClassifier).staged_predict_proba(t)
-    ),
-    "rank": lambda t: on_two(LambdaMARTRanker).rank(t, groups=GROUPS),
     "score": lambda t: on_two(RankNetRanker).score(t, Y, groups=GROUPS),
     "shap_values": lambda t: shap_values(on_two(LambdaMARTRanker), t),
     "background": lambda t: shap_values(on_two(MARTRegressor), X, background=t),
