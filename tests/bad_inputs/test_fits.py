@@ -226,17 +226,6 @@ def test_an_objective_has_three_arguments_and_a_metric_to_report(ranker):
     refused(lambda: fit(ranker, objective=two), TypeError, message)
 
 
-@pytest.mark.parametrize("estimator", [LambdaMARTRanker, MARTRegressor])
-def test_a_learning_rate_by_a_function_has_the_range_of_others(estimator):
-    numbers, others = (0.0, -1, NAN), (None, "0.1", True, np.array([0.1]))
-    for error, values in ((ValueError, numbers), (TypeError, others)):
-        for value in values:
-            refused(
-                lambda v=value: fit(estimator, learning_rate=lambda tree: v), error,
-                f"learning_rate(0) must be a number in [1e-50, 1e+50], got {value!r}",
-            )  # fmt: skip
-
-
 # --- several validation sets and several metrics --------------------------------------
 
 TWO = {"X_val": (X, X), "y_val": (Y, Y)}

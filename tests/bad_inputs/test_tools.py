@@ -8,16 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
-from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
 from sklearn.inspection import partial_dependence
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV, cross_val_score
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
-from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
-from sklearn_ltr import export as exporting
+from sklearn_ltr import LambdaMARTRanker, RankNetRanker
 from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker
 from sklearn_ltr.export import (
     to_elasticsearch_ltr,
@@ -42,7 +38,6 @@ from tests.bad_inputs import (
     HUGE,
     INF,
     NAN,
-    NETWORK,
     TREES,
     N,
     X,
@@ -314,34 +309,6 @@ NAMES = [f"Column_{j}" for j in range(X.shape[1])]
 PLUGIN = partial(to_elasticsearch_ltr, name="m", feature_set="f")
 ELASTIC = partial(to_elasticsearch_ml, name="m", features={n: {} for n in NAMES})
 SOLR = partial(to_solr, name="m")
-#: Arguments that a writer needs
-NEEDED: dict[str, Any] = {
-    "to_elasticsearch_ltr": PLUGIN, "to_elasticsearch_ml": ELASTIC, "to_solr": SOLR,
-    "to_ranklib": partial(to_ranklib, missing="zero"),
-}  # fmt: skip
-#: Formats of libraries, which hold more
-LIBRARIES = ("to_json", "to_lightgbm", "to_tree_model", "to_xgboost", "to_xgboost_dump")
-WRITERS = {
-    name: NEEDED.get(name, getattr(exporting, name))
-    for name in exporting.__all__
-    if name.startswith("to_") and name not in LIBRARIES
-}
-
-
-@pytest.mark.parametrize("name", WRITERS)
-def test_what_no_engine_can_hold_is_refused(name):
-    write = WRITERS[name]
-    assert write(fitted(LambdaMARTRanker))
-    refused(lambda: write(LambdaMARTRanker()), NotFittedError, "not fitted")
-    for model, error, message in (
-        (fitted(BaggingRanker), TypeError, "give its merge()"),
-        (Ridge().fit(X, Y), TypeError, "models of boosted trees"),
-        (fit(LambdaMARTRanker, init=Ridge().fit(X, Y)), ValueError,
-         "Add its scores as a feature"),
-        (fit(LambdaMARTRanker, {"init_score": np.zeros(N)}), ValueError,
-         "no place for"),
-    ):  # fmt: skip
-        refused(lambda m=model: write(m), error, message)
 
 
 def on_codes(codes: list[float]) -> MARTRegressor:
@@ -355,22 +322,11 @@ def trees() -> Any:
     return fitted(LambdaMARTRanker)
 
 
-def after(*steps: Any) -> Any:
-    pipeline = make_pipeline(*steps, LambdaRankRanker(**NETWORK))
-    return pipeline.fit(X, Y, lambdarankranker__groups=GROUPS)
-
-
 TEXT = "must be text and not empty, got"
 EXPORTS: list[tuple[Any, type[Exception], str]] = [
     (lambda: to_onnx(on_codes([-1, 0, 1])), ValueError, "make the column text"),
     (lambda: to_onnx(on_codes([1, 2, 2**30])), ValueError, "make the column text"),
     (lambda: to_treelite(on_codes([0.5, 1, 2])), ValueError, "make the column text"),
-    *((lambda write=write: write(after(PCA(2))), TypeError,
-       "the step 'pca' of the Pipeline is a PCA") for write in (to_onnx, SOLR)),
-    (lambda: to_onnx(make_pipeline(StandardScaler(), LambdaRankRanker())),
-     NotFittedError, "not fitted"),
-    (lambda: SOLR(make_pipeline(StandardScaler(), LambdaMARTRanker(**TREES))),
-     TypeError, "a Pipeline has steps that trees cannot hold"),
     (lambda: to_ranklib(trees(), missing="nan"), ValueError,
      "missing must be 'error' or 'zero', got 'nan'"),
     (lambda: SOLR(trees(), missing="nan"), ValueError,
