@@ -12,14 +12,13 @@ import joblib
 import numpy as np
 import pandas as pd
 import polars as pl
-import pyarrow as pa
 import pytest
 import sklearn
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.ensemble import VotingRegressor
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
-from sklearn.feature_selection import RFE, SelectKBest, f_regression
+from sklearn.feature_selection import SelectKBest, f_regression
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import (
@@ -215,30 +214,6 @@ def test_halving_adds_trees(routing):
     np.testing.assert_array_equal(found["mean_test_score"], expected)
 
 
-def test_nested_cross_validation(routing):
-    ranker, grid = LambdaMARTRanker, grid_of(TREES)
-    inner = GridSearchCV(quick(ranker), grid, scoring=SCORER, cv=GroupKFold(2))
-    found = cross_validate(
-        inner, X, Y, scoring=SCORER, cv=GroupKFold(3), params={"groups": GROUPS},
-        return_estimator=True,
-    )  # fmt: skip
-    for k, (train, test) in enumerate(folds()):
-        inside = [
-            (train[one], train[other])
-            for one, other in GroupKFold(2).split(X[train], Y[train], GROUPS[train])
-        ]
-        means = [
-            np.mean([ndcg_by_hand(quick(ranker), *fold, **setting) for fold in inside])
-            for setting in ParameterGrid(grid)
-        ]
-        best = list(ParameterGrid(grid))[int(np.argmax(means))]
-        assert found["estimator"][k].best_params_ == best
-        assert found["estimator"][k].best_score_ == max(means)
-        assert found["test_score"][k] == ndcg_by_hand(
-            quick(ranker), train, test, **best
-        )
-
-
 def test_a_splitter_may_request_metadata_of_another_name(routing):
     """Parts of several queries are left out; the ranker requests `groups`."""
     scores = cross_val_score(
@@ -395,37 +370,6 @@ def test_a_pipeline_passes_init_score_to_predict_and_score(routing):
     assert model.score(X, Y, **given) == ndcg_at_10(Y, scores, groups=GROUPS)
 
 
-# --- kinds of input ---------------------------------------------------------------
-
-NAMES = list("abcde")
-ON_ARROW = {"dtype_backend": "pyarrow"}
-KINDS = {
-    "lists": (X.tolist(), Y.tolist(), GROUPS.tolist()),
-    "pandas on pyarrow": (
-        pd.DataFrame(X, columns=NAMES).convert_dtypes(**ON_ARROW),
-        pd.Series(Y).convert_dtypes(**ON_ARROW),
-        pd.Series(GROUPS).convert_dtypes(**ON_ARROW),
-    ),
-    "polars": (pl.DataFrame(X, schema=NAMES), pl.Series(Y), pl.Series(GROUPS)),
-    "pyarrow columns": (X, pa.array(Y), pa.array(GROUPS)),
-}
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_tables_and_columns_of_every_kind(kind, routing):
-    if kind == "polars" and not POLARS_IS_KNOWN:
-        pytest.skip("this scikit-learn does not know this polars")
-    if kind == "pyarrow columns" and RELEASE < (1, 8):
-        pytest.skip("scikit-learn indexes no pyarrow columns before 1.8")
-    table, y, groups = KINDS[kind]
-    search = GridSearchCV(TREES, {}, scoring=SCORER, cv=folds())
-    search.fit(table, y, groups=groups)
-    found = [search.cv_results_[f"split{k}_test_score"][0] for k in range(3)]
-    assert found == [ndcg_by_hand(TREES, *fold) for fold in folds()]
-    if kind.startswith(("pandas", "polars")):
-        assert search.feature_names_in_.tolist() == NAMES
-
-
 # --- parallel jobs ----------------------------------------------------------------
 
 
@@ -451,17 +395,6 @@ def test_two_jobs_find_the_same_numbers_and_raise_the_same_error_as_one(routing)
 
 
 # --- inspection, selection, composition -------------------------------------------
-
-
-def test_recursive_feature_elimination(routing):
-    selector = RFE(quick(LambdaMARTRanker), n_features_to_select=4)
-    selector.fit(X, Y, groups=GROUPS)
-    ranker = quick(LambdaMARTRanker).fit(X, Y, groups=GROUPS)
-    weakest = int(ranker.feature_importances_.argmin())
-    assert np.flatnonzero(~selector.support_).tolist() == [weakest]
-    rest = np.delete(X, weakest, axis=1)
-    expected = quick(LambdaMARTRanker).fit(rest, Y, groups=GROUPS).predict(rest)
-    np.testing.assert_array_equal(selector.predict(X), expected)
 
 
 def test_ensembles_of_regressors_refuse_rankers(routing):
