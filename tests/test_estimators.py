@@ -72,22 +72,21 @@ def fit(model, columns=slice(None), **changes):
     return model.fit(**given(model) | {"X": X[:, columns]} | changes)
 
 
-def outputs(model, columns=slice(None)):
+def outputs(model):
     """The results of all methods of a fitted model that take X."""
-    table = X[:, columns]
-    found = {"predict": model.predict(table)}
+    found = {"predict": model.predict(X)}
     for name in ("decision_function", "predict_proba"):
         if hasattr(model, name):
-            found[name] = getattr(model, name)(table)
+            found[name] = getattr(model, name)(X)
     for name in ("staged_predict", "staged_predict_proba"):
         if hasattr(model, name):
-            found[name] = np.array(list(getattr(model, name)(table)))
+            found[name] = np.array(list(getattr(model, name)(X)))
     if hasattr(model, "predict_pair_proba"):
-        found["pairs"] = model.predict_pair_proba(table[:-1], table[1:])
+        found["pairs"] = model.predict_pair_proba(X[:-1], X[1:])
     if hasattr(model, "feature_importances_"):
         found["importances"] = model.feature_importances_
     if hasattr(model, "rank"):
-        found["rank"] = model.rank(table, groups=GROUPS)
+        found["rank"] = model.rank(X, groups=GROUPS)
     return {name: np.asarray(values).tobytes() for name, values in found.items()}
 
 
@@ -100,11 +99,8 @@ def learned(model):
 
 #: The checks pass no groups: all rows are one query, and a query has one weight.
 WEIGHTS = dict.fromkeys(
-    (
-        "check_sample_weights_not_overwritten",
-        "check_sample_weight_equivalence_on_dense_data",
-        "check_sample_weight_equivalence_on_sparse_data",
-    ),
+    ["check_sample_weights_not_overwritten"]
+    + [f"check_sample_weight_equivalence_on_{x}_data" for x in ("dense", "sparse")],
     "sample_weight weighs whole queries, and these checks weigh single documents",
 )
 COMPLEX = {"check_complex_data": "y is checked before X, and must not be complex"}
@@ -362,26 +358,27 @@ def test_weights_count_in_the_validation_score(estimator):
     if estimator in NETWORKS:
         model.set_params(max_iter=1)
     model.fit(**given(model, val=True), sample_weight_val=weight)
+    found = model.validation_score_
     if estimator in RANKERS:
         expected = model.score(X, Y, groups=GROUPS, sample_weight=weight)
         assert expected != model.score(X, Y, groups=GROUPS)
-        found = model.validation_score_[model.n_iter_ - (estimator in NETWORKS)]
-        assert found == pytest.approx(expected, rel=1e-14)
+        at = model.n_iter_ - (estimator in NETWORKS)
+        assert found[at] == pytest.approx(expected, rel=1e-14)
         return
     # a weight of k is the row k times
     rows = np.repeat(np.arange(len(Y)), weight.astype(int))
     repeated = {f"{k}_val": v for k, v in given(model, rows).items()}
     other = clone(model).fit(**given(model), **repeated)
-    found = model.validation_score_
     np.testing.assert_allclose(found, other.validation_score_, rtol=1e-12)
 
 
 @every_single
 def test_a_score_must_be_better_by_tol_to_count(estimator):
+    rate = "learning_rate_init" if estimator in NETWORKS else "learning_rate"
+    rate = {rate: 0.02 if estimator in NETWORKS else 0.3}
+
     def stopped(tol, patience):
-        model = make(estimator, 60, n_iter_no_change=patience, tol=tol)
-        rate = "learning_rate_init" if estimator in NETWORKS else "learning_rate"
-        model.set_params(**{rate: 0.02 if estimator in NETWORKS else 0.3})
+        model = make(estimator, 60, n_iter_no_change=patience, tol=tol, **rate)
         return model.fit(**given(model, val=True))
 
     assert len(stopped(100.0, 4).validation_score_) == 5
@@ -393,7 +390,7 @@ def test_a_score_must_be_better_by_tol_to_count(estimator):
     assert len(model.validation_score_) == best + 3 + 1 < 60
     if estimator in NETWORKS:  # tol decides when to stop, not which weights are kept
         best = int(np.argmax(model.validation_score_)) + 1
-        shorter = fit(make(estimator, best, learning_rate_init=0.02))
+        shorter = fit(make(estimator, best, **rate))
         np.testing.assert_array_equal(model.predict(X), shorter.predict(X))
     else:
         assert model.n_iter_ == max(1, best)
@@ -401,26 +398,22 @@ def test_a_score_must_be_better_by_tol_to_count(estimator):
 
 @every_single
 def test_verbose_prints_the_scores_of_every_so_many_steps(estimator, capsys):
+    def printed(model):
+        model.fit(**given(model, val=True))
+        return capsys.readouterr().out.splitlines()
+
     model = make(estimator, 5, verbose=2)
-    if estimator in RANKERS:
-        model.set_params(scoring="map")
-    model.fit(**given(model, val=True))
-    lines = capsys.readouterr().out.splitlines()
+    lines = printed(model)
     # networks: after 2 and 4 epochs; trees: before any, after 2 and 4
     at = 3 if estimator in NETWORKS else 4
     assert len(lines) == at - 1
-    if estimator in OF_TREES:
+    for value in (curve(model)[at], model.validation_score_[at]):
+        assert f"{abs(value):.4f}" in lines[-1]
+    if estimator in OF_TREES:  # those that a warm start keeps are counted
         assert [line[:7] for line in lines] == ["step 0:", "step 2:", "step 4:"]
-    shown = abs(curve(model)[at]), abs(model.validation_score_[at])
-    assert all(f"{value:.4f}" in lines[-1] for value in shown)
-    if estimator in RANKERS:
-        assert f"map {shown[1]:.4f}" in lines[-1]
-    if estimator in OF_TREES:  # trees that a warm start keeps are counted
         model.set_params(warm_start=True, n_estimators=6, verbose=1)
-        model.fit(**given(model, val=True))
-        assert capsys.readouterr().out.startswith("step 5: ")
-    fit(make(estimator, verbose=0))
-    assert capsys.readouterr().out == ""
+        assert printed(model)[0].startswith("step 5: ")
+    assert printed(make(estimator, verbose=0)) == []
 
 
 # --- a fit that fails or is interrupted -------------------------------------------
