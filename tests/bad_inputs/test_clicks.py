@@ -226,6 +226,8 @@ OTHERS: list[tuple[Any, dict[str, Any], type[Exception], str]] = [
     (judge, {"propensities": [1, 0, 0.5]}, ValueError,
      "propensities must be finite and > 0 at every position of the log, but posi"),
     (judge, {"propensities": [1, 0.5, NAN]}, ValueError, "position 2 has nan: l"),
+    (judge, {"y_score": [1, 2, NAN, 1, 2, 3]}, ValueError,
+     "y_score must be finite, but row 2 has nan"),
     (judge, {"baseline_score": [1]}, ValueError,
      "baseline_score must hold one number for each of the 6 rows, got shape (1,)"),
     # interleaving

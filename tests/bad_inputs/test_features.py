@@ -230,6 +230,7 @@ NO_CATEGORIES: list[tuple[Any, str]] = [
     (code(INF), f"{IN_COLUMN} inf: "),
     (code(2**64 - 1, np.uint64), IN_COLUMN),
     (code(2.0**25, np.float32), "from 0 to 16777216"),
+    (code(4096.0, np.float16), "from 0 to 2048"),
     (code(0.5, object).tolist(), f"{IN_COLUMN} 0.5: "),
     (code(2**53 + 1, object), "holds 9007199254740993, which float64 cannot"),
     (code("x", object).tolist(), "both text and numbers"),

@@ -297,6 +297,7 @@ SAME: list[tuple[type, str, Any, Any]] = [
       for name, plain in [("max_leaf_nodes", 30), ("max_depth", None),
                           ("min_samples_leaf", 31), ("n_iter_no_change", 20)]),
     (LambdaMARTRanker, "normalize_lambdas", np.False_, False),
+    (LambdaMARTRanker, "truncation_level", 10**30, None),
     (LambdaRankRanker, "batch_size", 10**30, 6),
     (RankNetRanker, "hidden_layer_sizes", [np.int8(3), np.uint16(2)], (3, 2)),
 ]  # fmt: skip

@@ -101,6 +101,7 @@ def test_what_is_no_metric_is_refused(value, error, message):
         (lambda grades: None, "gain must return numbers, got dtype object"),
         (lambda grades: grades * 1j, "gain must return numbers, got"),
         (lambda grades: grades * NAN, "must be >= 0 and have a finite"),
+        (lambda grades: grades - 9, "must be >= 0 and have a finite"),
     ],
 )
 def test_what_a_function_of_gains_returns_is_read(gain, message):
@@ -112,6 +113,7 @@ def test_what_a_function_of_gains_returns_is_read(gain, message):
     [
         (NDCG(gain=[0, 1]), [0, 2], "aa",
          "gain is a table of 2 values for the grades 0 to 1, but query 'a' has gr"),
+        (NDCG(gain=[0, 1]), [0, 0.5], "aa", "but query 'a' has grade 0.5"),
         (NDCG(), [0, 1024], "aa",
          "have a finite float64 sum over any list, but it is inf where query 'a'"),
         (ERR(max_grade=2), [0, 3], "aa",

@@ -112,6 +112,7 @@ CALLS: list[tuple[Any, type[Exception], str]] = [
           (dict(enumerate(Y)), f" is a dict, {NO_ROWS}"),
           ("a" * N, f" is a str, {NO_ROWS}"))),
     (lambda: LetorFolds(None), ValueError, "parts is None: give one value per row"),
+    (lambda: LetorFolds([]), ValueError, "parts is empty"),
     (lambda: LetorFolds([1, 2, 1]), ValueError,
      "parts must have at least three different values"),
     (lambda: LetorFolds(PARTS, score_on="train"), ValueError,
