@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from functools import partial
 
 import numpy as np
 import pytest
@@ -15,12 +16,10 @@ from sklearn.model_selection import (
     GroupKFold,
     KFold,
     PredefinedSplit,
-    RandomizedSearchCV,
     cross_val_predict,
     cross_val_score,
     cross_validate,
     learning_curve,
-    validation_curve,
 )
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -58,44 +57,38 @@ def network(ranker=LambdaRankRanker, **options):
     return ranker(hidden_layer_sizes=(), max_iter=1, random_state=0, **options)
 
 
-MODELS = {
-    "trees": trees(),
-    "LambdaRank": network(),
-    "RankNet": network(RankNetRanker),
-    "pipeline": make_pipeline(StandardScaler(), network()),
-    "bagging": BaggingRanker(trees(), n_estimators=2, random_state=0),
-    "blend": BlendedRanker([trees(), network()], method="equal"),
-    "search": GridSearchCV(trees(), {}, scoring=SCORER, cv=GroupKFold(2)),
-}
-TOOLS = {
-    "cross_validate": lambda cv: cross_validate(
-        trees(), X, Y, cv=cv, scoring=SCORER, params={"groups": GROUPS},
-        return_train_score=True,
+PIPELINE = make_pipeline(StandardScaler(), network())
+
+
+def validate(model, cv, **options):
+    given = {"scoring": SCORER, "params": {"groups": GROUPS}} | options
+    return cross_validate(model, X, Y, cv=cv, return_train_score=True, **given)
+
+
+def search(model, cv):
+    grid = {"random_state": [0, 1]} if model is PIPELINE[-1] else {}
+    found = GridSearchCV(model, grid, cv=cv, scoring=SCORER, error_score="raise")
+    return found.fit(X, Y, groups=GROUPS)
+
+
+CALLS = {
+    "trees": partial(validate, trees(), params={"groups": NAMES}),
+    "LambdaRank": partial(validate, network()),
+    "RankNet": partial(validate, network(RankNetRanker)),
+    "pipeline": partial(validate, PIPELINE),
+    "bagging": partial(
+        validate, BaggingRanker(trees(), n_estimators=2, random_state=0)
     ),
-    "cross_val_score": lambda cv: cross_val_score(
-        trees(), X, Y, cv=cv, scoring=SCORER, params={"groups": NAMES}
+    "blend": partial(validate, BlendedRanker([trees(), network()], method="equal")),
+    "search": partial(
+        validate, GridSearchCV(trees(), {}, scoring=SCORER, cv=GroupKFold(2))
     ),
-    "score of the ranker": lambda cv: cross_val_score(
-        trees(), X, Y, cv=cv, params={"groups": GROUPS}
+    "score of the ranker": partial(validate, trees(), scoring=None),
+    "several metrics": partial(
+        validate, trees(), scoring={"a": SCORER, "b": make_ranking_scorer("map")}
     ),
-    "search of a pipeline": lambda cv: GridSearchCV(
-        MODELS["pipeline"], {}, cv=cv, scoring=SCORER
-    ).fit(X, Y, groups=GROUPS),
-    "several metrics": lambda cv: cross_validate(
-        trees(), X, Y, cv=cv, params={"groups": GROUPS},
-        scoring={"a": SCORER, "b": make_ranking_scorer("map")},
-    ),
-    "grid": lambda cv: GridSearchCV(
-        trees(), {"sigma": [1, 2]}, cv=cv, scoring=SCORER
-    ).fit(X, Y, groups=GROUPS),
-    "errors raised": lambda cv: RandomizedSearchCV(
-        trees(), {"sigma": [1, 2]}, n_iter=2, cv=cv, scoring=SCORER,
-        error_score="raise",
-    ).fit(X, Y, groups=GROUPS),
-    "validation_curve": lambda cv: validation_curve(
-        trees(), X, Y, cv=cv, scoring=SCORER, param_name="sigma", param_range=[1, 2],
-        params={"groups": GROUPS},
-    ),
+    "in a search": partial(search, PIPELINE[-1]),
+    "a pipeline in a search": partial(search, PIPELINE),
     "learning_curve": lambda cv: learning_curve(
         trees(), X, Y, cv=cv, scoring=SCORER, train_sizes=[0.7, 1.0],
         params={"groups": GROUPS},
@@ -103,24 +96,11 @@ TOOLS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("tool", TOOLS.values(), ids=TOOLS)
-def test_tools_warn_if_the_splitter_cuts_queries(tool):
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_cross_validation_warns_if_the_splitter_cuts_queries(call):
     with pytest.warns(SplitQueriesWarning, match="cv=GroupKFold"):
-        tool(CUTS)
-    tool(WHOLE)  # warnings are errors
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_models_of_all_kinds_are_checked(name):
-    def scores(cv):
-        return cross_validate(
-            MODELS[name], X, Y, cv=cv, scoring=SCORER, params={"groups": GROUPS},
-            return_train_score=True,
-        )  # fmt: skip
-
-    with pytest.warns(SplitQueriesWarning):
-        scores(CUTS)
-    scores(WHOLE)
+        call(CUTS)
+    call(WHOLE)  # warnings are errors
 
 
 def test_one_cut_query_is_enough():
@@ -160,6 +140,8 @@ class ScoresOnOtherData(BaseEstimator):
 
 def test_inside_the_loops_other_code_may_score_other_data():
     cross_val_score(ScoresOnOtherData(), X, Y, cv=WHOLE, params={"groups": GROUPS})
+    # other models have no queries
+    cross_val_score(Ridge(), X, Y, cv=CUTS, scoring=SCORER, params={"groups": GROUPS})
 
 
 def test_models_fitted_before_the_loop_know_no_queries_of_it():
@@ -176,10 +158,6 @@ def test_partial_fits_are_not_checked():
         network(), X, Y, cv=WHOLE, scoring=SCORER, exploit_incremental_learning=True,
         params={"groups": GROUPS},
     )  # fmt: skip
-
-
-def test_other_models_have_no_queries():
-    cross_val_score(Ridge(), X, Y, cv=CUTS, scoring=SCORER, params={"groups": GROUPS})
 
 
 def test_the_queries_of_the_fit_are_neither_saved_nor_copied():

@@ -26,7 +26,7 @@ NETWORK = {
     "max_iter": 3, "hidden_layer_sizes": (4,), "learning_rate_init": 0.01,
     "random_state": 0,
 }  # fmt: skip
-EXTREMES = (1e-320, 1e-300, 1e-150, 1e150, 1e300, 1.7e308)
+EXTREMES = (1e-320, 1e-150, 1e150, 1.7e308)
 ESTIMATORS = (
     LambdaMARTRanker, LambdaRankRanker, RankNetRanker, MARTClassifier, MARTRegressor,
 )  # fmt: skip
@@ -38,13 +38,9 @@ NEEDS = {
     "category_smoothing": {"categorical_features": [5]},
 }
 MAY_BE_0 = (
-    "l2_regularization",
-    "category_smoothing",
-    "split_noise",
-    "bagging_temperature",
-    "regression_weight",
-    "alpha",
-)
+    "l2_regularization", "category_smoothing", "split_noise", "bagging_temperature",
+    "regression_weight", "alpha",
+)  # fmt: skip
 
 
 def fit(estimator, weight=None, **options):
@@ -117,44 +113,46 @@ def test_a_parameter_of_a_solver_is_refused_by_name_or_sensible(estimator, name)
             np.testing.assert_allclose(found, none, rtol=1e-5)
 
 
+SHOWN = {"positions": np.arange(len(Y)) - np.searchsorted(GROUPS, GROUPS)}
+OF_POSITIONS = [
+    *(("regularization", {"position_bias": {"method": method}}, SHOWN)
+      for method in ("additive", "pairwise")),
+    ("min_propensity", {"position_bias": "pairwise"}, SHOWN),
+    ("min_propensity", {}, {"propensities": np.full(len(Y), 1e-300)}),
+]  # fmt: skip
+
+
 @pytest.mark.parametrize("size", EXTREMES)
-@pytest.mark.parametrize("kind", ["additive", "pairwise", "known"])
-def test_parameters_of_positions_are_refused_or_give_a_sensible_model(kind, size):
-    for name in ("regularization", "min_propensity"):
-        model, shown = LambdaMARTRanker(**TREES), {}
-        bias = {"method": kind}
-        if name == "min_propensity":
-            model.set_params(min_propensity=size)
-        else:
-            bias["regularization"] = size
-        if kind == "known":
-            shown = {"propensities": np.full(len(Y), 1e-300)}
-        else:
-            model.set_params(position_bias=bias)
-            shown = {"positions": np.arange(len(Y)) - np.searchsorted(GROUPS, GROUPS)}
-        try:
-            model.fit(X, Y, groups=GROUPS, **shown)
-        except ValueError as error:
-            assert name in str(error)
-            continue
-        assert np.isfinite(scores(model)).all()
-        assert np.ptp(scores(model)) > 0
+@pytest.mark.parametrize(("name", "options", "shown"), OF_POSITIONS)
+def test_parameters_of_positions_are_refused_or_give_a_sensible_model(
+    name, options, shown, size
+):
+    if name == "regularization":
+        options = {"position_bias": options["position_bias"] | {name: size}}
+    else:
+        options = options | {name: size}
+    try:
+        model = LambdaMARTRanker(**TREES | options).fit(X, Y, groups=GROUPS, **shown)
+    except ValueError as error:
+        assert name in str(error)
+        return
+    assert np.isfinite(scores(model)).all()
+    assert np.ptp(scores(model)) > 0
 
 
 @every_estimator
 @pytest.mark.parametrize("size", EXTREMES)
-@pytest.mark.parametrize("of", ["one query", "all queries"])
-def test_a_weight_is_refused_by_name_or_gives_a_sensible_model(estimator, size, of):
-    first = GROUPS == GROUPS[0] if of == "one query" else np.ones(len(Y), dtype=bool)
-    try:
-        found = scores(fit(estimator, np.where(first, size, 1.0)))
-    except ValueError as error:
-        assert str(error).startswith("sample_weight has a largest value of ")
-        assert size > 1 or of == "all queries"
-        return
-    assert of == "one query"
-    assert np.isfinite(found).all()
-    assert np.ptp(found) > 0.1
+def test_a_weight_is_refused_by_name_or_gives_a_sensible_model(estimator, size):
+    for rows in (GROUPS == GROUPS[0], np.ones(len(Y), dtype=bool)):
+        try:
+            found = scores(fit(estimator, np.where(rows, size, 1.0)))
+        except ValueError as error:
+            assert str(error).startswith("sample_weight has a largest value of ")
+            assert size > 1 or rows.all()
+            continue
+        assert not rows.all()
+        assert np.isfinite(found).all()
+        assert np.ptp(found) > 0.1
 
 
 @pytest.mark.parametrize("size", EXTREMES)
@@ -172,13 +170,7 @@ def test_init_scores_are_refused_by_name_or_give_a_sensible_model(size):
         assert np.ptp(found) > 0.1
 
 
-@pytest.mark.parametrize("size", EXTREMES)
-def test_targets_are_refused_by_name(size):
-    with pytest.raises(ValueError, match="^y (holds no number|must be finite, and at)"):
-        MARTRegressor(**TREES).fit(X, (Y > 1) * size)
-
-
-@pytest.mark.parametrize("exponent", [-160, -99, 99, 160])
+@pytest.mark.parametrize("exponent", [-160, 160])
 @pytest.mark.parametrize("estimator", [LambdaMARTRanker, MARTClassifier])
 def test_sigma_only_scales_the_scores_up_to_the_ends_of_its_range(estimator, exponent):
     sigma = 2.0**exponent  # powers of two change no digit
@@ -245,29 +237,28 @@ def test_more_leaves_than_the_rows_fill_cost_nothing_and_change_nothing(estimato
     assert peak < 100 * 2**20  # of histograms alone it would be 30 GiB
 
 
-def limits(model, n_rows):
-    """The parameters of trees that a model grows on so many rows."""
-    parameters = read_parameters(BoostingParameters, model)
-    return growth_parameters(parameters, NO_CONSTRAINTS, n_rows)
+@pytest.mark.parametrize("n_rows", [1, 2, 3, 39, 40, 41])
+def test_memory_is_allocated_for_the_leaves_that_depth_and_rows_allow(n_rows):
+    def limits(**options):
+        parameters = read_parameters(BoostingParameters, MARTRegressor(**options))
+        return growth_parameters(parameters, NO_CONSTRAINTS, n_rows)
+
+    by_rows = limits(min_samples_leaf=20, max_leaf_nodes=10**9)
+    assert by_rows.max_leaf_nodes == 2
+    assert by_rows.min_samples_leaf == min(20, n_rows)
+    by_depth = limits(max_leaf_nodes=10**6, max_depth=2, min_samples_leaf=1)
+    assert by_depth.max_leaf_nodes == max(2, min(4, n_rows))
+    model = MARTRegressor(**TREES, max_leaf_nodes=99)
+    assert model.fit(X[:n_rows], Y[:n_rows]).predict(X).shape == Y.shape
 
 
 @pytest.mark.parametrize("estimator", TREE_ESTIMATORS)
-def test_depth_limits_the_leaves_that_memory_is_allocated_for(estimator):
-    model = fit(estimator, max_leaf_nodes=10**6, max_depth=2, min_samples_leaf=1)
-    assert limits(model, len(Y)).max_leaf_nodes == 4
-    narrow = fit(estimator, max_leaf_nodes=4, max_depth=2, min_samples_leaf=1)
-    assert scores(model).tobytes() == scores(narrow).tobytes()
-
-
-@pytest.mark.parametrize("n_rows", [1, 2, 3, 19, 20, 39, 40, 41])
-def test_the_limits_of_trees_are_those_that_rows_can_reach(n_rows):
-    model = MARTRegressor(min_samples_leaf=20, max_leaf_nodes=10**9)
-    growth = limits(model, n_rows)
-    assert growth.max_leaf_nodes == 2
-    assert growth.min_samples_leaf == min(20, n_rows)
-    assert fit(MARTRegressor).set_params(max_leaf_nodes=99).fit(
-        X[:n_rows], Y[:n_rows]
-    ).predict(X[:n_rows]).shape == (n_rows,)
+def test_depth_limits_leaves(estimator):
+    deep, narrow = (
+        fit(estimator, max_leaf_nodes=n, max_depth=2, min_samples_leaf=1)
+        for n in (10**6, 4)
+    )
+    assert scores(deep).tobytes() == scores(narrow).tobytes()
 
 
 @pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")

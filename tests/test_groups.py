@@ -1,11 +1,13 @@
-"""Reading raw groups of any type, and checking grades, scores and weights."""
+"""Raw ids of queries of any type: read, sorted, or refused by name."""
 
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Callable
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,14 +16,13 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.exceptions import DataConversionWarning
+from scipy import sparse
 
-from sklearn_ltr._data import (
-    QueryGroups,
-    check_grades,
-    check_sample_weight,
-    check_scores,
-)
+from sklearn_ltr import LambdaMARTRanker
+from sklearn_ltr._data import QueryGroups
+from sklearn_ltr.metrics import MAP, ndcg_score
+from sklearn_ltr.model_selection import LetorFolds, group_train_test_split
+from tests.bad_inputs import GROUPS, NAN, N, X, Y, each, fit, refused
 
 
 def grouped(queries: QueryGroups) -> dict:
@@ -38,22 +39,6 @@ def grouped_slowly(groups) -> dict:
     for row, label in enumerate(groups):
         rows.setdefault(label, []).append(row)
     return {label: rows[label] for label in sorted(rows)}
-
-
-NAN = float("nan")
-
-
-class Column:
-    """A column of an unknown library."""
-
-    def __init__(self, values):
-        self.values = values
-
-    def __iter__(self):
-        return iter(self.values)
-
-    def to_numpy(self):
-        return np.array(self.values)
 
 
 #: In all, row 1 is the first query, rows 0 and 2 the second, row 3 the third
@@ -77,11 +62,9 @@ COLUMNS = [
     np.array([2**63, 1, 2**63, 2**63 + 1], dtype="u8"),
     np.array([0, -(2**63), 0, 2**63 - 1]),
     np.array(TEXT),
-    np.array(TEXT, dtype="S1"),
     np.array(TEXT, dtype=object),
     np.array(NUMBERS[::-1])[::-1],
     *(np.array(TIMES, dtype=f"M8[{unit}]") for unit in ("h", "s", "ns")),
-    Column(NUMBERS),
     pd.Series(TEXT, index=[9, 3, 3, 1]),
     pd.Series(TEXT, dtype="string"),
     pd.Series(TEXT, dtype="string[pyarrow]"),
@@ -126,29 +109,25 @@ def test_labels_are_those_of_python():
     assert list(QueryGroups.from_groups(TEXT, 4).labels) == ["a", "b", "c"]
 
 
+# --- what names no queries ------------------------------------------------------------
+
 NOW = dt.datetime(2024, 5, 1)
 MISSING = [
-    [1, None],
-    [NOW, None],
-    [NOW, pd.NaT],
-    [1, pd.NA],
+    *([value, missing] for value, missing in (
+        (1, None), (NOW, None), (NOW, pd.NaT), (1, pd.NA), ("a", NAN), ("a", None))),
     np.array([1.0, NAN]),
     np.array([1, "NaT"], dtype="m8[s]"),
+    np.array([NOW, "NaT"], dtype="M8[s]"),
     *(pd.Series(["a", None], dtype=dtype) for dtype in ("object", "category")),
     *(pd.Series([1, None], dtype=dtype) for dtype in ("Int64", "Float64")),
     pd.Series([NOW, None]),
     *(pl.Series([value, None]) for value in (1, "a", NOW)),
-    *(
-        [(1, 2), value]
-        for missing in (
-            np.datetime64("NaT", "s"),
-            Decimal("NaN"),
-            Decimal("sNaN"),
-            pd.NA,
-        )
-        for value in ((1, missing), (1, (2, (missing,))))
-    ),
-]
+    pd.MultiIndex.from_tuples([(1, 2), (1, NAN)]),
+    *([(1, 2), value]
+      for missing in (np.datetime64("NaT", "s"), Decimal("NaN"), Decimal("sNaN"),
+                      pd.NA, pd.NaT, NAN, None)
+      for value in ((1, missing), (1, (2, (missing,))))),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("column", MISSING, ids=range(len(MISSING)))
@@ -162,8 +141,10 @@ class Color(Enum):
 
 
 @pytest.mark.parametrize(
-    "value", [1j, np.complex128(1), Color.RED, {}, np.zeros(2), pd.Interval(0, 1)]
-)
+    "value",
+    [1j, np.complex128(1), Color.RED, {}, [1], frozenset([1]), object(), np.zeros(2),
+     pd.Interval(0, 1)],
+)  # fmt: skip
 def test_a_type_that_names_no_query_is_refused_with_its_row(value):
     kind = type(value).__name__
     for values, found in (
@@ -174,10 +155,78 @@ def test_a_type_that_names_no_query_is_refused_with_its_row(value):
             QueryGroups.from_groups(values, 3)
 
 
-def test_times_with_and_without_a_zone_in_tuples_are_refused():
-    values = [(1, NOW.replace(tzinfo=dt.UTC)), (1, NOW)]
-    with pytest.raises(TypeError, match="groups holds values that have no order"):
-        QueryGroups.from_groups(values, 2)
+def test_times_with_and_without_a_zone_are_refused():
+    zoned = NOW.replace(tzinfo=dt.UTC)
+    for values in ([NOW, zoned], [(1, zoned), (1, NOW)]):
+        with pytest.raises(TypeError, match="groups holds values that have no order"):
+            QueryGroups.from_groups(values, 2)
+
+
+ONE_PER_ROW, NO_ORDER = "must hold one value per row, got", "which has no order"
+ONCE = "which can be read only once: give list("
+SIZES = "values for 30 rows and these add up to 30, so they are the sizes of the queri"
+NO_SIZES = "values for 30 rows; give one value per row (not the sizes of the queries)"
+NO_COLUMNS: dict[str, tuple[Any, str]] = {
+    "None": (None, "is None: give one value per row"),
+    "a dict": (dict(enumerate(GROUPS)), f"is a dict, {NO_ORDER}"),
+    "a set": (set(range(N)), f"is a set, {NO_ORDER}"),
+    "keys of a dict": (dict(enumerate(GROUPS)).keys(), f"is a dict_keys, {NO_ORDER}"),
+    "an iterator": (iter(GROUPS), f"is a iterator, {ONCE}"),
+    "a map": (map(str, GROUPS), f"is a map, {ONCE}"),
+    "a string": ("a" * N, f"{ONE_PER_ROW} 'aaa"),
+    "bytes": (b"a" * N, f"{ONE_PER_ROW} b'aaa"),
+    "a number": (3, f"{ONE_PER_ROW} 3"),
+    "a row": (GROUPS[None, :], "must have one dimension, got shape (1, 30"),
+    "two columns": (
+        pd.DataFrame({"a": GROUPS, "b": GROUPS}),
+        "must have one dimension, got shape (30, 2)",
+    ),
+    "masked values": (
+        np.ma.array(GROUPS, mask=GROUPS == 1), "is a masked array with masked values",
+    ),
+    "the sizes of queries": ([5] * 6, f"has 6 {SIZES}"),
+    "sizes as floats": (np.array([10.0, 0, 20]), f"has 3 {SIZES}"),
+    "numbers that are no sizes": ([5] * 5, f"has 5 {NO_SIZES}"),
+    "numbers below 0": ([-1, 31], f"has 2 {NO_SIZES}"),
+    "nothing": ([], f"has 0 {NO_SIZES}"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("groups", "message"), each(NO_COLUMNS))
+def test_what_is_no_column_of_ids_is_refused(groups, message):
+    call = lambda: QueryGroups.from_groups(groups, N)  # noqa: E731
+    refused(call, ValueError, f"groups {message}")
+
+
+#: Entries with a name or a number of rows of their own
+ENTRIES: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "fit": ("groups", lambda g: fit(LambdaMARTRanker, {"groups": g})),
+    "X_val": ("groups_val", lambda g: fit(
+        LambdaMARTRanker, {"X_val": X, "y_val": Y, "groups_val": g})),
+    "y_missing": ("groups_missing", lambda g: ndcg_score(
+        Y, X[:, 0], groups=GROUPS, y_missing=Y, groups_missing=g)),
+    "per_query": ("groups", lambda g: MAP().per_query(Y, X[:, 0], groups=g)),
+    "split": ("groups", lambda g: list(LetorFolds(GROUPS % 3).split(X, Y, g))),
+}  # fmt: skip
+
+
+def test_errors_name_the_argument_and_the_number_of_rows():
+    missing = ["a"] * (N - 1) + [None]
+    for name, call in ENTRIES.values():
+        for groups, message in (
+            (GROUPS[1:], "has 29 values for 30 rows"),
+            (missing, "has a missing value at row 29 (None)"),
+        ):
+            refused(lambda c=call, g=groups: c(g), ValueError, f"{name} {message}")
+    refused(lambda: LetorFolds(missing), ValueError, "parts has a missing")
+    call = lambda: group_train_test_split(X, groups=missing)  # noqa: E731
+    refused(call, ValueError, "groups has a missing")
+    sparse_column = sparse.csr_matrix(np.ones((N, 1)))
+    call = lambda: fit(LambdaMARTRanker, {"groups": sparse_column})  # noqa: E731
+    refused(call, TypeError, "row 0 holds a csr_matrix")
+
+
+# --- order, sorting and back ------------------------------------------------------
 
 
 def test_values_that_do_not_compare_are_sorted_by_kind_and_value():
@@ -187,39 +236,22 @@ def test_values_that_do_not_compare_are_sorted_by_kind_and_value():
     assert grouped(QueryGroups.from_groups(["1", 1, "1"], 3)) == {1: [1], "1": [0, 2]}
 
 
-# --- ids of several types -----------------------------------------------------------
-
 UTC, ROME = dt.UTC, dt.timezone(dt.timedelta(hours=2))
 SEVERAL_TYPES = {
     "equal numbers of several types": [1, 1.0, True, Fraction(1), 0.5, "a", 2, 2.0],
     "numbers of all types": [1, Decimal("0.3"), 0.3, np.float32(0.1), np.True_, "a"],
     "numbers of numpy and tuples": [np.float32(0.25), (np.float32(0.25),), (1, 2), 3],
-    "large numbers and floats": [
-        2**53 + 1,
-        2.0**53,
-        2**53,
-        2**53 + 2,
-        np.float64(7),
-        "",
-    ],
+    "large numbers and floats": [2**53 + 1, 2.0**53, 2**53, 2**53 + 2, ""],
     "times of several zones": [
         dt.datetime(2024, 1, 1, 12, tzinfo=UTC),
         dt.datetime(2024, 1, 1, 14, tzinfo=ROME),  # the same time
-        dt.datetime(2024, 1, 1, 13, tzinfo=ROME),
-        "today",
+        dt.datetime(2024, 1, 1, 13, tzinfo=ROME), "today",
     ],
     "everything": [
-        (1, "a"),
-        (1, 2),
-        "a",
-        b"a",
-        1,
-        NOW.date(),
-        NOW,
-        dt.timedelta(1),
+        (1, "a"), (1, 2), "a", b"a", 1, NOW.date(), NOW, dt.timedelta(1),
         np.timedelta64(2, "D"),
     ],
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("values", SEVERAL_TYPES.values(), ids=SEVERAL_TYPES)
@@ -235,25 +267,11 @@ def test_the_order_of_queries_does_not_depend_on_the_order_of_rows(values):
     assert sorted(sum(expected, [])) == list(range(len(values)))
 
 
-def test_a_table_with_one_column_is_that_column():
-    values = [2, 1, 0]
-    for make in (pd.DataFrame, pl.DataFrame, pa.table):
-        table = make({"q": values})
-        with pytest.warns(DataConversionWarning, match="A column-vector y was passed"):
-            assert check_grades(table, QUERIES).tolist() == [1.0, 2.0, 0.0]
-        assert check_scores(table, QUERIES).tolist() == [1.0, 2.0, 0.0]
-        weights = make({"q": [2, 5, 2]})
-        assert check_sample_weight(weights, QUERIES).tolist() == [5.0, 2.0]
-
-
 def test_the_column_of_groups_can_be_read_again():
     for groups in ([3, 1, 3], ["b", "a", "b"], [(1, 2), (0, 1), (1, 2)]):
         queries = QueryGroups.from_groups(groups, 3)
         assert list(queries.column) == groups
         assert grouped(QueryGroups.from_groups(queries.column, 3)) == grouped(queries)
-
-
-# --- order, sorting and back ------------------------------------------------------
 
 
 @given(st.lists(st.integers(-3, 3), min_size=1, max_size=40))
@@ -279,45 +297,6 @@ def test_rows_in_canonical_order_are_not_copied():
     assert in_order.sort(rows) is rows
     assert in_order.unsort(rows) is rows
     assert not QueryGroups.from_groups(["b", "a"], 2).in_order
-
-
-def test_all_rows_may_be_one_query():
-    queries = QueryGroups.single(3)
-    assert (queries.n_queries, queries.sizes.tolist()) == (1, [3])
-    assert queries.in_order
-
-
-# --- grades, scores, weights ------------------------------------------------------
-
-QUERIES = QueryGroups.from_groups(["b", "a", "b"], 3)
-
-
-def test_grades_and_scores_are_returned_in_canonical_order_as_float64():
-    for column in ([2, 1, 0], np.array([2, 1, 0], dtype="u1"), (2.0, True, False)):
-        for check in (check_grades, check_scores):
-            rows = check(column, QUERIES)
-            assert rows.dtype == np.float64
-            assert rows.tolist() == [1.0, 2.0, 0.0]
-
-
-def test_checked_arrays_are_contiguous_and_writeable():
-    read_only = np.arange(6.0)[::2]
-    read_only.flags.writeable = False
-    rows = check_scores(read_only, QueryGroups.single(3))
-    assert rows.flags.c_contiguous
-    assert rows.flags.writeable
-
-
-def test_large_numbers_that_float64_tells_apart_are_taken():
-    for numbers in ([2**60, 2**61, 0], [2.0**60, 1e300, -1e300], [2**53 + 2, 2**53, 1]):
-        rows = check_scores(numbers, QUERIES)
-        assert rows.tolist() == [float(numbers[i]) for i in (1, 0, 2)]
-
-
-def test_a_query_has_the_weight_of_its_rows():
-    assert check_sample_weight([2, 5, 2], QUERIES).tolist() == [5.0, 2.0]
-    assert check_sample_weight([0, 5, 0], QUERIES).tolist() == [5.0, 0.0]
-    assert check_sample_weight(None, QUERIES).tolist() == [1.0, 1.0]
 
 
 def test_messages_show_a_numpy_label_without_its_type():

@@ -1,66 +1,112 @@
-"""From arguments to a model: names of queries, grades that leave nothing to learn."""
+"""From arguments to a model: no groups, names of queries, nothing to learn."""
 
 from __future__ import annotations
+
+import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.exceptions import DataConversionWarning
 from sklearn.linear_model import Ridge
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
+from sklearn_ltr import (
+    LambdaMARTRanker,
+    LambdaRankRanker,
+    MissingGroupsWarning,
+    RankNetRanker,
+)
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker
-from sklearn_ltr.metrics import (
-    ERR,
-    MAP,
-    NDCG,
-    HitRate,
-    Metric,
-    Precision,
-)
+from sklearn_ltr.metrics import ERR, MAP, NDCG, HitRate, Metric, Precision
 
 DATA = make_ranking(40, n_features=6, n_informative=3, random_state=0)
 X, Y, GROUPS = DATA.data, DATA.target, DATA.groups
+TREES = LambdaMARTRanker(n_estimators=2, random_state=0)
 RANKERS = [
-    lambda **options: LambdaMARTRanker(n_estimators=3, random_state=0, **options),
+    lambda **options: LambdaMARTRanker(n_estimators=2, random_state=0, **options),
     lambda **options: LambdaRankRanker(
-        hidden_layer_sizes=(), max_iter=2, random_state=0, **options
+        hidden_layer_sizes=(), max_iter=1, random_state=0, **options
     ),
 ]
+
+# --- no groups: an error, or a warning for few rows -------------------------------
+
+MODELS = {
+    "LambdaMART": TREES,
+    "LambdaRank": RANKERS[1](),
+    "RankNet": RankNetRanker(hidden_layer_sizes=(), max_iter=1, random_state=0),
+    "bag": BaggingRanker(TREES, n_estimators=2, random_state=0),
+    "blend": BlendedRanker([("a", TREES), ("b", TREES)], method="equal"),
+}
+MANY = r"groups was not given, and [\d,]+ rows are more than one query.*numpy\.zeros"
+
+
+@pytest.mark.parametrize("ranker", MODELS.values(), ids=MODELS)
+def test_only_up_to_200_rows_may_be_one_query_without_groups(ranker):
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")  # as users have it
+        before = dict(vars(ranker))
+        with pytest.raises(ValueError, match=MANY):
+            ranker.fit(X[:201], Y[:201])
+        assert vars(ranker) == before
+        with pytest.warns(MissingGroupsWarning, match="so all rows were taken for one"):
+            ranker.fit(X[:200], Y[:200])
+        with pytest.raises(ValueError, match=MANY):
+            ranker.score(X, Y)
+        assert 0 < ranker.score(X, Y, groups=np.zeros(len(X))) < 1
+        for model in (ranker, make_pipeline(StandardScaler(), ranker)):
+            search = GridSearchCV(model, {}, cv=GroupKFold(3))
+            with pytest.raises(ValueError, match="set_config.enable_metadata_routing="):
+                search.fit(X, Y, groups=GROUPS)
+        with pytest.raises(ValueError, match=r"groups was not given, and \d+ rows"):
+            cross_val_score(
+                ranker, X, Y, groups=GROUPS, cv=GroupKFold(3), error_score="raise"
+            )
+
+
+def test_validation_data_of_many_rows_need_groups():
+    with pytest.raises(ValueError, match=r"groups_val was not given, and \d+ rows"):
+        TREES.fit(X, Y, groups=GROUPS, X_val=X, y_val=Y)
 
 
 # --- the names of queries ---------------------------------------------------------
 
 
-def test_queries_named_by_ids_of_several_types_give_one_model_in_any_order_of_queries():
+@pytest.mark.parametrize("make", RANKERS)
+def test_ids_of_several_types_give_one_model_in_any_order_of_queries(make):
     ids = [lambda g: g, lambda g: f"query {g}", lambda g: (g, "a"), lambda g: ("b", g)]
     names = [ids[group % 4](group) for group in GROUPS.tolist()]
     by_query = np.argsort(
         np.random.default_rng(0).permutation(40)[GROUPS], kind="stable"
     )
-    for make in RANKERS:
-        shuffled = make().fit(
-            X[by_query], Y[by_query], groups=[names[row] for row in by_query]
-        )
-        expected = make().fit(X, Y, groups=names).predict(X)
-        np.testing.assert_array_equal(shuffled.predict(X), expected)
+    shuffled = make().fit(
+        X[by_query], Y[by_query], groups=[names[row] for row in by_query]
+    )
+    expected = make().fit(X, Y, groups=names).predict(X)
+    np.testing.assert_array_equal(shuffled.predict(X), expected)
 
 
 @pytest.mark.parametrize(
     "make",
     [
         *RANKERS,
-        lambda: LambdaMARTRanker(n_estimators=2, init=RANKERS[0](), random_state=0),
-        lambda: LambdaMARTRanker(n_estimators=2, init=Ridge(), random_state=0),
+        lambda: RANKERS[0](init=RANKERS[0]()),
+        lambda: RANKERS[0](init=Ridge()),
         lambda: BlendedRanker([Ridge(), RANKERS[0]()], cv=2),
         lambda: BaggingRanker(RANKERS[0](), 2, bootstrap=True, random_state=0),
     ],
 )
-def test_frames_of_one_column_are_the_arguments_of_fit_and_score(make):
+def test_groups_and_grades_of_one_column_or_read_once(make):
     y, groups = pd.DataFrame({"grade": Y}), pd.DataFrame({"query": GROUPS})
     weight = pd.DataFrame({"weight": 1.0 + GROUPS % 2})
     ranker, expected = make(), make().fit(X, Y, groups=GROUPS)
+    with pytest.raises(ValueError, match="groups is a generator, which can be"):
+        ranker.fit(X, Y, groups=(group for group in GROUPS))
+    assert not [name for name in vars(ranker) if name.endswith("_")]
     with pytest.warns(DataConversionWarning, match="A column-vector y") as warned:
         ranker.fit(X, y, groups=groups)
     assert len(warned) == 1
@@ -68,21 +114,8 @@ def test_frames_of_one_column_are_the_arguments_of_fit_and_score(make):
     with pytest.warns(DataConversionWarning, match="A column-vector y"):
         score = ranker.score(X, y, groups=groups, sample_weight=weight)
     assert score == expected.score(X, Y, groups=GROUPS, sample_weight=1.0 + GROUPS % 2)
-    np.testing.assert_array_equal(
-        ranker.rank(X, groups=groups), expected.rank(X, groups=GROUPS)
-    )
-
-
-def test_groups_that_can_be_read_once_are_refused_before_anything_is_fitted():
-    for ranker in (
-        LambdaMARTRanker(init=Ridge()),
-        BlendedRanker([Ridge(), RANKERS[0]()]),
-        BaggingRanker(RANKERS[0]()),
-        RankNetRanker(),
-    ):
-        with pytest.raises(ValueError, match="groups is a generator, which can be"):
-            ranker.fit(X, Y, groups=(group for group in GROUPS))
-        assert not [name for name in vars(ranker) if name.endswith("_")]
+    ranks = expected.rank(X, groups=GROUPS)
+    np.testing.assert_array_equal(ranker.rank(X, groups=groups), ranks)
 
 
 # --- grades that leave nothing to learn -------------------------------------------
@@ -95,51 +128,26 @@ class Constant(Metric):
         return 1.0
 
 
-NOTHING_TO_LEARN = {
-    "all relevant": (
-        MAP(),
-        Y + 1,
-        r"to metric=MAP\(\) every document is relevant \(the grades are 1 to 5\)",
-    ),
-    "none relevant": (
-        Precision(2, relevant_from=9),
-        Y,
-        r"no document is relevant \(the grades are 0 to 4\)",
-    ),
-    "a name": ("map", Y + 1, "to metric='map' every document is relevant"),
-    "equal gains": (
-        NDCG(gain=[2, 2, 2, 2, 2]),
-        Y,
-        "every document is relevant",
-    ),
-    "relevance by query": (
-        MAP(relevant_from=10),
-        Y % 2 + 10 * (GROUPS % 2),
-        "all documents of a query have the same gain",
-    ),
-    "a cutoff beyond the lists": (
-        Precision(10**6),
-        Y,
-        "without a discount it needs a cutoff shorter than the lists",
-    ),
-    "no cutoff": (HitRate(), Y, "without a discount it needs a cutoff shorter"),
-    "short lists": (
-        NDCG(10**6, short_lists="zero"),
-        Y,
-        "is 0 for lists of fewer than k documents, and no list has more",
-    ),
-    "a metric of the user": (
-        Constant(),
-        Y,
-        "Constant.swap_delta returns only zeros",
-    ),
-}
+BY_QUERY = Y % 2 + 10 * (GROUPS % 2)
+CUTOFF = "without a discount it needs a cutoff shorter than the lists"
+NOTHING_TO_LEARN = [
+    (MAP(), Y + 1,
+     r"to metric=MAP\(\) every document is relevant \(the grades are 1 to 5\)"),
+    ("map", Y + 1, "to metric='map' every document is relevant"),
+    (Precision(2, relevant_from=9), Y,
+     r"no document is relevant \(the grades are 0 to 4\)"),
+    (NDCG(gain=[2, 2, 2, 2, 2]), Y, "every document is relevant"),
+    (MAP(relevant_from=10), BY_QUERY, "all documents of a query have the same gain"),
+    (Precision(10**6), Y, CUTOFF),
+    (HitRate(), Y, CUTOFF),
+    (NDCG(10**6, short_lists="zero"), Y,
+     "is 0 for lists of fewer than k documents, and no list has more"),
+    (Constant(), Y, "Constant.swap_delta returns only zeros"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("make", RANKERS)
-@pytest.mark.parametrize(
-    ("metric", "y", "message"), NOTHING_TO_LEARN.values(), ids=NOTHING_TO_LEARN
-)
+@pytest.mark.parametrize(("metric", "y", "message"), NOTHING_TO_LEARN)
 def test_the_error_names_the_cause_for_which_no_swap_counts(make, metric, y, message):
     with pytest.raises(ValueError, match=message) as raised:
         make(metric=metric).fit(X, y, groups=GROUPS)
@@ -148,17 +156,12 @@ def test_the_error_names_the_cause_for_which_no_swap_counts(make, metric, y, mes
 
 @pytest.mark.parametrize("make", RANKERS)
 def test_queries_without_two_different_grades_are_named(make):
-    for y, groups, message in (
-        (np.ones(len(Y)), GROUPS, r"^y .*two different grades"),
-        (Y, np.arange(len(Y)), r"^y .*two different grades.*groups"),
-    ):
-        with pytest.raises(ValueError, match=message):
+    for y, groups in ((np.ones(len(Y)), GROUPS), (Y, np.arange(len(Y)))):
+        with pytest.raises(ValueError, match="^y .*two different grades.*groups"):
             make().fit(X, y, groups=groups)
 
 
-def test_the_error_names_scores_that_are_too_far_apart_to_be_changed():
-    init_score = 1e6 * Y
-    for metric in ("ndcg", None, ERR()):
-        ranker = LambdaMARTRanker(metric=metric, random_state=0)
-        with pytest.raises(ValueError, match="lambdas of all pairs are 0"):
-            ranker.fit(X, Y, groups=GROUPS, init_score=init_score)
+@pytest.mark.parametrize("metric", ["ndcg", None, ERR()])
+def test_the_error_names_scores_that_are_too_far_apart_to_be_changed(metric):
+    with pytest.raises(ValueError, match="lambdas of all pairs are 0"):
+        RANKERS[0](metric=metric).fit(X, Y, groups=GROUPS, init_score=1e6 * Y)

@@ -33,7 +33,6 @@ with_ranknet = pytest.mark.parametrize(
     ("metric", "sigma"),
     [("ndcg@3", 0.5), ("map", 3.0), ("err", 1.0), (None, 3.0)],
 )
-a_few = pytest.mark.parametrize("metric", ["ndcg@3", "err", None])
 
 
 def lambdas(scores, metric, sigma=1.0, grades=GRADES, **options) -> np.ndarray:
@@ -85,13 +84,8 @@ def after(scores, *moves) -> np.ndarray:
 #: A closed loop: document 0 passes document 1, document 2 moves, and both move back.
 THERE = [(MOVED, STEP), (MOVED, STEP)]
 LOOP = [
-    *THERE,
-    (OTHER, OTHER_STEP),
-    (MOVED, -STEP),
-    (MOVED, -STEP),
-    (OTHER, -OTHER_STEP),
-]
-BELOW = after(SCORES, (MOVED, -0.5))  # from here the same loop changes no order
+    *THERE, (OTHER, OTHER_STEP), (MOVED, -STEP), (MOVED, -STEP), (OTHER, -OTHER_STEP)
+]  # fmt: skip
 
 
 @with_ranknet
@@ -112,12 +106,6 @@ def test_within_one_order_the_line_integral_is_the_change_of_the_cost(metric, si
     found = line_integral(SCORES, moves, metric, sigma)
     assert found == pytest.approx(change, rel=1e-9)
     assert change != 0
-
-
-@a_few
-def test_a_loop_within_one_order_integrates_to_zero(metric):
-    most = np.abs(lambdas(BELOW, metric)).max()
-    assert abs(line_integral(BELOW, LOOP, metric)) < 1e-13 * most
 
 
 @pytest.mark.parametrize("metric", ["ndcg@3", "map", "err"])
@@ -152,45 +140,32 @@ def test_documents_of_equal_grade_may_change_their_order(metric):
 def test_the_lambdas_of_ranknet_are_a_gradient_everywhere():
     sigma = 3.0
     assert abs(line_integral(SCORES, LOOP, None, sigma)) < 1e-13
-    moves = [
-        (0, 0.2),
-        (5, 3.5),
-        (1, -2.5),
-        (3, 0.7),
-        (2, -0.6),
-    ]  # through several orders
+    # through several orders
+    moves = [(0, 0.2), (5, 3.5), (1, -2.5), (3, 0.7), (2, -0.6)]
     end = after(SCORES, *moves)
     assert (np.argsort(end) != np.argsort(SCORES)).all()
     change = cost(end, SCORES, None, sigma) - cost(SCORES, SCORES, None, sigma)
     assert line_integral(SCORES, moves, None, sigma) == pytest.approx(change, rel=1e-6)
 
 
-@a_few
-def test_equation_10_holds_with_distance_normalization(metric):
-    # the lambda of a pair is still a function of s_i - s_j
-    matrix = jacobian(SCORES, metric, normalize_lambdas="distance")
-    atol = 1e-10 * np.abs(matrix).max()
-    np.testing.assert_allclose(matrix, matrix.T, rtol=0, atol=atol)
-
-
-@a_few
-def test_equation_10_does_not_hold_with_query_normalization(metric):
-    # the factor is a function of the scores, but not of the cost alone
-    matrix = jacobian(SCORES, metric, normalize_lambdas="query")
-    assert np.abs(matrix - matrix.T).max() > 1e-2 * np.abs(matrix).max()
+@pytest.mark.parametrize("metric", ["ndcg@3", "err", None])
+def test_equation_10_holds_with_distance_but_not_with_query_normalization(metric):
+    # by distance, the lambda of a pair is still a function of s_i - s_j; the factor of
+    # a query is a function of the scores, but not of the cost alone
+    by_distance = jacobian(SCORES, metric, normalize_lambdas="distance")
+    by_query = jacobian(SCORES, metric, normalize_lambdas="query")
+    atol = 1e-10 * np.abs(by_distance).max()
+    np.testing.assert_allclose(by_distance, by_distance.T, rtol=0, atol=atol)
+    assert np.abs(by_query - by_query.T).max() > 1e-2 * np.abs(by_query).max()
 
 
 # --- section 7: "the choice of sigma will make no difference to the training" -----
 
 REPORT_TREES = {
-    "split_gain": "least_squares",
-    "split_noise": 0.0,
-    "bagging_temperature": 0.0,
-    "score_noise": 0.0,
-    "regression_weight": 0.0,
-    "truncation_level": None,
+    "split_gain": "least_squares", "split_noise": 0.0, "bagging_temperature": 0.0,
+    "score_noise": 0.0, "regression_weight": 0.0, "truncation_level": None,
     "normalize_lambdas": False,
-}
+}  # fmt: skip
 both_modes = pytest.mark.parametrize(
     "mode", [{}, REPORT_TREES], ids=["default", "report"]
 )
@@ -210,13 +185,9 @@ def assert_same_splits(one: LambdaMARTRanker, other: LambdaMARTRanker) -> None:
 
 @pytest.mark.parametrize(
     ("mode", "metric", "sigma"),
-    [
-        ({}, "ndcg@3", 0.25),
-        ({}, None, 64.0),
-        (REPORT_TREES, "map", 64.0),
-        (REPORT_TREES, None, 0.25),
-    ],
-)
+    [({}, "ndcg@3", 0.25), ({}, None, 64.0), (REPORT_TREES, "map", 64.0),
+     (REPORT_TREES, None, 0.25)],
+)  # fmt: skip
 def test_sigma_only_scales_the_scores_of_trees(mode, metric, sigma):
     # multiplying by a power of two is exact
     one, other = trees(1.0, metric=metric, **mode), trees(sigma, metric=metric, **mode)
@@ -251,7 +222,7 @@ def test_with_l2_regularization_sigma_changes_trees(mode):
     [(RankNetRanker, "adam", 0.01), (LambdaRankRanker, "sgd", 0.001)],
 )
 def test_sigma_changes_networks(ranker, solver, rate):
-    options = {"solver": solver, "learning_rate_init": rate, "max_iter": 60}
+    options = {"solver": solver, "learning_rate_init": rate, "max_iter": 30}
 
     def lists(sigma: float) -> tuple[np.ndarray, np.ndarray]:
         one = fitted(ranker, sigma=sigma, **options)

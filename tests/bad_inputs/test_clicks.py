@@ -25,7 +25,7 @@ from sklearn_ltr.clicks import (
     preferences_from_clicks,
     simulate_clicks,
 )
-from tests.bad_inputs import INF, NAN, each, refused
+from tests.bad_inputs import NAN, each, refused
 
 LOG: dict[str, Any] = {
     "clicks": [1, 0, 0, 0, 1, 0],
@@ -76,22 +76,10 @@ COLUMNS: dict[str, tuple[dict[str, Any], str]] = {
     **{f"a click of {value}": (with_value("clicks", 4, value),
                                f"{CLICK}', session 2) has {value}")
        for value in (2, 0.5, -1, NAN)},
-    "None as a click": (with_value("clicks", 0, None), "clicks must be numeric, but"),
-    "clicks as text": ({"clicks": list("010101")}, "clicks must be numeric, got dtype"),
-    "None as clicks": ({"clicks": None}, "clicks is None: give one number per row"),
-    "two columns of clicks": (
-        {"clicks": np.zeros((6, 2))}, "clicks must hold one number for each of the 6 r",
-    ),
     "no click": ({"clicks": [0] * 6}, "clicks has no 1: a log without a click says"),
-    "a negative position": (
-        with_value("positions", 4, -1),
-        f"{PLACE}session 2) has -1; leave rows that were not shown",
-    ),
     **{f"a position of {value}": (with_value("positions", 4, value),
                                   f"{PLACE}session 2) has {value:g}")
-       for value in (0.5, NAN, INF, 10**6)},
-    "None as a position": (with_value("positions", 1, None), "positions must be numer"),
-    "None as positions": ({"positions": None}, "positions is None: give one number"),
+       for value in (-1, 0.5, NAN, 10**6)},
     "too few positions": (
         {"positions": [0, 1]}, "positions must hold one number for each of the 6 rows",
     ),
@@ -99,7 +87,6 @@ COLUMNS: dict[str, tuple[dict[str, Any], str]] = {
         with_value("positions", 2, 1),
         "position 1 is repeated: row 1 (query 'q', session 1) and row 2 of the same",
     ),
-    "None as sessions": ({"sessions": None}, "sessions is None: give the session"),
     "too few sessions": (
         {"sessions": [1, 2]}, "sessions has 2 values for the 6 rows of the log: give t",
     ),
@@ -108,18 +95,10 @@ COLUMNS: dict[str, tuple[dict[str, Any], str]] = {
         with_value("groups", 4, "r"),
         "session 2 has rows of the queries 'q' and 'r': a session is one list that was",
     ),
-    "None as groups": ({"groups": None}, "groups is None: give the query of each row"),
     "a missing query": (with_value("groups", 0, None), "groups has a missing value"),
-    "a dict of groups": ({"groups": {}}, "groups is a dict, which has no order of row"),
-}  # fmt: skip
-DOCUMENTS: dict[str, tuple[dict[str, Any], str]] = {
-    "None as documents": (
-        {"documents": None}, "documents is None: give the document of each row",
-    ),
     "too many documents": (
         {"documents": list("abcabca")}, "documents has 7 values for the 6 rows of the",
     ),
-    "a missing document": (with_value("documents", 0, None), "documents has a missing"),
     "a document twice in a list": (
         with_value("documents", 1, "a"),
         "documents has 'a' twice in one list: row 0 (query 'q', session 1) and row 1",
@@ -127,7 +106,7 @@ DOCUMENTS: dict[str, tuple[dict[str, Any], str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("changed", "message"), each(COLUMNS, DOCUMENTS))
+@pytest.mark.parametrize(("changed", "message"), each(COLUMNS))
 def test_columns_that_are_no_log_are_refused(changed, message):
     refused(lambda: fit(DynamicBayesianNetwork, **changed), ValueError, message)
 
@@ -147,11 +126,8 @@ def test_all_that_take_a_log_read_it(read):
 @pytest.mark.parametrize(
     "make",
     [
-        lambda clicks: np.array(clicks, dtype=bool),
-        lambda clicks: np.array(clicks, dtype=float),
-        pd.Series,
+        lambda clicks: np.array(clicks, dtype=bool)[:, None],
         lambda clicks: pd.Series(clicks, dtype="Int64"),
-        lambda clicks: np.array(clicks)[:, None],
     ],
 )
 def test_clicks_may_come_in_other_forms(make):
@@ -192,13 +168,10 @@ SCIKIT = "classifier must be a scikit-learn classifier with predict_proba, such 
 NO_WEIGHT = "classifier must take sample_weight in fit, and KNeighborsClassifier does n"
 REGRESSION: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"X": None}, ValueError, "X has no rows: give"),
-    ({"X": np.zeros((0, 2))}, ValueError, "X has no rows"),
     ({"X": [[NAN], [1], [0]]}, ValueError, "Input X contains NaN"),
     *((rows_of(row), ValueError,
        f"documents must hold rows of X, 0 to 2, but row 2 has {row}")
       for row in (3, -1, 0.5, NAN)),
-    ({"documents": list("abcbac")}, ValueError, "documents must be numeric, got dtype"),
-    ({"documents": None}, ValueError, "documents is None: give one"),
     ({"documents": [0, 0, 2, 1, 0, 2]}, ValueError,
      "documents has 0 twice in one list: row 0 (query 'q', session 1) and row 1"),
     ({"clicks": [0, 1, 0, 0, 1, 0]}, ValueError,
@@ -216,12 +189,14 @@ def test_what_regression_em_cannot_use_is_refused(changed, error, message):
     refused(lambda: regress(**changed), error, message)
 
 
-ITERATIONS, TOLERANCE = "max_iter must be an integer >= 1", "tol must be a number in ["
 PARAMETERS: list[tuple[str, Any, type[Exception], str]] = [
-    ("max_iter", 0, ValueError, ITERATIONS),
-    ("max_iter", 0.5, TypeError, ITERATIONS),
-    ("tol", -1.0, ValueError, TOLERANCE),
-    ("tol", "x", TypeError, TOLERANCE),
+    ("max_iter", 0, ValueError, "max_iter must be an integer >= 1"),
+    ("max_iter", 0.5, TypeError, "max_iter must be an integer >= 1"),
+    ("tol", -1.0, ValueError, "tol must be a number in ["),
+    ("tol", "x", TypeError, "tol must be a number in ["),
+    ("perseverance", 0, ValueError, "perseverance must be a number in (0, 1] or None"),
+    ("perseverance", 1.5, ValueError, "perseverance must be a number in (0, 1]"),
+    ("perseverance", "x", TypeError, "perseverance must be a number in (0, 1]"),
 ]
 
 
@@ -231,19 +206,10 @@ PARAMETERS: list[tuple[str, Any, type[Exception], str]] = [
     [PositionBasedModel, InterventionHarvesting, DynamicBayesianNetwork, RegressionEM],
 )
 def test_parameters_of_models_have_ranges(model, name, value, error, message):
-    if model is RegressionEM:
+    if model is RegressionEM and name != "perseverance":
         refused(lambda: regress(parameters={name: value}), error, message)
-    else:
+    elif name in model().get_params():
         refused(lambda: fit(model, {name: value}), error, message)
-
-
-@pytest.mark.parametrize(
-    ("value", "error"), [(0, ValueError), (1.5, ValueError), ("x", TypeError)]
-)
-def test_perseverance_has_a_range(value, error):
-    given = {"perseverance": value}
-    message = "perseverance must be a number in (0, 1] or None"
-    refused(lambda: fit(DynamicBayesianNetwork, given), error, message)
 
 
 SUM = "is no sum of weights of ranks over documents"
@@ -252,17 +218,14 @@ TEAMS = "teams must be 'a' or 'b', got"
 STRATEGY = "strategy must be one of ('skip_above', 'last_click_skip_above', 'earlier_c"
 OTHERS: list[tuple[Any, dict[str, Any], type[Exception], str]] = [
     *((judge, {"metric": name}, ValueError, SUM) for name in ("ndcg@10", "map")),
-    (judge, {"metric": "dgc"}, ValueError, "unknown metric"),
     (judge, {"estimator": "dr"}, ValueError,
      "estimator must be one of ('ips', 'snips'), got 'dr'"),
     (judge, {"max_weight": 0}, ValueError, WEIGHT),
-    (judge, {"max_weight": "x"}, TypeError, WEIGHT),
     (judge, {"propensities": [1, 0.5]}, ValueError,
      "propensities has 2 values, but the log has position 2: give one for each"),
     (judge, {"propensities": [1, 0, 0.5]}, ValueError,
      "propensities must be finite and > 0 at every position of the log, but posi"),
     (judge, {"propensities": [1, 0.5, NAN]}, ValueError, "position 2 has nan: l"),
-    (judge, {"propensities": None}, ValueError, "propensities is None: give one"),
     (judge, {"y_score": [1, 2, NAN, 1, 2, 3]}, ValueError,
      "y_score must be finite, but row 2 has nan"),
     (judge, {"baseline_score": [1]}, ValueError,
@@ -274,25 +237,17 @@ OTHERS: list[tuple[Any, dict[str, Any], type[Exception], str]] = [
      ValueError, "scores_a must be finite to be ranked, but row 1 (query 1) has nan"),
     (interleave, {"scores_a": [1], "scores_b": [1], "groups": [1], "k": 0}, ValueError,
      "k must be an integer >= 1, got 0"),
-    (interleave, {"scores_a": [1], "scores_b": [1], "groups": None}, ValueError,
-     "groups is None: give"),
-    (interleaving_test, {"clicks": [], "teams": [], "sessions": []}, ValueError,
-     "clicks is empty: the log has no rows"),
     *((interleaving_test, {"clicks": [1, 0], "teams": teams, "sessions": [1, 1]},
        ValueError, TEAMS)
       for teams in (["a", "c"], [0, 1])),
     (interleaving_test, {"clicks": [1, 0], "teams": ["a"], "sessions": [1, 1]},
      ValueError, "teams has 1 values for the 2 rows of the log: give the team of"),
-    (interleaving_test, {"clicks": [1, 3], "teams": ["a", "b"], "sessions": [1, 1]},
-     ValueError, "clicks must be 1 for a clicked and 0 for another document"),
     # preferences
     (prefer, {"strategy": "skip"}, ValueError, STRATEGY),
-    (prefer, {"strategy": []}, ValueError, "strategy must be one of"),
     (prefer, {"strategy": ["skip_above", 1]}, ValueError, "got ['skip_above', 1]"),
     (prefer, {"strategy": ["skip_above"] * 2}, ValueError,
      "strategy names one twice: ['skip_above', 'skip_above']"),
     (prefer, {"smoothing": -1}, ValueError, "smoothing must be a number >= 0"),
-    (prefer, {"smoothing": "x"}, TypeError, "smoothing must be a number >= 0"),
     (prefer, {"clicks": [1, 0, 0] * 2, "strategy": ("skip_above", "earlier_click")},
      ValueError,
      "clicks: strategy=('skip_above', 'earlier_click') finds no preference, as no "
@@ -301,20 +256,15 @@ OTHERS: list[tuple[Any, dict[str, Any], type[Exception], str]] = [
     (simulate, {"model": "ubm"}, ValueError,
      "model must be one of ('pbm', 'cascade', 'dbn'), got 'ubm'"),
     (simulate, {"n_sessions": 0}, ValueError, "n_sessions must be an integer"),
-    (simulate, {"n_sessions": 0.5}, TypeError, "n_sessions must be an integer"),
-    (simulate, {"k": 0}, ValueError, "k must be an"),
     (simulate, {"k": 2000}, ValueError, "k must be an integer in [1, 1000], got 2000"),
     (simulate, {"eta": -1}, ValueError, "eta must be a number"),
-    (simulate, {"eta": NAN}, ValueError, "eta must be a number"),
     (simulate, {"noise": 2}, ValueError, "noise must be a number"),
     (simulate, {"perseverance": 2}, ValueError, "perseverance must be a number"),
     (simulate, {"y": [0, 0, 0]}, ValueError, "y holds grades of 0 only: no docum"),
     (simulate, {"y": [0, -1, 1]}, ValueError, "y must hold finite relevance"),
-    (simulate, {"scores": [1, 2]}, ValueError, "scores must hold one number for"),
     (simulate, {"scores": [[1, 2], [3, NAN], [1, 1]]}, ValueError,
      "scores[:, 1] must be finite to be ranked, but row 1 (query 1) has nan"),
     (simulate, {"scores": np.zeros((3, 0))}, ValueError, "scores has no column"),
-    (simulate, {"scores": None}, ValueError, "scores is None"),
 ]  # fmt: skip
 
 

@@ -7,6 +7,7 @@ import inspect
 import pkgutil
 from collections.abc import Callable
 from dataclasses import is_dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -84,6 +85,7 @@ SAYS = {
 }  # fmt: skip
 
 
+@cache
 def good_model(call: str) -> Any:
     """Return a good estimator for the call."""
     if "weight_curves" in call or "WeightCurves" in call or "optimality" in call:
@@ -103,6 +105,7 @@ def good_model(call: str) -> Any:
     return fitted(LambdaMARTRanker)
 
 
+@cache
 def new(cls: type) -> Any:
     """Return an instance, fitted if it is an estimator."""
     if cls in SMALL:

@@ -21,7 +21,6 @@ from tests.bad_inputs import (
     N,
     X,
     Y,
-    each,
     refused,
 )
 
@@ -55,23 +54,15 @@ PARAMETERS: dict[str, list[Bad]] = {
     + bad(ValueError, "gain must hold one number for each of the", [[0, 1], [1, 2]]),
     "discount": bad(ValueError, "discount must be one of", "log", None),
     "short_lists": bad(ValueError, "short_lists must be one of", "skip"),
-    "max_grade": [
-        row
-        for error, values in ((ValueError, (-1, 54, NAN, HUGE)),
-                              (TypeError, ("4", True)))
-        for row in bad(error, "max_grade must be a number in [0, 53] or None", *values)
-    ],
-    "persistence": [
-        row
-        for error, values in ((ValueError, (0, 1.0, NAN)), (TypeError, (None, "0.5")))
-        for row in bad(error, "persistence must be a number in (0, 1), got ", *values)
-    ],
-    "relevant_from": [
-        row
-        for error, values in ((ValueError, (0, -1, NAN, INF, HUGE)),
-                              (TypeError, ("1", True)))
-        for row in bad(error, "relevant_from must be a number > 0 or None", *values)
-    ],
+    "max_grade": bad(ValueError, "max_grade must be a number in [0, 53] or None",
+                     -1, 54, NAN, HUGE)
+    + bad(TypeError, "max_grade must be a number in [0, 53]", "4", True),
+    "persistence": bad(ValueError, "persistence must be a number in (0, 1), got ",
+                       0, 1.0, NAN)
+    + bad(TypeError, "persistence must be a number in (0, 1), got ", None, "0.5"),
+    "relevant_from": bad(ValueError, "relevant_from must be a number > 0 or None",
+                         0, -1, NAN, INF, HUGE)
+    + bad(TypeError, "relevant_from must be a number > 0 or None", "1", True),
 }  # fmt: skip
 
 
@@ -84,23 +75,18 @@ def test_every_parameter_of_every_metric_is_read(cls):
 
 NO_METRIC = "metric must be a name such as 'ndcg@10'"
 NO_CUTOFF = "must be an integer >= 1"
-NAMES: dict[str, Bad] = {
-    "an unknown name": ("ncdg", ValueError, "unknown metric 'ncdg'. Did you mean"),
-    "a name in capitals": ("NDCG@3", ValueError, "Did you mean 'ndcg@3'?"),
-    "no name": ("", ValueError, "unknown metric ''"),
-    **{
-        name[:20]: (name, ValueError, NO_CUTOFF)
-        for name in ("ndcg@", "ndcg@0", "ndcg@-1", "map@1.5", "map@1@2")
-    },
-    "5,000 digits": ("map@" + "9" * 5000, ValueError, "k, the part after '@', must be"),
-    "a class": (NDCG, TypeError, NO_METRIC),
-    "a function": (ndcg_score, TypeError, NO_METRIC),
-    "nothing": (None, TypeError, NO_METRIC),
-    "a number": (10, TypeError, NO_METRIC),
-}
+NAMES: list[Bad] = [
+    ("ncdg", ValueError, "unknown metric 'ncdg'. Did you mean"),
+    ("NDCG@3", ValueError, "Did you mean 'ndcg@3'?"),
+    ("", ValueError, "unknown metric ''"),
+    *((name, ValueError, NO_CUTOFF)
+      for name in ("ndcg@", "ndcg@0", "ndcg@-1", "map@1.5", "map@1@2")),
+    ("map@" + "9" * 5000, ValueError, "k, the part after '@', must be"),
+    *((value, TypeError, NO_METRIC) for value in (NDCG, ndcg_score, None, 10)),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(("value", "error", "message"), each(NAMES))
+@pytest.mark.parametrize(("value", "error", "message"), NAMES)
 def test_what_is_no_metric_is_refused(value, error, message):
     refused(lambda: get_metric(value), error, message)
 
@@ -112,12 +98,10 @@ def test_what_is_no_metric_is_refused(value, error, message):
     ("gain", "message"),
     [
         (lambda grades: 1.0, "gain must return one value per grade"),
-        (lambda grades: grades[1:], "gain must return one value per grade"),
         (lambda grades: None, "gain must return numbers, got dtype object"),
-        (lambda grades: grades.astype(str), "gain must return numbers, got"),
         (lambda grades: grades * 1j, "gain must return numbers, got"),
-        (lambda grades: grades - 9, "must be >= 0 and have a finite"),
         (lambda grades: grades * NAN, "must be >= 0 and have a finite"),
+        (lambda grades: grades - 9, "must be >= 0 and have a finite"),
     ],
 )
 def test_what_a_function_of_gains_returns_is_read(gain, message):
@@ -206,15 +190,6 @@ def test_a_metric_of_the_user_must_return_a_number(value):
     refused(blend, ValueError, message)
 
 
-def test_a_blend_breaks_ties_pessimistically():
-    for ties in ("stable", "average"):
-        refused(
-            lambda t=ties: best_blend(Y, Y, Y, groups=GROUPS, metric=NDCG(ties=t)),
-            ValueError,
-            "metric must break ties pessimistically",
-        )
-
-
 RANKED, OFFSETS = np.array([2.0, 0.0, 1.0]), np.array([0, 3])
 OBJECTS = [NDCG(3), MAP(), ERR(2), metric_that_returns(1.0)]
 STARTS, GRADES = "offsets must be a 1-D", "grades must be a 1-D float64 array"
@@ -230,15 +205,13 @@ UNBINDABLE: list[tuple[Any, Any, str]] = [
 ]  # fmt: skip
 UNSCORABLE = [np.zeros(2), np.zeros(4), np.zeros((3, 1)), np.array([1, 2, 3]),
               np.zeros(3, dtype=np.float32), [1.0, 2.0, 3.0], None]  # fmt: skip
-UNRANKED: dict[str, tuple[Any, str]] = {
-    "nothing": (None, "ranked_grades is None"),
-    "an empty list": ([], "there are no rows to rank"),
-    "a number": (3, "ranked_grades must hold one number per row, got 3"),
-    "strings": (["1", "0"], "ranked_grades must be numeric"),
-    "NaN": ([1, NAN], "ranked_grades must hold finite relevance grades >= 0"),
-    "a negative grade": ([1, -1], "ranked_grades must hold finite relevance"),
-    "a table": (np.ones((2, 2)), "ranked_grades must hold one number for each"),
-}
+UNRANKED: list[tuple[Any, str]] = [
+    (None, "ranked_grades is None"),
+    ([], "there are no rows to rank"),
+    (["1", "0"], "ranked_grades must be numeric"),
+    ([1, NAN], "ranked_grades must hold finite relevance grades >= 0"),
+    (np.ones((2, 2)), "ranked_grades must hold one number for each"),
+]
 
 
 @pytest.mark.parametrize("metric", OBJECTS)
@@ -253,9 +226,5 @@ def test_arrays_that_no_metric_can_take_are_refused(metric):
         refused(lambda s=scores: bound.mean(s), ValueError, message)
     message = "weights must be a float64 array of shape (1,), got"
     refused(lambda: bound.mean(np.zeros(3), np.ones(2)), ValueError, message)
-
-
-@pytest.mark.parametrize("metric", OBJECTS)
-def test_what_is_no_ranked_list_has_no_swap_deltas(metric):
-    for grades, message in UNRANKED.values():
+    for grades, message in UNRANKED:
         refused(lambda g=grades: metric.swap_delta(g), ValueError, message)
