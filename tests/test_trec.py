@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.utils import Bunch
 
@@ -104,7 +104,6 @@ Lists = st.lists(st.tuples(grades, grades), min_size=1, max_size=4)
 
 
 @every_metric
-@settings(max_examples=settings.default.max_examples // 4)
 @given(lists=Lists, k=st.sampled_from([None, 1, 3, 20]), random=st.randoms())
 def test_missing_documents_count_as_the_definition_says(case, lists, k, random):
     make, definition = CASES[case]

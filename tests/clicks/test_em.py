@@ -224,6 +224,19 @@ def test_simulated_propensities_come_back_within_their_errors(model):
     assert (fitted.standard_errors_[1:] < 0.1).all()
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("model", BY_POSITION)
+def test_errors_of_many_logs_have_the_size_of_the_standard_errors(model):
+    z = []
+    for seed in range(20):
+        log = simulated(seed=seed)
+        fitted = fit(model(), log)
+        error = fitted.propensities_ - log.propensities
+        z.append(error[1:] / fitted.standard_errors_[1:])
+    # 180 values: an rms of 1 has a standard error of about 0.1
+    assert 0.7 < np.sqrt(np.mean(np.square(z))) < 1.4
+
+
 def test_pairs_shown_a_few_times_need_intervention_harvesting():
     log = simulated(n_sessions=5_000, n_queries=1000)
     harvested, by_pair = (

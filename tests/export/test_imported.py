@@ -179,7 +179,7 @@ def test_what_is_newer_is_compared_with_the_library_or_refused(
 
 # --- damaged and hostile texts: a ValueError, or a model that works -------------------
 
-N_DAMAGED = settings().max_examples  # of each text, in each way
+N_DAMAGED = 3 * settings().max_examples  # of each text, in each way
 SMALL = TREES | {"n_estimators": 2, "max_leaf_nodes": 4}
 ROWS = {"numbers": numbers()[:50], "categories": table()[:50]}
 MODELS = {kind: MARTRegressor(**SMALL).fit(x, grades(x)) for kind, x in ROWS.items()}
