@@ -95,6 +95,14 @@ def test_the_feature_set_of_the_plugin_has_the_parameters_of_the_queries():
     assert params["title"] == ["keywords", "city"] and params["price"] == []
 
 
+def test_the_features_of_an_engine_are_the_columns_of_the_model():
+    model, given = served()["regressor"], {"a": {}, "Column_0": {}}
+    with pytest.raises(ValueError, match="4 are missing, .'Column_1', .*and 1 are no"):
+        to_solr(model, name="m", features=given)
+    with pytest.raises(TypeError, match="'Column_0'. must be a dict, got int"):
+        to_solr(model, name="m", features=dict.fromkeys(names_of(model), 3))
+
+
 @pytest.mark.parametrize("name", [n for n in NUMERIC if n != "classifier"])
 def test_elastics_own_trees_score_all_rows_bit_for_bit(name):
     model = served()[name]
