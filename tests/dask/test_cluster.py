@@ -127,6 +127,16 @@ def test_held_out_queries_and_a_warm_start(client):
     assert bytes_of(ranker.to_local()) == bytes_of(expected)
 
 
+def test_known_propensities(client):
+    propensity = 1.0 / (1 + np.arange(N_ROWS) % 7)
+    expected = LambdaMARTRanker(**OPTIONS)
+    expected.fit(**arguments(FRAME), propensities=propensity)
+    assert bytes_of(expected) != bytes_of(local_fit())
+    frame = FRAME.assign(propensity=propensity)
+    ddf = on_workers(client, cut(frame, [200, 900]), 2)
+    fit_on(ddf, expected, propensities=ddf["propensity"])
+
+
 def array_arguments(chunks, X=None):
     data = make_data()
     X = data.pop("X") if X is None else X
@@ -183,14 +193,12 @@ def test_scores_ranks_and_the_metric(client):
         next(ranker.staged_predict(given["X"]))
 
 
-def test_initial_scores_and_known_propensities(client):
+def test_initial_scores(client):
     start = np.random.default_rng(0).normal(size=len(FRAME))
-    known = 1.0 / (1 + np.arange(N_ROWS) % 7)
-    frame = FRAME.assign(start=start, known=known)
-    expected = LambdaMARTRanker(**OPTIONS)
-    expected.fit(**arguments(frame), init_score=start, propensities=known)
+    frame = FRAME.assign(start=start)
+    expected = LambdaMARTRanker(**OPTIONS).fit(**arguments(frame), init_score=start)
     ddf = on_workers(client, cut(frame, [700]), 2)
-    ranker = fit_on(ddf, expected, init_score=ddf["start"], propensities=ddf["known"])
+    ranker = fit_on(ddf, expected, init_score=ddf["start"])
     scores = ranker.predict(ddf[COLUMNS], init_score=ddf["start"])
     np.testing.assert_array_equal(
         scores, expected.predict(frame[COLUMNS], init_score=start)
@@ -212,14 +220,10 @@ def test_one_query_larger_than_a_partition_and_a_worker_with_nothing_to_learn(cl
     assert ranker.traffic_.n_moved_rows >= 300
 
 
-def test_texts_are_legal_queries_and_progress_is_printed_once(client, capsys):
+def test_texts_are_legal_queries_and_an_estimator_is_cloned_and_pickled(client):
     frame = FRAME.assign(query="q" + FRAME["query"].astype(str))
     ddf = on_workers(client, cut(frame, [600]), 2)
-    expected = local_fit(frame, verbose=1)
-    lines = capsys.readouterr().out
-    ranker = fit_on(ddf, expected)
-    client.run(lambda: None)
-    assert lines and capsys.readouterr().out == lines
+    ranker = fit_on(ddf, frame=frame)
     again = pickle.loads(pickle.dumps(ranker))
     np.testing.assert_array_equal(
         again.predict(frame[COLUMNS]), ranker.predict(frame[COLUMNS])
@@ -227,3 +231,12 @@ def test_texts_are_legal_queries_and_progress_is_printed_once(client, capsys):
     assert again.traffic_ == ranker.traffic_
     with pytest.raises(NotFittedError):
         clone(ranker).to_local()
+
+
+def test_progress_is_printed_once(client, capsys):
+    ddf = on_workers(client, cut(FRAME, [700]), 2)
+    DaskLambdaMARTRanker(**OPTIONS, verbose=1).fit(**arguments(ddf))
+    client.run(lambda: None)
+    lines = capsys.readouterr().out.splitlines()
+    local_fit(verbose=1)
+    assert lines == capsys.readouterr().out.splitlines()
