@@ -113,11 +113,14 @@ def of_queries(scores, metric, options, grades):
 
 
 @pytest.mark.parametrize("spread", [1.0, 2000.0])
-@pytest.mark.parametrize("metric", ["ndcg@3", "map", "bpref", None])
 @pytest.mark.parametrize(
-    "options",
-    [PairOptions(SIGMA), PairOptions(SIGMA, True)],
-    ids=["plain", "normalised"],
+    ("metric", "options"),
+    [
+        ("ndcg@3", PairOptions(SIGMA)),
+        ("map", PairOptions(SIGMA, True)),
+        ("bpref", PairOptions(SIGMA)),
+        (None, PairOptions(SIGMA, True)),
+    ],
 )
 def test_weighted_lambdas_are_central_differences_of_the_weighted_cost(
     metric, options, spread
@@ -205,12 +208,9 @@ def test_the_pairwise_step_is_the_ratio_of_costs(regularization):
     assert_allclose(bias.values, expected, rtol=1e-12)
     assert bias.values[1, 3] == 1
     assert_array_equal(bias.pair_weights[:2], 1 / bias.values[:, POSITIONS])
-
-
-def test_a_ratio_to_nothing_stays_1():
-    bias = PairwiseBias(POSITIONS, np.ones((2, POSITIONS.max() + 1)), 1.0, 0.2)
+    bias = PairwiseBias(POSITIONS, start, regularization, 0.2)
     bias.pair_weights[2] = 1.0
-    bias.pair_weights[2:, POSITIONS == 0] = 0.0
+    bias.pair_weights[2:, POSITIONS == 0] = 0.0  # a ratio to nothing stays 1
     bias.step(np.zeros(N), np.zeros(N), 0.1)
     assert_array_equal(bias.values, 1)
 
@@ -301,11 +301,6 @@ def test_propensities_below_the_smallest_count_as_it(ranker, small_log):
     assert low.predict(X).tobytes() != other.predict(X).tobytes()
 
 
-def learned(ranker):
-    names = [name for name in vars(ranker) if name[-1] == "_"]
-    return pickle.dumps([(name, vars(ranker)[name]) for name in sorted(names)])
-
-
 @every_kind
 def test_the_order_of_rows_and_the_threads_do_not_matter(kind, small_log):
     _, (X, clicks), shown = small_log
@@ -324,7 +319,7 @@ def test_a_warm_start_goes_on_with_the_bias(kind, small_log):
     at_once = KINDS[kind](warm_start=True).fit(X, clicks, **shown)
     in_two = KINDS[kind](warm_start=True, n_estimators=2).fit(X, clicks, **shown)
     in_two.set_params(n_estimators=6).fit(X, clicks, **shown)
-    assert learned(at_once) == learned(in_two)
+    assert pickle.dumps(vars(at_once)) == pickle.dumps(vars(in_two))
 
 
 def test_a_warm_start_may_show_further_positions_or_another_kind(small_log):
@@ -368,31 +363,19 @@ def test_early_stopping_keeps_the_bias_of_the_best_step(kind, small_log):
     assert_array_equal(stopped.predict(X), short.predict(X))
 
 
-@every_kind
-def test_early_stopping_without_validation_data_splits_positions_too(kind, small_log):
+def test_positions_are_routed_to_pipelines_and_searches(small_log):
     _, (X, clicks), shown = small_log
-    ranker = KINDS[kind](early_stopping=True).fit(X, clicks, **shown)
-    assert np.atleast_2d(ranker.position_bias_).shape[1] == 10
-    assert np.atleast_2d(ranker.position_bias_)[0, 1] != ranker.position_bias_.flat[0]
-
-
-@pytest.mark.parametrize("kind", ["pairwise trees", "lambdarank", "ranknet"])
-def test_positions_are_routed_to_pipelines_and_searches(kind, small_log):
-    _, (X, clicks), shown = small_log
-    ranker = KINDS[kind]()
-    name = f"{type(ranker).__name__.lower()}__position_bias"
+    ranker = KINDS["pairwise trees"]()
     with sklearn.config_context(enable_metadata_routing=True):
         search = GridSearchCV(
             make_pipeline(StandardScaler(), ranker),
-            {name: [None, ranker.position_bias]},
+            {"lambdamartranker__position_bias": ["pairwise"]},
             scoring=make_ranking_scorer("ndcg@10"),
             cv=GroupKFold(2),
         ).fit(X, clicks, **shown)
-    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
-    alone = clone(ranker).set_params(**{"position_bias": search.best_params_[name]})
-    alone.fit(StandardScaler().fit_transform(X), clicks, **shown)
-    expected = alone.predict(StandardScaler().fit(X).transform(X))
-    assert_allclose(search.predict(X), expected, rtol=1e-6, atol=1e-6)
+    alone = ranker.fit(StandardScaler().fit_transform(X), clicks, **shown)
+    found = search.best_estimator_[-1].position_bias_
+    assert_array_equal(found, alone.position_bias_)
 
 
 def test_options_that_meet_a_bias(small_log):
@@ -403,9 +386,11 @@ def test_options_that_meet_a_bias(small_log):
         {"metric": None},
         {"init": LambdaMARTRanker(position_bias="additive", **TREES)},
         {"objective": lambda s, y, offsets: (s - y, np.ones(len(y)))},
+        {"early_stopping": True},  # positions are split, too
     ):
         ranker = KINDS["additive trees"](**options).fit(X, clicks, **shown)
         assert np.isfinite(ranker.position_bias_).all()
+        assert ranker.position_bias_.shape == (10,)
         assert np.ptp(ranker.predict(X)) > 0
     start = np.random.default_rng(8).normal(size=len(X))
     ranker = KINDS["pairwise trees"]().fit(X, clicks, init_score=start, **shown)
@@ -454,28 +439,21 @@ def test_far_scores_give_a_model_or_an_error_that_says_so(small_log):
         KINDS["additive trees"]().fit(X, clicks, init_score=start, **shown)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["additive", "pairwise", "known"])
 def test_clicks_of_strong_bias_are_corrected(kind):
-    gains = []
-    for seed in range(4):
-        data, log, (X, clicks), shown = simulated(200, 3000, seed)
-        sessions = {"groups": log.sessions}
-        options = {"max_leaf_nodes": 15, "min_samples_leaf": 50, "random_state": 0}
-        naive = LambdaMARTRanker(**options).fit(X, clicks, **sessions)
-        if kind == "known":
-            sessions["propensities"] = log.propensities[log.positions]
-            ranker = LambdaMARTRanker(**options)
-        else:
-            sessions = shown
-            ranker = LambdaMARTRanker(position_bias=kind, **options)
-        ranker.fit(X, clicks, **sessions)
-        corrected, plain = (
-            ndcg_score(data.target, model.predict(data.data), groups=data.groups, k=10)
-            for model in (ranker, naive)
-        )
-        gains.append(corrected - plain)
-        if kind != "known":
-            bias = np.atleast_2d(ranker.position_bias_)[0]
-            assert bias[0] > bias[1] > bias[2:].mean()
-    assert min(gains) > 0.01  # 0.03 to 0.1
+    data, log, (X, clicks), shown = simulated(200, 3000)
+    options = {"max_leaf_nodes": 15, "min_samples_leaf": 50, "random_state": 0}
+    naive = LambdaMARTRanker(**options).fit(X, clicks, groups=log.sessions)
+    if kind == "known":
+        propensities = log.propensities[log.positions]
+        ranker = LambdaMARTRanker(**options)
+        ranker.fit(X, clicks, groups=log.sessions, propensities=propensities)
+    else:
+        ranker = LambdaMARTRanker(position_bias=kind, **options)
+        bias = np.atleast_2d(ranker.fit(X, clicks, **shown).position_bias_)[0]
+        assert bias[0] > bias[1] > bias[2:].mean()
+    corrected, plain = (
+        ndcg_score(data.target, model.predict(data.data), groups=data.groups, k=10)
+        for model in (ranker, naive)
+    )
+    assert corrected > plain + 0.01  # 0.03 to 0.1

@@ -56,16 +56,10 @@ LARGE_LEAVES = {"min_samples_leaf": 30}
 STOPPED = {"early_stopping": True, "validation_fraction": 0.3}
 CASES = {
     "trees": (LambdaMARTRanker, TREES, RANKING),
-    "trees, large leaves": (
-        LambdaMARTRanker,
-        TREES | LARGE_LEAVES,
-        RANKING,
-    ),
+    "trees, large leaves": (LambdaMARTRanker, TREES | LARGE_LEAVES, RANKING),
     "trees of drawn rows": (LambdaMARTRanker, TREES | DRAWN, RANKING),
-    "trees, few bins": (LambdaMARTRanker, TREES | {"max_bins": 4}, RANKING),
     "trees, held out": (LambdaMARTRanker, TREES | STOPPED, RANKING),
     "trees, validated": (LambdaMARTRanker, TREES, RANKING | VALIDATION),
-    "trees of pairs": (LambdaMARTRanker, TREES | {"metric": None}, RANKING),
     "trees on scores": (LambdaMARTRanker, TREES, RANKING | {"init_score": START}),
     "lambdarank": (LambdaRankRanker, NETWORK, RANKING),
     "lambdarank, batches": (
@@ -77,8 +71,6 @@ CASES = {
     "lambdarank, validated": (LambdaRankRanker, NETWORK, RANKING | VALIDATION),
     "ranknet": (RankNetRanker, NETWORK, RANKING),
     "ranknet, tied pairs": (RankNetRanker, NETWORK | {"tied_pairs": True}, RANKING),
-    "ranknet, held out": (RankNetRanker, NETWORK | STOPPED, RANKING),
-    "ranknet, validated": (RankNetRanker, NETWORK, RANKING | VALIDATION),
 }
 ROWS = {"X": X, "y": np.where(LEFT_OUT, 9, Y > 1), "sample_weight": WEIGHT}
 ROWS_VAL = {f"{name}_val": values for name, values in ROWS.items()}
@@ -86,11 +78,7 @@ for kind in (MARTClassifier, MARTRegressor):
     CASES |= {
         f"{kind.__name__}": (kind, TREES, ROWS),
         f"{kind.__name__} of drawn rows": (kind, TREES | DRAWN, ROWS),
-        f"{kind.__name__}, large leaves": (
-            kind,
-            TREES | LARGE_LEAVES,
-            ROWS,
-        ),
+        f"{kind.__name__}, large leaves": (kind, TREES | LARGE_LEAVES, ROWS),
         f"{kind.__name__}, held out": (kind, TREES | STOPPED, ROWS),
         f"{kind.__name__}, validated": (kind, TREES, ROWS | ROWS_VAL),
     }

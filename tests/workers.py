@@ -10,7 +10,7 @@ import numpy as np
 class ThreadComm:
     """What one of the threads exchanges with the others; see `Comm`."""
 
-    n_threads = None
+    n_threads = 1
 
     def __init__(self, rank, slots, barrier):
         self.rank, self.n_workers = rank, len(slots)
@@ -38,7 +38,7 @@ class ThreadComm:
 
 def run_workers(n_workers, work):
     """Call ``work(comm)`` in so many threads; return what they return, by rank."""
-    slots, barrier = [None] * n_workers, threading.Barrier(n_workers)
+    slots, barrier = [None] * n_workers, threading.Barrier(n_workers, timeout=120)
     results, errors = [None] * n_workers, []
 
     def call(rank):
@@ -53,6 +53,8 @@ def run_workers(n_workers, work):
         thread.start()
     for thread in threads:
         thread.join()
-    if errors:
-        raise errors[0]
+    # the others wait at a broken barrier
+    causes = [e for e in errors if not isinstance(e, threading.BrokenBarrierError)]
+    for error in causes or errors:
+        raise error
     return results

@@ -14,7 +14,7 @@ from sklearn_ltr.clicks import (
     interleaving_test,
     simulate_clicks,
 )
-from sklearn_ltr.metrics import DCG, RBP, dcg_score
+from sklearn_ltr.metrics import DCG, RBP
 from tests.clicks.logs import ranking, simulated
 from tests.oracles import clicks as oracle
 
@@ -25,107 +25,92 @@ WEIGHTS = {
     "precision@4": lambda rank: 0.25 if rank <= 4 else 0.0,
     "rbp": lambda rank: 0.2 * 0.8 ** (rank - 1),
 }
+LOG = simulated(n_sessions=300, n_queries=20)
+SCORES = np.random.default_rng(0).normal(size=len(LOG.clicks))
 
 
-def judge(log, scores, **options):
-    given = {name: log[name] for name in ("groups", "positions", "sessions")}
+def judge(scores, log=LOG, rows=slice(None), **options):
+    given = {name: log[name][rows] for name in ("groups", "positions", "sessions")}
     given["propensities"] = log.propensities
-    return counterfactual_score(log.clicks, scores, **given | options)
-
-
-@pytest.fixture(scope="module")
-def log():
-    return simulated(n_sessions=300, n_queries=20)
-
-
-@pytest.fixture(scope="module")
-def scores(log):
-    return np.random.default_rng(0).normal(size=len(log.clicks))
+    return counterfactual_score(log.clicks[rows], scores, **given | options)
 
 
 @pytest.mark.parametrize("metric", WEIGHTS)
 @pytest.mark.parametrize("max_weight", [None, 2.5])
-def test_an_estimate_is_that_of_the_definition(log, scores, metric, max_weight):
+def test_an_estimate_is_that_of_the_definition(metric, max_weight):
     sessions = [[] for _ in range(300)]
-    rows = (log.sessions, log.positions, log.clicks, scores)
+    rows = (LOG.sessions, LOG.positions, LOG.clicks, SCORES)
     for session, *row in zip(*(column.tolist() for column in rows), strict=True):
         sessions[session].append(tuple(row))
     ips, snips = oracle.counterfactual(
-        sessions, log.propensities, WEIGHTS[metric], max_weight
+        sessions, LOG.propensities, WEIGHTS[metric], max_weight
     )
     metric = RBP(persistence=0.8) if metric == "rbp" else metric
     options = {"metric": metric, "max_weight": max_weight}
-    assert_allclose(judge(log, scores, **options).value, ips)
-    result = judge(log, scores, estimator="snips", **options)
+    assert_allclose(judge(SCORES, **options).value, ips)
+    result = judge(SCORES, estimator="snips", **options)
     assert_allclose(result.value, snips)
-    assert (result.n_sessions, result.n_clicks) == (300, log.clicks.sum())
-    assert result.n_queries == len(np.unique(log.groups))
+    assert (result.n_sessions, result.n_clicks) == (300, LOG.clicks.sum())
+    assert result.n_queries == len(np.unique(LOG.groups))
+    weight = 1 / LOG.propensities[LOG.positions[LOG.clicks == 1]]
+    weight = np.minimum(weight, max_weight or np.inf)
+    effective = weight.sum() ** 2 / (weight**2).sum()
+    assert_allclose(result.effective_n_clicks, effective)
 
 
-def test_the_standard_error_is_that_of_a_ratio_over_queries(log, scores):
-    weight = log.clicks / log.propensities[log.positions]
-    per_session = np.zeros(300)
+def test_the_standard_error_is_that_of_a_ratio_over_queries():
+    weight = LOG.clicks / LOG.propensities[LOG.positions]
+    per_session, weights = np.zeros((2, 300))
     for session in range(300):
-        rows = np.flatnonzero(log.sessions == session)
-        rank = 1 + (scores[rows][:, None] < scores[rows]).sum(axis=1)
+        rows = np.flatnonzero(LOG.sessions == session)
+        rank = 1 + (SCORES[rows][:, None] < SCORES[rows]).sum(axis=1)
         per_session[session] = (weight[rows] / np.log2(1 + rank)).sum()
-    query = log.groups[log.positions == 0]
-    queries = np.unique(query)
-    mean = per_session.mean()
-    rest = [(per_session[query == q] - mean).sum() for q in queries]
-    n = len(queries)
-    expected = np.sqrt(n / (n - 1) * np.square(rest).sum()) / 300
-    assert_allclose(judge(log, scores).standard_error, expected)
+        weights[session] = weight[rows].sum()
+    query = LOG.groups[LOG.positions == 0]
+    for estimator, below in (("ips", np.ones(300)), ("snips", weights)):
+        ratio = per_session.sum() / below.sum()
+        queries = np.unique(query[below > 0])  # those without a click inform no ratio
+        n = len(queries)
+        rest = [(per_session - ratio * below)[query == q].sum() for q in queries]
+        expected = np.sqrt(n / (n - 1) * np.square(rest).sum()) / below.sum()
+        found = judge(SCORES, estimator=estimator).standard_error
+        assert_allclose(found, expected)
+    assert np.isnan(judge(SCORES[LOG.groups == 3], rows=LOG.groups == 3).standard_error)
 
 
-def test_equal_scores_have_the_mean_weight(log):
-    constant = judge(log, np.zeros(len(log.clicks)), metric="precision@1")
+def test_equal_scores_have_the_mean_weight():
+    constant = judge(np.zeros(len(LOG.clicks)), metric="precision@1")
     # every document of a list is equally likely to be the first
-    length = np.bincount(log.sessions)[log.sessions]
-    weight = log.clicks / log.propensities[log.positions]
+    length = np.bincount(LOG.sessions)[LOG.sessions]
+    weight = LOG.clicks / LOG.propensities[LOG.positions]
     assert_allclose(constant.value, (weight / length).sum() / 300)
 
 
-def test_a_difference_is_that_of_two_estimates(log, scores):
-    logged = -log.positions
-    new, old = judge(log, scores), judge(log, logged)
-    both = judge(log, scores, baseline_score=logged)
-    assert_allclose(both.value, new.value - old.value)
-    assert judge(log, scores, baseline_score=scores).standard_error == 0
-
-
-def test_a_common_factor_of_propensities_changes_no_self_normalised_estimate(
-    log, scores
-):
-    one = judge(log, scores, estimator="snips")
-    other = judge(log, scores, estimator="snips", propensities=log.propensities / 4)
-    assert one == other
-
-
-def test_clipped_weights_count_for_more_clicks(log, scores):
-    plain, clipped = judge(log, scores), judge(log, scores, max_weight=1.5)
-    assert clipped.value < plain.value
-    assert plain.effective_n_clicks < clipped.effective_n_clicks <= plain.n_clicks
-    equal = judge(log, scores, max_weight=1.0)
-    assert_allclose(equal.effective_n_clicks, equal.n_clicks)
+def test_differences_factors_and_the_order_of_rows():
+    logged = -LOG.positions
+    both = judge(SCORES, baseline_score=logged)
+    assert_allclose(both.value, judge(SCORES).value - judge(logged).value)
+    assert judge(SCORES, baseline_score=SCORES).standard_error == 0
+    one = judge(SCORES, estimator="snips")
+    # without a common factor of propensities
+    quarter = LOG.propensities / 4
+    assert one == judge(SCORES, estimator="snips", propensities=quarter)
+    rows = np.random.default_rng(0).permutation(len(SCORES))
+    assert one == judge(SCORES[rows], rows=rows, estimator="snips")
 
 
 def test_estimates_are_the_metric_of_the_attractiveness():
     """The truth is known: DCG with attraction as gain, of the shown documents."""
-    data, logging = ranking()
-    for metric, k in (("dcg@3", 3), ("dcg", None)):
-        log = simulated(n_sessions=20_000)
-        score = np.random.default_rng(1).normal(size=len(data.target))
-        estimate = judge(log, score[log.documents], metric=metric)
-        truth = DCG(k, gain="linear").per_query(
-            log.attractiveness[log.documents],
-            score[log.documents],
-            groups=log.sessions,
-        )
-        # the truth is of the same sessions, so this is less than the standard error
-        assert abs(estimate.value - truth.mean()) < 2 * estimate.standard_error
-        naive = judge(log, score[log.documents], metric=metric, propensities=[1] * 10)
-        assert naive.value < 0.6 * truth.mean()
+    data, _ = ranking()
+    log = simulated()
+    score = np.random.default_rng(1).normal(size=len(data.target))[log.documents]
+    estimate = judge(score, log, metric="dcg@3")
+    attraction = log.attractiveness[log.documents]
+    truth = DCG(3, gain="linear")(attraction, score, groups=log.sessions)
+    # the truth is of the same sessions, so this is less than the standard error
+    assert abs(estimate.value - truth) < 2 * estimate.standard_error
+    naive = judge(score, log, metric="dcg@3", propensities=[1] * 10)
+    assert naive.value < 0.6 * truth
 
 
 # --- interleaving ---------------------------------------------------------------------
@@ -133,10 +118,13 @@ def test_estimates_are_the_metric_of_the_attractiveness():
 
 def test_a_draft_gives_each_ranker_its_best_remaining_document():
     rng = np.random.default_rng(0)
-    groups = np.repeat(np.arange(200), 7)
-    a, b = rng.normal(size=(2, 1400))
-    lists = interleave(a, b, groups=groups, k=5, random_state=0)
-    assert (np.bincount(lists.groups) == 5).all()
+    groups = np.append(np.repeat(np.arange(200), 7), 200)
+    a, b = rng.normal(size=(2, 1401))
+    lists, again = (
+        interleave(a, b, groups=groups, k=5, random_state=0) for _ in range(2)
+    )
+    assert all((lists[name] == again[name]).all() for name in lists)
+    assert np.bincount(lists.groups).tolist() == [5] * 200 + [1]  # all that it has
     first = lists.teams[lists.positions == 0]
     assert 70 < (first == "a").sum() < 130  # a fair coin: 100 +- 7
     for query in range(200):
@@ -152,49 +140,24 @@ def test_a_draft_gives_each_ranker_its_best_remaining_document():
             assert set(teams[i : i + 2]) == {"a", "b"}
 
 
-def test_a_short_query_is_shown_whole_and_the_seed_decides():
-    given = {"groups": [1, 1, 1, 2], "random_state": 5}
-    lists = interleave([1, 2, 3, 4], [3, 2, 1, 4], **given)
-    again = interleave([1, 2, 3, 4], [3, 2, 1, 4], **given)
-    assert lists.groups.tolist() == [1, 1, 1, 2]
-    assert sorted(lists.documents.tolist()) == [0, 1, 2, 3]
-    assert all((lists[name] == again[name]).all() for name in lists)
-
-
-def test_equal_rankers_are_equally_preferred():
-    rng = np.random.default_rng(0)
-    scores = rng.normal(size=2000)
-    groups, grades = np.repeat(np.arange(400), 5), rng.integers(0, 3, 2000)
-    lists = interleave(scores, scores, groups=groups, random_state=0)
-    log = simulate_clicks(
-        grades[lists.documents], -lists.positions, groups=lists.groups,
-        n_sessions=None, random_state=0,
-    )  # fmt: skip
-    teams = lists.teams[log.documents]
-    result = interleaving_test(log.clicks, teams=teams, sessions=log.sessions)
-    assert 0.43 < result.preference_a < 0.57  # 0.5 +- 0.025
-    assert result.p_value > 0.01
-    assert result.n_wins_a + result.n_wins_b + result.n_ties == 400
-
-
-def test_the_better_ranker_wins():
+@pytest.mark.parametrize("is_better", [False, True])
+def test_the_better_ranker_wins_and_equal_ones_do_not(is_better):
     data, _ = ranking(n_queries=300)
-    a, b = data.utility, np.random.default_rng(0).normal(size=len(data.target))
-    assert dcg_score(data.target, a, groups=data.groups) > dcg_score(
-        data.target, b, groups=data.groups
+    b = np.random.default_rng(0).normal(size=len(data.target))
+    lists = interleave(
+        data.utility if is_better else b, b, groups=data.groups, random_state=0
     )
-    lists = interleave(a, b, groups=data.groups, random_state=0)
     log = simulate_clicks(
         data.target[lists.documents], -lists.positions, groups=lists.groups,
         n_sessions=3000, random_state=0,
     )  # fmt: skip
     teams = lists.teams[log.documents]
     result = interleaving_test(log.clicks, teams=teams, sessions=log.sessions)
-    assert result.preference_a > 0.52
-    assert result.p_value < 0.01
+    assert result.n_wins_a + result.n_wins_b + result.n_ties == 3000
+    assert (result.p_value < 0.01) == (result.preference_a > 0.52) == is_better
 
 
-@pytest.mark.parametrize(("wins", "losses"), [(0, 1), (3, 3), (9, 1), (2, 11)])
+@pytest.mark.parametrize(("wins", "losses"), [(0, 0), (0, 1), (3, 3), (9, 1), (2, 11)])
 def test_the_p_value_is_that_of_a_fair_coin(wins, losses):
     teams = ["a"] * wins + ["b"] * losses + ["a"]
     sessions = range(wins + losses + 1)
@@ -203,8 +166,3 @@ def test_the_p_value_is_that_of_a_fair_coin(wins, losses):
     assert (result.n_wins_a, result.n_wins_b, result.n_ties) == (wins, losses, 1)
     assert_allclose(result.p_value, oracle.sign_test(wins, losses))
     assert_allclose(result.preference_a, (wins + 0.5) / (wins + losses + 1))
-
-
-def test_ties_alone_prefer_nobody():
-    result = interleaving_test([0, 0], teams=["a", "b"], sessions=[1, 2])
-    assert (result.preference_a, result.p_value) == (0.5, 1.0)

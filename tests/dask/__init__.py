@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import threading
-import time
 from typing import Any
 
 import numpy as np
@@ -12,6 +10,7 @@ import numpy as np
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr.dask._fit import WorkerRows, fit_rows
 from sklearn_ltr.dask._tables import PartRows
+from tests.workers import run_workers
 
 N_QUERIES, N_ROWS = 90, 1500
 
@@ -30,56 +29,10 @@ def make_data(seed: int = 0) -> dict[str, Any]:
     return {"X": X, "y": y, "groups": groups, "sample_weight": weights}
 
 
-class Meeting:
-    """Threads that fit together, each in place of a worker."""
-
-    def __init__(self, n_workers: int) -> None:
-        self.values: list[Any] = [None] * n_workers
-        self.barrier = threading.Barrier(n_workers, timeout=60)
-        self.printed: list[str] = []
-
-
-class ThreadComm:
-    """The comm of one of them."""
-
-    n_threads = 1
-
-    def __init__(self, rank: int, meeting: Meeting, *, is_slow: bool = False) -> None:
-        self.rank, self.n_workers = rank, len(meeting.values)
-        self._meeting, self._delay = meeting, 0.005 if is_slow else 0.0
-
-    def gather(self, value: Any) -> list[Any]:
-        time.sleep(self._delay)
-        self._meeting.values[self.rank] = value
-        self._meeting.barrier.wait()
-        gathered = list(self._meeting.values)
-        self._meeting.barrier.wait()
-        return gathered
-
-    def gather_to(self, rank: int, value: Any) -> list[Any]:
-        gathered = self.gather(value)
-        return gathered if rank == self.rank else []
-
-    def sum(self, values: Any) -> Any:
-        return np.sum(self.gather(values), axis=0)
-
-    def print_line(self, line: str) -> None:
-        if self.rank == 0:
-            self._meeting.printed.append(line)
-
-
 def fit_together(
-    parts: list[dict[str, Any]],
-    seed: int,
-    ranker: LambdaMARTRanker,
-    slow: int | None = None,
-) -> tuple[list[LambdaMARTRanker], list[str]]:
-    """Fit the parts by a thread each; return the models, and what was printed.
-
-    The thread `slow` comes late to each exchange.
-    """
-    meeting, errors = Meeting(len(parts)), []
-    models: list[Any] = [None] * len(parts)
+    parts: list[dict[str, Any]], seed: int, ranker: LambdaMARTRanker
+) -> list[LambdaMARTRanker]:
+    """Fit the parts by a thread each; return the models."""
     arguments: list[list[WorkerRows]] = [[] for _ in parts]
     for suffix in ("", "_val"):
         groups = [p[f"groups{suffix}"] for p in parts if f"groups{suffix}" in p]
@@ -89,27 +42,14 @@ def fit_together(
             if f"groups{suffix}" in part:
                 own.append(rows_of(part, suffix, labels))
 
-    def work(rank: int) -> None:
-        try:
-            comm = ThreadComm(rank, meeting, is_slow=rank == slow)
-            attributes = {"init_": None, "_uses_init_score": False, **vars(ranker)}
-            own = dict(attributes)
-            fitted = fit_rows(own, seed, arguments[rank], is_validated, comm)
-            models[rank] = LambdaMARTRanker()
-            models[rank].__dict__ = attributes | fitted
-        except BaseException as error:
-            errors.append(error)
-            meeting.barrier.abort()
+    def work(comm: Any) -> LambdaMARTRanker:
+        attributes = {"init_": None, "_uses_init_score": False, **vars(ranker)}
+        own, model = dict(attributes), LambdaMARTRanker()
+        fitted = fit_rows(own, seed, arguments[comm.rank], is_validated, comm)
+        model.__dict__ = attributes | fitted
+        return model
 
-    threads = [threading.Thread(target=work, args=(r,)) for r in range(len(parts))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    causes = [e for e in errors if not isinstance(e, threading.BrokenBarrierError)]
-    for error in causes or errors:
-        raise error
-    return models, meeting.printed
+    return run_workers(len(parts), work)
 
 
 def rows_of(part: dict[str, Any], suffix: str, labels: Any) -> WorkerRows:

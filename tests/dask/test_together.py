@@ -38,14 +38,12 @@ CASES = {
     "monotonic": {"monotonic_cst": [1, -1, 0, 0, 0, 0, 0, 0, 0]},
     "interactions": {"interaction_cst": "pairwise"},
     "sampling": {"subsample": 0.6, "max_features": 0.5, "colsample_bytree": 0.7},
-    "few queries": {"subsample": 0.03, "min_samples_leaf": 2},
     "no noise": {
         "split_noise": 0,
         "bagging_temperature": 0,
         "score_noise": 0,
         "regression_weight": 0,
     },
-    "temperature": {"bagging_temperature": 0.5, "l2_regularization": 2.0},
     "threads": {"n_jobs": 2},
     "cost": {"metric": None, "verbose": 2},
     "largest grade": {"metric": "err", "verbose": 1},
@@ -59,7 +57,6 @@ CASES = {
         "scoring": NDCG(5, no_relevant="skip"),
         "n_iter_no_change": 2,
     },
-    "scoring": {"early_stopping": True, "scoring": ERR(3)},
     "metrics": {"early_stopping": True, "scoring": ["map", ERR(3)], "verbose": 1},
     "decay": {"learning_rate": decay},
     "objective": {"objective": half_squared_error},
@@ -67,12 +64,11 @@ CASES = {
 }
 
 
-def check_together(parts, expected, start=None, **options):
-    """Fit by workers what is the model of one machine; return what they print."""
+def check_together(parts, expected, start=None):
+    """Fit by workers what is the model of one machine."""
     start = clone(expected) if start is None else start
-    models, printed = fit_together(parts, expected._seed, start, **options)
+    models = fit_together(parts, expected._seed, start)
     assert {bytes_of(model) for model in models} == {bytes_of(expected)}
-    return printed
 
 
 def divide(rows, n_workers, seed=0):
@@ -89,9 +85,10 @@ def divide(rows, n_workers, seed=0):
 def test_workers_fit_the_model_of_one_machine(name, capsys):
     options = OPTIONS | CASES[name]
     expected = LambdaMARTRanker(**options).fit(**DATA)
-    lines = capsys.readouterr().out.splitlines()
-    for n_workers in (1, 3):
-        assert check_together(divide(DATA, n_workers), expected) == lines
+    lines = capsys.readouterr().out
+    for n_workers in (1, 3) if name == "defaults" else (3,):
+        check_together(divide(DATA, n_workers), expected)
+        assert capsys.readouterr().out == lines
 
 
 @pytest.mark.skipif(INTERPRETED, reason="interpreted kernels are slow")
@@ -119,7 +116,7 @@ def test_a_warm_start_continues_together():
     start = LambdaMARTRanker()
     start.__dict__ = vars(half) | {"n_estimators": 6}
     parts = divide(DATA, 2)
-    models, _ = fit_together(parts, half._seed, start)
+    models = fit_together(parts, half._seed, start)
     expected = half.set_params(n_estimators=6).fit(**DATA)
     assert {bytes_of(model) for model in models} == {bytes_of(expected)}
 
@@ -143,8 +140,3 @@ def test_text_that_only_some_workers_have():
         )
         parts.append(part)
     check_together(parts, expected)
-
-
-def test_a_slow_worker_changes_nothing():
-    expected = LambdaMARTRanker(**OPTIONS | {"n_estimators": 2}).fit(**DATA)
-    check_together(divide(DATA, 3), expected, slow=1)

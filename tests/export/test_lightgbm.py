@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import pairwise, product
-from pathlib import Path
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -12,32 +11,23 @@ import pytest
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr.ensemble import BlendedRanker
 from sklearn_ltr.export import from_json, from_lightgbm, to_json, to_lightgbm
-from sklearn_ltr.export._lightgbm import (
-    ANYWHERE,
-    AT_ZERO,
-    BELOW_ZERO,
-    NEGATIVE,
-    POSITIVE,
-    ZERO,
-    zero_segments,
-)
+from sklearn_ltr.export._lightgbm import ZERO
 from sklearn_ltr.mart import MARTRegressor
 from tests.export.models import (
     GROUPS,
-    LENGTH,
-    N_QUERIES,
+    OF_PLAIN_ROWS,
     TREES,
-    fitted,
     grades,
     numbers,
+    rows,
     rows_of,
     score,
+    served,
     table,
 )
 
 lightgbm = pytest.importorskip("lightgbm")
-MODELS = fitted()
-MQ2008 = Path(__file__).resolve().parents[3] / "shared" / "data" / "mq2008.npz"
+MODELS = served()
 
 
 def without_tiny(X):
@@ -48,19 +38,19 @@ def without_tiny(X):
     return np.where(np.abs(X) <= ZERO, 0.0, X)
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", OF_PLAIN_ROWS)
 def test_lightgbm_scores_our_models_bit_for_bit(name):
     model = MODELS[name]
     text = to_lightgbm(model)
     booster = lightgbm.Booster(model_str=text)
-    rows = without_tiny(rows_of(model, 100_000))
-    expected = score(model, rows)
-    assert booster.predict(rows, raw_score=True).tobytes() == expected.tobytes()
+    X = without_tiny(rows(model))
+    expected = score(model, X)
+    assert booster.predict(X, raw_score=True).tobytes() == expected.tobytes()
     back = from_lightgbm(text)
-    assert back.predict(rows).tobytes() == expected.tobytes()
-    assert from_json(to_json(back)).predict(rows).tobytes() == expected.tobytes()
+    assert back.predict(X).tobytes() == expected.tobytes()
+    assert from_json(to_json(back)).predict(X).tobytes() == expected.tobytes()
     again = lightgbm.Booster(model_str=booster.model_to_string())
-    assert from_lightgbm(again).predict(rows).tobytes() == expected.tobytes()
+    assert from_lightgbm(again).predict(X).tobytes() == expected.tobytes()
 
 
 def test_text_of_any_language():
@@ -97,23 +87,6 @@ def test_probabilities_are_those_of_lightgbm():
     )
 
 
-def test_contributions_of_lightgbm_add_up():
-    model, X = MODELS["ranker"], numbers()
-    booster = lightgbm.Booster(model_str=to_lightgbm(model))
-    sums = booster.predict(X, pred_contrib=True).sum(axis=1)
-    np.testing.assert_allclose(sums, model.predict(X), atol=1e-12)
-
-
-def test_a_model_of_one_leaf():
-    X = numbers()
-    model = MARTRegressor(n_estimators=2).fit(X[:10], np.arange(10.0))
-    assert (model.ensemble_.feature == -1).all()
-    text = to_lightgbm(model)
-    booster = lightgbm.Booster(model_str=text)
-    np.testing.assert_array_equal(booster.predict(X), model.predict(X))
-    np.testing.assert_array_equal(from_lightgbm(text).predict(X), model.predict(X))
-
-
 PARAMETERS = {
     "default": {},
     "dart": {"boosting": "dart", "drop_rate": 0.5},
@@ -147,13 +120,18 @@ def trained(X, y, parameters, groups=None, n_trees=20):
     return lightgbm.train(given, data, n_trees)
 
 
-@pytest.mark.parametrize("kind", [numbers, table])
-@pytest.mark.parametrize("name", PARAMETERS)
+CASES = [
+    *((numbers, name) for name in PARAMETERS if name != "one against the rest"),
+    *((table, n) for n in ("default", "dart", "no missing", "one against the rest")),
+]
+
+
+@pytest.mark.parametrize(("kind", "name"), CASES)
 def test_we_score_models_of_lightgbm_bit_for_bit(kind, name):
     X = kind()
     booster = trained(X, grades(X), PARAMETERS[name])
     model = from_lightgbm(booster)
-    rows = rows_of(model, 100_000)
+    rows = rows_of(model)
     expected = booster.predict(rows, raw_score=True)
     assert model.predict(rows).tobytes() == expected.tobytes()
     assert model.n_iter_ == booster.num_trees()
@@ -174,18 +152,6 @@ def test_a_random_forest_is_the_mean_of_its_trees():
     )
 
 
-def test_forms_of_a_model(tmp_path):
-    X, y = numbers(), grades(numbers())
-    estimator = lightgbm.LGBMRanker(n_estimators=3, verbose=-1)
-    estimator.fit(X, y, group=[LENGTH] * N_QUERIES)
-    path = tmp_path / "model.txt"
-    estimator.booster_.save_model(path)
-    expected = estimator.booster_.predict(X)
-    for form in (estimator, estimator.booster_, path, str(path), path.read_text(),
-                 path.read_bytes()):  # fmt: skip
-        np.testing.assert_array_equal(from_lightgbm(form).predict(X), expected)
-
-
 def test_a_model_of_lightgbm_is_continued_and_blended():
     X, y = numbers(), grades(numbers())
     base = from_lightgbm(trained(X, y, {}))
@@ -197,35 +163,6 @@ def test_a_model_of_lightgbm_is_continued_and_blended():
     assert np.isfinite(blend.fit(X, y, groups=GROUPS).predict(X)).all()
     with pytest.raises(ValueError, match="were not grown by this estimator"):
         base.set_params(warm_start=True, n_estimators=99).fit(X, y, groups=GROUPS)
-
-
-@pytest.mark.skipif(not MQ2008.exists(), reason="MQ2008 is not here")
-@pytest.mark.parametrize("name", ["default", "dart", "zero as missing"])
-def test_boosters_of_mq2008_score_bit_for_bit(name):
-    data = np.load(MQ2008)
-    X = data["X"].astype(np.float64)
-    X[np.random.default_rng(0).random(X.shape) < 0.1] = np.nan
-    order = np.argsort(data["qid"], kind="stable")
-    X, y, groups = X[order], data["y"][order], data["qid"][order]
-    booster = trained(X, y, PARAMETERS[name], groups, n_trees=30)
-    expected = booster.predict(X, raw_score=True)
-    assert from_lightgbm(booster).predict(X).tobytes() == expected.tobytes()
-
-
-@pytest.mark.parametrize("default_left", [False, True])
-@pytest.mark.parametrize("regions", range(1, ANYWHERE + 1))
-@pytest.mark.parametrize("threshold", [-1.0, BELOW_ZERO, -ZERO, 0.0, ZERO, 2.0])
-def test_segments_say_what_a_node_that_takes_0_as_missing_does(
-    threshold, default_left, regions
-):
-    segments = zero_segments(threshold, default_left, regions)
-    for x in (-2.0, -1.0, -0.5, BELOW_ZERO, -ZERO, 0.0, ZERO, 2e-35, 1.0, 2.0, 3.0):
-        region = NEGATIVE if x < -ZERO else AT_ZERO if x <= ZERO else POSITIVE
-        if region & regions:
-            segment = next(s for s in segments if x <= s.last)
-            goes_left = default_left if region == AT_ZERO else x <= threshold
-            assert (segment.goes_left, segment.regions & region) == (goes_left, region)
-    assert all(a.goes_left != b.goes_left for a, b in pairwise(segments))
 
 
 TEXT = to_lightgbm(MODELS["categories"])
@@ -287,12 +224,6 @@ def test_what_lightgbm_cannot_hold_is_refused(X, message):
         to_lightgbm(model_on(X))
 
 
-@pytest.mark.parametrize("model", [None, 3, MODELS["ranker"], [1]])
-def test_what_is_no_model_of_lightgbm_is_refused(model):
-    with pytest.raises(TypeError, match="must be a fitted model of LightGBM"):
-        from_lightgbm(model)
-
-
 def test_categories_that_need_too_many_bins_are_refused():
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"a": pd.Categorical(np.repeat(np.arange(400), 10))})
@@ -350,46 +281,6 @@ def test_every_combination_of_sides_and_missing_values():
         expected = lightgbm.Booster(model_str=text).predict(rows)
         found = from_lightgbm(text.replace("=a\n", "=Column_0\n")).predict(rows)
         np.testing.assert_array_equal(found, expected)
-
-
-class Newer:
-    """A booster of a version that is to come, which has learned a new trick."""
-
-    def __init__(self, booster, old, new, off=0.0):
-        self._booster, self._change, self._off = booster, (old, new), off
-
-    def model_to_string(self):
-        return self._booster.model_to_string().replace(*self._change, 1)
-
-    def predict(self, X, raw_score):
-        return self._booster.predict(X, raw_score=raw_score) + self._off
-
-
-@pytest.mark.parametrize(
-    "parameters", [{}, {"boosting": "rf", "bagging_freq": 1, "bagging_fraction": 0.5}]
-)
-@pytest.mark.parametrize("kind", [numbers, table])
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ("version=v4", "version=v5", "version 'v5' of its text"),
-        ("label_index=0", "label_index=0\nfactor=2", "header.factor"),
-        ("is_linear=0", "is_linear=0\nfactor=2", "Tree=0.factor"),
-    ],
-)
-def test_what_is_newer_is_compared_with_lightgbm_or_refused(
-    kind, old, new, message, parameters
-):
-    X = kind()
-    booster = trained(X, grades(X), parameters)
-    newer = Newer(booster, old, new)
-    assert newer.model_to_string() != booster.model_to_string()
-    expected = from_lightgbm(booster).predict(X)
-    assert from_lightgbm(newer).predict(X).tobytes() == expected.tobytes()
-    with pytest.raises(ValueError, match=f"not been checked with {message}: give the"):
-        from_lightgbm(newer.model_to_string())
-    with pytest.raises(ValueError, match="LightGBM scores the model otherwise, by up"):
-        from_lightgbm(Newer(booster, old, new, off=0.01))
 
 
 def test_a_node_of_an_unknown_kind_is_refused():

@@ -8,14 +8,12 @@ import numpy as np
 import pytest
 
 from sklearn_ltr.export import to_treelite
-from tests.export.models import score
-from tests.export.serving import codes, rows, served
-from tests.export.test_onnx import NAMES
+from tests.export.models import OF_PLAIN_ROWS, codes, rows, score, served
 
 treelite = pytest.importorskip("treelite")
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", OF_PLAIN_ROWS)
 def test_treelite_scores_bit_for_bit(name):
     model = served()[name]
     X = rows(model)
