@@ -1,7 +1,8 @@
 """Every row of the tables of "Coming from ..." is run, in the peer as well.
 
-A row has the settings of the peer and ours, which both accept.  The columns of defaults
-are compared with what a fitted model of the peer says of itself, and our signatures.
+A row has the settings of the peer and ours, and a check of both models where more can
+be said than that both accept them.  The columns of defaults are compared with what a
+fitted model of the peer says of itself, and with our signatures.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import inspect
 import json
 import re
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,6 +20,8 @@ import pytest
 
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr.datasets import make_ranking
+from sklearn_ltr.export import from_catboost, from_lightgbm, from_xgboost
+from sklearn_ltr.inspection import shap_values
 from sklearn_ltr.metrics import NDCG
 
 pytestmark = [
@@ -33,7 +37,7 @@ DATA = make_ranking(40, n_features=6, n_informative=4, random_state=0)
 X, Y, GROUPS = DATA.data, DATA.target, DATA.groups  # rows of a query are consecutive
 X = np.c_[X, np.arange(len(X)) % 12]  # the last column is a category
 SIZES = np.unique(GROUPS, return_counts=True)[1]
-N_TREES = 2
+N_TREES = 4
 POSITIONS = np.concatenate([np.arange(size) for size in SIZES])
 BASE = (np.arange(len(X)) % 3).astype(float)
 
@@ -41,6 +45,7 @@ BASE = (np.arange(len(X)) % 3).astype(float)
 class Row(NamedTuple):
     theirs: dict[str, Any] = {}
     ours: dict[str, Any] = {}
+    check: Callable[..., None] | None = None
     their_fit: dict[str, Any] = {}
     our_fit: dict[str, Any] = {}
 
@@ -51,15 +56,53 @@ def centred(scores, grades, offsets):
     return scores - grades - np.repeat(mean, sizes), np.ones(len(scores))
 
 
+# --- checks of both models: `leaves` has the leaf of each row in each tree ---------
+
+
+def at_most_5_leaves(leaves, model):
+    assert all(len(np.unique(column)) <= 5 for column in leaves.T)
+
+
+def at_most_4_leaves(leaves, model):
+    assert all(len(np.unique(column)) <= 4 for column in leaves.T)
+
+
+def at_least_100_rows_in_a_leaf(leaves, model):
+    if not isinstance(model, LambdaMARTRanker):
+        return  # LightGBM estimates rows from hessians, CatBoost counts before a split
+    counts = [np.unique(column, return_counts=True)[1] for column in leaves.T]
+    assert min(map(min, counts)) >= 100
+
+
+def this_many_trees(leaves, model):
+    assert leaves.shape[1] == N_TREES
+
+
+def increasing(leaves, model):
+    grid = np.repeat(X[:50], 9, axis=0)
+    grid[:, 0] = np.tile(np.linspace(-3, 3, 9), 50)
+    assert (np.diff(model.predict(grid).reshape(50, 9)) >= -1e-6).all()
+
+
+def stopped_or_not(leaves, model):
+    assert leaves.shape[1] <= N_TREES
+
+
+def two_bins(leaves, model):
+    """Two bins of each of seven columns are at most 2^7 kinds of rows."""
+    assert len(np.unique(model.predict(X))) <= 128
+
+
 OUR_VALIDATION = {"X_val": X, "y_val": Y, "groups_val": GROUPS}
 SAME_FOR_ALL = {
-    "max_depth": Row({"max_depth": 2}, {"max_depth": 2},),
+    "max_depth": Row({"max_depth": 2}, {"max_depth": 2}, at_most_4_leaves),
     "learning_rate": Row({"learning_rate": 0.2}, {"learning_rate": 0.2}),
     "n_estimators":
-        Row({"n_estimators": N_TREES}, {"n_estimators": N_TREES},),
+        Row({"n_estimators": N_TREES}, {"n_estimators": N_TREES}, this_many_trees),
     "monotone": Row(
         {"monotone_constraints": [1, 0, 0, 0, 0, 0, 0]},
         {"monotonic_cst": [1, 0, 0, 0, 0, 0, 0]},
+        increasing,
     ),
     "l2": {"l2_regularization": 5.0},
     "seed": Row({"random_state": 3, "n_jobs": 1}, {"random_state": 3, "n_jobs": 1}),
@@ -70,9 +113,15 @@ LIGHTGBM = {
     "`objective`": Row({"objective": "lambdarank"}, {"objective": "lambdarank"}),
     '`objective="rank_xendcg"`':
         Row({"objective": "rank_xendcg"}, {"objective": centred}),
-    '`metric="ndcg"`, `eval_at=[10]`':
-        Row({"metric": "ndcg"}, {"metric": "ndcg@10"}, their_fit={"eval_set": [(X, Y)],
-            "eval_group": [SIZES], "eval_at": [10]}),
+    '`metric="ndcg"`, `eval_at=[10]`': Row(
+        {"metric": "ndcg"},
+        {"metric": "ndcg@10"},
+        their_fit={
+            "eval_set": [(X, Y)],
+            "eval_group": [SIZES],
+            "eval_at": [10],
+        },
+    ),
     "`lambdarank_truncation_level`":
         Row({"lambdarank_truncation_level": 5}, {"truncation_level": 5}),
     "`lambdarank_norm`": Row({"lambdarank_norm": False}, {"normalize_lambdas": False}),
@@ -80,60 +129,97 @@ LIGHTGBM = {
     "`label_gain=[...]`": Row({"label_gain": GAIN}, {"metric": NDCG(10, gain=GAIN)}),
     "`n_estimators`, `num_iterations`": SAME_FOR_ALL["n_estimators"],
     "`learning_rate`": SAME_FOR_ALL["learning_rate"],
-    "`num_leaves`": Row({"num_leaves": 5}, {"max_leaf_nodes": 5}),
+    "`num_leaves`": Row({"num_leaves": 5}, {"max_leaf_nodes": 5}, at_most_5_leaves),
     "`max_depth`": SAME_FOR_ALL["max_depth"],
-    "`min_child_samples`, `min_data_in_leaf`":
-        Row({"min_child_samples": 100}, {"min_samples_leaf": 100}),
+    "`min_child_samples`, `min_data_in_leaf`": Row(
+        {"min_child_samples": 100},
+        {"min_samples_leaf": 100},
+        at_least_100_rows_in_a_leaf,
+    ),
     "`reg_lambda`, `lambda_l2`": Row({"reg_lambda": 5.0}, SAME_FOR_ALL["l2"]),
-    "`max_bin`": Row({"max_bin": 2}, {"max_bins": 2}),
+    "`max_bin`": Row({"max_bin": 2}, {"max_bins": 2}, two_bins),
     "`colsample_bytree`, `feature_fraction`":
         Row({"colsample_bytree": 0.5}, {"colsample_bytree": 0.5}),
     "`feature_fraction_bynode`":
         Row({"feature_fraction_bynode": 0.5}, {"max_features": 0.5}),
-    "`subsample`, `bagging_fraction` with `bagging_by_query=True`":
-        Row({"subsample": 0.5, "subsample_freq": 1, "bagging_by_query": True},
-            {"subsample": 0.5}),
+    "`subsample`, `bagging_fraction` with `bagging_by_query=True`": Row(
+        {"subsample": 0.5, "subsample_freq": 1, "bagging_by_query": True},
+        {"subsample": 0.5},
+    ),
     "`categorical_feature`":
         Row({}, {"categorical_features": [6]}, their_fit={"categorical_feature": [6]}),
-    "`cat_smooth`":
-        Row({"cat_smooth": 5.0}, {"category_smoothing": 5.0, "categorical_features":
-            [6]}, their_fit={"categorical_feature": [6]}),
-    "`min_data_per_group`":
-        Row({"min_data_per_group": 5}, {"min_samples_leaf": 5, "categorical_features":
-            [6]}, their_fit={"categorical_feature": [6]}),
+    "`cat_smooth`": Row(
+        {"cat_smooth": 5.0},
+        {"category_smoothing": 5.0, "categorical_features": [6]},
+        their_fit={"categorical_feature": [6]},
+    ),
+    "`min_data_per_group`": Row(
+        {"min_data_per_group": 5},
+        {"min_samples_leaf": 5, "categorical_features": [6]},
+        their_fit={"categorical_feature": [6]},
+    ),
     "`max_cat_threshold`": Row({}, their_fit={"categorical_feature": [6]}),
     "`monotone_constraints`": SAME_FOR_ALL["monotone"],
-    "`interaction_constraints`":
-        Row({"interaction_constraints": [[0, 1], [2, 3, 4, 5, 6]]}, {"interaction_cst":
-            [{0, 1}, {2, 3, 4, 5, 6}]}),
+    "`interaction_constraints`": Row(
+        {"interaction_constraints": [[0, 1], [2, 3, 4, 5, 6]]},
+        {"interaction_cst": [{0, 1}, {2, 3, 4, 5, 6}]},
+    ),
     "`fit(..., init_score=...)`":
         Row(their_fit=SAME_FOR_ALL["base"], our_fit=SAME_FOR_ALL["base"]),
-    "`fit(..., init_model=...)`":
-        Row(their_fit={"init_model": lambda: lightgbm_fit(Row())}, ours={"init":
-            LambdaMARTRanker(n_estimators=2)}),
-    "`Dataset(position=...)`":
-        Row({}, {"position_bias": "additive"}, {"position": POSITIONS}, {"positions":
-            POSITIONS}),
-    "`lambdarank_position_bias_regularization=0.5`":
-        Row({"lambdarank_position_bias_regularization": 0.5}, {"position_bias":
-            {"method": "additive", "regularization": 0.5}}, {"position": POSITIONS},
-            {"positions": POSITIONS}),
-    "`fit(..., eval_set=, eval_group=)`, `early_stopping(20)`":
-        Row({}, {"n_iter_no_change": 20}, {"eval_set": [(X, Y)], "eval_group": [SIZES],
-            "callbacks": lambda: [peer("lightgbm").early_stopping(20, verbose=False)]},
-            OUR_VALIDATION),
-    "`reset_parameter(learning_rate=...)`":
-        Row({}, {"learning_rate": lambda tree: 0.1 / (1 + tree)},
-            their_fit={"callbacks": lambda:
-            [peer("lightgbm").reset_parameter(learning_rate=lambda tree: 0.1 / (1 +
-            tree))]}),
-    "`evals_result_`":
-        Row({}, {}, {"eval_set": [(X, Y)], "eval_group": [SIZES]}, OUR_VALIDATION),
-    "`predict(pred_contrib=True)`": Row(),
-    "`predict(pred_leaf=True)`": Row(),
-    "a trained booster": Row(),
+    "`fit(..., init_model=...)`": Row(
+        their_fit={"init_model": lambda: lightgbm_fit(Row())},
+        ours={"init": LambdaMARTRanker(n_estimators=2)},
+    ),
+    "`Dataset(position=...)`": Row(
+        {},
+        {"position_bias": "additive"},
+        this_many_trees,
+        {"position": POSITIONS},
+        {"positions": POSITIONS},
+    ),
+    "`lambdarank_position_bias_regularization=0.5`": Row(
+        {"lambdarank_position_bias_regularization": 0.5},
+        {"position_bias": {"method": "additive", "regularization": 0.5}},
+        this_many_trees,
+        {"position": POSITIONS},
+        {"positions": POSITIONS},
+    ),
+    "`fit(..., eval_set=, eval_group=)`, `early_stopping(20)`": Row(
+        {},
+        {"n_iter_no_change": 20},
+        stopped_or_not,
+        {
+            "eval_set": [(X, Y)],
+            "eval_group": [SIZES],
+            "callbacks": lambda: [peer("lightgbm").early_stopping(20, verbose=False)],
+        },
+        OUR_VALIDATION,
+    ),
+    "`reset_parameter(learning_rate=...)`": Row(
+        {},
+        {"learning_rate": lambda tree: 0.1 / (1 + tree)},
+        their_fit={
+            "callbacks": lambda: [
+                peer("lightgbm").reset_parameter(
+                    learning_rate=lambda tree: 0.1 / (1 + tree)
+                )
+            ]
+        },
+    ),
+    "`evals_result_`": Row(
+        {},
+        {},
+        lambda leaves, model: next(iter(model.evals_result_.values())),
+        {"eval_set": [(X, Y)], "eval_group": [SIZES]},
+        OUR_VALIDATION,
+    ),
+    "`predict(pred_contrib=True)`": Row(check=lambda leaves, model: sums(model)),
+    "`predict(pred_leaf=True)`": Row(check=this_many_trees),
+    "a trained booster":
+        Row(check=lambda leaves, model: comes_in(model, from_lightgbm) ),
     "`random_state`, `n_jobs`": SAME_FOR_ALL["seed"],
-    "`feature_importances_` (splits)": Row(),
+    "`feature_importances_` (splits)":
+        Row(check=lambda leaves, model: model.feature_importances_[0]),
 }  # fmt: skip
 XGBOOST = {
     '`objective="rank:ndcg"`': Row({"objective": "rank:ndcg"}, {"metric": "ndcg"}),
@@ -141,9 +227,10 @@ XGBOOST = {
     '`objective="rank:pairwise"`':
         Row({"objective": "rank:pairwise"}, {"metric": None}),
     '`eval_metric="ndcg@10"`': Row({"eval_metric": "ndcg@10"}, {"scoring": "ndcg@10"}),
-    '`lambdarank_pair_method="topk"`, `lambdarank_num_pair_per_sample=30`':
-        Row({"lambdarank_pair_method": "topk", "lambdarank_num_pair_per_sample": 30},
-            {"truncation_level": 30}),
+    '`lambdarank_pair_method="topk"`, `lambdarank_num_pair_per_sample=30`': Row(
+        {"lambdarank_pair_method": "topk", "lambdarank_num_pair_per_sample": 30},
+        {"truncation_level": 30},
+    ),
     "`lambdarank_normalization`":
         Row({"lambdarank_normalization": False}, {"normalize_lambdas": "distance"}),
     "`lambdarank_score_normalization`":
@@ -153,41 +240,60 @@ XGBOOST = {
     "`n_estimators`": SAME_FOR_ALL["n_estimators"],
     "`learning_rate`, `eta`": SAME_FOR_ALL["learning_rate"],
     "`max_depth`": SAME_FOR_ALL["max_depth"],
-    '`max_leaves` with `grow_policy="lossguide"`':
-        Row({"max_leaves": 5, "grow_policy": "lossguide", "max_depth": 0},
-            {"max_leaf_nodes": 5}),
+    '`max_leaves` with `grow_policy="lossguide"`': Row(
+        {"max_leaves": 5, "grow_policy": "lossguide", "max_depth": 0},
+        {"max_leaf_nodes": 5},
+        at_most_5_leaves,
+    ),
     "`min_child_weight` (a sum of hessians)":
         Row({"min_child_weight": 5.0}, {"min_samples_leaf": 100}),
     "`reg_lambda`": Row({"reg_lambda": 5.0}, SAME_FOR_ALL["l2"]),
-    "`max_bin`": Row({"max_bin": 2}, {"max_bins": 2}),
+    "`max_bin`": Row({"max_bin": 2}, {"max_bins": 2}, two_bins),
     "`colsample_bytree`": Row({"colsample_bytree": 0.5}, {"colsample_bytree": 0.5}),
     "`colsample_bynode`": Row({"colsample_bynode": 0.5}, {"max_features": 0.5}),
     "`subsample` (rows)": Row({"subsample": 0.5}, {"subsample": 0.5}),
-    "`enable_categorical=True`":
-        Row({"enable_categorical": True, "feature_types": ["q"] * 6 + ["c"]},
-            {"categorical_features": [6]}),
-    "`monotone_constraints`":
-        Row({"monotone_constraints": (1, 0, 0, 0, 0, 0, 0)}, {"monotonic_cst": [1, 0, 0,
-            0, 0, 0, 0]}),
-    "`interaction_constraints`":
-        Row({"interaction_constraints": "[[0, 1], [2, 3, 4, 5, 6]]"},
-            {"interaction_cst": [{0, 1}, {2, 3, 4, 5, 6}]}),
+    "`enable_categorical=True`": Row(
+        {"enable_categorical": True, "feature_types": ["q"] * 6 + ["c"]},
+        {"categorical_features": [6]},
+    ),
+    "`monotone_constraints`": Row(
+        {"monotone_constraints": (1, 0, 0, 0, 0, 0, 0)},
+        {"monotonic_cst": [1, 0, 0, 0, 0, 0, 0]},
+        increasing,
+    ),
+    "`interaction_constraints`": Row(
+        {"interaction_constraints": "[[0, 1], [2, 3, 4, 5, 6]]"},
+        {"interaction_cst": [{0, 1}, {2, 3, 4, 5, 6}]},
+    ),
     "`fit(..., base_margin=...)`":
         Row(their_fit={"base_margin": BASE}, our_fit=SAME_FOR_ALL["base"]),
-    "`lambdarank_unbiased=True` (positions are the order of the rows)":
-        Row({"lambdarank_unbiased": True}, {"position_bias": "pairwise"},
-            our_fit={"positions": POSITIONS}),
-    "`lambdarank_bias_norm=1`":
-        Row({"lambdarank_unbiased": True, "lambdarank_bias_norm": 1}, {"position_bias":
-            {"method": "pairwise", "regularization": 1}}, our_fit={"positions":
-            POSITIONS}),
-    "`fit(..., eval_set=, eval_qid=)`, `early_stopping_rounds=20`":
-        Row({"early_stopping_rounds": 20}, {"n_iter_no_change": 20}, {"eval_set": [(X,
-            Y)], "eval_qid": [GROUPS], "verbose": False}, OUR_VALIDATION),
-    '`importance_type="gain"`': Row({"importance_type": "gain"}),
-    "`predict(pred_contribs=True)` of the booster": Row(),
-    "`apply`": Row(),
-    "a trained booster": Row(),
+    "`lambdarank_unbiased=True` (positions are the order of the rows)": Row(
+        {"lambdarank_unbiased": True},
+        {"position_bias": "pairwise"},
+        this_many_trees,
+        our_fit={"positions": POSITIONS},
+    ),
+    "`lambdarank_bias_norm=1`": Row(
+        {"lambdarank_unbiased": True, "lambdarank_bias_norm": 1},
+        {"position_bias": {"method": "pairwise", "regularization": 1}},
+        this_many_trees,
+        our_fit={"positions": POSITIONS},
+    ),
+    "`fit(..., eval_set=, eval_qid=)`, `early_stopping_rounds=20`": Row(
+        {"early_stopping_rounds": 20},
+        {"n_iter_no_change": 20},
+        stopped_or_not,
+        {"eval_set": [(X, Y)], "eval_qid": [GROUPS], "verbose": False},
+        OUR_VALIDATION,
+    ),
+    '`importance_type="gain"`': Row(
+        {"importance_type": "gain"},
+        check=lambda leaves, model: model.feature_importances_[0],
+    ),
+    "`predict(pred_contribs=True)` of the booster":
+        Row(check=lambda leaves, model: sums(model) ),
+    "`apply`": Row(check=this_many_trees),
+    "a trained booster": Row(check=lambda leaves, model: comes_in(model, from_xgboost)),
     "`random_state`, `n_jobs`": SAME_FOR_ALL["seed"],
 }  # fmt: skip
 LOSSGUIDE = {"grow_policy": "Lossguide"}
@@ -199,34 +305,46 @@ CATBOOST = {
         Row({"loss_function": "PairLogit"}, {"metric": None}),
     '`loss_function="QueryRMSE"`':
         Row({"loss_function": "QueryRMSE"}, {"regression_weight": 100.0}),
-    "`iterations`": Row({"iterations": N_TREES}, {"n_estimators": N_TREES}),
+    "`iterations`":
+        Row({"iterations": N_TREES}, {"n_estimators": N_TREES}, this_many_trees),
     "`learning_rate`": SAME_FOR_ALL["learning_rate"],
-    "`depth` (symmetric)": Row({"depth": 2}, {"max_depth": 2}),
+    "`depth` (symmetric)": Row({"depth": 2}, {"max_depth": 2}, at_most_4_leaves),
     '`max_leaves` with `grow_policy="Lossguide"`':
-        Row(LOSSGUIDE | {"max_leaves": 5}, {"max_leaf_nodes": 5}),
-    '`min_data_in_leaf` with `grow_policy="Lossguide"`':
-        Row(LOSSGUIDE | {"min_data_in_leaf": 100}, {"min_samples_leaf": 100}),
+        Row(LOSSGUIDE | {"max_leaves": 5}, {"max_leaf_nodes": 5}, at_most_5_leaves),
+    '`min_data_in_leaf` with `grow_policy="Lossguide"`': Row(
+        LOSSGUIDE | {"min_data_in_leaf": 100},
+        {"min_samples_leaf": 100},
+        at_least_100_rows_in_a_leaf,
+    ),
     "`l2_leaf_reg`": Row({"l2_leaf_reg": 5.0}, SAME_FOR_ALL["l2"]),
-    '`bagging_temperature` with `bootstrap_type="Bayesian"`':
-        Row({"bagging_temperature": 2.0, "bootstrap_type": "Bayesian"},
-            {"bagging_temperature": 2.0}),
+    '`bagging_temperature` with `bootstrap_type="Bayesian"`': Row(
+        {"bagging_temperature": 2.0, "bootstrap_type": "Bayesian"},
+        {"bagging_temperature": 2.0},
+    ),
     "`random_strength`": Row({"random_strength": 0.0}, {"split_noise": 0.0}),
     "`rsm`": Row({"rsm": 0.5}, {"max_features": 0.5}),
-    "`border_count`": Row({"border_count": 1}, {"max_bins": 2}),
+    "`border_count`": Row({"border_count": 1}, {"max_bins": 2}, two_bins),
     "`cat_features`":
         Row({}, {"categorical_features": [6]}, their_fit={"cat_features": [6]}),
     "`monotone_constraints`": SAME_FOR_ALL["monotone"],
     "`Pool(..., baseline=...)`":
         Row(their_fit={"baseline": BASE}, our_fit=SAME_FOR_ALL["base"]),
-    "`Pool(..., group_weight=...)`":
-        Row(their_fit={"group_weight": 1.0 + GROUPS % 2}, our_fit={"sample_weight": 1.0
-            + GROUPS % 2}),
-    '`fit(..., eval_set=)`, `od_type="Iter"`, `od_wait=20`':
-        Row({"od_type": "Iter", "od_wait": 20}, {"n_iter_no_change": 20}, {"eval_set":
-            True}, OUR_VALIDATION),
-    '`get_feature_importance(type="ShapValues")`': Row(),
-    "`calc_leaf_indexes`": Row(),
-    "a trained model of symmetric trees": Row(),
+    "`Pool(..., group_weight=...)`": Row(
+        their_fit={"group_weight": 1.0 + GROUPS % 2},
+        our_fit={"sample_weight": 1.0 + GROUPS % 2},
+    ),
+    '`fit(..., eval_set=)`, `od_type="Iter"`, `od_wait=20`': Row(
+        {"od_type": "Iter", "od_wait": 20},
+        {"n_iter_no_change": 20},
+        stopped_or_not,
+        {"eval_set": True},
+        OUR_VALIDATION,
+    ),
+    '`get_feature_importance(type="ShapValues")`':
+        Row(check=lambda leaves, model: sums(model) ),
+    "`calc_leaf_indexes`": Row(check=this_many_trees),
+    "a trained model of symmetric trees":
+        Row(check=lambda leaves, model: comes_in(model, from_catboost) ),
     "`random_seed`, `thread_count`":
         Row({"random_seed": 3, "thread_count": 1}, {"random_state": 3, "n_jobs": 1}),
 }  # fmt: skip
@@ -271,6 +389,43 @@ def catboost_fit(row: Row) -> Any:
     validates = fit.pop("eval_set", False)
     pool = catboost.Pool(frame, Y, group_id=GROUPS, **fit)
     return ranker.fit(pool, eval_set=pool if validates else None)
+
+
+def leaves_of(model: Any) -> Any:
+    if hasattr(model, "calc_leaf_indexes"):
+        return model.calc_leaf_indexes(X)
+    if hasattr(model, "apply"):
+        return model.apply(X)
+    return model.predict(X, pred_leaf=True)
+
+
+def sums(model: Any) -> None:
+    """Check that what each feature adds, and the bias, sum to the score."""
+    if isinstance(model, LambdaMARTRanker):
+        explained = shap_values(model, X)
+        parts = np.c_[explained.values, np.full(len(X), explained.bias)]
+    elif hasattr(model, "booster_"):
+        parts = model.predict(X, pred_contrib=True)
+    elif hasattr(model, "get_booster"):
+        data = peer("xgboost").DMatrix(X)
+        parts = model.get_booster().predict(data, pred_contribs=True)
+    else:
+        data = peer("catboost").Pool(X, Y, group_id=GROUPS)
+        parts = model.get_feature_importance(data, type="ShapValues")
+    # XGBoost computes in single precision
+    np.testing.assert_allclose(parts.sum(axis=1), model.predict(X), atol=1e-5)
+
+
+def comes_in(model: Any, read: Callable[[Any], Any]) -> None:
+    if isinstance(model, LambdaMARTRanker):
+        return
+    theirs = getattr(model, "booster_", model)
+    theirs = model.get_booster() if hasattr(model, "get_booster") else theirs
+    single = X.astype(np.float32)
+    # XGBoost computes in single precision
+    np.testing.assert_allclose(
+        read(theirs).predict(single), model.predict(single), atol=1e-5
+    )
 
 
 # --- what the peers say of their defaults ------------------------------------------
@@ -346,12 +501,16 @@ def test_the_rows_are_those_of_the_page(page):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("page", "cell"), CASES)
-def test_both_libraries_accept_the_row(page, cell, capfd):
+def test_both_libraries_accept_the_row_and_do_what_it_says(page, cell, capfd):
     rows, fit, _ = PAGES[page]
     row = rows[cell]
-    ours = {"n_estimators": N_TREES, "random_state": 0} | row.ours
-    LambdaMARTRanker(**ours).fit(X, Y, groups=GROUPS, **row.our_fit)
-    fit(row)
+    ours = LambdaMARTRanker(**{"n_estimators": N_TREES, "random_state": 0} | row.ours)
+    ours.fit(X, Y, groups=GROUPS, **row.our_fit)
+    if row.check:
+        row.check(ours.apply(X), ours)
+    theirs = fit(row)
+    if row.check:
+        row.check(leaves_of(theirs), theirs)
     assert "Unknown parameter" not in capfd.readouterr().out
 
 
