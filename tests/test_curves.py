@@ -90,20 +90,6 @@ def test_the_validation_curves_of_networks_are_the_metrics_of_every_epoch(ranker
                 assert found[epochs - 1] == pytest.approx(expected, rel=1e-12)
 
 
-def test_the_training_curves_of_networks_are_of_the_scores_of_the_batches():
-    ranker = fitted(LambdaRankRanker, scoring=["map", "ndcg@10"])
-    assert list(ranker.evals_result_["train"]) == ["ndcg@10", "map"]
-    of_train = ranker.evals_result_["train"]
-    np.testing.assert_array_equal(of_train["ndcg@10"], ranker.train_score_)
-    other = fitted(LambdaRankRanker, metric="map", scoring=["map"])
-    assert of_train["map"][0] == pytest.approx(other.train_score_[0], abs=0.1)
-    ranknet = fitted(RankNetRanker, scoring=["map"])
-    assert list(ranknet.evals_result_["train"]) == ["cost", "map"]
-    np.testing.assert_array_equal(
-        ranknet.evals_result_["train"]["cost"], ranknet.loss_curve_
-    )
-
-
 N = {LambdaMARTRanker: 9, LambdaRankRanker: 6, RankNetRanker: 6}
 OWN = {
     LambdaMARTRanker: {},
@@ -169,16 +155,6 @@ def test_without_early_stopping_measuring_changes_no_bit(ranker):
     )
     assert model(measured) == model(plain)
     assert len(measured.validation_score_) == 0
-
-
-@every_ranker
-def test_held_out_queries_are_a_set(ranker):
-    found = fitted(ranker, early_stopping=True, scoring=["map", "mrr"])
-    n = len(found.validation_score_)
-    assert shapes(found)["validation"] == {"map": n, "mrr": n}
-    # they are held out only if no validation data are given
-    given = fitted(ranker, SEVERAL, early_stopping=True)
-    assert "validation" not in given.evals_result_
 
 
 def test_weights_and_missing_groups_of_several_sets_may_be_given():

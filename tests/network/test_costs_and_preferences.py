@@ -175,18 +175,6 @@ def test_the_gradient_is_the_derivative_of_the_costs(tied):
             np.testing.assert_allclose(gradient, expected, rtol=0, atol=1e-7 * scale)
 
 
-def test_the_gradient_of_equal_grades_is_equation_3():
-    for sigma in SIGMAS:
-        for difference in DIFFERENCES:
-            gradient = tied_gradient(one_pair(difference, 0.0, 0), sigma)
-            rho = lambda_oracle.falling_sigmoid(sigma * difference)
-            assert gradient[0] == pytest.approx(sigma * (0.5 - rho), rel=1e-8)
-            assert gradient.sum() == 0.0
-            mirrored = tied_gradient(one_pair(0.0, difference, 0), sigma)
-            assert (mirrored == -gradient).all()
-            assert not tied_gradient(one_pair(difference, 0.0, 1), sigma).any()
-
-
 def test_tied_pairs_are_added_to_the_gradient_of_a_range_of_queries():
     data = draw(5)
     s, grades, offsets = canonical(data)
@@ -269,18 +257,6 @@ def test_a_target_probability_has_the_cross_entropy_of_the_report(P, x, sigma):
     assert lambda_j == -lambda_i
 
 
-@given(probabilities, st.sampled_from([0.0, 0.3, 5.0, 1e3, 1e300]), st.booleans())
-def test_a_preference_and_its_reverse_are_the_same(P, difference, negative):
-    scores = [-difference if negative else difference, 0.0]
-    one = cost_and_gradient(scores, [(0, 1)], [P])
-    other = cost_and_gradient(scores, [(1, 0)], [1 - P])
-    assert np.isfinite(one[0])
-    assert np.isfinite(one[1]).all()
-    # 1 - P is rounded, and multiplied by the difference
-    assert other[0] == pytest.approx(one[0], rel=1e-12, abs=1e-15 * (1 + difference))
-    np.testing.assert_allclose(other[1], one[1], rtol=1e-12, atol=1e-15)
-
-
 def test_probabilities_1_and_0_and_a_half_are_the_same_as_grades():
     for sigma in SIGMAS:
         for difference in (*DIFFERENCES, *(-d for d in DIFFERENCES)):
@@ -345,21 +321,3 @@ def test_lambdas_of_reordered_queries_are_those_of_the_whole(metric):
                     np.testing.assert_array_equal(found[1], hessian[own])
         # the first objective is unchanged
         np.testing.assert_array_equal(objective(s)[0], gradient)
-
-
-def test_queries_may_be_reordered_twice():
-    objective, s, offsets = objective_of(draw(7, n_queries=9), NDCG(3))
-    gradient = objective(s)[0].copy()
-    other = objective.reordered(np.array([5, 0, 8, 3])).reordered(np.array([3, 1]))
-    rows = np.r_[offsets[3] : offsets[4], offsets[0] : offsets[1]]
-    np.testing.assert_array_equal(other.documents, rows)
-    np.testing.assert_array_equal(other(s[rows])[0], gradient[rows])
-
-
-def test_scores_outside_of_the_range_are_not_read():
-    objective, s, offsets = objective_of(draw(7, n_queries=9), NDCG(3))
-    expected = objective.of_queries(s, 3, 6)[0].copy()
-    hidden = np.full(len(s), np.nan)
-    inside = slice(offsets[3], offsets[6])
-    hidden[inside] = s[inside]
-    np.testing.assert_array_equal(objective.of_queries(hidden, 3, 6)[0], expected)

@@ -8,7 +8,6 @@ import joblib
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
-from threadpoolctl import threadpool_limits
 
 from sklearn_ltr._compile import INTERPRETED, ThreadTeam, one_blas_thread
 from sklearn_ltr._networks import MultilayerPerceptron
@@ -89,17 +88,6 @@ def test_the_gradient_is_that_of_finite_differences(activation):
                 assert (np.abs(g - terms.sum(axis=0)) <= bound).all()
 
 
-def test_backward_belongs_to_the_last_forward():
-    network = perceptron()
-    network.forward(table(20, seed=5))
-    network.forward(table(6))
-    gradient = network.backward(np.arange(6.0))
-    expected = perceptron()
-    expected.forward(table(6))
-    for one, other in zip(gradient, expected.backward(np.arange(6.0)), strict=True):
-        np.testing.assert_array_equal(one, other)
-
-
 @every_activation
 def test_inputs_and_weights_are_not_changed(activation):
     network, X, dC_ds = perceptron((5, 3), activation), table(9), np.arange(9.0)
@@ -111,14 +99,6 @@ def test_inputs_and_weights_are_not_changed(activation):
     for w, old, g in zip(network.parameters, before, gradient, strict=True):
         np.testing.assert_array_equal(w, old)
         assert not np.shares_memory(w, g)
-
-
-def test_weights_changed_in_place_are_used_in_the_next_pass():
-    network, X = perceptron(), table(9)
-    for w in network.parameters:
-        w *= 0.5
-    expected = oracle.scores(as_float64(network), X, "tanh")
-    np.testing.assert_allclose(network.forward(X), expected, rtol=1e-4, atol=1e-6)
 
 
 @every_activation
@@ -177,15 +157,6 @@ def test_a_score_does_not_depend_on_the_other_rows(activation, n_features, hidde
         np.testing.assert_array_equal(
             network.predict(X[offset:], ONE_THREAD), expected[offset:]
         )
-
-
-def test_the_number_of_blas_threads_does_not_change_predictions():
-    network, X = perceptron((64, 32), "relu", n_features=46), table(700, n_features=46)
-    found = set()
-    for n_threads in (1, 2, 4):
-        with threadpool_limits(n_threads, user_api="blas"):
-            found.add(network.predict(X, ONE_THREAD).tobytes())
-    assert len(found) == 1
 
 
 @pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
