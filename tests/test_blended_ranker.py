@@ -290,8 +290,9 @@ def test_its_tags_allow_what_all_its_rankers_allow():
     assert tags.estimator_type == "ranker"
     assert (tags.input_tags.allow_nan, tags.input_tags.sparse) == (True, True)
     assert not get_tags(blend(TREES, NETWORK)).input_tags.allow_nan
-    sparse = blend(TREES, NETWORK, cv=2).fit(csr_array(X), Y, groups=GROUPS)
-    dense = fitted(cv=2)
+    stumps = clone(TREES).set_params(max_leaf_nodes=2)
+    sparse = blend(TREES, stumps, cv=2).fit(csr_array(X), Y, groups=GROUPS)
+    dense = fitted(TREES, stumps, cv=2)
     assert sparse.predict(csr_array(X)).tobytes() == dense.predict(X).tobytes()
 
 

@@ -111,6 +111,12 @@ def test_nothing_more_is_measured_than_was_asked(ranker):
     assert found == {"train": of_train, "validation": {"map": n}}
     found = shapes(fitted(ranker, SEVERAL, scoring=["map", "mrr"], **quiet))
     assert found == {"train": own | asked, "validation_0": asked, "validation_1": asked}
+    # held-out queries are a set, too, unless validation data are given
+    held_out = fitted(ranker, early_stopping=True, scoring=["map", "mrr"])
+    n = len(held_out.validation_score_)
+    assert shapes(held_out)["validation"] == {"map": n, "mrr": n}
+    given = fitted(ranker, SEVERAL, early_stopping=True)
+    assert "validation" not in given.evals_result_
 
 
 def test_only_what_is_asked_is_computed():

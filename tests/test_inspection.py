@@ -293,22 +293,6 @@ def test_the_weights_of_the_last_step_of_a_pipeline_are_changed():
     assert curves.learned == ranker.network_.coefs[0][2, 0]
 
 
-def test_a_network_of_pytorch_can_be_inspected():
-    torch = pytest.importorskip("torch")
-    from sklearn_ltr import TorchNetwork
-
-    torch.manual_seed(0)
-    module = torch.nn.Linear(N_FEATURES, 1, bias=False)
-    ranker = RankNetRanker(network=TorchNetwork(module), max_iter=1, random_state=0)
-    ranker.fit(X, Y, groups=GROUPS)
-    curves = weight_curves(ranker, X, Y, groups=GROUPS, moves=[-2, 0, 2])
-    assert curves.names == [f"parameters[0][0, {i}]" for i in range(N_FEATURES)]
-    same = ranker_with_weights(*weights_of(ranker), X=X, y=Y, groups=GROUPS)
-    expected = weight_curves(same, X, Y, groups=GROUPS, moves=[-2, 0, 2])
-    # the scores may be rounded differently, but the rankings are equal
-    assert_array_equal(curves.values, expected.values)
-
-
 def test_values_depend_on_neither_rows_nor_threads_but_on_random_state(ranker):
     def values(rows=slice(None), random_state=0):
         return local_optimality(

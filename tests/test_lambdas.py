@@ -14,24 +14,24 @@ from sklearn_ltr._data import TrainingData
 from sklearn_ltr._lambdas import objective
 from sklearn_ltr._lambdas.objective import LambdaObjective, PairOptions
 from sklearn_ltr.inspection import compute_lambdas
-from sklearn_ltr.metrics import ERR, MAP, MRR, NDCG, BPref, Metric, Precision
+from sklearn_ltr.metrics import ERR, MAP, NDCG, Metric, get_metric
 from tests.oracles import lambdas as oracle
+from tests.oracles.metrics import DEFINITIONS
 from tests.strategies import Ranking, rankings
 
-# One for each way in which swap deltas come about: none; factors that do not depend on
-# the order, falling with the rank or constant above the cutoff; factors of the order,
-# with a multiplier of 1 or another.
-METRICS = {
-    "none": lambda k: None,
-    "ndcg": NDCG,
-    "precision": Precision,
-    "map": MAP,
-    "mrr": MRR,
-    "err": lambda k: ERR(k, max_grade=4),
-    "bpref": BPref,
-}
+
+def metric_of(name: str, k: int | None) -> Metric | None:
+    """A metric of the package by its name, with the options that it has in tests."""
+    if name == "none":
+        return None
+    options = DEFINITIONS[name][1]
+    if name == "err":
+        options = {"max_grade": 4}
+    return type(get_metric(name))(k, **options)
+
+
 NORMALIZED = {"normalize_lambdas": True}
-every_metric = pytest.mark.parametrize("name", METRICS)
+every_metric = pytest.mark.parametrize("name", ["none", *DEFINITIONS])
 some_metrics = pytest.mark.parametrize("name", ["none", "ndcg", "err"])
 normalized_or_not = pytest.mark.parametrize("options", [{}, NORMALIZED])
 
@@ -98,7 +98,7 @@ def assert_alike(gradient, hessian, expected_gradient, expected_hessian, sigma):
 @every_metric
 @pytest.mark.parametrize(("k", "sigma"), [(None, 1.0), (1, 3.0), (3, 0.5)])
 def test_lambdas_are_the_pair_loop_of_the_report(name, k, sigma):
-    data, metric = ragged(), METRICS[name](k)
+    data, metric = ragged(), metric_of(name, k)
     gradient, hessian, queries = of_queries(data, metric, sigma)
     for rows in queries:
         expected = oracle.lambdas_by_symmetry(
@@ -109,7 +109,7 @@ def test_lambdas_are_the_pair_loop_of_the_report(name, k, sigma):
 
 @given(
     data=rankings(max_documents=5),
-    name=st.sampled_from(list(METRICS)),
+    name=st.sampled_from(["none", *DEFINITIONS]),
     k=st.sampled_from([None, 1, 2, 4]),
     sigma=st.sampled_from([0.5, 1.0, 3.0]),
     normalize=st.sampled_from([False, True, "distance", "query"]),
@@ -117,7 +117,7 @@ def test_lambdas_are_the_pair_loop_of_the_report(name, k, sigma):
 def test_lambdas_are_the_mean_over_all_orders_of_equal_documents(
     data, name, k, sigma, normalize
 ):
-    metric = METRICS[name](k)
+    metric = metric_of(name, k)
     gradient, hessian, queries = of_queries(
         data, metric, sigma, normalize_lambdas=normalize
     )
@@ -137,7 +137,7 @@ def test_long_lists_are_right_above_and_below_the_cutoff(name, k):
     groups = np.repeat([0, 1], [n, 90])
     y = rng.integers(0, 4, n + 90).astype(np.float64)
     scores = rng.normal(size=n + 90).round(2)
-    metric = METRICS[name](k)
+    metric = metric_of(name, k)
     gradient, hessian, queries = of_queries(Ranking(y, scores, groups), metric)
     for rows in queries:
         expected = oracle.lambdas_by_symmetry(scores[rows], y[rows], metric, 1.0)
@@ -151,7 +151,7 @@ def test_lists_of_every_length_are_right(name, k):
     # loops run over whole blocks: lists just shorter and longer than a block or two
     sizes = [2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 18, 31, 32, 33]
     sizes += [] if name == "user" else [34, 47, 48, 49]
-    metric = NDCGOfAUser(k) if name == "user" else METRICS[name](k)
+    metric = NDCGOfAUser(k) if name == "user" else metric_of(name, k)
     rng = np.random.default_rng(7)
     data = Ranking(
         y=rng.integers(0, 4, sum(sizes)).astype(np.float64),
@@ -191,13 +191,13 @@ def test_the_two_documents_of_one_pair_get_equal_and_opposite_lambdas():
 # --- what must not matter ---------------------------------------------------------
 
 
-@every_metric
+@some_metrics
 @normalized_or_not
 def test_a_constant_added_to_the_scores_of_a_query_does_not_matter(name, options):
     data = ragged(7)
     scores = (data.scores * 8).round() / 8  # so that sums with integers are exact
     constant = np.array([-3.0, 1024.0, 5.0])[data.groups % 3]
-    metric = METRICS[name](3)
+    metric = metric_of(name, 3)
     before = of_queries(Ranking(data.y, scores, data.groups), metric, **options)
     after = of_queries(
         Ranking(data.y, scores + constant, data.groups), metric, **options
@@ -219,7 +219,7 @@ def test_the_number_of_threads_does_not_matter(name, in_one_list, monkeypatch):
     results = [
         np.array(
             compute_lambdas(
-                data.scores, data.y, METRICS[name](10), n_jobs=n_jobs, **arguments
+                data.scores, data.y, metric_of(name, 10), n_jobs=n_jobs, **arguments
             )
         ).tobytes()
         for n_jobs in (1, 2, 4, None)
@@ -258,7 +258,7 @@ def test_scores_far_apart_agree_with_a_stable_sigmoid(name, spread, sigma=3.0):
     scores = rng.uniform(size=n)
     scores = (scores - scores.min()) / np.ptp(scores) * spread / sigma
     y = rng.integers(0, 4, n).astype(float)
-    metric = METRICS[name](None)
+    metric = metric_of(name, None)
     gradient, hessian, _ = of_queries(
         Ranking(y, scores, np.zeros(n, int)), metric, sigma
     )
@@ -278,13 +278,16 @@ def test_a_tiny_hessian_has_all_its_digits(spread, worse_first, sigma=3.0):
     np.testing.assert_allclose(hessian, expected[1], rtol=1e-11, atol=1e-300)
 
 
-@every_metric
+@some_metrics
 @normalized_or_not
 def test_no_score_makes_a_nan(name, options):
     scores = np.array([1e300, -1e300, 0.0, 1e4, 5e-324, -1e4, 0.0])
     y = np.array([0.0, 4, 1, 2, 3, 4, 1])
     gradient, hessian, _ = of_queries(
-        Ranking(y, scores, np.zeros(7, int)), METRICS[name](None), sigma=3.0, **options
+        Ranking(y, scores, np.zeros(7, int)),
+        metric_of(name, None),
+        sigma=3.0,
+        **options,
     )
     assert np.isfinite(gradient).all()
     assert np.isfinite(hessian).all()

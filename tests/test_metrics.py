@@ -6,7 +6,7 @@ import inspect
 import pickle
 from dataclasses import fields
 from functools import partial
-from itertools import combinations, pairwise, product
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -28,7 +28,6 @@ from sklearn_ltr.metrics import (
     get_metric,
     rank_scores,
 )
-from sklearn_ltr.metrics._closed_form import SwapFactors, sum_values
 from sklearn_ltr.metrics._metric import METRICS
 from sklearn_ltr.metrics._ranked_list import rank_documents
 from tests.oracles import metrics as oracle
@@ -228,87 +227,6 @@ def test_a_swap_delta_is_the_change_of_the_value_by_the_swap(case, k):
         for p, q in combinations(range(len(ranked)), 2):
             change = oracle.change_by_swap(lambda r: definition(r, k), ranked, p, q)
             assert delta[p, q] == pytest.approx(abs(change), abs=1e-14)
-
-
-def swap_factors_of(metric, ranked) -> tuple:
-    """Bound metric and swap factors of one list."""
-    n = len(ranked)
-    bound = metric.bind(np.array(ranked), np.array([0, n]))
-    factors = SwapFactors(*np.empty((3, n)))
-    bound.fill_swap_factors(np.arange(n), 0, 1, factors)
-    return bound, factors
-
-
-@every_metric
-@given(data=rankings(max_documents=9), k=st.sampled_from([None, 1, 2, 5]))
-def test_the_factors_give_the_delta_of_every_pair_that_training_needs(case, k, data):
-    """Whole data set at once, ties included, lists in order down to the cutoff only."""
-    make, definition = CASES[case]
-    rows = np.argsort(data.groups, kind="stable")
-    y, scores, groups = np.minimum(data.y, 3.0)[rows], data.scores[rows], data.groups
-    offsets = np.append(0, np.cumsum(np.unique(groups, return_counts=True)[1]))
-    bound = make(k).bind(y, offsets)
-    order = np.empty(len(y), dtype=np.int64)
-    n_queries = len(offsets) - 1
-    rank_documents(scores, y, offsets, 0, n_queries, bound.k, order, False)
-    factors = SwapFactors(*np.empty((3, len(y))))
-    for query in range(n_queries):  # as threads do, a part of the queries at a time
-        bound.fill_swap_factors(order, query, query + 1, factors)
-    for query in range(n_queries):
-        lo, hi = offsets[query : query + 2]
-        ranked, gain = y[order[lo:hi]].tolist(), bound.gain[order[lo:hi]]
-        multiplier, above, below = (factor[lo:hi] for factor in factors)
-        for p, q in combinations(range(hi - lo), 2):
-            if p >= bound.k:
-                continue
-            delta = abs(gain[p] - gain[q]) * abs(above[p] - below[q])
-            delta *= multiplier[p] * bound.scale[query]
-            change = oracle.change_by_swap(lambda r: definition(r, k), ranked, p, q)
-            assert delta == pytest.approx(abs(change), abs=1e-13)
-
-
-@every_metric
-def test_constant_factors_are_those_of_any_order(case):
-    rng = np.random.default_rng(0)
-    offsets = np.array([0, 3, 4, 9])
-    y = rng.integers(0, 3, 9).astype(np.float64)
-    y[offsets[:-1]] = 1.0
-    bound = CASES[case][0](2).bind(y, offsets)
-    constant = bound.constant_swap_factors()
-    # of discounted sums, unless a query has a cutoff of its own below k
-    is_sum = bound.metric._values_kernel is sum_values
-    assert (constant is not None) == (is_sum and bound.limit.min() == 2)
-    if constant is None:
-        return
-    for _ in range(5):
-        lists = [lo + rng.permutation(hi - lo) for lo, hi in pairwise(offsets)]
-        factors = SwapFactors(*np.empty((3, 9)))
-        bound.fill_swap_factors(np.concatenate(lists), 0, 3, factors)
-        for lo, hi in pairwise(offsets):
-            for values, expected in zip(factors, constant, strict=True):
-                np.testing.assert_array_equal(values[lo:hi], expected[: hi - lo])
-
-
-@every_metric
-def test_the_discount_above_is_never_less_than_below_where_a_swap_counts(case):
-    for ranked, k in product(SMALL_LISTS, (None, 2)):
-        bound, factors = swap_factors_of(CASES[case][0](k), ranked)
-        for p, q in combinations(range(len(ranked)), 2):
-            if bound.gain[p] != bound.gain[q]:
-                assert factors.discount_above[p] >= factors.discount_below[q] - 1e-15
-        assert (factors.multiplier > 0).all()
-
-
-@given(
-    ranked=st.lists(st.floats(0, 10), min_size=2, max_size=30),
-    k=st.sampled_from([None, 1, 5]),
-)
-def test_the_discount_above_of_err_is_never_less_than_below(ranked, k):
-    _, factors = swap_factors_of(ERR(k, max_grade=10), ranked)
-    for p, q in combinations(range(len(ranked)), 2):
-        above, below = factors.discount_above[p], factors.discount_below[q]
-        # both are of size pi_p, the probability to read on below p
-        assert above - below >= -1e-15 * max(abs(above), abs(below))
 
 
 def test_the_change_of_err_keeps_its_digits_behind_almost_certain_satisfaction():

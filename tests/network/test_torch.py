@@ -178,14 +178,6 @@ def test_the_gradient_of_an_unused_parameter_is_zero():
     np.testing.assert_allclose(bias, [4])
 
 
-def test_weights_in_another_memory_order_are_trained_too():
-    wide = nn.Sequential(nn.Linear(N_FEATURES, 3, bias=False), nn.Linear(3, 1))
-    wide[0].weight.data = torch.randn(N_FEATURES, 3).T
-    assert not wide[0].weight.is_contiguous()
-    fitted = ranker(TorchNetwork(wide)).fit(**DATA).network_
-    assert not torch.equal(fitted.module[0].weight, wide[0].weight)
-
-
 @devices
 def test_dropout_is_on_in_training_and_off_at_prediction(device):
     module = nn.Sequential(nn.Linear(N_FEATURES, 50), nn.Dropout(0.5), nn.Linear(50, 1))
@@ -259,17 +251,6 @@ def test_a_pickled_network_scores_the_same_and_can_be_trained(used, device):
         assert copied.predict(X).std() < network.predict(X).std()
 
 
-@needs_gpu
-def test_a_network_from_the_gpu_can_be_used_without_one():
-    network = TorchNetwork(linear(), "cuda")
-    on_gpu = network.predict(table(9))
-    state = network.__getstate__()
-    assert {t.device.type for t in state["_module"].parameters()} == {"cpu"}
-    copied = pickle.loads(pickle.dumps(network))
-    copied.device = "cpu"
-    np.testing.assert_allclose(copied.predict(table(9)), on_gpu, rtol=1e-5)
-
-
 @devices
 def test_a_fitted_ranker_is_pickled_and_cloned(device):
     fitted = ranker(TorchNetwork(same_in_torch(perceptron()), device)).fit(**DATA)
@@ -281,11 +262,6 @@ def test_a_fitted_ranker_is_pickled_and_cloned(device):
     np.testing.assert_array_equal(
         cloned.fit(**DATA).predict(DATA["X"]), fitted.predict(DATA["X"])
     )
-
-
-def test_the_repr_shows_the_module_and_the_device():
-    text = repr(TorchNetwork(linear()))
-    assert text.startswith("TorchNetwork(Linear(") and text.endswith("device='cpu')")
 
 
 # --- errors -----------------------------------------------------------------------
