@@ -5,13 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn import config_context
-from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
 from sklearn_ltr.datasets import make_ranking
-from sklearn_ltr.ensemble import BaggingRanker
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
 from sklearn_ltr.metrics import MAP, NDCG, Metric, get_metric
 
@@ -256,7 +254,7 @@ def test_the_curves_of_a_network_have_a_value_for_each_epoch(ranker):
 # --- tools --------------------------------------------------------------------------
 
 
-def test_a_pipeline_transforms_all_sets_and_a_search_passes_them():
+def test_a_pipeline_transforms_all_sets():
     X, y, groups = TRAIN
     with config_context(enable_metadata_routing=True):
         pipeline = Pipeline(
@@ -264,28 +262,12 @@ def test_a_pipeline_transforms_all_sets_and_a_search_passes_them():
             transform_input=["X_val"],
         )
         pipeline.fit(X, y, groups=groups, **SEVERAL)
-        ranker = pipeline["rank"]
-        for i, (X_of, y_of, groups_of) in enumerate(VALIDATION):
-            best = int(np.argmax(ranker.evals_result_["validation_0"]["ndcg@10"]))
-            found = ranker.evals_result_[f"validation_{i}"]["ndcg@10"][best]
-            expected = NDCG(10)(y_of, pipeline.predict(X_of), groups=groups_of)
-            assert found == pytest.approx(expected, rel=1e-9)
-        search = GridSearchCV(
-            new(LambdaMARTRanker),
-            {"scoring": [["map", "mrr"], "err"]},
-            cv=GroupKFold(2),
-        )
-        search.fit(X, y, groups=groups, **SEVERAL)
-        assert "validation_1" in search.best_estimator_.evals_result_
-
-
-def test_the_members_of_a_bag_record_their_own_curves():
-    X, y, groups = TRAIN
-    bag = BaggingRanker(new(LambdaMARTRanker, scoring=["map", "mrr"]), 2)
-    bag.fit(X, y, groups=groups, **SEVERAL)
-    for member in bag.estimators_:
-        assert list(member.evals_result_["validation_1"]) == ["map", "mrr"]
-    assert bag.merge().evals_result_ == {}
+    curves = pipeline["rank"].evals_result_
+    best = int(np.argmax(curves["validation_0"]["ndcg@10"]))
+    for i, (X_of, y_of, groups_of) in enumerate(VALIDATION):
+        expected = NDCG(10)(y_of, pipeline.predict(X_of), groups=groups_of)
+        found = curves[f"validation_{i}"]["ndcg@10"][best]
+        assert found == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize("estimator", [MARTRegressor, MARTClassifier])

@@ -173,16 +173,6 @@ def test_a_difference_by_rounding_is_no_ascent():
 # --- cases with a known result ----------------------------------------------------
 
 
-def test_from_the_minimum_every_step_across_zero_ascends():
-    # the ranking is perfect for w > 0, and the worst for w < 0
-    data = {"X": [[0.0], [1.0], [2.0]], "y": [0, 1, 2], "groups": [0, 0, 0]}
-    ranker = ranker_with_weights(-1, **data)
-    result = local_optimality(ranker, **data, step_size=3, random_state=0)
-    assert_array_equal(result.ascends, unit_directions(0, 459, 1)[:, 0] > 0)
-    assert 0 < result.n_ascending < 459
-    assert result.confidence < 1e-9
-
-
 #: Query q is ranked correctly if w_q > 0: M is the fraction of positive weights.
 TWO_QUERIES = {
     "X": [[0.0, 0.0], [1.0, 0.0], [0.0, 0.0], [0.0, 1.0]],

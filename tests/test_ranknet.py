@@ -7,7 +7,6 @@ from math import log
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.exceptions import NotFittedError
 
 from sklearn_ltr import RankNetRanker
 from tests.network import (
@@ -18,6 +17,7 @@ from tests.network import (
     Linear,
     Lists,
     Recorder,
+    assert_gradient,
     drawn_perceptron,
     fitted,
     model,
@@ -50,21 +50,6 @@ def weight_of(data: Lists = DATA) -> np.ndarray:
 # --- the update of a batch --------------------------------------------------------
 
 
-def assert_gradient(found, slopes, s, pairs, sigma, n_units):
-    """Compare with the mean of the gradients of units, to single precision.
-
-    The tolerance is relative to the sum of absolute derivatives of all documents,
-    because the forces of a document cancel.
-    """
-    expected = oracle.gradient(slopes, s, pairs, sigma)
-    force = np.zeros(len(s))
-    for i, j, _, weight in pairs:
-        force[[i, j]] += weight * sigma
-    for g, by_pair, by_w in zip(found, expected, slopes, strict=True):
-        bound = np.tensordot(force, np.abs(by_w), 1) / n_units
-        assert (np.abs(g - by_pair / n_units) <= 1e-5 * bound + 1e-7).all()
-
-
 @pytest.mark.parametrize(
     ("batch_size", "activation", "sigma", "tied"),
     [
@@ -88,9 +73,7 @@ def test_the_factored_update_is_the_sum_of_the_updates_of_pairs(
         rows = rows_of(update, DATA)
         groups = DATA.groups[rows]
         pairs = oracle.pairs_of_grades(DATA.y[rows], groups, weight[rows], tied)
-        slopes = oracle.slopes(update.weights, update.X, activation)
-        n_units = len(set(groups))
-        assert_gradient(update.gradient, slopes, update.scores, pairs, sigma, n_units)
+        assert_gradient(update, pairs, sigma, activation, len(set(groups)))
     seen = np.concatenate([rows_of(update, DATA) for update in updates])
     learned = DATA if tied else DATA.with_pairs()
     assert len(seen) == 2 * len(learned.y)  # every document once an epoch
@@ -214,8 +197,7 @@ def test_an_update_by_preferences_is_the_sum_of_those_of_its_pairs(batch_size, g
             if i in index and j in index
         ]
         n_units = len(set(DATA.groups[rows])) if grouped else len(listed)
-        slopes = oracle.slopes(update.weights, update.X, "tanh")
-        assert_gradient(update.gradient, slopes, update.scores, listed, sigma, n_units)
+        assert_gradient(update, listed, sigma, "tanh", n_units)
         costs += [oracle.mean_cost(update.scores, [pair], sigma) for pair in listed]
     assert len(costs) == 2 * len(PAIRS)
     by_epoch = np.mean(np.reshape(costs, (2, -1)), axis=1)
@@ -256,17 +238,6 @@ def test_the_model_learns_a_given_probability(pairs, P, sigma, expected):
     assert other == pytest.approx(1 - found, rel=1e-12)
 
 
-def test_a_pair_given_several_times_has_the_mean_probability():
-    # the first document wins three times of four
-    X = np.array([[0.2, 1.0], [-0.4, 0.5]])
-    options = CONVERGE | {"learning_rate_init": 0.5, "batch_size": 4}
-    pairs = [(0, 1), (0, 1), (1, 0), (0, 1)]
-    ranker = preferring(X, pairs, **options)
-    assert ranker.predict_pair_proba(X[:1], X[1:]) == pytest.approx(0.75, abs=2e-3)
-    again = preferring(X, [(0, 1)] * 2, [0.9, 0.6], **options)
-    assert again.predict_pair_proba(X[:1], X[1:]) == pytest.approx(0.75, abs=2e-3)
-
-
 @pytest.mark.parametrize("data", [None, {"groups": DATA.groups}])
 def test_the_order_in_which_preferences_are_given_does_not_matter(data):
     # a network of float64, in which another order of a sum would show
@@ -293,11 +264,6 @@ def test_neither_containers_nor_rows_without_a_preference_matter():
     )
 
 
-def test_rows_without_a_preference_do_not_matter():
-    more = np.concatenate([DATA.X, 50 + np.zeros((7, 4))])
-    assert model(preferring(more)) == model(preferring())
-
-
 # --- probabilities ----------------------------------------------------------------
 
 
@@ -318,23 +284,6 @@ def test_pair_probabilities_are_the_sigmoid_of_section_2():
     ranker.network_.w[:] = 1e30
     found = ranker.predict_pair_proba([[1.0], [-1.0]], [[-1.0], [1.0]])
     assert found.tolist() == [1.0, 0.0]
-
-
-def test_pair_probabilities_of_scores_far_apart_are_0_and_1():
-    ranker = small(RankNetRanker, network=Linear(1)).fit([[0], [1]], pairs=[(1, 0)])
-    ranker.network_.w[:] = 1e30
-    found = ranker.predict_pair_proba([[1.0], [-1.0]], [[-1.0], [1.0]])
-    assert found.tolist() == [1.0, 0.0]
-
-
-def test_pair_probabilities_need_as_many_rows_of_each_document():
-    with pytest.raises(NotFittedError):
-        RankNetRanker().predict_pair_proba(DATA.X, DATA.X)
-    ranker = fitted(RankNetRanker)
-    with pytest.raises(ValueError, match=r"X_i and X_j.*3 and 2"):
-        ranker.predict_pair_proba(DATA.X[:3], DATA.X[:2])
-    with pytest.raises(ValueError, match="features"):
-        ranker.predict_pair_proba(DATA.X[:3], DATA.X[:3, :2])
 
 
 # --- one epoch after another ------------------------------------------------------

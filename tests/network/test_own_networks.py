@@ -163,17 +163,6 @@ def test_a_network_gets_float32_rows_and_may_return_lists_of_other_floats():
     assert seen == {(np.dtype(np.float32), True)}
 
 
-@both_rankers
-def test_read_only_and_strided_weights_are_trained_in_the_copy(ranker):
-    for make in (lambda: np.zeros(4), lambda: np.zeros(8)[::2]):
-        own = Linear()
-        own.w = make()
-        own.w.flags.writeable = False
-        one = fitted(ranker, network=own)
-        assert one.network_.w.all()
-        assert not own.w.any()
-
-
 # --- invalid networks -------------------------------------------------------------
 
 
