@@ -39,25 +39,20 @@ def scores(weights: Weights, X, activation: str) -> np.ndarray:
     return (a @ weights[n_layers - 1])[:, 0]
 
 
-def differences(of: Callable[[Weights], np.ndarray], weights: Weights) -> Weights:
-    """Derivative by every weight, of the shape (*shape of value, *shape of w)."""
+def slopes(weights: Weights, X, activation: str) -> Weights:
+    """Derivatives ds_i / dw of every document, (n_documents, *shape of w)."""
     derivatives = []
     for number, w in enumerate(weights):
-        by_w = np.empty((*np.shape(of(weights)), *w.shape))
+        by_w = np.empty((len(X), *w.shape))
         for index in np.ndindex(w.shape):
             sides = []
             for step in (STEP, -STEP):
                 moved = [np.array(v, dtype=np.float64) for v in weights]
                 moved[number][index] += step
-                sides.append(of(moved))
+                sides.append(scores(moved, X, activation))
             by_w[(..., *index)] = (sides[0] - sides[1]) / (2 * STEP)
         derivatives.append(by_w)
     return derivatives
-
-
-def slopes(weights: Weights, X, activation: str) -> Weights:
-    """Derivatives ds_i / dw of every document, (n_documents, *shape of w)."""
-    return differences(lambda moved: scores(moved, X, activation), weights)
 
 
 # --- the cost of a pair -----------------------------------------------------------
