@@ -193,17 +193,6 @@ def test_metrics_of_one_name_are_told_apart():
     np.testing.assert_array_equal(found[second], found[third])
 
 
-def test_verbose_prints_every_curve(capsys):
-    fitted(LambdaMARTRanker, SEVERAL, scoring=["map", "mrr"], verbose=4)
-    first, *_ = capsys.readouterr().out.splitlines()
-    names = [word for word in first.split() if word[0].isalpha()]
-    assert names[1:] == [
-        *("train", "map", "train", "mrr"),
-        *("validation_0", "map", "validation_0", "mrr"),
-        *("validation_1", "map", "validation_1", "mrr"),
-    ]
-
-
 # --- warm starts --------------------------------------------------------------------
 
 

@@ -17,7 +17,7 @@ from sklearn.utils import Bunch
 from sklearn_ltr import LambdaRankRanker, RankNetRanker
 from sklearn_ltr.inspection import LocalOptimality, local_optimality, weight_curves
 from sklearn_ltr.inspection._local_optimality import directions_needed
-from sklearn_ltr.metrics import NDCG, Metric, Precision
+from sklearn_ltr.metrics import NDCG, Metric
 from tests.oracles import metrics as oracle
 from tests.oracles import networks
 
@@ -168,43 +168,6 @@ def test_a_difference_by_rounding_is_no_ascent():
     )
     assert (result.values > result.value).any()
     assert result.n_ascending == 0
-
-
-# --- cases with a known result ----------------------------------------------------
-
-
-#: Query q is ranked correctly if w_q > 0: M is the fraction of positive weights.
-TWO_QUERIES = {
-    "X": [[0.0, 0.0], [1.0, 0.0], [0.0, 0.0], [0.0, 1.0]],
-    "y": [0, 1, 0, 1],
-    "groups": ["a", "a", "b", "b"],
-}
-
-
-def test_directions_that_make_the_negative_weight_positive_ascend():
-    ranker = ranker_with_weights(4, -0.25, **TWO_QUERIES)
-    result = local_optimality(
-        ranker, **TWO_QUERIES, metric=Precision(1), step_size=0.25, random_state=1
-    )
-    u = unit_directions(1, 459, 2)[:, 1]
-    assert result.value == 0.5
-    assert_allclose(result.step, 0.25 * np.hypot(4, 0.25), rtol=1e-12)
-    assert_array_equal(result.ascends, -0.25 + result.step * u > 0)
-    assert 100 < result.n_ascending < 250
-
-
-def test_curves_step_where_a_weight_changes_its_sign():
-    ranker = ranker_with_weights(4, -0.25, **TWO_QUERIES)
-    curves = weight_curves(
-        ranker, **TWO_QUERIES, metric=Precision(1), moves=[-2, -1, 0, 1, 2]
-    )
-    root_mean_square = np.sqrt((4**2 + 0.25**2) / 2)
-    moved = np.array([[4.0], [-0.25]]) + root_mean_square * np.arange(-2, 3)
-    assert_allclose(curves.moved, moved, rtol=1e-12)
-    assert_array_equal(curves.values[0], (moved[0] > 0) / 2)
-    assert_array_equal(curves.values[1], 0.5 + (moved[1] > 0) / 2)
-    assert_array_equal(curves.peaks, [True, False])
-    assert curves.value == 0.5
 
 
 # --- curves -----------------------------------------------------------------------

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 
-import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,7 +12,6 @@ from sklearn.base import clone, is_regressor
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.exceptions import NotFittedError
 from sklearn.inspection import (
-    PartialDependenceDisplay,
     partial_dependence,
 )
 from sklearn.model_selection import GridSearchCV, GroupKFold
@@ -122,21 +120,6 @@ def test_missing_values_take_a_grid_without_them():
     )
     expected = curves_by_hand(model, table, 1, grid).mean(axis=0)
     np.testing.assert_allclose(found["average"][0], expected, rtol=1e-12)
-
-
-def test_displays_have_centred_curves_and_names():
-    options = {"grid_resolution": GRID, "categorical_features": ["brand"]}
-    with mpl.rc_context({"backend": "agg"}):
-        display = PartialDependenceDisplay.from_estimator(
-            ScoreRegressor(trees(FRAME)), FRAME, ["w", "brand", ("w", "x")], **options
-        )
-        assert [axes.get_xlabel() for axes in display.axes_[0]] == ["w", "brand", "w"]
-        display = PartialDependenceDisplay.from_estimator(
-            ScoreRegressor(trees()), X, [0], kind="both", centered=True,
-            grid_resolution=GRID,
-        )  # fmt: skip
-        for line in display.lines_.ravel():
-            assert line.get_ydata()[0] == 0
 
 
 def test_it_is_the_ranker_in_all_but_its_type():

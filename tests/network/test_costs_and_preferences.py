@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from sklearn_ltr._compile import ThreadTeam
 from sklearn_ltr._data import QueryGroups, TrainingData
@@ -18,12 +16,10 @@ from sklearn_ltr._lambdas.ranknet import (
 )
 from sklearn_ltr.inspection import compute_lambdas
 from sklearn_ltr.metrics import ERR, NDCG, Metric
-from tests.oracles import lambdas as lambda_oracle
 from tests.oracles import networks as oracle
 from tests.strategies import Ranking
 
 SIGMAS = [0.5, 1.0, 3.0]
-probabilities = st.floats(0, 1, allow_subnormal=False)
 #: Differences of scores: below and just above the limit of products, and the largest.
 DIFFERENCES = [0.0, 1e-9, 0.3, 3.0, 5.0, 39.9, 40.1, 100.0, 700.0, 1e9, 1e300]
 #: A factor near 1 of a product is rounded to within this before its logarithm.
@@ -149,21 +145,6 @@ def cost_and_gradient(scores, pairs, probabilities, weights=None, sigma=1.0):
     gradient = np.zeros(len(scores))
     add_preference_lambdas(*arguments, gradient)
     return preference_cost(*arguments), gradient
-
-
-@given(probabilities, st.floats(-9, 9), st.sampled_from(SIGMAS))
-def test_a_target_probability_has_the_cross_entropy_of_the_report(P, x, sigma):
-    # the report's formula computes 1 - P_ij, which keeps some digits up to x = 9
-    difference = x / sigma
-    cost, (lambda_i, lambda_j) = cost_and_gradient(
-        [difference, 0.0], [(0, 1)], [P], None, sigma
-    )
-    expected = oracle.cross_entropy(difference, 0.0, P, sigma)
-    assert cost == pytest.approx(expected, rel=1e-10)
-    rho = lambda_oracle.falling_sigmoid(sigma * difference)
-    lambda_ij = sigma * ((1 - P) - rho)  # equation 3
-    assert lambda_i == pytest.approx(lambda_ij, rel=1e-12, abs=1e-14)
-    assert lambda_j == -lambda_i
 
 
 def test_probabilities_1_and_0_and_a_half_are_the_same_as_grades():

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import pickle
 
-import joblib
 import numpy as np
 import pytest
-from scipy.sparse import csr_matrix
 
-from sklearn_ltr._compile import INTERPRETED, ThreadTeam, one_blas_thread
+from sklearn_ltr._compile import ThreadTeam, one_blas_thread
 from sklearn_ltr._networks import MultilayerPerceptron
 from sklearn_ltr._networks.perceptron import (
     MAX_GRADIENT_SUMS,
     ROWS_PER_TASK,
-    relu_backward,
-    relu_forward,
 )
 from tests.oracles import networks as oracle
 
@@ -159,23 +155,6 @@ def test_a_score_does_not_depend_on_the_other_rows(activation, n_features, hidde
         )
 
 
-@pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
-def test_relu_kernels_are_compiled_once_whatever_the_inputs(tmp_path):
-    network = perceptron((5, 3), "relu")
-    joblib.dump(network, tmp_path / "network")
-    read_only = joblib.load(tmp_path / "network", mmap_mode="r")
-    assert not read_only.intercepts[0].flags.writeable
-    X = table(9)
-    expected = network.predict(X, ONE_THREAD)
-    for rows in (X, X[:1], np.asfortranarray(X), X[::-1][::-1], csr_matrix(X)):
-        for one in (network, read_only):
-            scores = one.predict(rows, ONE_THREAD)
-            np.testing.assert_allclose(scores, expected[: len(scores)], rtol=1e-5)
-        network.forward(rows)
-        network.backward(np.ones(rows.shape[0]))
-    assert len(relu_forward.signatures) == len(relu_backward.signatures) == 1
-
-
 # --- weights ----------------------------------------------------------------------
 
 
@@ -199,11 +178,6 @@ def test_initial_weights_are_drawn_from(activation, variance, expected_kurtosis)
     # the fourth moment tells a normal from a uniform distribution
     kurtosis = np.mean(w**4) / np.mean(w**2) ** 2
     assert kurtosis == pytest.approx(expected_kurtosis, rel=0.05)
-
-
-def test_initial_weights_depend_on_the_generator_alone():
-    assert initial("tanh").tobytes() == initial("tanh").tobytes()
-    assert initial("tanh").tobytes() != initial("tanh", seed=1).tobytes()
 
 
 def test_biases_and_output_weights_start_at_zero_and_the_output_has_no_bias():
