@@ -286,6 +286,8 @@ def test_a_skipped_query_does_not_count():
     assert metric(Y, SCORES, groups=GROUPS, sample_weight=weights) == 3.5 / 4
     assert MRR()(Y, SCORES, groups=GROUPS, sample_weight=weights) == 3.5 / 13
     assert MRR(no_relevant="error")([1], [0], groups=["a"]) == 1.0
+    with pytest.raises(ValueError, match="no query to average"):
+        metric([0, 0], [1, 2], groups=["a", "a"])
 
 
 def test_the_threshold_of_relevance_can_be_raised():
