@@ -17,6 +17,7 @@ from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
 from sklearn_ltr.ensemble import BlendedRanker
 from sklearn_ltr.metrics import MAP
 from sklearn_ltr.plotting import TrainingCurveDisplay
+from sklearn_ltr.plotting._training_curve import kept_epoch
 from tests.plotting.conftest import assert_text_is_readable
 
 TREES = LambdaMARTRanker(
@@ -157,6 +158,9 @@ def test_the_mark_is_at_the_epoch_whose_weights_were_kept(data):
         best = int(np.argmax(ranker.validation_score_)) + 1
         assert found[-1] == (best if best == ranker.n_iter_ else None)
     assert None in found
+    for values, kept in (([0.1, 0.3], 2), ([0.3, 0.1], None)):
+        curves = {"validation": {"MAP": np.array(values)}}
+        assert kept_epoch(curves, warm_start=True) == kept
 
 
 def test_each_set_has_a_color_and_each_metric_a_panel(data):
