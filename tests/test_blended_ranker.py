@@ -13,23 +13,13 @@ from sklearn.dummy import DummyRegressor
 from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import Ridge
-from sklearn.model_selection import (
-    GridSearchCV,
-    GroupKFold,
-    GroupShuffleSplit,
-    KFold,
-    cross_validate,
-)
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils import get_tags
 
-from sklearn_ltr import (
-    LambdaMARTRanker,
-    LambdaRankRanker,
-    RankNetRanker,
-)
+from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.ensemble import BlendedRanker, best_blend
 from sklearn_ltr.mart import MARTRegressor
@@ -41,19 +31,14 @@ TREES = LambdaMARTRanker(
 )
 NETWORK = RankNetRanker(hidden_layer_sizes=(), max_iter=3, random_state=0)
 PIPELINE = make_pipeline(StandardScaler(), clone(NETWORK))
-RANKING = make_ranking(
-    40,
-    n_documents=8,
-    n_features=5,
-    n_informative=4,
-    n_query_features=1,
-    noise=1.0,
-    random_state=0,
-)
-ROWS = np.random.default_rng(0).permutation(len(RANKING.target))
-X, Y, GROUPS = RANKING.data[ROWS], RANKING.target[ROWS], RANKING.groups[ROWS]
-METHODS = ["sweep", "lambdarank"]
-every_method = pytest.mark.parametrize("method", METHODS)
+SHAPE = {"n_documents": 8, "n_features": 5, "n_informative": 4, "n_query_features": 1}
+MADE = make_ranking(40, noise=1.0, random_state=0, **SHAPE)
+ROWS = np.random.default_rng(0).permutation(len(MADE.target))
+X, Y, GROUPS = MADE.data[ROWS], MADE.target[ROWS], MADE.groups[ROWS]
+ALL = np.arange(len(Y))
+WEIGHTS = np.where(GROUPS % 2, 9.0, 0.1)
+FOLDS = list(GroupKFold(3).split(X, Y, GROUPS))
+METHODS = ["sweep", "lambdarank", "equal"]
 
 
 def fit_alone(ranker, rows, **weights):
@@ -78,6 +63,10 @@ def blend(*rankers, **options):
     return BlendedRanker(list(rankers or (TREES, NETWORK)), **options)
 
 
+def fitted(*rankers, **options):
+    return blend(*rankers, **options).fit(X, Y, groups=GROUPS)
+
+
 # --- the weights ------------------------------------------------------------------
 
 
@@ -87,21 +76,20 @@ def blend(*rankers, **options):
     ids=["ranker and pipeline", "ranker and regressor"],
 )
 def test_the_blend_is_the_best_of_held_out_scores(rankers):
-    found = blend(*rankers, metric="map").fit(X, Y, groups=GROUPS)
-    scores = [held_out_scores(ranker) for ranker in rankers]
-    curve = best_blend(*scores, Y, groups=GROUPS, metric="map")
+    found = fitted(*rankers, metric="map")
+    assert not sklearn.get_config()["enable_metadata_routing"]
+    curve = best_blend(*map(held_out_scores, rankers), Y, groups=GROUPS, metric="map")
     assert found.weights_.tolist() == [curve.alpha, 1 - curve.alpha]
     assert found.blend_score_ == curve.value
     assert found.curve_.values.tobytes() == curve.values.tobytes()
-    models = [fit_alone(ranker, np.arange(len(Y))) for ranker in rankers]
-    scores = [model.predict(X) for model in models]
-    expected = curve.alpha * scores[0] + (1 - curve.alpha) * scores[1]
+    first, second = (fit_alone(ranker, ALL).predict(X) for ranker in rankers)
+    expected = curve.alpha * first + (1 - curve.alpha) * second
     assert found.predict(X).tobytes() == expected.tobytes()
     assert found.score(X, Y, groups=GROUPS) == MAP()(Y, expected, groups=GROUPS)
 
 
 def test_a_linear_lambdarank_learns_the_weights_of_standardised_scores():
-    found = blend(method="lambdarank", random_state=3).fit(X, Y, groups=GROUPS)
+    found = fitted(method="lambdarank", random_state=3)
     table = np.column_stack([held_out_scores(ranker) for ranker in (TREES, NETWORK)])
     learned = make_pipeline(
         StandardScaler(), LambdaRankRanker(hidden_layer_sizes=(), random_state=3)
@@ -110,15 +98,14 @@ def test_a_linear_lambdarank_learns_the_weights_of_standardised_scores():
     blended = table @ found.weights_
     assert np.corrcoef(scores, blended)[0, 1] == pytest.approx(1, abs=1e-9)
     assert np.abs(found.weights_).sum() == pytest.approx(1)
-    assert found.blend_score_ == pytest.approx(
-        ndcg_score(Y, scores, groups=GROUPS, k=10)
-    )
+    expected = ndcg_score(Y, scores, groups=GROUPS, k=10)
+    assert found.blend_score_ == pytest.approx(expected)
     assert found.curve_ is None
 
 
 def test_of_three_rankers_no_sweep_improves_the_blend():
     rankers = [TREES, NETWORK, Ridge(alpha=1e3)]
-    found = blend(*rankers).fit(X, Y, groups=GROUPS)
+    found = fitted(*rankers)
     scores = [held_out_scores(ranker) for ranker in rankers]
     total = sum(w * each for w, each in zip(found.weights_, scores, strict=True))
     assert (found.weights_ >= 0).all()
@@ -135,199 +122,92 @@ def test_a_third_ranker_that_returns_the_grades_gets_most_of_the_weight():
     noise = np.random.default_rng(0).normal(size=(2, len(Y)))
     table = np.column_stack([*noise, Y])
     rankers = [
-        FrozenEstimator(
-            make_pipeline(
-                make_column_transformer(("passthrough", [m])),
-                DecisionTreeRegressor(random_state=0),
-            ).fit(table, table[:, m])
-        )
+        make_pipeline(
+            make_column_transformer(("passthrough", [m])),
+            DecisionTreeRegressor(random_state=0),
+        ).fit(table, table[:, m])
         for m in range(3)
     ]
-    found = blend(*rankers).fit(table, Y, groups=GROUPS)
+    found = blend(*map(FrozenEstimator, rankers)).fit(table, Y, groups=GROUPS)
     assert found.blend_score_ == ndcg_score(Y, Y, groups=GROUPS, k=10)
     assert found.weights_[2] > 0.5
 
 
-@every_method
+def test_with_equal_weights_all_scores_vary_as_much_within_queries():
+    rankers = TREES, PIPELINE, Ridge()
+    found = fitted(*rankers, method="equal", cv=1000)  # which is not used
+    table = pd.DataFrame([fit_alone(ranker, ALL).predict(X) for ranker in rankers]).T
+    centred = table - table.groupby(GROUPS).transform("mean")
+    weights = 1 / centred.std(ddof=0).to_numpy()
+    np.testing.assert_allclose(found.weights_, weights / weights.sum(), rtol=1e-6)
+    total = table.to_numpy() @ found.weights_
+    np.testing.assert_allclose(found.predict(X), total, rtol=1e-6)
+    assert found.blend_score_ == found.score(X, Y, groups=GROUPS)
+    assert found.curve_ is None
+    with pytest.raises(ValueError, match=r"rankers\[1\] gives all documents of a"):
+        fitted(Ridge(), DummyRegressor(), method="equal")
+
+
+def test_with_equal_weights_each_ranker_is_fitted_once():
+    class Counting(Ridge):
+        fits = 0
+
+        def fit(self, X, y):
+            Counting.fits += 1
+            return super().fit(X, y)
+
+    fitted(Counting(), Ridge(9), method="equal")
+    assert Counting.fits == 1
+
+
+# --- weights of queries -----------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["sweep", "lambdarank"])
 def test_sample_weights_are_used_by_the_rankers_and_for_the_blend(method):
-    weights = np.where(GROUPS % 2, 9.0, 0.1)
-    found = blend(method=method, random_state=0).fit(
-        X, Y, groups=GROUPS, sample_weight=weights
-    )
+    metadata = {"groups": GROUPS, "sample_weight": WEIGHTS}
+    found = blend(method=method, random_state=0).fit(X, Y, **metadata)
     scores = [
-        held_out_scores(ranker, sample_weight=weights) for ranker in (TREES, NETWORK)
+        held_out_scores(ranker, sample_weight=WEIGHTS) for ranker in (TREES, NETWORK)
     ]
-    metadata = {"groups": GROUPS, "sample_weight": weights}
     if method == "sweep":
         curve = best_blend(*scores, Y, **metadata)
         assert found.weights_[0] == curve.alpha
-        assert found.blend_score_ == curve.value
     total = found.weights_[0] * scores[0] + found.weights_[1] * scores[1]
     assert found.blend_score_ == NDCG(10)(Y, total, **metadata)
     assert found.blend_score_ != NDCG(10)(Y, total, groups=GROUPS)
-    alone = fit_alone(TREES, np.arange(len(Y)), sample_weight=weights)
+    alone = fit_alone(TREES, ALL, sample_weight=WEIGHTS)
     assert found.rankers_[0].predict(X).tobytes() == alone.predict(X).tobytes()
 
 
-def test_regressors_are_fitted_with_weights():
-    weights = np.where(GROUPS % 2 == 0, 3.0, 0.5)
+def test_regressors_are_fitted_with_weights_and_steps_of_a_pipeline_on_request():
+    metadata = {"groups": GROUPS, "sample_weight": WEIGHTS}
     rankers = [Ridge(), MARTRegressor(n_estimators=2, random_state=0)]
-    found = blend(*rankers, cv=2).fit(X, Y, groups=GROUPS, sample_weight=weights)
+    found = blend(*rankers, cv=2).fit(X, Y, **metadata)
     for ranker, model in zip(rankers, found.rankers_, strict=True):
-        expected = clone(ranker).fit(X, Y, sample_weight=weights).predict(X)
+        expected = clone(ranker).fit(X, Y, sample_weight=WEIGHTS).predict(X)
         np.testing.assert_allclose(model.predict(X), expected, rtol=1e-12)
-
-
-def test_a_pipeline_must_say_which_steps_request_weights():
-    weights = np.where(GROUPS % 2 == 0, 3.0, 0.5)
-    metadata = {"groups": GROUPS, "sample_weight": weights}
     with pytest.raises(UnsetMetadataPassedError, match="for StandardScaler.fit"):
         blend(TREES, PIPELINE, cv=2).fit(X, Y, **metadata)
-    pipelines = []
     with sklearn.config_context(enable_metadata_routing=True):
-        for requests in (False, True):
-            pipeline = make_pipeline(
+        pipelines = [
+            make_pipeline(
                 StandardScaler().set_fit_request(sample_weight=False),
                 clone(NETWORK).set_fit_request(sample_weight=requests),
             )
-            pipelines.append(pipeline)
+            for requests in (False, True)
+        ]
     found = blend(*pipelines, cv=2).fit(X, Y, **metadata)
     scaled = StandardScaler().fit_transform(X)
-    without = clone(NETWORK).fit(scaled, Y, groups=GROUPS).predict(scaled)
-    with_weights = clone(NETWORK).fit(scaled, Y, **metadata).predict(scaled)
-    assert (without != with_weights).any()
-    np.testing.assert_array_equal(found.rankers_[0].predict(X), without)
-    np.testing.assert_array_equal(found.rankers_[1].predict(X), with_weights)
+    for model, given in zip(
+        found.rankers_, ({"groups": GROUPS}, metadata), strict=True
+    ):
+        expected = clone(NETWORK).fit(scaled, Y, **given).predict(scaled)
+        np.testing.assert_array_equal(model.predict(X), expected)
 
 
-# --- how queries are held out -----------------------------------------------------
-
-
-def test_folds_are_a_number_a_splitter_or_splits():
-    scores = [held_out_scores(ranker, GroupKFold(3)) for ranker in (TREES, NETWORK)]
-    alpha = best_blend(*scores, Y, groups=GROUPS).alpha
-    for cv in (3, GroupKFold(3), list(GroupKFold(3).split(X, Y, GROUPS))):
-        assert blend(cv=cv).fit(X, Y, groups=GROUPS).weights_[0] == alpha
-
-
-def test_all_rankers_have_the_same_folds_from_a_random_splitter():
-    options = {"shuffle": True, "random_state": np.random.RandomState(5)}
-    rows = np.argsort(GROUPS, kind="stable")  # each of 40 folds is then one query
-    found = blend(TREES, TREES, cv=KFold(40, **options))
-    with pytest.warns(UserWarning, match="groups parameter is ignored"):
-        found.fit(X[rows], Y[rows], groups=GROUPS[rows])
-    assert found.curve_.change_points.tolist() == []
-
-
-def test_prefit_rankers_are_not_fitted_again():
-    train, test = GROUPS % 2 == 0, GROUPS % 2 == 1
-    models = [fit_alone(ranker, np.flatnonzero(train)) for ranker in (TREES, NETWORK)]
-    found = BlendedRanker(models, cv="prefit").fit(
-        X[test], Y[test], groups=GROUPS[test]
-    )
-    assert found.rankers_[0] is models[0]
-    scores = [model.predict(X[test]) for model in models]
-    curve = best_blend(*scores, Y[test], groups=GROUPS[test])
-    assert found.weights_.tolist() == [curve.alpha, 1 - curve.alpha]
-
-
-def test_frozen_rankers_are_not_fitted_again():
-    models = [fit_alone(ranker, np.arange(len(Y))) for ranker in (TREES, NETWORK)]
-    found = blend(*map(FrozenEstimator, models)).fit(X, Y, groups=GROUPS)
-    prefit = blend(*models, cv="prefit").fit(X, Y, groups=GROUPS)
-    assert found.weights_.tolist() == prefit.weights_.tolist()
-    assert found.predict(X).tobytes() == prefit.predict(X).tobytes()
-
-
-# --- as an estimator of scikit-learn ----------------------------------------------
-
-
-def test_it_does_not_need_metadata_routing_and_does_not_change_the_setting():
-    off = blend(TREES, PIPELINE).fit(X, Y, groups=GROUPS)
-    assert not sklearn.get_config()["enable_metadata_routing"]
-    with sklearn.config_context(enable_metadata_routing=True):
-        on = blend(TREES, PIPELINE).fit(X, Y, groups=GROUPS)
-    assert on.predict(X).tobytes() == off.predict(X).tobytes()
-
-
-def test_a_grid_search_finds_the_scores_of_separate_fits():
-    grid = {
-        "method": METHODS,
-        "rankers": [[TREES, NETWORK], [TREES, PIPELINE]],
-    }
-    with sklearn.config_context(enable_metadata_routing=True):
-        search = GridSearchCV(
-            blend(cv=2, random_state=0), grid, scoring=make_ranking_scorer("ndcg@10"),
-            cv=GroupKFold(2), error_score="raise",
-        ).fit(X, Y, groups=GROUPS)  # fmt: skip
-    for k, (train, test) in enumerate(GroupKFold(2).split(X, Y, GROUPS)):
-        for i, setting in enumerate(search.cv_results_["params"]):
-            model = blend(cv=2, random_state=0).set_params(**setting)
-            model.fit(X[train], Y[train], groups=GROUPS[train])
-            expected = ndcg_score(
-                Y[test], model.predict(X[test]), groups=GROUPS[test], k=10
-            )
-            assert search.cv_results_[f"split{k}_test_score"][i] == expected
-
-
-def test_n_jobs_changes_no_result():
-    one = blend(TREES, PIPELINE).fit(X, Y, groups=GROUPS)
-    two = blend(TREES, PIPELINE, n_jobs=2).fit(X, Y, groups=GROUPS)
-    assert two.predict(X).tobytes() == one.predict(X).tobytes()
-    with sklearn.config_context(enable_metadata_routing=True):
-        scores = [
-            cross_validate(
-                blend(cv=2), X, Y, cv=GroupShuffleSplit(2, random_state=0),
-                scoring=make_ranking_scorer("map"), params={"groups": GROUPS},
-                n_jobs=n_jobs,
-            )["test_score"].tolist()
-            for n_jobs in (1, 2)
-        ]  # fmt: skip
-    assert scores[0] == scores[1]
-
-
-def test_its_tags_allow_what_all_its_rankers_allow():
-    tags = get_tags(blend(TREES, TREES))
-    assert tags.estimator_type == "ranker"
-    assert (tags.input_tags.allow_nan, tags.input_tags.sparse) == (True, True)
-    assert not get_tags(blend(TREES, NETWORK)).input_tags.allow_nan
-    stumps = clone(TREES).set_params(max_leaf_nodes=2)
-    dense = blend(TREES, stumps).fit(X, Y, groups=GROUPS)
-    sparse = blend(TREES, stumps).fit(csr_array(X), Y, groups=GROUPS)
-    assert sparse.predict(csr_array(X)).tobytes() == dense.predict(X).tobytes()
-
-
-def test_data_frames_with_text_are_passed_to_the_rankers_unchanged():
-    table = pd.DataFrame(X, columns=list("abcde"))
-    table["kind"] = np.where(X[:, 0] > 0, "news", "blog")
-    encode = make_column_transformer(
-        (OneHotEncoder(sparse_output=False), ["kind"]), remainder=StandardScaler()
-    )
-    rankers = [make_pipeline(encode, ranker) for ranker in (TREES, NETWORK)]
-    model = blend(*rankers).fit(table, Y, groups=pd.Series(GROUPS).astype(str))
-    assert model.feature_names_in_.tolist() == [*"abcde", "kind"]
-    assert model.n_features_in_ == 6
-    assert len(model.predict(table)) == len(Y)
-    assert not hasattr(blend(), "n_features_in_")
-    assert not hasattr(blend().fit(X, Y, groups=GROUPS), "feature_names_in_")
-
-
-@pytest.mark.parametrize("method", [*METHODS, "equal"])
-def test_the_order_of_the_rows_changes_no_bit(method):
-    models = set()
-    for seed in range(8):
-        rows = np.random.default_rng(seed).permutation(len(Y))
-        model = blend(method=method, random_state=0)
-        model.fit(X[rows], Y[rows], groups=GROUPS[rows])
-        models.add((model.weights_.tobytes(), model.predict(X).tobytes()))
-    assert len(models) == 1
-
-
-FOLDS = list(GroupKFold(3).split(X, Y, GROUPS))
-
-
-@pytest.mark.parametrize("method", [*METHODS, "equal"])
-@pytest.mark.parametrize("cv", [None, GroupKFold(3), FOLDS, "prefit"], ids=str)
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("cv", [None, FOLDS, "prefit"], ids=["none", "folds", "prefit"])
 def test_queries_of_weight_0_are_as_if_they_were_not_there(method, cv):
     kept = GROUPS % 4 > 0
     weights = np.where(kept, 1.0 + GROUPS % 3, 0.0)
@@ -346,53 +226,96 @@ def test_queries_of_weight_0_are_as_if_they_were_not_there(method, cv):
     assert model.blend_score_ == other.blend_score_
 
 
-# --- equal weights ----------------------------------------------------------------
+# --- how queries are held out -----------------------------------------------------
 
 
-def test_with_equal_weights_all_scores_vary_as_much_within_queries():
-    found = blend(TREES, PIPELINE, Ridge(), method="equal").fit(X, Y, groups=GROUPS)
-    table = pd.DataFrame(
-        [fit_alone(r, np.arange(len(Y))).predict(X) for r in (TREES, PIPELINE, Ridge())]
-    ).T
-    centred = table - table.groupby(GROUPS).transform("mean")
-    weights = 1 / centred.std(ddof=0).to_numpy()
-    np.testing.assert_allclose(found.weights_, weights / weights.sum(), rtol=1e-6)
-    total = table.to_numpy() @ found.weights_
-    np.testing.assert_allclose(found.predict(X), total, rtol=1e-6)
-    assert found.blend_score_ == found.score(X, Y, groups=GROUPS)
-    assert found.curve_ is None
+def test_folds_are_a_number_a_splitter_or_splits():
+    scores = [held_out_scores(ranker, GroupKFold(3)) for ranker in (TREES, NETWORK)]
+    alpha = best_blend(*scores, Y, groups=GROUPS).alpha
+    for cv in (3, GroupKFold(3), FOLDS):
+        assert fitted(cv=cv).weights_[0] == alpha
 
 
-def test_with_equal_weights_each_ranker_is_fitted_once_and_cv_is_not_used():
-    class Counting(Ridge):
-        fits = 0
-
-        def fit(self, X, y):
-            Counting.fits += 1
-            return super().fit(X, y)
-
-    blend(Counting(), Ridge(9), method="equal", cv=1000).fit(X, Y, groups=GROUPS)
-    assert Counting.fits == 1
-    models = [fit_alone(r, np.arange(len(Y))) for r in (TREES, NETWORK)]
-    prefit = blend(*models, method="equal", cv="prefit").fit(X, Y, groups=GROUPS)
-    fitted = blend(TREES, NETWORK, method="equal").fit(X, Y, groups=GROUPS)
-    assert prefit.predict(X).tobytes() == fitted.predict(X).tobytes()
+def test_all_rankers_have_the_same_folds_from_a_random_splitter():
+    options = {"shuffle": True, "random_state": np.random.RandomState(5)}
+    rows = np.argsort(GROUPS, kind="stable")  # each of 40 folds is then one query
+    found = blend(Ridge(), Ridge(), cv=KFold(40, **options))
+    with pytest.warns(UserWarning, match="groups parameter is ignored"):
+        found.fit(X[rows], Y[rows], groups=GROUPS[rows])
+    assert found.curve_.change_points.tolist() == []
 
 
-def test_a_ranker_without_an_order_has_no_equal_weight():
-    constant = DummyRegressor()
-    with pytest.raises(ValueError, match=r"rankers\[1\] gives all documents of a"):
-        blend(Ridge(), constant, method="equal").fit(X, Y, groups=GROUPS)
+def test_prefit_and_frozen_rankers_are_not_fitted_again():
+    train, test = np.flatnonzero(GROUPS % 2 == 0), np.flatnonzero(GROUPS % 2)
+    models = [fit_alone(ranker, train) for ranker in (TREES, NETWORK)]
+    data = {"X": X[test], "y": Y[test], "groups": GROUPS[test]}
+    found = BlendedRanker(models, cv="prefit").fit(**data)
+    assert found.rankers_[0] is models[0]
+    curve = best_blend(
+        *(m.predict(X[test]) for m in models), Y[test], groups=GROUPS[test]
+    )
+    assert found.weights_.tolist() == [curve.alpha, 1 - curve.alpha]
+    frozen = blend(*map(FrozenEstimator, models)).fit(**data)
+    assert frozen.weights_.tolist() == found.weights_.tolist()
+    assert frozen.predict(X).tobytes() == found.predict(X).tobytes()
+    models = [fit_alone(ranker, ALL) for ranker in (TREES, NETWORK)]
+    prefit = fitted(*models, method="equal", cv="prefit")
+    assert prefit.predict(X).tobytes() == fitted(method="equal").predict(X).tobytes()
 
 
-# --- rankers with names -----------------------------------------------------------
+# --- as an estimator of scikit-learn ----------------------------------------------
+
+
+def test_routing_and_jobs_change_no_result():
+    expected = fitted(TREES, PIPELINE, cv=2).predict(X).tobytes()
+    with sklearn.config_context(enable_metadata_routing=True):
+        assert fitted(TREES, PIPELINE, cv=2).predict(X).tobytes() == expected
+    jobs = fitted(TREES, PIPELINE, cv=2, n_jobs=2)
+    assert jobs.predict(X).tobytes() == expected
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_order_of_the_rows_changes_no_bit(method):
+    models = set()
+    for seed in range(4):
+        rows = np.random.default_rng(seed).permutation(len(Y))
+        model = blend(method=method, random_state=0)
+        model.fit(X[rows], Y[rows], groups=GROUPS[rows])
+        models.add((model.weights_.tobytes(), model.predict(X).tobytes()))
+    assert len(models) == 1
+
+
+def test_its_tags_allow_what_all_its_rankers_allow():
+    tags = get_tags(blend(TREES, TREES))
+    assert tags.estimator_type == "ranker"
+    assert (tags.input_tags.allow_nan, tags.input_tags.sparse) == (True, True)
+    assert not get_tags(blend(TREES, NETWORK)).input_tags.allow_nan
+    stumps = clone(TREES).set_params(max_leaf_nodes=2)
+    sparse = blend(TREES, stumps, cv=2).fit(csr_array(X), Y, groups=GROUPS)
+    dense = fitted(TREES, stumps, cv=2)
+    assert sparse.predict(csr_array(X)).tobytes() == dense.predict(X).tobytes()
+
+
+def test_data_frames_with_text_are_passed_to_the_rankers_unchanged():
+    table = pd.DataFrame(X, columns=list("abcde"))
+    table["kind"] = np.where(X[:, 0] > 0, "news", "blog")
+    encode = make_column_transformer(
+        (OneHotEncoder(sparse_output=False), ["kind"]), remainder=StandardScaler()
+    )
+    rankers = [make_pipeline(encode, ranker) for ranker in (Ridge(), NETWORK)]
+    model = blend(*rankers).fit(table, Y, groups=pd.Series(GROUPS).astype(str))
+    assert model.feature_names_in_.tolist() == [*"abcde", "kind"]
+    assert model.n_features_in_ == 6
+    assert len(model.predict(table)) == len(Y)
+    assert not hasattr(blend(), "n_features_in_")
 
 
 def test_names_change_nothing_but_the_parameters():
     rankers = [("trees", clone(TREES)), ("network", clone(PIPELINE))]
-    found = BlendedRanker(rankers).fit(X, Y, groups=GROUPS)
-    expected = blend(TREES, PIPELINE).fit(X, Y, groups=GROUPS)
+    found = BlendedRanker(rankers, cv=2).fit(X, Y, groups=GROUPS)
+    expected = fitted(TREES, PIPELINE, cv=2)
     assert found.predict(X).tobytes() == expected.predict(X).tobytes()
+    assert not hasattr(found, "feature_names_in_")
     assert get_tags(found).input_tags == get_tags(expected).input_tags
     params = found.get_params()
     assert params["trees"] is rankers[0][1]
@@ -404,13 +327,17 @@ def test_names_change_nothing_but_the_parameters():
 def test_a_search_reaches_rankers_and_their_parameters_by_name():
     rankers = [("trees", clone(TREES)), ("other", Ridge())]
     grid = {"trees__max_leaf_nodes": [2, 3], "other": [Ridge(5), clone(NETWORK)]}
+    model = BlendedRanker(rankers, cv=2)
     with sklearn.config_context(enable_metadata_routing=True):
-        search = GridSearchCV(BlendedRanker(rankers, cv=2), grid, cv=GroupKFold(2))
-        search.fit(X, Y, groups=GROUPS)
-    assert len(search.cv_results_["params"]) == 4
-    best = search.best_estimator_
-    assert best.rankers[0][1].max_leaf_nodes in (2, 3)
-    assert best.rankers[1][0] == "other"
+        search = GridSearchCV(
+            model, grid, cv=GroupKFold(2), scoring=make_ranking_scorer("ndcg@10")
+        ).fit(X, Y, groups=GROUPS)
+    train, test = next(GroupKFold(2).split(X, Y, GROUPS))
+    for i, setting in enumerate(search.cv_results_["params"]):
+        alone = clone(model).set_params(**setting)
+        alone.fit(X[train], Y[train], groups=GROUPS[train])
+        expected = NDCG(10)(Y[test], alone.predict(X[test]), groups=GROUPS[test])
+        assert search.cv_results_["split0_test_score"][i] == expected
     changed = BlendedRanker(rankers).set_params(rankers=[("a", Ridge()), ("b", TREES)])
     assert changed.set_params(a__alpha=3.0).rankers[0][1].alpha == 3.0
     with pytest.raises(ValueError, match="Invalid parameter 'trees'"):

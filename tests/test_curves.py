@@ -5,13 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn import config_context
-from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
 from sklearn_ltr.datasets import make_ranking
-from sklearn_ltr.ensemble import BaggingRanker
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
 from sklearn_ltr.metrics import MAP, NDCG, Metric, get_metric
 
@@ -90,20 +88,6 @@ def test_the_validation_curves_of_networks_are_the_metrics_of_every_epoch(ranker
                 assert found[epochs - 1] == pytest.approx(expected, rel=1e-12)
 
 
-def test_the_training_curves_of_networks_are_of_the_scores_of_the_batches():
-    ranker = fitted(LambdaRankRanker, scoring=["map", "ndcg@10"])
-    assert list(ranker.evals_result_["train"]) == ["ndcg@10", "map"]
-    of_train = ranker.evals_result_["train"]
-    np.testing.assert_array_equal(of_train["ndcg@10"], ranker.train_score_)
-    other = fitted(LambdaRankRanker, metric="map", scoring=["map"])
-    assert of_train["map"][0] == pytest.approx(other.train_score_[0], abs=0.1)
-    ranknet = fitted(RankNetRanker, scoring=["map"])
-    assert list(ranknet.evals_result_["train"]) == ["cost", "map"]
-    np.testing.assert_array_equal(
-        ranknet.evals_result_["train"]["cost"], ranknet.loss_curve_
-    )
-
-
 N = {LambdaMARTRanker: 9, LambdaRankRanker: 6, RankNetRanker: 6}
 OWN = {
     LambdaMARTRanker: {},
@@ -125,6 +109,12 @@ def test_nothing_more_is_measured_than_was_asked(ranker):
     assert found == {"train": of_train, "validation": {"map": n}}
     found = shapes(fitted(ranker, SEVERAL, scoring=["map", "mrr"], **quiet))
     assert found == {"train": own | asked, "validation_0": asked, "validation_1": asked}
+    # held-out queries are a set, too, unless validation data are given
+    held_out = fitted(ranker, early_stopping=True, scoring=["map", "mrr"])
+    n = len(held_out.validation_score_)
+    assert shapes(held_out)["validation"] == {"map": n, "mrr": n}
+    given = fitted(ranker, SEVERAL, early_stopping=True)
+    assert "validation" not in given.evals_result_
 
 
 def test_only_what_is_asked_is_computed():
@@ -171,16 +161,6 @@ def test_without_early_stopping_measuring_changes_no_bit(ranker):
     assert len(measured.validation_score_) == 0
 
 
-@every_ranker
-def test_held_out_queries_are_a_set(ranker):
-    found = fitted(ranker, early_stopping=True, scoring=["map", "mrr"])
-    n = len(found.validation_score_)
-    assert shapes(found)["validation"] == {"map": n, "mrr": n}
-    # they are held out only if no validation data are given
-    given = fitted(ranker, SEVERAL, early_stopping=True)
-    assert "validation" not in given.evals_result_
-
-
 def test_weights_and_missing_groups_of_several_sets_may_be_given():
     X_val, y_val, groups_val = SEVERAL.values()
     weights = 1.0 + groups_val[1] % 2
@@ -211,17 +191,6 @@ def test_metrics_of_one_name_are_told_apart():
     assert second == "NDCG(k=5, gain='linear')"
     assert third.startswith("NDCG(k=5, gain=")
     np.testing.assert_array_equal(found[second], found[third])
-
-
-def test_verbose_prints_every_curve(capsys):
-    fitted(LambdaMARTRanker, SEVERAL, scoring=["map", "mrr"], verbose=4)
-    first, *_ = capsys.readouterr().out.splitlines()
-    names = [word for word in first.split() if word[0].isalpha()]
-    assert names[1:] == [
-        *("train", "map", "train", "mrr"),
-        *("validation_0", "map", "validation_0", "mrr"),
-        *("validation_1", "map", "validation_1", "mrr"),
-    ]
 
 
 # --- warm starts --------------------------------------------------------------------
@@ -274,7 +243,7 @@ def test_the_curves_of_a_network_have_a_value_for_each_epoch(ranker):
 # --- tools --------------------------------------------------------------------------
 
 
-def test_a_pipeline_transforms_all_sets_and_a_search_passes_them():
+def test_a_pipeline_transforms_all_sets():
     X, y, groups = TRAIN
     with config_context(enable_metadata_routing=True):
         pipeline = Pipeline(
@@ -282,28 +251,12 @@ def test_a_pipeline_transforms_all_sets_and_a_search_passes_them():
             transform_input=["X_val"],
         )
         pipeline.fit(X, y, groups=groups, **SEVERAL)
-        ranker = pipeline["rank"]
-        for i, (X_of, y_of, groups_of) in enumerate(VALIDATION):
-            best = int(np.argmax(ranker.evals_result_["validation_0"]["ndcg@10"]))
-            found = ranker.evals_result_[f"validation_{i}"]["ndcg@10"][best]
-            expected = NDCG(10)(y_of, pipeline.predict(X_of), groups=groups_of)
-            assert found == pytest.approx(expected, rel=1e-9)
-        search = GridSearchCV(
-            new(LambdaMARTRanker),
-            {"scoring": [["map", "mrr"], "err"]},
-            cv=GroupKFold(2),
-        )
-        search.fit(X, y, groups=groups, **SEVERAL)
-        assert "validation_1" in search.best_estimator_.evals_result_
-
-
-def test_the_members_of_a_bag_record_their_own_curves():
-    X, y, groups = TRAIN
-    bag = BaggingRanker(new(LambdaMARTRanker, scoring=["map", "mrr"]), 2)
-    bag.fit(X, y, groups=groups, **SEVERAL)
-    for member in bag.estimators_:
-        assert list(member.evals_result_["validation_1"]) == ["map", "mrr"]
-    assert bag.merge().evals_result_ == {}
+    curves = pipeline["rank"].evals_result_
+    best = int(np.argmax(curves["validation_0"]["ndcg@10"]))
+    for i, (X_of, y_of, groups_of) in enumerate(VALIDATION):
+        expected = NDCG(10)(y_of, pipeline.predict(X_of), groups=groups_of)
+        found = curves[f"validation_{i}"]["ndcg@10"][best]
+        assert found == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize("estimator", [MARTRegressor, MARTClassifier])

@@ -17,7 +17,7 @@ from sklearn.utils import Bunch
 from sklearn_ltr import LambdaRankRanker, RankNetRanker
 from sklearn_ltr.inspection import LocalOptimality, local_optimality, weight_curves
 from sklearn_ltr.inspection._local_optimality import directions_needed
-from sklearn_ltr.metrics import NDCG, Metric, Precision
+from sklearn_ltr.metrics import NDCG, Metric
 from tests.oracles import metrics as oracle
 from tests.oracles import networks
 
@@ -91,17 +91,14 @@ def unit_directions(seed, n, n_weights):
 # --- equation 9 -------------------------------------------------------------------
 
 
-def test_the_number_of_directions_is_the_smallest_that_equation_9_allows():
+def test_the_number_of_directions_is_the_smallest_that_equation_9_allows(linear):
+    result = local_optimality(linear, X, Y, groups=GROUPS, delta=0.1, p0=0.5)
+    assert result.n_directions == len(result.values) == 4
     assert directions_needed(0.01, 0.01) == 459
     for delta in (0.3, 0.05, 0.01, 1e-6):
         for p0 in (0.6, 0.1, 0.01, 1e-3):
             n = directions_needed(delta, p0)
             assert (1 - p0) ** n <= delta < (1 - p0) ** (n - 1)
-
-
-def test_as_many_directions_are_tried_as_equation_9_requires(linear):
-    result = local_optimality(linear, X, Y, groups=GROUPS, delta=0.1, p0=0.5)
-    assert result.n_directions == len(result.values) == 4
 
 
 # --- conclusions from the number of ascending directions --------------------------
@@ -117,7 +114,7 @@ def at_most(k, n, p):
     return sum(comb(n, i) * p**i * (1 - p) ** (n - i) for i in range(k + 1))
 
 
-@pytest.mark.parametrize(("k", "n"), [(0, 50), (1, 10), (7, 10), (40, 459)])
+@pytest.mark.parametrize(("k", "n"), [(0, 459), (1, 10), (7, 10), (40, 459)])
 def test_at_the_bound_so_few_ascents_have_probability_delta(k, n):
     result = with_ascending(k, n, delta=0.05, p0=0.02)
     assert result.n_ascending == k
@@ -126,12 +123,6 @@ def test_at_the_bound_so_few_ascents_have_probability_delta(k, n):
     assert_allclose(result.confidence, more, rtol=1e-9)
     assert_allclose(at_most(k, n, result.upper_bound), 0.05, rtol=1e-9)
     assert result.upper_bound > result.fraction_ascending
-
-
-def test_459_failures_to_rise_are_just_enough():
-    assert with_ascending(0, 459).confidence >= 0.99 > with_ascending(0, 458).confidence
-    assert with_ascending(0, 459).upper_bound <= 0.01
-    assert with_ascending(1, 459).confidence < 0.99
 
 
 # --- M by the definition ----------------------------------------------------------
@@ -145,7 +136,7 @@ def test_values_are_the_mean_ndcg_of_the_changed_weights(ranker):
         Y,
         groups=GROUPS,
         metric="ndcg@5",
-        n_directions=20,
+        n_directions=12,
         step_size=0.4,
         random_state=3,
     )
@@ -154,13 +145,13 @@ def test_values_are_the_mean_ndcg_of_the_changed_weights(ranker):
     value = mean_ndcg(ranker, w, k=5)
     expected = [
         mean_ndcg(ranker, w + 0.4 * norm * u, k=5)
-        for u in unit_directions(3, 20, len(w))
+        for u in unit_directions(3, 12, len(w))
     ]
     # the same rankings; only the rounding of a sum of thirty terms differs
     assert_allclose(result.values, expected, rtol=1e-13)
     assert_allclose(result.value, value, rtol=1e-13)
     assert_array_equal(result.ascends, np.array(expected) > value)
-    assert len(set(expected)) > 10
+    assert len(set(expected)) > 6
 
 
 def test_a_difference_by_rounding_is_no_ascent():
@@ -177,58 +168,6 @@ def test_a_difference_by_rounding_is_no_ascent():
     )
     assert (result.values > result.value).any()
     assert result.n_ascending == 0
-
-
-# --- cases with a known result ----------------------------------------------------
-
-
-class TestOneFeatureThatIsTheGrade:
-    """The ranking is perfect for w > 0, and the worst for w < 0."""
-
-    DATA = {"X": [[0.0], [1.0], [2.0]], "y": [0, 1, 2], "groups": [0, 0, 0]}
-    DIRECTIONS = unit_directions(0, 459, 1)[:, 0]
-
-    def test_from_the_minimum_every_step_across_zero_ascends(self):
-        ranker = ranker_with_weights(-1, **self.DATA)
-        result = local_optimality(ranker, **self.DATA, step_size=3, random_state=0)
-        assert_array_equal(result.ascends, self.DIRECTIONS > 0)
-        assert 0 < result.n_ascending < 459
-        assert result.confidence < 1e-9
-
-
-class TestTwoQueriesWithAFeatureEach:
-    """Query q is ranked correctly if w_q > 0: M is the fraction of positive weights."""
-
-    DATA = {
-        "X": [[0.0, 0.0], [1.0, 0.0], [0.0, 0.0], [0.0, 1.0]],
-        "y": [0, 1, 0, 1],
-        "groups": ["a", "a", "b", "b"],
-    }
-    P1 = Precision(1)
-
-    def test_directions_that_make_the_negative_weight_positive_ascend(self):
-        ranker = ranker_with_weights(4, -0.25, **self.DATA)
-        result = local_optimality(
-            ranker, **self.DATA, metric=self.P1, step_size=0.25, random_state=1
-        )
-        u = unit_directions(1, 459, 2)[:, 1]
-        assert result.value == 0.5
-        assert_allclose(result.step, 0.25 * np.hypot(4, 0.25), rtol=1e-12)
-        assert_array_equal(result.ascends, -0.25 + result.step * u > 0)
-        assert 100 < result.n_ascending < 250
-
-    def test_curves_step_where_a_weight_changes_its_sign(self):
-        ranker = ranker_with_weights(4, -0.25, **self.DATA)
-        curves = weight_curves(
-            ranker, **self.DATA, metric=self.P1, moves=[-2, -1, 0, 1, 2]
-        )
-        root_mean_square = np.sqrt((4**2 + 0.25**2) / 2)
-        moved = np.array([[4.0], [-0.25]]) + root_mean_square * np.arange(-2, 3)
-        assert_allclose(curves.moved, moved, rtol=1e-12)
-        assert_array_equal(curves.values[0], (moved[0] > 0) / 2)
-        assert_array_equal(curves.values[1], 0.5 + (moved[1] > 0) / 2)
-        assert_array_equal(curves.peaks, [True, False])
-        assert curves.value == 0.5
 
 
 # --- curves -----------------------------------------------------------------------
@@ -284,32 +223,13 @@ def test_the_ranker_is_not_changed(ranker):
     assert pickle.dumps(ranker) == before
 
 
-def test_an_interrupt_does_not_change_the_ranker(linear):
-    class Interrupted(Metric):
-        n_lists = 0
-
-        def value(self, ranked_grades):
-            Interrupted.n_lists += 1
-            if self.n_lists > 100:
-                raise KeyboardInterrupt
-            return float(ranked_grades[0])
-
-    before = pickle.dumps(linear)
-    with pytest.raises(KeyboardInterrupt):
-        local_optimality(linear, X, Y, groups=GROUPS, metric=Interrupted())
-    assert Interrupted.n_lists == 101
-    assert pickle.dumps(linear) == before
-
-
 def test_the_weights_of_the_last_step_of_a_pipeline_are_changed():
-    pipeline = make_pipeline(
-        StandardScaler(),
-        StandardScaler(),
-        RankNetRanker(hidden_layer_sizes=(2,), max_iter=2, random_state=0),
-    )
-    raw = 5 * X + 3
+    pandas = pytest.importorskip("pandas")
+    raw = pandas.DataFrame(5 * X + 3, columns=list("abcd"))
+    ranker = RankNetRanker(hidden_layer_sizes=(), max_iter=2, random_state=0)
+    pipeline = make_pipeline(StandardScaler(), StandardScaler(), ranker)
     pipeline.fit(raw, Y, ranknetranker__groups=GROUPS)
-    scaled = pipeline[:-1].transform(raw)
+    scaled = csr_matrix(pipeline[:-1].transform(raw))
     options = {"groups": GROUPS, "n_directions": 5, "random_state": 0}
     expected = local_optimality(pipeline[-1], scaled, Y, **options).values
     search = Bunch(best_estimator_=make_pipeline(pipeline))
@@ -320,75 +240,28 @@ def test_the_weights_of_the_last_step_of_a_pipeline_are_changed():
     ):
         result = local_optimality(estimator, table, Y, **options)
         assert_array_equal(result.values, expected)
+    # those of a linear model have the names of features
+    curves = weight_curves(pipeline, raw, Y, groups=GROUPS, weights=["c"], moves=[0])
+    assert curves.names == ["c"]
+    assert curves.learned == ranker.network_.coefs[0][2, 0]
 
 
-def test_weights_of_a_linear_model_have_the_names_of_features():
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame(X, columns=list("abcd"))
-    ranker = RankNetRanker(hidden_layer_sizes=(), max_iter=1, random_state=0)
-    pipeline = make_pipeline(StandardScaler(), clone(ranker))
-    pipeline.fit(frame, Y, ranknetranker__groups=GROUPS)
-    ranker.fit(frame, Y, groups=GROUPS)
-    for estimator, network in (
-        (ranker, ranker.network_),
-        (pipeline, pipeline[-1].network_),
-    ):
-        curves = weight_curves(
-            estimator, frame, Y, groups=GROUPS, weights=["c"], moves=[0]
-        )
-        assert curves.names == ["c"]
-        assert curves.learned == network.coefs[0][2, 0]
+def test_values_depend_on_neither_rows_nor_threads_but_on_random_state(ranker):
+    def values(rows=slice(None), random_state=0):
+        return local_optimality(
+            ranker, X[rows], Y[rows], groups=GROUPS[rows], n_directions=7,
+            random_state=random_state,
+        ).values  # fmt: skip
 
-
-def test_sparse_features_give_the_same_values():
-    some = np.where(X > 0, X, 0)
-    ranker = RankNetRanker(hidden_layer_sizes=(2,), max_iter=2, random_state=0)
-    ranker.fit(some, Y, groups=GROUPS)
-    options = {"groups": GROUPS, "n_directions": 5, "random_state": 0}
-    dense = local_optimality(ranker, some, Y, **options)
-    sparse = local_optimality(ranker, csr_matrix(some), Y, **options)
-    assert_array_equal(dense.values, sparse.values)
-
-
-def test_a_network_of_pytorch_can_be_inspected():
-    torch = pytest.importorskip("torch")
-    from sklearn_ltr import TorchNetwork
-
-    torch.manual_seed(0)
-    module = torch.nn.Linear(N_FEATURES, 1, bias=False)
-    ranker = RankNetRanker(network=TorchNetwork(module), max_iter=1, random_state=0)
-    ranker.fit(X, Y, groups=GROUPS)
-    curves = weight_curves(ranker, X, Y, groups=GROUPS, moves=[-2, 0, 2])
-    assert curves.names == [f"parameters[0][0, {i}]" for i in range(N_FEATURES)]
-    same = ranker_with_weights(*weights_of(ranker), X=X, y=Y, groups=GROUPS)
-    expected = weight_curves(same, X, Y, groups=GROUPS, moves=[-2, 0, 2])
-    # the scores may be rounded differently, but the rankings are equal
-    assert_array_equal(curves.values, expected.values)
-
-
-def test_values_depend_neither_on_the_order_of_rows_nor_on_threads(ranker):
+    expected = values()
     shuffled = np.random.default_rng(5).permutation(len(X))
-    options = {"n_directions": 7, "random_state": 0}
-    one = local_optimality(ranker, X, Y, groups=GROUPS, **options)
-    other = local_optimality(
-        ranker, X[shuffled], Y[shuffled], groups=GROUPS[shuffled], **options
-    )
-    assert_array_equal(one.values, other.values)
+    assert_array_equal(values(shuffled), expected)
+    assert_array_equal(values(random_state=np.random.RandomState(0)), expected)
+    assert (values(random_state=1) != expected).any()
     before = ranker.n_jobs
     ranker.n_jobs = 3
-    threaded = local_optimality(ranker, X, Y, groups=GROUPS, **options)
+    assert_array_equal(values(), expected)
     ranker.n_jobs = before
-    assert_array_equal(one.values, threaded.values)
-
-
-def test_random_state_determines_the_directions(linear):
-    def values(random_state):
-        return local_optimality(
-            linear, X, Y, groups=GROUPS, n_directions=9, random_state=random_state
-        ).values
-
-    assert_array_equal(values(1), values(np.random.RandomState(1)))
-    assert (values(1) != values(2)).any()
 
 
 # --- errors -----------------------------------------------------------------------

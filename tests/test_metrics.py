@@ -6,16 +6,14 @@ import inspect
 import pickle
 from dataclasses import fields
 from functools import partial
-from itertools import combinations, pairwise, product
+from itertools import combinations, product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.base import BaseEstimator, clone
 
 from sklearn_ltr import metrics
-from sklearn_ltr._data import QueryGroups, check_scores
 from sklearn_ltr.ensemble import best_blend
 from sklearn_ltr.inspection import compute_lambdas
 from sklearn_ltr.metrics import (
@@ -26,12 +24,10 @@ from sklearn_ltr.metrics import (
     BPref,
     Metric,
     Precision,
-    Recall,
     RPrecision,
     get_metric,
     rank_scores,
 )
-from sklearn_ltr.metrics._closed_form import SwapFactors, sum_values
 from sklearn_ltr.metrics._metric import METRICS
 from sklearn_ltr.metrics._ranked_list import rank_documents
 from tests.oracles import metrics as oracle
@@ -132,7 +128,6 @@ def test_averaged_ties_hold_for_a_run_of_seven_across_the_cutoff(case, k=6):
 
 
 @every_metric
-@settings(deadline=None, max_examples=40)
 @given(data=rankings(), k=st.sampled_from([None, 1, 3, 5]))
 def test_ties_go_against_the_model_or_stay_in_row_order(case, data, k):
     make, definition = CASES[case]
@@ -150,21 +145,6 @@ def test_ties_go_against_the_model_or_stay_in_row_order(case, data, k):
     np.testing.assert_allclose(actual, stable, **SUM)
 
 
-@pytest.mark.parametrize(
-    ("metric", "grades", "expected"),
-    [
-        (NDCG(), [0, 3, 1], (7 / np.log2(3) + 1 / 2) / (7 + 1 / np.log2(3))),
-        (NDCG(1), [0, 3, 1], 0.0),
-        (MAP(), [1, 0, 2, 0, 1], (1 / 1 + 2 / 3 + 3 / 5) / 3),
-        (MAP(3), [1, 0, 2, 0, 1], (1 + 2 / 3) / 3),
-        (ERR(max_grade=2), [1, 2], 1 / 4 + 3 / 4 * 3 / 4 / 2),
-    ],
-)
-def test_values_worked_out_by_hand(metric, grades, expected):
-    value = metric(grades, -np.arange(len(grades)), groups=[0] * len(grades))
-    assert value == pytest.approx(expected)
-
-
 def test_err_takes_its_scale_from_all_the_data_at_hand():
     y, scores, groups = [1, 0, 2], [2, 1, 1], ["a", "a", "b"]
     np.testing.assert_allclose(
@@ -175,20 +155,10 @@ def test_err_takes_its_scale_from_all_the_data_at_hand():
 # --- properties -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("case", "ties"),
-    [
-        ("ndcg", "pessimistic"),
-        ("ndcg", "average"),
-        ("map", "average"),
-        ("mrr", "average"),
-        ("err", "average"),
-    ],
-)
-@settings(deadline=None, max_examples=40)
+@pytest.mark.parametrize("case", ["ndcg", "map", "err"])
 @given(data=rankings(), k=st.sampled_from([None, 1, 3]), random=st.randoms())
-def test_the_order_of_the_rows_changes_nothing(case, ties, data, k, random):
-    metric = CASES[case][0](k, ties=ties)
+def test_the_order_of_the_rows_does_not_change_averaged_ties(case, data, k, random):
+    metric = CASES[case][0](k, ties="average")
     data = Ranking(np.minimum(data.y, 3.0), data.scores, data.groups)
     rows = list(range(len(data.y)))
     random.shuffle(rows)
@@ -200,57 +170,31 @@ def test_the_order_of_the_rows_changes_nothing(case, ties, data, k, random):
     )
 
 
-@settings(deadline=None, max_examples=40)
-@given(
-    data=rankings(scores=st.integers(-3, 3).map(float)),
-    shift=st.integers(-100, 100),
-)
-def test_only_the_order_of_the_scores_counts(data, shift):
-    metric = NDCG(3)
-    y = np.minimum(data.y, 3.0)
-    values = metric.per_query(y, data.scores, groups=data.groups)
-    for same_order in (data.scores + shift, np.exp(data.scores) - 1, 7 * data.scores):
-        moved = metric.per_query(y, same_order, groups=data.groups)
-        np.testing.assert_array_equal(values, moved)
-
-
-@every_kernel
-@settings(deadline=None, max_examples=40)
-@given(data=rankings())
-def test_queries_do_not_affect_each_other(case, data):
-    metric = CASES[case][0](3)
-    y = np.minimum(data.y, 3.0)
-    together = metric.per_query(y, data.scores, groups=data.groups)
-    alone = [
-        metric(y[rows], data.scores[rows], groups=data.groups[rows])
-        for rows in (data.groups == group for group in np.unique(data.groups))
-    ]
-    np.testing.assert_array_equal(together, alone)
-    renamed = metric.per_query(y, data.scores, groups=-data.groups)
-    np.testing.assert_array_equal(together[::-1], renamed)
-
-
 # --- the order of documents -------------------------------------------------------
 
 
 # Lists of up to one block of 128, one more, several; cutoffs for which documents are
 # inserted, blocks are merged down to the cutoff, or completely.
-@pytest.mark.parametrize("n", [1, 7, 128, 129, 257, 1000])
+@pytest.mark.parametrize("n", [1, 7, 128, 129, 257, 600])
 @pytest.mark.parametrize("k", [1, 10, 64, 129, 2000])
 def test_the_first_k_positions_are_in_order(n, k):
     rng = np.random.default_rng(n + k)
     for n_scores, stable in product((1, 5, 10 * n), (False, True)):
         scores = rng.integers(0, n_scores, n).astype(float)
         grades = rng.integers(0, 3, n).astype(float)
-        order = np.empty(n, dtype=np.int64)
-        rank_documents(scores, grades, np.array([0, n]), 0, 1, k, order, stable)
+        # the second of three lists is ranked alone
+        order, offsets = np.full(n + 4, -1), np.array([0, 2, 2 + n, 4 + n])
+        padded = (np.pad(values, 2, constant_values=1) for values in (scores, grades))
+        rank_documents(*padded, offsets, 1, 2, k, order, stable)
         expected = (
             oracle.ranked_in_row_order(scores)
             if stable
             else oracle.ranked_against_the_model(scores, grades)
         )
-        assert order[:k].tolist() == expected[:k]
-        assert sorted(order.tolist()) == list(range(n))
+        found = (order[2:-2] - 2).tolist()
+        assert found[:k] == expected[:k]
+        assert sorted(found) == list(range(n))
+        assert (order[[0, 1, -2, -1]] == -1).all()
 
 
 @pytest.mark.parametrize("k", [3, 300])
@@ -264,23 +208,6 @@ def test_scores_that_are_equal_in_single_precision_are_ranked(around, step, k, n
     order = np.empty(n, dtype=np.int64)
     rank_documents(scores, grades, np.array([0, n]), 0, 1, k, order, False)
     assert order[:k].tolist() == oracle.ranked_against_the_model(scores, grades)[:k]
-
-
-def test_sorted_lists_are_ranked_too():
-    n = 300
-    offsets, order = np.array([0, n]), np.empty(n, dtype=np.int64)
-    rising = np.arange(n, dtype=float)
-    rank_documents(rising, rising, offsets, 0, 1, n, order, False)
-    assert order.tolist() == list(range(n))[::-1]
-    rank_documents(-rising, rising, offsets, 0, 1, n, order, False)
-    assert order.tolist() == list(range(n))
-
-
-def test_only_the_given_range_of_queries_is_ranked():
-    order = np.full(6, -1)
-    scores, offsets = np.arange(6, dtype=float), np.array([0, 2, 4, 6])
-    rank_documents(scores, np.zeros(6), offsets, 1, 2, 2, order, False)
-    assert order.tolist() == [-1, -1, 3, 2, -1, -1]
 
 
 # --- swap deltas ------------------------------------------------------------------
@@ -302,106 +229,6 @@ def test_a_swap_delta_is_the_change_of_the_value_by_the_swap(case, k):
             assert delta[p, q] == pytest.approx(abs(change), abs=1e-14)
 
 
-def swap_factors_of(metric, ranked) -> tuple:
-    """Bound metric and swap factors of one list."""
-    n = len(ranked)
-    bound = metric.bind(np.array(ranked), np.array([0, n]))
-    factors = SwapFactors(*np.empty((3, n)))
-    bound.fill_swap_factors(np.arange(n), 0, 1, factors)
-    return bound, factors
-
-
-@every_metric
-@settings(deadline=None, max_examples=60)
-@given(data=rankings(max_documents=9), k=st.sampled_from([None, 1, 2, 5]))
-def test_the_factors_give_the_delta_of_every_pair_that_training_needs(case, k, data):
-    """Whole data set at once, ties included, lists in order down to the cutoff only."""
-    make, definition = CASES[case]
-    rows = np.argsort(data.groups, kind="stable")
-    y, scores, groups = np.minimum(data.y, 3.0)[rows], data.scores[rows], data.groups
-    offsets = np.append(0, np.cumsum(np.unique(groups, return_counts=True)[1]))
-    bound = make(k).bind(y, offsets)
-    order = np.empty(len(y), dtype=np.int64)
-    n_queries = len(offsets) - 1
-    rank_documents(scores, y, offsets, 0, n_queries, bound.k, order, False)
-    factors = SwapFactors(*np.empty((3, len(y))))
-    for query in range(n_queries):  # as threads do, a part of the queries at a time
-        bound.fill_swap_factors(order, query, query + 1, factors)
-    for query in range(n_queries):
-        lo, hi = offsets[query : query + 2]
-        ranked, gain = y[order[lo:hi]].tolist(), bound.gain[order[lo:hi]]
-        multiplier, above, below = (factor[lo:hi] for factor in factors)
-        for p, q in combinations(range(hi - lo), 2):
-            if p >= bound.k:
-                continue
-            delta = abs(gain[p] - gain[q]) * abs(above[p] - below[q])
-            delta *= multiplier[p] * bound.scale[query]
-            change = oracle.change_by_swap(lambda r: definition(r, k), ranked, p, q)
-            assert delta == pytest.approx(abs(change), abs=1e-13)
-
-
-@every_metric
-def test_constant_factors_are_those_of_any_order(case):
-    rng = np.random.default_rng(0)
-    offsets = np.array([0, 3, 4, 9])
-    y = rng.integers(0, 3, 9).astype(np.float64)
-    y[offsets[:-1]] = 1.0
-    bound = CASES[case][0](2).bind(y, offsets)
-    constant = bound.constant_swap_factors()
-    # of discounted sums, unless a query has a cutoff of its own below k
-    is_sum = bound.metric._values_kernel is sum_values
-    assert (constant is not None) == (is_sum and bound.limit.min() == 2)
-    if constant is None:
-        return
-    for _ in range(5):
-        lists = [lo + rng.permutation(hi - lo) for lo, hi in pairwise(offsets)]
-        factors = SwapFactors(*np.empty((3, 9)))
-        bound.fill_swap_factors(np.concatenate(lists), 0, 3, factors)
-        for lo, hi in pairwise(offsets):
-            for values, expected in zip(factors, constant, strict=True):
-                np.testing.assert_array_equal(values[lo:hi], expected[: hi - lo])
-
-
-@every_metric
-def test_the_discount_above_is_never_less_than_below_where_a_swap_counts(case):
-    for ranked, k in product(SMALL_LISTS, (None, 2)):
-        bound, factors = swap_factors_of(CASES[case][0](k), ranked)
-        for p, q in combinations(range(len(ranked)), 2):
-            if bound.gain[p] != bound.gain[q]:
-                assert factors.discount_above[p] >= factors.discount_below[q] - 1e-15
-        assert (factors.multiplier > 0).all()
-
-
-def test_the_change_of_err_is_that_of_the_report_and_never_negative():
-    """Section 3: its four steps, and its proof that a better document above loses."""
-    for ranked in SMALL_LISTS:
-        delta = ERR(max_grade=3).swap_delta(np.array(ranked))
-        for p, q in combinations(range(len(ranked)), 2):
-            change = oracle.err_change_of_the_report(ranked, p + 1, q + 1, 3.0)
-            brute = oracle.change_by_swap(
-                lambda r: oracle.err(r, None, 3.0), ranked, p, q
-            )
-            assert change == pytest.approx(brute, abs=1e-14)
-            assert delta[p, q] == pytest.approx(abs(change), abs=1e-14)
-            if ranked[p] > ranked[q]:
-                assert change > 0
-            elif ranked[p] < ranked[q]:
-                assert change < 0
-
-
-@settings(deadline=None, max_examples=100)
-@given(
-    ranked=st.lists(st.floats(0, 10), min_size=2, max_size=30),
-    k=st.sampled_from([None, 1, 5]),
-)
-def test_the_discount_above_of_err_is_never_less_than_below(ranked, k):
-    _, factors = swap_factors_of(ERR(k, max_grade=10), ranked)
-    for p, q in combinations(range(len(ranked)), 2):
-        above, below = factors.discount_above[p], factors.discount_below[q]
-        # both are of size pi_p, the probability to read on below p
-        assert above - below >= -1e-15 * max(abs(above), abs(below))
-
-
 def test_the_change_of_err_keeps_its_digits_behind_almost_certain_satisfaction():
     # grade 50 of 50 leaves a chance of 2^-50 to go on; the swap behind it is tiny
     ranked = np.array([50.0, 49.0, 0.0])
@@ -417,19 +244,14 @@ def test_the_change_of_err_keeps_its_digits_behind_almost_certain_satisfaction()
     assert delta == pytest.approx(before - after, rel=1e-12)
 
 
-def test_the_swap_deltas_of_a_users_metric_are_differences_of_its_value():
-    metric = ShareOfPerfectStart()
-    delta = metric.swap_delta(np.array([2.0, 0.0, 1.0]))
-    np.testing.assert_allclose(
-        delta, [[0, 1 / 3, 1 / 3], [1 / 3, 0, 2 / 3], [1 / 3, 2 / 3, 0]]
-    )
-
-
 # --- a user's own metric ----------------------------------------------------------
 
 
 def test_a_users_metric_is_evaluated_query_by_query():
     metric = ShareOfPerfectStart()
+    delta = metric.swap_delta(np.array([2.0, 0.0, 1.0]))
+    expected = [[0, 1 / 3, 1 / 3], [1 / 3, 0, 2 / 3], [1 / 3, 2 / 3, 0]]
+    np.testing.assert_allclose(delta, expected)
     values = metric.per_query(
         [1, 2, 0, 0, 2, 1], [3, 2, 1, 0, 5, 4], groups=list("aaabcc")
     )
@@ -464,6 +286,8 @@ def test_a_skipped_query_does_not_count():
     assert metric(Y, SCORES, groups=GROUPS, sample_weight=weights) == 3.5 / 4
     assert MRR()(Y, SCORES, groups=GROUPS, sample_weight=weights) == 3.5 / 13
     assert MRR(no_relevant="error")([1], [0], groups=["a"]) == 1.0
+    with pytest.raises(ValueError, match="no query to average"):
+        metric([0, 0], [1, 2], groups=["a", "a"])
 
 
 def test_the_threshold_of_relevance_can_be_raised():
@@ -473,32 +297,6 @@ def test_the_threshold_of_relevance_can_be_raised():
     assert Precision(2, relevant_from=2)(y, scores, groups=groups) == 1 / 2
     nothing = MRR(relevant_from=4, no_relevant="one")
     assert nothing(y, scores, groups=groups) == 1.0
-
-
-def test_a_bound_metric_works_on_canonical_arrays_without_names():
-    """As in training, without labels and weights."""
-    y, scores, offsets = np.array([1.0, 0, 0, 2]), np.arange(4.0), np.array([0, 2, 4])
-    assert MRR().bind(y, offsets).mean(scores) == 0.75
-    with pytest.raises(ValueError, match="query number 1 has grade 2"):
-        NDCG(gain=[0, 1]).bind(y, offsets)
-
-
-def test_no_kernel_is_public():
-    for case in CASES:
-        public = [name for name in dir(CASES[case][0](3)) if not name.startswith("_")]
-        assert [name for name in public if "kernel" in name or name == "scales"] == []
-
-
-def test_precision_divides_by_k_as_its_documentation_says():
-    """As trec_eval's P_10 of three documents."""
-    y, scores, groups = [1, 1, 0], [3, 2, 1], ["a", "a", "a"]
-    assert Precision(10)(y, scores, groups=groups) == 2 / 10
-    assert Precision(10).value(np.array([1.0, 1.0, 0.0])) == 2 / 10
-    assert Precision()(y, scores, groups=groups) == 2 / 3
-    assert Recall(10)(y, scores, groups=groups) == 1.0
-    for documentation in (metrics.__doc__, Metric.__doc__):
-        assert "divide" in documentation and "by k" in documentation
-    assert "divided by k" in Precision.__doc__
 
 
 # --- gain and discount ------------------------------------------------------------
@@ -541,11 +339,6 @@ def test_a_mean_compares_scores_as_given():
     assert MAP()(y, large, groups=groups) == MAP()(y, scores, groups=groups)
 
 
-def test_float64_scores_are_not_copied_to_be_checked():
-    scores = np.arange(4.0)
-    assert check_scores(scores, QueryGroups.single(4), only_order=True) is scores
-
-
 # --- objects, names, functions ----------------------------------------------------
 
 
@@ -564,30 +357,16 @@ def test_a_metric_its_name_and_its_function_are_called_alike(name):
 
 
 def test_a_metric_of_the_user_has_no_name_in_the_table():
-    class Mine(Metric):
-        short_name = "mine"
-
-        def value(self, ranked_grades):
-            return 0.0
-
-    class Linear(NDCG):
-        short_name = "linear"
-
-    for name in ("mine", "linear"):
-        with pytest.raises(ValueError, match="unknown metric"):
-            get_metric(name)
-
-
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("rprec@5", "did you mean 'r_precision@5'"),
-        ("auc", "unknown metric 'auc'. The names are map, bpref, cg, dcg"),
-    ],
-)
-def test_a_string_that_names_none_is_explained(name, message):
-    with pytest.raises(ValueError, match=f"(?i){message}"):
-        get_metric(name)
+    for base in (Metric, NDCG):
+        members = {"short_name": "mine"}
+        if base is Metric:
+            members["value"] = lambda self, ranked_grades: 0.0
+        type("Mine", (base,), members)
+        message = "unknown metric 'mine'. The names are map, bpref, cg, dcg"
+        with pytest.raises(ValueError, match=message):
+            get_metric("mine")
+    with pytest.raises(ValueError, match="id you mean 'r_precision@5'"):
+        get_metric("rprec@5")
 
 
 @every_kernel
@@ -602,14 +381,6 @@ def test_a_metric_compares_hashes_and_pickles(case):
     assert repr(make(np.int64(3), ties="stable")).startswith(
         f"{type(metric).__name__}(k=3, ties='stable'"
     )
-
-
-def test_a_metric_as_parameter_of_an_estimator_is_cloned():
-    class Ranker(BaseEstimator):
-        def __init__(self, metric="ndcg"):
-            self.metric = metric
-
-    assert clone(Ranker(NDCG(10, gain=[0, 1]))).metric == NDCG(10, gain=[0, 1])
 
 
 #: A value of each parameter that not all metrics have, and not its default.
@@ -693,18 +464,10 @@ def test_a_cutoff_of_each_query_counts_in_training_and_in_sweeps(metric):
     np.testing.assert_allclose(found.values, expected.values, rtol=0, atol=1e-12)
 
 
-def test_a_user_cannot_change_one_part_of_a_built_in_metric():
-    with pytest.raises(TypeError, match="redefines value.*Metric"):
-
-        class TopIsBad(NDCG):
-            def value(self, ranked_grades):
-                return float(ranked_grades[0] == 0)
-
-    with pytest.raises(TypeError, match="redefines _limits.*Metric"):
-
-        class Halves(NDCG):
-            def _limits(self, judged):
-                return judged.n_ranked // 2
+@pytest.mark.parametrize("part", ["value", "_limits"])
+def test_a_user_cannot_change_one_part_of_a_built_in_metric(part):
+    with pytest.raises(TypeError, match=f"redefines {part}.*Metric"):
+        type("Half", (NDCG,), {part: lambda self, given: 0.0})
 
 
 @pytest.mark.parametrize(
@@ -733,19 +496,14 @@ def test_of_a_part_of_the_data_only_err_needs_the_largest_grade_of_all(name):
         ERR().with_largest_grade(60.0)([60], [0], groups=["a"])
 
 
-@settings(deadline=None, max_examples=40)
 @given(rankings(max_documents=30))
 def test_a_rank_is_one_more_than_the_number_of_documents_above(drawn: Ranking):
     ranks = rank_scores(drawn.scores, groups=drawn.groups)
     assert ranks.dtype == np.int64
-    for row, rank in enumerate(ranks):
-        rivals = np.flatnonzero(drawn.groups == drawn.groups[row])
-        above = [
-            other
-            for other in rivals
-            if (-drawn.scores[other], other) < (-drawn.scores[row], row)
-        ]
-        assert rank == 1 + len(above)
+    for group in np.unique(drawn.groups):
+        rows = np.flatnonzero(drawn.groups == group)
+        order = oracle.ranked_in_row_order(drawn.scores[rows].tolist())
+        assert ranks[rows[order]].tolist() == list(range(1, len(rows) + 1))
 
 
 @pytest.mark.parametrize("name", METRICS)

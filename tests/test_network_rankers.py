@@ -8,24 +8,19 @@ its own: `fit` and `partial_fit`, the recorded curve, and when training stops.
 from __future__ import annotations
 
 import pickle
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 from sklearn.neural_network import MLPRegressor
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from sklearn_ltr import (
-    LambdaRankRanker,
-    RankNetRanker,
-)
-from sklearn_ltr.metrics import MAP, NDCG, Metric, get_metric
+from sklearn_ltr import LambdaRankRanker, RankNetRanker
+from sklearn_ltr.metrics import MAP, NDCG, get_metric
 from tests.network import (
     DATA,
     FULL_BATCH,
     REPORT,
     VALIDATION,
-    Linear,
     Lists,
     both_rankers,
     curve,
@@ -34,7 +29,6 @@ from tests.network import (
     fitted,
     large,
     model,
-    of_val,
     recorded,
     rows_of,
     small,
@@ -43,47 +37,11 @@ from tests.network import (
     weights,
 )
 
-
-class NDCGOfAUser(Metric):
-    def value(self, ranked_grades):
-        discount = 1 / np.log2(np.arange(len(ranked_grades)) + 2)
-        gains = 2.0**ranked_grades - 1
-        return gains @ discount / (np.sort(gains)[::-1] @ discount)
-
-
 # --- it learns --------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("ranker", "options"),
-    [
-        (RankNetRanker, {"hidden_layer_sizes": ()}),
-        (RankNetRanker, {"hidden_layer_sizes": (6,), "solver": "sgd"}),
-        (LambdaRankRanker, {"metric": "ndcg", "hidden_layer_sizes": (6,)}),
-        (LambdaRankRanker, {"metric": "map", "solver": "sgd"}),
-        (LambdaRankRanker, {"metric": None, "hidden_layer_sizes": ()}),
-    ],
-)
-def test_separable_grades_are_ranked_perfectly(ranker, options):
-    data = toy()
-    rate = 0.1 if options.get("solver") == "sgd" else 0.02
-    one = fitted(ranker, data, learning_rate_init=rate, max_iter=60, **options)
-    score = NDCG()(data.y, one.predict(data.X), groups=data.groups)
-    assert score == pytest.approx(1.0, abs=1e-12)
-
-
-@pytest.mark.parametrize("activation", ["relu", "tanh", "logistic", "identity"])
-def test_every_activation_learns(activation):
-    ranker = RankNetRanker
-    one = fitted(ranker, activation=activation, max_iter=25, learning_rate_init=0.02)
-    start = small(ranker, activation=activation, **REPORT | {"max_iter": 1})
-    start.set_params(learning_rate_init=1e-30).fit(*DATA, groups=DATA.groups)
-    score = one.score(*DATA, groups=DATA.groups)
-    assert score > 0.9 > start.score(*DATA, groups=DATA.groups)
-
-
 @both_rankers
-@pytest.mark.parametrize("n_queries", [1, 2, 3])
+@pytest.mark.parametrize("n_queries", [1, 3])
 def test_the_defaults_learn_the_order_of_very_few_queries(ranker, n_queries):
     rows = toy().groups < n_queries
     data = Lists(toy().X[rows], toy().y[rows], toy().groups[rows])
@@ -134,31 +92,14 @@ def rates_of(one, updates) -> list[float]:
     return rates
 
 
-@pytest.mark.parametrize("power_t", [0.25, 0.5])
-def test_an_inversely_scaled_rate_counts_all_queries_seen(power_t):
-    ranker = RankNetRanker
+def test_an_inversely_scaled_rate_counts_all_queries_seen():
+    power_t = 0.25
     options = REPORT | {"learning_rate": "invscaling", "learning_rate_init": 0.5}
     options["solver_params"] = {"momentum": 0.0, "power_t": power_t}
-    one, updates = recorded(ranker, max_iter=3, **options)
+    one, updates = recorded(RankNetRanker, max_iter=3, **options)
     n = DATA.with_pairs().n_queries
     expected = [0.5 / (1 + seen) ** power_t for seen in (0, n, 2 * n)]
     np.testing.assert_allclose(rates_of(one, updates), expected, rtol=1e-4)
-
-
-def test_an_inversely_scaled_rate_counts_the_queries_of_all_partial_fits():
-    ranker = RankNetRanker
-    options = REPORT | {"learning_rate": "invscaling", "learning_rate_init": 0.5}
-    chunks = [DATA.take(DATA.groups < 13), DATA.take(DATA.groups >= 18)]
-    network = recorded(ranker)[0].network
-    network.passes.clear()
-    one = small(ranker, network=network, **options)
-    rates, n_seen = [], 0
-    for chunk in chunks:
-        one.partial_fit(*chunk, groups=chunk.groups)
-        rates += rates_of(one, network.updates[-1:])
-        expected = 0.5 / np.sqrt(1 + n_seen)
-        assert rates[-1] == pytest.approx(expected, rel=1e-4)
-        n_seen += chunk.with_pairs().n_queries
 
 
 @pytest.mark.parametrize(
@@ -219,23 +160,6 @@ def test_alpha_shrinks_weights_but_not_biases(batch_size):
         assert (found != without).any() == (w.ndim > 1)
 
 
-@both_rankers
-def test_the_gradient_of_a_batch_is_the_mean_of_its_queries(ranker):
-    network = drawn_perceptron(np.random.default_rng(0))
-    options = REPORT | {"learning_rate_init": 0.1, "max_iter": 1, "network": network}
-    start = [np.array(w, dtype=np.float64) for w in network.parameters]
-    data = DATA.with_pairs()
-    steps = []
-    for query in sorted(set(data.groups)):
-        alone = fitted(ranker, data.take(data.groups == query), **options)
-        steps.append([w - v for w, v in zip(weights(alone), start, strict=True)])
-    together = weights(fitted(ranker, data, **options))
-    for number, w in enumerate(start):
-        mean = np.mean([step[number] for step in steps], axis=0)
-        np.testing.assert_allclose(together[number] - w, mean, rtol=0, atol=2e-6)
-        assert np.abs(mean).max() > 1e-3
-
-
 @pytest.mark.parametrize("batch_size", [1, 7])
 def test_each_epoch_visits_all_queries_in_a_new_random_order(batch_size):
     ranker = RankNetRanker
@@ -254,36 +178,27 @@ def test_each_epoch_visits_all_queries_in_a_new_random_order(batch_size):
     assert len(set(orders)) == 3
 
 
-def test_hidden_layer_sizes_may_be_any_sequence_or_one_number():
-    ranker = RankNetRanker
-    expected = model(fitted(ranker, hidden_layer_sizes=(4, 3)))
-    for sizes in ([4, 3], np.array([4, 3]), (np.int64(4), np.int32(3))):
-        assert model(fitted(ranker, hidden_layer_sizes=sizes)) == expected
-    expected = model(fitted(ranker, hidden_layer_sizes=(4,)))
-    assert model(fitted(ranker, hidden_layer_sizes=4)) == expected
-    shapes = [w.shape for w in fitted(ranker, hidden_layer_sizes=()).network_.coefs]
-    assert shapes == [(4, 1)]
-
-
 def test_a_batch_size_beyond_the_number_of_queries_is_all_of_them():
-    ranker = RankNetRanker
     n = DATA.with_pairs().n_queries
-    expected = model(fitted(ranker, batch_size=n))
-    for batch_size in (n + 1, 10**9, np.int64(10**6), 10**30):
-        assert model(fitted(ranker, batch_size=batch_size)) == expected
-    assert model(fitted(ranker, batch_size=n - 1)) != expected
+    expected = model(fitted(RankNetRanker, batch_size=n))
+    assert model(fitted(RankNetRanker, batch_size=10**30)) == expected
+    assert model(fitted(RankNetRanker, batch_size=n - 1)) != expected
 
 
-@both_rankers
-def test_batch_size_auto_is_a_sixteenth_of_the_queries_with_pairs(ranker):
-    for n_queries, batch_size in ((1, 1), (2, 1), (31, 1), (32, 2), (100, 6), (300, 8)):
-        data = draw(400, seed=5).with_pairs()
-        data = data.take(np.isin(data.groups, np.unique(data.groups)[:n_queries]))
-        auto = model(fitted(ranker, data, batch_size="auto"))
-        assert auto == model(fitted(ranker, data, batch_size=batch_size))
-        others = [n for n in (1, 2, 7, 9) if n <= n_queries and n != batch_size]
-        for other in others:
-            assert auto != model(fitted(ranker, data, batch_size=other))
+@pytest.mark.parametrize(
+    ("n_queries", "batch_size"), [(2, 1), (31, 1), (32, 2), (100, 6), (300, 8)]
+)
+def test_batch_size_auto_is_a_sixteenth_of_the_queries_with_pairs(
+    n_queries, batch_size
+):
+    data = draw(400, seed=5).with_pairs()
+    data = data.take(np.isin(data.groups, np.unique(data.groups)[:n_queries]))
+    options = {"max_iter": 1}
+    auto = model(fitted(RankNetRanker, data, batch_size="auto", **options))
+    same = fitted(RankNetRanker, data, batch_size=batch_size, **options)
+    assert auto == model(same)
+    other = fitted(RankNetRanker, data, batch_size=batch_size + 1, **options)
+    assert auto != model(other)
 
 
 @both_rankers
@@ -298,25 +213,13 @@ def test_shared_parameters_have_the_names_of_mlp_regressor(ranker):
 # --- what must not matter ---------------------------------------------------------
 
 
-def test_python_threads_may_predict_with_one_ranker_at_once():
-    ranker = RankNetRanker
-    data, one = large(), fitted(ranker, large(), n_jobs=2)
-    expected = one.predict(data.X).tobytes()
-    with ThreadPoolExecutor(4) as pool:
-        found = set(pool.map(lambda _: one.predict(data.X).tobytes(), range(8)))
-    assert found == {expected}
-
-
 def test_the_number_of_blas_threads_does_not_matter_and_is_restored():
-    ranker = LambdaRankRanker
-    data = large()
-    models = set()
+    data, models = large(), set()
+    options = {"batch_size": FULL_BATCH, "hidden_layer_sizes": (64, 32)}
     for n_threads in (1, 2, 4):
         with threadpool_limits(n_threads, user_api="blas"):
             before = threads_of_blas()
-            one = fitted(
-                ranker, data, batch_size=FULL_BATCH, hidden_layer_sizes=(64, 32)
-            )
+            one = fitted(LambdaRankRanker, data, **options)
             models.add((model(one), one.predict(data.X).tobytes()))
             assert threads_of_blas() == before
     assert len(models) == 1
@@ -328,44 +231,7 @@ def threads_of_blas() -> list[int]:
     return [pool["num_threads"] for pool in pools if pool["user_api"] == "blas"]
 
 
-@pytest.mark.usefixtures("four_cores")
-def test_a_score_does_not_depend_on_the_other_rows_or_the_threads():
-    data, one = large(), fitted(RankNetRanker, hidden_layer_sizes=(32, 16))
-    data.X = data.X[:, :4]
-    expected = one.predict(data.X)
-    shuffled = np.random.default_rng(0).permutation(len(expected))
-    for rows in ([7], [0, 1, 2], shuffled, [3] * 20, np.arange(5, 600), shuffled[:33]):
-        np.testing.assert_array_equal(one.predict(data.X[rows]), expected[rows])
-    far = np.concatenate([data.X[:10], 1e6 * data.X])
-    np.testing.assert_array_equal(one.predict(far)[:10], expected[:10])
-    for n_jobs in (2, 3, None):
-        one.set_params(n_jobs=n_jobs)
-        np.testing.assert_array_equal(one.predict(data.X), expected)
-
-
 # --- weights ----------------------------------------------------------------------
-
-
-@both_rankers
-def test_a_weight_of_two_is_the_query_twice(ranker):
-    """The gradient of a batch is a mean over n queries, or over n + m with copies."""
-    twice = DATA.groups < 7
-    copies = DATA.take(twice)
-    data = Lists(
-        np.concatenate([DATA.X, copies.X]),
-        np.concatenate([DATA.y, copies.y]),
-        np.concatenate([DATA.groups, copies.groups + 100]),
-    )
-    n, m = DATA.with_pairs().n_queries, copies.with_pairs().n_queries
-    options = REPORT | {"max_iter": 3}
-    weighted = fitted(ranker, weight=1.0 + twice, learning_rate_init=0.1, **options)
-    doubled = fitted(ranker, data, learning_rate_init=0.1 * (n + m) / n, **options)
-    plain = fitted(ranker, learning_rate_init=0.1, **options)
-    np.testing.assert_allclose(
-        weighted.predict(DATA.X), doubled.predict(DATA.X), rtol=0, atol=1e-5
-    )
-    assert np.abs(weighted.predict(DATA.X) - plain.predict(DATA.X)).max() > 1e-3
-    np.testing.assert_allclose(curve(weighted), curve(doubled), rtol=1e-5)
 
 
 @both_rankers
@@ -390,10 +256,8 @@ def test_queries_without_pairs_are_left_out(ranker):
 @pytest.mark.parametrize(
     ("ranker", "scoring", "patience"),
     [
-        (RankNetRanker, None, 1),
         (RankNetRanker, "map@3", 3),
-        (LambdaRankRanker, None, 3),
-        (LambdaRankRanker, NDCGOfAUser(), 1),
+        (LambdaRankRanker, None, 1),
     ],
 )
 def test_early_stopping_keeps_the_best_weights(ranker, scoring, patience):
@@ -422,7 +286,7 @@ def test_early_stopping_of_lambdarank_follows_its_metric_without_scoring():
 
 def test_validation_fraction_holds_out_whole_queries_of_the_training_data():
     ranker = RankNetRanker
-    for share, n_out in ((0.1, 2), (0.5, 10), (0.001, 1)):
+    for share, n_out in ((0.5, 10), (0.001, 1)):
         one, updates = recorded(
             ranker, early_stopping=True, validation_fraction=share, max_iter=1
         )
@@ -456,21 +320,8 @@ def test_partial_fits_on_all_the_data_are_the_epochs_of_a_fit(ranker, solver):
         assert one.n_iter_ == epochs
 
 
-@both_rankers
-def test_partial_fits_learn_from_a_stream_of_chunks(ranker):
-    one = small(ranker)
-    data = large()
-    for _ in range(6):
-        for first in range(0, 50, 10):
-            chunk = data.take((data.groups >= first) & (data.groups < first + 10))
-            one.partial_fit(*chunk, groups=chunk.groups)
-    assert one.n_iter_ == len(curve(one)) == 30
-    assert len(one.validation_score_) == 0
-    assert one.score(*data, groups=data.groups) > 0.9
-
-
-@both_rankers
-def test_chunks_without_pairs_change_nothing_after_the_first_partial_fit(ranker):
+def test_chunks_without_pairs_change_nothing_after_the_first_partial_fit():
+    ranker = RankNetRanker
     equal = Lists(DATA.X, np.ones(len(DATA.y)), DATA.groups)
     one = small(ranker)
     with pytest.raises(ValueError, match="two different grades"):
@@ -486,8 +337,8 @@ def test_chunks_without_pairs_change_nothing_after_the_first_partial_fit(ranker)
     assert model(one) == model(whole)
 
 
-@both_rankers
-def test_partial_fit_continues_a_fit_and_fit_starts_anew(ranker):
+def test_partial_fit_continues_a_fit_and_fit_starts_anew():
+    ranker = LambdaRankRanker
     one = fitted(ranker, max_iter=2)
     one.partial_fit(*DATA, groups=DATA.groups)
     assert model(one) == model(fitted(ranker, max_iter=3))
@@ -524,30 +375,6 @@ def test_a_warm_start_begins_with_a_new_optimizer():
     moved = steps[steps > 0]
     assert len(moved) > 0.5 * len(steps)
     np.testing.assert_allclose(moved, 1e-3, rtol=1e-2)
-
-
-@both_rankers
-def test_a_warm_start_appends_to_the_curves(ranker):
-    one = validated(ranker, warm_start=True)
-    first = one.validation_score_
-    one.fit(*DATA, groups=DATA.groups, **of_val())
-    np.testing.assert_array_equal(one.validation_score_[:4], first)
-    assert len(one.validation_score_) == len(curve(one)) == one.n_iter_ == 8
-    kept = one.score(*VALIDATION, groups=VALIDATION.groups)
-    assert kept in one.validation_score_[4:]
-
-
-@both_rankers
-@pytest.mark.parametrize("method", ["fit", "partial_fit"])
-def test_a_fit_does_not_continue_with_other_columns_or_another_network(ranker, method):
-    one = fitted(ranker, warm_start=True)
-    kept = model(one)
-    with pytest.raises(ValueError, match="features"):
-        getattr(one, method)(DATA.X[:, :2], DATA.y, groups=DATA.groups)
-    one.set_params(network=Linear())
-    with pytest.raises(ValueError, match="network"):
-        getattr(one, method)(*DATA, groups=DATA.groups)
-    assert model(one) == kept
 
 
 # --- a scikit-learn estimator -----------------------------------------------------

@@ -11,6 +11,7 @@ import pytest
 
 from sklearn_ltr import LambdaRankRanker, RankNetRanker
 from sklearn_ltr._networks import MultilayerPerceptron
+from tests.oracles import networks as oracle
 
 both_rankers = pytest.mark.parametrize(
     "ranker", [RankNetRanker, LambdaRankRanker], ids=["ranknet", "lambdarank"]
@@ -227,3 +228,16 @@ def rows_of(update: Update, data: Lists) -> np.ndarray:
     """Rows of the data that were in an update."""
     row = {x.tobytes(): number for number, x in enumerate(data.X.astype(np.float32))}
     return np.array([row[x.tobytes()] for x in update.X])
+
+
+def assert_gradient(update: Update, pairs, sigma, activation: str, n_units: int):
+    """The gradient is the mean over units of sums over pairs, to single precision."""
+    slopes = oracle.slopes(update.weights, update.X, activation)
+    expected = oracle.gradient(slopes, update.scores, pairs, sigma)
+    # the forces of a document cancel: bounds are of the sum of their absolute values
+    force = np.zeros(len(update.scores))
+    for i, j, _, weight in pairs:
+        force[[i, j]] += weight * sigma
+    for g, by_pair, by_w in zip(update.gradient, expected, slopes, strict=True):
+        bound = np.tensordot(force, np.abs(by_w), 1) / n_units
+        assert (np.abs(g - by_pair / n_units) <= 1e-5 * bound + 1e-7).all()

@@ -18,6 +18,7 @@ from tests.network import (
     curve,
     drawn_perceptron,
     fitted,
+    model,
     of_val,
     small,
     validated,
@@ -57,24 +58,38 @@ class Deep:
         ]
 
 
-@both_rankers
-@pytest.mark.parametrize("solver", ["adam", "sgd"])
-def test_a_copy_of_the_users_network_is_trained(ranker, solver):
-    for own in (Linear(), Deep()):
-        before = pickle.dumps(own)
-        one = fitted(
-            ranker, network=own, solver=solver, max_iter=40, learning_rate_init=0.02
-        )
-        assert pickle.dumps(own) == before
-        assert one.network is own
-        assert type(one.network_) is type(own)
-        for w, initial in zip(one.network_.parameters, own.parameters, strict=True):
-            assert (w.shape, w.dtype) == (initial.shape, initial.dtype)
-        assert np.abs(one.network_.parameters[0] - own.parameters[0]).min() > 1e-3
-        assert one.score(*DATA, groups=DATA.groups) > 0.9
-        expected = one.network_.forward(DATA.X.astype(np.float32))
-        np.testing.assert_array_equal(one.predict(DATA.X), expected)
-        assert one.predict(DATA.X).dtype == np.float64
+def with_strided_read_only_weights():
+    own = Linear()
+    own.w = np.zeros(8)[::2]
+    own.w.flags.writeable = False
+    return own
+
+
+@pytest.mark.parametrize(
+    ("ranker", "solver", "make"),
+    [
+        (RankNetRanker, "adam", Linear),
+        (RankNetRanker, "sgd", Deep),
+        (LambdaRankRanker, "adam", Deep),
+        (LambdaRankRanker, "sgd", with_strided_read_only_weights),
+    ],
+)
+def test_a_copy_of_the_users_network_is_trained(ranker, solver, make):
+    own = make()
+    before = pickle.dumps(own)
+    one = fitted(
+        ranker, network=own, solver=solver, max_iter=40, learning_rate_init=0.02
+    )
+    assert pickle.dumps(own) == before
+    assert one.network is own
+    assert type(one.network_) is type(own)
+    for w, initial in zip(one.network_.parameters, own.parameters, strict=True):
+        assert (w.shape, w.dtype) == (initial.shape, initial.dtype)
+    assert np.abs(one.network_.parameters[0] - own.parameters[0]).min() > 1e-3
+    assert one.score(*DATA, groups=DATA.groups) > 0.9
+    expected = one.network_.forward(DATA.X.astype(np.float32))
+    np.testing.assert_array_equal(one.predict(DATA.X), expected)
+    assert one.predict(DATA.X).dtype == np.float64
 
 
 @both_rankers
@@ -112,8 +127,7 @@ def test_a_users_network_works_with_early_stopping_pickle_clone_and_partial_fit(
     np.testing.assert_allclose(warm.network_.w, other.network_.w, rtol=1e-6)
 
 
-@both_rankers
-def test_scores_come_from_predict_of_a_network_that_has_it(ranker):
+def test_scores_come_from_predict_of_a_network_that_has_it():
     class Dropout(Linear):
         """A network whose forward pass differs between training and prediction."""
 
@@ -123,13 +137,12 @@ def test_scores_come_from_predict_of_a_network_that_has_it(ranker):
         def predict(self, X):
             return X @ self.w + 7.0
 
-    one = fitted(ranker, network=Dropout())
+    one = fitted(RankNetRanker, network=Dropout())
     expected = DATA.X.astype(np.float32) @ one.network_.w + 7.0
     np.testing.assert_allclose(one.predict(DATA.X), expected, rtol=1e-6)
 
 
-@both_rankers
-def test_a_network_gets_float32_rows_and_may_return_lists_of_other_floats(ranker):
+def test_a_network_gets_float32_rows_and_may_return_lists_of_other_floats():
     seen = set()
 
     class Curious(Linear):
@@ -143,22 +156,11 @@ def test_a_network_gets_float32_rows_and_may_return_lists_of_other_floats(ranker
         def backward(self, score_gradient):
             return [super().backward(score_gradient)[0].tolist()]
 
-    one = fitted(ranker, network=Curious())
+    one = fitted(LambdaRankRanker, network=Curious())
     assert one.network_.w.dtype == np.float32
     assert one.network_.w.all()
     assert one.predict(DATA.X).dtype == np.float64
     assert seen == {(np.dtype(np.float32), True)}
-
-
-@both_rankers
-def test_read_only_and_strided_weights_are_trained_in_the_copy(ranker):
-    for make in (lambda: np.zeros(4), lambda: np.zeros(8)[::2]):
-        own = Linear()
-        own.w = make()
-        own.w.flags.writeable = False
-        one = fitted(ranker, network=own)
-        assert one.network_.w.all()
-        assert not own.w.any()
 
 
 # --- invalid networks -------------------------------------------------------------
@@ -241,19 +243,32 @@ NO_NETWORKS = {
 
 @pytest.mark.parametrize(("network", "message"), NO_NETWORKS.values(), ids=NO_NETWORKS)
 def test_an_invalid_network_is_refused_by_name(network, message):
-    for ranker in (RankNetRanker, LambdaRankRanker):
-        one = small(ranker, network=network)
-        with pytest.raises((TypeError, ValueError), match=f"(?s){message}"):
-            one.fit(*DATA, groups=DATA.groups)
-        assert not hasattr(one, "network_")
+    one = small(RankNetRanker, network=network)
+    with pytest.raises((TypeError, ValueError), match=f"(?s){message}"):
+        one.fit(*DATA, groups=DATA.groups)
+    assert not hasattr(one, "network_")
 
 
-@both_rankers
-def test_a_network_that_returns_numbers_that_are_not_finite_has_diverged(ranker):
-    for network in (
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+def test_a_fit_does_not_continue_with_other_columns_or_another_network(method):
+    one = fitted(RankNetRanker, warm_start=True)
+    kept = model(one)
+    with pytest.raises(ValueError, match="features"):
+        getattr(one, method)(DATA.X[:, :2], DATA.y, groups=DATA.groups)
+    one.set_params(network=Linear())
+    with pytest.raises(ValueError, match="network"):
+        getattr(one, method)(*DATA, groups=DATA.groups)
+    assert model(one) == kept
+
+
+@pytest.mark.parametrize(
+    "network",
+    [
         forward_to(lambda s: s * NAN),
         forward_to(lambda s: s + INF),
         altered(backward=lambda self, g: [np.full(4, NAN)])(),
-    ):
-        with pytest.raises(ValueError, match="diverged.*finite"):
-            fitted(ranker, network=network)
+    ],
+)
+def test_a_network_that_returns_numbers_that_are_not_finite_has_diverged(network):
+    with pytest.raises(ValueError, match="diverged.*finite"):
+        fitted(RankNetRanker, network=network)

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import pickle
 
-import joblib
 import numpy as np
 import pytest
-from scipy.sparse import csr_matrix
-from threadpoolctl import threadpool_limits
 
-from sklearn_ltr._compile import INTERPRETED, ThreadTeam, one_blas_thread
+from sklearn_ltr._compile import ThreadTeam, one_blas_thread
 from sklearn_ltr._networks import MultilayerPerceptron
 from sklearn_ltr._networks.perceptron import (
     MAX_GRADIENT_SUMS,
     ROWS_PER_TASK,
-    relu_backward,
-    relu_forward,
 )
 from tests.oracles import networks as oracle
 
@@ -89,17 +84,6 @@ def test_the_gradient_is_that_of_finite_differences(activation):
                 assert (np.abs(g - terms.sum(axis=0)) <= bound).all()
 
 
-def test_backward_belongs_to_the_last_forward():
-    network = perceptron()
-    network.forward(table(20, seed=5))
-    network.forward(table(6))
-    gradient = network.backward(np.arange(6.0))
-    expected = perceptron()
-    expected.forward(table(6))
-    for one, other in zip(gradient, expected.backward(np.arange(6.0)), strict=True):
-        np.testing.assert_array_equal(one, other)
-
-
 @every_activation
 def test_inputs_and_weights_are_not_changed(activation):
     network, X, dC_ds = perceptron((5, 3), activation), table(9), np.arange(9.0)
@@ -111,14 +95,6 @@ def test_inputs_and_weights_are_not_changed(activation):
     for w, old, g in zip(network.parameters, before, gradient, strict=True):
         np.testing.assert_array_equal(w, old)
         assert not np.shares_memory(w, g)
-
-
-def test_weights_changed_in_place_are_used_in_the_next_pass():
-    network, X = perceptron(), table(9)
-    for w in network.parameters:
-        w *= 0.5
-    expected = oracle.scores(as_float64(network), X, "tanh")
-    np.testing.assert_allclose(network.forward(X), expected, rtol=1e-4, atol=1e-6)
 
 
 @every_activation
@@ -179,32 +155,6 @@ def test_a_score_does_not_depend_on_the_other_rows(activation, n_features, hidde
         )
 
 
-def test_the_number_of_blas_threads_does_not_change_predictions():
-    network, X = perceptron((64, 32), "relu", n_features=46), table(700, n_features=46)
-    found = set()
-    for n_threads in (1, 2, 4):
-        with threadpool_limits(n_threads, user_api="blas"):
-            found.add(network.predict(X, ONE_THREAD).tobytes())
-    assert len(found) == 1
-
-
-@pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
-def test_relu_kernels_are_compiled_once_whatever_the_inputs(tmp_path):
-    network = perceptron((5, 3), "relu")
-    joblib.dump(network, tmp_path / "network")
-    read_only = joblib.load(tmp_path / "network", mmap_mode="r")
-    assert not read_only.intercepts[0].flags.writeable
-    X = table(9)
-    expected = network.predict(X, ONE_THREAD)
-    for rows in (X, X[:1], np.asfortranarray(X), X[::-1][::-1], csr_matrix(X)):
-        for one in (network, read_only):
-            scores = one.predict(rows, ONE_THREAD)
-            np.testing.assert_allclose(scores, expected[: len(scores)], rtol=1e-5)
-        network.forward(rows)
-        network.backward(np.ones(rows.shape[0]))
-    assert len(relu_forward.signatures) == len(relu_backward.signatures) == 1
-
-
 # --- weights ----------------------------------------------------------------------
 
 
@@ -228,11 +178,6 @@ def test_initial_weights_are_drawn_from(activation, variance, expected_kurtosis)
     # the fourth moment tells a normal from a uniform distribution
     kurtosis = np.mean(w**4) / np.mean(w**2) ** 2
     assert kurtosis == pytest.approx(expected_kurtosis, rel=0.05)
-
-
-def test_initial_weights_depend_on_the_generator_alone():
-    assert initial("tanh").tobytes() == initial("tanh").tobytes()
-    assert initial("tanh").tobytes() != initial("tanh", seed=1).tobytes()
 
 
 def test_biases_and_output_weights_start_at_zero_and_the_output_has_no_bias():

@@ -132,16 +132,6 @@ def test_a_ranker_learns_the_same_scores_with_either(kind, solver, device):
     np.testing.assert_allclose(theirs.predict(DATA["X"]), learned, atol=2e-5)
 
 
-def test_a_ranker_trains_a_copy():
-    module = linear(bias=False)
-    before = module.weight.detach().clone()
-    network = TorchNetwork(module)
-    fitted = ranker(network).fit(**DATA)
-    assert fitted.network is network
-    assert torch.equal(module.weight, before)
-    assert not torch.equal(fitted.network_.module.weight, before)
-
-
 # --- what a module may be ---------------------------------------------------------
 
 
@@ -186,14 +176,6 @@ def test_the_gradient_of_an_unused_parameter_is_zero():
     np.testing.assert_array_equal(unused, np.zeros((3, 2), dtype=np.float32))
     np.testing.assert_allclose(weight[0], table(4).sum(axis=0), rtol=1e-5)
     np.testing.assert_allclose(bias, [4])
-
-
-def test_weights_in_another_memory_order_are_trained_too():
-    wide = nn.Sequential(nn.Linear(N_FEATURES, 3, bias=False), nn.Linear(3, 1))
-    wide[0].weight.data = torch.randn(N_FEATURES, 3).T
-    assert not wide[0].weight.is_contiguous()
-    fitted = ranker(TorchNetwork(wide)).fit(**DATA).network_
-    assert not torch.equal(fitted.module[0].weight, wide[0].weight)
 
 
 @devices
@@ -269,17 +251,6 @@ def test_a_pickled_network_scores_the_same_and_can_be_trained(used, device):
         assert copied.predict(X).std() < network.predict(X).std()
 
 
-@needs_gpu
-def test_a_network_from_the_gpu_can_be_used_without_one():
-    network = TorchNetwork(linear(), "cuda")
-    on_gpu = network.predict(table(9))
-    state = network.__getstate__()
-    assert {t.device.type for t in state["_module"].parameters()} == {"cpu"}
-    copied = pickle.loads(pickle.dumps(network))
-    copied.device = "cpu"
-    np.testing.assert_allclose(copied.predict(table(9)), on_gpu, rtol=1e-5)
-
-
 @devices
 def test_a_fitted_ranker_is_pickled_and_cloned(device):
     fitted = ranker(TorchNetwork(same_in_torch(perceptron()), device)).fit(**DATA)
@@ -291,36 +262,6 @@ def test_a_fitted_ranker_is_pickled_and_cloned(device):
     np.testing.assert_array_equal(
         cloned.fit(**DATA).predict(DATA["X"]), fitted.predict(DATA["X"])
     )
-
-
-def test_partial_fit_continues_training():
-    network = TorchNetwork(same_in_torch(perceptron()))
-    at_once = ranker(network, max_iter=4).fit(**DATA)
-    continued = ranker(network)
-    for _ in range(4):
-        continued.partial_fit(**DATA)
-    assert continued.n_iter_ == at_once.n_iter_ == 4
-    np.testing.assert_allclose(
-        continued.predict(DATA["X"]), at_once.predict(DATA["X"]), atol=1e-6
-    )
-
-
-def test_early_stopping_keeps_the_best_weights():
-    validation = {f"{name}_val": values for name, values in lists(12).items()}
-    fitted = ranker(
-        TorchNetwork(same_in_torch(perceptron())),
-        learning_rate_init=0.3,  # so large that the last weights are not the best
-        max_iter=15,
-        n_iter_no_change=15,
-    ).fit(**DATA, **validation)
-    best = max(fitted.validation_score_)
-    assert best > fitted.validation_score_[-1]
-    assert fitted.score(**lists(12)) == pytest.approx(best, abs=1e-6)
-
-
-def test_the_repr_shows_the_module_and_the_device():
-    text = repr(TorchNetwork(linear()))
-    assert text.startswith("TorchNetwork(Linear(") and text.endswith("device='cpu')")
 
 
 # --- errors -----------------------------------------------------------------------

@@ -58,18 +58,6 @@ def add_up(scores, grades, delta, sigma):
     return gradient, hessian, abs_lambda_sum
 
 
-def ranknet_gradient(scores, grades, sigma):
-    """Section 2, equations 3 and 4, over ordered pairs with S_ij = 1 or -1."""
-    gradient = np.zeros(len(scores))
-    for i in range(len(scores)):
-        for j in range(len(scores)):
-            if grades[i] != grades[j]:
-                s = 1 if grades[i] > grades[j] else -1
-                rho = falling_sigmoid(sigma * (scores[i] - scores[j]))
-                gradient[i] += sigma * (0.5 * (1 - s) - rho)
-    return gradient
-
-
 def deltas(metric: Metric | None, grades, order, *, brute_force: bool = True):
     """Swap deltas by document, for a ranked list given as an order of documents.
 

@@ -93,25 +93,6 @@ def err(ranked, k=None, max_grade=None, *, missing=()):
     return total
 
 
-def err_change_of_the_report(ranked, i, j, max_grade):
-    """The four steps of section 3 for ranks i < j: ERR before minus after the swap."""
-    n = len(ranked)
-    R = [None] + [(2.0**grade - 1.0) / 2.0**max_grade for grade in ranked]
-    T = [None] + [1.0 - R[m] for m in range(1, n + 1)]
-    A = [0.0] + [err(ranked, m, max_grade) for m in range(1, n + 1)]
-    # Step 1
-    pi = [1.0]
-    for m in range(1, n + 1):
-        pi.append(pi[-1] * T[m])
-    # Step 2
-    change = pi[i - 1] * (R[i] - R[j]) / i
-    # Step 3
-    change += (T[i] - T[j]) * (A[j - 1] - A[i]) / T[i]
-    # Step 4
-    change += pi[j - 1] / j * (R[j] - T[j] * R[i] / T[i])
-    return change
-
-
 def r_precision(ranked, k=None, *, missing=()):
     """trec_eval's Rprec."""
     n_relevant = sum(grade > 0 for grade in [*ranked, *missing])

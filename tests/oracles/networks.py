@@ -8,7 +8,7 @@ weight of its query).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from math import exp, log
 
 import numpy as np
@@ -39,25 +39,20 @@ def scores(weights: Weights, X, activation: str) -> np.ndarray:
     return (a @ weights[n_layers - 1])[:, 0]
 
 
-def differences(of: Callable[[Weights], np.ndarray], weights: Weights) -> Weights:
-    """Derivative by every weight, of the shape (*shape of value, *shape of w)."""
+def slopes(weights: Weights, X, activation: str) -> Weights:
+    """Derivatives ds_i / dw of every document, (n_documents, *shape of w)."""
     derivatives = []
     for number, w in enumerate(weights):
-        by_w = np.empty((*np.shape(of(weights)), *w.shape))
+        by_w = np.empty((len(X), *w.shape))
         for index in np.ndindex(w.shape):
             sides = []
             for step in (STEP, -STEP):
                 moved = [np.array(v, dtype=np.float64) for v in weights]
                 moved[number][index] += step
-                sides.append(of(moved))
+                sides.append(scores(moved, X, activation))
             by_w[(..., *index)] = (sides[0] - sides[1]) / (2 * STEP)
         derivatives.append(by_w)
     return derivatives
-
-
-def slopes(weights: Weights, X, activation: str) -> Weights:
-    """Derivatives ds_i / dw of every document, (n_documents, *shape of w)."""
-    return differences(lambda moved: scores(moved, X, activation), weights)
 
 
 # --- the cost of a pair -----------------------------------------------------------
@@ -112,26 +107,3 @@ def gradient(ds_dw: Weights, s, pairs: Iterable[Pair], sigma: float) -> Weights:
         for sum_, by_w in zip(total, ds_dw, strict=True):
             sum_ += lambda_ij * (by_w[i] - by_w[j])
     return total
-
-
-def by_momentum(
-    w, gradient_at: Callable, rates: Sequence[float], momentum: float, nesterov: bool
-):
-    """Weights after one step for each rate."""
-    u = np.zeros_like(w)
-    for rate in rates:
-        g = gradient_at(w)
-        u = momentum * u - rate * g
-        w = w + (momentum * u - rate * g if nesterov else u)
-    return w
-
-
-def by_adam(w, gradient_at: Callable, rates: Sequence[float], beta_1, beta_2, epsilon):
-    """Algorithm 1 of Kingma and Ba, in the order of operations of their section 2."""
-    m, v = np.zeros_like(w), np.zeros_like(w)
-    for t, rate in enumerate(rates, 1):
-        g = gradient_at(w)
-        m, v = beta_1 * m + (1 - beta_1) * g, beta_2 * v + (1 - beta_2) * g**2
-        rate_t = rate * np.sqrt(1 - beta_2**t) / (1 - beta_1**t)
-        w = w - rate_t * m / (np.sqrt(v) + epsilon)
-    return w

@@ -8,7 +8,7 @@ from numpy.testing import assert_array_equal
 from sklearn_ltr.ensemble import best_blend
 from sklearn_ltr.metrics import MAP
 from sklearn_ltr.plotting import BlendCurveDisplay
-from tests.plotting.layout import assert_text_is_readable
+from tests.plotting.conftest import assert_text_is_readable, legend_of
 
 
 def test_the_plot_shows_the_curve_of_the_best_blend(ax):
@@ -29,11 +29,7 @@ def test_the_plot_shows_the_curve_of_the_best_blend(ax):
     assert ax.get_ylabel() == "MAP@5"
     assert ax.get_xlabel() == r"alpha (0: \$network alone, 1: trees alone)"
     assert ax.get_xlim() == (0, 1)
-    (text,) = display.legend_.get_texts()
-    assert text.get_text() == f"alpha = {curve.alpha:.3g}"
+    assert legend_of(display) == [f"alpha = {curve.alpha:.3g}"]
     assert_text_is_readable(display.figure_)
-
-
-def test_without_an_alpha_there_is_no_legend(ax):
-    display = BlendCurveDisplay([], [0.5]).plot(ax)
-    assert display.best_line_ is display.legend_ is ax.get_legend() is None
+    display = BlendCurveDisplay([], [0.5]).plot()
+    assert display.best_line_ is display.legend_ is display.ax_.get_legend() is None

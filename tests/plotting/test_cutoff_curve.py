@@ -2,104 +2,70 @@
 
 from __future__ import annotations
 
-import matplotlib
 import numpy as np
 import pytest
+from matplotlib.colors import to_rgb
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.linear_model import LinearRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from sklearn_ltr.metrics import MAP, NDCG, Metric
 from sklearn_ltr.plotting import CutoffCurveDisplay
 from tests.oracles import metrics as oracle
-from tests.plotting.layout import assert_text_is_readable
+from tests.plotting.conftest import assert_text_is_readable, legend_of
 
-ORACLES = {"ndcg": oracle.ndcg, "recall": oracle.recall}
-K = [1, 2, 3, 5, 8]
+K = [1, 2, 5, 8]
 N_QUERIES = 40
+# forty queries of 1 to 12 documents, interleaved, some with nothing relevant
+RNG = np.random.default_rng(0)
+GROUPS = RNG.permutation(np.repeat(np.arange(N_QUERIES), RNG.integers(1, 13, 40)))
+Y = RNG.choice([0, 0, 0, 1, 2], len(GROUPS))
+SCORES = {"noisy": Y + RNG.normal(size=len(Y)), "random": RNG.random(len(Y))}
+RELEVANT = np.array([Y[GROUPS == query].any() for query in range(N_QUERIES)])
 
 
 def linear_ndcg(ranked, k):
     return oracle.ndcg(ranked, k, gain=oracle.linear)
 
 
-def values_of_queries(value, y, scores, groups, k):
-    """Value of each query by the definition, in the order of the sorted groups."""
-    values = []
-    for group in np.unique(groups):
-        s, g = scores[groups == group].tolist(), y[groups == group].tolist()
-        ranked = [g[i] for i in oracle.ranked_against_the_model(s, g)]
-        values.append(value(ranked, k))
-    return np.array(values)
-
-
-def mean_and_error(x, w):
-    """Weighted mean and standard error of the queries of weight > 0."""
-    mean = sum(w * x) / sum(w)
-    n = np.count_nonzero(w)
+def mean_and_error(value, scores, weights, k):
+    """Weighted mean and standard error over the queries of weight > 0."""
+    x, w = np.empty(N_QUERIES), weights
+    for query in range(N_QUERIES):
+        s, grades = scores[GROUPS == query].tolist(), Y[GROUPS == query].tolist()
+        order = oracle.ranked_against_the_model(s, grades)
+        x[query] = value([grades[i] for i in order], k)
+    mean, n = sum(w * x) / sum(w), np.count_nonzero(w)
     return mean, np.sqrt(n / (n - 1) * sum(w**2 * (x - mean) ** 2)) / sum(w)
 
 
-@pytest.fixture(scope="module")
-def rows():
-    """Forty queries of 1 to 12 documents, interleaved, some with nothing relevant."""
-    rng = np.random.default_rng(0)
-    groups = rng.permutation(np.repeat(np.arange(N_QUERIES), rng.integers(1, 13, 40)))
-    y = rng.choice([0, 0, 0, 1, 2], len(groups))
-    scores = {"noisy": y + rng.normal(size=len(y)), "random": rng.random(len(y))}
-    return y, scores, groups
-
-
-@pytest.mark.parametrize("metric", ORACLES)
-def test_the_plot_shows_means_and_standard_errors_by_the_definition(ax, rows, metric):
-    y, scores, groups = rows
-    display = CutoffCurveDisplay.from_predictions(
-        y, scores, groups=groups, metric=metric, k=K, ax=ax
-    )
-    assert list(display.means) == list(scores)
-    for name, line, band in zip(scores, display.lines_, display.bands_, strict=True):
-        means, errors = display.means[name], display.standard_errors[name]
-        assert_array_equal(line.get_data(), [K, means])
-        corners = band.get_paths()[0].vertices
-        for k, mean, error in zip(K, means, errors, strict=True):
-            values = values_of_queries(ORACLES[metric], y, scores[name], groups, k)
-            # a sum of forty numbers, in another order
-            assert_allclose(mean, values.mean(), rtol=1e-12)
-            assert_allclose(error, values.std(ddof=1) / np.sqrt(N_QUERIES), rtol=1e-12)
-            at_k = corners[corners[:, 0] == k, 1]
-            expected = [mean - error, mean + error]
-            assert_allclose([at_k.min(), at_k.max()], expected, rtol=1e-12)
-        color = matplotlib.colors.to_rgb(line.get_color())
-        assert_array_equal(band.get_facecolor()[0, :3], color)
-
-
 @pytest.mark.parametrize(
-    ("metric", "value", "weight_of"),
+    ("metric", "value", "weights", "given"),
     [
-        ("ndcg", oracle.ndcg, lambda q, grades: q % 4),  # 0 for every fourth query
-        (NDCG(no_relevant="skip"), oracle.ndcg, lambda q, grades: grades.any()),
-        (NDCG(gain="linear"), linear_ndcg, lambda q, grades: 3),
+        ("ndcg", oracle.ndcg, np.ones(N_QUERIES), False),
+        ("recall", oracle.recall, np.arange(N_QUERIES) % 4.0, True),
+        (NDCG(no_relevant="skip"), oracle.ndcg, 1.0 * RELEVANT, False),
+        (NDCG(gain="linear"), linear_ndcg, np.full(N_QUERIES, 3.0), True),
     ],
-    ids=["weights", "skipped queries", "options of the metric, equal weights"],
+    ids=["ndcg", "weights", "skipped queries", "options of the metric, equal weights"],
 )
-def test_weights_and_options_of_the_metric_are_used(ax, rows, metric, value, weight_of):
-    y, scores, groups = rows
-    weights = np.array([weight_of(q, y[groups == q]) for q in range(N_QUERIES)], float)
-    skips = getattr(metric, "no_relevant", "zero") == "skip"
+def test_the_plot_shows_means_and_standard_errors(ax, metric, value, weights, given):
+    weight = weights[GROUPS] if given else None
     display = CutoffCurveDisplay.from_predictions(
-        y,
-        scores["noisy"],
-        groups=groups,
-        metric=metric,
-        k=K,
-        sample_weight=None if skips else weights[groups],
-        ax=ax,
+        Y, SCORES, groups=GROUPS, metric=metric, k=K, sample_weight=weight, ax=ax
     )
-    values = values_of_queries(value, y, scores["noisy"], groups, 5)
-    mean, error = mean_and_error(values, weights)
-    assert_allclose(display.means["Ranker"][K.index(5)], mean, rtol=1e-12)
-    assert_allclose(display.standard_errors["Ranker"][K.index(5)], error, rtol=1e-12)
+    assert list(display.means) == list(SCORES)
+    for name, line, band in zip(SCORES, display.lines_, display.bands_, strict=True):
+        assert_array_equal(line.get_data(), [K, display.means[name]])
+        corners = band.get_paths()[0].vertices
+        for i, k in enumerate(K):
+            mean, error = mean_and_error(value, SCORES[name], weights, k)
+            # a sum of forty numbers, in another order
+            assert_allclose(display.means[name][i], mean, rtol=1e-12)
+            assert_allclose(display.standard_errors[name][i], error, rtol=1e-12)
+            at_k = corners[corners[:, 0] == k, 1]
+            ends = [mean - error, mean + error]
+            assert_allclose([at_k.min(), at_k.max()], ends, rtol=1e-12)
+        assert_array_equal(band.get_facecolor()[0, :3], to_rgb(line.get_color()))
 
 
 def test_a_single_query_has_no_standard_error(ax):
@@ -111,62 +77,42 @@ def test_a_single_query_has_no_standard_error(ax):
     assert ax.get_ylabel() == "NDCG@k (mean)"
 
 
-def test_a_user_defined_metric_is_evaluated_at_each_cutoff(ax, rows):
+def test_a_user_defined_metric_is_evaluated_at_each_cutoff(ax):
     class GradeFraction(Metric):
         def value(self, ranked_grades):
             return ranked_grades[: self.k].sum() / ranked_grades.sum()
 
-    y, scores, groups = rows
     display = CutoffCurveDisplay.from_predictions(
-        y, scores["noisy"], groups=groups, metric=GradeFraction(), k=[1, 12], ax=ax
+        Y, SCORES["noisy"], groups=GROUPS, metric=GradeFraction(), k=[1, 12], ax=ax
     )
     first, whole = display.means["Ranker"]
-    has_relevant = [y[groups == q].any() for q in range(N_QUERIES)]
     assert 0 < first < whole
-    assert_allclose(whole, np.mean(has_relevant), rtol=1e-12)
+    assert_allclose(whole, RELEVANT.mean(), rtol=1e-12)
     assert ax.get_ylabel() == "GradeFraction@k (mean ± standard error)"
 
 
-def test_fitted_rankers_are_drawn_by_name(ax, data, mart, ranknet):
-    test = data.test
-    pipeline = make_pipeline(StandardScaler(), LinearRegression())
-    pipeline.fit(data.train.X, data.train.y)
-    rankers = {"trees": mart, "network": ranknet, "linear": pipeline}
+def test_fitted_rankers_are_drawn_by_name_each_in_a_color(ax, data, mart, ranknet):
+    X, y, groups = data.test.values()
+    linear = LinearRegression().fit(data.train["X"], data.train["y"])
+    rankers = {"trees": mart, "network": ranknet, "linear": linear}
     display = CutoffCurveDisplay.from_estimator(
-        rankers, test.X, test.y, groups=test.groups, metric=MAP(), k=K, ax=ax
+        rankers, X, y, groups=groups, metric=MAP(), k=K, ax=ax
     )
     for name, ranker in rankers.items():
-        scores = ranker.predict(test.X)
-        expected = [MAP(k)(test.y, scores, groups=test.groups) for k in K]
+        expected = [MAP(k)(y, ranker.predict(X), groups=groups) for k in K]
         assert_allclose(display.means[name], expected, rtol=1e-12)
-    texts = [text.get_text() for text in display.legend_.get_texts()]
-    assert texts == list(rankers)
+    assert legend_of(display) == list(rankers)
     assert_text_is_readable(display.figure_)
-
-
-def test_another_display_adds_its_curve_in_another_color(data, mart):
-    test = data.test
-    one = CutoffCurveDisplay.from_estimator(mart, test.X, test.y, groups=test.groups)
+    # another display adds its curve
+    one = CutoffCurveDisplay.from_estimator(mart, X, y, groups=groups)
     assert_array_equal(one.k, np.arange(1, 21))
     other = CutoffCurveDisplay.from_predictions(
-        test.y, test.X[:, 0], groups=test.groups, name="one feature", ax=one.ax_
+        y, X[:, 0], groups=groups, name="one feature", ax=one.ax_
     )
-    assert len(one.ax_.get_lines()) == 2
-    texts = [text.get_text() for text in other.legend_.get_texts()]
-    assert texts == ["LambdaMARTRanker", "one feature"]
-    assert one.lines_[0].get_color() != other.lines_[0].get_color()
+    assert legend_of(other) == ["LambdaMARTRanker", "one feature"]
+    colors = [line.get_color() for line in one.ax_.get_lines()]
+    assert len(colors) == len(set(colors)) == 2
     assert_text_is_readable(one.figure_)
-
-
-def test_the_band_can_be_left_out(ax):
-    curves = {"k": [1, 2], "means": {"a": [0.1, 0.2]}}
-    errors = {"standard_errors": {"a": [0.1, 0.1]}}
-    for display in (
-        CutoffCurveDisplay(**curves),
-        CutoffCurveDisplay(**curves, **errors),
-    ):
-        assert display.plot(ax, band=False).bands_ == []
-    assert display.plot(ax).bands_ != []
 
 
 @pytest.mark.parametrize(
@@ -188,21 +134,19 @@ def test_cutoffs_with_unequal_gaps_have_a_logarithmic_axis(k, scale, ticks):
     assert_text_is_readable(display.figure_)
 
 
-def test_styles_can_be_given_for_each_curve_or_for_all(ax):
+def test_styles_can_be_given_for_each_curve_and_the_band_left_out(ax):
     means = {"a": [0.1, 0.2], "b": [0.3, 0.4]}
     errors = {name: [0.1, 0.1] for name in means}
     display = CutoffCurveDisplay(k=[1, 2], means=means, standard_errors=errors)
-    display.plot(
-        ax,
-        curve_kwargs=[{"c": "red", "ls": ":"}, {"color": "black", "marker": "s"}],
-        band_kwargs={"alpha": 0.5},
-    )
-    a, b = display.lines_
+    styles = [{"c": "red", "ls": ":"}, {"color": "black", "marker": "s"}]
+    a, b = display.plot(ax, curve_kwargs=styles).lines_
     assert (a.get_color(), a.get_linestyle()) == ("red", ":")
     assert (b.get_color(), b.get_marker()) == ("black", "s")
-    assert {band.get_alpha() for band in display.bands_} == {0.5}
-    display.plot(ax, curve_kwargs={"lw": 4})
+    assert len(display.bands_) == 2
+    display.plot(ax, curve_kwargs={"lw": 4}, band=False)
     assert {line.get_linewidth() for line in display.lines_} == {4}
+    assert display.bands_ == []
+    assert CutoffCurveDisplay(k=[1, 2], means=means).plot(ax, band=False).bands_ == []
 
 
 @pytest.mark.parametrize(

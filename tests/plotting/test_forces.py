@@ -14,19 +14,18 @@ from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from sklearn_ltr import RankNetRanker
 from sklearn_ltr.inspection import compute_lambdas
 from sklearn_ltr.plotting import ForcesDisplay
 from sklearn_ltr.plotting._forces import CLEARANCE, assign_lanes
-from tests.plotting.layout import assert_text_is_readable
+from tests.plotting.conftest import assert_text_is_readable, labels, legend_of
 
 Y = np.array([0, 2, 1, 0, 0, 1, 3])
 SCORES = np.array([0.3, -0.2, 0.9, 0.4, -0.6, 0.1, 0.2])
 ORDER = np.argsort(-SCORES)
 
 
-def expected_lambdas(metric, sigma=1.0, y=Y, scores=SCORES):
-    return compute_lambdas(scores, y, metric, sigma, groups=np.zeros(len(y)))[0]
+def expected_lambdas(metric, sigma):
+    return compute_lambdas(SCORES, Y, metric, sigma, groups=np.zeros(len(Y)))[0]
 
 
 def list_with_relevant_at(*ranks: int) -> tuple[np.ndarray, np.ndarray]:
@@ -34,179 +33,178 @@ def list_with_relevant_at(*ranks: int) -> tuple[np.ndarray, np.ndarray]:
     return np.isin(np.arange(1, 17), ranks).astype(int), np.linspace(1, 0, 16)
 
 
-class TestNumbers:
-    def test_the_lists_of_figure_1_have_the_errors_that_the_report_counts(self):
-        before = ForcesDisplay(*list_with_relevant_at(1, 15), {"none": np.zeros(16)})
-        after = ForcesDisplay(*list_with_relevant_at(4, 10), {"none": np.zeros(16)})
-        assert before.pairwise_errors == 13
-        assert after.pairwise_errors == 11
+# --- numbers ----------------------------------------------------------------------
 
-    @given(
-        st.lists(st.tuples(st.sampled_from([0, 1, 2.5]), st.integers(0, 3)), min_size=1)
+
+def test_figure_1_has_the_errors_that_the_report_counts(ax):
+    before = ForcesDisplay(*list_with_relevant_at(1, 15), {"none": np.zeros(16)})
+    assert before.pairwise_errors == 13
+    # with a steep sigmoid a RankNet lambda is the number of errors of a document
+    y, scores = list_with_relevant_at(4, 10)
+    after = ForcesDisplay.from_predictions(y, scores * 1000, metrics=None, ax=ax)
+    assert after.pairwise_errors == 11
+    assert_allclose(-after.lambdas["RankNet"][y == 1], [3, 8], rtol=1e-12)
+
+
+@given(st.lists(st.tuples(st.sampled_from([0, 1, 2.5]), st.integers(0, 3)), min_size=1))
+def test_errors_are_pairs_with_the_higher_grade_below(documents):
+    y, scores = np.array(documents, dtype=float).T
+    display = ForcesDisplay(y, scores, {"none": np.zeros(len(y))})
+    # of equal scores the lower grade is ranked first
+    assert display.pairwise_errors == sum(
+        (y[i] > y[j] and scores[i] <= scores[j])
+        or (y[j] > y[i] and scores[j] <= scores[i])
+        for i, j in combinations(range(len(y)), 2)
     )
-    def test_errors_are_pairs_with_the_higher_grade_below(self, documents):
-        y, scores = np.array(documents, dtype=float).T
-        display = ForcesDisplay(y, scores, {"none": np.zeros(len(y))})
-        # of equal scores the lower grade is ranked first, which is an error
-        assert display.pairwise_errors == sum(
-            (y[i] > y[j] and scores[i] <= scores[j])
-            or (y[j] > y[i] and scores[j] <= scores[i])
-            for i, j in combinations(range(len(y)), 2)
-        )
-
-    def test_of_equal_scores_the_lower_grade_has_the_higher_rank(self):
-        display = ForcesDisplay([1, 0, 2], [0.5, 0.5, 0.1], {"none": [0, 0, 0]})
-        assert_array_equal(display.ranks, [2, 1, 3])
-
-    def test_with_a_steep_sigmoid_a_ranknet_lambda_is_the_number_of_errors(self, ax):
-        y, scores = list_with_relevant_at(4, 10)
-        display = ForcesDisplay.from_predictions(y, scores * 1000, metrics=None, ax=ax)
-        assert_allclose(-display.lambdas["RankNet"][y == 1], [3, 8], rtol=1e-12)
+    order = sorted(range(len(y)), key=lambda i: (-scores[i], y[i], i))
+    assert display.ranks[order].tolist() == list(range(1, len(y) + 1))
 
 
-class TestPlot:
-    @pytest.mark.parametrize("metric", [None, "ndcg@2"])
-    def test_arrows_are_the_lambdas_scaled_to_the_longest(self, ax, metric):
-        display = ForcesDisplay.from_predictions(
-            Y, SCORES, metrics=metric, sigma=2.0, ax=ax, arrow_length=3.0
-        )
-        (arrows,) = display.arrows_
-        lambdas = expected_lambdas(metric, 2.0)[ORDER]
-        largest = np.abs(lambdas).max()
-        # up to the rounding of the ratio
-        assert_allclose(arrows.V, 3.0 * lambdas / largest, rtol=1e-12)
-        assert_array_equal(arrows.U, 0.0)
-        assert_array_equal(arrows.Y, np.arange(1, 8))
-        assert f"{largest:.3g}" in ax.get_xticklabels()[0].get_text()
-
-    def test_the_arrow_of_a_document_that_should_rise_points_up(self, ax):
-        y, scores = list_with_relevant_at(1, 15)
-        display = ForcesDisplay.from_predictions(y, scores, metrics=None, ax=ax)
-        display.figure_.draw_without_rendering()
-        (arrows,) = display.arrows_
-        points_up = []
-        for x, rank, length in zip(arrows.X, arrows.Y, arrows.V, strict=True):
-            start, tip = ax.transData.transform([(x, rank), (x, rank + length)])
-            points_up.append(tip[1] > start[1])
-            assert ax.bbox.contains(*tip)
-        assert_array_equal(points_up, y == 1)
-
-    def test_the_first_force_is_left_of_the_bars_and_the_others_right(self, ax):
-        display = ForcesDisplay.from_predictions(
-            Y, SCORES, metrics=(None, "ndcg", "map"), ax=ax
-        )
-        left, right, far_right = (arrows.X for arrows in display.arrows_)
-        assert left.max() < 0 < 1 < right.min() < right.max() < far_right.min()
-        names = [label.get_text().split("\n")[0] for label in ax.get_xticklabels()]
-        assert names == ["RankNet", "ndcg", "map"]
-        colors = [label.get_color() for label in ax.get_xticklabels()]
-        assert len({tuple(color) for color in colors}) == 3
-
-    @given(st.lists(st.floats(-9, 9), min_size=1, max_size=40))
-    def test_no_two_arrows_overlap(self, lengths):
-        lanes = assign_lanes(np.array(lengths))
-        ends = [sorted((p, p + length)) for p, length in enumerate(lengths)]
-        for i, j in combinations(range(len(lengths)), 2):
-            if lanes[i] == lanes[j]:
-                gap = max(ends[i][0], ends[j][0]) - min(ends[i][1], ends[j][1])
-                assert gap >= CLEARANCE - 1e-9  # up to rounding
-        up = np.array(lengths) < 0
-        assert lanes.min() == 0
-        assert not up.any() or up.all() or lanes[up].max() < lanes[~up].min()
-
-    def test_bars_and_legend_are_darker_for_higher_grades(self, ax):
-        display = ForcesDisplay.from_predictions(Y, SCORES, ax=ax)
-        colors = np.array([bar.get_facecolor()[:3] for bar in display.bars_])
-        shades = {g: colors[g == Y[ORDER]].mean(axis=0) for g in np.unique(Y)}
-        assert np.ptp(shades[0]) == 0
-        brightness = [shades[g].sum() for g in (1, 2, 3)]
-        assert brightness == sorted(brightness, reverse=True)
-        assert all(shades[g][2] > shades[g][0] for g in (1, 2, 3))
-        for patch, g in zip(display.legend_.get_patches(), shades, strict=True):
-            assert_allclose(patch.get_facecolor()[:3], shades[g], rtol=1e-12)
-
-    def test_the_legend_has_at_most_five_grades(self, ax):
-        many = np.arange(30) / 2
-        for grades, n_entries, first, last in (
-            ([0, 1, 0], 2, "not relevant", "relevant"),
-            ([0, 1, 2, 3], 4, "not relevant", "grade 3"),
-            (many, 5, "not relevant", "grade 14.5"),
-        ):
-            scores = -np.arange(len(grades))
-            display = ForcesDisplay.from_predictions(grades, scores, ax=ax)
-            texts = [text.get_text() for text in display.legend_.get_texts()]
-            assert (len(texts), texts[0], texts[-1]) == (n_entries, first, last)
-
-    def test_the_title_has_the_number_of_errors(self, ax):
-        display = ForcesDisplay.from_predictions([0, 0, 1], [3, 2, 1], ax=ax)
-        assert ax.get_title() == "2 pairwise errors"
-        display.plot(ax, name="Mine")
-        assert ax.get_title() == "Mine: 2 pairwise errors"
-        ForcesDisplay.from_predictions([0, 1], [2, 1], name="Own", ax=ax)
-        assert ax.get_title() == "Own: 1 pairwise error"
-
-    def test_text_is_readable_for_any_number_of_lanes(self):
-        metrics = (None, "ndcg@10", "map", "err")
-        for y, scores in ((Y, SCORES), ([0, 0, 1], [2, 1, 0]), ([0], [0])):
-            display = ForcesDisplay.from_predictions(
-                y, scores, metrics=metrics, name="Four forces"
-            )
-            assert_text_is_readable(display.figure_)
-
-    def test_a_long_list_has_readable_ranks(self):
-        rng = np.random.default_rng(0)
-        y, scores = rng.integers(0, 2, 400), rng.normal(size=400)
-        display = ForcesDisplay.from_predictions(y, scores)
-        assert 25 < len(display.ax_.get_yticks()) <= 50
-        assert len(display.bars_) == 400
-        assert display.figure_.get_figheight() <= 60
+# --- the plot ---------------------------------------------------------------------
 
 
-class TestInput:
-    def test_an_estimator_scores_the_documents(self, ax):
-        X = np.column_stack([SCORES, Y])
-        ranker = make_pipeline(StandardScaler(), LinearRegression()).fit(X, SCORES)
-        display = ForcesDisplay.from_estimator(
-            ranker, X, Y, metrics="map", sigma=3.0, ax=ax, arrow_length=2.0
-        )
-        assert_allclose(display.y_score, ranker.predict(X))
-        assert_array_equal(display.y_true, Y)
-        # the scores are those of a regression: equal up to its rounding
-        assert_allclose(display.lambdas["map"], expected_lambdas("map", 3.0), rtol=1e-9)
-        assert np.abs(display.arrows_[0].V).max() == 2.0
-        assert ax.get_title() == f"Pipeline: {display.pairwise_errors} pairwise errors"
-
-    def test_a_ranker_is_given_the_rows_of_one_query(self, ax):
-        X = np.random.default_rng(0).normal(size=(14, 2))
-        y, groups = np.tile(Y, 2), np.repeat(["a", "b"], 7)
-        ranker = RankNetRanker(max_iter=2, random_state=0).fit(X, y, groups=groups)
-        b = groups == "b"
-        display = ForcesDisplay.from_estimator(
-            ranker, X[b], y[b], groups=groups[b], ax=ax
-        )
-        assert_array_equal(display.ranks, ranker.rank(X[b]))
-        message = r"groups names 2 queries \('a', 'b', ...\)"
-        with pytest.raises(ValueError, match=message):
-            ForcesDisplay.from_estimator(ranker, X, y, groups=groups, ax=ax)
-
-
-class TestErrors:
-    @pytest.mark.parametrize(
-        ("change", "message"),
-        [
-            ({"metrics": {}}, r"metrics is empty"),
-            ({"metrics": ["map", "map"]}, r"metrics holds 'map' twice; .* in a dict"),
-            ({"groups": [7, 7, 8]}, r"groups names 2 queries \(7, 8, ...\)"),
-            ({"arrow_length": 0}, r"arrow_length must be a finite number > 0, got 0"),
-        ],
+@pytest.mark.parametrize("metric", [None, "ndcg@2"])
+def test_arrows_are_the_lambdas_scaled_to_the_longest(ax, metric):
+    display = ForcesDisplay.from_predictions(
+        Y, SCORES, metrics=metric, sigma=2.0, ax=ax, arrow_length=3.0
     )
-    def test_an_invalid_argument_is_named(self, change, message):
-        rows = {"y_true": [1, 0, 0], "y_score": [1, 2, 3]}
-        with pytest.raises(ValueError, match=message):
-            ForcesDisplay.from_predictions(**rows | change)
-        assert not plt.get_fignums()
+    (arrows,) = display.arrows_
+    lambdas = expected_lambdas(metric, 2.0)[ORDER]
+    largest = np.abs(lambdas).max()
+    assert_allclose(arrows.V, 3.0 * lambdas / largest, rtol=1e-12)
+    assert_array_equal(arrows.U, 0.0)
+    assert_array_equal(arrows.Y, np.arange(1, 8))
+    assert f"{largest:.3g}" in labels(ax.xaxis)[0]
 
-    def test_a_metric_is_a_name_an_object_or_none(self):
-        for metrics in (3, [None, 3]):
-            with pytest.raises(TypeError, match="metric must be a name"):
-                ForcesDisplay.from_predictions([1, 0], [1, 2], metrics=metrics)
+
+def test_the_arrow_of_a_document_that_should_rise_points_up(ax):
+    y, scores = list_with_relevant_at(1, 15)
+    display = ForcesDisplay.from_predictions(y, scores, metrics=None, ax=ax)
+    display.figure_.draw_without_rendering()
+    (arrows,) = display.arrows_
+    points_up = []
+    for x, rank, length in zip(arrows.X, arrows.Y, arrows.V, strict=True):
+        start, tip = ax.transData.transform([(x, rank), (x, rank + length)])
+        points_up.append(tip[1] > start[1])
+        assert ax.bbox.contains(*tip)
+    assert_array_equal(points_up, y == 1)
+
+
+def test_the_first_force_is_left_of_the_bars_and_the_others_right(ax):
+    display = ForcesDisplay.from_predictions(
+        Y, SCORES, metrics=(None, "ndcg", "map"), ax=ax
+    )
+    left, right, far_right = (arrows.X for arrows in display.arrows_)
+    assert left.max() < 0 < 1 < right.min() < right.max() < far_right.min()
+    names = [label.split("\n")[0] for label in labels(ax.xaxis)]
+    assert names == ["RankNet", "ndcg", "map"]
+    colors = [label.get_color() for label in ax.get_xticklabels()]
+    assert len({tuple(color) for color in colors}) == 3
+
+
+@given(st.lists(st.floats(-9, 9), min_size=1, max_size=40))
+def test_no_two_arrows_overlap(lengths):
+    lanes = assign_lanes(np.array(lengths))
+    ends = [sorted((p, p + length)) for p, length in enumerate(lengths)]
+    for i, j in combinations(range(len(lengths)), 2):
+        if lanes[i] == lanes[j]:
+            gap = max(ends[i][0], ends[j][0]) - min(ends[i][1], ends[j][1])
+            assert gap >= CLEARANCE - 1e-9  # up to rounding
+    up = np.array(lengths) < 0
+    assert lanes.min() == 0
+    assert not up.any() or up.all() or lanes[up].max() < lanes[~up].min()
+
+
+def test_bars_and_legend_are_darker_for_higher_grades(ax):
+    display = ForcesDisplay.from_predictions(Y, SCORES, ax=ax)
+    colors = np.array([bar.get_facecolor()[:3] for bar in display.bars_])
+    shades = {g: colors[g == Y[ORDER]].mean(axis=0) for g in np.unique(Y)}
+    assert np.ptp(shades[0]) == 0
+    brightness = [shades[g].sum() for g in (1, 2, 3)]
+    assert brightness == sorted(brightness, reverse=True)
+    assert all(shades[g][2] > shades[g][0] for g in (1, 2, 3))
+    for patch, g in zip(display.legend_.get_patches(), shades, strict=True):
+        assert_allclose(patch.get_facecolor()[:3], shades[g], rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("grades", "n_entries", "last"),
+    [
+        ([0, 1, 0], 2, "relevant"),
+        ([0, 1, 2, 3], 4, "grade 3"),
+        (np.arange(30) / 2, 5, "grade 14.5"),
+    ],
+)
+def test_the_legend_has_at_most_five_grades(ax, grades, n_entries, last):
+    scores = -np.arange(len(grades))
+    texts = legend_of(ForcesDisplay.from_predictions(grades, scores, ax=ax))
+    assert (len(texts), texts[0], texts[-1]) == (n_entries, "not relevant", last)
+
+
+def test_the_title_has_the_number_of_errors(ax):
+    display = ForcesDisplay.from_predictions([0, 0, 1], [3, 2, 1], ax=ax)
+    assert ax.get_title() == "2 pairwise errors"
+    display.plot(ax, name="Mine")
+    assert ax.get_title() == "Mine: 2 pairwise errors"
+    ForcesDisplay.from_predictions([0, 1], [2, 1], name="Own", ax=ax)
+    assert ax.get_title() == "Own: 1 pairwise error"
+
+
+def test_text_is_readable_for_any_number_of_lanes_and_documents():
+    metrics = (None, "ndcg@10", "map", "err")
+    for y, scores in ((Y, SCORES), ([0, 0, 1], [2, 1, 0]), ([0], [0])):
+        display = ForcesDisplay.from_predictions(
+            y, scores, metrics=metrics, name="Four forces"
+        )
+        assert_text_is_readable(display.figure_)
+    rng = np.random.default_rng(0)
+    display = ForcesDisplay.from_predictions(
+        rng.integers(0, 2, 400), rng.normal(size=400)
+    )
+    assert 25 < len(display.ax_.get_yticks()) <= 50
+    assert len(display.bars_) == 400
+    assert display.figure_.get_figheight() <= 60
+
+
+# --- input ------------------------------------------------------------------------
+
+
+def test_an_estimator_scores_the_documents_of_one_query(ax, ranknet, data):
+    X = np.column_stack([SCORES, Y])
+    ranker = make_pipeline(StandardScaler(), LinearRegression()).fit(X, SCORES)
+    display = ForcesDisplay.from_estimator(
+        ranker, X, Y, metrics="map", sigma=3.0, ax=ax, arrow_length=2.0
+    )
+    assert_allclose(display.y_score, ranker.predict(X))
+    assert_array_equal(display.y_true, Y)
+    # the scores are those of a regression: equal up to its rounding
+    assert_allclose(display.lambdas["map"], expected_lambdas("map", 3.0), rtol=1e-9)
+    assert np.abs(display.arrows_[0].V).max() == 2.0
+    assert ax.get_title() == f"Pipeline: {display.pairwise_errors} pairwise errors"
+
+    X, y, groups = data.test.values()
+    one = groups == groups[0]
+    display = ForcesDisplay.from_estimator(
+        ranknet, X[one], y[one], groups=groups[one], ax=ax
+    )
+    assert_array_equal(display.y_score, ranknet.predict(X[one]))
+    with pytest.raises(ValueError, match=r"groups names 20 queries \("):
+        ForcesDisplay.from_estimator(ranknet, X, y, groups=groups, ax=ax)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"metrics": {}}, r"metrics is empty"),
+        ({"metrics": ["map", "map"]}, r"metrics holds 'map' twice; .* in a dict"),
+        ({"groups": [7, 7, 8]}, r"groups names 2 queries \(7, 8, ...\)"),
+        ({"arrow_length": 0}, r"arrow_length must be a finite number > 0, got 0"),
+        ({"metrics": 3}, "metric must be a name"),
+        ({"metrics": [None, 3]}, "metric must be a name"),
+    ],
+)
+def test_an_invalid_argument_is_named(change, message):
+    rows = {"y_true": [1, 0, 0], "y_score": [1, 2, 3]}
+    with pytest.raises((ValueError, TypeError), match=message):
+        ForcesDisplay.from_predictions(**rows | change)
+    assert not plt.get_fignums()
