@@ -21,6 +21,7 @@ from scipy.sparse import csr_array
 from sklearn.utils import Bunch
 
 from sklearn_ltr import LambdaMARTRanker
+from sklearn_ltr._compile import INTERPRETED
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.metrics import ndcg_score
 
@@ -249,6 +250,7 @@ def make_small(example):
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(INTERPRETED, reason="takes minutes")
 @every_example
 def test_an_example_runs_on_few_queries(path, python_docs, docs, monkeypatch, capsys):
     def few_queries(*, max_queries=0, n_candidates=50):

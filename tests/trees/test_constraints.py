@@ -116,6 +116,11 @@ def test_the_first_split_is_the_best_of_the_allowed_ones(sign, second_order):
         )  # fmt: skip
         found = grown.gains[0] if grown.gains else 0.0
         assert found == pytest.approx(best, abs=0.02 * (best + 0.1))
+        left = grown.scores == grown.tree.value[-1]
+        if 0 < left.sum() < 40:  # as the rows were divided
+            g, w = [[a[s].sum() for s in (left, ~left)] for a in (gradient, weight)]
+            gain = g[0] ** 2 / w[0] + g[1] ** 2 / w[1] - sum(g) ** 2 / sum(w)
+            assert found == pytest.approx(gain, rel=1e-3, abs=1e-6)
 
 
 def pooled(pairs, values, weights):
