@@ -34,7 +34,7 @@ MODES = {
         | {
             "split_gain": "least_squares",
             "split_noise": 0.0,
-            "bagging_temperature": 0.0,
+            "subsample": 1.0,
             "score_noise": 0.0,
             "regression_weight": 0.0,
             "truncation_level": None,

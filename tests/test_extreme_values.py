@@ -38,7 +38,7 @@ NEEDS = {
     "category_smoothing": {"categorical_features": [5]},
 }
 MAY_BE_0 = (
-    "l2_regularization", "category_smoothing", "split_noise", "bagging_temperature",
+    "l2_regularization", "category_smoothing", "split_noise",
     "regression_weight", "alpha",
 )  # fmt: skip
 
@@ -80,8 +80,8 @@ def test_a_parameter_is_refused_by_name_or_gives_a_sensible_model(estimator, siz
             continue
         found = scores(model)
         assert np.isfinite(found).all()
-        one_row = name == "subsample" and estimator.__name__.startswith("MART")
-        assert one_row or np.ptp(found) > 0
+        # hardly ever a row to split by
+        assert name == "subsample" or np.ptp(found) > 0
         if size < 1 and name in MAY_BE_0:
             none = scores(fit(estimator, **options | {name: 0.0}))
             np.testing.assert_allclose(found, none, rtol=1e-5)

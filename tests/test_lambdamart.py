@@ -16,14 +16,14 @@ NAN, INF = float("nan"), float("inf")
 REPORT = {
     "split_gain": "least_squares",
     "split_noise": 0.0,
-    "bagging_temperature": 0.0,
+    "subsample": 1.0,
     "score_noise": 0.0,
     "regression_weight": 0.0,
     "truncation_level": None,
     "normalize_lambdas": False,
 }
 # nothing that is drawn for each tree
-NO_DRAWS = {"split_noise": 0.0, "bagging_temperature": 0.0, "score_noise": 0.0}
+NO_DRAWS = {"split_noise": 0.0, "subsample": 1.0, "score_noise": 0.0}
 ALL_DRAWN = {
     "subsample": 0.5,
     "colsample_bytree": 3,
@@ -190,15 +190,6 @@ def test_min_samples_leaf_does_not_count_documents_of_queries_without_pairs():
     )
 
 
-def test_trees_draw_whole_queries():
-    groups = np.repeat(np.arange(10), 7)
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(70, 3)).round(1), np.tile([0, 1, 0, 2, 0, 1, 0], 10)
-    for share, n_drawn in ((0.5, 5), (0.31, 3), (0.01, 1), (1.0, 10)):
-        ranker = fitted(Lists(X, y, groups), subsample=share, n_estimators=4)
-        assert rows_of_trees(ranker).tolist() == [7 * n_drawn] * 4
-
-
 @pytest.mark.parametrize(
     "random",
     [
@@ -206,7 +197,6 @@ def test_trees_draw_whole_queries():
         {"colsample_bytree": 0.5},
         {"max_features": 0.5},
         {"split_noise": 1.0},
-        {"bagging_temperature": 1.0},
         {"score_noise": 0.5},
     ],
     ids=lambda random: next(iter(random)),

@@ -95,7 +95,7 @@ def test_a_gradient_alone_is_followed_with_a_hessian_of_ones():
         n_estimators=1,
         learning_rate=0.5,
         max_leaf_nodes=2,
-        bagging_temperature=0,
+        subsample=1,
     )
     scores = model.predict(X)
     for value in np.unique(scores):

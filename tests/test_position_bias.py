@@ -418,7 +418,7 @@ def test_a_list_shown_twice_counts_as_one_of_weight_2(kind, small_log):
         "positions": np.tile(shown["positions"], 2),
     }
     # draws go by row, and leaves count rows
-    options = {"score_noise": 0, "bagging_temperature": 0, "min_samples_leaf": 1}
+    options = {"score_noise": 0, "subsample": 1, "min_samples_leaf": 1}
     options |= {"max_leaf_nodes": 4, "n_estimators": 3}
     weighted = KINDS[kind](**options).fit(
         X, clicks, sample_weight=np.full(len(X), 2.0), **shown

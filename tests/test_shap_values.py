@@ -57,7 +57,7 @@ def assert_sums_to(scores, result) -> None:
     ("model", "scores"),
     [
         (LambdaMARTRanker(**TREES), "predict"),
-        (LambdaMARTRanker(**TREES, subsample=0.5, bagging_temperature=0.0), "predict"),
+        (LambdaMARTRanker(**TREES, subsample=0.5), "predict"),
         (MARTRegressor(**TREES), "predict"),
         (MARTClassifier(**TREES), "decision_function"),
         (BaggingRanker(LambdaMARTRanker(**TREES), 3, random_state=0), "predict"),

@@ -133,7 +133,7 @@ LIGHTGBM = {
     "`max_depth`": SAME_FOR_ALL["max_depth"],
     "`min_child_samples`, `min_data_in_leaf`": Row(
         {"min_child_samples": 100},
-        {"min_samples_leaf": 100},
+        {"min_samples_leaf": 100, "subsample": 1.0},
         at_least_100_rows_in_a_leaf,
     ),
     "`reg_lambda`, `lambda_l2`": Row({"reg_lambda": 5.0}, SAME_FOR_ALL["l2"]),
@@ -142,8 +142,8 @@ LIGHTGBM = {
         Row({"colsample_bytree": 0.5}, {"colsample_bytree": 0.5}),
     "`feature_fraction_bynode`":
         Row({"feature_fraction_bynode": 0.5}, {"max_features": 0.5}),
-    "`subsample`, `bagging_fraction` with `bagging_by_query=True`": Row(
-        {"subsample": 0.5, "subsample_freq": 1, "bagging_by_query": True},
+    '`data_sample_strategy="goss"`, `top_rate`, `other_rate`': Row(
+        {"data_sample_strategy": "goss", "top_rate": 0.1, "other_rate": 0.1},
         {"subsample": 0.5},
     ),
     "`categorical_feature`":
@@ -251,7 +251,7 @@ XGBOOST = {
     "`max_bin`": Row({"max_bin": 2}, {"max_bins": 2}, two_bins),
     "`colsample_bytree`": Row({"colsample_bytree": 0.5}, {"colsample_bytree": 0.5}),
     "`colsample_bynode`": Row({"colsample_bynode": 0.5}, {"max_features": 0.5}),
-    "`subsample` (rows)": Row({"subsample": 0.5}, {"subsample": 0.5}),
+    "`subsample` (rows drawn alike)": Row({"subsample": 0.5}, {"subsample": 0.5}),
     "`enable_categorical=True`": Row(
         {"enable_categorical": True, "feature_types": ["q"] * 6 + ["c"]},
         {"categorical_features": [6]},
@@ -313,13 +313,12 @@ CATBOOST = {
         Row(LOSSGUIDE | {"max_leaves": 5}, {"max_leaf_nodes": 5}, at_most_5_leaves),
     '`min_data_in_leaf` with `grow_policy="Lossguide"`': Row(
         LOSSGUIDE | {"min_data_in_leaf": 100},
-        {"min_samples_leaf": 100},
+        {"min_samples_leaf": 100, "subsample": 1.0},
         at_least_100_rows_in_a_leaf,
     ),
     "`l2_leaf_reg`": Row({"l2_leaf_reg": 5.0}, SAME_FOR_ALL["l2"]),
-    '`bagging_temperature` with `bootstrap_type="Bayesian"`': Row(
-        {"bagging_temperature": 2.0, "bootstrap_type": "Bayesian"},
-        {"bagging_temperature": 2.0},
+    '`subsample` with `bootstrap_type="MVS"`': Row(
+        {"subsample": 0.5, "bootstrap_type": "MVS"}, {"subsample": 0.5}
     ),
     "`random_strength`": Row({"random_strength": 0.0}, {"split_noise": 0.0}),
     "`rsm`": Row({"rsm": 0.5}, {"max_features": 0.5}),
@@ -457,12 +456,12 @@ def xgboost_defaults() -> dict[str, str]:
 def catboost_defaults() -> dict[str, str]:
     models = [
         catboost_fit(Row({"iterations": None})),
-        catboost_fit(Row({"bootstrap_type": "Bayesian"})),
+        catboost_fit(Row({"bootstrap_type": "MVS"})),
         catboost_fit(Row(LOSSGUIDE)),
     ]
-    bayesian, leafwise = (model.get_all_params() for model in models[1:])
+    sampled, leafwise = (model.get_all_params() for model in models[1:])
     found = models[0].get_all_params()
-    found["bagging_temperature"] = bayesian["bagging_temperature"]
+    found["subsample"] = sampled["subsample"]
     found["max_leaves"] = leafwise["max_leaves"]
     # numbers are float32 there; what is left of 0 is 1e-20
     return {
