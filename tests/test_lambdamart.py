@@ -93,7 +93,9 @@ def test_separable_grades_are_ranked_perfectly(metric, mode):
     assert score == pytest.approx(perfect, abs=1e-12)
 
 
-@pytest.mark.parametrize(("metric", "mode"), [("ndcg", {}), (None, REPORT)])
+@pytest.mark.parametrize(
+    ("metric", "mode"), [("ndcg", {"subsample": 1.0}), (None, REPORT)]
+)
 def test_scores_stay_finite_when_the_lambdas_of_separable_grades_vanish(metric, mode):
     # the scores of a pair differ by about 8 more with every tree
     X, y = np.arange(10.0)[:, None], (np.arange(10) >= 5).astype(int)
@@ -172,6 +174,9 @@ def test_the_size_of_a_tree_is_limited_by_leaves_depth_and_samples():
     ranker = fitted(min_samples_leaf=11, max_leaf_nodes=50)
     leaves = ranker.ensemble_.feature < 0
     assert ranker.ensemble_.n_rows[leaves].min() >= 11
+    sampled = fitted(min_samples_leaf=11, max_leaf_nodes=50, subsample=0.5)
+    leaves = sampled.ensemble_.feature < 0
+    assert 6 <= sampled.ensemble_.n_rows[leaves].min() < 11  # 6 of the sample
     assert len(ranker.ensemble_) == ranker.n_iter_ == 6
 
 

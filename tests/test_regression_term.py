@@ -6,6 +6,7 @@ import numpy as np
 
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr._comm import ONE_PROCESS
+from sklearn_ltr._compile import ThreadTeam
 from sklearn_ltr._data import QueryGroups, TrainingData
 from sklearn_ltr._data.query_index import QueryIndex
 from sklearn_ltr._lambdas.regression import Regression
@@ -30,7 +31,7 @@ def added(scores, hessian, *, weight=2.0, sigma=0.7, data=None):
     gradient, total = np.zeros(11), hessian.copy()
     data = data or training_data()
     index = QueryIndex.of(data, ONE_PROCESS)
-    Regression(data, weight, sigma, index).add(scores, gradient, total)
+    Regression(data, weight, sigma, index, ThreadTeam(1)).add(scores, gradient, total)
     return gradient, total - hessian
 
 

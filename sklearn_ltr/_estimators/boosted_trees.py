@@ -245,7 +245,7 @@ def boost_trees(
     sampler = TreeSampler(
         numbers,
         team,
-        p.subsample,
+        p.sampled_fraction(index.n_rows),
         n_features,
         n_tree_features,
         n_split_features,

@@ -347,14 +347,14 @@ class LambdaMARTRanker(BaseRanker):
         Features drawn for each split, among those of the tree: a fraction or a number.
     colsample_bytree : float in (0, 1] or int >= 1, default=1.0
         Features drawn for each tree: a fraction or a number.
-    subsample : float in (0, 1], default=0.3
-        Fraction of the documents that each tree seeks splits on.  A document is drawn
-        with probability ``min(1, sqrt(g^2 + lambda h^2) / mu)`` and counts as one over
-        it, where g and h are its gradient and hessian, ``lambda = (sum |g| / sum h)^2``
-        and mu makes the fraction: of all samples of this size, it gives gains the
-        smallest variance (Ibragimov and Gusev, NeurIPS 2019).  Leaf values are those of
-        all documents; `min_samples_leaf` and `category_smoothing` are multiplied by
-        `subsample`.  1: no draws.
+    subsample : float in (0, 1] or "auto", default="auto"
+        Fraction of the documents that each tree seeks splits on; "auto": 0.3, but no
+        fewer than 1,000.  A document is drawn with probability ``p = min(1, sqrt(g^2 +
+        lambda h^2) / mu)`` and counts as 1 / p, where g and h are its gradient and
+        hessian, ``lambda = (sum |g| / sum h)^2``, and mu makes the fraction: of all
+        samples of this size, it gives gains the smallest variance (Ibragimov and Gusev,
+        NeurIPS 2019).  Leaf values are those of all documents.  `min_samples_leaf` and
+        `category_smoothing` are multiplied by the fraction.  1: no draws.
     split_gain : {"second_order", "least_squares"}, default="second_order"
         A split's gain is the decrease of the cost's second-order expansion; or (the
         report, equation 11) of the squared error of a tree of the gradients.
@@ -468,7 +468,7 @@ class LambdaMARTRanker(BaseRanker):
         interaction_cst: Any = None,
         max_features: float = 1.0,
         colsample_bytree: float = 1.0,
-        subsample: float = 0.3,
+        subsample: float | Literal["auto"] = "auto",
         split_gain: Literal["second_order", "least_squares"] = "second_order",
         split_noise: float = 0.5,
         score_noise: float = 0.5,

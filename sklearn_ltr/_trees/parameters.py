@@ -20,6 +20,10 @@ from sklearn_ltr._trees.constraints import NO_CONSTRAINTS, Constraints
 
 LARGEST_NOISE = 100.0  # exp(100 z) is finite for any z that is ever drawn from N(0, 1)
 
+# subsample="auto"
+SAMPLED_FRACTION = 0.3
+LEAST_SAMPLED_ROWS = 1000
+
 LearningRate = float | Callable[[int], float]
 
 
@@ -40,7 +44,7 @@ class TreeParameters:
     interaction_cst: Any
     max_features: Annotated[float, FractionOrCount()]
     colsample_bytree: Annotated[float, FractionOrCount()]
-    subsample: Annotated[float, real(0, 1, "right")]
+    subsample: Annotated[float | Literal["auto"], Or(real(0, 1, "right"), ("auto",))]
     split_gain: Annotated[
         Literal["second_order", "least_squares"],
         Choice("second_order", "least_squares"),
@@ -55,6 +59,12 @@ class TreeParameters:
                 name = f"learning_rate({tree_index})"
                 rate = POSITIVE.read_as(name, rate(tree_index))
             yield tree_index, rate
+
+    def sampled_fraction(self, n_rows: int) -> float:
+        """Return the expected fraction of `n_rows` rows that a tree is grown on."""
+        if self.subsample == "auto":
+            return max(SAMPLED_FRACTION, min(1.0, LEAST_SAMPLED_ROWS / n_rows))
+        return float(self.subsample)
 
     def count_features(self, n_features: int) -> tuple[int, int]:
         """Return how many features are drawn for each tree, and for each node."""
@@ -87,8 +97,8 @@ def growth_parameters(
     # limits that such trees cannot reach are lowered: memory is allocated for
     # `max_leaf_nodes`, and kernels take numbers of 64 bits; numbers of rows are those
     # of a sample
-    p = parameters
-    min_samples_leaf = max(1, round(min(p.min_samples_leaf, n_rows) * p.subsample))
+    p, fraction = parameters, parameters.sampled_fraction(n_rows)
+    min_samples_leaf = max(1, round(min(p.min_samples_leaf, n_rows) * fraction))
     max_leaf_nodes = min(p.max_leaf_nodes, max(2, n_rows // min_samples_leaf))
     max_depth = min(p.max_depth or max_leaf_nodes, max_leaf_nodes)
     return GrowthParameters(
@@ -97,6 +107,6 @@ def growth_parameters(
         min_samples_leaf=min_samples_leaf,
         l2_regularization=p.l2_regularization,
         second_order=p.split_gain == "second_order",
-        category_smoothing=p.category_smoothing * p.subsample,
+        category_smoothing=p.category_smoothing * fraction,
         constraints=constraints,
     )

@@ -194,7 +194,7 @@ class RowSampler:
             self._counts,
         )
         counts = self._comm.sum(self._counts.sum(axis=0))
-        mu = threshold(counts, drawn.subsample * magnitudes.n_rows)
+        mu = threshold(counts, max(1.0, drawn.subsample * magnitudes.n_rows))
 
         n_kept = np.zeros(n_threads, dtype=np.int64)
         of_rows = self._numbers, mu, self._importance
@@ -221,11 +221,12 @@ def threshold(counts: IntArray, n_wanted: float) -> float:
     middle = (ends[:-1] + ends[1:]) / 2
     n_above = n_positive.sum() - np.cumsum(n_positive)
     sum_below = np.cumsum(n_positive * middle)
-    is_few = n_above + sum_below / ends[1:] <= n_wanted
-    first = int(np.argmax(is_few))
-    if n_positive.sum() <= n_wanted or not is_few[first]:
+    if n_positive.sum() <= n_wanted:
         return 0.0
-    return float(sum_below[first] / (n_wanted - n_above[first]))
+    is_enough = n_above + sum_below / ends[1:] <= n_wanted
+    # beyond the last bucket, all rows are kept in proportion to s
+    last = int(np.argmax(is_enough)) if is_enough.any() else -1
+    return float(sum_below[last] / (n_wanted - n_above[last]))
 
 
 @kernel

@@ -286,6 +286,7 @@ def of_today(
     method = given.get("position_bias")
     if method is not None and regularization is not None:
         given["position_bias"] = {"method": method, "regularization": regularization}
+    given.pop("bagging_temperature", None)  # what is drawn changed with the version
     for name, now in (
         ("min_samples_category", given.get("min_samples_leaf")),
         ("max_split_categories", MAX_SPLIT_CATEGORIES),

@@ -394,13 +394,14 @@ class MARTRegressor(RegressorMixin, BaseMART):
         Features drawn for each split, among those of the tree: a fraction or a number.
     colsample_bytree : float in (0, 1] or int >= 1, default=1.0
         Features drawn for each tree: a fraction or a number.
-    subsample : float in (0, 1], default=1.0
-        Fraction of the rows that each tree seeks splits on.  A row is drawn with
-        probability ``min(1, sqrt(g^2 + lambda h^2) / mu)`` and counts as one over it,
-        where g and h are its gradient and hessian, ``lambda = (sum |g| / sum h)^2`` and
-        mu makes the fraction (Ibragimov and Gusev, NeurIPS 2019).  Leaf values are
-        those of all rows; `min_samples_leaf` and `category_smoothing` are multiplied by
-        `subsample`.  1: no draws.
+    subsample : float in (0, 1] or "auto", default=1.0
+        Fraction of the rows that each tree seeks splits on; "auto": 0.3, but no
+        fewer than 1,000.  A row is drawn with probability ``p = min(1, sqrt(g^2 +
+        lambda h^2) / mu)`` and counts as 1 / p, where g and h are its gradient and
+        hessian, ``lambda = (sum |g| / sum h)^2``, and mu makes the fraction: of all
+        samples of this size, it gives gains the smallest variance (Ibragimov and Gusev,
+        NeurIPS 2019).  Leaf values are those of all rows.  `min_samples_leaf` and
+        `category_smoothing` are multiplied by the fraction.  1: no draws.
     split_gain : {"second_order", "least_squares"}, default="second_order"
         A split's gain is the decrease of the cost's second-order expansion; or, as in
         the report (equation 11), of the squared error of a tree that models the
@@ -490,7 +491,7 @@ class MARTRegressor(RegressorMixin, BaseMART):
         interaction_cst: Any = None,
         max_features: float = 1.0,
         colsample_bytree: float = 1.0,
-        subsample: float = 1.0,
+        subsample: float | Literal["auto"] = 1.0,
         split_gain: Literal["second_order", "least_squares"] = "second_order",
         split_noise: float = 0.0,
         early_stopping: bool | Literal["auto"] = "auto",
@@ -658,13 +659,14 @@ class MARTClassifier(ClassifierMixin, BaseMART):
         Features drawn for each split, among those of the tree: a fraction or a number.
     colsample_bytree : float in (0, 1] or int >= 1, default=1.0
         Features drawn for each tree: a fraction or a number.
-    subsample : float in (0, 1], default=1.0
-        Fraction of the rows that each tree seeks splits on.  A row is drawn with
-        probability ``min(1, sqrt(g^2 + lambda h^2) / mu)`` and counts as one over it,
-        where g and h are its gradient and hessian, ``lambda = (sum |g| / sum h)^2`` and
-        mu makes the fraction (Ibragimov and Gusev, NeurIPS 2019).  Leaf values are
-        those of all rows; `min_samples_leaf` and `category_smoothing` are multiplied by
-        `subsample`.  1: no draws.
+    subsample : float in (0, 1] or "auto", default=1.0
+        Fraction of the rows that each tree seeks splits on; "auto": 0.3, but no
+        fewer than 1,000.  A row is drawn with probability ``p = min(1, sqrt(g^2 +
+        lambda h^2) / mu)`` and counts as 1 / p, where g and h are its gradient and
+        hessian, ``lambda = (sum |g| / sum h)^2``, and mu makes the fraction: of all
+        samples of this size, it gives gains the smallest variance (Ibragimov and Gusev,
+        NeurIPS 2019).  Leaf values are those of all rows.  `min_samples_leaf` and
+        `category_smoothing` are multiplied by the fraction.  1: no draws.
     split_gain : {"second_order", "least_squares"}, default="second_order"
         A split's gain is the decrease of the cost's second-order expansion; or, as in
         the report (equation 11), of the squared error of a tree that models the
@@ -758,7 +760,7 @@ class MARTClassifier(ClassifierMixin, BaseMART):
         interaction_cst: Any = None,
         max_features: float = 1.0,
         colsample_bytree: float = 1.0,
-        subsample: float = 1.0,
+        subsample: float | Literal["auto"] = 1.0,
         split_gain: Literal["second_order", "least_squares"] = "second_order",
         split_noise: float = 0.0,
         early_stopping: bool | Literal["auto"] = "auto",
