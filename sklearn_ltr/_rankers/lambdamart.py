@@ -348,7 +348,7 @@ class LambdaMARTRanker(BaseRanker):
     colsample_bytree : float in (0, 1] or int >= 1, default=1.0
         Features drawn for each tree: a fraction or a number.
     subsample : float in (0, 1] or "auto", default="auto"
-        Fraction of the documents that each tree seeks splits on; "auto": 0.3, but no
+        Fraction of the documents that each tree seeks splits on; "auto": 0.2, but no
         fewer than 1,000.  A document is drawn with probability ``p = min(1, sqrt(g^2 +
         lambda h^2) / mu)`` and counts as 1 / p, where g and h are its gradient and
         hessian, ``lambda = (sum |g| / sum h)^2``, and mu makes the fraction: of all

@@ -21,7 +21,7 @@ from sklearn_ltr._trees.constraints import NO_CONSTRAINTS, Constraints
 LARGEST_NOISE = 100.0  # exp(100 z) is finite for any z that is ever drawn from N(0, 1)
 
 # subsample="auto"
-SAMPLED_FRACTION = 0.3
+SAMPLED_FRACTION = 0.2
 LEAST_SAMPLED_ROWS = 1000
 
 LearningRate = float | Callable[[int], float]

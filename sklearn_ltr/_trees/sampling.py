@@ -178,7 +178,7 @@ class RowSampler:
     ) -> RowSample:
         """Sample rows; `magnitudes` are those of the derivatives of all workers."""
         team, n_threads = self._team, self._team.n_threads
-        # in units that are powers of two, s_i is at most sqrt(2)
+        # in this unit, s_i is at most sqrt(2)
         gradient, hessian = magnitudes.total
         ratio = gradient / hessian if hessian > 0 else 0.0
         largest_gradient, largest_hessian = magnitudes.largest
