@@ -2,8 +2,8 @@
 
     python benchmarks/floor.py --preset a
 
-A fit adds one 64-bit value to a histogram for each row and feature of each node for
-which it builds a histogram. Bare loops in one thread measure the time of one addition,
+A fit on all rows (``subsample=1``) adds one 64-bit value to a histogram for each row and
+feature of each node for which it builds a histogram. Bare loops in one thread measure the time of one addition,
 with rows in order or gathered by a sparse index, and the speed at which memory is read.
 A clock cycle is the time of one of a chain of dependent additions. The number of
 additions of a fit follows from its trees. Printed are the fastest of interleaved
@@ -24,11 +24,8 @@ from measuring import take_turns
 
 import peers
 from sklearn_ltr._compile import int64, kernel, uint64
-from sklearn_ltr._trees.binning import (
-    FEATURE_BLOCK,
-    HISTOGRAM_BINS,
-    MISSING_BIN,
-)
+from sklearn_ltr._trees.binning import MISSING_BIN
+from sklearn_ltr._trees.blocks import FEATURE_BLOCK, HISTOGRAM_BINS
 from sklearn_ltr._trees.splitting import add_rows_to_histogram
 
 CHAIN = 20_000_000  # dependent additions
@@ -163,7 +160,7 @@ def compare(preset: str, speed: Speed, repetitions: int) -> dict:
     """Count the additions of a fit, and time the fit, in one thread."""
     (X, y, groups), _ = synthetic(preset, "float32")
     settings = replace(PRESETS[preset][2], n_threads=1)
-    train = partial(peers.train_sklearn_ltr, X, y, groups, settings)
+    train = partial(peers.train_sklearn_ltr, X, y, groups, settings, subsample=1.0)
     ensemble = train().ensemble_
     fit = float(np.median(take_turns({"fit": train}, repetitions)["fit"]))
     n_added = added_rows(ensemble, settings.max_leaf_nodes, settings.min_samples_leaf)

@@ -59,9 +59,10 @@ def add_binned(
 
 def find_leaves(binned: BinnedData, tree: GrownTree, team: ThreadTeam) -> Leaves:
     """Return the number of the leaf that each row comes to."""
-    # the smaller the numbers, the more of them are compared at once
-    n_leaves = (len(tree.feature) + 1) // 2
-    leaves = np.empty(binned.columns.shape[1], np.min_scalar_type(n_leaves - 1))
+    # the smaller the numbers, the more of them are compared at once; but for each type
+    # the kernels are compiled anew, so bytes, which few leaves would do with, are none
+    dtype = np.uint16 if len(tree.feature) < 2**17 else np.uint32
+    leaves = np.empty(binned.columns.shape[1], dtype)
     team.run(_find_leaves, team.n_threads, binned, tree, leaves)
     return leaves
 
