@@ -38,6 +38,8 @@ T = TypeVar("T")
 
 STEPS_PER_THREAD = 1_000_000  # below this much work, one more thread does not pay
 
+MIN_SHARED_ROWS = 50_000  # a thread takes some 50 us to begin, and 2 ns for a row
+
 SPINS = 300_000  # some hundred microseconds
 SLEEP_TIME = 0 if sys.platform == "win32" else 50  # Sleep(0 ms) yields; usleep: in us
 SLEEP_SYMBOL = "sklearn_ltr_sleep"  # by this name, machine code finds the function
@@ -132,6 +134,14 @@ class ThreadTeam:
         run = _Run(self.n_threads, function, arguments)
         self._inboxes[0].put(functools.partial(run.lead, self._inboxes))
         run.wait()
+
+    def share(self, n_rows: int, kernel: Callable[..., Any], *arguments: Any) -> None:
+        """Call ``kernel(thread, n_threads, *arguments)`` in each thread, if it pays."""
+        # a thread does its part of the rows; few rows are done by the caller alone
+        if n_rows < MIN_SHARED_ROWS:
+            kernel(0, 1, *arguments)
+        else:
+            self.run(kernel, self.n_threads, *arguments)
 
     def start(self, function: Callable[..., T], *arguments: Any) -> Future[T]:
         """Begin to call ``function(*arguments)`` in the last thread."""

@@ -63,9 +63,9 @@ class Regression:
         self, scores: FloatArray, gradient: FloatArray, hessian: FloatArray
     ) -> None:
         """Add dC/ds and d2C/ds2 to those of the pairs, (n_documents,) each."""
-        self._team.run(
+        self._team.share(
+            len(scores),
             add_regression,
-            self._team.n_threads,
             scores,
             self._targets,
             self._offsets,

@@ -14,12 +14,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._compile import ThreadTeam, kernel, uint64
+from sklearn_ltr._compile import ThreadTeam, kernel, subkernel, uint64
 from sklearn_ltr._trees.binning import MISSING_BIN, BinnedData
 
 FEATURE_BLOCK = 16  # features of a block
 HISTOGRAM_BINS = MISSING_BIN + 1
-PACKED_TILE = 256  # rows that are packed together
+PACKED_TILE = 1024  # rows that are packed together
 
 
 class Blocks(NamedTuple):
@@ -78,18 +78,29 @@ def pack_sample(
     team: ThreadTeam,
 ) -> None:
     """Copy the bins of `rows` to the blocks in use."""
+    in_use = np.flatnonzero(blocks.n_used_slots)
     words = blocks.values.view(np.uint64)
-    in_use = iter(np.flatnonzero(blocks.n_used_slots))  # shared by the threads
-
-    def pack(thread: int) -> None:
-        for block in in_use:
-            pack_block(columns, rows, blocks.feature[block], words[block])
-
-    team.run(pack)
+    team.share(len(rows), _pack_blocks, columns, rows, blocks.feature, in_use, words)
 
 
 @kernel
-def pack_block(
+def _pack_blocks(
+    thread: int,
+    n_threads: int,
+    columns: NDArray[np.uint8],
+    rows: NDArray[np.int32],
+    feature: NDArray[np.int64],
+    in_use: NDArray[np.int64],
+    words: NDArray[np.uint64],
+) -> None:
+    """Copy the bins of `rows` to a thread's share of the blocks in use."""
+    for k in range(thread, len(in_use), n_threads):
+        block = in_use[k]
+        _pack_block(columns, rows, feature[block], words[block])
+
+
+@subkernel
+def _pack_block(
     columns: NDArray[np.uint8],
     rows: NDArray[np.int32],
     features: NDArray[np.int64],

@@ -62,8 +62,8 @@ def find_leaves(binned: BinnedData, tree: GrownTree, team: ThreadTeam) -> Leaves
     # the smaller the numbers, the more of them are compared at once; but for each type
     # the kernels are compiled anew, so bytes, which few leaves would do with, are none
     dtype = np.uint16 if len(tree.feature) < 2**17 else np.uint32
-    leaves = np.empty(binned.columns.shape[1], dtype)
-    team.run(_find_leaves, team.n_threads, binned, tree, leaves)
+    leaves: Leaves = np.empty(binned.columns.shape[1], dtype)
+    team.share(len(leaves), _find_leaves, binned, tree, leaves)
     return leaves
 
 
@@ -162,7 +162,7 @@ def set_leaf_values(
     g_scale, h_scale = (scale_to_fit(2.0**61, total) for total in magnitudes.total)
     own = np.zeros((team.n_threads, (len(nodes) + 1) // 2, 3), dtype=np.int64)
     scaled = derivatives, g_scale, h_scale
-    team.run(_sum_leaves, team.n_threads, *scaled, leaves, own)
+    team.share(len(leaves), _sum_leaves, *scaled, leaves, own)
     is_leaf = nodes["feature"] < 0
     g, h, n_rows = comm.sum(own.sum(axis=0))[number[is_leaf]].T
     hessian, values = np.zeros((2, len(g)))
@@ -183,7 +183,7 @@ def add_values(
     is_leaf = tree.feature < 0
     values = np.empty(np.count_nonzero(is_leaf))
     values[leaf_numbers(tree)[is_leaf]] = tree.value[is_leaf]
-    team.run(_add_values, team.n_threads, values, leaves, scores)
+    team.share(len(leaves), _add_values, values, leaves, scores)
 
 
 @kernel

@@ -81,7 +81,7 @@ def measure(derivatives: Derivatives, team: ThreadTeam, comm: Comm) -> Magnitude
     n_own = len(derivatives.gradient)
     largest = np.zeros((team.n_threads, 2), dtype=np.int64)
     totals = np.zeros((team.n_threads, 2), dtype=np.int64)
-    team.run(_find_largest, team.n_threads, *derivatives, largest)
+    team.share(n_own, _find_largest, *derivatives, largest)
     n_of_workers, of_workers = zip(
         *comm.gather((n_own, largest.max(axis=0))), strict=True
     )
@@ -89,7 +89,7 @@ def measure(derivatives: Derivatives, team: ThreadTeam, comm: Comm) -> Magnitude
     exponents = (np.max(of_workers, axis=0) >> MANTISSA_BITS) - EXPONENT_BIAS + 1
     # with this unit, n_rows values sum up to less than 2^62
     units = _power_of_two(62 - n_rows.bit_length() - exponents)
-    team.run(_add_up, team.n_threads, *derivatives, *units, totals)
+    team.share(n_own, _add_up, *derivatives, *units, totals)
     gradient, hessian = comm.sum(totals.sum(axis=0)) / units
     bounds = _power_of_two(exponents)
     return Magnitudes(n_rows, (bounds[0], bounds[1]), (gradient, hessian))
@@ -205,7 +205,7 @@ def quantize(
     while True:
         sums = np.zeros((team.n_threads, 3), dtype=np.int64)
         given = (*derivatives, numbers, tree_index, quantization)
-        team.run(_pack, team.n_threads, *given, packed, sums)
+        team.share(len(numbers), _pack, *given, packed, sums)
         gradient, hessian, total = comm.sum(sums.sum(axis=0)).tolist()
         _, _, hessian_bits, _, count_bits, _ = quantization
         if gradient >> 63 - hessian_bits - count_bits == hessian >> hessian_bits == 0:

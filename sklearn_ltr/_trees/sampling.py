@@ -112,9 +112,8 @@ class TreeSampler:
             return scores
         stream = _new_stream(self._rng(tree_index, SCORE_NOISE))
         noisy, size = np.empty(len(scores)), self.score_noise * UNIT_DEVIATION
-        self.team.run(
-            _add_noise, self.team.n_threads, stream, self.numbers, size, scores, noisy
-        )
+        given = stream, self.numbers, size, scores, noisy
+        self.team.share(len(scores), _add_noise, *given)
         return noisy
 
     def _rng(self, tree_index: int, purpose: int) -> np.random.Generator:
@@ -177,16 +176,16 @@ class RowSampler:
         second_order: bool,
     ) -> RowSample:
         """Sample rows; `magnitudes` are those of the derivatives of all workers."""
-        team, n_threads = self._team, self._team.n_threads
+        team, n_rows = self._team, len(self._numbers)
         # in this unit, s_i is at most sqrt(2)
         gradient, hessian = magnitudes.total
         ratio = gradient / hessian if hessian > 0 else 0.0
         largest_gradient, largest_hessian = magnitudes.largest
         unit = 1.0 / max(largest_gradient, largest_hessian * ratio)
         self._counts[:] = 0
-        team.run(
+        team.share(
+            n_rows,
             _find_importance,
-            n_threads,
             *derivatives,
             unit,
             unit * ratio,
@@ -196,10 +195,10 @@ class RowSampler:
         counts = self._comm.sum(self._counts.sum(axis=0))
         mu = threshold(counts, max(1.0, drawn.subsample * magnitudes.n_rows))
 
-        n_kept = np.zeros(n_threads, dtype=np.int64)
+        n_kept = np.zeros(team.n_threads, dtype=np.int64)
         of_rows = self._numbers, mu, self._importance
         stream = drawn.row_stream
-        team.run(_keep_rows, n_threads, stream, *of_rows, self._kept, n_kept)
+        team.share(n_rows, _keep_rows, stream, *of_rows, self._kept, n_kept)
         n_sampled = int(n_kept.sum())
         sampled = RowSample(
             np.empty(n_sampled, dtype=np.int32),
@@ -207,7 +206,7 @@ class RowSampler:
             Derivatives(np.empty(n_sampled), np.empty(n_sampled)),
         )
         kept = self._kept, n_kept, derivatives, second_order
-        team.run(_gather_kept, n_threads, *kept, *of_rows, sampled)
+        team.share(n_rows, _gather_kept, *kept, *of_rows, sampled)
         return sampled
 
 
@@ -292,8 +291,8 @@ def _gather_kept(
         target += n_kept[other]
     gradient, hessian = derivatives.gradient, derivatives.hessian
     of_sample = sampled.derivatives
-    for k in range(n_kept[thread]):
-        row, i = uint64(kept[uint64(first + k)]), uint64(target + k)
+    for k in range(uint64(n_kept[thread])):
+        row, i = uint64(kept[uint64(first) + k]), uint64(target) + k
         factor = max(1.0, mu / float(importance[row]))
         sampled.rows[i] = row
         sampled.numbers[i] = numbers[row]
@@ -324,7 +323,7 @@ def _add_noise(
 ) -> None:
     """Write each score of a thread's chunk plus ``size * ln(u / (1 - u))``."""
     first, last = chunk_bounds(thread, n_threads, int64(0), len(scores))
-    for i in range(first, last):
+    for i in range(uint64(first), uint64(last)):
         u = uniform(stream, int64(numbers[i]))
         noisy[i] = scores[i] + size * (log(u) - log(1.0 - u))
 
