@@ -100,8 +100,9 @@ def measure(name: str, folder: Path, settings: Settings) -> dict[str, float]:
 def print_table(runs: dict[str, list[dict[str, float]]]) -> None:
     """Print medians, and for the seconds also the range and the ratio."""
     seconds = {name: np.median([r["seconds"] for r in runs[name]]) for name in runs}
-    fastest_peer = min((s for name, s in seconds.items() if name != OURS), default=None)
-    header = f"{'':22}{'seconds':>9}{'(min - max)':>17}{'peak MB':>9}{'NDCG@10':>9}"
+    of_peers = [s for name, s in seconds.items() if not name.startswith(OURS)]
+    fastest_peer = min(of_peers, default=None)
+    header = f"{'':26}{'seconds':>9}{'(min - max)':>17}{'peak MB':>9}{'NDCG@10':>9}"
     print(header + f"{'against the fastest peer':>26}")
     for name, repetitions in runs.items():
         all_seconds = [r["seconds"] for r in repetitions]
@@ -109,7 +110,7 @@ def print_table(runs: dict[str, list[dict[str, float]]]) -> None:
         peak = np.median([r["peak_mb"] for r in repetitions])
         ndcg = np.median([r.get("ndcg@10", np.nan) for r in repetitions])
         quality = "-" if np.isnan(ndcg) else f"{ndcg:.4f}"
-        row = f"{name:22}{seconds[name]:9.2f}{spread:>17}{peak:9.0f}{quality:>9}"
+        row = f"{name:26}{seconds[name]:9.2f}{spread:>17}{peak:9.0f}{quality:>9}"
         if fastest_peer:
             row += f"{fastest_peer / seconds[name]:20.2f} times"
         print(row)

@@ -4,10 +4,10 @@
 
 A fit on all rows (``subsample=1``) adds one 64-bit value to a histogram for each row
 and feature of each node for which it builds a histogram. Bare loops in one thread
-measure the time of one addition, with rows in order or gathered by a sparse index, and the speed at which memory is read.
-A clock cycle is the time of one of a chain of dependent additions. The number of
-additions of a fit follows from its trees. Printed are the fastest of interleaved
-repetitions; for the fit, the median.
+measure the time of one addition, with rows in order or gathered by a sparse index, and
+the speed at which memory is read. A clock cycle is the time of one of a chain of
+dependent additions. The number of additions of a fit follows from its trees. Printed
+are the fastest of interleaved repetitions; for the fit, the median.
 """
 
 from __future__ import annotations
