@@ -286,7 +286,12 @@ def of_today(
     method = given.get("position_bias")
     if method is not None and regularization is not None:
         given["position_bias"] = {"method": method, "regularization": regularization}
-    given.pop("bagging_temperature", None)  # what is drawn changed with the version
+    temperature = given.pop("bagging_temperature", None)
+    if temperature is not None:  # 0.2.0 drew weights of rows, and whole queries
+        if temperature != 0:
+            lost.append(f"bagging_temperature={shown(temperature)}")
+        if (fraction := given.get("subsample", 1)) != 1:
+            lost.append(f"subsample={shown(fraction)}")
     for name, now in (
         ("min_samples_category", given.get("min_samples_leaf")),
         ("max_split_categories", MAX_SPLIT_CATEGORIES),
