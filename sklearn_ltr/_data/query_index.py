@@ -9,7 +9,7 @@ worker has all queries.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,30 +21,13 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 
-class RowNumbers(NamedTuple):
-    """Numbers of rows among those of all workers: runs of consecutive numbers.
-
-    Rows ``offsets[r]`` to ``offsets[r + 1] - 1`` have the numbers from ``first[r]`` on.
-    """
-
-    first: IntArray  # (n_runs,)
-    offsets: IntArray  # (n_runs + 1,)
-    n_rows: int  # of all workers
-
-    def of_rows(self) -> NDArray[np.uint32]:
-        """Return the number of each row of this worker, modulo 2^32: (n_own_rows,)."""
-        shift = np.repeat(self.first - self.offsets[:-1], np.diff(self.offsets))
-        numbers = np.arange(self.offsets[-1]) + shift
-        return numbers.astype(np.uint32)
-
-
 @dataclass(frozen=True, eq=False)
 class QueryIndex:
     """Some queries of this worker, among those of all workers."""
 
     position: IntArray  # (n_own_queries,), ascending: places among the queries of all
     offsets: IntArray  # (n_own_queries + 1,): where the rows of each begin, here
-    row_numbers: RowNumbers
+    first_row: IntArray  # (n_own_queries,): numbers of their first rows among all
     n_queries: int  # of all workers
     n_rows: int
     # (n_queries,): sorts what the workers have, one after another; None: it is sorted
@@ -57,9 +40,8 @@ class QueryIndex:
         # `data.numbers` rise with the labels of the queries of all workers
         offsets, n_queries, n_rows = data.offsets, data.n_queries, data.n_rows
         if comm.n_workers == 1:
-            numbers = RowNumbers(np.zeros(1, np.int64), np.array([0, n_rows]), n_rows)
-            position = np.arange(n_queries)
-            return cls(position, offsets, numbers, n_queries, n_rows, None, comm)
+            position, first_row = np.arange(n_queries), offsets[:-1]
+            return cls(position, offsets, first_row, n_queries, n_rows, None, comm)
         gathered = comm.gather((data.numbers, data.sizes))
         order = np.argsort(np.concatenate([others for others, _ in gathered]))
         position = np.empty(len(order), dtype=np.int64)
@@ -68,8 +50,15 @@ class QueryIndex:
         first_row, n_rows = np.cumsum(sizes) - sizes, int(sizes.sum())
         start = sum(len(others) for others, _ in gathered[: comm.rank])
         position = position[start : start + n_queries]
-        numbers = RowNumbers(first_row[position], offsets, n_rows)
-        return cls(position, offsets, numbers, len(order), n_rows, order, comm)
+        first_row = first_row[position]
+        return cls(position, offsets, first_row, len(order), n_rows, order, comm)
+
+    @property
+    def row_numbers(self) -> IntArray:
+        """Number of each row of this worker among those of all: (n_own_rows,)."""
+        shift = self.first_row - self.offsets[:-1]
+        numbers: IntArray = np.arange(self.offsets[-1])
+        return numbers + np.repeat(shift, np.diff(self.offsets))
 
     def gather(self, values: NDArray[np.floating]) -> FloatArray:
         """Return the values of all queries in order, given those of this worker's."""
@@ -84,9 +73,7 @@ class QueryIndex:
         """Return which rows of this worker have these numbers, ascending."""
         if self.order is None:
             return numbers
-        first, offsets, _ = self.row_numbers
-        shift = np.repeat(first - offsets[:-1], np.diff(offsets))
-        return np.flatnonzero(np.isin(np.arange(offsets[-1]) + shift, numbers))
+        return np.flatnonzero(np.isin(self.row_numbers, numbers))
 
     def gather_rows(
         self, values: FloatArray, weights: FloatArray

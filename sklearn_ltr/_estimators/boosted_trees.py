@@ -239,7 +239,7 @@ def boost_trees(
     # what trees may be like, and what each is grown on
     p, n_features = parameters, train.data.X.shape[1]
     growth = growth_parameters(p, constraints, index.n_rows)
-    numbers = index.row_numbers.of_rows()
+    numbers = index.row_numbers.astype(np.uint32)  # modulo 2^32
     grower = TreeGrower(train.binned, growth, team, numbers, index.comm)
     n_tree_features, n_split_features = p.count_features(n_features)
     sampler = TreeSampler(
