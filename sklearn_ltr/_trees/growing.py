@@ -183,10 +183,11 @@ class TreeGrower:
         nodes = nodes[: 2 * np.count_nonzero(nodes["feature"] >= 0) + 1]
         sets = self._workspaces[0].category_set[: len(nodes)].copy()
         tree = tree_of(nodes, sets)
-        leaves = find_leaves(self.binned, tree, team)
+        numbers = leaf_numbers(tree)
+        leaves = find_leaves(self.binned, tree, numbers, team)
         set_leaf_values(
             nodes,
-            leaf_numbers(tree),
+            numbers.of_node,
             leaves,
             derivatives,
             magnitudes,
@@ -199,7 +200,7 @@ class TreeGrower:
         if len(monotonic) > 0:
             order_leaf_values(nodes, sets, self.binned.n_categories, monotonic)
         tree = tree_of(nodes, sets)
-        add_values(tree, leaves, scores, team)
+        add_values(tree, numbers, leaves, scores, team)
         return tree
 
     def _split_leaves(

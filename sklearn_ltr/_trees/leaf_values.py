@@ -25,6 +25,8 @@ of sums, so scores are monotonic exactly, not up to rounding.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -51,25 +53,36 @@ def add_binned(
     binned: BinnedData, tree: GrownTree, scores: NDArray[np.float64], team: ThreadTeam
 ) -> None:
     """Add to the score of each row the value of its leaf."""
-    add_values(tree, find_leaves(binned, tree, team), scores, team)
+    numbers = leaf_numbers(tree)
+    leaves = find_leaves(binned, tree, numbers, team)
+    add_values(tree, numbers, leaves, scores, team)
 
 
 # --- the leaves of rows -----------------------------------------------------------
 
 
-def find_leaves(binned: BinnedData, tree: GrownTree, team: ThreadTeam) -> Leaves:
+class LeafNumbers(NamedTuple):
+    """Numbers of the leaves of a tree, in the order in which they were made."""
+
+    of_node: IntArray  # (n_nodes,): of a leaf, from 0, where the node is one
+    splits: IntArray  # (n_splits,): the nodes in the order in which they were split
+
+
+def find_leaves(
+    binned: BinnedData, tree: GrownTree, numbers: LeafNumbers, team: ThreadTeam
+) -> Leaves:
     """Return the number of the leaf that each row comes to."""
     # the smaller the numbers, the more of them are compared at once; but for each type
     # the kernels are compiled anew, so bytes, which few leaves would do with, are none
     dtype = np.uint16 if len(tree.feature) < 2**17 else np.uint32
     leaves: Leaves = np.empty(binned.columns.shape[1], dtype)
-    team.share(len(leaves), _find_leaves, binned, tree, leaves)
+    team.share(len(leaves), _find_leaves, binned, tree, numbers, leaves)
     return leaves
 
 
-def leaf_numbers(tree: GrownTree) -> IntArray:
-    """Return the number of each node: that of a leaf, from 0, where it is one."""
-    return _number_nodes(tree.left)[0]
+def leaf_numbers(tree: GrownTree) -> LeafNumbers:
+    """Return the numbers of the leaves of a tree."""
+    return LeafNumbers(*_number_nodes(tree.left))
 
 
 @kernel
@@ -92,7 +105,12 @@ def _number_nodes(left: NDArray[np.int32]) -> tuple[IntArray, IntArray]:
 
 @kernel
 def _find_leaves(
-    thread: int, n_threads: int, binned: BinnedData, tree: GrownTree, leaves: Leaves
+    thread: int,
+    n_threads: int,
+    binned: BinnedData,
+    tree: GrownTree,
+    given: LeafNumbers,
+    leaves: Leaves,
 ) -> None:
     """Write the leaves of a thread's chunk of the rows."""
     # All rows of a tile take part in all splits, in the order in which the tree was
@@ -101,13 +119,12 @@ def _find_leaves(
     # row by itself would have to wait for one node after the other.
     n_rows = len(leaves)
     start, stop = chunk_bounds(thread, n_threads, int64(0), n_rows)
-    number, splits = _number_nodes(tree.left)
-    numbers = number.astype(leaves.dtype)
+    numbers = given.of_node.astype(leaves.dtype)
     for first in range(start, stop, ROW_TILE):
         last = min(first + ROW_TILE, stop)
         tile = leaves[first:last]
         tile[:] = 0
-        for node in splits:
+        for node in given.splits:
             feature = tree.feature[node]
             column = binned.columns[feature, first:last]
             split, right = numbers[node], numbers[tree.left[node] + 1]
@@ -177,12 +194,16 @@ def set_leaf_values(
 
 
 def add_values(
-    tree: GrownTree, leaves: Leaves, scores: NDArray[np.float64], team: ThreadTeam
+    tree: GrownTree,
+    numbers: LeafNumbers,
+    leaves: Leaves,
+    scores: NDArray[np.float64],
+    team: ThreadTeam,
 ) -> None:
     """Add to the score of each row the value of its leaf."""
     is_leaf = tree.feature < 0
     values = np.empty(np.count_nonzero(is_leaf))
-    values[leaf_numbers(tree)[is_leaf]] = tree.value[is_leaf]
+    values[numbers.of_node[is_leaf]] = tree.value[is_leaf]
     team.share(len(leaves), _add_values, values, leaves, scores)
 
 
