@@ -30,7 +30,6 @@ PAIRS_ALONE = {"subsample": 1.0, "score_noise": 0.0, "regression_weight": 0.0}
 REPORT = {
     **PAIRS_ALONE,
     "split_gain": "least_squares",
-    "split_noise": 0.0,
     "truncation_level": None,
     "normalize_lambdas": False,
 }
@@ -42,8 +41,6 @@ VARIANTS = {
     "truncation_level=100": {"truncation_level": 100},
     "no distance normalization": {"normalize_lambdas": "query"},
     "no query normalization": {"normalize_lambdas": "distance"},
-    "split_noise=0": {"split_noise": 0.0},
-    "split_noise=1": {"split_noise": 1.0},
     "l2_regularization=0.1": {"l2_regularization": 0.1},
     "l2_regularization=1": {"l2_regularization": 1.0},
     "max_features=0.5": {"max_features": 0.5},

@@ -33,6 +33,10 @@ COMMANDS = {
     "explain.py": [*TINY, *OURS, "--rows", "100", "--threads", "1"],
     "floor.py": [*TINY, "--rows", "1000"],
     "scoring_floor.py": TINY,
+    "learning_curves.py": [
+        *("--made", "10", "--sizes", "20", "40", "--seeds", "1"),
+        *("--libraries", "sklearn_ltr", "score_noise=0"),
+    ],
     "lambdas.py": ["--longest", "300", "--repetitions", "1"],
     "growth.py": ["--rows", "1000", "--repetitions", "1"],
     "metrics.py": ["--queries", "10", "--repetitions", "1"],

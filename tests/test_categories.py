@@ -317,9 +317,7 @@ def test_bagged_members_see_categories_of_their_own():
 def test_what_limits_trees_also_limits_splits_of_categories(
     options, n_of_tree, n_of_path, depth, table
 ):
-    model = fit(
-        table=table, **SHARED | {"n_estimators": 30, "split_noise": 0} | options
-    )
+    model = fit(table=table, **SHARED | {"n_estimators": 30} | options)
     trees = model.ensemble_
     bounds = [*trees.first_node, len(trees.feature)]
     of_trees, of_paths, depths = set(), set(), set()

@@ -33,7 +33,6 @@ MODES = {
         TREES
         | {
             "split_gain": "least_squares",
-            "split_noise": 0.0,
             "subsample": 1.0,
             "score_noise": 0.0,
             "regression_weight": 0.0,

@@ -37,10 +37,7 @@ NEEDS = {
     "tol": {"early_stopping": True, "n_iter_no_change": 2},
     "category_smoothing": {"categorical_features": [5]},
 }
-MAY_BE_0 = (
-    "l2_regularization", "category_smoothing", "split_noise",
-    "regression_weight", "alpha",
-)  # fmt: skip
+MAY_BE_0 = ("l2_regularization", "category_smoothing", "regression_weight", "alpha")
 
 
 def fit(estimator, weight=None, **options):
@@ -221,7 +218,7 @@ def test_steps_that_diverge_end_the_fit_and_keep_no_model():
 # --- sizes of trees -------------------------------------------------------------------
 
 TREE_ESTIMATORS = [LambdaMARTRanker, MARTClassifier, MARTRegressor]
-DRAWN = {"split_noise": 0.5, "max_features": 3, "subsample": 0.7}
+DRAWN = {"max_features": 3, "subsample": 0.7}
 
 
 @pytest.mark.parametrize("estimator", TREE_ESTIMATORS)

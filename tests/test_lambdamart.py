@@ -15,7 +15,6 @@ from tests.oracles.metrics import DEFINITIONS
 NAN, INF = float("nan"), float("inf")
 REPORT = {
     "split_gain": "least_squares",
-    "split_noise": 0.0,
     "subsample": 1.0,
     "score_noise": 0.0,
     "regression_weight": 0.0,
@@ -23,12 +22,11 @@ REPORT = {
     "normalize_lambdas": False,
 }
 # nothing that is drawn for each tree
-NO_DRAWS = {"split_noise": 0.0, "subsample": 1.0, "score_noise": 0.0}
+NO_DRAWS = {"subsample": 1.0, "score_noise": 0.0}
 ALL_DRAWN = {
     "subsample": 0.5,
     "colsample_bytree": 3,
     "max_features": 2,
-    "split_noise": 1.0,
 }
 
 
@@ -201,7 +199,6 @@ def test_min_samples_leaf_does_not_count_documents_of_queries_without_pairs():
         {"subsample": 0.5},
         {"colsample_bytree": 0.5},
         {"max_features": 0.5},
-        {"split_noise": 1.0},
         {"score_noise": 0.5},
     ],
     ids=lambda random: next(iter(random)),

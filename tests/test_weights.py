@@ -20,7 +20,7 @@ ROWS = np.concatenate([np.flatnonzero(TIMES > k) for k in range(3)])
 COPY = np.concatenate([np.full(np.count_nonzero(TIMES > k), k) for k in range(3)])
 
 TREES: dict[str, Any] = {
-    "n_estimators": 4, "max_leaf_nodes": 8, "min_samples_leaf": 1, "split_noise": 0.0,
+    "n_estimators": 4, "max_leaf_nodes": 8, "min_samples_leaf": 1,
     "random_state": 0,
 }  # fmt: skip
 NO_DRAWS = TREES | {"subsample": 1.0, "score_noise": 0.0}

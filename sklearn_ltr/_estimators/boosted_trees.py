@@ -249,7 +249,6 @@ def boost_trees(
         n_features,
         n_tree_features,
         n_split_features,
-        p.split_noise,
         score_noise,
         2 * growth.max_leaf_nodes - 1,
         kept.seed,

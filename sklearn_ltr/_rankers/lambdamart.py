@@ -52,7 +52,7 @@ from sklearn_ltr._lambdas.position_bias import (
 )
 from sklearn_ltr._lambdas.regression import Regression
 from sklearn_ltr._lambdas.user_objective import UserObjective
-from sklearn_ltr._parameters import read_parameters, real
+from sklearn_ltr._parameters import Or, read_parameters, real
 from sklearn_ltr._rankers.base import BaseRanker, PositionBiasValue, RankerParameters
 from sklearn_ltr._rankers.base_model import (
     base_scores,
@@ -76,6 +76,9 @@ from sklearn_ltr.metrics import Metric
 
 FloatArray = NDArray[np.float64]
 Normalization: TypeAlias = bool | Literal["distance", "query"]
+# regression_weight="auto"
+REGRESSION_WEIGHT = 5.0
+FULL_WEIGHT_ROWS = 20_000
 LAMBDA_TOTALS = (1e-150, 1e150)  # whose squares, the gains of splits, are finite
 
 
@@ -86,7 +89,13 @@ class LambdaMARTParameters(RankerParameters, BoostingParameters):
     normalize_lambdas: Annotated[Normalization, NORMALIZATIONS]
     init: Any
     score_noise: Annotated[float, real(0, LARGEST_NOISE)]
-    regression_weight: Annotated[float, real(0, 1e6)]
+    regression_weight: Annotated[float | Literal["auto"], Or(real(0, 1e6), ("auto",))]
+
+    def weight_of_regression(self, n_rows: int) -> float:
+        """Return the weight of the regression on the grades of `n_rows` documents."""
+        if self.regression_weight == "auto":
+            return REGRESSION_WEIGHT * min(1.0, (FULL_WEIGHT_ROWS / n_rows) ** 2)
+        return float(self.regression_weight)
 
 
 class Documents(NamedTuple):
@@ -200,10 +209,9 @@ class RankingObjective:
                 team,
                 pair_weights_of(data, self._bias, p.min_propensity),
             )
-            if p.regression_weight > 0:
-                self._regression = Regression(
-                    data, p.regression_weight, p.sigma, index, team
-                )
+            weight = p.weight_of_regression(index.n_rows)
+            if weight > 0:
+                self._regression = Regression(data, weight, p.sigma, index, team)
         self._is_first = True
 
     def __call__(
@@ -261,9 +269,8 @@ class LambdaMARTRanker(BaseRanker):
     The defaults add to the report what made rankings of real data better: a regression
     of the scores on the grades, splits by second-order gain, noise, and normalized
     lambdas of a deeper list.  The report's own algorithm, to the letter, is
-    ``LambdaMARTRanker(split_gain="least_squares", subsample=1, split_noise=0,
-    score_noise=0, regression_weight=0, truncation_level=None,
-    normalize_lambdas=False)``.
+    ``LambdaMARTRanker(split_gain="least_squares", subsample=1, score_noise=0,
+    regression_weight=0, truncation_level=None, normalize_lambdas=False)``.
 
     Parameters
     ----------
@@ -358,16 +365,15 @@ class LambdaMARTRanker(BaseRanker):
     split_gain : {"second_order", "least_squares"}, default="second_order"
         A split's gain is the decrease of the cost's second-order expansion; or (the
         report, equation 11) of the squared error of a tree of the gradients.
-    split_noise : float in [0, 100], default=0.5
-        Standard deviation of the logarithm of a random factor of a feature's best gain
-        at a node: weaker features are chosen now and then.  0: no noise.
     score_noise : float in [0, 100], default=0.5
         Standard deviation, in units of 1 / `sigma`, of logistic noise that is added to
         the scores of which lambdas are computed, new for each tree: orders near that
         of the scores are learned from, too.  0: no noise.
-    regression_weight : float in [0, 1e6], default=5.0
+    regression_weight : float in [0, 1e6] or "auto", default="auto"
         Weight of a regression of the scores of a query on its grades, both centred,
-        relative to its pairs: the ratio of their mean hessians.  0: pairs alone.
+        relative to its pairs: the ratio of their mean hessians.  It helps where there
+        are few documents to learn from; "auto": 5, times ``(20,000 / n)^2`` if there
+        are n > 20,000 of them (in queries of different grades).  0: pairs alone.
     position_bias : "additive", "pairwise", dict or None, default=None
         What to learn about the `positions` given to `fit`, if y are clicks.
         "additive": a bias of each position, which training adds to the scores.
@@ -470,9 +476,8 @@ class LambdaMARTRanker(BaseRanker):
         colsample_bytree: float = 1.0,
         subsample: float | Literal["auto"] = "auto",
         split_gain: Literal["second_order", "least_squares"] = "second_order",
-        split_noise: float = 0.5,
         score_noise: float = 0.5,
-        regression_weight: float = 5.0,
+        regression_weight: float | Literal["auto"] = "auto",
         position_bias: PositionBiasValue = None,
         min_propensity: float = 0.05,
         early_stopping: bool | Literal["auto"] = "auto",
@@ -506,7 +511,6 @@ class LambdaMARTRanker(BaseRanker):
         self.colsample_bytree = colsample_bytree
         self.subsample = subsample
         self.split_gain = split_gain
-        self.split_noise = split_noise
         self.score_noise = score_noise
         self.regression_weight = regression_weight
         self.position_bias = position_bias

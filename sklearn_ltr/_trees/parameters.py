@@ -49,7 +49,6 @@ class TreeParameters:
         Literal["second_order", "least_squares"],
         Choice("second_order", "least_squares"),
     ]
-    split_noise: Annotated[float, real(0, LARGEST_NOISE)]
 
     def learning_rates(self, tree_indices: range) -> Iterator[tuple[int, float]]:
         """Yield index and learning rate of each tree; an error names the tree."""

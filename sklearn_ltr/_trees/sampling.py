@@ -33,10 +33,8 @@ from numpy.typing import NDArray
 from sklearn_ltr._comm import Comm
 from sklearn_ltr._compile import (
     EXPONENT_BIAS,
-    LOG2_E,
     MANTISSA_BITS,
     ThreadTeam,
-    exp2_of,
     float64_bits,
     int64,
     kernel,
@@ -54,7 +52,7 @@ LARGEST_UNIFORM = 1.0 - 2.0**-53
 UNIT_DEVIATION = 0.5513288954217921  # sqrt(3) / pi
 
 # One random stream per tree and purpose: default_rng([seed, tree_index, purpose])
-TREE_FEATURES, ROWS, SPLIT_NOISE, SPLIT_FEATURES, _, SCORE_NOISE = range(6)
+TREE_FEATURES, ROWS, _, SPLIT_FEATURES, _, SCORE_NOISE = range(6)
 
 # s_i is counted in buckets, 32 for each factor of 2: from 2^-62 to 2
 BUCKET_BITS = 5
@@ -94,7 +92,6 @@ class TreeSampler:
     n_features: int
     n_tree_features: int  # drawn for each tree
     n_split_features: int  # drawn for each node, among those of the tree
-    split_noise: float  # standard deviation of the logarithm of factors of split gains
     score_noise: float  # standard deviation; gradients are computed of noisy scores
     n_nodes: int  # largest number of nodes of a tree
     seed: int
@@ -128,14 +125,8 @@ class TreeSampler:
         return np.sort(rng.choice(self.n_features, self.n_tree_features, replace=False))
 
     def _gain_factors(self, tree_index: int, features: IntArray) -> FloatArray:
-        """Return the factor of each feature's best gain at each node."""
-        # exp(split_noise * N(0, 1)); 0 for features that are not drawn for the node
-        shape = (self.n_nodes, self.n_features)
-        if self.split_noise == 0.0:
-            factors = np.ones(shape)
-        else:
-            factors = self._rng(tree_index, SPLIT_NOISE).standard_normal(shape)
-            factors = exp2_of(factors * (self.split_noise * LOG2_E))
+        """Return the factor of each feature's gain at each node: 0 if not drawn."""
+        factors = np.ones((self.n_nodes, self.n_features))
         n_left_out = len(features) - self.n_split_features
         if n_left_out > 0:
             rng = self._rng(tree_index, SPLIT_FEATURES)

@@ -406,10 +406,6 @@ class MARTRegressor(RegressorMixin, BaseMART):
         A split's gain is the decrease of the cost's second-order expansion; or, as in
         the report (equation 11), of the squared error of a tree that models the
         gradients.
-    split_noise : float in [0, 100], default=0.0
-        Standard deviation of the logarithm of a random factor that multiplies a
-        feature's best gain before the features are compared at a node.  It
-        regularises: weaker features are chosen now and then.  0: no noise.
     early_stopping : bool or "auto", default="auto"
         Stop when the validation score has not improved for `n_iter_no_change` trees,
         and keep the trees up to the best.  "auto": if `X_val` is given to `fit`.
@@ -493,7 +489,6 @@ class MARTRegressor(RegressorMixin, BaseMART):
         colsample_bytree: float = 1.0,
         subsample: float | Literal["auto"] = 1.0,
         split_gain: Literal["second_order", "least_squares"] = "second_order",
-        split_noise: float = 0.0,
         early_stopping: bool | Literal["auto"] = "auto",
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 20,
@@ -518,7 +513,6 @@ class MARTRegressor(RegressorMixin, BaseMART):
         self.colsample_bytree = colsample_bytree
         self.subsample = subsample
         self.split_gain = split_gain
-        self.split_noise = split_noise
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
@@ -671,10 +665,6 @@ class MARTClassifier(ClassifierMixin, BaseMART):
         A split's gain is the decrease of the cost's second-order expansion; or, as in
         the report (equation 11), of the squared error of a tree that models the
         gradients.
-    split_noise : float in [0, 100], default=0.0
-        Standard deviation of the logarithm of a random factor that multiplies a
-        feature's best gain before the features are compared at a node.  It
-        regularises: weaker features are chosen now and then.  0: no noise.
     early_stopping : bool or "auto", default="auto"
         Stop when the validation score has not improved for `n_iter_no_change` trees,
         and keep the trees up to the best.  "auto": if `X_val` is given to `fit`.
@@ -762,7 +752,6 @@ class MARTClassifier(ClassifierMixin, BaseMART):
         colsample_bytree: float = 1.0,
         subsample: float | Literal["auto"] = 1.0,
         split_gain: Literal["second_order", "least_squares"] = "second_order",
-        split_noise: float = 0.0,
         early_stopping: bool | Literal["auto"] = "auto",
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 20,
@@ -789,7 +778,6 @@ class MARTClassifier(ClassifierMixin, BaseMART):
         self.colsample_bytree = colsample_bytree
         self.subsample = subsample
         self.split_gain = split_gain
-        self.split_noise = split_noise
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change

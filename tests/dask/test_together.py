@@ -39,7 +39,6 @@ CASES = {
     "interactions": {"interaction_cst": "pairwise"},
     "sampling": {"subsample": 0.6, "max_features": 0.5, "colsample_bytree": 0.7},
     "no noise": {
-        "split_noise": 0,
         "subsample": 1,
         "score_noise": 0,
         "regression_weight": 0,

@@ -320,7 +320,6 @@ CATBOOST = {
     '`subsample` with `bootstrap_type="MVS"`': Row(
         {"subsample": 0.5, "bootstrap_type": "MVS"}, {"subsample": 0.5}
     ),
-    "`random_strength`": Row({"random_strength": 0.0}, {"split_noise": 0.0}),
     "`rsm`": Row({"rsm": 0.5}, {"max_features": 0.5}),
     "`border_count`": Row({"border_count": 1}, {"max_bins": 2}, two_bins),
     "`cat_features`":

@@ -170,7 +170,7 @@ def test_constraints_cost_about_what_those_of_scikit_learn_cost():
     y = table[:, 0] + np.exp(table[:, 1]) * (table[:, 2] > 0) + rng.normal(size=2000)
     signs = [1, 1, 1, 0]
     shared = {"learning_rate": 0.1, "max_leaf_nodes": 31, "random_state": 0}
-    ours = MARTRegressor(n_estimators=30, split_noise=0, monotonic_cst=signs, **shared)
+    ours = MARTRegressor(n_estimators=30, monotonic_cst=signs, **shared)
     theirs = HistGradientBoostingRegressor(
         max_iter=30, early_stopping=False, monotonic_cst=signs, **shared
     )

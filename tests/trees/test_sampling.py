@@ -103,7 +103,7 @@ def noise_of(n=20_000, *, noise=0.25, numbers=None, n_threads=1, **drawn) -> np.
     with ThreadTeam(n_threads) as team:
         sampler = TreeSampler(
             numbers=numbers.astype(np.uint32), team=team, subsample=1.0, n_features=1,
-            n_tree_features=1, n_split_features=1, split_noise=0.0, score_noise=noise,
+            n_tree_features=1, n_split_features=1, score_noise=noise,
             n_nodes=3, seed=drawn.get("seed", 0),
         )  # fmt: skip
         return sampler.noisy_scores(np.zeros(len(numbers)), drawn.get("tree", 0))
@@ -159,7 +159,7 @@ def test_no_draw_rounds_to_0_or_1(bits, u):
 
 
 def test_the_noise_of_scores_is_in_units_of_one_over_sigma():
-    options = {"n_estimators": 8, "split_noise": 0.0, "random_state": 0}
+    options = {"n_estimators": 8, "random_state": 0}
     one, other = (
         LambdaMARTRanker(**options, sigma=sigma).fit(**GIVEN).predict(DATA.data)
         for sigma in (1.0, 4.0)
@@ -212,7 +212,7 @@ def test_a_leaf_of_a_sample_is_the_mean_of_all_of_its_rows():
 
 
 def test_a_sample_follows_the_seed_and_changes_from_tree_to_tree():
-    options = {"n_estimators": 2, "split_noise": 0.0, "score_noise": 0.0}
+    options = {"n_estimators": 2, "score_noise": 0.0}
     options |= {"subsample": 0.2, "learning_rate": 1e-9}  # the same gradients
     a, again, b = (
         LambdaMARTRanker(**options, random_state=seed).fit(**GIVEN).ensemble_

@@ -1,0 +1,226 @@
+"""NDCG@10 against the number of training queries, with and without parts of defaults.
+
+    python benchmarks/learning_curves.py --data websearch.npz --sizes 100 300 1200
+    python benchmarks/learning_curves.py --made 120 --sizes 100 300 1000 2000
+    python benchmarks/learning_curves.py --from-json results.jsonl --picture curves.png
+
+Of a real collection, each of the five folds trains on that many queries, drawn anew for
+each seed from those of four parts without the test part's neighbour; made data are like
+those of `fit.py`, with lists of the given mean length and 1,500 test queries. Every
+library and variant is fitted on the same queries, and its NDCG@10 on the test queries
+is taken after several numbers of trees. What is printed is the mean of the defaults,
+and the differences from it: means over seeds and settings, with the standard error over
+queries (for made data over queries and seeds, each of which has new data).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from fit import MSLR_LIKE
+from quality import MEASURES, Part, load, training_part
+from scipy.stats import sem
+
+import peers
+from peers import FITS, OURS, Fit, Settings
+from sklearn_ltr.datasets import make_ranking
+
+METRIC = MEASURES["NDCG@10"]
+STOPS = (25, 50, 100, 200, 400)
+# learning rate, leaves and smallest leaves
+REAL_SETTINGS = [(0.05, 7, 20), (0.05, 31, 20), (0.05, 31, 100)]
+MADE_SETTINGS = [(0.1, 31, 20)]
+MADE_TEST_QUERIES = 1500
+PARTS = {
+    "regression_weight=0": {"regression_weight": 0.0},
+    "regression_weight=5": {"regression_weight": 5.0},
+    "score_noise=0": {"score_noise": 0.0},
+    "subsample=1": {"subsample": 1.0},
+    "normalize_lambdas=False": {"normalize_lambdas": False},
+    "truncation_level=None": {"truncation_level": None},
+}
+PEERS = ("LightGBM", "XGBoost hist", "CatBoost symmetric")
+LIBRARIES: dict[str, Fit] = {
+    OURS: peers.fit_sklearn_ltr,
+    **{
+        name: partial(peers.fit_sklearn_ltr, **options)
+        for name, options in PARTS.items()
+    },
+    **{name: FITS[name] for name in PEERS},
+}
+
+
+class Split(NamedTuple):
+    train: Part
+    test: Part
+
+
+def first_queries(part: Part, queries: np.ndarray) -> Part:
+    """Return the rows of some queries."""
+    rows = np.isin(part.groups, queries)
+    return Part(part.X[rows], part.y[rows], part.groups[rows])
+
+
+def real_splits(parts: list[Part], n_queries: int, seed: int) -> list[Split]:
+    """Return the five folds, each with so many training queries."""
+    rng, splits = np.random.default_rng(seed), []
+    for test in range(5):
+        train = training_part(parts, test)
+        drawn = rng.permutation(train.groups[-1] + 1)[:n_queries]
+        splits.append(Split(first_queries(train, drawn), parts[test]))
+    return splits
+
+
+def made_splits(n_documents: float, n_queries: int, seed: int) -> list[Split]:
+    """Return one split of new data in the shape of MSLR-WEB."""
+    kind = MSLR_LIKE | {"n_documents": n_documents}
+    made = make_ranking(
+        n_queries + MADE_TEST_QUERIES, random_state=10 + seed, dtype="float32", **kind
+    )
+    all_queries = Part(made.data, made.target, made.groups)
+    train, test = np.split(np.arange(made.groups[-1] + 1), [n_queries])
+    return [Split(first_queries(all_queries, train), first_queries(all_queries, test))]
+
+
+def values_of(fit: Fit, splits: list[Split], settings: list, seed: int) -> np.ndarray:
+    """Return NDCG@10 of the test queries after each stop: (n_stops, n_queries)."""
+    of_settings = []
+    for rate, leaves, smallest in settings:
+        chosen = Settings(max(STOPS), rate, leaves, smallest, seed, n_threads=1)
+        of_splits = []
+        for train, test in splits:
+            scores_after = fit(*train, chosen)
+            of_splits.append(
+                [
+                    METRIC.per_query(test.y, scores, groups=test.groups)
+                    for scores in scores_after(test.X, STOPS)
+                ]
+            )
+        of_settings.append(np.concatenate(of_splits, axis=1))
+    return np.mean(of_settings, axis=0)
+
+
+def measure(arguments: argparse.Namespace) -> list[dict]:
+    """Fit all libraries at all sizes, print as results come, and return them."""
+    is_made = arguments.data is None
+    parts = [] if is_made else load(arguments.data)
+    settings = MADE_SETTINGS if is_made else REAL_SETTINGS
+    name = f"made, {arguments.made:g} a query" if is_made else arguments.data.name
+    records = []
+    for n_queries in arguments.sizes:
+        of_library: dict[str, list[np.ndarray]] = {n: [] for n in arguments.libraries}
+        n_documents = []
+        for seed in range(arguments.seeds):
+            splits = (
+                made_splits(arguments.made, n_queries, seed)
+                if is_made
+                else real_splits(parts, n_queries, seed)
+            )
+            n_documents += [len(split.train.y) for split in splits]
+            for library, values in of_library.items():
+                values.append(values_of(LIBRARIES[library], splits, settings, seed))
+        print(f"\n{name}: {n_queries} queries, {np.mean(n_documents):,.0f} documents")
+        of_size = [
+            {
+                "data": name,
+                "n_queries": n_queries,
+                "n_documents": float(np.mean(n_documents)),
+                "seeds": arguments.seeds,
+                "library": library,
+                **compared(values, of_library[OURS], is_made),
+            }
+            for library, values in of_library.items()
+        ]
+        print_table(of_size)
+        peers.append_json(arguments.json, of_size)
+        records += of_size
+    return records
+
+
+def compared(values: list, defaults: list, is_made: bool) -> dict[str, list[float]]:
+    """Return means after each stop, and differences from the defaults with errors."""
+    # queries of made data differ between seeds, those of a collection do not
+    join = partial(np.concatenate, axis=1) if is_made else partial(np.mean, axis=0)
+    own, difference = join(values), join(values) - join(defaults)
+    over_stops = difference.mean(axis=0)
+    return {
+        "ndcg@10": own.mean(axis=1).tolist(),
+        "difference": [*difference.mean(axis=1).tolist(), float(over_stops.mean())],
+        "error": [*sem(difference, axis=1).tolist(), float(sem(over_stops))],
+    }
+
+
+def print_table(records: list[dict]) -> None:
+    stops = "".join(f"{f'{stop} trees':>17}" for stop in STOPS)
+    print(f"{'':26}{stops}{'mean':>17}")
+    for record in records:
+        if record["library"] == OURS:
+            own = [*record["ndcg@10"], np.mean(record["ndcg@10"])]
+            cells = "".join(f"{value:17.4f}" for value in own)
+        else:
+            pairs = zip(record["difference"], record["error"], strict=True)
+            cells = "".join(f"{f'{d:+.4f} ({e:.4f})':>17}" for d, e in pairs)
+        print(f"{record['library']:26}{cells}", flush=True)
+
+
+def draw(records: list[dict], path: Path) -> None:
+    """Draw the mean over stops of each library against the number of queries."""
+    import matplotlib.pyplot as plt
+
+    collections = list(dict.fromkeys(record["data"] for record in records))
+    figure, all_axes = plt.subplots(
+        1, len(collections), figsize=(4.2 * len(collections), 4), layout="constrained",
+        squeeze=False,
+    )  # fmt: skip
+    for axes, name in zip(all_axes[0], collections, strict=True):
+        of_data = [record for record in records if record["data"] == name]
+        for library in dict.fromkeys(record["library"] for record in of_data):
+            points = sorted(
+                (r["n_queries"], r["difference"][-1], r["error"][-1])
+                for r in of_data
+                if r["library"] == library
+            )
+            x, y, error = zip(*points, strict=True)
+            axes.errorbar(x, y, None if library == OURS else error, marker="o",
+                          linewidth=2.5 if library == OURS else 1.2,
+                          label=library)  # fmt: skip
+        sizes = sorted({record["n_queries"] for record in of_data})
+        axes.set(title=name, xscale="log", xlabel="training queries")
+        axes.set_xticks(sizes, [f"{size:,}" for size in sizes])
+        axes.minorticks_off()
+    all_axes[0, 0].set_ylabel("NDCG@10 minus that of the defaults")
+    all_axes[0, -1].legend(fontsize="small")
+    figure.savefig(path, dpi=150)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--data", type=Path)
+    parser.add_argument(
+        "--made", type=float, default=120.0, help="mean length of made lists"
+    )
+    parser.add_argument("--sizes", type=int, nargs="+", default=[100, 300, 1000])
+    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--from-json", type=Path, help="results to draw")
+    parser.add_argument("--picture", type=Path)
+    peers.add_arguments(parser, tuple(LIBRARIES))
+    arguments = parser.parse_args()
+    if OURS not in arguments.libraries:
+        parser.error(f"--libraries must have {OURS}, the others are compared with it")
+    if arguments.from_json is not None:
+        lines = arguments.from_json.read_text(encoding="utf-8").splitlines()
+        records = [json.loads(line) for line in lines]
+    else:
+        print(peers.machine())
+        records = measure(arguments)
+    if arguments.picture is not None:
+        draw(records, arguments.picture)
+
+
+if __name__ == "__main__":
+    main()
