@@ -39,7 +39,6 @@ MADE_TEST_QUERIES = 1500
 PARTS = {
     "regression_weight=0": {"regression_weight": 0.0},
     "regression_weight=5": {"regression_weight": 5.0},
-    "score_noise=0": {"score_noise": 0.0},
     "subsample=1": {"subsample": 1.0},
     "normalize_lambdas=False": {"normalize_lambdas": False},
     "truncation_level=None": {"truncation_level": None},

@@ -26,7 +26,7 @@ from sklearn_ltr.metrics import NDCG
 
 METRIC = NDCG(10, no_relevant="skip")
 SEEDS = (0, 1, 2)
-PAIRS_ALONE = {"subsample": 1.0, "score_noise": 0.0, "regression_weight": 0.0}
+PAIRS_ALONE = {"subsample": 1.0, "regression_weight": 0.0}
 REPORT = {
     **PAIRS_ALONE,
     "split_gain": "least_squares",
@@ -48,12 +48,10 @@ VARIANTS = {
     "subsample=0.15": {"subsample": 0.15},
     "subsample=0.6": {"subsample": 0.6},
     "subsample=1": {"subsample": 1.0},
-    "score_noise=0": {"score_noise": 0.0},
-    "neither": {"subsample": 1.0, "score_noise": 0.0},
     "regression_weight=0": {"regression_weight": 0.0},
     "regression_weight=2": {"regression_weight": 2.0},
     "regression_weight=10": {"regression_weight": 10.0},
-    "none of the three": PAIRS_ALONE,
+    "neither": PAIRS_ALONE,
 }
 
 

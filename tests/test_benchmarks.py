@@ -35,7 +35,7 @@ COMMANDS = {
     "scoring_floor.py": TINY,
     "learning_curves.py": [
         *("--made", "10", "--sizes", "20", "40", "--seeds", "1"),
-        *("--libraries", "sklearn_ltr", "score_noise=0"),
+        *("--libraries", "sklearn_ltr", "subsample=1"),
     ],
     "lambdas.py": ["--longest", "300", "--repetitions", "1"],
     "growth.py": ["--rows", "1000", "--repetitions", "1"],

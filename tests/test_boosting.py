@@ -19,15 +19,12 @@ MAX_LEAF_NODES = 4
 
 
 def sampler_of(X, **options) -> TreeSampler:
-    n_rows, n_features = X.shape
+    n_features = X.shape[1]
     everything = {
-        "numbers": np.arange(n_rows, dtype=np.uint32),
-        "team": ONE_THREAD,
         "subsample": 1.0,
         "n_features": n_features,
         "n_tree_features": options.get("n_tree_features", n_features),
         "n_split_features": options.get("n_tree_features", n_features),
-        "score_noise": 0.0,
         "n_nodes": 2 * MAX_LEAF_NODES - 1,
         "seed": 0,
     }

@@ -41,7 +41,7 @@ r.set_params(scoring=["map", "ndcg@5"], early_stopping=False, random_state=0)
 r.fit(X, y, groups=g, X_val=(X, X[:99]), y_val=(y, y[:99]), groups_val=(g, g[:99]))
 LambdaRankRanker(max_iter=1, scoring=["map", "err"], **own).fit(Z, y, groups=g)
 options = {"split_gain": "least_squares", "colsample_bytree": 3, "max_features": 2}
-options |= {"subsample": 0.5, "score_noise": 0.1}
+options |= {"subsample": 0.5}
 for table in (X, np.asfortranarray(X), X.astype(np.float32), X[::-1], csr_matrix(Z)):
     r = LambdaMARTRanker(n_estimators=40, max_leaf_nodes=300, min_samples_leaf=2)
     r.set_params(random_state=0, **options).fit(table, y, groups=g)

@@ -34,7 +34,6 @@ MODES = {
         | {
             "split_gain": "least_squares",
             "subsample": 1.0,
-            "score_noise": 0.0,
             "regression_weight": 0.0,
             "truncation_level": None,
             "normalize_lambdas": False,

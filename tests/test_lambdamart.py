@@ -16,13 +16,12 @@ NAN, INF = float("nan"), float("inf")
 REPORT = {
     "split_gain": "least_squares",
     "subsample": 1.0,
-    "score_noise": 0.0,
     "regression_weight": 0.0,
     "truncation_level": None,
     "normalize_lambdas": False,
 }
 # nothing that is drawn for each tree
-NO_DRAWS = {"subsample": 1.0, "score_noise": 0.0}
+NO_DRAWS = {"subsample": 1.0}
 ALL_DRAWN = {
     "subsample": 0.5,
     "colsample_bytree": 3,
@@ -169,7 +168,7 @@ def test_the_size_of_a_tree_is_limited_by_leaves_depth_and_samples():
     assert max(sizes_of_trees(ranker)) == 7
     ranker = fitted(max_depth=1)
     assert set(sizes_of_trees(ranker)) == {2}
-    ranker = fitted(min_samples_leaf=11, max_leaf_nodes=50)
+    ranker = fitted(min_samples_leaf=11, max_leaf_nodes=50, subsample=1)
     leaves = ranker.ensemble_.feature < 0
     assert ranker.ensemble_.n_rows[leaves].min() >= 11
     sampled = fitted(min_samples_leaf=11, max_leaf_nodes=50, subsample=0.5)
@@ -199,7 +198,6 @@ def test_min_samples_leaf_does_not_count_documents_of_queries_without_pairs():
         {"subsample": 0.5},
         {"colsample_bytree": 0.5},
         {"max_features": 0.5},
-        {"score_noise": 0.5},
     ],
     ids=lambda random: next(iter(random)),
 )

@@ -25,7 +25,6 @@ NETWORK = {"max_iter": 4, "hidden_layer_sizes": (5,), "random_state": 0}
 #: the report's lambdas, of the scores as they are
 PLAIN = {
     "normalize_lambdas": False,
-    "score_noise": 0.0,
     "regression_weight": 0.0,
     "truncation_level": None,
 }

@@ -235,7 +235,7 @@ class Still:
 def test_the_first_step_of_a_fit_is_that_of_the_oracles(small_log):
     _, (X, clicks), shown = small_log
     sessions, positions = shown["groups"], shown["positions"]
-    plain = TREES | {"score_noise": 0, "regression_weight": 0, "n_estimators": 1}
+    plain = TREES | {"regression_weight": 0, "n_estimators": 1}
     plain |= {"normalize_lambdas": "distance", "metric": None, "learning_rate": 0.5}
     additive, pairwise, network = (
         ranker.fit(X, clicks, **shown).position_bias_
@@ -418,7 +418,7 @@ def test_a_list_shown_twice_counts_as_one_of_weight_2(kind, small_log):
         "positions": np.tile(shown["positions"], 2),
     }
     # draws go by row, and leaves count rows
-    options = {"score_noise": 0, "subsample": 1, "min_samples_leaf": 1}
+    options = {"subsample": 1, "min_samples_leaf": 1}
     options |= {"max_leaf_nodes": 4, "n_estimators": 3}
     weighted = KINDS[kind](**options).fit(
         X, clicks, sample_weight=np.full(len(X), 2.0), **shown

@@ -163,7 +163,7 @@ def test_equation_10_holds_with_distance_but_not_with_query_normalization(metric
 
 REPORT_TREES = {
     "split_gain": "least_squares", "subsample": 1.0,
-    "score_noise": 0.0, "regression_weight": 0.0, "truncation_level": None,
+    "regression_weight": 0.0, "truncation_level": None,
     "normalize_lambdas": False,
 }  # fmt: skip
 both_modes = pytest.mark.parametrize(

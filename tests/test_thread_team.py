@@ -102,26 +102,6 @@ def test_of_several_errors_the_one_of_the_lowest_thread_is_raised_when_all_ended
         assert sorted(ended) == [0, 1, 2]
 
 
-@pytest.mark.parametrize("n_threads", [1, 2, 3])
-def test_what_a_team_starts_is_done_beside_what_it_runs(n_threads):
-    with ThreadTeam(n_threads) as team:
-        begun = team.start(pow, 2, 10)
-        team.run(lambda thread: None)
-        assert begun.result() == 1024
-        with pytest.raises(ZeroDivisionError):
-            team.start(divmod, 1, 0).result()
-
-
-def test_a_thread_that_still_works_for_start_joins_a_run_afterwards():
-    release = threading.Event()
-    barrier = threading.Barrier(2)
-    with ThreadTeam(2) as team:
-        begun = team.start(release.wait, SECONDS)
-        threading.Timer(0.2, release.set).start()
-        team.run(meet, barrier)
-        assert begun.result() is True
-
-
 def test_teams_may_be_nested():
     pairs = set()
 
@@ -176,7 +156,6 @@ def test_idle_threads_keep_no_arguments_alive():
         argument = Argument()
         gone = weakref.ref(argument)
         team.run(lambda thread, argument: None, argument)
-        team.start(id, argument).result()
         del argument
         assert wait_until(lambda: gone() is None)
 
@@ -202,7 +181,6 @@ def work():
             seen.append(thread)
         team.run(note)
         assert sorted(seen) == list(range(team.n_threads)), seen
-        assert team.start(pow, 2, 3).result() == 8
     print("done", flush=True)
 
 never_exited = ThreadTeam(2).__enter__()
@@ -253,7 +231,6 @@ def test_a_team_works_with_the_threads_that_could_be_started(refuse_thread, k):
     with ThreadTeam(4) as team:
         assert team.n_threads == n_threads
         team.run(note)
-        assert team.start(pow, 2, 10).result() == 1024
         team.run(note)
     assert sorted(seen) == sorted([*range(n_threads)] * 2)
     assert threading.active_count() == before

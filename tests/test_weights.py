@@ -23,7 +23,7 @@ TREES: dict[str, Any] = {
     "n_estimators": 4, "max_leaf_nodes": 8, "min_samples_leaf": 1,
     "random_state": 0,
 }  # fmt: skip
-NO_DRAWS = TREES | {"subsample": 1.0, "score_noise": 0.0}
+NO_DRAWS = TREES | {"subsample": 1.0}
 NETWORK: dict[str, Any] = {"hidden_layer_sizes": (8,), "max_iter": 5, "random_state": 0}
 ONE_BATCH = NETWORK | {"batch_size": 10**6}
 SGD = {"solver": "sgd", "alpha": 0.1, "learning_rate_init": 2.0**-10}

@@ -16,11 +16,10 @@ import os
 import sys
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future
 from numbers import Integral
 from queue import SimpleQueue
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any
 
 import joblib
 import llvmlite.binding
@@ -33,8 +32,6 @@ from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
 from sklearn_ltr._compile.kernels import INTERPRETED, subkernel
-
-T = TypeVar("T")
 
 STEPS_PER_THREAD = 1_000_000  # below this much work, one more thread does not pay
 
@@ -143,18 +140,6 @@ class ThreadTeam:
         else:
             self.run(kernel, self.n_threads, *arguments)
 
-    def start(self, function: Callable[..., T], *arguments: Any) -> Future[T]:
-        """Begin to call ``function(*arguments)`` in the last thread."""
-        # That thread joins in the next `run` when it has finished.  With one thread,
-        # the caller's, the call has finished when this returns.
-        future: Future[T] = Future()
-        job = functools.partial(_fulfil, future, function, arguments)
-        if self._threads:
-            self._inboxes[-1].put(job)
-        else:
-            job()
-        return future
-
     def _start_threads(self) -> None:
         """Start as many of the threads as the system permits."""
         for number in range(self.n_threads):
@@ -233,16 +218,6 @@ class _Run:
                 raise errors[0]
             finally:
                 errors.clear()
-
-
-def _fulfil(
-    future: Future[T], function: Callable[..., T], arguments: tuple[Any, ...]
-) -> None:
-    """Call a function, and hand its result or error to a future."""
-    try:
-        future.set_result(function(*arguments))
-    except BaseException as error:
-        future.set_exception(error)
 
 
 # --- inside kernels: a barrier and an atomic counter ----------------------------------

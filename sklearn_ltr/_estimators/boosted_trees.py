@@ -233,7 +233,6 @@ def boost_trees(
     index: QueryIndex,
     team: ThreadTeam,
     tasks: FitTasks | None,
-    score_noise: float = 0.0,
 ) -> dict[str, Any]:
     """Grow trees until the last or early stopping; return the fitted attributes."""
     # what trees may be like, and what each is grown on
@@ -243,13 +242,10 @@ def boost_trees(
     grower = TreeGrower(train.binned, growth, team, numbers, index.comm)
     n_tree_features, n_split_features = p.count_features(n_features)
     sampler = TreeSampler(
-        numbers,
-        team,
         p.sampled_fraction(index.n_rows),
         n_features,
         n_tree_features,
         n_split_features,
-        score_noise,
         2 * growth.max_leaf_nodes - 1,
         kept.seed,
     )

@@ -71,7 +71,7 @@ from sklearn_ltr._rankers.reading import (
 )
 from sklearn_ltr._trees.constraints import Constraints
 from sklearn_ltr._trees.ensemble import TreeEnsemble
-from sklearn_ltr._trees.parameters import LARGEST_NOISE, LearningRate
+from sklearn_ltr._trees.parameters import LearningRate
 from sklearn_ltr.metrics import Metric
 
 FloatArray = NDArray[np.float64]
@@ -88,7 +88,6 @@ class LambdaMARTParameters(RankerParameters, BoostingParameters):
 
     normalize_lambdas: Annotated[Normalization, NORMALIZATIONS]
     init: Any
-    score_noise: Annotated[float, real(0, LARGEST_NOISE)]
     regression_weight: Annotated[float | Literal["auto"], Or(real(0, 1e6), ("auto",))]
 
     def weight_of_regression(self, n_rows: int) -> float:
@@ -168,7 +167,6 @@ def learn(
             index,
             team,
             tasks,
-            0.0 if callable(p.objective) else p.score_noise / p.sigma,
         )
     if p.metric is None:
         fitted["loss_curve_"] = fitted.pop("train_score_")
@@ -250,7 +248,7 @@ class RankingObjective:
 
 
 class LambdaMARTRanker(BaseRanker):
-    r"""LambdaMART, by default with a regression on the grades and random noise.
+    r"""LambdaMART, by default with samples of the rows and a regression on the grades.
 
     Every tree models the gradient of a cost by its scores, and its leaves make a
     Newton step (C. Burges, MSR-TR-2010-82, 2010: "the report" below; its section 7):
@@ -266,11 +264,11 @@ class LambdaMARTRanker(BaseRanker):
     Queries whose grades are all equal have no pairs: nothing is learned from them, and
     `min_samples_leaf` does not count their documents.
 
-    The defaults add to the report what made rankings of real data better: a regression
-    of the scores on the grades, splits by second-order gain, noise, and normalized
-    lambdas of a deeper list.  The report's own algorithm, to the letter, is
-    ``LambdaMARTRanker(split_gain="least_squares", subsample=1, score_noise=0,
-    regression_weight=0, truncation_level=None, normalize_lambdas=False)``.
+    The defaults add to the report what made rankings of real data better: a sample of
+    the rows for each tree, for few documents a regression of the scores on the grades,
+    splits by second-order gain, and normalized lambdas of a deeper list.  The report's
+    own algorithm, to the letter, is ``LambdaMARTRanker(split_gain="least_squares",
+    subsample=1, regression_weight=0, truncation_level=None, normalize_lambdas=False)``.
 
     Parameters
     ----------
@@ -287,9 +285,9 @@ class LambdaMARTRanker(BaseRanker):
         each document come out (the scores follow minus the gradient).  We multiply both
         by the weight of the query.  Queries have two different grades or more; they
         and their documents come in an order of their content, not of X.  `metric` only
-        reports and stops then, and `sigma`, `truncation_level`, `normalize_lambdas`,
-        `score_noise` and `regression_weight` are not used.  Only a function of a
-        module can be pickled.
+        reports and stops then, and `sigma`, `truncation_level`, `normalize_lambdas`
+        and `regression_weight` are not used.  Only a function of a module can be
+        pickled.
     sigma : float in [1e-50, 1e50], default=1.0
         Steepness of the sigmoid.  With ``l2_regularization=0`` it only scales the
         scores by 1 / sigma (section 7 of the report), those of `init` left aside.
@@ -355,20 +353,17 @@ class LambdaMARTRanker(BaseRanker):
     colsample_bytree : float in (0, 1] or int >= 1, default=1.0
         Features drawn for each tree: a fraction or a number.
     subsample : float in (0, 1] or "auto", default="auto"
-        Fraction of the documents that each tree seeks splits on; "auto": 0.2, but no
-        fewer than 1,000.  A document is drawn with probability ``p = min(1, sqrt(g^2 +
-        lambda h^2) / mu)`` and counts as 1 / p, where g and h are its gradient and
-        hessian, ``lambda = (sum |g| / sum h)^2``, and mu makes the fraction: of all
-        samples of this size, it gives gains the smallest variance (Ibragimov and Gusev,
-        NeurIPS 2019).  Leaf values are those of all documents.  `min_samples_leaf` and
-        `category_smoothing` are multiplied by the fraction.  1: no draws.
+        Fraction of the documents that each tree seeks splits on; "auto": 0.2, or 1,000
+        documents where these are more, up to 0.8.  A document is drawn with probability
+        ``p = min(1, sqrt(g^2 + lambda h^2) / mu)`` and counts as 1 / p, where g and h
+        are its gradient and hessian, ``lambda = (sum |g| / sum h)^2``, and mu makes the
+        fraction: of all samples of this size, it gives gains the smallest variance
+        (Ibragimov and Gusev, NeurIPS 2019).  Leaf values are those of all documents.
+        `min_samples_leaf` and `category_smoothing` are multiplied by the fraction.  1:
+        no draws.
     split_gain : {"second_order", "least_squares"}, default="second_order"
         A split's gain is the decrease of the cost's second-order expansion; or (the
         report, equation 11) of the squared error of a tree of the gradients.
-    score_noise : float in [0, 100], default=0.5
-        Standard deviation, in units of 1 / `sigma`, of logistic noise that is added to
-        the scores of which lambdas are computed, new for each tree: orders near that
-        of the scores are learned from, too.  0: no noise.
     regression_weight : float in [0, 1e6] or "auto", default="auto"
         Weight of a regression of the scores of a query on its grades, both centred,
         relative to its pairs: the ratio of their mean hessians.  It helps where there
@@ -396,7 +391,7 @@ class LambdaMARTRanker(BaseRanker):
         Keep the trees of the last `fit` (its bins, seed and base model, too), and add
         to them, up to `n_estimators`.
     random_state : int, RandomState instance or None, default=None
-        Seed of all that is drawn: for each tree noise, weights, features and queries;
+        Seed of all that is drawn: for each tree features and rows;
         held-out queries; above 200,000 rows those that bins are computed from.  Only an
         integer makes two fits the same.
     verbose : int >= 0, default=0
@@ -476,7 +471,6 @@ class LambdaMARTRanker(BaseRanker):
         colsample_bytree: float = 1.0,
         subsample: float | Literal["auto"] = "auto",
         split_gain: Literal["second_order", "least_squares"] = "second_order",
-        score_noise: float = 0.5,
         regression_weight: float | Literal["auto"] = "auto",
         position_bias: PositionBiasValue = None,
         min_propensity: float = 0.05,
@@ -511,7 +505,6 @@ class LambdaMARTRanker(BaseRanker):
         self.colsample_bytree = colsample_bytree
         self.subsample = subsample
         self.split_gain = split_gain
-        self.score_noise = score_noise
         self.regression_weight = regression_weight
         self.position_bias = position_bias
         self.min_propensity = min_propensity

@@ -47,10 +47,6 @@ def boost(
     # `scores` are those of the training rows, (n_rows,); `steps` gives the index of
     # each tree, which seeds its random numbers, and its learning rate
     for tree_index, learning_rate in steps:
-        # random numbers are drawn in one thread while the others compute the gradient
-        drawing = grower.team.start(sampler.draw, tree_index)
-        gradient, hessian = objective(
-            sampler.noisy_scores(scores, tree_index), learning_rate
-        )
-        derivatives = Derivatives(gradient, hessian)
-        yield grower.grow(derivatives, drawing.result(), learning_rate, scores)
+        derivatives = Derivatives(*objective(scores, learning_rate))
+        sample = sampler.draw(tree_index)
+        yield grower.grow(derivatives, sample, learning_rate, scores)

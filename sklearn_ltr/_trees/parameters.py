@@ -18,11 +18,10 @@ from sklearn_ltr._parameters import (
 )
 from sklearn_ltr._trees.constraints import NO_CONSTRAINTS, Constraints
 
-LARGEST_NOISE = 100.0  # exp(100 z) is finite for any z that is ever drawn from N(0, 1)
-
 # subsample="auto"
 SAMPLED_FRACTION = 0.2
 LEAST_SAMPLED_ROWS = 1000
+LARGEST_FRACTION = 0.8  # trees of a bag differ, however few rows there are
 
 LearningRate = float | Callable[[int], float]
 
@@ -62,7 +61,8 @@ class TreeParameters:
     def sampled_fraction(self, n_rows: int) -> float:
         """Return the expected fraction of `n_rows` rows that a tree is grown on."""
         if self.subsample == "auto":
-            return max(SAMPLED_FRACTION, min(1.0, LEAST_SAMPLED_ROWS / n_rows))
+            fraction = max(SAMPLED_FRACTION, LEAST_SAMPLED_ROWS / n_rows)
+            return min(fraction, LARGEST_FRACTION)
         return float(self.subsample)
 
     def count_features(self, n_features: int) -> tuple[int, int]:

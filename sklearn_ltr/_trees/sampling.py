@@ -16,10 +16,7 @@ all rows.
 **Random numbers.**  All is drawn from one stream per tree and purpose.  The number of a
 row among all rows of a fit, those of other workers included, is its number in a stream.
 Number i of a stream is a hash of i, in plain arithmetic for speed,
-turned into a uniform u in (0, 1).  From it follow
-
-    whether row i is kept    u < p_i
-    logistic noise           z = ln(u / (1 - u)) sqrt(3) / pi    standard deviation 1
+turned into a uniform u in (0, 1); row i is kept if u < p_i.
 """
 
 from __future__ import annotations
@@ -38,7 +35,6 @@ from sklearn_ltr._compile import (
     float64_bits,
     int64,
     kernel,
-    log,
     subkernel,
     uint64,
 )
@@ -49,10 +45,9 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 LARGEST_UNIFORM = 1.0 - 2.0**-53
-UNIT_DEVIATION = 0.5513288954217921  # sqrt(3) / pi
 
 # One random stream per tree and purpose: default_rng([seed, tree_index, purpose])
-TREE_FEATURES, ROWS, _, SPLIT_FEATURES, _, SCORE_NOISE = range(6)
+TREE_FEATURES, ROWS, _, SPLIT_FEATURES = range(4)
 
 # s_i is counted in buckets, 32 for each factor of 2: from 2^-62 to 2
 BUCKET_BITS = 5
@@ -86,13 +81,10 @@ class RowSample(NamedTuple):
 class TreeSampler:
     """Draws what each tree is grown on; its index and the seed decide everything."""
 
-    numbers: NDArray[np.uint32]  # of this worker's rows among those of all workers
-    team: ThreadTeam
     subsample: float  # expected fraction of the rows of a tree
     n_features: int
     n_tree_features: int  # drawn for each tree
     n_split_features: int  # drawn for each node, among those of the tree
-    score_noise: float  # standard deviation; gradients are computed of noisy scores
     n_nodes: int  # largest number of nodes of a tree
     seed: int
 
@@ -102,16 +94,6 @@ class TreeSampler:
         factors = self._gain_factors(tree_index, features)
         stream = _new_stream(self._rng(tree_index, ROWS))
         return TreeSample(tree_index, features, factors, self.subsample, stream)
-
-    def noisy_scores(self, scores: FloatArray, tree_index: int) -> FloatArray:
-        """Return the scores whose gradients a tree learns: with noise, if any."""
-        if self.score_noise == 0.0:
-            return scores
-        stream = _new_stream(self._rng(tree_index, SCORE_NOISE))
-        noisy, size = np.empty(len(scores)), self.score_noise * UNIT_DEVIATION
-        given = stream, self.numbers, size, scores, noisy
-        self.team.share(len(scores), _add_noise, *given)
-        return noisy
 
     def _rng(self, tree_index: int, purpose: int) -> np.random.Generator:
         """Return the generator of one tree and purpose."""
@@ -300,23 +282,6 @@ def uniform(stream: Any, i: int) -> float:
     bits = mix_bits(stream + (uint64(i) + uint64(1)) * COLUMN_STEP)
     u = (float(bits >> uint64(11)) + 0.5) / 9007199254740992.0  # 2^53
     return min(u, LARGEST_UNIFORM)  # the largest bits would round to 1
-
-
-@kernel
-def _add_noise(
-    thread: int,
-    n_threads: int,
-    stream: Any,
-    numbers: NDArray[np.uint32],
-    size: float,
-    scores: FloatArray,
-    noisy: FloatArray,
-) -> None:
-    """Write each score of a thread's chunk plus ``size * ln(u / (1 - u))``."""
-    first, last = chunk_bounds(thread, n_threads, int64(0), len(scores))
-    for i in range(uint64(first), uint64(last)):
-        u = uniform(stream, int64(numbers[i]))
-        noisy[i] = scores[i] + size * (log(u) - log(1.0 - u))
 
 
 def _new_stream(rng: np.random.Generator) -> Any:

@@ -86,8 +86,9 @@ class BaggingRanker(BaseRanker):
         s_i = \frac{1}{M} \sum_{m=1}^{M} s^m_i.
 
     The members differ in what is random in their training: for LambdaMART the rows that
-    trees are grown on and `score_noise`, for networks the initial weights.  With `max_samples` below 1 or `bootstrap`, each member is also trained on
-    queries of its own, and those left out estimate the metric on new queries.
+    trees are grown on, for networks the initial weights.  With `max_samples` below 1 or
+    `bootstrap`, each member is also trained on queries of its own, and those left out
+    estimate the metric on new queries.
 
     Parameters
     ----------

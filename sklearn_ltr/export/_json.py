@@ -292,8 +292,9 @@ def of_today(
             lost.append(f"bagging_temperature={shown(temperature)}")
         if (fraction := given.get("subsample", 1)) != 1:
             lost.append(f"subsample={shown(fraction)}")
-    if (noise := given.pop("split_noise", 0)) != 0:
-        lost.append(f"split_noise={shown(noise)}")
+    for name in ("split_noise", "score_noise"):
+        if (noise := given.pop(name, 0)) != 0:
+            lost.append(f"{name}={shown(noise)}")
     for name, now in (
         ("min_samples_category", given.get("min_samples_leaf")),
         ("max_split_categories", MAX_SPLIT_CATEGORIES),

@@ -40,7 +40,6 @@ CASES = {
     "sampling": {"subsample": 0.6, "max_features": 0.5, "colsample_bytree": 0.7},
     "no noise": {
         "subsample": 1,
-        "score_noise": 0,
         "regression_weight": 0,
     },
     "threads": {"n_jobs": 2},

@@ -324,9 +324,10 @@ def test_a_file_of_0_2_0_is_read_and_its_parameters_get_their_names_of_today(nam
     file, text = FILES[name], json.dumps(FILES[name]["model"])
     assert file["model"]["library_version"] == "0.2.0"
     lost = [LOST[name]] if name in LOST else []
-    temperature = file["model"]["parameters"]["bagging_temperature"]
-    if temperature > 0 and file["model"].get("training") is not None:
-        lost.insert(0, f"bagging_temperature={temperature}")
+    if file["model"].get("training") is not None:
+        given = file["model"]["parameters"]
+        drawn = ("bagging_temperature", "split_noise", "score_noise")
+        lost[:0] = [f"{one}={given[one]}" for one in drawn if given.get(one, 0) > 0]
     if lost:
         with pytest.warns(UserWarning, match=f"0.2.0 with {', '.join(lost)}, for"):
             model = from_json(text)

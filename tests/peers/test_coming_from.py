@@ -300,7 +300,7 @@ LOSSGUIDE = {"grow_policy": "Lossguide"}
 CATBOOST = {
     '`loss_function="YetiRank"`': Row({"loss_function": "YetiRank"}, {}),
     '`loss_function="LambdaMart"`':
-        Row({"loss_function": "LambdaMart"}, {"score_noise": 0}),
+        Row({"loss_function": "LambdaMart"}, {}),
     '`loss_function="PairLogit"`':
         Row({"loss_function": "PairLogit"}, {"metric": None}),
     '`loss_function="QueryRMSE"`':

@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
 
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr._comm import ONE_PROCESS
 from sklearn_ltr._compile import ThreadTeam
 from sklearn_ltr._data.row_hashes import COLUMN_STEP, FACTOR_1, FACTOR_2
 from sklearn_ltr._trees.quantization import Derivatives, measure
-from sklearn_ltr._trees.sampling import RowSampler, TreeSample, TreeSampler, uniform
+from sklearn_ltr._trees.sampling import RowSampler, TreeSample, uniform
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.mart import MARTRegressor
 from tests import from_python
@@ -95,35 +94,7 @@ def test_a_row_is_drawn_by_its_number_whatever_threads_and_workers():
         np.testing.assert_array_equal(other.numbers, order[other.rows])
 
 
-# --- noise ------------------------------------------------------------------------
-
-
-def noise_of(n=20_000, *, noise=0.25, numbers=None, n_threads=1, **drawn) -> np.ndarray:
-    numbers = np.arange(n) if numbers is None else numbers
-    with ThreadTeam(n_threads) as team:
-        sampler = TreeSampler(
-            numbers=numbers.astype(np.uint32), team=team, subsample=1.0, n_features=1,
-            n_tree_features=1, n_split_features=1, score_noise=noise,
-            n_nodes=3, seed=drawn.get("seed", 0),
-        )  # fmt: skip
-        return sampler.noisy_scores(np.zeros(len(numbers)), drawn.get("tree", 0))
-
-
-def test_noise_is_logistic_and_follows_seed_tree_and_number():
-    noise = noise_of()
-    scale = 0.25 * np.sqrt(3) / np.pi
-    assert stats.kstest(noise, "logistic", args=(0, scale)).pvalue > 0.01
-    assert noise.std() == pytest.approx(0.25, rel=0.03)
-    # within four standard errors of no correlation
-    for a, b in ((noise, noise_of(seed=1)), (noise, noise_of(tree=1)), noise_pairs()):
-        assert abs(np.corrcoef(a, b)[0, 1]) < 4 / np.sqrt(len(a))
-    some = np.append(np.arange(5, 8), np.arange(100, 150))
-    np.testing.assert_array_equal(noise_of(numbers=some, n_threads=3), noise[some])
-
-
-def noise_pairs():
-    noise = noise_of()
-    return noise[1:], noise[:-1]
+# --- random numbers -----------------------------------------------------------------
 
 
 def stream_of(bits: int) -> np.uint64:
@@ -156,15 +127,6 @@ def invert_shift(mixed: int, shift: int) -> int:
 def test_no_draw_rounds_to_0_or_1(bits, u):
     with np.errstate(over="ignore"):
         assert number_of_stream(stream_of(bits), 0) == u
-
-
-def test_the_noise_of_scores_is_in_units_of_one_over_sigma():
-    options = {"n_estimators": 8, "random_state": 0}
-    one, other = (
-        LambdaMARTRanker(**options, sigma=sigma).fit(**GIVEN).predict(DATA.data)
-        for sigma in (1.0, 4.0)
-    )
-    np.testing.assert_allclose(other * 4, one, rtol=1e-9)
 
 
 # --- trees ------------------------------------------------------------------------
@@ -212,7 +174,7 @@ def test_a_leaf_of_a_sample_is_the_mean_of_all_of_its_rows():
 
 
 def test_a_sample_follows_the_seed_and_changes_from_tree_to_tree():
-    options = {"n_estimators": 2, "score_noise": 0.0}
+    options = {"n_estimators": 2}
     options |= {"subsample": 0.2, "learning_rate": 1e-9}  # the same gradients
     a, again, b = (
         LambdaMARTRanker(**options, random_state=seed).fit(**GIVEN).ensemble_
