@@ -21,6 +21,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr._compile import ThreadTeam
 from sklearn_ltr._data import QueryGroups
+from sklearn_ltr._data.features import find_features
 from sklearn_ltr._data.rows import index_rows, n_rows
 from sklearn_ltr._estimators.base import ThreadCount, copy_attributes, draw_seed, refit
 from sklearn_ltr._parameters import (
@@ -32,6 +33,7 @@ from sklearn_ltr._parameters import (
 )
 from sklearn_ltr._rankers.base import BaseRanker
 from sklearn_ltr._rankers.base_model import check_base_scores, requested_metadata
+from sklearn_ltr._rankers.lambdamart import SharedBins, fit_ranker, share_bins
 from sklearn_ltr._rankers.reading import draw_held_out
 from sklearn_ltr.ensemble._members import (
     FitRows,
@@ -276,7 +278,12 @@ class BaggingRanker(BaseRanker):
                 rng = np.random.default_rng([seed, m])
                 drawn.append(draw_queries(rng, n_queries, n_drawn, p.bootstrap))
                 members.append(new_member(self._estimator(), rng))
-            members = fit_members(members, drawn, rows, validation, p.n_jobs, p.verbose)
+            shared = bins_of_members(
+                members[0], rows, n_drawn == n_queries, p, validation, seed
+            )
+            members = fit_members(
+                members, drawn, rows, validation, shared, p.n_jobs, p.verbose
+            )
 
             # keep
             model.estimators_ = members
@@ -414,6 +421,7 @@ def fit_members(
     drawn: Sequence[IntArray],
     rows: FitRows,
     validation: Mapping[str, Any],
+    shared: SharedBins | None,
     n_jobs: int | None,
     verbose: int,
 ) -> list[Any]:
@@ -426,7 +434,7 @@ def fit_members(
             n_at_once = max(1, min(n_at_once, team.n_threads - POOL_THREADS))
         n_jobs = n_at_once
     jobs = (
-        delayed(fit_member)(member, queries, rows, validation, n_at_once > 1)
+        delayed(fit_member)(member, queries, rows, validation, shared, n_at_once > 1)
         for member, queries in zip(members, drawn, strict=True)
     )
     # kernels release the GIL, so threads do, and X is not copied to processes
@@ -438,6 +446,7 @@ def fit_member(
     drawn: IntArray,
     rows: FitRows,
     validation: Mapping[str, Any],
+    shared: SharedBins | None,
     in_parallel: bool,
 ) -> Any:
     """Fit one member to the queries drawn for it."""
@@ -454,7 +463,39 @@ def fit_member(
                 validation |= {f"{name}_val": column for name, column in others.items()}
         X, y, metadata = rows_of_queries(rows, drawn)
         given = requested_metadata(member, {**metadata, **validation})
-        return member.fit(X, y, **given)
+        if shared is None:
+            return member.fit(X, y, **given)
+        if not takes_all(rows, drawn):
+            index = index_of_queries(rows.queries, drawn)
+            shared = shared._replace(table=shared.table[index])
+        return fit_ranker(member, X, y, shared=shared, **given)
+
+
+def bins_of_members(
+    member: Any,
+    rows: FitRows,
+    are_all_drawn: bool,
+    parameters: BaggingParameters,
+    validation: Mapping[str, Any],
+    seed: int,
+) -> SharedBins | None:
+    """Return the bins of all rows, if the members can be trained on these."""
+    if type(member) is not LambdaMARTRanker:
+        return None
+    # The bins of categories depend on grades, which a member must not learn from where
+    # queries are left out, or held out.
+    holds_out = member.early_stopping is True and "X_val" not in validation
+    if not are_all_drawn or parameters.bootstrap or holds_out:
+        if len(find_features(rows.X, member.categorical_features, "X")) > 0:
+            return None
+    with sklearn.config_context(enable_metadata_routing=True):
+        given = requested_metadata(member, rows.metadata)
+    return share_bins(member, rows.X, rows.y, seed, **given)
+
+
+def takes_all(rows: FitRows, drawn: IntArray) -> bool:
+    """Return whether these are all queries, once."""
+    return np.array_equal(drawn, np.arange(rows.queries.n_queries))
 
 
 def rows_of_queries(
@@ -462,8 +503,7 @@ def rows_of_queries(
 ) -> tuple[Any, FloatArray, dict[str, Any]]:
     """Return X, y and the other columns of some queries, one after the other."""
     queries, metadata = rows.queries, dict(rows.metadata)
-    everything = np.array_equal(drawn, np.arange(queries.n_queries))
-    if everything or n_rows(rows.X) == 0:
+    if takes_all(rows, drawn) or n_rows(rows.X) == 0:
         return rows.X, rows.y, metadata
     index = index_of_queries(queries, drawn)
     # a query that is drawn twice is two queries
