@@ -92,6 +92,10 @@ class BaggingRanker(BaseRanker):
     weights.  With `max_samples` below 1 or `bootstrap`, each member is also trained on
     queries of its own, and those left out estimate the metric on new queries.
 
+    LambdaMARTRankers share one table of binned rows.  Bin edges are those of all rows,
+    also for members that are trained on some of the queries; they do not depend on
+    grades.  (Those of categories do: there, such members have bins of their own.)
+
     Parameters
     ----------
     estimator : estimator or None, default=None
@@ -113,7 +117,8 @@ class BaggingRanker(BaseRanker):
         object.  What the members are trained for is a parameter of `estimator`.
     random_state : int, RandomState instance or None, default=None
         Seed of the queries drawn and of every `random_state` of the members, also
-        within a Pipeline.  Only an integer makes two fits the same.
+        within a Pipeline; above 200,000 rows, of those that bins are computed from.
+        Only an integer makes two fits the same.
     verbose : int >= 0, default=0
         Print how many members are fitted, as joblib does.
     n_jobs : int or None, default=None
