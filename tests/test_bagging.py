@@ -152,15 +152,16 @@ def test_a_pipeline_must_say_which_steps_request_weights():
 
 # --- the bins that members share --------------------------------------------------
 
-CATEGORIES = np.array([f"c{c}" for c in np.arange(60) % 37])[GROUPS * 7 % 60]
+CATEGORIES = np.array([f"c{c}" for c in range(37)])[ROWS * 7 % 37]
 TABLES = {
+    "few values": FEW,
     "float32": X.astype(np.float32),
     "Fortran": np.asfortranarray(X),
     "sparse": csr_matrix(X * (X > 0.5)),
     "missing": np.where(X > 1, np.nan, X),
     "frame": pd.DataFrame(X, columns=list("abcde")),
-    "categories": pd.DataFrame(X[:, :2]).assign(
-        few=pd.Categorical(CATEGORIES), many=pd.Categorical(CATEGORIES.astype(object))
+    "categories": pd.DataFrame(X[:, :2], columns=["a", "b"]).assign(
+        few=pd.Categorical(CATEGORIES), many=pd.Categorical(ROWS % 101)
     ),
 }
 
@@ -168,8 +169,6 @@ TABLES = {
 @pytest.mark.parametrize("name", TABLES)
 def test_members_of_all_queries_are_those_fitted_alone(name):
     table = TABLES[name]
-    if name == "categories":
-        table.columns = table.columns.astype(str)
     y = np.where(GROUPS % 5 == 0, 1.0, Y)  # a fifth of the queries have no pairs
     trees = clone(TREES).set_params(
         max_bins=20,
@@ -188,6 +187,19 @@ def test_members_of_all_queries_are_those_fitted_alone(name):
             np.testing.assert_array_equal(*names)
     member.set_params(warm_start=True, n_estimators=8).fit(table, y, groups=GROUPS)
     assert member.n_iter_ == 8
+
+
+@pytest.mark.parametrize("name", ["few values", "categories"])
+@pytest.mark.parametrize("validated", [False, True])
+def test_members_of_all_queries_stop_as_those_fitted_alone(name, validated):
+    table, y = TABLES[name], np.where(GROUPS % 5 == 0, 1.0, Y)
+    trees = clone(TREES).set_params(max_bins=20, early_stopping=True, n_estimators=20)
+    of_val = {"X_val": table, "y_val": Y, "groups_val": GROUPS} if validated else {}
+    for member in bag(trees).fit(table, y, groups=GROUPS, **of_val).estimators_:
+        alone = clone(member).fit(table, y, groups=GROUPS, **of_val)
+        np.testing.assert_array_equal(member.predict(table), alone.predict(table))
+        found = [m.validation_score_ for m in (member, alone)]
+        np.testing.assert_array_equal(*found)
 
 
 @pytest.mark.parametrize("options", [{"bootstrap": True}, {"max_samples": 0.4}])

@@ -839,7 +839,8 @@ def share_bins(
     ranker: LambdaMARTRanker, X: Any, y: Any, seed: int, **others: Any
 ) -> SharedBins:
     """Read and bin the rows for rankers that differ from this one by their seeds."""
-    # `others` are further columns that the rankers will be given
+    # `others` are further columns that the rankers will be given.  With categories,
+    # whose bins depend on the grades, all must learn from all rows.
     model = clone(ranker)
     p = read_parameters(LambdaMARTParameters, model)
     model._categories = read_categories(X, p.categorical_features, Kept(seed))
@@ -847,9 +848,11 @@ def share_bins(
     check_learnable(data)
     learned = data.subset(data.has_pairs)
     index = QueryIndex.of(learned, ONE_PROCESS)
-    # rows of queries without pairs are needed only where they are held out
-    needed = data if p.early_stopping is True else learned
+    # Rows of queries without pairs are needed only where they are held out; then there
+    # are no categories.
     categorical = model._categories.feature
+    holds_out = p.early_stopping is True and len(categorical) == 0
+    needed = data if holds_out else learned
     with ThreadTeam(fit_threads(p.n_jobs, data.X.size, ONE_PROCESS)) as team:
         table = bin_table(needed, learned, p, categorical, seed, index, team)
     names = "_categories", "n_features_in_", "feature_names_in_"

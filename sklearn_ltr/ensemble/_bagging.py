@@ -487,14 +487,15 @@ def bins_of_members(
     """Return the bins of all rows, if the members can be trained on these."""
     if type(member) is not LambdaMARTRanker:
         return None
+    with sklearn.config_context(enable_metadata_routing=True):
+        given = requested_metadata(member, rows.metadata)
+        is_given_val = "X_val" in requested_metadata(member, validation)
     # The bins of categories depend on grades, which a member must not learn from where
     # queries are left out, or held out.
-    holds_out = member.early_stopping is True and "X_val" not in validation
+    holds_out = member.early_stopping is True and not is_given_val
     if not are_all_drawn or parameters.bootstrap or holds_out:
         if len(find_features(rows.X, member.categorical_features, "X")) > 0:
             return None
-    with sklearn.config_context(enable_metadata_routing=True):
-        given = requested_metadata(member, rows.metadata)
     return share_bins(member, rows.X, rows.y, seed, **given)
 
 
