@@ -15,6 +15,7 @@ from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils.metadata_routing import get_routing_for_object
 
 from sklearn_ltr import LambdaMARTRanker, RankNetRanker
 from sklearn_ltr._rankers.reading import draw_held_out
@@ -54,12 +55,15 @@ def members(ranker):
     return zip(ranker.estimators_, ranker.estimators_queries_, strict=True)
 
 
-def fit_alone(member, drawn, weights=None, table=X, **validation):
+def fit_alone(member, drawn, weights=None, table=X, columns=None, **validation):
     """Fit a clone of a member to the queries drawn, one after the other."""
     rows = [np.flatnonzero(GROUPS == LABELS[query]) for query in drawn]
     groups = np.repeat(np.arange(len(rows)), [len(each) for each in rows])
     rows = np.concatenate(rows)
-    given = {} if weights is None else {"sample_weight": weights[rows]}
+    columns = dict(
+        columns or {}, **({} if weights is None else {"sample_weight": weights})
+    )
+    given = {name: column[rows] for name, column in columns.items()}
     if not is_regressor(member):
         given["groups"] = groups
     with sklearn.config_context(enable_metadata_routing=True):
@@ -133,6 +137,41 @@ def test_weights_go_to_the_members_and_to_the_estimate(estimator):
     of_query = np.where(LABELS % 3, 4.0, 0.5)[known]
     mean = np.average(ranker.oob_per_query_[known], weights=of_query)
     assert ranker.oob_score_ == pytest.approx(mean, rel=1e-12)
+
+
+POSITIONS = pd.Series(np.random.default_rng(1).random(len(X))).groupby(GROUPS)
+POSITIONS = POSITIONS.rank().to_numpy().astype(int) - 1
+
+
+@pytest.mark.parametrize("estimator", [TREES, NETWORK])
+@pytest.mark.parametrize("bias", ["additive", None])
+def test_positions_and_propensities_go_to_the_members(estimator, bias):
+    shown = {"positions": POSITIONS} if bias else {"propensities": 1 / (1 + POSITIONS)}
+    estimator = clone(estimator).set_params(position_bias=bias)
+    ranker = bag(estimator, bootstrap=True)
+    ranker.fit(FEW, Y, groups=GROUPS, sample_weight=WEIGHTS * (GROUPS < 30), **shown)
+    with sklearn.config_context(enable_metadata_routing=True):
+        pipeline = make_pipeline("passthrough", bag(estimator, bootstrap=True))
+        assert {*shown, "groups"} <= get_routing_for_object(pipeline).consumes(
+            "fit", {*shown, "groups"}
+        )
+    for member, drawn in members(ranker):
+        alone = fit_alone(member, drawn, WEIGHTS, FEW, shown)
+        assert member.predict(FEW).tobytes() == alone.predict(FEW).tobytes()
+        without = fit_alone(
+            clone(member).set_params(position_bias=None), drawn, WEIGHTS
+        )
+        assert not np.array_equal(member.predict(FEW), without.predict(FEW))
+        if bias:
+            np.testing.assert_array_equal(member.position_bias_, alone.position_bias_)
+
+
+def test_positions_that_no_member_is_fitted_with_are_refused():
+    for name, values in ("positions", POSITIONS), ("propensities", np.ones(len(X))):
+        with pytest.raises(ValueError, match=f"{name} was given, but no member"):
+            bag(Ridge()).fit(X, Y, groups=GROUPS, **{name: values})
+    with pytest.raises(ValueError, match="positions has 0 twice in one list"):
+        bag().fit(X, Y, groups=GROUPS, positions=np.zeros(len(X), dtype=int))
 
 
 def test_a_pipeline_must_say_which_steps_request_weights():

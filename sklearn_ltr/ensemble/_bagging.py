@@ -37,6 +37,7 @@ from sklearn_ltr._rankers.lambdamart import SharedBins, fit_ranker, share_bins
 from sklearn_ltr._rankers.reading import draw_held_out
 from sklearn_ltr.ensemble._members import (
     FitRows,
+    check_taken,
     predict_scores,
     read_rows,
 )
@@ -215,6 +216,11 @@ class BaggingRanker(BaseRanker):
         shares = np.array([member.feature_importances_ for member in members])
         return np.asarray(shares.mean(axis=0))
 
+    __metadata_request__fit: ClassVar[dict[str, bool]] = {
+        "positions": True,
+        "propensities": True,
+    }
+
     def fit(
         self,
         X: Any,
@@ -222,6 +228,8 @@ class BaggingRanker(BaseRanker):
         *,
         groups: Any = None,
         sample_weight: Any = None,
+        positions: Any = None,
+        propensities: Any = None,
         X_val: Any = None,
         y_val: Any = None,
         groups_val: Any = None,
@@ -243,6 +251,11 @@ class BaggingRanker(BaseRanker):
             Weight of a query, constant within it.  0: as if it were not there.  Members
             are fitted with it if their `fit` has weights; the steps of a Pipeline must
             say whether they request it (scikit-learn's metadata routing).
+        positions, propensities : array-likes of shape (n_documents,), default=None
+            Where each document was shown, and how probably users examined it; passed to
+            members that learn from clicks, see
+            :meth:`LambdaMARTRanker.fit <sklearn_ltr.LambdaMARTRanker.fit>`.
+            `oob_score_` and early stopping measure the clicks as they are.
         X_val, y_val, groups_val, sample_weight_val : array-likes, default=None
             Passed to members whose `fit` takes them: validation data, tuples of
             several.  A Pipeline transforms X_val with ``transform_input=["X_val"]``.
@@ -256,8 +269,9 @@ class BaggingRanker(BaseRanker):
         ValueError, TypeError
             For an invalid parameter, invalid grades or weights, ``oob_score=True``
             where no query is left out, members that would hold out copies of rows
-            that they learn from, a Pipeline that would not transform X_val, or
-            whatever a member refuses.  The estimator is then unchanged.
+            that they learn from, a Pipeline that would not transform X_val, positions
+            or propensities that members do not take, or whatever a member refuses.
+            The estimator is then unchanged.
         UnsetMetadataPassedError
             For a `sample_weight` of which a step of a Pipeline does not say whether
             it requests it.
@@ -266,7 +280,7 @@ class BaggingRanker(BaseRanker):
             # read
             p = read_parameters(BaggingParameters, model)
             seed = draw_seed(p.random_state)
-            rows = read_rows(X, y, groups, sample_weight)
+            rows = read_rows(X, y, groups, sample_weight, positions, propensities)
             given = {
                 "X_val": X_val,
                 "y_val": y_val,
@@ -283,6 +297,8 @@ class BaggingRanker(BaseRanker):
                 rng = np.random.default_rng([seed, m])
                 drawn.append(draw_queries(rng, n_queries, n_drawn, p.bootstrap))
                 members.append(new_member(self._estimator(), rng))
+            with sklearn.config_context(enable_metadata_routing=True):
+                check_taken(rows, [requested_metadata(members[0], rows.metadata)])
             shared = bins_of_members(
                 members[0], rows, n_drawn == n_queries, p, validation, seed
             )
@@ -514,8 +530,8 @@ def rows_of_queries(
     index = index_of_queries(queries, drawn)
     # a query that is drawn twice is two queries
     metadata["groups"] = np.repeat(np.arange(len(drawn)), queries.sizes[drawn])
-    if "sample_weight" in metadata:
-        metadata["sample_weight"] = metadata["sample_weight"][index]
+    for name in metadata.keys() - {"groups"}:
+        metadata[name] = metadata[name][index]
     return index_rows(rows.X, index), rows.y[index], metadata
 
 
