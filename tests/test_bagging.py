@@ -262,6 +262,20 @@ def test_bin_edges_are_those_of_all_rows(options):
     assert member.predict(frame).tobytes() == alone.predict(frame).tobytes()
 
 
+def test_of_many_rows_all_members_have_the_bins_of_one_sample(monkeypatch):
+    monkeypatch.setattr("sklearn_ltr._trees.binning.MAX_SAMPLE_ROWS", 100)
+    ranker = fitted()
+    first, *others = (
+        np.concatenate(member._mapper.bin_thresholds) for member in ranker.estimators_
+    )
+    for other in others:
+        np.testing.assert_array_equal(first, other)
+    assert len(first) < 5 * 100
+    order = np.random.default_rng(2).permutation(len(X))
+    shuffled = bag().fit(X[order], Y[order], groups=GROUPS[order])
+    assert shuffled.predict(X).tobytes() == ranker.predict(X).tobytes()
+
+
 # --- early stopping ---------------------------------------------------------------
 
 

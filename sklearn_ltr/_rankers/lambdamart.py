@@ -902,10 +902,8 @@ def fit_ranker(
     sample_weight_val: Any = None,
     init_score_val: Any = None,
     shared: SharedBins | None = None,
-    n_jobs: int | None = None,
 ) -> R:
     """Fit a ranker, to the bins of the rows if they are known; return it."""
-    # an `n_jobs` is in place of the ranker's
     given = {
         "groups": groups,
         "sample_weight": sample_weight,
@@ -915,8 +913,6 @@ def fit_ranker(
     with refit(ranker) as model:
         # read: parameters, what a warm start keeps, and the documents
         p = read_parameters(LambdaMARTParameters, model)
-        if n_jobs is not None:
-            p = replace(p, n_jobs=n_jobs)
         kept = keep(vars(model), p, lambda: draw_seed(p.random_state))
         n_new = p.n_estimators - kept.n_trees
         tasks = FitTasks(ranker, model, "tree", n_new, X, y, **given)

@@ -299,9 +299,7 @@ class BaggingRanker(BaseRanker):
                 members.append(new_member(self._estimator(), rng))
             with sklearn.config_context(enable_metadata_routing=True):
                 check_taken(rows, [requested_metadata(members[0], rows.metadata)])
-            shared = bins_of_members(
-                members[0], rows, n_drawn == n_queries, p, validation, seed
-            )
+            shared = bins_of_members(members[0], drawn, rows, validation, seed)
             members = fit_members(
                 members, drawn, rows, validation, shared, p.n_jobs, p.verbose
             )
@@ -494,9 +492,8 @@ def fit_member(
 
 def bins_of_members(
     member: Any,
+    drawn: Sequence[IntArray],
     rows: FitRows,
-    are_all_drawn: bool,
-    parameters: BaggingParameters,
     validation: Mapping[str, Any],
     seed: int,
 ) -> SharedBins | None:
@@ -509,9 +506,9 @@ def bins_of_members(
     # The bins of categories depend on grades, which a member must not learn from where
     # queries are left out, or held out.
     holds_out = member.early_stopping is True and not is_given_val
-    if not are_all_drawn or parameters.bootstrap or holds_out:
-        if len(find_features(rows.X, member.categorical_features, "X")) > 0:
-            return None
+    are_same = all(takes_all(rows, queries) for queries in drawn) and not holds_out
+    if not are_same and len(find_features(rows.X, member.categorical_features, "X")):
+        return None
     return share_bins(member, rows.X, rows.y, seed, **given)
 
 
