@@ -543,8 +543,6 @@ class LambdaMARTRanker(BaseRanker):
     _fitted_state = (*FITTED_STATE, "init_", "_uses_init_score")
 
     __metadata_request__fit: ClassVar[dict[str, bool]] = {
-        "positions": True,
-        "propensities": True,
         "init_score": True,
         "init_score_val": True,
     }

@@ -216,11 +216,6 @@ class BaggingRanker(BaseRanker):
         shares = np.array([member.feature_importances_ for member in members])
         return np.asarray(shares.mean(axis=0))
 
-    __metadata_request__fit: ClassVar[dict[str, bool]] = {
-        "positions": True,
-        "propensities": True,
-    }
-
     def fit(
         self,
         X: Any,

@@ -177,9 +177,6 @@ class BlendedRanker(BaseRanker):
 
     # the validation arguments of BaseRanker do not apply to a blend
     __metadata_request__fit: ClassVar[dict[str, Any]] = {
-        "groups": True,
-        "positions": True,
-        "propensities": True,
         "X_val": UNUSED,
         "y_val": UNUSED,
         "groups_val": UNUSED,
