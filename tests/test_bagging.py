@@ -143,8 +143,11 @@ POSITIONS = pd.Series(np.random.default_rng(1).random(len(X))).groupby(GROUPS)
 POSITIONS = POSITIONS.rank().to_numpy().astype(int) - 1
 
 
-@pytest.mark.parametrize("estimator", [TREES, NETWORK])
-@pytest.mark.parametrize("bias", ["additive", None])
+@pytest.mark.parametrize(
+    ("estimator", "bias"),
+    [(TREES, "pairwise"), (TREES, None), (NETWORK, "additive"), (NETWORK, None)],
+    ids=str,
+)
 def test_positions_and_propensities_go_to_the_members(estimator, bias):
     shown = {"positions": POSITIONS} if bias else {"propensities": 1 / (1 + POSITIONS)}
     estimator = clone(estimator).set_params(position_bias=bias)

@@ -11,16 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import (
-    Annotated,
-    Any,
-    ClassVar,
-    Literal,
-    NamedTuple,
-    Self,
-    TypeAlias,
-    TypeVar,
-)
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,7 +80,6 @@ from sklearn_ltr.metrics import Metric
 
 FloatArray = NDArray[np.float64]
 Normalization: TypeAlias = bool | Literal["distance", "query"]
-R = TypeVar("R", bound="LambdaMARTRanker")
 LAMBDA_TOTALS = (1e-150, 1e150)  # whose squares, the gains of splits, are finite
 
 
@@ -613,7 +603,7 @@ tuples, default=None
             change within a query, or if no query has two different grades.  The
             estimator is left as it was.
         """
-        return fit_ranker(
+        fit_ranker(
             self,
             X,
             y,
@@ -628,6 +618,7 @@ tuples, default=None
             sample_weight_val=sample_weight_val,
             init_score_val=init_score_val,
         )
+        return self
 
     def predict(self, X: Any, *, init_score: Any = None) -> FloatArray:
         """Score documents; scores are comparable within a query.
@@ -885,7 +876,7 @@ def read_documents(
 
 @with_callbacks
 def fit_ranker(
-    ranker: R,
+    ranker: LambdaMARTRanker,
     X: Any,
     y: Any,
     *,
@@ -900,8 +891,8 @@ def fit_ranker(
     sample_weight_val: Any = None,
     init_score_val: Any = None,
     shared: SharedBins | None = None,
-) -> R:
-    """Fit a ranker, to the bins of the rows if they are known; return it."""
+) -> None:
+    """Fit a ranker, to the bins of the rows if they are known."""
     given = {
         "groups": groups,
         "sample_weight": sample_weight,
@@ -964,4 +955,3 @@ def fit_ranker(
             )
         )
     tasks.end()
-    return ranker

@@ -482,7 +482,8 @@ def fit_member(
         if not takes_all(rows, drawn):
             index = index_of_queries(rows.queries, drawn)
             shared = shared._replace(table=shared.table[index])
-        return fit_ranker(member, X, y, shared=shared, **given)
+        fit_ranker(member, X, y, shared=shared, **given)
+        return member
 
 
 def bins_of_members(
