@@ -25,10 +25,11 @@ import quality
 from measuring import cost_of, in_a_new_process, in_turns
 
 import peers
-from peers import FITS, OURS, THREADS, Settings
+from peers import BAGGED, N_MEMBERS, OURS, THREADS, Settings
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.metrics import NDCG
 
+FITS = {**peers.FITS, BAGGED: peers.fit_sklearn_ltr_bagged}
 MSLR_LIKE = {
     "n_documents": 121.74,
     "n_features": 136,
@@ -98,7 +99,7 @@ def measure(name: str, folder: Path, settings: Settings) -> dict[str, float]:
 
 
 def print_table(runs: dict[str, list[dict[str, float]]]) -> None:
-    """Print medians, and for the seconds also the range and the ratio."""
+    """Print medians, for the seconds also the range and the ratio, and a bag's cost."""
     seconds = {name: np.median([r["seconds"] for r in runs[name]]) for name in runs}
     of_peers = [s for name, s in seconds.items() if not name.startswith(OURS)]
     fastest_peer = min(of_peers, default=None)
@@ -114,6 +115,11 @@ def print_table(runs: dict[str, list[dict[str, float]]]) -> None:
         if fastest_peer:
             row += f"{fastest_peer / seconds[name]:20.2f} times"
         print(row)
+    if OURS in runs and BAGGED in runs:
+        one, bag = (
+            np.median([r["cpu_seconds"] for r in runs[name]]) for name in (OURS, BAGGED)
+        )
+        print(f"{N_MEMBERS} bagged: CPU seconds of {bag / one:.2f} fits")
 
 
 def compare_networks(arguments: argparse.Namespace) -> None:
@@ -161,7 +167,7 @@ def add_arguments(parser: argparse.ArgumentParser, presets: Sequence[str]) -> No
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     add_arguments(parser, [*PRESETS, "networks"])
-    peers.add_arguments(parser)
+    peers.add_arguments(parser, tuple(FITS))
     epochs.add_arguments(parser)
     arguments = parser.parse_args()
 

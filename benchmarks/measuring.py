@@ -45,13 +45,20 @@ def slope(seconds: Mapping[int, Sequence[float]]) -> float:
 
 
 def cost_of(call: Callable[[], Any]) -> tuple[dict[str, float], Any]:
-    """Return seconds and peak memory (MB above the start) of a call, and its result."""
+    """Return seconds, CPU seconds and peak memory of a call, and its result.
+
+    Peak memory is in MB above the start.
+    """
     Path("/proc/self/clear_refs").write_text("5")  # resets VmHWM to VmRSS
     before = memory("VmRSS")
-    start = time.perf_counter()
+    start, cpu_start = time.perf_counter(), time.process_time()
     result = call()
-    seconds = time.perf_counter() - start
-    return {"seconds": seconds, "peak_mb": memory("VmHWM") - before}, result
+    cost = {
+        "seconds": time.perf_counter() - start,
+        "cpu_seconds": time.process_time() - cpu_start,
+        "peak_mb": memory("VmHWM") - before,
+    }
+    return cost, result
 
 
 def memory(field: str) -> float:

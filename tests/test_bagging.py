@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
 import sklearn
+from scipy.sparse import csr_matrix
 from sklearn.base import clone, is_regressor
 from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils.metadata_routing import get_routing_for_object
 
 from sklearn_ltr import LambdaMARTRanker, RankNetRanker
 from sklearn_ltr._rankers.reading import draw_held_out
+from sklearn_ltr._trees.binning import find_bin_thresholds
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.ensemble import BaggingRanker
 from sklearn_ltr.mart import MARTRegressor
@@ -28,6 +33,8 @@ SHAPE = {"n_documents": 8, "n_features": 5, "n_informative": 4, "n_query_feature
 MADE = make_ranking(40, noise=1.0, random_state=0, **SHAPE)
 ROWS = np.random.default_rng(0).permutation(len(MADE.target))
 X, Y, GROUPS = MADE.data[ROWS], MADE.target[ROWS], MADE.groups[ROWS]
+# three values in each column, so that the bins of some queries are those of all
+FEW = np.clip(np.round(X), -1, 1)
 LABELS = np.unique(GROUPS)
 WEIGHTS = np.where(GROUPS % 3, 4.0, 0.5)
 PART = GROUPS < 30
@@ -39,24 +46,28 @@ def bag(estimator=TREES, n_estimators=3, **options):
     return BaggingRanker(estimator, n_estimators, random_state=0, **options)
 
 
-def fitted(*arguments, weights=None, **options):
-    return bag(*arguments, **options).fit(X, Y, groups=GROUPS, sample_weight=weights)
+def fitted(*arguments, weights=None, table=X, **options):
+    ranker = bag(*arguments, **options)
+    return ranker.fit(table, Y, groups=GROUPS, sample_weight=weights)
 
 
 def members(ranker):
     return zip(ranker.estimators_, ranker.estimators_queries_, strict=True)
 
 
-def fit_alone(member, drawn, weights=None, **validation):
+def fit_alone(member, drawn, weights=None, table=X, columns=None, **validation):
     """Fit a clone of a member to the queries drawn, one after the other."""
     rows = [np.flatnonzero(GROUPS == LABELS[query]) for query in drawn]
     groups = np.repeat(np.arange(len(rows)), [len(each) for each in rows])
     rows = np.concatenate(rows)
-    given = {} if weights is None else {"sample_weight": weights[rows]}
+    columns = dict(
+        columns or {}, **({} if weights is None else {"sample_weight": weights})
+    )
+    given = {name: column[rows] for name, column in columns.items()}
     if not is_regressor(member):
         given["groups"] = groups
     with sklearn.config_context(enable_metadata_routing=True):
-        return clone(member).fit(X[rows], Y[rows], **given, **validation)
+        return clone(member).fit(table[rows], Y[rows], **given, **validation)
 
 
 # --- the members ------------------------------------------------------------------
@@ -73,12 +84,12 @@ def fit_alone(member, drawn, weights=None, **validation):
     ids=str,
 )
 def test_scores_are_the_mean_of_members_fitted_to_the_queries_drawn(estimator, options):
-    ranker = fitted(estimator, **options)
+    ranker = fitted(estimator, table=FEW, **options)
     total = np.zeros(len(X))
     for member, drawn in members(ranker):
-        total += fit_alone(member, drawn).predict(X)
-    np.testing.assert_allclose(ranker.predict(X), total / 3, rtol=1e-10)
-    assert ranker.score(X, Y, groups=GROUPS) == NDCG(10)(Y, total / 3, groups=GROUPS)
+        total += fit_alone(member, drawn, table=FEW).predict(FEW)
+    np.testing.assert_allclose(ranker.predict(FEW), total / 3, rtol=1e-10)
+    assert ranker.score(FEW, Y, groups=GROUPS) == NDCG(10)(Y, total / 3, groups=GROUPS)
 
 
 def test_how_many_queries_are_drawn():
@@ -117,14 +128,53 @@ def test_members_differ_by_their_seeds_and_more_keep_the_first_ones():
     "estimator", [TREES, Ridge(), MARTRegressor(n_estimators=3, min_samples_leaf=5)]
 )
 def test_weights_go_to_the_members_and_to_the_estimate(estimator):
-    ranker = fitted(estimator, bootstrap=True, oob_score=True, weights=WEIGHTS)
+    options = {"weights": WEIGHTS, "table": FEW}
+    ranker = fitted(estimator, bootstrap=True, oob_score=True, **options)
     member, drawn = next(members(ranker))
-    expected = fit_alone(member, drawn, WEIGHTS).predict(X)
-    assert member.predict(X).tobytes() == expected.tobytes()
+    expected = fit_alone(member, drawn, **options).predict(FEW)
+    assert member.predict(FEW).tobytes() == expected.tobytes()
     known = ~np.isnan(ranker.oob_per_query_)
     of_query = np.where(LABELS % 3, 4.0, 0.5)[known]
     mean = np.average(ranker.oob_per_query_[known], weights=of_query)
     assert ranker.oob_score_ == pytest.approx(mean, rel=1e-12)
+
+
+POSITIONS = pd.Series(np.random.default_rng(1).random(len(X))).groupby(GROUPS)
+POSITIONS = POSITIONS.rank().to_numpy().astype(int) - 1
+
+
+@pytest.mark.parametrize(
+    ("estimator", "bias"),
+    [(TREES, "pairwise"), (TREES, None), (NETWORK, "additive"), (NETWORK, None)],
+    ids=str,
+)
+def test_positions_and_propensities_go_to_the_members(estimator, bias):
+    shown = {"positions": POSITIONS} if bias else {"propensities": 1 / (1 + POSITIONS)}
+    estimator = clone(estimator).set_params(position_bias=bias)
+    ranker = bag(estimator, bootstrap=True)
+    ranker.fit(FEW, Y, groups=GROUPS, sample_weight=WEIGHTS * (GROUPS < 30), **shown)
+    with sklearn.config_context(enable_metadata_routing=True):
+        pipeline = make_pipeline("passthrough", bag(estimator, bootstrap=True))
+        assert {*shown, "groups"} <= get_routing_for_object(pipeline).consumes(
+            "fit", {*shown, "groups"}
+        )
+    for member, drawn in members(ranker):
+        alone = fit_alone(member, drawn, WEIGHTS, FEW, shown)
+        assert member.predict(FEW).tobytes() == alone.predict(FEW).tobytes()
+        without = fit_alone(
+            clone(member).set_params(position_bias=None), drawn, WEIGHTS
+        )
+        assert not np.array_equal(member.predict(FEW), without.predict(FEW))
+        if bias:
+            np.testing.assert_array_equal(member.position_bias_, alone.position_bias_)
+
+
+def test_positions_that_no_member_is_fitted_with_are_refused():
+    for name, values in ("positions", POSITIONS), ("propensities", np.ones(len(X))):
+        with pytest.raises(ValueError, match=f"{name} was given, but no member"):
+            bag(Ridge()).fit(X, Y, groups=GROUPS, **{name: values})
+    with pytest.raises(ValueError, match="positions has 0 twice in one list"):
+        bag().fit(X, Y, groups=GROUPS, positions=np.zeros(len(X), dtype=int))
 
 
 def test_a_pipeline_must_say_which_steps_request_weights():
@@ -140,6 +190,93 @@ def test_a_pipeline_must_say_which_steps_request_weights():
     np.testing.assert_allclose(member.predict(X), expected, rtol=1e-9)
     unweighted = fit_alone(member, range(40)).predict(X)
     assert not np.array_equal(expected, unweighted)
+
+
+# --- the bins that members share --------------------------------------------------
+
+CATEGORIES = np.array([f"c{c}" for c in range(37)])[ROWS * 7 % 37]
+TABLES = {
+    "few values": FEW,
+    "float32": X.astype(np.float32),
+    "Fortran": np.asfortranarray(X),
+    "sparse": csr_matrix(X * (X > 0.5)),
+    "missing": np.where(X > 1, np.nan, X),
+    "frame": pd.DataFrame(X, columns=list("abcde")),
+    "categories": pd.DataFrame(X[:, :2], columns=["a", "b"]).assign(
+        few=pd.Categorical(CATEGORIES), many=pd.Categorical(ROWS % 101)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_members_of_all_queries_are_those_fitted_alone(name):
+    table = TABLES[name]
+    y = np.where(GROUPS % 5 == 0, 1.0, Y)  # a fifth of the queries have no pairs
+    trees = clone(TREES).set_params(
+        max_bins=20,
+        init=clone(TREES).set_params(max_bins=20, random_state=5),
+        scoring=["ndcg@3"],
+    )
+    for n_jobs in (None, 2):
+        ranker = bag(trees, n_jobs=n_jobs)
+        ranker.fit(table, y, groups=GROUPS, sample_weight=WEIGHTS)
+        for member in ranker.estimators_:
+            alone = clone(member).fit(table, y, groups=GROUPS, sample_weight=WEIGHTS)
+            for one in (member, pickle.loads(pickle.dumps(member))):
+                assert one.predict(table).tobytes() == alone.predict(table).tobytes()
+            assert vars(member).keys() == vars(alone).keys()
+            names = [getattr(m, "feature_names_in_", None) for m in (member, alone)]
+            np.testing.assert_array_equal(*names)
+    member.set_params(warm_start=True, n_estimators=8).fit(table, y, groups=GROUPS)
+    assert member.n_iter_ == 8
+
+
+@pytest.mark.parametrize("name", ["few values", "categories"])
+@pytest.mark.parametrize("validated", [False, True])
+def test_members_of_all_queries_stop_as_those_fitted_alone(name, validated):
+    table, y = TABLES[name], np.where(GROUPS % 5 == 0, 1.0, Y)
+    trees = clone(TREES).set_params(max_bins=20, early_stopping=True, n_estimators=20)
+    of_val = {"X_val": table, "y_val": Y, "groups_val": GROUPS} if validated else {}
+    for member in bag(trees).fit(table, y, groups=GROUPS, **of_val).estimators_:
+        alone = clone(member).fit(table, y, groups=GROUPS, **of_val)
+        np.testing.assert_array_equal(member.predict(table), alone.predict(table))
+        found = [m.validation_score_ for m in (member, alone)]
+        np.testing.assert_array_equal(*found)
+
+
+@pytest.mark.parametrize("options", [{"bootstrap": True}, {"max_samples": 0.4}])
+def test_bin_edges_are_those_of_all_rows(options):
+    trees = clone(TREES).set_params(max_bins=4)
+    has_pairs = [label for label in LABELS if np.ptp(Y[label == GROUPS]) > 0]
+    learned = X[np.isin(GROUPS, has_pairs)]
+    of_all = [find_bin_thresholds(column, 4).tolist() for column in learned.T]
+    for member in fitted(trees, **options).estimators_:
+        ensemble = member.ensemble_
+        inner = np.flatnonzero(ensemble.feature >= 0)
+        for j, threshold in zip(
+            ensemble.feature[inner], ensemble.threshold[inner], strict=True
+        ):
+            assert threshold in of_all[j]
+    # not where bins depend on grades: those of categories
+    frame = pd.DataFrame(X).assign(category=pd.Categorical(CATEGORIES))
+    frame.columns = frame.columns.astype(str)
+    member, drawn = next(members(fitted(trees, table=frame, **options)))
+    alone = fit_alone(member, drawn, table=frame.iloc)
+    assert member.predict(frame).tobytes() == alone.predict(frame).tobytes()
+
+
+def test_of_many_rows_all_members_have_the_bins_of_one_sample(monkeypatch):
+    monkeypatch.setattr("sklearn_ltr._trees.binning.MAX_SAMPLE_ROWS", 100)
+    ranker = fitted()
+    first, *others = (
+        np.concatenate(member._mapper.bin_thresholds) for member in ranker.estimators_
+    )
+    for other in others:
+        np.testing.assert_array_equal(first, other)
+    assert len(first) < 5 * 100
+    order = np.random.default_rng(2).permutation(len(X))
+    shuffled = bag().fit(X[order], Y[order], groups=GROUPS[order])
+    assert shuffled.predict(X).tobytes() == ranker.predict(X).tobytes()
 
 
 # --- early stopping ---------------------------------------------------------------
@@ -167,7 +304,7 @@ def test_a_pipeline_must_transform_the_validation_data():
 
 @pytest.mark.parametrize(
     ("estimator", "table"),
-    [(TREES, X), (NETWORK, pd.DataFrame(X))],
+    [(TREES, FEW), (NETWORK, pd.DataFrame(FEW))],
     ids=["trees", "network, frame"],
 )
 def test_of_a_query_that_is_drawn_twice_both_copies_are_held_out(estimator, table):
@@ -178,14 +315,14 @@ def test_of_a_query_that_is_drawn_twice_both_copies_are_held_out(estimator, tabl
         held_out = draw_held_out(len(originals), 0.4, member.random_state)
         assert held_out.sum() == round(0.4 * len(originals))
         rows = np.isin(GROUPS, LABELS[originals[held_out]])
-        of_val = {"X_val": X[rows], "y_val": Y[rows], "groups_val": GROUPS[rows]}
+        of_val = {"X_val": FEW[rows], "y_val": Y[rows], "groups_val": GROUPS[rows]}
         learned = [query for query in drawn if query in originals[~held_out]]
-        alone = fit_alone(member, learned, **of_val)
-        assert alone.predict(X).tobytes() == member.predict(table).tobytes()
+        alone = fit_alone(member, learned, table=FEW, **of_val)
+        assert alone.predict(FEW).tobytes() == member.predict(table).tobytes()
         np.testing.assert_array_equal(alone.validation_score_, member.validation_score_)
     # without copies a member holds out queries by itself
-    member = fitted(stopped).estimators_[0]
-    alone = fit_alone(member, range(40))
+    member = fitted(stopped, table=FEW).estimators_[0]
+    alone = fit_alone(member, range(40), table=FEW)
     np.testing.assert_array_equal(alone.validation_score_, member.validation_score_)
 
 

@@ -13,7 +13,7 @@ from sklearn.dummy import DummyRegressor
 from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import Ridge
-from sklearn.model_selection import GridSearchCV, GroupKFold, KFold
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeRegressor
@@ -178,6 +178,43 @@ def test_sample_weights_are_used_by_the_rankers_and_for_the_blend(method):
     assert found.blend_score_ != NDCG(10)(Y, total, groups=GROUPS)
     alone = fit_alone(TREES, ALL, sample_weight=WEIGHTS)
     assert found.rankers_[0].predict(X).tobytes() == alone.predict(X).tobytes()
+
+
+@pytest.mark.parametrize("method", ["sweep", "equal"])
+def test_positions_and_propensities_go_to_the_rankers_that_learn_from_them(method):
+    positions = pd.Series(X[:, 0]).groupby(GROUPS).rank().to_numpy().astype(int) - 1
+    biased = clone(TREES).set_params(position_bias="pairwise")
+    examined = clone(TREES)
+    for ranker, name, column in (
+        (biased, "positions", positions),
+        (examined, "propensities", 1 / (1 + positions)),
+    ):
+        given = {"groups": GROUPS, name: column}
+        model = blend(ranker, Ridge(), method=method).fit(X, Y, **given)
+        alone = clone(ranker).fit(X, Y, **given)
+        expected = alone.predict(X)
+        np.testing.assert_array_equal(model.rankers_[0].predict(X), expected)
+        assert not np.array_equal(fit_alone(TREES, ALL).predict(X), expected)
+        with sklearn.config_context(enable_metadata_routing=True):
+            search = GridSearchCV(
+                blend(ranker, Ridge(), method="equal"), {}, cv=GroupKFold(2),
+                scoring=make_ranking_scorer("ndcg"), error_score="raise",
+            ).fit(X, Y, **given)  # fmt: skip
+        found = search.best_estimator_.rankers_[0].predict(X)
+        np.testing.assert_array_equal(found, expected)
+        rankers = [model.rankers_[0]], [Ridge()]
+        for members, options in zip(rankers, ({"cv": "prefit"}, {}), strict=True):
+            with pytest.raises(ValueError, match=f"{name} was given, but no member"):
+                blend(*members, Ridge(), method=method, **options).fit(X, Y, **given)
+    # where a ranker is scored, it has learned the bias of the other queries
+    if method == "sweep":
+        given = {"groups": GROUPS, "positions": positions}
+        with sklearn.config_context(enable_metadata_routing=True):
+            folds = list(GroupKFold(5).split(X, Y, GROUPS))
+            scores = cross_val_predict(biased, X, Y, cv=folds, params=given)
+        model = blend(biased, NETWORK).fit(X, Y, groups=GROUPS, positions=positions)
+        curve = best_blend(scores, held_out_scores(NETWORK), Y, groups=GROUPS)
+        assert model.curve_.value == curve.value
 
 
 def test_regressors_are_fitted_with_weights_and_steps_of_a_pipeline_on_request():

@@ -161,11 +161,10 @@ def test_tags(estimator):
 @every_ranker
 def test_metadata_requested_by_default(estimator):
     fits, score, predict = {"groups": True, "sample_weight": None}, {}, {}
+    fits |= {"positions": True, "propensities": True}
     if estimator is not BlendedRanker:
         of_validation = ["X_val", "y_val", "groups_val", "sample_weight_val"]
         fits |= dict.fromkeys(of_validation, True)
-    if estimator in SINGLE:
-        fits |= {"positions": True, "propensities": True}
     if estimator is LambdaMARTRanker:
         fits |= {"init_score": True, "init_score_val": True}
         score = predict = {"init_score": True}

@@ -16,7 +16,8 @@ from sklearn_ltr._compile import as_kernel_argument
 
 # An ndarray of shape (n_rows, n_features), or a CSR matrix of that shape without
 # duplicate entries; or a table of which one partition is in memory at a time, which
-# has `shape`, `size`, ``X[rows]``, ``X[rows, columns]`` and `tables` (see `row_parts`).
+# has `shape`, `size`, ``X[rows]``, ``X[rows, columns]`` and `tables` (see `row_parts`);
+# or one whose bins are known, which has `shape`, `size` and ``X[rows]``.
 # Any, since scipy has no types.
 Table: TypeAlias = Any
 

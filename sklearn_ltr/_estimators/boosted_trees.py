@@ -3,7 +3,8 @@
     F_0 = the initial scores,    F_m = F_{m-1} + eta * tree m
 
 A fit reads its rows, and calls `bin_rows` and `boost_trees`; workers of a cluster call
-them together.  `FittedTrees` scores rows.
+them together.  Several fits to the same rows share the bins of one `bin_table`.
+`FittedTrees` scores rows.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ from sklearn_ltr._parameters import LARGEST_SCORE
 from sklearn_ltr._trees.binning import (
     BinMapper,
     BinnedData,
+    BinnedTable,
     bin_training,
     fit_bins,
     hash_bins,
@@ -200,26 +202,71 @@ def bin_rows(
     index: QueryIndex,
     team: ThreadTeam,
 ) -> tuple[BinMapper, BoostedSet]:
-    """Learn the bins, unless they are kept, and bin the training rows."""
+    """Learn the bins, unless they are known, and bin the training rows."""
     # The rows are sorted by what trees see of them: bins, targets, weights and initial
     # scores.  So a change of a feature that leaves its bins as they are, such as
     # another scale, leaves the order and the model as they are.
+    table = data.X
+    if isinstance(table, BinnedTable):
+        places = table.place[data.rows]
+        order = data.content_order(table.hashes[places], base_score)
+        binned = table.take(places[order], team)
+        return table.mapper, BoostedSet(
+            data.reordered(order), base_score[order], binned
+        )
     p, mapper = parameters, kept.mapper
     trained = TrainingCategories.of(data, categorical, index)
     if mapper is None:
-        bins = CategoryBins.fit(
-            categorical,
-            trained.sums,
-            p.max_bins,
-            p.min_samples_leaf,
-            p.category_smoothing,
-        )
-        sampled = sample_rows(data, index, kept.seed, team)
-        mapper = fit_bins(data.X, sampled, p.max_bins, bins, index.comm, team)
+        mapper = learn_bins(data, p, categorical, trained, kept.seed, index, team)
     binned = bin_training(mapper, data, trained, p.category_smoothing, team)
     order = data.content_order(hash_bins(binned, team), base_score)
     reorder_rows(binned, order, team)
     return mapper, BoostedSet(data.reordered(order), base_score[order], binned)
+
+
+def learn_bins(
+    data: TrainingData,
+    parameters: TreeParameters,
+    categorical: NDArray[np.int64],
+    trained: TrainingCategories,
+    seed: int,
+    index: QueryIndex,
+    team: ThreadTeam,
+) -> BinMapper:
+    """Learn the bins of all features from the training rows."""
+    p = parameters
+    bins = CategoryBins.fit(
+        categorical,
+        trained.sums,
+        p.max_bins,
+        p.min_samples_leaf,
+        p.category_smoothing,
+    )
+    sampled = sample_rows(data, index, seed, team)
+    return fit_bins(data.X, sampled, p.max_bins, bins, index.comm, team)
+
+
+def bin_table(
+    data: TrainingData,
+    learned: TrainingData,
+    parameters: TreeParameters,
+    categorical: NDArray[np.int64],
+    seed: int,
+    index: QueryIndex,
+    team: ThreadTeam,
+) -> BinnedTable:
+    """Learn the bins from the rows to learn from, and bin all that fits may need."""
+    # sorted as in a fit, so that fits to all of the rows share them without a copy
+    smoothing = parameters.category_smoothing
+    trained = TrainingCategories.of(learned, categorical, index)
+    mapper = learn_bins(learned, parameters, categorical, trained, seed, index, team)
+    binned = bin_training(mapper, data, trained, smoothing, team)
+    hashes = hash_bins(binned, team)
+    order = data.content_order(hashes)
+    reorder_rows(binned, order, team)
+    place = np.full(data.X.shape[0], -1)
+    place[data.rows[order]] = np.arange(data.n_rows)
+    return BinnedTable(mapper, binned, hashes[order], place)
 
 
 def boost_trees(

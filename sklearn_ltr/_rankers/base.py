@@ -152,6 +152,8 @@ class BaseRanker(CallbackSupportMixin, BaseModel):
     # Requested from the start, so that metadata routing needs no further call
     __metadata_request__fit: ClassVar[dict[str, bool]] = {
         "groups": True,
+        "positions": True,
+        "propensities": True,
         "X_val": True,
         "y_val": True,
         "groups_val": True,

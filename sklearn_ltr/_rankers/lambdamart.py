@@ -3,7 +3,8 @@
 The gradient of a document is a sum over its pairs: RankNet's term times the swap delta
 (C. Burges, MSR-TR-2010-82, 2010, section 7).  `LambdaMARTRanker.fit` reads the
 documents and holds some out; `learn` bins them and boosts.  On a cluster each worker
-reads its own documents, and all call `learn` together.
+reads its own documents, and all call `learn` together.  The members of a bag share the
+bins of one table (`share_bins`).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, TypeAlia
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 from sklearn.utils import Tags
 
 from sklearn_ltr._comm import ONE_PROCESS, Comm
@@ -36,6 +38,7 @@ from sklearn_ltr._estimators.boosted_trees import (
     FittedTrees,
     Kept,
     bin_rows,
+    bin_table,
     boost_trees,
     constraints_of,
     fit_threads,
@@ -69,6 +72,7 @@ from sklearn_ltr._rankers.reading import (
     check_learnable,
     hold_out_queries,
 )
+from sklearn_ltr._trees.binning import BinnedTable
 from sklearn_ltr._trees.constraints import Constraints
 from sklearn_ltr._trees.ensemble import TreeEnsemble
 from sklearn_ltr._trees.parameters import LearningRate
@@ -526,15 +530,12 @@ class LambdaMARTRanker(BaseRanker):
     _fitted_state = (*FITTED_STATE, "init_", "_uses_init_score")
 
     __metadata_request__fit: ClassVar[dict[str, bool]] = {
-        "positions": True,
-        "propensities": True,
         "init_score": True,
         "init_score_val": True,
     }
     __metadata_request__predict: ClassVar[dict[str, bool]] = {"init_score": True}
     __metadata_request__score: ClassVar[dict[str, bool]] = {"init_score": True}
 
-    @with_callbacks
     def fit(
         self,
         X: Any,
@@ -599,78 +600,21 @@ tuples, default=None
             change within a query, or if no query has two different grades.  The
             estimator is left as it was.
         """
-        given = {
-            "groups": groups,
-            "sample_weight": sample_weight,
-            "positions": positions,
-            "propensities": propensities,
-        }
-        with refit(self) as model:
-            # read: parameters, what a warm start keeps, and the documents
-            p = read_parameters(LambdaMARTParameters, model)
-            kept = keep(vars(model), p, lambda: draw_seed(p.random_state))
-            n_new = p.n_estimators - kept.n_trees
-            tasks = FitTasks(self, model, "tree", n_new, X, y, **given)
-            p.check_clicks(positions, propensities)
-            model._categories = read_categories(X, p.categorical_features, kept)
-            data = model._read_data(
-                X,
-                y,
-                groups,
-                sample_weight,
-                positions=positions,
-                propensities=propensities,
-                reset=kept.n_trees == 0,
-            )
-            if p.position_bias is None:  # checked, but not learned from
-                data = replace(data, positions=None)
-            names = getattr(model, "feature_names_in_", None)
-            constraints = constraints_of(
-                p, model._categories, model.n_features_in_, names
-            )
-            sets = read_validation_sets(
-                X_val,
-                y_val=y_val,
-                groups_val=groups_val,
-                sample_weight_val=sample_weight_val,
-                init_score_val=init_score_val,
-            )
-
-            # split, if queries are held out, and fit the base model on the others
-            held_out = None
-            if p.early_stopping is True and not sets:
-                data, held_out = hold_out_queries(
-                    data, p.validation_fraction, kept.seed
-                )
-            model._set_base_model(p.init, X, y, data.rows, init_score, kept, given)
-
-            # F_0 of the documents
-            base_score = model._base_scores(X, data.X.shape[0], init_score)
-            train, validation = Documents(data, base_score), []
-            if held_out is not None:
-                validation = [Documents(held_out, base_score)]
-            for suffix, X_of, (y_of, groups_of, weight_of, init_score_of) in sets:
-                held = model._read_data(X_of, y_of, groups_of, weight_of, suffix)
-                n_rows = held.X.shape[0]
-                of_rows = model._base_scores(X_of, n_rows, init_score_of, suffix)
-                validation.append(Documents(held, of_rows))
-            del data
-
-            # bin and boost; keep
-            for name in ("loss_curve_", "train_score_", "position_bias_"):
-                model.__dict__.pop(name, None)
-            model.__dict__.update(
-                learn(
-                    p,
-                    train,
-                    validation,
-                    model._categories.feature,
-                    constraints,
-                    kept,
-                    tasks,
-                )
-            )
-        tasks.end()
+        fit_ranker(
+            self,
+            X,
+            y,
+            groups=groups,
+            sample_weight=sample_weight,
+            init_score=init_score,
+            positions=positions,
+            propensities=propensities,
+            X_val=X_val,
+            y_val=y_val,
+            groups_val=groups_val,
+            sample_weight_val=sample_weight_val,
+            init_score_val=init_score_val,
+        )
         return self
 
     def predict(self, X: Any, *, init_score: Any = None) -> FloatArray:
@@ -827,6 +771,8 @@ tuples, default=None
 
     def _read_features(self, X: Any, *, reset: bool = False, name: str = "X") -> Table:
         """Return X as a checked table, with numbers in its categorical columns."""
+        if isinstance(X, BinnedTable):
+            return X
         return read_tree_features(self, X, self._categories, name, reset=reset)
 
     def _set_base_model(
@@ -866,3 +812,143 @@ tuples, default=None
         """Raise an error if the fitted attributes do not fit together."""
         super()._check_state()
         self._trees.check(self.n_features_in_, self.n_iter_)
+
+
+class SharedBins(NamedTuple):
+    """What the fits of several rankers to the same rows share."""
+
+    table: BinnedTable  # of all rows
+    attributes: dict[str, Any]  # that a fit has when it has read X
+
+
+def share_bins(
+    ranker: LambdaMARTRanker, X: Any, y: Any, seed: int, **others: Any
+) -> SharedBins:
+    """Read and bin the rows for rankers that differ from this one by their seeds."""
+    # `others` are further columns that the rankers will be given.  With categories,
+    # whose bins depend on the grades, all must learn from all rows.
+    model = clone(ranker)
+    p = read_parameters(LambdaMARTParameters, model)
+    model._categories = read_categories(X, p.categorical_features, Kept(seed))
+    data = read_documents(model, p, X, y, reset=True, **others)
+    check_learnable(data)
+    learned = data.subset(data.has_pairs)
+    index = QueryIndex.of(learned, ONE_PROCESS)
+    # Rows of queries without pairs are needed only where they are held out; then there
+    # are no categories.
+    categorical = model._categories.feature
+    holds_out = p.early_stopping is True and len(categorical) == 0
+    needed = data if holds_out else learned
+    with ThreadTeam(fit_threads(p.n_jobs, data.X.size, ONE_PROCESS)) as team:
+        table = bin_table(needed, learned, p, categorical, seed, index, team)
+    names = "_categories", "n_features_in_", "feature_names_in_"
+    return SharedBins(table, {n: vars(model)[n] for n in names if n in vars(model)})
+
+
+def read_documents(
+    model: LambdaMARTRanker,
+    parameters: LambdaMARTParameters,
+    X: Any,
+    y: Any,
+    groups: Any = None,
+    sample_weight: Any = None,
+    positions: Any = None,
+    propensities: Any = None,
+    *,
+    reset: bool,
+) -> TrainingData:
+    """Return the training data, with positions only if a bias is learned from them."""
+    parameters.check_clicks(positions, propensities)
+    data = model._read_data(
+        X,
+        y,
+        groups,
+        sample_weight,
+        positions=positions,
+        propensities=propensities,
+        reset=reset,
+    )
+    return data if parameters.position_bias else replace(data, positions=None)
+
+
+@with_callbacks
+def fit_ranker(
+    ranker: LambdaMARTRanker,
+    X: Any,
+    y: Any,
+    *,
+    groups: Any = None,
+    sample_weight: Any = None,
+    init_score: Any = None,
+    positions: Any = None,
+    propensities: Any = None,
+    X_val: Any = None,
+    y_val: Any = None,
+    groups_val: Any = None,
+    sample_weight_val: Any = None,
+    init_score_val: Any = None,
+    shared: SharedBins | None = None,
+) -> None:
+    """Fit a ranker, to the bins of the rows if they are known."""
+    given = {
+        "groups": groups,
+        "sample_weight": sample_weight,
+        "positions": positions,
+        "propensities": propensities,
+    }
+    with refit(ranker) as model:
+        # read: parameters, what a warm start keeps, and the documents
+        p = read_parameters(LambdaMARTParameters, model)
+        kept = keep(vars(model), p, lambda: draw_seed(p.random_state))
+        n_new = p.n_estimators - kept.n_trees
+        tasks = FitTasks(ranker, model, "tree", n_new, X, y, **given)
+        table = X
+        if shared is None:
+            model._categories = read_categories(X, p.categorical_features, kept)
+        else:
+            table, attributes = shared
+            model.__dict__.update(attributes)
+        data = read_documents(model, p, table, y, reset=kept.n_trees == 0, **given)
+        names = getattr(model, "feature_names_in_", None)
+        constraints = constraints_of(p, model._categories, model.n_features_in_, names)
+        sets = read_validation_sets(
+            X_val,
+            y_val=y_val,
+            groups_val=groups_val,
+            sample_weight_val=sample_weight_val,
+            init_score_val=init_score_val,
+        )
+
+        # split, if queries are held out, and fit the base model on the others
+        held_out = None
+        if p.early_stopping is True and not sets:
+            data, held_out = hold_out_queries(data, p.validation_fraction, kept.seed)
+        model._set_base_model(p.init, X, y, data.rows, init_score, kept, given)
+
+        # F_0 of the documents
+        base_score = model._base_scores(X, data.X.shape[0], init_score)
+        train, validation = Documents(data, base_score), []
+        if held_out is not None:
+            validation = [Documents(held_out, base_score)]
+        for suffix, X_of, (y_of, groups_of, weight_of, init_score_of) in sets:
+            held = model._read_data(X_of, y_of, groups_of, weight_of, suffix)
+            n_rows = held.X.shape[0]
+            of_rows = model._base_scores(X_of, n_rows, init_score_of, suffix)
+            validation.append(Documents(held, of_rows))
+        del data
+
+        # bin and boost; keep
+        for name in ("loss_curve_", "train_score_", "position_bias_"):
+            model.__dict__.pop(name, None)
+        model.__dict__.update(
+            learn(
+                p,
+                train,
+                validation,
+                model._categories.feature,
+                constraints,
+                kept,
+                tasks,
+            )
+        )
+    tasks.end()

@@ -544,10 +544,6 @@ class NetworkRanker(BaseRanker):
         "_sigma",
     )
 
-    __metadata_request__fit: ClassVar[dict[str, bool]] = {
-        "positions": True,
-        "propensities": True,
-    }
     __metadata_request__partial_fit: ClassVar[dict[str, bool]] = {
         "groups": True,
         "positions": True,

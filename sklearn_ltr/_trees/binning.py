@@ -10,7 +10,7 @@ Binned values are bytes, column by column.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
@@ -167,6 +167,8 @@ class BinMapper:
         self, X: Table, rows: NDArray[np.intp], team: ThreadTeam
     ) -> BinnedData:
         """Bin some rows of X."""
+        if isinstance(X, BinnedTable):
+            return X.take(X.place[rows], team)
         columns = np.empty((X.shape[1], len(rows)), dtype=np.uint8)
         n_categories = np.zeros_like(self.n_bins)
         n_categories[self.categories.feature] = self.categories.n_bins
@@ -228,6 +230,56 @@ class BinMapper:
             ):
                 raise ValueError("bin_thresholds do not ascend, or are too many")
         self.categories.check(self.n_bins)
+
+
+@dataclass(frozen=True, eq=False)
+class BinnedTable:
+    """A table whose bins are known, for several fits to its rows.
+
+    Attributes
+    ----------
+    mapper : BinMapper
+    binned : BinnedData
+        Of those rows that fits may need.
+    hashes : ndarray of shape (n_binned_rows,), uint64
+        See `hash_bins`.
+    place : ndarray of shape (n_rows,), intp
+        Where each row of the table is among these; -1: nowhere.
+    """
+
+    mapper: BinMapper
+    binned: BinnedData
+    hashes: HashArray
+    place: NDArray[np.intp]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and of features."""
+        return len(self.place), len(self.binned.columns)
+
+    @property
+    def size(self) -> int:
+        """Number of values."""
+        return len(self.place) * len(self.binned.columns)
+
+    def __getitem__(self, rows: NDArray[np.intp]) -> BinnedTable:
+        """Return a table of some rows."""
+        return replace(self, place=self.place[rows])
+
+    def take(self, places: NDArray[np.intp], team: ThreadTeam) -> BinnedData:
+        """Return the bins at some places; if these are all in order, without a copy."""
+        columns = self.binned.columns
+        if np.array_equal(places, np.arange(columns.shape[1])):
+            return self.binned
+        taken = np.empty((len(columns), len(places)), dtype=np.uint8)
+        pairs = iter(list(zip(columns, taken, strict=True)))  # shared by the threads
+
+        def take_columns(thread: int) -> None:
+            for column, target in pairs:
+                target[...] = column[places]
+
+        team.run(take_columns)
+        return self.binned._replace(columns=taken)
 
 
 def sample_rows(

@@ -21,6 +21,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr._compile import ThreadTeam
 from sklearn_ltr._data import QueryGroups
+from sklearn_ltr._data.features import find_features
 from sklearn_ltr._data.rows import index_rows, n_rows
 from sklearn_ltr._estimators.base import ThreadCount, copy_attributes, draw_seed, refit
 from sklearn_ltr._parameters import (
@@ -32,9 +33,11 @@ from sklearn_ltr._parameters import (
 )
 from sklearn_ltr._rankers.base import BaseRanker
 from sklearn_ltr._rankers.base_model import check_base_scores, requested_metadata
+from sklearn_ltr._rankers.lambdamart import SharedBins, fit_ranker, share_bins
 from sklearn_ltr._rankers.reading import draw_held_out
 from sklearn_ltr.ensemble._members import (
     FitRows,
+    check_taken,
     predict_scores,
     read_rows,
 )
@@ -90,6 +93,10 @@ class BaggingRanker(BaseRanker):
     `bootstrap`, each member is also trained on queries of its own, and those left out
     estimate the metric on new queries.
 
+    LambdaMARTRankers share one table of binned rows.  Bin edges are those of all rows,
+    also for members that are trained on some of the queries; they do not depend on
+    grades.  (Those of categories do: there, such members have bins of their own.)
+
     Parameters
     ----------
     estimator : estimator or None, default=None
@@ -111,7 +118,8 @@ class BaggingRanker(BaseRanker):
         object.  What the members are trained for is a parameter of `estimator`.
     random_state : int, RandomState instance or None, default=None
         Seed of the queries drawn and of every `random_state` of the members, also
-        within a Pipeline.  Only an integer makes two fits the same.
+        within a Pipeline; above 200,000 rows, of those that bins are computed from.
+        Only an integer makes two fits the same.
     verbose : int >= 0, default=0
         Print how many members are fitted, as joblib does.
     n_jobs : int or None, default=None
@@ -215,6 +223,8 @@ class BaggingRanker(BaseRanker):
         *,
         groups: Any = None,
         sample_weight: Any = None,
+        positions: Any = None,
+        propensities: Any = None,
         X_val: Any = None,
         y_val: Any = None,
         groups_val: Any = None,
@@ -236,6 +246,11 @@ class BaggingRanker(BaseRanker):
             Weight of a query, constant within it.  0: as if it were not there.  Members
             are fitted with it if their `fit` has weights; the steps of a Pipeline must
             say whether they request it (scikit-learn's metadata routing).
+        positions, propensities : array-likes of shape (n_documents,), default=None
+            Where each document was shown, and how probably users examined it; passed to
+            members that learn from clicks, see
+            :meth:`LambdaMARTRanker.fit <sklearn_ltr.LambdaMARTRanker.fit>`.
+            `oob_score_` and early stopping measure the clicks as they are.
         X_val, y_val, groups_val, sample_weight_val : array-likes, default=None
             Passed to members whose `fit` takes them: validation data, tuples of
             several.  A Pipeline transforms X_val with ``transform_input=["X_val"]``.
@@ -249,8 +264,9 @@ class BaggingRanker(BaseRanker):
         ValueError, TypeError
             For an invalid parameter, invalid grades or weights, ``oob_score=True``
             where no query is left out, members that would hold out copies of rows
-            that they learn from, a Pipeline that would not transform X_val, or
-            whatever a member refuses.  The estimator is then unchanged.
+            that they learn from, a Pipeline that would not transform X_val, positions
+            or propensities that members do not take, or whatever a member refuses.
+            The estimator is then unchanged.
         UnsetMetadataPassedError
             For a `sample_weight` of which a step of a Pipeline does not say whether
             it requests it.
@@ -259,7 +275,7 @@ class BaggingRanker(BaseRanker):
             # read
             p = read_parameters(BaggingParameters, model)
             seed = draw_seed(p.random_state)
-            rows = read_rows(X, y, groups, sample_weight)
+            rows = read_rows(X, y, groups, sample_weight, positions, propensities)
             given = {
                 "X_val": X_val,
                 "y_val": y_val,
@@ -276,7 +292,12 @@ class BaggingRanker(BaseRanker):
                 rng = np.random.default_rng([seed, m])
                 drawn.append(draw_queries(rng, n_queries, n_drawn, p.bootstrap))
                 members.append(new_member(self._estimator(), rng))
-            members = fit_members(members, drawn, rows, validation, p.n_jobs, p.verbose)
+            with sklearn.config_context(enable_metadata_routing=True):
+                check_taken(rows, [requested_metadata(members[0], rows.metadata)])
+            shared = bins_of_members(members[0], drawn, rows, validation, seed)
+            members = fit_members(
+                members, drawn, rows, validation, shared, p.n_jobs, p.verbose
+            )
 
             # keep
             model.estimators_ = members
@@ -414,6 +435,7 @@ def fit_members(
     drawn: Sequence[IntArray],
     rows: FitRows,
     validation: Mapping[str, Any],
+    shared: SharedBins | None,
     n_jobs: int | None,
     verbose: int,
 ) -> list[Any]:
@@ -426,7 +448,7 @@ def fit_members(
             n_at_once = max(1, min(n_at_once, team.n_threads - POOL_THREADS))
         n_jobs = n_at_once
     jobs = (
-        delayed(fit_member)(member, queries, rows, validation, n_at_once > 1)
+        delayed(fit_member)(member, queries, rows, validation, shared, n_at_once > 1)
         for member, queries in zip(members, drawn, strict=True)
     )
     # kernels release the GIL, so threads do, and X is not copied to processes
@@ -438,6 +460,7 @@ def fit_member(
     drawn: IntArray,
     rows: FitRows,
     validation: Mapping[str, Any],
+    shared: SharedBins | None,
     in_parallel: bool,
 ) -> Any:
     """Fit one member to the queries drawn for it."""
@@ -454,7 +477,40 @@ def fit_member(
                 validation |= {f"{name}_val": column for name, column in others.items()}
         X, y, metadata = rows_of_queries(rows, drawn)
         given = requested_metadata(member, {**metadata, **validation})
-        return member.fit(X, y, **given)
+        if shared is None:
+            return member.fit(X, y, **given)
+        if not takes_all(rows, drawn):
+            index = index_of_queries(rows.queries, drawn)
+            shared = shared._replace(table=shared.table[index])
+        fit_ranker(member, X, y, shared=shared, **given)
+        return member
+
+
+def bins_of_members(
+    member: Any,
+    drawn: Sequence[IntArray],
+    rows: FitRows,
+    validation: Mapping[str, Any],
+    seed: int,
+) -> SharedBins | None:
+    """Return the bins of all rows, if the members can be trained on these."""
+    if type(member) is not LambdaMARTRanker:
+        return None
+    with sklearn.config_context(enable_metadata_routing=True):
+        given = requested_metadata(member, rows.metadata)
+        is_given_val = "X_val" in requested_metadata(member, validation)
+    # The bins of categories depend on grades, which a member must not learn from where
+    # queries are left out, or held out.
+    holds_out = member.early_stopping is True and not is_given_val
+    are_same = all(takes_all(rows, queries) for queries in drawn) and not holds_out
+    if not are_same and len(find_features(rows.X, member.categorical_features, "X")):
+        return None
+    return share_bins(member, rows.X, rows.y, seed, **given)
+
+
+def takes_all(rows: FitRows, drawn: IntArray) -> bool:
+    """Return whether these are all queries, once."""
+    return np.array_equal(drawn, np.arange(rows.queries.n_queries))
 
 
 def rows_of_queries(
@@ -462,14 +518,13 @@ def rows_of_queries(
 ) -> tuple[Any, FloatArray, dict[str, Any]]:
     """Return X, y and the other columns of some queries, one after the other."""
     queries, metadata = rows.queries, dict(rows.metadata)
-    everything = np.array_equal(drawn, np.arange(queries.n_queries))
-    if everything or n_rows(rows.X) == 0:
+    if takes_all(rows, drawn) or n_rows(rows.X) == 0:
         return rows.X, rows.y, metadata
     index = index_of_queries(queries, drawn)
     # a query that is drawn twice is two queries
     metadata["groups"] = np.repeat(np.arange(len(drawn)), queries.sizes[drawn])
-    if "sample_weight" in metadata:
-        metadata["sample_weight"] = metadata["sample_weight"][index]
+    for name in metadata.keys() - {"groups"}:
+        metadata[name] = metadata[name][index]
     return index_rows(rows.X, index), rows.y[index], metadata
 
 

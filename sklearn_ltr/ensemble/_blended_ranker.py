@@ -32,6 +32,7 @@ from sklearn_ltr._rankers.base_model import requested_metadata
 from sklearn_ltr.ensemble._best_blend import BlendCurve, best_blend, check_ties
 from sklearn_ltr.ensemble._members import (
     FitRows,
+    check_taken,
     predict_scores,
     read_rows,
 )
@@ -176,7 +177,6 @@ class BlendedRanker(BaseRanker):
 
     # the validation arguments of BaseRanker do not apply to a blend
     __metadata_request__fit: ClassVar[dict[str, Any]] = {
-        "groups": True,
         "X_val": UNUSED,
         "y_val": UNUSED,
         "groups_val": UNUSED,
@@ -220,7 +220,14 @@ class BlendedRanker(BaseRanker):
         return names
 
     def fit(
-        self, X: Any, y: Any, *, groups: Any = None, sample_weight: Any = None
+        self,
+        X: Any,
+        y: Any,
+        *,
+        groups: Any = None,
+        sample_weight: Any = None,
+        positions: Any = None,
+        propensities: Any = None,
     ) -> Self:
         """Choose the weights, then fit the rankers to all queries.
 
@@ -239,6 +246,11 @@ class BlendedRanker(BaseRanker):
             there.  Rankers are fitted with it if their `fit` has weights; the steps of
             a Pipeline must say whether they request it (scikit-learn's metadata
             routing).
+        positions, propensities : array-likes of shape (n_documents,), default=None
+            Where each document was shown, and how probably users examined it; passed to
+            rankers that learn from clicks, see
+            :meth:`LambdaMARTRanker.fit <sklearn_ltr.LambdaMARTRanker.fit>`.  The
+            metric, by which weights are chosen, is that of the clicks as they are.
 
         Returns
         -------
@@ -248,7 +260,8 @@ class BlendedRanker(BaseRanker):
         ------
         ValueError, TypeError
             For an invalid parameter, more folds than queries, invalid grades or
-            weights, or whatever a ranker refuses.  The estimator is then unchanged.
+            weights, positions or propensities that no ranker is fitted with, or
+            whatever a ranker refuses.  The estimator is then unchanged.
         NotFittedError
             If a ranker is not fitted and ``cv="prefit"``.
         UnsetMetadataPassedError
@@ -257,11 +270,12 @@ class BlendedRanker(BaseRanker):
         """
         # read
         p = read_parameters(BlendingParameters, self)
-        rows = read_rows(X, y, groups, sample_weight)
+        rows = read_rows(X, y, groups, sample_weight, positions, propensities)
         candidates = unnamed(p.rankers)
 
         # fit and score, on held-out queries if there are folds
         if isinstance(p.cv, str):
+            check_taken(rows, [])
             rankers, scores = score_prefit(candidates, rows.X)
         else:
             splits = None if p.method == "equal" else make_splits(p.cv, rows)
@@ -383,9 +397,10 @@ def fit_and_score(
     # the scores are out-of-fold; without `splits`, those of the fitted rankers
     models, scores = [], []
     with sklearn.config_context(enable_metadata_routing=True):
-        for ranker in rankers:
-            model = clone(ranker)
-            params = requested_metadata(model, rows.metadata)
+        clones = [clone(ranker) for ranker in rankers]
+        of_each = [requested_metadata(model, rows.metadata) for model in clones]
+        check_taken(rows, of_each)
+        for model, params in zip(clones, of_each, strict=True):
             if splits is not None:
                 scores.append(
                     cross_val_predict(

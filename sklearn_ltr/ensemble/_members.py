@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._data import QueryGroups, TrainingData, count_rows
+from sklearn_ltr._data import (
+    QueryGroups,
+    TrainingData,
+    check_positions,
+    check_propensities,
+    count_rows,
+)
 from sklearn_ltr._data.rows import index_rows, n_rows
 from sklearn_ltr._rankers.base_model import check_base_scores
 from sklearn_ltr._rankers.reading import check_y_given, read_queries, read_targets
@@ -21,7 +27,7 @@ class FitRows(NamedTuple):
 
     X: Any  # as given
     y: FloatArray  # in the order of the rows
-    # groups, and sample_weight if given; in the order of the rows
+    # groups, and what else was given of each row; in the order of the rows
     metadata: dict[str, Any]
     queries: QueryGroups
     data: TrainingData  # grades and weights, in canonical order
@@ -29,7 +35,14 @@ class FitRows(NamedTuple):
     kept_queries: NDArray[np.bool_]  # and which of the given queries
 
 
-def read_rows(X: Any, y: Any, groups: Any, sample_weight: Any) -> FitRows:
+def read_rows(
+    X: Any,
+    y: Any,
+    groups: Any,
+    sample_weight: Any,
+    positions: Any = None,
+    propensities: Any = None,
+) -> FitRows:
     """Check the arguments of `fit`, but the values of X, which the members check."""
     check_y_given(y)
     n_documents = count_rows(y, "y")
@@ -44,6 +57,10 @@ def read_rows(X: Any, y: Any, groups: Any, sample_weight: Any) -> FitRows:
     metadata: dict[str, Any] = {"groups": queries.column}
     if sample_weight is not None:
         metadata["sample_weight"] = queries.unsort(np.repeat(data.weights, data.sizes))
+    if (shown := check_positions(positions, queries)) is not None:
+        metadata["positions"] = queries.unsort(shown)
+    if (examined := check_propensities(propensities, queries)) is not None:
+        metadata["propensities"] = queries.unsort(examined)
     if data.weights.all() or n_rows(X) == 0:
         kept, kept_queries = (
             np.ones(n, dtype=np.bool_) for n in (n_documents, data.n_queries)
@@ -54,6 +71,16 @@ def read_rows(X: Any, y: Any, groups: Any, sample_weight: Any) -> FitRows:
     of_rows = {name: index_rows(column, index) for name, column in metadata.items()}
     rows = read_rows(index_rows(X, index), grades[index], **of_rows)
     return rows._replace(kept=kept, kept_queries=data.weights > 0)
+
+
+def check_taken(rows: FitRows, taken: Sequence[Mapping[str, Any]]) -> None:
+    """Raise a ValueError if no member is fitted with what was given of clicks."""
+    for name in ("positions", "propensities"):
+        if name in rows.metadata and not any(name in given for given in taken):
+            raise ValueError(
+                f"{name} was given, but no member is fitted with it: leave it out, or "
+                "give a ranker that learns from it, such as LambdaMARTRanker"
+            )
 
 
 def predict_scores(members: Sequence[Any], X: Any, name: str) -> list[FloatArray]:

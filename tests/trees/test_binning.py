@@ -19,6 +19,7 @@ from sklearn_ltr._trees import binning
 from sklearn_ltr._trees.binning import (
     MISSING_BIN,
     BinMapper,
+    BinnedTable,
     bin_rows,
     find_bin_thresholds,
     sample_rows,
@@ -211,3 +212,26 @@ def test_the_seed_decides_which_sample_of_a_long_table_is_drawn(monkeypatch):
     assert order[rows].tolist() == drawn[0]
     monkeypatch.setattr(binning, "MAX_SAMPLE_ROWS", 300)
     assert sample_rows(data, index, 1, ONE_THREAD).tolist() == every.tolist()
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_a_table_of_known_bins_gives_those_of_any_rows(n_threads):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 3))
+    mapper = BinMapper([find_bin_thresholds(column, 9) for column in X.T])
+    stored = rng.permutation(50)[:40]  # rows, in the order in which they are stored
+    place = np.full(50, -1)
+    place[stored] = np.arange(40)
+    hashes = np.arange(40, dtype=np.uint64)
+    with ThreadTeam(n_threads) as team:
+        binned = mapper.transform(X, stored, team)
+        table = BinnedTable(mapper, binned, hashes, place)
+        assert (table.shape, table.size) == (X.shape, X.size)
+        assert mapper.transform(table, stored, team) is binned  # not a copy
+        rows = rng.choice(stored, 60)
+        expected = mapper.transform(X, rows, team).columns
+        found = mapper.transform(table, rows, team)
+        np.testing.assert_array_equal(found.columns, expected)
+        found = mapper.transform(table[rows], np.arange(60), team)
+        np.testing.assert_array_equal(found.columns, expected)
+        assert found.columns.flags.c_contiguous
