@@ -417,7 +417,7 @@ def test_the_staged_estimate_is_that_of_members_with_fewer_trees():
         assert ranker.oob_staged_score_[n_trees - 1] == shorter.oob_score_
     # members that stopped early keep their scores
     trees = clone(TREES).set_params(
-        n_estimators=40, early_stopping=True, n_iter_no_change=2
+        n_estimators=40, early_stopping=True, n_iter_no_change=4
     )
     ranker = fitted(trees, **options)
     lengths = [member.n_iter_ for member in ranker.estimators_]

@@ -350,7 +350,7 @@ def test_partial_fit_goes_on_with_the_bias(small_log):
 @pytest.mark.parametrize("kind", ["additive trees", "pairwise trees", "lambdarank"])
 def test_early_stopping_keeps_the_bias_of_the_best_step(kind, small_log):
     _, (X, clicks), shown = small_log
-    other = np.random.default_rng(3).permutation(clicks)
+    other = np.random.default_rng(7).permutation(clicks)
     validation = {"X_val": X, "y_val": other, "groups_val": shown["groups"]}
     name = "max_iter" if kind == "lambdarank" else "n_estimators"
     options = {name: 12, "n_iter_no_change": 12}
