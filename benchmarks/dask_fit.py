@@ -1,10 +1,13 @@
 """A fit on the workers of one Dask cluster, side by side with LightGBM's and XGBoost's.
 
     python benchmarks/dask_fit.py --preset a --workers 1 2 4
+    python benchmarks/dask_fit.py --preset narrow --parquet --workers 2 --threads 1
 
 The cluster has worker processes on this machine, which share its cores.  Each worker
-has its rows in memory before the clock starts: whole queries, in their order, as the
-other libraries need them.  Printed are medians of the repetitions: seconds; bytes over
+has its rows in memory before the clock starts, or reads them from six Parquet files
+within each fit: whole queries, in their order, as the other libraries need them.  "One
+process" is `LambdaMARTRanker` with as many threads as all workers, its rows in memory.
+Printed are medians of the repetitions: seconds; bytes over
 the loopback device per tree (of all processes of this machine, so let nothing else
 run), and of ours also the exchanges per tree and the bytes of its sums; the highest
 memory of a worker, above that before the fit; and NDCG@10 on held-out queries.
@@ -14,19 +17,25 @@ from __future__ import annotations
 
 import argparse
 import os
+import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import numpy as np
-from fit import PRESETS, synthetic
+from fit import MSLR_LIKE, PRESETS, synthetic
 from measuring import in_turns, memory
 
 from peers import BINS, Settings, add_json_argument, append_json, machine, query_sizes
+from sklearn_ltr import LambdaMARTRanker
+from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.metrics import NDCG
 
+NARROW_ROWS, NARROW_FEATURES = 143_336, 50
+N_FILES = 6
 Predict = Callable[[np.ndarray], np.ndarray]
 
 
@@ -37,18 +46,30 @@ def loopback_bytes() -> int:
     return int(line.split(":")[1].split()[0])
 
 
+def options_of(settings: Settings) -> dict[str, Any]:
+    return {
+        "n_estimators": settings.n_estimators,
+        "learning_rate": settings.learning_rate,
+        "max_leaf_nodes": settings.max_leaf_nodes,
+        "min_samples_leaf": settings.min_samples_leaf,
+        "max_bins": BINS,
+        "random_state": settings.random_state,
+    }
+
+
+def fit_in_one_process(
+    rows: Any, parts: Any, settings: Settings
+) -> tuple[Predict, dict[str, float]]:
+    X, y, groups = rows
+    ranker = LambdaMARTRanker(**options_of(settings), n_jobs=settings.n_threads)
+    return ranker.fit(X, y, groups=groups).predict, {}
+
+
 def fit_ours(parts: Any, settings: Settings) -> tuple[Predict, dict[str, float]]:
     from sklearn_ltr.dask import DaskLambdaMARTRanker
 
     X, y, groups, _ = parts
-    ranker = DaskLambdaMARTRanker(
-        n_estimators=settings.n_estimators,
-        learning_rate=settings.learning_rate,
-        max_leaf_nodes=settings.max_leaf_nodes,
-        min_samples_leaf=settings.min_samples_leaf,
-        max_bins=BINS,
-        random_state=settings.random_state,
-    ).fit(X, y, groups=groups)
+    ranker = DaskLambdaMARTRanker(**options_of(settings)).fit(X, y, groups=groups)
     n_trees, traffic = ranker.n_iter_, ranker.traffic_
     counted = {
         "exchanges_per_tree": traffic.n_exchanges / n_trees,
@@ -101,24 +122,67 @@ def fit_xgboost(parts: Any, settings: Settings) -> tuple[Predict, dict[str, floa
 
 
 FITS = {"sklearn_ltr": fit_ours, "LightGBM": fit_lightgbm, "XGBoost hist": fit_xgboost}
+ONE_PROCESS = "one process"
 
 
-def place(client: Any, X: Any, y: Any, groups: Any) -> Any:
+def made_rows(preset: str) -> Any:
+    """Return made rows for training and held-out ones: X, y, groups."""
+    if preset != "narrow":
+        return synthetic(preset, "float64")
+    kind = MSLR_LIKE | {"n_features": NARROW_FEATURES, "n_informative": 15}
+    made = make_ranking(1500, random_state=0, **kind)
+    held_out = made.groups > made.groups[NARROW_ROWS - 1]
+    columns = made.data, made.target, made.groups
+    return [[c[rows] for c in columns] for rows in (slice(NARROW_ROWS), held_out)]
+
+
+def cut(rows: Any, n_parts: int) -> list[Any]:
+    """Divide X, y, groups and query sizes into parts, of whole queries."""
+    X, y, groups = rows
+    sizes = query_sizes(groups)
+    offsets = np.append(0, np.cumsum(sizes))
+    parts = []
+    for queries in np.array_split(np.arange(len(sizes)), n_parts):
+        own = slice(offsets[queries[0]], offsets[queries[-1] + 1])
+        parts.append((X[own], y[own], groups[own], sizes[queries]))
+    return parts
+
+
+def place(client: Any, rows: Any) -> Any:
     """Deal whole queries to the workers: Dask arrays X, y, groups and query sizes."""
     import dask.array as da
 
-    sizes = query_sizes(groups)
     workers = sorted(client.nthreads())
-    offsets = np.append(0, np.cumsum(sizes))
-    of_worker = np.array_split(np.arange(len(sizes)), len(workers))
     parts: list[list[Any]] = [[], [], [], []]
-    for worker, queries in zip(workers, of_worker, strict=True):
-        rows = slice(offsets[queries[0]], offsets[queries[-1] + 1])
-        values = X[rows], y[rows], groups[rows], sizes[queries]
+    for worker, values in zip(workers, cut(rows, len(workers)), strict=True):
         for name, value in zip(parts, values, strict=True):
             future = client.scatter(value, workers=[worker], hash=False)
             name.append(da.from_delayed(future, value.shape, value.dtype))
     return tuple(da.concatenate(part) for part in parts)
+
+
+def write_parquet(folder: str, rows: Any) -> None:
+    import pandas as pd
+
+    for number, (X, y, groups, _) in enumerate(cut(rows, N_FILES)):
+        frame = pd.DataFrame(X).add_prefix("x").assign(y=y, query=groups)
+        frame.to_parquet(Path(folder, f"{number}.parquet"))
+
+
+def open_parquet(folder: str) -> Any:
+    """Return Dask collections X, y, groups and query sizes, which read the files."""
+    import dask.dataframe as dd
+
+    table = dd.read_parquet(folder)
+    sizes = table["query"].map_partitions(sizes_of, meta=("size", np.int64))
+    X = table[[name for name in table if name.startswith("x")]]
+    return X, table["y"], table["query"], sizes
+
+
+def sizes_of(groups: Any) -> Any:
+    import pandas as pd
+
+    return pd.Series(query_sizes(groups.to_numpy()), name="size")
 
 
 def reset_memory() -> float:
@@ -143,37 +207,50 @@ def measure(client: Any, fit: Any, parts: Any, settings: Settings, test: Any) ->
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    presets = ["small", "a", "b"]
+    presets = ["small", "a", "b", "narrow"]
     parser.add_argument("--preset", choices=presets, default="small")
+    parser.add_argument("--parquet", action="store_true", help="read rows in each fit")
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2, 4])
+    parser.add_argument("--threads", type=int, help="of each worker; default: all cores")
     parser.add_argument(
-        "--libraries", nargs="+", choices=list(FITS), default=list(FITS)
+        "--libraries",
+        nargs="+",
+        choices=[*FITS, ONE_PROCESS],
+        default=[*FITS, ONE_PROCESS],
     )
     parser.add_argument("--repetitions", type=int, default=3)
     add_json_argument(parser)
     arguments = parser.parse_args()
     from distributed import Client, LocalCluster
 
-    settings = PRESETS[arguments.preset][2]
-    train, test = synthetic(arguments.preset, "float64")
+    settings = PRESETS.get(arguments.preset, PRESETS["a"])[2]
+    train, test = made_rows(arguments.preset)
+    about = {"preset": arguments.preset, "parquet": arguments.parquet}
     print(machine(["dask", "distributed"]))
     cores = len(os.sched_getaffinity(0))
+    fits = FITS | {ONE_PROCESS: partial(fit_in_one_process, train)}
     results = []
     print(
         f"{'workers x threads':<18}{'library':<13}{'seconds':>8}{'MB/tree':>9}"
         f"{'peak MB':>9}{'NDCG@10':>9}{'exchanges/tree':>16}{'MB of sums':>14}"
     )
     for n_workers in arguments.workers:
-        threads = max(1, cores // n_workers)
+        threads = arguments.threads or max(1, cores // n_workers)
         with (
             LocalCluster(
                 n_workers=n_workers, threads_per_worker=threads, dashboard_address=":0"
             ) as cluster,
             Client(cluster) as client,
+            tempfile.TemporaryDirectory() as folder,
         ):
-            parts = place(client, *train)
+            if arguments.parquet:
+                write_parquet(folder, train)
+                parts = open_parquet(folder)
+            else:
+                parts = place(client, train)
+            settings = replace(settings, n_threads=n_workers * threads)
             calls = {
-                name: partial(measure, client, FITS[name], parts, settings, test)
+                name: partial(measure, client, fits[name], parts, settings, test)
                 for name in arguments.libraries
             }
             list(in_turns(calls, 1))  # imports and compiled kernels
@@ -182,7 +259,8 @@ def main() -> None:
                 runs[name].append({"seconds": seconds} | found)
         for name, found in runs.items():
             row = {key: median(run[key] for run in found) for key in found[0]}
-            results.append({"library": name, "workers": n_workers} | row)
+            of_run = {"library": name, "workers": n_workers, "threads": threads}
+            results.append(of_run | about | row)
             counted = "exchanges_per_tree" in row
             print(
                 f"{f'{n_workers} x {threads}':<18}{name:<13}{row['seconds']:8.2f}"
