@@ -3,16 +3,16 @@
     python benchmarks/cluster_growth.py --rows 1e9 --workers 10 100 1000
 
 Measured on this machine: seconds of one thread per row and tree (the slope over two
-sizes), exchanges and bytes of the sums of a tree (`traffic_`), and messages between
-processes: of one call and its answer, and of each of many calls at once.  Computed from
-these, per tree, for a cluster of the given cores and network:
+sizes), exchanges and bytes of the sums of a tree (`traffic_`), and an exchange between
+two processes: a message and its answer, of 8 bytes and of 1 MB.  Computed from these,
+per tree, for a cluster of the given cores and network:
 
 compute
     rows / (workers x cores) x seconds per row and tree, all cores busy
 wire
     bytes that the busiest worker receives, divided by the rate of its link
 messages
-    calls that a worker answers one after another, and round trips
+    small ones that a worker receives and answers, one after another
 
 Of a sum over W workers, of H bytes, ours goes up and down a binary tree of log2 W
 levels, at each of which a worker receives two messages of H bytes, and answers them
@@ -33,11 +33,12 @@ import numpy as np
 
 from peers import BINS, add_json_argument, append_json, machine
 from sklearn_ltr import LambdaMARTRanker
-from sklearn_ltr.dask._comm import Exchange
+from sklearn_ltr.dask._comm import DaskComm
+from sklearn_ltr.dask._fit import open_endpoints
 from sklearn_ltr.datasets import make_ranking
 
 N_FEATURES = 136
-N_CALLS = 500
+N_EXCHANGES = 500
 BYTES_PER_BIN_OF_PEERS = 16
 
 
@@ -85,22 +86,38 @@ def measured_on_cluster(n_rows: int, n_trees: int) -> dict[str, float]:
         ]
         ranker = DaskLambdaMARTRanker(n_estimators=n_trees, random_state=0)
         traffic = ranker.fit(given[0], given[1], groups=given[2]).traffic_
-        actor: Any = client.submit(Exchange, 0, actor=True).result()
-        for _ in range(2):  # the first opens connections
-            start = time.perf_counter()
-            for _ in range(N_CALLS):
-                actor.has_met().result()
-            round_trip = (time.perf_counter() - start) / N_CALLS
-            start = time.perf_counter()
-            for answer in [actor.has_met() for _ in range(N_CALLS)]:
-                answer.result()
-            message = (time.perf_counter() - start) / N_CALLS
+        workers = sorted(client.nthreads())
+        placed, endpoints = open_endpoints(client, workers)
+        tasks = [
+            client.submit(
+                seconds_of_exchanges, rank, endpoints, placed[rank], workers=[worker]
+            )
+            for rank, worker in enumerate(workers)
+        ]
+        small, large = client.gather(tasks)[0]
     return {
         "exchanges": traffic.n_exchanges / n_trees,
         "sum_bytes": traffic.n_sum_bytes / 2 / n_trees,  # sent, and as many received
-        "round_trip": round_trip,
-        "message": message,
+        "exchange_8_bytes": small,
+        "exchange_1_mb": large,
     }
+
+
+def seconds_of_exchanges(rank: int, endpoints: Any, actor: Any) -> list[float]:
+    """Return the seconds of an exchange of 8 bytes and of 1 MB; run on each worker."""
+    from distributed import get_worker, secede
+
+    secede()
+    seconds = []
+    with DaskComm(rank, endpoints, actor, get_worker()) as comm:
+        for n_values in (1, 125_000):
+            values = np.zeros(n_values, dtype=np.int64)
+            comm.sum(values)
+            start = time.perf_counter()
+            for _ in range(N_EXCHANGES):
+                comm.sum(values)
+            seconds.append((time.perf_counter() - start) / N_EXCHANGES)
+    return seconds
 
 
 def on_paper(n_workers: int, of: dict[str, float], arguments: Any) -> dict[str, float]:
@@ -118,7 +135,7 @@ def on_paper(n_workers: int, of: dict[str, float], arguments: Any) -> dict[str, 
         "workers": n_workers,
         "compute": rows * of["row"],
         "wire": exchanges * levels * 4 * of_sum / rate,
-        "messages": exchanges * levels * (of["message"] + of["round_trip"]),
+        "messages": exchanges * levels * 2 * of["exchange_8_bytes"],
         "gb_per_worker": arguments.rows / n_workers * arguments.bytes_per_row / 1e9,
         "lightgbm_network": splits
         * (histogram * others / n_workers / rate + 2 * halvings * step),
@@ -146,8 +163,8 @@ def main() -> None:
     print(
         f"measured: {of['row'] * 1e9:.0f} ns of a core per row and tree, "
         f"{of['exchanges']:.1f} exchanges and {of['sum_bytes'] / 1e6:.2f} MB of sums "
-        f"per tree, {of['round_trip'] * 1e6:.0f} us for a call and its answer, "
-        f"{of['message'] * 1e6:.0f} us for each of many"
+        f"per tree, {of['exchange_8_bytes'] * 1e6:.0f} us for an exchange of 8 bytes, "
+        f"{of['exchange_1_mb'] * 1e6:.0f} us for one of 1 MB"
     )
     print(
         f"{arguments.rows:.0e} rows x {N_FEATURES}, {arguments.cores} cores and "

@@ -211,7 +211,9 @@ def main() -> None:
     parser.add_argument("--preset", choices=presets, default="small")
     parser.add_argument("--parquet", action="store_true", help="read rows in each fit")
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2, 4])
-    parser.add_argument("--threads", type=int, help="of each worker; default: all cores")
+    parser.add_argument(
+        "--threads", type=int, help="of each worker; default: all cores"
+    )
     parser.add_argument(
         "--libraries",
         nargs="+",

@@ -1,136 +1,205 @@
-"""The `Comm` of a cluster: its workers exchange arrays through actors.
+"""The `Comm` of a cluster: its workers exchange arrays on connections of the fit's own.
 
-Each worker of the fit has an actor, an `Exchange`, which the workers call directly: the
-scheduler takes no part.  The workers are a binary tree: worker r has the children
-2r + 1 and 2r + 2.  Each gives its parent what it has together with all below it, and
-gets back what all have.  So a worker receives two messages from its children, however
-many workers there are, and waits for as many of them as the tree is deep.
+The workers are a binary tree: worker r has the children 2r + 1 and 2r + 2.  Each gives
+its parent what it has together with all below it, and gets back what all have.  So a
+worker receives two messages from its children, however many workers there are, and
+waits for as many of them as the tree is deep.
+
+A worker has one socket for its parent and one for each child, opened once per fit, with
+TLS where the cluster has it.  The thread that fits writes and reads them itself:
+neither the scheduler nor the worker's event loop takes part.  A worker that ends its
+fit, for whatever reason, closes its connections.  Then its neighbours stop waiting for
+it and end theirs, and so on through the tree.
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
-from typing import Any, TypeAlias
+import hmac
+import pickle
+import socket
+import ssl
+import struct
+from contextlib import suppress
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-Add: TypeAlias = Callable[[Any, Any], Any]
+POLL_SECONDS = 0.5
+CONNECT_SECONDS = 30
+GREETING_SECONDS = 30  # from the connection of a child until it has named itself
+NUMBER = struct.Struct("<q")
 
 
-class Meeting:
-    """One exchange at one actor: what the worker's children have brought so far."""
-
-    def __init__(self) -> None:
-        self.children_are_here, self.is_over = asyncio.Event(), asyncio.Event()
-        self.brought: list[Any] = []
-        self.result: Any = None
-
-    def end(self, result: Any = None) -> None:
-        """Wake all workers that wait for this exchange."""
-        self.result = result
-        self.children_are_here.set()
-        self.is_over.set()
+class LostConnectionError(RuntimeError):
+    """Another worker has ended its fit, so this one cannot go on."""
 
 
-class Exchange:
-    """The actor of one worker.
+class Endpoint(NamedTuple):
+    """Where a worker of the fit listens."""
 
-    Exchanges are numbered, and each worker takes part in all of them.
+    worker: str  # its address in the cluster
+    host: str
+    port: int
+
+
+class Connections:
+    """The actor that opens the sockets of one worker, and can end what waits at them.
 
     Parameters
     ----------
-    n_senders : int
-        Other workers that bring something to this one: its children.
+    key : bytes
+        A secret of the fit, by which its workers know each other.
     """
 
-    def __init__(self, n_senders: int) -> None:
-        self._n_senders = n_senders
-        self._meetings: dict[int, Meeting] = {}
-        self._failure: str | None = None
-        self._has_met = False
+    def __init__(self, key: bytes) -> None:
+        from distributed import get_worker
+        from distributed.comm import get_address_host
 
-    async def has_met(self) -> bool:
-        """Return whether an exchange has ended here."""
-        return self._has_met
+        worker = get_worker()
+        connecting = worker.security.get_connection_args("worker")
+        self._server_name = connecting["extra_conn_args"].get("server_hostname")
+        self._to_parent = connecting["ssl_context"]
+        self._to_children = worker.security.get_listen_args("worker")["ssl_context"]
+        self._listener = listen(get_address_host(worker.listen_address))
+        host, port = get_address_host(worker.address), self._listener.getsockname()[1]
+        self._endpoint = Endpoint(worker.address, host, port)
+        self._key, self._failure = key, ""
+        self._sockets: list[socket.socket] = []
+        self._is_complete = False
 
-    async def bring(self, number: int, value: Any) -> Any:
-        """Bring what a child has; return what all workers have, when it is known."""
-        meeting = self._bring(number, value, self._n_senders)
-        await meeting.is_over.wait()
-        self._check()
-        return meeting.result
+    def endpoint(self) -> Endpoint:
+        """Return where this worker listens for its children."""
+        return self._endpoint
 
-    async def bring_one(self, number: int, value: Any, n_senders: int) -> None:
-        """Bring what one of `n_senders` workers has, and do not wait."""
-        self._bring(number, value, n_senders)
+    def is_complete(self) -> bool:
+        """Return whether this worker, and all below it, are connected."""
+        return self._is_complete
 
-    async def collect(self, number: int, n_senders: int) -> list[Any]:
-        """Return what `n_senders` workers have brought, when all have."""
-        meeting = self._meeting(number)
-        if n_senders > 0:
-            await meeting.children_are_here.wait()
-            self._check()
-        return meeting.brought
-
-    async def add_up(self, number: int, value: Any, add: Add) -> Any:
-        """Return what this worker and its children have, added up."""
-        for brought in await self.collect(number, self._n_senders):
-            value = add(value, brought)
-        return value
-
-    async def conclude(self, number: int, value: Any, add: Add) -> Any:
-        """Return what all have, added up; called at the root of the tree of workers."""
-        result = await self.add_up(number, value, add)
-        await self.publish(number, result)
-        return result
-
-    async def publish(self, number: int, result: Any) -> None:
-        """End an exchange, and give its result to those that wait for it."""
-        self._has_met = True
-        self._meeting(number).end(result)
-        del self._meetings[number]
-
-    async def abort(self, reason: str) -> None:
-        """End all exchanges, those to come included, with a RuntimeError."""
+    def abort(self, reason: str) -> None:
+        """End all that waits at the connections, with a LostConnectionError."""
         self._failure = reason
-        for meeting in self._meetings.values():
-            meeting.end()
+        for connection in self._sockets:
+            with suppress(OSError):  # it is closed
+                # not the method of an SSLSocket, which another thread is using
+                socket.socket.shutdown(connection, socket.SHUT_RDWR)
 
-    def _bring(self, number: int, value: Any, n_senders: int) -> Meeting:
-        meeting = self._meeting(number)
-        meeting.brought.append(value)
-        if len(meeting.brought) == n_senders:
-            meeting.children_are_here.set()
-        return meeting
+    def check(self) -> None:
+        """Raise a LostConnectionError after `abort`."""
+        if self._failure:
+            raise LostConnectionError(self._failure)
 
-    def _meeting(self, number: int) -> Meeting:
-        self._check()
-        return self._meetings.setdefault(number, Meeting())
+    def open(self, rank: int, endpoints: list[Endpoint]) -> dict[int, socket.socket]:
+        """Connect to the children, then to the parent; return the sockets by rank."""
+        sockets = {}
+        missing = set(children_of(rank, len(endpoints)))
+        while missing:
+            self.check()
+            try:
+                connection, _ = self._listener.accept()
+            except TimeoutError:
+                continue
+            with suppress(OSError):  # it is not of this fit
+                child, connection = self._greet(connection)
+                missing.remove(child)
+                sockets[child] = connection
+        if rank > 0:
+            parent = (rank - 1) // 2
+            sockets[parent] = self._connect(endpoints[parent], rank)
+        self._is_complete = True
+        return sockets
 
-    def _check(self) -> None:
-        if self._failure is not None:
-            raise RuntimeError(self._failure)
+    def close(self) -> None:
+        """Close the connections, which ends what the neighbours wait for."""
+        for connection in (self._listener, *self._sockets):
+            connection.close()
+
+    def _greet(self, connection: socket.socket) -> tuple[int, socket.socket]:
+        """Return the rank of the child that connects; an OSError if it is none."""
+        connection.settimeout(GREETING_SECONDS)
+        try:
+            if self._to_children is not None:
+                connection = self._to_children.wrap_socket(connection, server_side=True)
+            array = np.empty(len(self._key) + NUMBER.size, dtype=np.uint8)
+            receive_into(connection, array)
+            greeting = array.tobytes()
+            if not hmac.compare_digest(greeting[: len(self._key)], self._key):
+                raise OSError("the key is that of another fit")
+        except OSError:
+            connection.close()
+            raise
+        connection.settimeout(None)
+        self._keep(connection)
+        (rank,) = NUMBER.unpack(greeting[len(self._key) :])
+        return rank, connection
+
+    def _connect(self, parent: Endpoint, rank: int) -> socket.socket:
+        """Connect to the parent, and wait until it accepts, which may be late."""
+        try:
+            address = parent.host, parent.port
+            connection = socket.create_connection(address, CONNECT_SECONDS)
+            connection.settimeout(None)
+            if self._to_parent is not None:
+                connection = self._to_parent.wrap_socket(
+                    connection,
+                    server_hostname=self._server_name,
+                    do_handshake_on_connect=False,
+                )
+            self._keep(connection)
+            if isinstance(connection, ssl.SSLSocket):
+                connection.do_handshake()
+            connection.sendall(self._key + NUMBER.pack(rank))
+        except OSError as error:
+            self.check()
+            raise LostConnectionError(
+                f"no connection to the worker {parent.worker}, where it listened for "
+                f"the fit, at port {parent.port} of {parent.host} ({error}): it has "
+                "ended the fit, or a firewall forbids such connections"
+            ) from error
+        return connection
+
+    def _keep(self, connection: socket.socket) -> None:
+        """Let `abort` and `close` know a connection."""
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._sockets.append(connection)
+        self.check()
 
 
-def count_children(rank: int, n_workers: int) -> int:
-    """Return how many children a worker has in the tree."""
-    return len(range(2 * rank + 1, min(2 * rank + 3, n_workers)))
+def listen(host: str) -> socket.socket:
+    """Listen at a free port."""
+    family, *_, address = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)[0]
+    listener = socket.create_server(address, family=family)
+    listener.settimeout(POLL_SECONDS)
+    return listener
+
+
+def children_of(rank: int, n_workers: int) -> range:
+    """Return the children of a worker in the tree."""
+    return range(2 * rank + 1, min(2 * rank + 3, n_workers))
+
+
+def receive_into(connection: socket.socket, values: NDArray[Any]) -> None:
+    """Fill an array with the next bytes; an OSError if the connection ends."""
+    missing = values.reshape(-1).view(np.uint8).data
+    while len(missing) > 0:
+        n_bytes = connection.recv_into(missing)
+        if n_bytes == 0:
+            raise ConnectionError("the connection was closed")
+        missing = missing[n_bytes:]
 
 
 class DaskComm:
-    """The exchanges of one worker of a fit, see `Comm`.
+    """The exchanges of one worker of a fit, see `Comm`; a context, which connects it.
 
     Parameters
     ----------
     rank : int
-    actors : list of n_workers proxies of an `Exchange`
-        By the rank of the worker that each is on.
+    endpoints : list of n_workers Endpoint
+        By the rank of the worker.
+    actor : proxy of a Connections
+        That of this worker.
     worker : distributed.Worker
-        This worker, on which the actor `actors[rank]` is.
-    print_line : callable
-        Prints a line where the user sees it.
+        This worker.
 
     Attributes
     ----------
@@ -143,62 +212,120 @@ class DaskComm:
     """
 
     def __init__(
-        self,
-        rank: int,
-        actors: list[Any],
-        worker: Any,
-        print_line: Callable[[str], None],
+        self, rank: int, endpoints: list[Endpoint], actor: Any, worker: Any
     ) -> None:
-        self.rank, self.n_workers = rank, len(actors)
+        self.rank, self.n_workers = rank, len(endpoints)
         self.n_threads: int | None = worker.state.nthreads
         self.n_exchanges = self.n_bytes = 0
-        self._actors, self._print_line = actors, print_line
-        self._is_inner = count_children(rank, len(actors)) > 0
-        self._own: Exchange = worker.state.actors[actors[rank].key]
-        self._loop = worker.loop.asyncio_loop
+        self._connections: Connections = worker.state.actors[actor.key]
+        self._endpoints, self._worker = endpoints, worker
+        self._children = children_of(rank, len(endpoints))
+        self._parent = (rank - 1) // 2  # of the root: -1
+
+    def __enter__(self) -> Self:
+        """Connect to the neighbours in the tree."""
+        try:
+            self._sockets = self._connections.open(self.rank, self._endpoints)
+        except BaseException:
+            self._connections.close()
+            raise
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Close the connections, after an error too: then the others end their fits."""
+        self._connections.close()
 
     def sum(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the sum of the arrays of all workers, which have the same shape."""
+        self.n_exchanges += 1
         self.n_bytes += 2 * values.nbytes
-        total: NDArray[np.int64] = self._combine(values, np.add)
+        total, brought = np.array(values, order="C"), np.empty(values.shape, np.int64)
+        for child in self._children:
+            self._receive_into(child, brought)
+            total += brought
+        if self.rank > 0:
+            self._send(self._parent, total)
+            self._receive_into(self._parent, total)
+        for child in self._children:
+            self._send(child, total)
         return total
 
     def gather(self, value: Any) -> list[Any]:
         """Return what each worker gave, by rank."""
-        by_rank = self._combine({self.rank: value}, dict.__or__)
-        return [by_rank[rank] for rank in range(self.n_workers)]
+        by_rank = self._collect(0, value)
+        if self.rank == 0:
+            message = pickle.dumps(by_rank)
+        else:
+            message = self._receive(self._parent)
+            by_rank = pickle.loads(message)
+        for child in self._children:
+            self._send_message(child, message)
+        return in_order(by_rank)
 
     def gather_to(self, rank: int, value: Any) -> list[Any]:
         """Return what each worker gave, by rank, on one of them; [] on the others."""
-        self.n_exchanges += 1
-        number, n_others = self.n_exchanges, self.n_workers - 1
-        if self.rank != rank:
-            pair = self.rank, value
-            self._actors[rank].bring_one(number, pair, n_others).result()
-            return []
-        by_rank = dict(self._call_own("collect", number, n_others)) | {rank: value}
-        self._call_own("publish", number, None)
-        return [by_rank[other] for other in range(self.n_workers)]
-
-    def _combine(self, value: Any, add: Add) -> Any:
-        """Return what all workers have, added up."""
-        self.n_exchanges += 1
-        number = self.n_exchanges
-        if self.rank == 0:
-            return self._call_own("conclude", number, value, add)
-        if self._is_inner:
-            value = self._call_own("add_up", number, value, add)
-        result = self._actors[(self.rank - 1) // 2].bring(number, value).result()
-        if self._is_inner:
-            self._call_own("publish", number, result)
-        return result
-
-    def _call_own(self, method: str, *arguments: Any) -> Any:
-        """Call a method of this worker's actor, without a message."""
-        call = getattr(self._own, method)(*arguments)
-        return asyncio.run_coroutine_threadsafe(call, self._loop).result()
+        by_rank = self._collect(rank, value)
+        return in_order(by_rank) if rank == self.rank else []
 
     def print_line(self, line: str) -> None:
-        """Print a line once, whichever workers call this."""
+        """Print a line once, where the user is, whichever workers call this."""
         if self.rank == 0:
-            self._print_line(line)
+            self._worker.log_event("print", {"args": (line,), "flush": True})
+
+    def _collect(self, to: int, value: Any) -> dict[int, Any]:
+        """Send to a worker what all have; return, by rank, what came by on the way."""
+        self.n_exchanges += 1
+        next_rank = self._next_towards(to)
+        by_rank = {self.rank: value}
+        for neighbour in self._sockets:
+            if neighbour != next_rank:
+                by_rank |= pickle.loads(self._receive(neighbour))
+        if next_rank is not None:
+            self._send_message(next_rank, pickle.dumps(by_rank))
+        return by_rank
+
+    def _next_towards(self, rank: int) -> int | None:
+        """Return the neighbour on the way to a worker; None: it is this one."""
+        way = [rank]
+        while way[-1] > self.rank:
+            way.append((way[-1] - 1) // 2)
+        if rank == self.rank:
+            return None
+        return way[-2] if way[-1] == self.rank else self._parent
+
+    def _send_message(self, rank: int, message: bytes) -> None:
+        """Send bytes of any number to a neighbour."""
+        self._send(rank, NUMBER.pack(len(message)) + message)
+
+    def _receive(self, rank: int) -> bytes:
+        """Return the next message of a neighbour."""
+        (n_bytes,) = self._receive_into(rank, np.empty(1, dtype="<i8"))
+        return self._receive_into(rank, np.empty(n_bytes, dtype=np.uint8)).tobytes()
+
+    def _send(self, rank: int, values: Any) -> None:
+        """Send an array or bytes to a neighbour."""
+        try:
+            self._sockets[rank].sendall(values)
+        except OSError as error:
+            raise self._lost(rank) from error
+
+    def _receive_into(self, rank: int, values: NDArray[Any]) -> NDArray[Any]:
+        """Fill an array with the next bytes of a neighbour; return it."""
+        try:
+            receive_into(self._sockets[rank], values)
+        except OSError as error:
+            raise self._lost(rank) from error
+        return values
+
+    def _lost(self, rank: int) -> LostConnectionError:
+        """Return the error that says why a neighbour is not connected any more."""
+        self._connections.check()
+        return LostConnectionError(
+            f"the worker {self._endpoints[rank].worker} has ended the fit, and this "
+            "one was waiting for it"
+        )
+
+
+def in_order(by_rank: dict[int, Any]) -> list[Any]:
+    """Return the values by rank."""
+    return [by_rank[rank] for rank in range(len(by_rank))]

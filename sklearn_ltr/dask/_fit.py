@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import pickle
+import secrets
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -36,7 +37,7 @@ from sklearn_ltr._rankers.reading import (
     hold_out_queries,
     read_training_data,
 )
-from sklearn_ltr.dask._comm import DaskComm, Exchange, count_children
+from sklearn_ltr.dask._comm import Connections, DaskComm, Endpoint
 from sklearn_ltr.dask._partitions import (
     Partition,
     PartitionGraph,
@@ -217,20 +218,9 @@ def run_fits(
     """Run a task on each worker that fits its rows; return what they agree on."""
     import cloudpickle
 
-    # 1. An actor on each worker, by which the workers will exchange sums
+    # 1. Each worker listens for the connections of others
     addresses = list(divided[0].worker_data)
-    placed = [
-        client.submit(
-            Exchange,
-            count_children(rank, len(addresses)),
-            actor=True,
-            workers=[address],
-            pure=False,
-        )
-        for rank, address in enumerate(addresses)
-    ]
-    wait_for(client, placed, addresses)
-    actors = [future.result() for future in placed]
+    placed, endpoints = open_endpoints(client, addresses)
     # 2. A task on each worker, which must run there, where its rows are.  The state is
     # sent as bytes: arrays that Dask brings are read-only, and would stay read-only
     state = client.scatter(cloudpickle.dumps((vars(ranker), seed)), hash=False)
@@ -245,7 +235,8 @@ def run_fits(
                 fit_on_worker,
                 state,
                 rank,
-                placed,
+                endpoints,
+                placed[rank],
                 client.scatter(numbers, workers=[address], hash=False),
                 [[part for _, part, _ in own.parts] for own in worker_data],
                 [[chosen for *_, chosen in own.parts] for own in worker_data],
@@ -256,7 +247,7 @@ def run_fits(
             )
         )
     # 3. The same model from all: only the first sends it, the others a digest
-    wait_for(client, tasks, addresses, actors)
+    wait_for(client, tasks, addresses, [future.result() for future in placed])
     results = client.gather(tasks)
     if len({digest for digest, *_ in results}) > 1:
         raise RuntimeError(
@@ -269,13 +260,26 @@ def run_fits(
     return pickle.loads(saved), Traffic(moved_queries, moved_rows, n_exchanges, n_bytes)
 
 
+def open_endpoints(client: Any, workers: list[str]) -> tuple[list[Any], list[Endpoint]]:
+    """Let workers listen for each other; return futures of actors, and endpoints."""
+    key = secrets.token_bytes(16)
+    placed = [
+        client.submit(Connections, key, actor=True, workers=[address], pure=False)
+        for address in workers
+    ]
+    wait_for(client, placed, workers)
+    asked = [future.result().endpoint() for future in placed]
+    return placed, [answer.result() for answer in asked]
+
+
 # --- on a worker ----------------------------------------------------------------------
 
 
 def fit_on_worker(
     state: bytes,
     rank: int,
-    actors: list[Any],
+    endpoints: list[Endpoint],
+    actor: Any,
     numbers: list[IntArray],
     partitions: list[list[Partition | PartitionGraph]],
     chosen: list[list[IntArray | None]],
@@ -285,21 +289,22 @@ def fit_on_worker(
     # The lists hold what belongs to the training data and, if there is any, to the
     # validation data: `numbers` of this worker's queries among all, in the order of
     # their labels; `partitions`; and which queries of each are `chosen`, None: all.
-    # `expected` is this worker's id, and whether any worker has validation data.
-    # Returned are a digest of the model, the pickled fitted attributes (only from rank
-    # 0), and the numbers of exchanges and bytes.
-    from distributed import get_worker, print, secede
+    # `endpoints` are where all workers listen, `actor` has the connections of this one;
+    # `expected` is its id, and whether any worker has validation data.  Returned are a
+    # digest of the model, the pickled fitted attributes (only from rank 0), and the
+    # numbers of exchanges and bytes.
+    from distributed import get_worker, secede
 
     worker, (worker_id, is_validated) = get_worker(), expected
     if worker_id is not None and worker.id != worker_id:
         raise RuntimeError(f"the worker {worker.address} was restarted during the fit")
     secede()  # frees the slot of this task: others must not wait behind it
-    comm = DaskComm(rank, actors, worker, partial(print, flush=True))
-    arguments = [
-        read_rows(*given) for given in zip(partitions, chosen, numbers, strict=True)
-    ]
-    attributes, seed = pickle.loads(state)
-    fitted = fit_rows(attributes, seed, arguments, is_validated, comm)
+    with DaskComm(rank, endpoints, actor, worker) as comm:
+        arguments = [
+            read_rows(*given) for given in zip(partitions, chosen, numbers, strict=True)
+        ]
+        attributes, seed = pickle.loads(state)
+        fitted = fit_rows(attributes, seed, arguments, is_validated, comm)
     saved = pickle.dumps(fitted)
     digest = hashlib.sha256(pickle.dumps(fitted["ensemble_"])).hexdigest()
     return digest, saved if rank == 0 else b"", comm.n_exchanges, comm.n_bytes

@@ -6,10 +6,13 @@ import time
 from contextlib import suppress
 from typing import Any
 
+from sklearn_ltr.dask._comm import LostConnectionError
+
 POLL_SECONDS = 0.5
 TELL_SECONDS = 10
 PAUSE_SECONDS = 30
 LOSS_POLLS = 6  # until the scheduler has noticed that a worker is lost
+CAUSE_SECONDS = 30  # from the first lost connection to the error of the other worker
 
 
 def wait_for(
@@ -20,11 +23,13 @@ def wait_for(
 ) -> None:
     """Wait until all tasks have ended well; raise the error of one that has not."""
     # `workers` must not be lost; without them, other workers take over lost tasks.
-    # `actors` are where the tasks wait for each other: they are told when a task fails,
-    # so that none waits forever.
+    # `actors` have the connections of the tasks, and are told when the fit ends, so
+    # that none waits forever for a worker that has not connected.  A task that ends
+    # since its connection was lost does not know why: another one does.
     from distributed import CancelledError, wait
 
     pending, start, everyone_is_here = list(futures), time.monotonic(), False
+    effect: LostConnectionError | None = None  # the first
     try:
         while pending:
             with suppress(TimeoutError):
@@ -34,12 +39,18 @@ def wait_for(
                     raise_error(client, error, workers)
             check_workers(client, workers)
             if actors and not everyone_is_here:
-                everyone_is_here = actors[0].has_met().result()
+                everyone_is_here = actors[0].is_complete().result()
                 check_paused(client, workers or [], time.monotonic() - start)
             for future in [future for future in pending if future.done()]:
                 if future.status != "finished":
-                    raise_error(client, future.exception(), workers)
+                    cause = future.exception()
+                    if not isinstance(cause, LostConnectionError):
+                        raise_error(client, cause, workers)
+                    if effect is None:
+                        effect, patience = cause, time.monotonic() + CAUSE_SECONDS
                 pending.remove(future)
+            if effect and (not pending or time.monotonic() > patience):
+                raise_error(client, effect, workers)
     except BaseException as error:
         tell(actors or [], f"another worker ended the fit: {error}")
         raise

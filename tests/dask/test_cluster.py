@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import pickle
+import sys
 import time
 
 import numpy as np
@@ -233,10 +235,20 @@ def test_texts_are_legal_queries_and_an_estimator_is_cloned_and_pickled(client):
         clone(ranker).to_local()
 
 
-def test_progress_is_printed_once(client, capsys):
+def collect_output():
+    sys.stdout = io.StringIO()
+
+
+def collected_output():
+    output, sys.stdout = sys.stdout.getvalue(), sys.__stdout__
+    return output
+
+
+def test_progress_is_printed_once_and_not_by_workers(client, capsys):
     ddf = on_workers(client, cut(FRAME, [700]), 2)
+    client.run(collect_output)
     DaskLambdaMARTRanker(**OPTIONS, verbose=1).fit(**arguments(ddf))
-    client.run(lambda: None)
+    assert set(client.run(collected_output).values()) == {""}
     lines = capsys.readouterr().out.splitlines()
     local_fit(verbose=1)
     assert lines == capsys.readouterr().out.splitlines()
