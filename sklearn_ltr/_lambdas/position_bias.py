@@ -20,8 +20,8 @@ was clicked and one at l was not, the cost of their pair is divided by t+_k t-_l
     t+_k  =  (sum of better_cost_i over i at k  /  that at position 0) ^ (1 / (1 + p))
     t-_l  =  (sum of worse_cost_j over j at l  /  that at position 0) ^ (1 / (1 + p)).
 
-Sums are taken one document after another, in a single thread: they have the same bits
-for any number of threads.
+Sums are of integers, multiples of a power of two: they have the same bits for any
+number of threads and workers.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_ltr._comm import ONE_PROCESS, Comm
 from sklearn_ltr._data import TrainingData
 from sklearn_ltr._lambdas.pairs import COSTS, WEIGHTS
 from sklearn_ltr._parameters import LARGEST, LARGEST_SCORE, Choice, real, shown
@@ -91,21 +92,33 @@ class PositionBias(ABC):
     pair_weights: FloatArray | None = None
 
     def __init__(
-        self, positions: IntArray, values: FloatArray, regularization: float
+        self,
+        positions: IntArray,
+        values: FloatArray,
+        regularization: float,
+        comm: Comm = ONE_PROCESS,
     ) -> None:
         self.positions, self.regularization = positions, regularization
         self.path = [values]
+        self._comm, self._n_rows = comm, sum(comm.gather(len(positions)))
 
     @property
     def values(self) -> FloatArray:
         """The values after the last step."""
         return self.path[-1]
 
-    def _sum(self, of_documents: FloatArray) -> FloatArray:
-        """Return the sum over the documents at each position."""
-        n_positions = self.values.shape[-1]
-        total = np.bincount(self.positions, of_documents, n_positions)
-        return total.astype(np.float64)
+    def _sums(self, of_documents: FloatArray) -> FloatArray:
+        """Return the sums over all documents at each position, of each array."""
+        largest = self._comm.gather(np.abs(of_documents).max(axis=1, initial=0.0))
+        _, exponents = np.frexp(np.max(largest, axis=0))
+        # times 2^shift, as many values as there are documents sum up to below 2^62
+        shifts = (62 - self._n_rows.bit_length() - exponents)[:, None]
+        multiples = np.rint(np.ldexp(of_documents, shifts)).astype(np.int64)
+        sums = np.zeros((len(multiples), self.values.shape[-1]), dtype=np.int64)
+        for own, of_array in zip(sums, multiples, strict=True):
+            np.add.at(own, self.positions, of_array)
+        total: FloatArray = np.ldexp(self._comm.sum(sums).astype(np.float64), -shifts)
+        return total
 
     def as_shown(self, scores: FloatArray) -> FloatArray:
         """Return the scores of all documents with the bias of their positions."""
@@ -125,7 +138,7 @@ class AdditiveBias(PositionBias):
 
     def step(self, gradient: FloatArray, hessian: FloatArray, rate: float) -> None:
         """Make a Newton step times `rate`; a ValueError if the bias diverges."""
-        slope, curvature = self._sum(gradient), self._sum(hessian)
+        slope, curvature = self._sums(np.stack((gradient, hessian)))
         n_curved = max(1, np.count_nonzero(curvature))
         shrinkage = self.regularization * curvature.sum() / n_curved
         change = np.zeros_like(slope)
@@ -161,14 +174,9 @@ class PairwiseBias(PositionBias):
         values: FloatArray,
         regularization: float,
         smallest: float,
+        comm: Comm = ONE_PROCESS,
     ) -> None:
-        if positions.min() > 0:
-            raise ValueError(
-                "positions has no 0 in the lists that have a clicked document and "
-                "another, and ratios are relative to position 0, the first of a list: "
-                "are they counted from 1?"
-            )
-        super().__init__(positions, values, regularization)
+        super().__init__(positions, values, regularization, comm)
         self._smallest = smallest
         self.pair_weights = np.zeros((4, len(positions)))
         self.pair_weights[WEIGHTS] = 1.0 / values[:, positions]
@@ -176,8 +184,8 @@ class PairwiseBias(PositionBias):
     def step(self, gradient: FloatArray, hessian: FloatArray, rate: float) -> None:
         """Set the ratios to those of the costs in `pair_weights`."""
         values = np.ones_like(self.values)
-        for ratios, costs in zip(values, self.pair_weights[COSTS], strict=True):
-            total = self._sum(costs)
+        totals = self._sums(self.pair_weights[COSTS])
+        for ratios, total in zip(values, totals, strict=True):
             if total[0] > 0:  # ratios are relative to position 0
                 known = total > 0
                 power = 1.0 / (1.0 + self.regularization)
@@ -192,6 +200,7 @@ def new_bias(
     data: TrainingData,
     earlier: FloatArray | None,
     smallest: float,
+    comm: Comm = ONE_PROCESS,
 ) -> PositionBias | None:
     """Return the position bias to learn, None if there is none."""
     # a warm start continues the values of the earlier fit if they are of the same
@@ -202,12 +211,21 @@ def new_bias(
     n_rows, none = (2, 1.0) if is_pairwise else (1, 0.0)
     if earlier is None or (earlier.ndim == 2) != is_pairwise:
         earlier = np.empty((n_rows, 0))
-    n_positions = int(data.positions.max()) + 1
+    own = int(data.positions.min()), int(data.positions.max())
+    first, last = zip(*comm.gather(own), strict=True)
+    if is_pairwise and min(first) > 0:
+        raise ValueError(
+            "positions has no 0 in the lists that have a clicked document and "
+            "another, and ratios are relative to position 0, the first of a list: "
+            "are they counted from 1?"
+        )
+    n_positions = max(last) + 1
     values = np.full((n_rows, max(n_positions, earlier.shape[-1])), none)
     values[:, : earlier.shape[-1]] = earlier
     if is_pairwise:
-        return PairwiseBias(data.positions, values, options.regularization, smallest)
-    return AdditiveBias(data.positions, values[0], options.regularization)
+        given = options.regularization, smallest, comm
+        return PairwiseBias(data.positions, values, *given)
+    return AdditiveBias(data.positions, values[0], options.regularization, comm)
 
 
 def pair_weights_of(

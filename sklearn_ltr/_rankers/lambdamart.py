@@ -198,7 +198,9 @@ class RankingObjective:
         if self._metric is not None:
             self._metric = of_all_grades(self._metric, data.y, index)
         earlier = kept.attributes.get("position_bias_")
-        self._bias = new_bias(p.position_bias, data, earlier, p.min_propensity)
+        self._bias = new_bias(
+            p.position_bias, data, earlier, p.min_propensity, index.comm
+        )
         self._lambdas: LambdaObjective | UserObjective
         self._regression: Regression | None = None
         if callable(p.objective):

@@ -371,8 +371,11 @@ def read_documents(model: LambdaMARTRanker, rows: WorkerRows, suffix: str) -> Do
         others["groups"],
         others.get("sample_weight"),
         suffix,
+        positions=others.get("positions"),
         propensities=others.get("propensities"),
     )
+    if model.position_bias is None:  # checked, but not learned from
+        data = replace(data, positions=None)
     if data.n_queries != len(numbers):
         raise RuntimeError(CHANGED.format(f"groups{suffix}"))
     # int32 rows save memory

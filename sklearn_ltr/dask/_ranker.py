@@ -34,8 +34,8 @@ class DaskLambdaMARTRanker(LambdaMARTRanker):
 
     The parameters are those of :class:`~sklearn_ltr.LambdaMARTRanker`, with these
     differences: `init` must be fitted; `n_jobs` is the number of threads of each
-    worker, None: as many as it has, if the data are worth them; callbacks and a
-    `position_bias` are refused.  The current :class:`distributed.Client` is used.
+    worker, None: as many as it has, if the data are worth them; callbacks are refused.
+    The current :class:`distributed.Client` is used.
 
     Attributes
     ----------
@@ -92,11 +92,9 @@ class DaskLambdaMARTRanker(LambdaMARTRanker):
             partitions as X.
         groups : Dask Series or Array of shape (n_documents,)
             The query of each document.  The rows of a query may be anywhere.
-        sample_weight, init_score, propensities : Dask Series or Arrays of shape \
-(n_documents,), default=None
+        sample_weight, init_score, positions, propensities : Dask Series or Arrays of \
+shape (n_documents,), default=None
             As for :class:`~sklearn_ltr.LambdaMARTRanker`.
-        positions : default=None
-            Not used, since a `position_bias` is refused.
         X_val, y_val, groups_val, sample_weight_val, init_score_val : Dask \
 collections, default=None
             The same for the documents that early stopping evaluates.
@@ -121,6 +119,7 @@ collections, default=None
             "groups": groups,
             "sample_weight": sample_weight,
             "init_score": init_score,
+            "positions": positions,
             "propensities": propensities,
         }
         validation = {
@@ -141,7 +140,8 @@ collections, default=None
             fitted, traffic = fit_on_cluster(
                 client, local_ranker(model), p, kept.seed, arguments, validation
             )
-            for name in ("loss_curve_", "train_score_", "feature_names_in_"):
+            names = ("loss_curve_", "train_score_", "position_bias_")
+            for name in (*names, "feature_names_in_"):
                 model.__dict__.pop(name, None)
             model.__dict__.update(fitted, traffic_=traffic)
         return self
@@ -164,11 +164,6 @@ collections, default=None
             raise ValueError(
                 "callbacks are not called on the workers of a cluster: remove them by "
                 "set_callbacks(), or fit a LambdaMARTRanker"
-            )
-        if self.position_bias is not None:
-            raise ValueError(
-                f"position_bias={self.position_bias!r} is not learned on a cluster: "
-                "give None, or fit a LambdaMARTRanker"
             )
         if self.init is not None:
             try:

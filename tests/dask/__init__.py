@@ -29,6 +29,15 @@ def make_data(seed: int = 0) -> dict[str, Any]:
     return {"X": X, "y": y, "groups": groups, "sample_weight": weights}
 
 
+def positions_of(groups: Any) -> Any:
+    """Where each row is shown, if the rows of a query are shown in their order."""
+    order = np.argsort(groups, kind="stable")
+    positions = np.empty(len(order), dtype=np.int64)
+    starts = np.searchsorted(groups[order], groups[order])
+    positions[order] = np.arange(len(order)) - starts
+    return positions
+
+
 def fit_together(
     parts: list[dict[str, Any]], seed: int, ranker: LambdaMARTRanker
 ) -> list[LambdaMARTRanker]:

@@ -15,7 +15,7 @@ from sklearn.exceptions import NotFittedError
 
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr.dask import DaskLambdaMARTRanker
-from tests.dask import N_ROWS, bytes_of, make_data
+from tests.dask import N_ROWS, bytes_of, make_data, positions_of
 
 pd = pytest.importorskip("pandas")
 da = pytest.importorskip("dask.array")
@@ -137,6 +137,18 @@ def test_known_propensities(client):
     frame = FRAME.assign(propensity=propensity)
     ddf = on_workers(client, cut(frame, [200, 900]), 2)
     fit_on(ddf, expected, propensities=ddf["propensity"])
+
+
+@pytest.mark.parametrize("method", ["additive", "pairwise"])
+def test_the_bias_of_positions_is_learned_from_all_rows(client, method):
+    frame = FRAME.assign(position=positions_of(FRAME["query"].to_numpy()))
+    expected = LambdaMARTRanker(**OPTIONS, position_bias=method)
+    expected.fit(**arguments(frame), positions=frame["position"])
+    assert np.ptp(expected.position_bias_) > 0
+    ddf = on_workers(client, cut(frame, [200, 900]), 3)
+    ranker = fit_on(ddf, expected, positions=ddf["position"])
+    ranker.set_params(position_bias=None).fit(**arguments(ddf))
+    assert not hasattr(ranker, "position_bias_")
 
 
 def array_arguments(chunks, X=None):

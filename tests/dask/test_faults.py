@@ -103,12 +103,13 @@ def test_bad_rows_are_refused(client, name):
     assert vars(ranker) == vars(DaskLambdaMARTRanker(**OPTIONS))
 
 
-def test_a_position_bias_is_refused(client):
-    bias = "additive"
-    ddf = dd.from_pandas(FRAME, npartitions=2, sort=False)
-    ranker = DaskLambdaMARTRanker(**OPTIONS, position_bias=bias)
-    with pytest.raises(ValueError, match=f"position_bias='{bias}' is not learned on"):
-        ranker.fit(**arguments(ddf), positions=ddf["query"])
+def test_a_position_that_a_list_has_twice_is_refused(client):
+    ddf = on_workers(client, cut(FRAME, [700]), 2)
+    ranker = DaskLambdaMARTRanker(**OPTIONS, position_bias="additive")
+    with pytest.raises(ValueError, match="positions is None"):
+        ranker.fit(**arguments(ddf))
+    with pytest.raises(ValueError, match="positions has 0 twice in one list"):
+        ranker.fit(**arguments(ddf), positions=ddf["query"] * 0)
     assert not hasattr(ranker, "ensemble_")
 
 

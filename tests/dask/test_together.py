@@ -10,9 +10,10 @@ import sklearn_ltr._trees.binning as binning
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr._compile import INTERPRETED
 from sklearn_ltr.metrics import ERR, NDCG
-from tests.dask import N_QUERIES, bytes_of, fit_together, make_data
+from tests.dask import N_QUERIES, bytes_of, fit_together, make_data, positions_of
 
 DATA = make_data()
+DATA["positions"] = positions_of(DATA["groups"])
 if INTERPRETED:  # fewer rows, as kernels are slow
     DATA = {name: values[:300] for name, values in DATA.items()}
 VALIDATION = {f"{name}_val": values[:200] for name, values in make_data(1).items()}
@@ -59,6 +60,8 @@ CASES = {
     "decay": {"learning_rate": decay},
     "objective": {"objective": half_squared_error},
     "depth": {"max_depth": 2, "max_leaf_nodes": 31},
+    "additive bias": {"position_bias": "additive"},
+    "pairwise bias": {"position_bias": "pairwise", "score_noise": 0},
 }
 
 
