@@ -12,14 +12,15 @@ compute
 wire
     bytes that the busiest worker receives, divided by the rate of its link
 messages
-    small ones that a worker receives and answers, one after another
+    --step microseconds each for the network, up the tree and down, and for our code
+    what an exchange of 8 bytes takes on one machine
 
 Of a sum over W workers, of H bytes, ours goes up and down a binary tree of log2 W
 levels, at each of which a worker receives two messages of H bytes, and answers them
 with as many.  LightGBM's reduce-scatter (recursive halving): H
 bytes (two float64 per bin) in log2 W steps, and as many to agree on the split.
 XGBoost's allreduce in a ring: 2 (W - 1) steps of H / W bytes.  Their steps are taken to
-last --step microseconds, on a network without Python; nothing of them is measured.
+last --step microseconds; nothing of them is measured.
 """
 
 from __future__ import annotations
@@ -135,7 +136,7 @@ def on_paper(n_workers: int, of: dict[str, float], arguments: Any) -> dict[str, 
         "workers": n_workers,
         "compute": rows * of["row"],
         "wire": exchanges * levels * 4 * of_sum / rate,
-        "messages": exchanges * levels * 2 * of["exchange_8_bytes"],
+        "messages": exchanges * levels * 2 * (step + of["exchange_8_bytes"]),
         "gb_per_worker": arguments.rows / n_workers * arguments.bytes_per_row / 1e9,
         "lightgbm_network": splits
         * (histogram * others / n_workers / rate + 2 * halvings * step),
