@@ -213,6 +213,7 @@ class TreeGrower:
     ) -> None:
         """Write the splits of a tree into its nodes."""
         first, comm = self._workspaces[0], self._comm
+        used = used_of_histograms(blocks) if comm.n_workers > 1 else None
 
         def grow_in(thread: int) -> None:
             grow_tree(
@@ -236,7 +237,6 @@ class TreeGrower:
                 return
             number = first.leaves["histogram_index"][growth.smaller]
             histogram = first.histograms[number].reshape(-1)
-            used = used_of_histograms(blocks)
             histogram[used] = comm.sum(histogram[used])
 
 
