@@ -172,8 +172,11 @@ def write_parquet(folder: str, rows: Any) -> None:
 def open_parquet(folder: str) -> Any:
     """Return Dask collections X, y, groups and query sizes, which read the files."""
     import dask.dataframe as dd
+    import pandas as pd
 
-    table = dd.read_parquet(folder)
+    # not `dd.read_parquet`, which may read several files together for y, and not for X
+    files = sorted(Path(folder).glob("*.parquet"))
+    table = dd.from_map(pd.read_parquet, files)
     sizes = table["query"].map_partitions(sizes_of, meta=("size", np.int64))
     X = table[[name for name in table if name.startswith("x")]]
     return X, table["y"], table["query"], sizes
