@@ -207,7 +207,9 @@ def split_words(text: str) -> list[str]:
 
 def query_words(query: str) -> list[str]:
     """Return the different words of a query, without stop words."""
-    return [word for word in dict.fromkeys(split_words(query)) if word not in STOP_WORDS]
+    return [
+        word for word in dict.fromkeys(split_words(query)) if word not in STOP_WORDS
+    ]
 
 
 def build_index(documents: list[Document]) -> sqlite3.Connection:
@@ -229,8 +231,9 @@ def build_index(documents: list[Document]) -> sqlite3.Connection:
         + (" ".join(d.arguments), d.rest, " ".join(d.identifiers))
         for d in documents
     ]
+    values = ", ".join("?" * (1 + len(COLUMNS)))
     index.executemany(
-        f"INSERT INTO docs(rowid, {', '.join(COLUMNS)}) VALUES (?{', ?' * len(COLUMNS)})",
+        f"INSERT INTO docs(rowid, {', '.join(COLUMNS)}) VALUES ({values})",
         [
             (number, *(" ".join(split_words(text)) for text in row))
             for number, row in enumerate(rows)
