@@ -73,8 +73,8 @@ for name, metric in METRICS.items():
     )
 gain = gains["NDCG@10"]
 print(
-    f"\nBy NDCG@10, LambdaMART's list is better than BM25's for {np.mean(gain > 0):.0%} "
-    f"of the queries, worse for {np.mean(gain < 0):.0%}."
+    f"\nBy NDCG@10, LambdaMART's list is better than BM25's for "
+    f"{np.mean(gain > 0):.0%} of the queries, worse for {np.mean(gain < 0):.0%}."
 )
 
 # %%
