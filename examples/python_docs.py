@@ -26,6 +26,7 @@ import sysconfig
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -302,7 +303,8 @@ def describe(
     return features
 
 
-def load_python_docs(*, max_queries: int = 2000, n_candidates: int = 50) -> Bunch:
+@cache  # the gallery runs all examples in one process
+def load_python_docs(*, n_candidates: int = 50) -> Bunch:
     """Make search data from the docstrings of the standard library, in some seconds.
 
     A query is kept if its source is among the `n_candidates` found; ``recall`` is the
@@ -320,7 +322,7 @@ def load_python_docs(*, max_queries: int = 2000, n_candidates: int = 50) -> Bunc
         ``recall`` : float;
         ``DESCR`` : str.
     """
-    return make_data(read_documents(), max_queries, n_candidates)
+    return make_data(read_documents(), 2000, n_candidates)
 
 
 def make_data(documents: list[Document], max_queries: int, n_candidates: int) -> Bunch:
