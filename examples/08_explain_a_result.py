@@ -43,7 +43,8 @@ scores = ranker.predict(documents)
 upper, lower = (int(i) for i in np.argsort(-scores, kind="stable")[:2])
 print(f'"{docs.queries[query]}"')
 for rank, document in enumerate((upper, lower), start=1):
-    print(f"rank {rank}, score {scores[document]:+.3f}: {documents.index[document]}")
+    name = documents.index[document]
+    print(f"rank {rank}, document {document}, score {scores[document]:+.3f}: {name}")
 
 # %%
 # Why is rank 1 above rank 2?

@@ -93,7 +93,7 @@ def main() -> dict[str, object]:
         capsize=4,
     )
     ax.set_xlabel("max_leaf_nodes")
-    ax.set_ylabel("NDCG@10 (mean ± standard deviation of 3 folds)")
+    ax.set_ylabel("NDCG@10 of 3 folds (mean ± sd)")
     plt.show()
     return {"same": same, "best_params": search.best_params_}
 
