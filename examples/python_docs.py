@@ -25,6 +25,7 @@ import sys
 import sysconfig
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -327,27 +328,27 @@ def load_python_docs(*, n_candidates: int = 50) -> Bunch:
 
 def make_data(documents: list[Document], max_queries: int, n_candidates: int) -> Bunch:
     """Make the data of `load_python_docs` from documents."""
-    index = build_index(documents)
     rows: list[dict[str, float]] = []
     grades: list[int] = []
     names: list[str] = []
     groups: list[int] = []
     queries: list[str] = []
     n_tried = 0
-    for source in query_sources(documents):
-        if len(queries) == max_queries:
-            break
-        n_tried += 1
-        query = documents[source].summary
-        found = find(index, query, n_candidates)
-        if source not in found[:, 0]:
-            continue
-        candidates = [documents[int(number)] for number in found[:, 0]]
-        rows += describe(documents, query, found)
-        grades += [grade(documents[source], candidate) for candidate in candidates]
-        names += [candidate.name for candidate in candidates]
-        groups += [len(queries)] * len(candidates)
-        queries.append(query)
+    with closing(build_index(documents)) as index:
+        for source in query_sources(documents):
+            if len(queries) == max_queries:
+                break
+            n_tried += 1
+            query = documents[source].summary
+            found = find(index, query, n_candidates)
+            if source not in found[:, 0]:
+                continue
+            candidates = [documents[int(number)] for number in found[:, 0]]
+            rows += describe(documents, query, found)
+            grades += [grade(documents[source], candidate) for candidate in candidates]
+            names += [candidate.name for candidate in candidates]
+            groups += [len(queries)] * len(candidates)
+            queries.append(query)
     recall = len(queries) / n_tried
     feature_names = list(rows[0])
     return Bunch(

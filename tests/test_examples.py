@@ -10,6 +10,7 @@ import runpy
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
@@ -110,8 +111,8 @@ def test_grades_follow_the_structure_of_the_documentation(python_docs, shelves):
 
 
 def test_documents_are_found_by_the_words_of_their_columns(python_docs, shelves):
-    index = python_docs.build_index(shelves)
-    found = python_docs.find(index, "Who puts THINGS away? The dusting!", 50)
+    with closing(python_docs.build_index(shelves)) as index:
+        found = python_docs.find(index, "Who puts THINGS away? The dusting!", 50)
     columns = ["bm25", *python_docs.COLUMNS]
     by_name = {
         shelves[int(row[0])].name: dict(zip(columns, row[1:], strict=True))
@@ -157,12 +158,15 @@ def docs(python_docs, documents):
 def test_no_summary_reaches_a_feature(python_docs, documents):
     sources = python_docs.query_sources(documents)[:40]
     silent = [replace(document, summary="Nothing.") for document in documents]
-    index, blind = map(python_docs.build_index, (documents, silent))
-    for query in (documents[source].summary for source in sources):
-        found = python_docs.find(index, query, 20)
-        np.testing.assert_array_equal(python_docs.find(blind, query, 20), found)
-        features = python_docs.describe(documents, query, found)
-        assert python_docs.describe(silent, query, found) == features
+    with (
+        closing(python_docs.build_index(documents)) as index,
+        closing(python_docs.build_index(silent)) as blind,
+    ):
+        for query in (documents[source].summary for source in sources):
+            found = python_docs.find(index, query, 20)
+            np.testing.assert_array_equal(python_docs.find(blind, query, 20), found)
+            features = python_docs.describe(documents, query, found)
+            assert python_docs.describe(silent, query, found) == features
 
 
 @pytest.mark.slow
