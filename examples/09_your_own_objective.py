@@ -82,8 +82,8 @@ for name, objective in (("lambdas", "lambdarank"), ("ListNet", listnet)):
         print(f"{name}, {set_name:<{17 - len(name)}}{values}")
 
 # %%
-# The lambdas are added to a regression on the grades and have noise on the scores, both
-# against overfitting. ListNet, without them, fits the training queries more closely.
+# A regression on the grades is added to the lambdas, against overfitting. ListNet,
+# without it, fits the training queries more closely.
 figure, axes = plt.subplots(2, 2, figsize=(11, 7), layout="constrained", sharey="row")
 for column, (name, ranker) in zip(axes.T, rankers.items(), strict=True):
     TrainingCurveDisplay.from_estimator(ranker, ax=column)
