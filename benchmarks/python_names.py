@@ -18,8 +18,10 @@ documentation and the name have in common, and what the name looks like.
 from __future__ import annotations
 
 import importlib.util
+import re
 import sys
 from collections import Counter
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,13 +30,30 @@ import pandas as pd
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "examples"))
 
-from python_docs.documents import Document, read_documents
-from python_docs.search import words
+from python_docs import Document, read_documents
 
 PACKAGES = ("numba", "numpy", "pandas", "scipy", "sklearn")
 N_NAMES = 40  # documents of a query
 MIN_USED, MAX_USED = 3, 25
+WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 MIN_FUNCTIONS = 3  # names that fewer functions use are left out
+
+
+def words(text: str) -> list[str]:
+    """Return words in lower case and singular: ``BaseServers`` is base, server."""
+    return [singular(word.lower()) for word in WORD.findall(text)]
+
+
+@cache
+def singular(word: str) -> str:
+    """Remove a plural s by the three rules of Harman (1991), the "S stemmer"."""
+    if word.endswith("ies") and not word.endswith(("eies", "aies")):
+        return word[:-3] + "y"
+    if word.endswith("es") and not word.endswith(("aes", "ees", "oes")):
+        return word[:-1]
+    if word.endswith("s") and not word.endswith(("us", "ss")):
+        return word[:-1]
+    return word
 
 
 class Function(NamedTuple):

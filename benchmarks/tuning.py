@@ -172,10 +172,13 @@ def draw(records: list[dict], path: Path) -> None:
             label=record["library"],
         )
     n_queries = records[0]["n_queries"]
+    axes.set_xscale("log")
+    ticks = [1, 2, 5, 10, 20, 50]
+    axes.set_xticks(ticks, [str(seconds) for seconds in ticks])
+    axes.set_xticks([], minor=True)
     axes.set(
-        xscale="log",
         xlabel="CPU seconds of training, search included (one thread)",
-        ylabel=f"NDCG@10 ({n_queries} queries of {records[0]['data']})",
+        ylabel=f"NDCG@10 ({n_queries:,} queries, {Path(records[0]['data']).stem})",
     )
     axes.legend()
     figure.savefig(path, dpi=150)

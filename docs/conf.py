@@ -54,7 +54,7 @@ sphinx_gallery_conf = {
     "write_computation_times": False,
     "default_thumb_file": str(Path(__file__).parent / "_static" / "ranked_list.svg"),
     "abort_on_example_error": True,
-    "copyfile_regex": r".*python_docs/.*\.py",
+    "copyfile_regex": r".*python_docs\.py",
 }
 # sphinx-gallery's own
 warnings.filterwarnings("ignore", category=UserWarning, message=".*FigureCanvasAgg.*")

@@ -15,14 +15,7 @@ printed only, because no engine runs here. With one that runs, each is sent by::
 
 What leaves is the model that was trained: scores computed from the printed JSON, by a
 few lines that read it as the plugin does, differ from those of `predict` only by the
-rounding of a sum in float32. With Python 3.11.7 the output begins like this::
-
-    NDCG@10 on 600 unseen queries: 0.631 (BM25 0.556)
-
-    largest score 3.71, largest difference 9e-07
-
-    Elasticsearch and OpenSearch, the plugin Learning to Rank
-    POST /_ltr/_featureset/python_docs
+rounding of a sum in float32.
 """
 
 from __future__ import annotations
@@ -30,22 +23,27 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from python_docs import load_python_docs
+from scipy.stats import sem
 
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr.export import to_elasticsearch_ltr, to_elasticsearch_ml, to_solr
-from sklearn_ltr.inspection import shap_values
-from sklearn_ltr.metrics import ndcg_score
+from sklearn_ltr.metrics import NDCG
 from sklearn_ltr.model_selection import group_train_test_split
+from sklearn_ltr.plotting import ShapValuesDisplay
 
+# %%
+# The features
+# ------------
 # How the engines compute the features. In production their own values, which they log,
 # are what a ranker is trained on: analyzers and BM25 are the same then, here and there.
 MATCHES = {
-    "bm25_all": "text",
+    "bm25": "text",
     "bm25_name": "name",
-    "bm25_path": "path",
+    "bm25_class": "class",
     "bm25_arguments": "arguments",
 }
 FIELDS = ["name_length", "n_arguments", "is_class", "is_method"]
@@ -73,6 +71,48 @@ for field in FIELDS:
         "params": {"field": field, "defaultValue": "NaN"},
     }
 
+# %%
+# Train
+# -----
+# A document that a query does not match has no score: a missing value.
+docs = load_python_docs()
+table = pd.DataFrame(docs.data, columns=docs.feature_names)[list(ELASTIC)]
+table[list(MATCHES)] = table[list(MATCHES)].replace(0.0, np.nan)
+X, X_test, y, y_test, groups, groups_test = group_train_test_split(
+    table, docs.target, groups=docs.groups, test_size=0.4, random_state=0
+)
+ranker = LambdaMARTRanker(n_estimators=50, max_leaf_nodes=15, random_state=0)
+ranker.fit(X, y, groups=groups)
+ours, bm25 = (
+    NDCG(10).per_query(y_test, scores, groups=groups_test)
+    for scores in (ranker.predict(X_test), X_test["bm25"].fillna(0))
+)
+gain = ours - bm25
+print(
+    f"NDCG@10 on {len(ours)} unseen queries: {ours.mean():.3f} (BM25 {bm25.mean():.3f},"
+    f" difference {gain.mean():+.3f} ± {sem(gain):.3f})"
+)
+
+# %%
+# Explain: why is the best document of the first query above the second?
+query = X_test[groups_test == groups_test[0]]
+first, second = (int(i) for i in np.argsort(-ranker.predict(query))[:2])
+ShapValuesDisplay.from_estimator(ranker, query, document=first, other=second)
+plt.show()
+
+# %%
+# Export
+# ------
+plugin = to_elasticsearch_ltr(
+    ranker, name="ranker", feature_set="python_docs", features=ELASTIC
+)
+elastic = to_elasticsearch_ml(ranker, name="ranker", features=ELASTIC)
+solr = to_solr(ranker, name="ranker", store="python_docs", features=SOLR)
+
+# %%
+# The same scores there
+# ---------------------
+
 
 def score(splits: list[dict[str, Any]], x: dict[str, np.float32]) -> np.float32:
     """Score one document as the plugin does, in float32."""
@@ -88,6 +128,22 @@ def score(splits: list[dict[str, Any]], x: dict[str, np.float32]) -> np.float32:
     return total
 
 
+# Engines have values of features in float32
+served = X_test[:500].astype(np.float32)
+definition = json.loads(plugin[-1].body["model"]["model"]["definition"])
+rows = [dict(zip(served, row, strict=True)) for row in served.to_numpy()]
+there = np.array([score(definition["splits"], row) for row in rows])
+here = ranker.predict(served)
+print(
+    f"largest score {np.abs(here).max():.2f}, "
+    f"largest difference {np.abs(here - there).max():.1g}"
+)
+
+# %%
+# The requests
+# ------------
+
+
 def show(title: str, requests: list[Any], most: int = 700) -> None:
     print(f"\n{title}")
     for request in requests:
@@ -96,57 +152,6 @@ def show(title: str, requests: list[Any], most: int = 700) -> None:
         print(f"{request.method} {request.path}\n{shown}")
 
 
-def main() -> None:
-    # Train
-    docs = load_python_docs()
-    table = pd.DataFrame(docs.data, columns=docs.feature_names)[list(ELASTIC)]
-    # A document that a query does not match has no score: a missing value
-    table[list(MATCHES)] = table[list(MATCHES)].replace(0.0, np.nan)
-    X, X_test, y, y_test, groups, groups_test = group_train_test_split(
-        table, docs.target, groups=docs.groups, test_size=0.3, random_state=0
-    )
-    ranker = LambdaMARTRanker(n_estimators=50, max_leaf_nodes=15, random_state=0)
-    ranker.fit(X, y, groups=groups)
-    scores = ranker.predict(X_test)
-    ours = ndcg_score(y_test, scores, groups=groups_test, k=10)
-    bm25 = ndcg_score(y_test, X_test["bm25_all"].fillna(0), groups=groups_test, k=10)
-    n_queries = len(np.unique(groups_test))
-    print(f"NDCG@10 on {n_queries} unseen queries: {ours:.3f} (BM25 {bm25:.3f})")
-
-    # Explain: why is the best document of the first query above the second?
-    query = X_test[groups_test == groups_test[0]]
-    first, second = np.argsort(-ranker.predict(query))[:2]
-    reasons = shap_values(ranker, query).difference(first, second)
-    print("\nRank 1 is above rank 2 because of")
-    for j in np.argsort(-np.abs(reasons))[:3]:
-        values = query.iloc[[first, second], j]
-        print(
-            f"  {query.columns[j]:15} {reasons[j]:+.2f} ({values.iloc[0]:.3g}, not "
-            f"{values.iloc[1]:.3g})"
-        )
-
-    # Export
-    plugin = to_elasticsearch_ltr(
-        ranker, name="ranker", feature_set="python_docs", features=ELASTIC
-    )
-    elastic = to_elasticsearch_ml(ranker, name="ranker", features=ELASTIC)
-    solr = to_solr(ranker, name="ranker", store="python_docs", features=SOLR)
-
-    # Score what leaves. Engines have values of features in float32
-    served = X_test[:500].astype(np.float32)
-    definition = json.loads(plugin[-1].body["model"]["model"]["definition"])
-    rows = [dict(zip(served, row, strict=True)) for row in served.to_numpy()]
-    there = np.array([score(definition["splits"], row) for row in rows])
-    here = ranker.predict(served)
-    print(
-        f"\nlargest score {np.abs(here).max():.2f}, "
-        f"largest difference {np.abs(here - there).max():.1g}"
-    )
-
-    show("Elasticsearch and OpenSearch, the plugin Learning to Rank", plugin)
-    show("Elasticsearch, Elastic's own learning to rank", elastic)
-    show("Solr", solr)
-
-
-if __name__ == "__main__":
-    main()
+show("Elasticsearch and OpenSearch, the plugin Learning to Rank", plugin)
+show("Elasticsearch, Elastic's own learning to rank", elastic)
+show("Solr", solr)

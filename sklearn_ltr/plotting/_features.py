@@ -15,8 +15,6 @@ from sklearn_ltr.inspection import shap_values
 from sklearn_ltr.inspection._models import find_model
 from sklearn_ltr.plotting._arguments import is_ranker, read_numbers
 from sklearn_ltr.plotting._axes import (
-    LOST_COLOR,
-    WON_COLOR,
     check_matplotlib,
     escape_label,
     get_axes,
@@ -33,6 +31,8 @@ PERMUTATION_LABEL = "decrease of the score when shuffled (mean ± standard devia
 MAX_NAME_LENGTH, MAX_VALUE_LENGTH = 24, 10  # characters
 MAX_BARS = 200
 MAX_FEATURES = 200
+ROUNDING = 1e-12  # of a sum, relative to what is added
+POSITIVE_COLOR, NEGATIVE_COLOR = "tab:red", "tab:blue"  # as in the package shap
 
 
 class FeatureImportancesDisplay:
@@ -273,7 +273,8 @@ class ShapValuesDisplay:
 
     The bars form a staircase: from the bias at the bottom to the score at the top.  For
     a pair, "why is a above b?", they are the differences of the values of both
-    documents, and lead from 0 to the difference of their scores.
+    documents, and lead from 0 to the difference of their scores.  Red bars raise the
+    score, or the difference, and blue ones lower it.
 
     Parameters
     ----------
@@ -288,6 +289,8 @@ class ShapValuesDisplay:
         beside the names.
     score_name : str, default="score"
         Label of the x axis.
+    name : str, default=None
+        Title: what the bars explain.  None: no title.
 
     Attributes
     ----------
@@ -335,6 +338,7 @@ class ShapValuesDisplay:
         feature_names: Any = None,
         feature_values: Any = None,
         score_name: str = "score",
+        name: str | None = None,
     ) -> None:
         self.values = read_numbers(values, "values", "feature")
         n = len(self.values)
@@ -348,7 +352,7 @@ class ShapValuesDisplay:
                     f"feature_values must hold one for each of the {n} features, for "
                     f"one or two documents, got shape {self.feature_values.shape}"
                 )
-        self.score_name = score_name
+        self.score_name, self.name = score_name, name
         self.order = np.argsort(-np.abs(self.values), kind="stable")
         self.score = self.bias + float(self.values.sum())
 
@@ -401,17 +405,23 @@ default=None
         result = shap_values(estimator, X, background=background)
         if other is None:
             values, bias, rows = result.row(document), result.bias, [document]
-            name = "score"
+            score_name = "score"
+            name = (
+                f"Score of document {document}: {bias + values.sum():.4g}\n"
+                f"({bias:.4g} without any feature)"
+            )
         else:
             values, bias = result.difference(document, other), 0.0
             rows = [document, other]
-            name = f"score of document {document} minus that of document {other}"
+            score_name = f"score of document {document} minus that of document {other}"
+            name = why(document, other, values)
         return cls(
             values,
             bias=bias,
             feature_names=result.feature_names,
             feature_values=rows_of(result.X, rows),
-            score_name=name,
+            score_name=score_name,
+            name=name,
         ).plot(ax, **kwargs)
 
     def plot(
@@ -459,7 +469,7 @@ default=None
         style_axes(ax, grid="x")
         options: dict[str, Any] = {
             "height": 0.7,
-            "color": np.where(widths > 0, WON_COLOR, LOST_COLOR),
+            "color": np.where(widths > 0, POSITIVE_COLOR, NEGATIVE_COLOR),
         }
         ax.use_sticky_edges = False  # bars that end at the frame would look cut off
         y = np.arange(len(widths))
@@ -474,7 +484,8 @@ default=None
         ax.tick_params(axis="y", length=0)
         ax.set_ylim(len(widths) - 0.5, -0.5)
         ax.spines["left"].set_visible(False)
-        ax.set_title(f"from {self.bias:.4g} to {self.score:.4g}")
+        if self.name is not None:
+            ax.set_title(self.name)
         ax.set_xlabel(self.score_name)
         return self
 
@@ -485,6 +496,18 @@ default=None
             return name
         given = np.atleast_2d(self.feature_values)[:, feature]
         return f"{name} = {', '.join(label_of_value(value) for value in given)}"
+
+
+def why(document: int, other: int, values: FloatArray) -> str:
+    """Return the title of a pair of documents, by the differences of their values."""
+    difference = float(values.sum())
+    if abs(difference) <= ROUNDING * np.abs(values).sum():
+        return f"Documents {document} and {other} have the same score"
+    place, sign = ("above", "higher") if difference > 0 else ("below", "lower")
+    return (
+        f"Why is document {document} {place} document {other}?\n"
+        f"(its score is {sign} by {abs(difference):.4g})"
+    )
 
 
 def label_of_value(value: Any) -> str:
@@ -503,7 +526,8 @@ class ShapHeatmapDisplay:
     """SHAP values of the documents of a list, by rank, and of their features.
 
     A row is a document, and the first rank is on top.  A column is a feature, and the
-    one with the largest mean effect is on the left.
+    one with the largest mean effect is on the left.  Red values raise the score of a
+    document, and blue ones lower it.
 
     Parameters
     ----------
@@ -645,7 +669,7 @@ default=None
         self.ax_, self.figure_ = ax, ax.figure
         largest = np.abs(self.values).max() or 1.0
         options: dict[str, Any] = {
-            "cmap": "RdBu",
+            "cmap": "RdBu_r",  # red is positive
             "vmin": -largest,
             "vmax": largest,
             "aspect": "auto",

@@ -68,7 +68,8 @@ class ForcesDisplay:
         a_i = \frac{-\lambda_i}{\max_j |\lambda_j|} \times \text{arrow\_length}.
 
     So the shapes of two forces can be compared, whatever their units; their sizes are
-    printed below, as :math:`\max |\lambda|`.  The title has the number of pairwise
+    printed below, as :math:`\max |\lambda|`, or seen with one scale for all: `largest`
+    of :meth:`plot`.  The title has the number of pairwise
     errors: pairs of documents of which the one with the higher grade is ranked below
     the other.
 
@@ -267,6 +268,7 @@ class ForcesDisplay:
         *,
         name: str | None = None,
         arrow_length: float = 4.0,
+        largest: float | None = None,
         bar_kwargs: Mapping[str, Any] | None = None,
         arrow_kwargs: Mapping[str, Any] | None = None,
     ) -> ForcesDisplay:
@@ -280,6 +282,10 @@ class ForcesDisplay:
             Name of the ranked list in the title.  None: the `name` of the display.
         arrow_length : float > 0, default=4.0
             Length of the longest arrow of each force, in ranks.
+        largest : float > 0, default=None
+            The absolute lambda whose arrow spans `arrow_length` ranks, for all forces;
+            with the same number, arrows of several lists compare.  None: the largest
+            of each force.
         bar_kwargs, arrow_kwargs : dict, default=None
             Keyword arguments of matplotlib's `barh` and `quiver`.
 
@@ -293,11 +299,15 @@ class ForcesDisplay:
         ImportError
             If matplotlib is not installed.
         ValueError
-            If `arrow_length` is not a finite number > 0.
+            If `arrow_length` or `largest` is not a finite number > 0.
         """
         if not (np.isfinite(arrow_length) and arrow_length > 0):
             raise ValueError(
                 f"arrow_length must be a finite number > 0, got {arrow_length!r}"
+            )
+        if largest is not None and not (np.isfinite(largest) and largest > 0):
+            raise ValueError(
+                f"largest must be a finite number > 0, or None, got {largest!r}"
             )
         size = (
             1.5 + 1.6 * len(self.lambdas),
@@ -310,7 +320,12 @@ class ForcesDisplay:
             ax, self.y_true[order], bar_kwargs or {}
         )
         by_rank = {force: values[order] for force, values in self.lambdas.items()}
-        self.arrows_ = draw_arrows(ax, by_rank, arrow_length, arrow_kwargs or {})
+        lengths = {
+            force: arrow_lengths(values, arrow_length, largest)
+            for force, values in by_rank.items()
+        }
+        self.arrows_ = draw_arrows(ax, lengths, arrow_kwargs or {})
+        label_columns(ax, by_rank, self.arrows_)
         errors = f"{self.pairwise_errors} pairwise errors"
         errors = errors.removesuffix("s") if self.pairwise_errors == 1 else errors
         name = self.name if name is None else name
@@ -398,9 +413,11 @@ def read_lambdas(lambdas: Any, query: QueryGroups) -> dict[str, FloatArray]:
     }
 
 
-def arrow_lengths(lambdas: FloatArray, longest: float) -> FloatArray:
-    """Scale lambdas so that the largest |lambda| becomes `longest` ranks."""
-    largest = np.abs(lambdas).max()
+def arrow_lengths(
+    lambdas: FloatArray, longest: float, largest: float | None
+) -> FloatArray:
+    """Scale lambdas so that a |lambda| of `largest` becomes `longest` ranks."""
+    largest = np.abs(lambdas).max() if largest is None else largest
     if largest == 0:
         return np.zeros_like(lambdas)
     return np.asarray(lambdas / largest * longest)
@@ -428,41 +445,35 @@ def assign_lanes(lengths: FloatArray) -> IntArray:
 
 
 def draw_arrows(
-    ax: Any, forces: Mapping[str, FloatArray], longest: float, style: Mapping[str, Any]
+    ax: Any, lengths: Mapping[str, FloatArray], style: Mapping[str, Any]
 ) -> list[Any]:
-    """Draw a column of arrows per metric, the first one left of the bars."""
+    """Draw a column of arrows per force, the first one left of the bars."""
     arrows: list[Any] = []
-    centers, edges, bottom = [], [0.0, 1.0], 0.5
-    for lambdas, color in zip(forces.values(), cycle(COLORS), strict=False):
-        lengths = arrow_lengths(lambdas, longest)
-        lanes = assign_lanes(lengths)
+    centers, edges = [], [0.0, 1.0]
+    y = np.arange(1.0, len(next(iter(lengths.values()))) + 1)
+    for of_force, color in zip(lengths.values(), cycle(COLORS), strict=False):
+        lanes = assign_lanes(of_force)
         side, away = (1, 1.0) if arrows else (0, -1.0)  # right or left of the bars
         width = max(COLUMN_WIDTH, LANE_WIDTH * (lanes.max() + 1))
         centers.append(edges[side] + away * width / 2)
         edges[side] += away * width
         x = centers[-1] + away * LANE_WIDTH * (lanes - lanes.max() / 2)
-        y = np.arange(1.0, len(lengths) + 1)
-        bottom = max(bottom, len(lengths) + 0.5, (y + lengths).max())
         options = STYLE | {"color": color} | dict(style)
-        arrows.append(ax.quiver(x, y, np.zeros_like(x), lengths, **options))
+        arrows.append(ax.quiver(x, y, np.zeros_like(x), of_force, **options))
+    tips = y + np.stack(list(lengths.values()))
     ax.set_xlim(*edges)
-    ax.set_ylim(bottom + 0.3, 0.5 - longest)
-    label_columns(ax, centers, forces, arrows)
+    ax.set_ylim(max(len(y) + 0.5, tips.max()) + 0.3, min(0.5, tips.min()) - 0.3)
+    ax.set_xticks(centers, lengths)
     return arrows
 
 
-def label_columns(
-    ax: Any,
-    centers: list[float],
-    forces: Mapping[str, FloatArray],
-    arrows: list[Any],
-) -> None:
-    """Write the name of a metric and its largest |lambda| below its column."""
+def label_columns(ax: Any, forces: Mapping[str, FloatArray], arrows: list[Any]) -> None:
+    """Write the name of a force and its largest |lambda| below its column."""
     labels = [
         f"{force}\nmax $|\\lambda|$ = {np.abs(lambdas).max():.3g}"
         for force, lambdas in forces.items()
     ]
-    ax.set_xticks(centers, labels)
+    ax.set_xticks(ax.get_xticks(), labels)
     ax.tick_params(length=0)
     for label, column in zip(ax.get_xticklabels(), arrows, strict=True):
         label.set_color(column.get_facecolor()[0])

@@ -159,8 +159,9 @@ def test_bars_lead_from_the_bias_to_the_score(ax):
     assert_allclose(starts[:-1], ends[1:], **ROUNDING)
     assert_allclose(starts[-1], 0.5, **ROUNDING)
     colors = [matplotlib.colors.to_hex(bar.get_facecolor()) for bar in display.bars_]
-    assert colors[0] == colors[2] != colors[1]
-    assert ax.get_title() == "from 0.5 to 1.1"
+    red, blue = map(matplotlib.colors.to_hex, ("tab:red", "tab:blue"))
+    assert colors[:3] == [red, blue, red]  # raises, lowers, raises the score
+    assert ax.get_title() == ""
 
 
 def test_small_effects_have_one_bar_together(ax):
@@ -180,6 +181,7 @@ def test_a_document_or_a_pair_of_a_ranker(ax, data, mart):
     first = display.order[0]
     assert labels(ax.yaxis)[0] == f"x{first} = {X[row, first]:.4g}"
     assert ax.get_xlabel() == "score"
+    assert ax.get_title().startswith(f"Score of document -2: {scores[row]:.4g}\n")
     assert_text_is_readable(display.figure_)
 
     display = ShapValuesDisplay.from_estimator(
@@ -191,6 +193,19 @@ def test_a_document_or_a_pair_of_a_ranker(ax, data, mart):
     expected = f"x{first} = {X[4, first]:.4g}, {X[1, first]:.4g}"
     assert labels(display.ax_.yaxis)[0] == expected
     assert display.ax_.get_xlabel() == "score of document 4 minus that of document 1"
+    upper, lower = np.argmax(scores), np.argmin(scores)
+    gap = f"{scores[upper] - scores[lower]:.4g}"
+    titles = [
+        ShapValuesDisplay.from_estimator(mart, X, document=a, other=b).ax_.get_title()
+        for a, b in ((upper, lower), (lower, upper), (upper, upper))
+    ]
+    assert titles == [
+        f"Why is document {upper} above document {lower}?\n(its score is higher by "
+        f"{gap})",
+        f"Why is document {lower} below document {upper}?\n(its score is lower by "
+        f"{gap})",
+        f"Documents {upper} and {upper} have the same score",
+    ]
     assert_text_is_readable(display.figure_)
 
 
@@ -238,6 +253,8 @@ def test_documents_are_ranked_and_features_sorted(ax):
     shown = values[np.ix_([1, 2, 0], [1, 0, 2])]
     assert_array_equal(display.image_.get_array(), shown)
     assert display.image_.get_clim() == (-0.6, 0.6)
+    r, _, b, _ = display.image_.to_rgba(0.6)
+    assert r > b  # red is positive
     assert labels(ax.xaxis) == ["x1", "x0", "x2"]
 
 

@@ -77,6 +77,19 @@ def test_arrows_are_the_lambdas_scaled_to_the_longest(ax, metric):
     assert f"{largest:.3g}" in labels(ax.xaxis)[0]
 
 
+def test_arrows_of_several_forces_and_lists_have_one_scale(ax):
+    lambdas = {
+        "RankNet": expected_lambdas(None, 1.0),
+        "map": expected_lambdas("map", 1.0),
+    }
+    display = ForcesDisplay(Y, SCORES, lambdas).plot(ax, largest=5.0, arrow_length=2.0)
+    for arrows, values in zip(display.arrows_, lambdas.values(), strict=True):
+        assert_allclose(arrows.V, 2.0 * values[ORDER] / 5.0, rtol=1e-12)
+    for largest in (0, -1, np.nan):
+        with pytest.raises(ValueError, match="largest must be a finite number > 0"):
+            display.plot(ax, largest=largest)
+
+
 def test_the_arrow_of_a_document_that_should_rise_points_up(ax):
     y, scores = list_with_relevant_at(1, 15)
     display = ForcesDisplay.from_predictions(y, scores, metrics=None, ax=ax)
