@@ -2,7 +2,8 @@
 
 numba is made to compile in less time, with the same machine code, by three shortcuts
 inside its own compiler: Python's garbage collector is paused, compile options are
-compared quickly, and no machine code is made of sub-kernels.
+compared quickly, and sub-kernels are neither optimized nor turned into machine code
+before they are a part of a kernel.
 """
 
 from __future__ import annotations
@@ -165,16 +166,33 @@ _QuickFlags.__name__ = Flags.__name__  # a part of the names in machine code
 class _LinkedLibrary(JITCodeLibrary):
     """The code of a sub-kernel for LLVM: linked to kernels, never run by itself."""
 
+    # It is optimized as a part of kernels, where its functions are inlined, and not by
+    # itself before.
+
+    def _optimize_functions(self, ll_module: Any) -> None:
+        """Leave the functions of a module as they are."""
+        ll_module.data_layout = self._codegen._data_layout
+
+    def _optimize_final_module(self) -> None:
+        """Leave the library as it is, unless it needs machine code."""
+        if self._calls_itself:
+            super()._optimize_final_module()
+
     def _finalize_final_module(self) -> None:
         """Finish the library, without machine code unless it needs some."""
-        variables = self._final_module.global_variables
-        if any(
-            variable.name.startswith(RuntimeLinker.PREFIX) for variable in variables
-        ):
-            super()._finalize_final_module()  # calls itself through a pointer
+        if self._calls_itself:
+            super()._finalize_final_module()
         else:
             self._finalize_dynamic_globals()
             self._finalized = True
+
+    @property
+    def _calls_itself(self) -> bool:
+        """Whether it holds a function that calls itself, through a pointer."""
+        variables = self._final_module.global_variables
+        return any(
+            variable.name.startswith(RuntimeLinker.PREFIX) for variable in variables
+        )
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
