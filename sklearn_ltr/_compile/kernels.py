@@ -1,8 +1,8 @@
 """Kernels and sub-kernels: decorators that compile functions, by numba.
 
 numba is made to compile in less time by two shortcuts inside its own compiler: Python's
-garbage collector is paused, and sub-kernels are neither optimized nor turned into
-machine code before they are a part of a kernel.
+garbage collector is paused, and sub-kernels are optimized and turned into machine code
+as a part of kernels only.
 """
 
 from __future__ import annotations
@@ -133,12 +133,8 @@ def _paused_collector() -> Iterator[None]:
 class _LinkedLibrary(JITCodeLibrary):
     """The code of a sub-kernel for LLVM: linked to kernels, never run by itself."""
 
-    # It is optimized as a part of kernels, where its functions are inlined, and not by
-    # itself before.
-
-    def _optimize_functions(self, ll_module: Any) -> None:
-        """Leave the functions of a module as they are."""
-        ll_module.data_layout = self._codegen._data_layout
+    # Each function is simplified by itself, but inlined and optimized as a part of
+    # kernels only.  (Not simplified either, trees would take a tenth longer to grow.)
 
     def _optimize_final_module(self) -> None:
         """Leave the library as it is, unless it needs machine code."""
