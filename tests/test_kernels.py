@@ -7,7 +7,6 @@ import gc
 import numba
 import numpy as np
 import pytest
-from numba.core.compiler import Flags
 
 from sklearn_ltr._compile import INTERPRETED, kernel, kernels, subkernel
 from tests import from_python
@@ -125,20 +124,3 @@ def test_arrays_that_a_sub_kernel_returns_live_as_long_as_they_are_used():
     assert sum_by_parts(x, 7) == x.sum()
     assert x.base is None
     x.resize(5)  # raises if anything still refers to the memory
-
-
-def test_quick_flags_compare_as_those_of_numba_do():
-    plain, other = Flags(), Flags()
-    plain.nrt = other.nrt = True
-    other.fastmath = {"reassoc"}
-    for left in (plain, other, Flags()):
-        for right in (plain, other, Flags()):
-            quick = kernels._QuickFlags(left)
-            assert (quick == right) == (left == right)
-            assert (quick == kernels._QuickFlags(right)) == (left == right)
-            assert hash(quick) == hash(left)
-            assert quick.get_mangle_string() == left.get_mangle_string()
-    assert kernels._QuickFlags(plain) != "flags"
-    explicit = Flags()
-    explicit.nrt = Flags.options["nrt"].default
-    assert kernels._QuickFlags(explicit) == Flags()

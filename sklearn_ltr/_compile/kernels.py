@@ -1,8 +1,8 @@
 """Kernels and sub-kernels: decorators that compile functions, by numba.
 
-numba is made to compile in less time, with the same machine code, by three shortcuts
-inside its own compiler: Python's garbage collector is paused, compile options are
-compared quickly, and no machine code is made of sub-kernels.
+numba is made to compile in less time by two shortcuts inside its own compiler: Python's
+garbage collector is paused, and sub-kernels are optimized and turned into machine code
+as a part of kernels only.
 """
 
 from __future__ import annotations
@@ -17,10 +17,9 @@ import numba
 import numpy as np
 from numba import _dynfunc
 from numba.core.codegen import JITCodeLibrary, RuntimeLinker
-from numba.core.compiler import Compiler, CompilerBase, DefaultPassBuilder, Flags
+from numba.core.compiler import Compiler, CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import register_pass
 from numba.core.dispatcher import _FunctionCompiler  # type: ignore[attr-defined]
-from numba.core.targetconfig import TargetConfig
 from numba.core.typed_passes import NativeLowering
 
 from sklearn_ltr._compile.cache import KernelCache
@@ -85,43 +84,36 @@ class SubKernel:
 
 
 def _dispatcher(function: Callable[..., Any], *, for_kernels_only: bool) -> Any:
-    """Return numba's dispatcher of a function, with a quick compiler."""
+    """Return numba's dispatcher of a function."""
     decorate = numba.njit(
         nogil=True,
         error_model="numpy",
         no_cpython_wrapper=for_kernels_only,
         no_cfunc_wrapper=True,
+        pipeline_class=SubKernelCompiler if for_kernels_only else Compiler,
     )
     dispatcher = decorate(function)
-    shorten_compilation(dispatcher, SubKernelCompiler if for_kernels_only else Compiler)
+    if not for_kernels_only:
+        dispatcher._compiler = _KernelCompiler(
+            function,
+            dispatcher.targetdescr,
+            dispatcher.targetoptions,
+            dispatcher.locals,
+            Compiler,
+        )
     return dispatcher
 
 
 # --- shortcuts of the compiler --------------------------------------------------------
 
 
-def shorten_compilation(dispatcher: Any, pipeline: type[CompilerBase]) -> None:
-    """Replace the compiler of a dispatcher that has compiled nothing yet."""
-    dispatcher._compiler = _QuickFunctionCompiler(
-        dispatcher.py_func,
-        dispatcher.targetdescr,
-        dispatcher.targetoptions,
-        dispatcher.locals,
-        pipeline,
-    )
-
-
-class _QuickFunctionCompiler(_FunctionCompiler):
-    """The compiler of a dispatcher, with the garbage collector paused."""
+class _KernelCompiler(_FunctionCompiler):
+    """The compiler of a kernel and all that it calls, with the collector paused."""
 
     def _compile_core(self, arguments: Any, return_type: Any) -> Any:
         """Compile a signature."""
         with _paused_collector():
             return super()._compile_core(arguments, return_type)
-
-    def _customize_flags(self, flags: Flags) -> Flags:
-        """Return the compile options, quick to compare."""
-        return _QuickFlags(flags)
 
 
 @contextlib.contextmanager
@@ -138,43 +130,32 @@ def _paused_collector() -> Iterator[None]:
             gc.enable()
 
 
-class _QuickFlags(Flags):
-    """Compile options, which are part of the key of each type that numba looks up.
-
-    numba compares and hashes them option by option, through properties.
-    """
-
-    def __eq__(self, other: object) -> bool:
-        if isinstance(other, TargetConfig):
-            return self is other or self._all() == _QuickFlags._all(other)
-        return NotImplemented
-
-    def __hash__(self) -> int:
-        return _HASH
-
-    def _all(self: TargetConfig) -> dict[str, Any]:
-        """Return the values of all options."""
-        return {**_DEFAULTS, **self._values}
-
-
-_DEFAULTS = {name: option.default for name, option in Flags.options.items()}
-_HASH = hash(Flags())  # of the names of all options: the same for all values
-_QuickFlags.__name__ = Flags.__name__  # a part of the names in machine code
-
-
 class _LinkedLibrary(JITCodeLibrary):
     """The code of a sub-kernel for LLVM: linked to kernels, never run by itself."""
 
+    # Each function is simplified by itself, but inlined and optimized as a part of
+    # kernels only.  (Not simplified either, trees would take a tenth longer to grow.)
+
+    def _optimize_final_module(self) -> None:
+        """Leave the library as it is, unless it needs machine code."""
+        if self._calls_itself:
+            super()._optimize_final_module()
+
     def _finalize_final_module(self) -> None:
         """Finish the library, without machine code unless it needs some."""
-        variables = self._final_module.global_variables
-        if any(
-            variable.name.startswith(RuntimeLinker.PREFIX) for variable in variables
-        ):
-            super()._finalize_final_module()  # calls itself through a pointer
+        if self._calls_itself:
+            super()._finalize_final_module()
         else:
             self._finalize_dynamic_globals()
             self._finalized = True
+
+    @property
+    def _calls_itself(self) -> bool:
+        """Whether it holds a function that calls itself, through a pointer."""
+        variables = self._final_module.global_variables
+        return any(
+            variable.name.startswith(RuntimeLinker.PREFIX) for variable in variables
+        )
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)

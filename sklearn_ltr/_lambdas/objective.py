@@ -157,7 +157,6 @@ class LambdaObjective:
             self._scale,
             self.query_weights,
             self.k,
-            self.pair_weights,
         )
         self._arrays, self._options = tuple(arrays), tuple(self.options)
         self._result = tuple(Derivatives(self.gradient, self.hessian))
@@ -274,6 +273,7 @@ class LambdaObjective:
             (scores, self.grades, self._order, self.offsets),  # RankedLists
             self._arrays,
             table,
+            self.pair_weights,
             self._options,
             self._workspaces[thread],
             self._result,

@@ -44,7 +44,7 @@ from the sums over pairs
 The weights of one data set are an array of shape (2, n_documents) with the rows
 better_weight = 1 / t+ and worse_weight = 1 / t-; or (4, n_documents), to which these
 two sums are written, times the factors of the query that its lambdas have.  None: there
-are no weights, and the functions that weigh do nothing.
+are no weights, and no code that weighs is compiled.
 
 **Layout.**  All that the pair loops read and write is in one array `documents` of shape
 (N_ROWS, width): its rows are listed below, its columns are positions.  After the last
@@ -139,7 +139,6 @@ class ObjectiveArrays(NamedTuple):
     scale: FloatArray  # (n_queries,) factor of a query's swap deltas
     query_weights: FloatArray  # (n_queries,) factor of a query's lambdas
     k: int  # cutoff: pairs with both documents below it have no swap delta
-    pair_weights: FloatArray | None  # see above; None: all are 1
 
 
 class Workspace(NamedTuple):
@@ -163,6 +162,7 @@ def compute_query_lambdas(
     lists: tuple[Any, ...],
     arrays: tuple[Any, ...],
     table: FloatArray | None,
+    weights: FloatArray | None,
     options: tuple[Any, ...],
     workspace: tuple[Any, ...],
     result: tuple[Any, ...],
@@ -179,7 +179,6 @@ def compute_query_lambdas(
     options, workspace = PairOptions(*options), Workspace(*workspace)
     result = Derivatives(*result)
     documents, position = workspace.documents, workspace.position
-    weights = arrays.pair_weights
     k, sigma = arrays.k, options.sigma
     gap_scale = sigma if options.by_distance else 0.0
     for query in range(first, last):
@@ -213,7 +212,8 @@ def compute_query_lambdas(
         for row in range(N_ROWS):
             for p in range(length, length + uint64(DOCUMENT_BLOCK)):
                 documents[row, p] = PADDING_GAP if row == SCORE_GAP else 0.0
-        pack_weights(weights, start, length, position, documents)
+        if weights is not None:
+            pack_weights(weights, start, length, position, documents)
 
         # 2. Add the pairs.
         min_distance = 1.0
@@ -230,10 +230,13 @@ def compute_query_lambdas(
                     first_lane, n, k, documents, min_distance, table, weights
                 )
 
-        add_pair_costs(weights, n, k, documents, sigma, min_distance, gap_scale, table)
-
         # 3. Average over equal documents, and write the result in canonical order.
-        average_over_equals(weights, n, k, documents)
+        if weights is None:
+            average_over_equals(n, k, documents)
+        else:
+            if len(weights) == 4:
+                add_pair_costs(n, k, documents, sigma, min_distance, gap_scale, table)
+            average_over_equals_of_weights(n, k, documents)
         factor = arrays.query_weights[query] * sigma
         if options.by_query and abs_lambda_sum > 0:
             factor *= log1p(2.0 * abs_lambda_sum) / (2.0 * abs_lambda_sum * LN_2)
@@ -241,7 +244,10 @@ def compute_query_lambdas(
             p = uint64(position[i])
             result.gradient[start + i] = documents[GRADIENT, p] * factor
             result.hessian[start + i] = documents[HESSIAN, p] * factor * sigma
-        write_pair_costs(weights, start, length, position, documents, factor / sigma)
+        if weights is not None and len(weights) == 4:
+            write_pair_costs(
+                weights, start, length, position, documents, factor / sigma
+            )
 
 
 @subkernel
@@ -377,7 +383,7 @@ def compare_grades(
 
 
 @subkernel
-def average_over_equal_documents(n: int, k: int, documents: FloatArray) -> None:
+def average_over_equals(n: int, k: int, documents: FloatArray) -> None:
     """Average derivatives over documents of equal score and grade."""
     # Their order in the list is only that of the rows; the mean is the expected value
     # over all orders.  Below position k the list is not sorted, but derivatives of
@@ -409,15 +415,13 @@ def average_over_equal_documents(n: int, k: int, documents: FloatArray) -> None:
 
 @subkernel
 def pack_weights(
-    weights: FloatArray | None,
+    weights: FloatArray,
     start: int,
     length: int,
     position: IntArray,
     documents: FloatArray,
 ) -> None:
     """Pack the weights of a list by position; its first document is `start`."""
-    if weights is None:
-        return
     for i in range(length):
         p = uint64(position[i])
         documents[BETTER_WEIGHT, p] = weights[0, start + i]
@@ -429,7 +433,6 @@ def pack_weights(
 
 @subkernel
 def add_pair_costs(
-    weights: FloatArray | None,
     n: int,
     k: int,
     documents: FloatArray,
@@ -439,8 +442,6 @@ def add_pair_costs(
     table: FloatArray | None,
 ) -> None:
     """Add up the costs of the pairs of each document, with |Delta| as of its lambda."""
-    if weights is None or len(weights) == 2:
-        return
     for p in range(min(k, n)):
         if table is not None:
             compare_grades(p, uint64(p), uint64(n), documents, table)
@@ -461,7 +462,7 @@ def add_pair_costs(
 
 @subkernel
 def write_pair_costs(
-    weights: FloatArray | None,
+    weights: FloatArray,
     start: int,
     length: int,
     position: IntArray,
@@ -469,8 +470,6 @@ def write_pair_costs(
     factor: float,
 ) -> None:
     """Write the costs of the documents of a list, times a factor."""
-    if weights is None or len(weights) == 2:
-        return
     for i in range(length):
         p = uint64(position[i])
         weights[2, start + i] = documents[BETTER_COST, p] * factor
@@ -478,14 +477,9 @@ def write_pair_costs(
 
 
 @subkernel
-def average_over_equals(
-    weights: FloatArray | None, n: int, k: int, documents: FloatArray
-) -> None:
+def average_over_equals_of_weights(n: int, k: int, documents: FloatArray) -> None:
     """Average derivatives over documents of equal score, grade and weights."""
     # Among those of different weights, the order in which they were given decides.
-    if weights is None:
-        average_over_equal_documents(n, k, documents)
-        return
     for first in range(min(k, n)):
         is_first, n_equal, gradient_sum, hessian_sum = True, 0, 0.0, 0.0
         for i in range(n):

@@ -33,7 +33,6 @@ class Blocks(NamedTuple):
     n_bins: NDArray[np.int64]  # (n_blocks,): largest number of bins of its features
     block: NDArray[np.int64]  # (n_features,): block of feature j
     slot: NDArray[np.int64]  # (n_features,): its slot: values[block[j], :, slot[j]]
-    n_categories: NDArray[np.int64]  # (n_features,): as in BinnedData
 
 
 def allocate_blocks(binned: BinnedData, n_threads: int) -> Blocks:
@@ -60,7 +59,6 @@ def allocate_blocks(binned: BinnedData, n_threads: int) -> Blocks:
         n_bins=np.array([n_bins[features].max() for features in blocks]),
         block=block[by_feature],
         slot=slot[by_feature],
-        n_categories=binned.n_categories,
     )
 
 
@@ -80,7 +78,8 @@ def pack_sample(
     """Copy the bins of `rows` to the blocks in use."""
     in_use = np.flatnonzero(blocks.n_used_slots)
     words = blocks.values.view(np.uint64)
-    team.share(len(rows), _pack_blocks, columns, rows, blocks.feature, in_use, words)
+    feature = np.maximum(blocks.feature, 0)  # an unused slot gets the bins of any
+    team.share(len(rows), _pack_blocks, columns, rows, feature, in_use, words)
 
 
 @kernel
@@ -111,12 +110,14 @@ def _pack_block(
     for start in range(0, len(rows), PACKED_TILE):
         first, n = uint64(start), uint64(min(PACKED_TILE, len(rows) - start))
         for half in range(2):
-            # an unused slot gets the bins of any feature
-            of_half = np.maximum(features[8 * half : 8 * half + 8], 0)
-            c0, c1 = columns[of_half[0]], columns[of_half[1]]
-            c2, c3 = columns[of_half[2]], columns[of_half[3]]
-            c4, c5 = columns[of_half[4]], columns[of_half[5]]
-            c6, c7 = columns[of_half[6]], columns[of_half[7]]
+            slot = uint64(8 * half)
+            c0, c1 = columns[features[slot]], columns[features[slot + uint64(1)]]
+            c2 = columns[features[slot + uint64(2)]]
+            c3 = columns[features[slot + uint64(3)]]
+            c4 = columns[features[slot + uint64(4)]]
+            c5 = columns[features[slot + uint64(5)]]
+            c6 = columns[features[slot + uint64(6)]]
+            c7 = columns[features[slot + uint64(7)]]
             for i in range(n):
                 row = uint64(rows[first + uint64(i)])
                 words[first + uint64(i), half] = (

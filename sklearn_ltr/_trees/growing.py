@@ -81,11 +81,13 @@ from sklearn_ltr._trees.workspace import (
     Record,
     Records,
     RowBuffers,
+    SpecialFeatures,
     Team,
     Workspace,
     allocate_nodes,
     allocate_workspaces,
     is_splittable,
+    special_features,
 )
 
 # How far the growth of a tree has come: where it begins; a worker that is not alone has
@@ -132,8 +134,9 @@ class TreeGrower:
             n_rows,
             len(self._blocks.feature),
             parameters.max_leaf_nodes,
-            bool(binned.n_categories.any()),
-            len(parameters.constraints.interaction_sets),
+            special_features(
+                binned.n_categories, parameters.constraints, parameters.max_leaf_nodes
+            ),
         )
 
     def grow(
@@ -291,6 +294,7 @@ def grow_tree(
                 quantization,
                 rule,
                 gain_factors,
+                work.special,
                 work,
                 fills,
                 searches,
@@ -306,7 +310,7 @@ def grow_tree(
                 parameters,
                 quantization,
                 rule,
-                blocks.n_categories,
+                work.special,
                 work,
             )
         number = best_leaf(leaves, growth.n_leaves)
@@ -319,6 +323,7 @@ def grow_tree(
             quantization,
             rule,
             gain_factors,
+            work.special,
             work,
             nodes,
         )
@@ -363,6 +368,7 @@ def split_in_two(
     quantization: Quantization,
     rule: SplitRule,
     gain_factors: NDArray[np.float64],
+    special: SpecialFeatures | None,
     work: Workspace,
     nodes: Records,
 ) -> tuple[int, int]:
@@ -370,17 +376,9 @@ def split_in_two(
     team, leaf = work.team, work.leaves[number]
     block, slot = blocks.block[leaf.feature], blocks.slot[leaf.feature]
     histogram = work.histograms[leaf.histogram_index, block]
-    n_bins = blocks.n_categories[leaf.feature]
     # each thread marks the bins for itself, and none has to wait for another
     left_total = mark_left_bins(
-        leaf,
-        histogram,
-        slot,
-        n_bins,
-        quantization,
-        rule,
-        work.category_order,
-        work.goes_left,
+        leaf, histogram, slot, quantization, rule, special, work.goes_left
     )
     n_left = left_total & quantization.count_mask
     n_rows = leaf.total & quantization.count_mask
@@ -392,18 +390,19 @@ def split_in_two(
     # the nodes are shared, so one thread writes them; the leaves are each thread's own
     n_nodes = 2 * n_leaves - 1
     if team.thread == 0:
-        if n_bins > 0:
-            record_category_set(work.goes_left, work.category_set[leaf.node])
         record_split(nodes, leaf, n_nodes, rule.gain_unit)
-        if len(rule.constraints.interaction_sets) > 0:
-            restrict_children(
-                leaf.node,
-                n_nodes,
-                leaf.feature,
-                rule.constraints.interaction_sets,
-                work.open_sets,
-                gain_factors,
-            )
+        if special is not None:
+            if special.n_categories[leaf.feature] > 0:
+                record_category_set(work.goes_left, work.category_set[leaf.node])
+            if len(special.constraints.interaction_sets) > 0:
+                restrict_children(
+                    leaf.node,
+                    n_nodes,
+                    leaf.feature,
+                    special.constraints.interaction_sets,
+                    special.open_sets,
+                    gain_factors,
+                )
     split_leaf(
         work.leaves, number, n_leaves, n_nodes, left_total, n_left, left_is_smaller
     )

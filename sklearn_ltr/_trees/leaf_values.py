@@ -76,40 +76,37 @@ def find_leaves(
     # the kernels are compiled anew, so bytes, which few leaves would do with, are none
     dtype = np.uint16 if len(tree.feature) < 2**17 else np.uint32
     leaves: Leaves = np.empty(binned.columns.shape[1], dtype)
-    team.share(len(leaves), _find_leaves, binned, tree, numbers, leaves)
+    number, splits = numbers.of_node.astype(dtype), numbers.splits
+    # None, where there are none, spares compiling what would read them
+    n_categories = binned.n_categories if len(tree.category_set) > 0 else None
+    given = binned.columns, n_categories, tree, number, splits
+    team.share(len(leaves), _find_leaves, *given, leaves)
     return leaves
 
 
 def leaf_numbers(tree: GrownTree) -> LeafNumbers:
     """Return the numbers of the leaves of a tree."""
-    return LeafNumbers(*_number_nodes(tree.left))
-
-
-@kernel
-def _number_nodes(left: NDArray[np.int32]) -> tuple[IntArray, IntArray]:
-    """Return the number of each node, and which node is split first, second, ..."""
     # The root is number 0.  A left child takes over its parent's number, and the right
     # child of split k, from 0, is number k + 1: the children are nodes 2 k + 1 and
     # 2 k + 2.
-    n_splits = len(left) // 2
-    splits = np.empty(n_splits, dtype=np.int64)
-    for node in range(len(left)):
-        if left[node] >= 0:
-            splits[left[node] // 2] = node
-    number = np.zeros(len(left), dtype=np.int64)
-    for k in range(n_splits):
-        number[left[splits[k]]] = number[splits[k]]
-        number[left[splits[k]] + 1] = k + 1
-    return number, splits
+    left = tree.left
+    inner = np.flatnonzero(left >= 0)
+    splits = inner[np.argsort(left[inner])]
+    number = [0] * len(left)
+    for k, node in enumerate(splits.tolist()):
+        number[2 * k + 1], number[2 * k + 2] = number[node], k + 1
+    return LeafNumbers(np.array(number), splits)
 
 
 @kernel
 def _find_leaves(
     thread: int,
     n_threads: int,
-    binned: BinnedData,
+    columns: NDArray[np.uint8],
+    n_categories: IntArray | None,
     tree: GrownTree,
-    given: LeafNumbers,
+    numbers: Leaves,
+    splits: IntArray,
     leaves: Leaves,
 ) -> None:
     """Write the leaves of a thread's chunk of the rows."""
@@ -119,28 +116,27 @@ def _find_leaves(
     # row by itself would have to wait for one node after the other.
     n_rows = len(leaves)
     start, stop = chunk_bounds(thread, n_threads, int64(0), n_rows)
-    numbers = given.of_node.astype(leaves.dtype)
     for first in range(start, stop, ROW_TILE):
         last = min(first + ROW_TILE, stop)
-        tile = leaves[first:last]
-        tile[:] = 0
-        for node in given.splits:
+        for i in range(uint64(first), uint64(last)):
+            leaves[i] = 0
+        for node in splits:
             feature = tree.feature[node]
-            column = binned.columns[feature, first:last]
+            column = columns[feature]
             split, right = numbers[node], numbers[tree.left[node] + 1]
-            if binned.n_categories[feature] > 0:
+            if n_categories is not None and n_categories[feature] > 0:
                 goes_left = tree.category_set[node]
-                for i in range(uint64(len(tile))):
+                for i in range(uint64(first), uint64(last)):
                     b = int64(column[i])
                     moves = goes_left[b >> 3] >> (b & 7) & 1 == 0
-                    tile[i] = right if moves & (tile[i] == split) else tile[i]
+                    leaves[i] = right if moves & (leaves[i] == split) else leaves[i]
             else:
                 # one more, modulo 256, makes bin 255, missing values, the lowest
                 shift = int64(tree.missing_left[node])
                 threshold = np.uint8(tree.threshold[node] + shift)
-                for i in range(uint64(len(tile))):
+                for i in range(uint64(first), uint64(last)):
                     moves = np.uint8((column[i] + shift) & 255) > threshold
-                    tile[i] = right if moves & (tile[i] == split) else tile[i]
+                    leaves[i] = right if moves & (leaves[i] == split) else leaves[i]
 
 
 @kernel

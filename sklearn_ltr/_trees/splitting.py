@@ -61,13 +61,13 @@ from numpy.typing import NDArray
 from sklearn_ltr._compile import fetch_add, int64, prefetch_row, subkernel, uint64
 from sklearn_ltr._trees.binning import MISSING_BIN
 from sklearn_ltr._trees.blocks import FEATURE_BLOCK, HISTOGRAM_BINS, Blocks
-from sklearn_ltr._trees.constraints import NO_CONSTRAINTS, Constraints
 from sklearn_ltr._trees.parameters import GrowthParameters
 from sklearn_ltr._trees.quantization import Quantization
 from sklearn_ltr._trees.workspace import (
     BlockSplits,
     CategoryOrder,
     Record,
+    SpecialFeatures,
     Workspace,
     is_splittable,
 )
@@ -90,7 +90,6 @@ class SplitRule(NamedTuple):
     l2: float
     min_samples_leaf: int
     category_smoothing: float = 0.0
-    constraints: Constraints = NO_CONSTRAINTS
     gain_unit: float = 1.0  # of quantized gradients, in units of the objective
 
 
@@ -111,7 +110,6 @@ def make_rule(parameters: GrowthParameters, quantization: Quantization) -> Split
         l2,
         parameters.min_samples_leaf,
         parameters.category_smoothing,
-        parameters.constraints,
         gain_unit,
     )
 
@@ -127,6 +125,7 @@ def find_best_splits(
     quantization: Quantization,
     rule: SplitRule,
     gain_factors: NDArray[np.float64],
+    special: SpecialFeatures | None,
     work: Workspace,
     fills: bool,
     searches: bool,
@@ -174,19 +173,17 @@ def find_best_splits(
             find_block_splits(
                 histogram, n_bins, leaf.total, quantization, rule, work.splits
             )
-            find_category_splits(
-                blocks,
-                block,
-                histogram,
-                leaf.total,
-                quantization,
-                rule,
-                work.category_order,
-                work.splits,
-            )
-            find_monotonic_splits(
-                blocks, block, histogram, leaf.total, quantization, rule, work.splits
-            )
+            if special is not None:
+                find_special_splits(
+                    special,
+                    blocks.feature[block],
+                    n_bins,
+                    histogram,
+                    leaf.total,
+                    quantization,
+                    rule,
+                    work.splits,
+                )
             propose_splits(
                 work.splits,
                 child_score(leaf.total, quantization, rule),
@@ -241,7 +238,7 @@ def select_best_splits(
     parameters: GrowthParameters,
     quantization: Quantization,
     rule: SplitRule,
-    n_categories: NDArray[np.int64],
+    special: SpecialFeatures | None,
     work: Workspace,
 ) -> None:
     """Select the best of all threads' candidates, and prepare for the next search."""
@@ -260,7 +257,9 @@ def select_best_splits(
                 best = other
         # rounding errors alone may give a gain
         min_gain = rounding_gain(leaf.total, quantization, rule)
-        min_gain *= 1.0 + n_categories[best.feature] / CATEGORIES_PER_ROUNDING
+        if special is not None:
+            n_categories = special.n_categories[best.feature]
+            min_gain *= 1.0 + n_categories / CATEGORIES_PER_ROUNDING
         leaf.gain = best.gain if best.gain > min_gain else 0.0
         leaf.feature = best.feature
         leaf.threshold = best.threshold
@@ -428,29 +427,52 @@ def scan_thresholds(
             threshold[slot] = b + offset if better else threshold[slot]
 
 
-# --- monotonic constraints --------------------------------------------------------
+# --- categorical and constrained features -----------------------------------------
 
 
 @subkernel
-def find_monotonic_splits(
-    blocks: Blocks,
-    block: int,
+def find_special_splits(
+    special: SpecialFeatures,
+    features: NDArray[np.int64],
+    n_bins: int,
     histogram: NDArray[np.int64],
     total: int,
     quantization: Quantization,
     rule: SplitRule,
     splits: BlockSplits,
 ) -> None:
-    """Replace the splits of a block's constrained features by allowed ones."""
-    monotonic = rule.constraints.monotonic
-    if len(monotonic) == 0:
-        return
+    """Replace the splits of a block's special features by sets, or by allowed ones."""
+    # of a set, the first ``threshold % 256 + 1`` categories in their order go left
+    monotonic = special.constraints.monotonic
     for slot in range(FEATURE_BLOCK):
-        feature = blocks.feature[block, slot]
-        if feature >= 0 and monotonic[feature] != 0:
+        feature = features[slot]
+        if feature < 0:
+            continue
+        if special.n_categories[feature] > 0:
+            order = special.category_order
+            n_sorted = sort_categories(
+                histogram,
+                slot,
+                special.n_categories[feature],
+                total,
+                quantization,
+                rule,
+                order,
+            )
+            scan_categories(
+                histogram,
+                slot,
+                n_sorted,
+                total,
+                quantization,
+                rule,
+                order.category,
+                splits,
+            )
+        elif len(monotonic) > 0 and monotonic[feature] != 0:
             score, threshold = scan_in_order(
                 histogram[slot::FEATURE_BLOCK],
-                blocks.n_bins[block],
+                n_bins,
                 total,
                 quantization,
                 rule,
@@ -488,46 +510,6 @@ def scan_in_order(
             if both > best_score and direction * rise >= 0.0:
                 best_score, best_threshold = both, b + offset
     return best_score, best_threshold
-
-
-# --- categories -------------------------------------------------------------------
-
-
-@subkernel
-def find_category_splits(
-    blocks: Blocks,
-    block: int,
-    histogram: NDArray[np.int64],
-    total: int,
-    quantization: Quantization,
-    rule: SplitRule,
-    order: CategoryOrder,
-    splits: BlockSplits,
-) -> None:
-    """Replace the splits of a block's categorical features by those of sets."""
-    # the first ``threshold % 256 + 1`` categories in their order go left
-    for slot in range(FEATURE_BLOCK):
-        feature = blocks.feature[block, slot]
-        if feature >= 0 and blocks.n_categories[feature] > 0:
-            n_sorted = sort_categories(
-                histogram,
-                slot,
-                blocks.n_categories[feature],
-                total,
-                quantization,
-                rule,
-                order,
-            )
-            scan_categories(
-                histogram,
-                slot,
-                n_sorted,
-                total,
-                quantization,
-                rule,
-                order.category,
-                splits,
-            )
 
 
 @subkernel
@@ -616,23 +598,25 @@ def mark_left_bins(
     leaf: Record,
     histogram: NDArray[np.int64],
     slot: int,
-    n_categories: int,
     quantization: Quantization,
     rule: SplitRule,
-    order: CategoryOrder,
+    special: SpecialFeatures | None,
     goes_left: NDArray[np.uint8],
 ) -> int:
     """Mark the bins that the split of a leaf sends left; return their packed sum."""
-    category = order.category
+    n_categories = int64(0)
+    if special is not None:
+        n_categories = special.n_categories[leaf.feature]
     n_sorted, rest = int64(0), histogram[MISSING_BIN * FEATURE_BLOCK + slot]
     total = int64(0)
-    if n_categories > 0:
+    if special is not None and n_categories > 0:
+        order = special.category_order
         n_sorted = sort_categories(
             histogram, slot, n_categories, leaf.total, quantization, rule, order
         )
         rest = leaf.total
         for i in range(n_sorted):
-            packed = histogram[category[i] * FEATURE_BLOCK + slot]
+            packed = histogram[order.category[i] * FEATURE_BLOCK + slot]
             rest -= packed
             if i <= leaf.threshold:
                 total += packed
@@ -648,7 +632,8 @@ def mark_left_bins(
         total += rest
     for b in range(HISTOGRAM_BINS):
         goes_left[b] = leaf.missing_left
-    if n_categories > 0:
+    if special is not None and n_categories > 0:
+        category = special.category_order.category
         for i in range(n_sorted):
             goes_left[category[i]] = i <= leaf.threshold
     else:

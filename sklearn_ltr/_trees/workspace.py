@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from sklearn_ltr._compile import allocate_aligned, new_barrier, subkernel
 from sklearn_ltr._trees.blocks import FEATURE_BLOCK, HISTOGRAM_BINS
+from sklearn_ltr._trees.constraints import Constraints
 from sklearn_ltr._trees.parameters import GrowthParameters
 
 SET_BYTES = HISTOGRAM_BINS // 8  # of a set of bins
@@ -134,6 +135,16 @@ class CategoryOrder(NamedTuple):
     ratio: NDArray[np.float64]  # by which they are sorted
 
 
+class SpecialFeatures(NamedTuple):
+    """What most trees have none of: categories and constraints."""
+
+    n_categories: NDArray[np.int64]  # as in BinnedData
+    constraints: Constraints
+    # (n_nodes, n_sets): the interaction sets that hold all features of a node's path
+    open_sets: NDArray[np.bool_]
+    category_order: CategoryOrder  # a thread's own
+
+
 class Workspace(NamedTuple):
     """Memory for growing trees, as one thread sees it; reused from tree to tree."""
 
@@ -146,13 +157,12 @@ class Workspace(NamedTuple):
     # two sibling leaves: [thread, 0] of the smaller one, [thread, 1] of the larger one
     candidates: Records
     category_set: NDArray[np.uint8]  # as in GrownTree, of the tree that is grown
-    # (n_nodes, n_sets): the interaction sets that hold all features of a node's path
-    open_sets: NDArray[np.bool_]
     # this thread's own
     growth: Records  # (1,) GROWTH
     splits: BlockSplits
     leaves: Records  # (max_leaf_nodes,) LEAF
-    category_order: CategoryOrder
+    # None: there are none, and no code for them is compiled
+    special: SpecialFeatures | None
     goes_left: NDArray[np.uint8]  # (256,): 1 for the bins that a split sends left
 
 
@@ -173,13 +183,31 @@ def allocate_block_splits() -> BlockSplits:
     )
 
 
+def special_features(
+    n_categories: NDArray[np.int64], constraints: Constraints, max_leaf_nodes: int
+) -> SpecialFeatures | None:
+    """Return the special features of trees, None if there are none."""
+    n_sets = len(constraints.interaction_sets)
+    if not n_categories.any() and n_sets == len(constraints.monotonic) == 0:
+        return None
+    open_sets = np.ones((2 * max_leaf_nodes - 1, n_sets), dtype=np.bool_)
+    order = allocate_category_order()
+    return SpecialFeatures(n_categories, constraints, open_sets, order)
+
+
+def allocate_category_order() -> CategoryOrder:
+    """Return memory for the order of categories."""
+    return CategoryOrder(
+        np.zeros(HISTOGRAM_BINS, dtype=np.int64), np.zeros(HISTOGRAM_BINS)
+    )
+
+
 def allocate_workspaces(
     n_threads: int,
     n_rows: int,
     n_blocks: int,
     max_leaf_nodes: int,
-    any_categories: bool = False,
-    n_interaction_sets: int = 0,
+    special: SpecialFeatures | None,
 ) -> list[Workspace]:
     """Return the workspace of each thread."""
     # shared: the team, the rows, the histograms, the candidate splits and the counters
@@ -200,9 +228,9 @@ def allocate_workspaces(
     next_block = np.zeros(1, dtype=np.int64)
     candidates = np.zeros((n_threads, 2), dtype=CANDIDATE_SPLIT)
     # a tree of L leaves has 2 L - 1 nodes
+    any_categories = special is not None and special.n_categories.any()
     n_sets = 2 * max_leaf_nodes - 1 if any_categories else 0
     category_set = np.zeros((n_sets, SET_BYTES), dtype=np.uint8)
-    open_sets = np.ones((2 * max_leaf_nodes - 1, n_interaction_sets), dtype=np.bool_)
     # each thread's own: its number, and small tables, so that none waits to write them
     return [
         Workspace(
@@ -212,13 +240,12 @@ def allocate_workspaces(
             next_block=next_block,
             candidates=candidates,
             category_set=category_set,
-            open_sets=open_sets,
             growth=growth.copy(),
             splits=allocate_block_splits(),
             leaves=np.zeros(max_leaf_nodes, dtype=LEAF),
-            category_order=CategoryOrder(
-                np.zeros(HISTOGRAM_BINS, dtype=np.int64), np.zeros(HISTOGRAM_BINS)
-            ),
+            special=None
+            if special is None
+            else special._replace(category_order=allocate_category_order()),
             goes_left=np.zeros(HISTOGRAM_BINS, dtype=np.uint8),
         )
         for thread in range(n_threads)

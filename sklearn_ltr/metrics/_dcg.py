@@ -26,14 +26,7 @@ from numpy.typing import NDArray
 from sklearn_ltr._compile import exp2_of, log2_of
 from sklearn_ltr._data import Labels, count_rows, describe_query, read_numbers
 from sklearn_ltr._parameters import Choice
-from sklearn_ltr.metrics._closed_form import (
-    ClosedFormMetric,
-    JudgedLists,
-    MetricArrays,
-    RankedLists,
-    cut_at,
-    sum_values,
-)
+from sklearn_ltr.metrics._closed_form import ClosedFormMetric, JudgedLists, cut_at
 from sklearn_ltr.metrics._metric import NoRelevant, Ties
 from sklearn_ltr.metrics._ranked_list import rank_documents
 
@@ -299,12 +292,12 @@ class NDCG(DCG):
         n_queries = len(n_ranked)
         order = np.empty(len(gain), dtype=np.int64)
         rank_documents(gain, gain, offsets, 0, n_queries, k, order, True)
-        best = np.empty(n_queries)
-        lists = RankedLists(gain, gain, order, offsets)
-        unscaled = MetricArrays(
-            gain, discount, np.ones(n_queries), self._limits(judged), k
-        )
-        sum_values(lists, unscaled, False, best)
+        # the sum over each list, in its order
+        sizes = np.diff(offsets)
+        query = np.repeat(np.arange(n_queries), sizes)
+        position = np.arange(len(gain)) - np.repeat(offsets[:-1], sizes)
+        terms = gain[order] * discount[position]
+        best = np.bincount(query, terms, n_queries)
         scale = np.divide(1.0, best, out=np.zeros(n_queries), where=best > 0)
         if self.short_lists == "zero" and self.k is not None:
             scale[n_ranked < self.k] = 0.0

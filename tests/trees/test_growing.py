@@ -389,3 +389,18 @@ def test_growing_is_compiled_once():
                 options |= {"second_order": second_order}
                 grow_on(X.astype(dtype), gradient, hessian, **options)
     assert len(grow_tree.signatures) == n_signatures
+
+
+@pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
+def test_what_special_features_need_is_compiled_for_those_who_have_some():
+    X, gradient, hessian = draw(n_features=8)
+    X[:, [4, 7]] = np.abs(X[:, [4, 7]]).round()
+    for options in (
+        {},
+        CATEGORIES,
+        {"constraints": MONOTONIC},
+        {"constraints": NO_CONSTRAINTS._replace(interaction_sets=SETS)},
+    ):
+        grow_on(X, gradient, hessian, **options)
+    special = ["SpecialFeatures" in str(types) for types in grow_tree.signatures]
+    assert sorted(special) == [False, True]
