@@ -143,9 +143,9 @@ def test_the_checks_of_scikit_learn_pass(name):
 def test_only_the_metric_may_be_given_by_position():
     for ranker in (LambdaMARTRanker, LambdaRankRanker):
         assert ranker("map").metric == "map"
-        with pytest.raises(TypeError, match="positional"):
+        with pytest.raises(TypeError, match="metric by position"):
             ranker("map", 2.0)
-    with pytest.raises(TypeError, match="positional"):
+    with pytest.raises(TypeError, match="nothing by position"):
         RankNetRanker("map")
 
 

@@ -411,7 +411,8 @@ class LambdaMARTRanker(BaseRanker):
     ensemble_ : TreeEnsemble
         The trees, as arrays.
     n_iter_ : int
-        Number of trees kept.
+        Number of trees kept: with early stopping those up to the best score, as
+        LightGBM's ``best_iteration_`` and XGBoost's ``best_iteration + 1``.
     init_ : estimator or None
         The base model.
     evals_result_ : dict of str to dict of str to ndarray of shape (n_trees + 1,)
@@ -677,7 +678,8 @@ tuples, default=None
         ----------
         X : array-like or sparse matrix of shape (n_documents, n_features)
         groups : array-like of shape (n_documents,), default=None
-            The query of each document; None: all belong to one query.
+            The query of each document.  Without it up to 200 rows are one query; more
+            are an error.
         init_score : array-like of shape (n_documents,), default=None
             As for `predict`.
 

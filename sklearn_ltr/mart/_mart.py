@@ -24,6 +24,7 @@ from sklearn_ltr._comm import ONE_PROCESS
 from sklearn_ltr._compile import ThreadTeam, expit_of
 from sklearn_ltr._data import TrainingData, check_holds_rows, read_numbers
 from sklearn_ltr._data.categories import FeatureCategories
+from sklearn_ltr._data.features import check_has_rows
 from sklearn_ltr._data.query_index import QueryIndex
 from sklearn_ltr._data.row_hashes import hash_values
 from sklearn_ltr._data.tables import Table
@@ -224,6 +225,7 @@ class BaseMART(CallbackSupportMixin, BaseModel):
     ) -> TrainingData:
         """Check the arguments of `fit`, and sort the rows by their values."""
         table = self._read_features(X, reset=is_first, name=f"X{suffix}")
+        check_has_rows(table, f"X{suffix}")
         name, n_rows = f"y{suffix}", table.shape[0]
         if y is None:
             raise ValueError(
