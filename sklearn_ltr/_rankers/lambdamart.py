@@ -401,7 +401,8 @@ class LambdaMARTRanker(BaseRanker):
         held-out queries; above 200,000 rows those that bins are computed from.  Only an
         integer makes two fits the same.
     verbose : int >= 0, default=0
-        Print the scores of every `verbose`-th tree.
+        1: print every few seconds how far the fit is, the seconds of a tree, the best
+        score so far, and at the end where it stopped.  2: print after every tree.
     n_jobs : int or None, default=None
         Number of threads, at most the cores this process may use.  None: as many of
         these as the data are worth.  The model is the same, bit for bit, for any.

@@ -426,7 +426,8 @@ class MARTRegressor(RegressorMixin, BaseMART):
         held-out rows, and the rows that bins are computed from (above 200,000).
         Only an integer makes two fits the same.
     verbose : int >= 0, default=0
-        Print the scores of every `verbose`-th tree.
+        1: print every few seconds how far the fit is, the seconds of a tree, the best
+        score so far, and at the end where it stopped.  2: print after every tree.
     n_jobs : int or None, default=None
         Number of threads, at most the cores this process may use.  None: as many of
         these as the data are worth.  The model is the same, bit for bit, for any.
@@ -684,7 +685,8 @@ class MARTClassifier(ClassifierMixin, BaseMART):
         held-out rows, and the rows that bins are computed from (above 200,000).
         Only an integer makes two fits the same.
     verbose : int >= 0, default=0
-        Print the scores of every `verbose`-th tree.
+        1: print every few seconds how far the fit is, the seconds of a tree, the best
+        score so far, and at the end where it stopped.  2: print after every tree.
     n_jobs : int or None, default=None
         Number of threads, at most the cores this process may use.  None: as many of
         these as the data are worth.  The model is the same, bit for bit, for any.
