@@ -109,7 +109,6 @@ WORDS = {
     "sigmoid": ("sigma", ""),
     "label_gain": _GAIN,
     "ndcg_exp_gain": _GAIN,
-    "random_strength": ("split_noise", ""),
     "data_sample_strategy": ("subsample", ""),
     "top_rate": ("subsample", ""),
     "other_rate": ("subsample", ""),
