@@ -1,16 +1,19 @@
-"""The command line: ``python -m sklearn_ltr compile`` compiles kernels ahead of time.
+"""The command line, ``python -m sklearn_ltr``: train, rank, evaluate, convert, compile.
+
+The first four are in ``_commands.py``.
 
 Kernels are compiled by numba when they are first called, and cached on disk for the CPU
 they run on.  For a container image, or an installation that cannot be written later,
-fill the cache while it can: run this module once, on the kind of CPU that will be used,
+fill the cache while it can: run ``compile`` once, on the kind of CPU that will be used,
 with ``NUMBA_CACHE_DIR`` set as it will be set later (or not at all).
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -18,7 +21,13 @@ import numpy as np
 from scipy.sparse import csr_matrix
 from sklearn.utils import Bunch
 
-from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker, metrics
+from sklearn_ltr import (
+    LambdaMARTRanker,
+    LambdaRankRanker,
+    RankNetRanker,
+    _commands,
+    metrics,
+)
 from sklearn_ltr._comm import ONE_PROCESS
 from sklearn_ltr.dask._fit import WorkerRows, fit_rows
 from sklearn_ltr.dask._tables import PartRows
@@ -171,16 +180,24 @@ def _blend(data: Bunch) -> None:
         best_blend(one, other, data.target, groups=data.groups, metric=metric)
 
 
-def main() -> None:
-    """Run the command that was given."""
-    parser = argparse.ArgumentParser(prog="python -m sklearn_ltr")
-    commands = parser.add_subparsers(dest="command", required=True)
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; return the exit status: 0, 1 after an error (argparse has 2)."""
+    parser = argparse.ArgumentParser(
+        prog="python -m sklearn_ltr", description="Learning to rank on files."
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    _commands.add_commands(commands)
     commands.add_parser(
         "compile", help="compile all kernels, and store the machine code on disk"
-    )
-    parser.parse_args()
-    compile_kernels(verbose=True)
+    ).set_defaults(run=lambda given: compile_kernels(verbose=True))
+    given = parser.parse_args(arguments)
+    try:
+        given.run(given)
+    except (ValueError, TypeError, OSError, ImportError) as error:
+        print(f"{parser.prog} {given.command}: error: {error}", file=sys.stderr)
+        return 1
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -61,8 +61,10 @@ ROOMS_A_ROOM_MAY_IMPORT = {
         "mart",
         "_estimators",
     },
+    "_commands": {"__init__", "datasets", "export", "mart", "metrics"},
     "__main__": {
         "__init__",
+        "_commands",
         "ensemble",
         "dask",
         "datasets",

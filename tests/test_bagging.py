@@ -447,8 +447,9 @@ def test_deviations_of_scores_from_their_querys_mean():
     centred = table - table.groupby(GROUPS).transform("mean")
     expected = centred.std(axis=1, ddof=0)
     np.testing.assert_allclose(ranker.predict_std(X, groups=GROUPS), expected)
+    table = table[:200]
     whole = (table - table.mean()).std(axis=1, ddof=0)
-    np.testing.assert_allclose(ranker.predict_std(X), whole)
+    np.testing.assert_allclose(ranker.predict_std(X[:200]), whole)
     assert not fitted(n_estimators=1).predict_std(X, groups=GROUPS).any()
 
 

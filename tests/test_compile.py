@@ -118,7 +118,6 @@ def test_the_command_prints_each_step(capsys, monkeypatch):
     monkeypatch.setattr(
         __main__, "_steps", lambda data: {"one": lambda: called.append(1)}
     )
-    monkeypatch.setattr(sys, "argv", ["sklearn_ltr", "compile"])
-    __main__.main()
+    assert __main__.main(["compile"]) == 0
     assert called == [1]
     assert re.fullmatch(r"one +[0-9.]+ s\n", capsys.readouterr().out)

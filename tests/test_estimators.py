@@ -30,6 +30,7 @@ from sklearn_ltr import (
     MissingGroupsWarning,
     RankNetRanker,
 )
+from sklearn_ltr._estimators import monitor
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
@@ -143,9 +144,9 @@ def test_the_checks_of_scikit_learn_pass(name):
 def test_only_the_metric_may_be_given_by_position():
     for ranker in (LambdaMARTRanker, LambdaRankRanker):
         assert ranker("map").metric == "map"
-        with pytest.raises(TypeError, match="positional"):
+        with pytest.raises(TypeError, match="metric by position"):
             ranker("map", 2.0)
-    with pytest.raises(TypeError, match="positional"):
+    with pytest.raises(TypeError, match="nothing by position"):
         RankNetRanker("map")
 
 
@@ -395,24 +396,55 @@ def test_a_score_must_be_better_by_tol_to_count(estimator):
         assert model.n_iter_ == max(1, best)
 
 
-@every_single
-def test_verbose_prints_the_scores_of_every_so_many_steps(estimator, capsys):
-    def printed(model):
-        model.fit(**given(model, val=True))
-        return capsys.readouterr().out.splitlines()
+def lines_of(model, capsys, **arguments):
+    model.fit(**given(model, **arguments))
+    return capsys.readouterr().out.splitlines()
 
+
+@every_single
+def test_verbose_2_prints_where_the_fit_is_after_each_step(estimator, capsys):
     model = make(estimator, 5, verbose=2)
-    lines = printed(model)
-    # networks: after 2 and 4 epochs; trees: before any, after 2 and 4
-    at = 3 if estimator in NETWORKS else 4
-    assert len(lines) == at - 1
-    for value in (curve(model)[at], model.validation_score_[at]):
-        assert f"{abs(value):.4f}" in lines[-1]
+    kind, first = ("epoch", 1) if estimator in NETWORKS else ("tree", 0)
+    lines = lines_of(model, capsys, val=True)
+    for number, line in enumerate(lines[:-1]):
+        assert line.startswith(f"{kind} {first + number} of 5: train ")
+        for value in (curve(model)[number], model.validation_score_[number]):
+            assert f" {value:.4f}" in line
+        best = int(np.argmax(model.validation_score_[: number + 1]))
+        value = model.validation_score_[best]
+        # `tol` may have an earlier value count as the best
+        assert f"(best {value:.4f} at {first + best})" in line or model.tol > 0
+        assert line.endswith(f" s per {kind}") or first + number == 0
+    assert len(lines) == 6 + (first == 0)
     if estimator in OF_TREES:  # those that a warm start keeps are counted
-        assert [line[:7] for line in lines] == ["step 0:", "step 2:", "step 4:"]
-        model.set_params(warm_start=True, n_estimators=6, verbose=1)
-        assert printed(model)[0].startswith("step 5: ")
-    assert printed(make(estimator, verbose=0)) == []
+        model.set_params(warm_start=True, n_estimators=6)
+        lines = lines_of(model, capsys, val=True)
+        assert [line[:10] for line in lines[:2]] == ["tree 5 of ", "tree 6 of "]
+    assert lines_of(make(estimator, verbose=0), capsys, val=True) == []
+
+
+@every_single
+def test_verbose_1_prints_every_few_seconds_and_the_end(estimator, capsys, monkeypatch):
+    kind, first = ("epoch", 1) if estimator in NETWORKS else ("tree", 0)
+    (line,) = lines_of(make(estimator, 5, verbose=1), capsys)
+    assert line.startswith(f"{kind} 5 of 5: train ")
+    rate = {"learning_rate_init": 0.05} if estimator in NETWORKS else {}
+    model = make(estimator, 60, verbose=1, n_iter_no_change=3, tol=0.02, **rate)
+    (line,) = lines_of(model, capsys, val=True)
+    n, best = len(model.validation_score_) - 1 + first, model.n_iter_
+    if estimator in NETWORKS:
+        best = int(np.argmax(model.validation_score_)) + 1
+    value = model.validation_score_[best - first]
+    assert line.startswith(f"stopped at {kind} {n} of 60, best {best}: validation ")
+    assert f" {value:.4f}, " in line and line.endswith(" s")
+
+    # steps of 2 seconds
+    clock = iter(range(0, 10**6, 2))
+    monkeypatch.setattr(monitor.time, "perf_counter", lambda: float(next(clock)))
+    *lines, end = lines_of(make(estimator, 12, verbose=1), capsys)
+    assert end.startswith(f"{kind} 12 of 12: train ")
+    assert 2 <= len(lines) <= 6
+    assert all(line.endswith(f" s per {kind}") for line in lines)
 
 
 # --- a fit that fails or is interrupted -------------------------------------------
@@ -436,7 +468,7 @@ BAD = {
 def test_a_failed_fit_leaves_the_estimator_unchanged(estimator, before, monkeypatch):
     model = make(estimator)
     if estimator in SINGLE:
-        model.set_params(verbose=1, warm_start=before == "warm")
+        model.set_params(verbose=2, warm_start=before == "warm")
     monkeypatch.setattr("builtins.print", lambda *a, **k: None)
     if before != "new":
         fit(model)
@@ -520,7 +552,7 @@ def test_probabilities_are_those_of_the_sigma_of_the_last_fit():
 def test_during_a_fit_the_old_model_predicts(estimator, method, monkeypatch):
     if method == "partial_fit" and estimator not in NETWORKS:
         return
-    model = make(estimator, verbose=1, warm_start=method == "warm start")
+    model = make(estimator, verbose=2, warm_start=method == "warm start")
     seen, raised = [], []
 
     def learn(look, learning):
@@ -574,7 +606,7 @@ def test_a_prediction_in_another_thread_is_by_the_old_or_the_new_model(estimator
 
 @every_single
 def test_parameters_set_during_a_fit_are_kept(estimator, monkeypatch):
-    model = make(estimator, verbose=1)
+    model = make(estimator, verbose=2)
     with monkeypatch.context() as patch:
         patch.setattr(
             "builtins.print", lambda *a, **k: model.set_params(random_state=7)

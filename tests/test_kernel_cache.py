@@ -25,6 +25,35 @@ from sklearn_ltr._compile.cache import UnknownContentError, kernel_key
 
 pytestmark = pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
 
+FIT = """
+import logging, sys
+if len(sys.argv) > 1:
+    logging.getLogger("sklearn_ltr").setLevel(logging.ERROR)
+from sklearn_ltr.metrics import rank_scores
+rank_scores([0.1, 0.7], groups=[0, 0])
+rank_scores([1, 7], groups=[0, 0])
+"""
+
+
+def test_compiling_is_said_once_and_only_where_nothing_is_stored(tmp_path):
+    """On stderr, so that what is printed stays; and no warning, which may be errors."""
+
+    def printed(*arguments, folder=tmp_path):
+        done = subprocess.run(
+            [sys.executable, "-W", "error", "-c", FIT, *arguments],
+            env=os.environ | {"NUMBA_CACHE_DIR": str(folder)},
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        assert done.stdout == ""
+        return done.stderr.splitlines()
+
+    (line,) = printed()
+    assert line.startswith("sklearn_ltr compiles its kernels for this CPU")
+    assert line.endswith(str(tmp_path / "sklearn_ltr"))
+    assert printed() == []
+    assert printed("quiet", folder=tmp_path / "other") == []
+
+
 CALLEES = '''
 """What the kernel calls."""
 

@@ -298,7 +298,7 @@ def test_queries_without_pairs_count_in_the_metric_only():
     np.testing.assert_array_equal(
         fitted(data).predict(DATA.X), fitted().predict(DATA.X)
     )
-    ranker = fitted(data, verbose=100)
+    ranker = fitted(data, verbose=1)
     stages = [np.zeros(len(data.y)), *ranker.staged_predict(data.X)]
     expected = [NDCG(10)(data.y, s, groups=data.groups) for s in stages]
     np.testing.assert_allclose(ranker.train_score_, expected, rtol=1e-14)

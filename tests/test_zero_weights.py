@@ -21,7 +21,7 @@ Y = np.where(LEFT_OUT, 4, DATA.target[ORDER] % 4)
 WEIGHT = np.where(LEFT_OUT, 0.0, 1.0 + GROUPS % 2)
 START = np.where(LEFT_OUT, 1e10, X[:, 0])
 KEPT = ~LEFT_OUT
-TREES = {"n_estimators": 4, "min_samples_leaf": 5, "random_state": 0, "verbose": 1000}
+TREES = {"n_estimators": 4, "min_samples_leaf": 5, "random_state": 0, "verbose": 1}
 NETWORK = {"max_iter": 3, "hidden_layer_sizes": (4,), "random_state": 0}
 
 

@@ -16,6 +16,7 @@ import contextlib
 import enum
 import functools
 import hashlib
+import logging
 import os
 import pickle
 import sys
@@ -86,6 +87,7 @@ class KernelCache(NullCache):
                     f"The compiled kernel in {path} cannot be used ({error!r}).  It "
                     "is compiled again, and so are others of which that is true.",
                 )
+        _tell_once(self.cache_path)
         return None
 
     def save_overload(self, signature: Any, result: Any) -> None:
@@ -176,7 +178,20 @@ def _warn_once(kind: str, message: str) -> None:
         warnings.warn(message, stacklevel=1)
 
 
-_WARNED: set[str] = set()  # kinds of warnings that were given
+def _tell_once(folder: str) -> None:
+    """Say once in a process that kernels are compiled, and how long that takes."""
+    if "compiling" not in _WARNED:
+        _WARNED.add("compiling")
+        # `warnings` are errors for many users; a logger prints this on stderr, unless
+        # they set its level or a handler
+        logging.getLogger("sklearn_ltr").warning(
+            "sklearn_ltr compiles its kernels for this CPU, about 10 s in a first fit; "
+            "later processes read them from %s",
+            folder,
+        )
+
+
+_WARNED: set[str] = set()  # kinds of messages that were given
 
 
 # --- keys -----------------------------------------------------------------------------

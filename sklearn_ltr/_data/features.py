@@ -217,6 +217,7 @@ def read_feature_table(
             accept_sparse="csr",
             dtype=[np.float64, np.float32],
             ensure_all_finite=False,
+            ensure_min_samples=int(reset),  # a prediction may be of no rows
         )
     except OverflowError as error:
         raise ValueError(f"{name} holds a number beyond float64: {error}") from None
@@ -228,6 +229,12 @@ def read_feature_table(
     if check_values:
         check_finite(table, name, allow_nan=allow_nan)
     return table
+
+
+def check_has_rows(X: Table, name: str) -> None:
+    """Raise a ValueError unless X has rows to learn from, or to measure."""
+    if X.shape[0] == 0:
+        raise ValueError(f"{name} has no rows: found 0 sample(s), and needs at least 1")
 
 
 def check_columns(estimator: BaseEstimator, X: Any, name: str) -> None:
@@ -262,7 +269,6 @@ def _needs_no_conversion(X: Any, estimator: Any) -> bool:
     return (
         type(X) is np.ndarray
         and X.ndim == 2
-        and len(X) > 0
         and X.dtype in (np.float32, np.float64)
         and X.shape[1] == getattr(estimator, "n_features_in_", None)
         and not hasattr(estimator, "feature_names_in_")

@@ -21,6 +21,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr._compile import check_n_jobs
+from sklearn_ltr._estimators.arguments import explain_arguments
 from sklearn_ltr._parameters import BOOL, Choice, integer, real
 from sklearn_ltr._saved import KEY, checksum_of
 
@@ -102,6 +103,11 @@ class BaseModel(BaseEstimator):
     # Attributes that every fitted estimator has; others depend on its parameters
     _fitted_state: ClassVar[tuple[str, ...]] = ()
     _never_saved: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Have methods name the class, and our words, where they refuse arguments."""
+        super().__init_subclass__(**kwargs)
+        explain_arguments(cls)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the attributes, a checksum of each, and the version."""

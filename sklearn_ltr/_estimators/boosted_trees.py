@@ -311,6 +311,9 @@ def boost_trees(
         p.n_iter_no_change,
         p.tol,
         p.verbose,
+        "tree",
+        kept.n_trees,
+        p.n_estimators,
         index.comm.print_line,
     )
 
@@ -354,8 +357,10 @@ def boost_trees(
 
     # with early stopping, keep the trees up to the best one
     n_iter = kept.n_trees + len(trees)
-    if monitor.followed is not None:
-        n_iter = max(1, monitor.best_index)
+    best = None if monitor.followed is None else max(1, monitor.best_index)
+    monitor.print_end(n_iter, best)
+    if best is not None:
+        n_iter = best
     of_all = fitted()
     return {
         **of_all,

@@ -6,6 +6,7 @@ reads the validation sets that it measures.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -19,6 +20,7 @@ FloatArray = NDArray[np.float64]
 EvalsResult = dict[str, dict[str, FloatArray]]  # set -> measure -> values
 
 TRAIN = "train"  # the set of the training data
+SECONDS_PER_LINE = 5.0  # between two lines that `verbose=1` prints
 
 
 class Measure(Protocol):
@@ -75,7 +77,12 @@ class Monitor:
     tol : float
         Smallest difference to the best value that counts as an improvement.
     verbose : int
-        Print the values of every `verbose`-th step; 0: never.
+        0: print nothing; 1: a line every few seconds, and one at the end; more: a line
+        after every step.
+    kind : str
+        What a step is: "tree" or "epoch".
+    n_earlier, n_steps : int
+        Steps of earlier fits that this one continues; steps with those of this fit.
     print_line : callable
         Prints one line.
     """
@@ -85,21 +92,56 @@ class Monitor:
     n_iter_no_change: int
     tol: float
     verbose: int
+    kind: str
+    n_earlier: int
+    n_steps: int
     print_line: Callable[[str], None] = ONE_PROCESS.print_line
     _waiting_since: int = 0
 
+    def __post_init__(self) -> None:
+        """Begin to measure the time."""
+        self._start = self._line_time = time.perf_counter()
+        self._line_step = self.n_earlier
+
     def record(self, step: int) -> bool:
         """Measure the model after a step; return whether to stop early."""
-        printed = []
         for curve in self.curves:
             curve.values.append(curve.measure.value())
-            printed.append(f"{curve.set_name} {curve.name} {curve.values[-1]:.4f}")
-        if self.verbose > 0 and step % self.verbose == 0:
-            self.print_line(f"step {step}: {', '.join(printed)}")
+        seconds = time.perf_counter() - self._line_time
+        if self.verbose > 1 or (self.verbose == 1 and seconds >= SECONDS_PER_LINE):
+            self._print_progress(step, seconds)
         if self.followed is None:
             return False
         waited = self._last_index - max(self.best_index, self._waiting_since)
         return waited >= self.n_iter_no_change
+
+    def _print_progress(self, step: int, seconds: float) -> None:
+        """Print where the fit is, the time of a step since the last line, the best."""
+        parts = []
+        for curve in self.curves:
+            best, so_far = self.best_index, ""
+            if curve is self.followed:
+                best_step = step - (self._last_index - best)
+                so_far = f" (best {curve.values[best]:.4f} at {best_step})"
+            parts.append(shown(curve, -1) + so_far)
+        n_new = step - self._line_step
+        if n_new > 0:
+            parts.append(f"{seconds / n_new:.2g} s per {self.kind}")
+        self.print_line(f"{self.kind} {step} of {self.n_steps}: {', '.join(parts)}")
+        self._line_time, self._line_step = time.perf_counter(), step
+
+    def print_end(self, step: int, best_step: int | None) -> None:
+        """Print where the fit has ended, and which step early stopping keeps."""
+        if self.verbose == 0:
+            return
+        line = f"{self.kind} {step} of {self.n_steps}"
+        line = f"stopped at {line}" if step < self.n_steps else line
+        parts = [shown(curve, -1) for curve in self.curves]
+        if best_step is not None and self.followed is not None:
+            line += f", best {best_step}"
+            parts = [shown(self.followed, best_step - step - 1)]
+        seconds = time.perf_counter() - self._start
+        self.print_line(f"{line}: {', '.join([*parts, f'{seconds:.1f} s'])}")
 
     def restart_waiting(self) -> None:
         """Count the steps without improvement from the last recorded step on."""
@@ -142,6 +184,11 @@ class Monitor:
             of_set = found.setdefault(curve.set_name, {})
             of_set[curve.name] = np.array(curve.values)
         return found
+
+
+def shown(curve: Curve, index: int) -> str:
+    """Return one value of a curve for a line that is printed."""
+    return f"{curve.set_name} {curve.name} {curve.values[index]:.4f}"
 
 
 def curves_of(

@@ -14,6 +14,7 @@ from sklearn.utils import Tags
 from sklearn_ltr._data import TrainingData
 from sklearn_ltr._data.cross_validation import KnownQueries, warn_if_cut
 from sklearn_ltr._data.features import read_feature_table
+from sklearn_ltr._data.rows import n_rows
 from sklearn_ltr._data.tables import Table
 from sklearn_ltr._data.training_data import with_weight
 from sklearn_ltr._estimators.base import (
@@ -27,6 +28,7 @@ from sklearn_ltr._rankers.reading import (
     read_queries,
     read_targets,
     read_training_data,
+    single_query,
 )
 from sklearn_ltr.metrics import NDCG, Metric, get_metric, rank_scores
 
@@ -180,7 +182,8 @@ class BaseRanker(CallbackSupportMixin, BaseModel):
         ----------
         X : array-like of shape (n_documents, n_features)
         groups : array-like of shape (n_documents,), default=None
-            The query of each document; None: all belong to one query.
+            The query of each document.  Without it up to 200 rows are one query; more
+            are an error.
 
         Returns
         -------
@@ -213,8 +216,12 @@ class BaseRanker(CallbackSupportMixin, BaseModel):
 
     def _ranks(self, scores: NDArray[np.float64], groups: Any) -> NDArray[np.int64]:
         """Return the rank of each document by its score."""
-        one_query = np.zeros(len(scores), dtype=np.int64)
-        return rank_scores(scores, groups=one_query if groups is None else groups)
+        n_documents = len(scores)
+        if n_documents == 0 and (groups is None or n_rows(groups) == 0):
+            return np.empty(0, dtype=np.int64)
+        if groups is None:
+            groups = single_query(n_documents).column
+        return rank_scores(scores, groups=groups)
 
     def _mean_metric(
         self, scores: NDArray[np.float64], y: Any, groups: Any, sample_weight: Any

@@ -117,7 +117,7 @@ def base_scores(
             f"fit was given {had}init_score, and here is {has}{name}: trees that "
             "were grown on top of scores need those of every document"
         )
-    if base_model is not None:
+    if base_model is not None and n_rows > 0:  # which may refuse an X of no rows
         return check_base_scores(base_model.predict(X), n_rows, "what init predicts")
     if init_score is not None:
         return check_base_scores(init_score, n_rows, name)

@@ -401,7 +401,8 @@ class LambdaMARTRanker(BaseRanker):
         held-out queries; above 200,000 rows those that bins are computed from.  Only an
         integer makes two fits the same.
     verbose : int >= 0, default=0
-        Print the scores of every `verbose`-th tree.
+        1: print every few seconds how far the fit is, the seconds of a tree, the best
+        score so far, and at the end where it stopped.  2: print after every tree.
     n_jobs : int or None, default=None
         Number of threads, at most the cores this process may use.  None: as many of
         these as the data are worth.  The model is the same, bit for bit, for any.
@@ -411,7 +412,8 @@ class LambdaMARTRanker(BaseRanker):
     ensemble_ : TreeEnsemble
         The trees, as arrays.
     n_iter_ : int
-        Number of trees kept.
+        Number of trees kept: with early stopping those up to the best score, as
+        LightGBM's ``best_iteration_`` and XGBoost's ``best_iteration + 1``.
     init_ : estimator or None
         The base model.
     evals_result_ : dict of str to dict of str to ndarray of shape (n_trees + 1,)
@@ -677,7 +679,8 @@ tuples, default=None
         ----------
         X : array-like or sparse matrix of shape (n_documents, n_features)
         groups : array-like of shape (n_documents,), default=None
-            The query of each document; None: all belong to one query.
+            The query of each document.  Without it up to 200 rows are one query; more
+            are an error.
         init_score : array-like of shape (n_documents,), default=None
             As for `predict`.
 

@@ -413,7 +413,16 @@ def run_epochs(
     curves = curves_of(dict(of_sets), {}, 0)
     held_out = first_validation_curve(curves) if p.early_stopping else None
     followed = curves[0] if held_out is None and p.stops_on_train else held_out
-    monitor = Monitor(curves, followed, p.n_iter_no_change, p.tol, p.verbose)
+    monitor = Monitor(
+        curves,
+        followed,
+        p.n_iter_no_change,
+        p.tol,
+        p.verbose,
+        "epoch",
+        kept.n_epochs,
+        kept.n_epochs + n_epochs,
+    )
 
     def fitted() -> dict[str, Any]:
         return {
@@ -458,7 +467,9 @@ def run_epochs(
     # the weights of the best epoch, where early stopping follows a validation set
     if best_weights is None:
         n_kept = n_iter - kept.n_epochs
+        monitor.print_end(n_iter, None)
     else:
+        monitor.print_end(n_iter, kept.n_epochs + n_kept)
         for w, best in zip(network.parameters, best_weights, strict=True):
             w[...] = best
     scores = scores_after(network, optimizer, X[rows[:CHECKED_ROWS]], p.sigma, team)

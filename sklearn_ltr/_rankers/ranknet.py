@@ -159,7 +159,8 @@ class RankNetRanker(NetworkRanker):
         Seed of the first weights, the order of the queries and the held-out queries.
         Only an integer makes two fits the same.
     verbose : int >= 0, default=0
-        Print the values of every `verbose`-th epoch.
+        1: print every few seconds how far the fit is, the seconds of an epoch, the
+        best score so far, and at the end where it stopped.  2: print after every epoch.
     n_jobs : int or None, default=None
         Number of threads, at most the cores this process may use.  None: as many of
         these as the data are worth.  The model is the same, bit for bit, for any.

@@ -19,6 +19,7 @@ from sklearn_ltr._data import (
     check_propensities,
     check_sample_weight,
 )
+from sklearn_ltr._data.features import check_has_rows
 from sklearn_ltr._data.query_index import QueryIndex
 from sklearn_ltr._data.tables import Table
 from sklearn_ltr.metrics import Metric
@@ -72,17 +73,28 @@ def read_queries(groups: Any, n_documents: int, suffix: str = "") -> QueryGroups
     # `suffix` is appended to the argument's name in messages ("_val")
     if groups is not None:
         return QueryGroups.from_groups(groups, n_documents, f"groups{suffix}")
-    message = MISSING_GROUPS.replace("groups", f"groups{suffix}")
-    if n_documents > MOST_ROWS_WITHOUT_GROUPS:
-        found = f"and {n_documents:,} rows are more than one query is likely to have"
-        zeros = f" (numpy.zeros({n_documents}) if they are one list)"
-        raise ValueError(message.format(found=found, zeros=zeros))
+    queries = single_query(n_documents, suffix)
     warnings.warn(
-        message.format(found="so all rows were taken for one query", zeros=""),
+        missing_groups_message(suffix, "so all rows were taken for one query"),
         MissingGroupsWarning,
         stacklevel=caller_stacklevel(),
     )
+    return queries
+
+
+def single_query(n_documents: int, suffix: str = "") -> QueryGroups:
+    """Return all rows as one query; a ValueError if they are too many for that."""
+    if n_documents > MOST_ROWS_WITHOUT_GROUPS:
+        found = f"and {n_documents:,} rows are more than one query is likely to have"
+        zeros = f" (numpy.zeros({n_documents}) if they are one list)"
+        raise ValueError(missing_groups_message(suffix, found, zeros))
     return QueryGroups.single(n_documents)
+
+
+def missing_groups_message(suffix: str, found: str, zeros: str = "") -> str:
+    """Return what is said where groups, or groups of validation data, are missing."""
+    message = MISSING_GROUPS.replace("groups", f"groups{suffix}")
+    return message.format(found=found, zeros=zeros)
 
 
 def check_y_given(y: Any, suffix: str = "") -> None:
@@ -106,6 +118,7 @@ def read_training_data(
 ) -> TrainingData:
     """Check the columns that come with X, and sort them by query."""
     # `suffix` is put after the names of arguments in messages: "_val"
+    check_has_rows(X, f"X{suffix}")
     check_y_given(y, suffix)
     queries = read_queries(groups, X.shape[0], suffix)
     return replace(

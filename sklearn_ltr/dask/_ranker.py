@@ -237,7 +237,8 @@ default=None
             As for `predict`.
         groups : Dask Series or Array, or array-like, of shape (n_documents,), \
 default=None
-            The query of each document; None: all belong to one query.
+            The query of each document.  Without it up to 200 rows are one query; more
+            are an error.
 
         Returns
         -------
@@ -320,7 +321,5 @@ def score_frame(X: Any, model: LambdaMARTRanker, *init_score: Any) -> Any:
 
 def score_block(X: Any, *init_score: Any, model: LambdaMARTRanker) -> FloatArray:
     """Return the scores of a partition."""
-    if X.shape[0] == 0:
-        return np.empty(0)
     given = np.ravel(init_score[0]) if init_score else None
     return model.predict(X, init_score=given)

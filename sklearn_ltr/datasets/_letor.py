@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.datasets import load_svmlight_file
 from sklearn.utils import Bunch
 
 from sklearn_ltr._parameters import integer
+from sklearn_ltr.datasets._trec import open_text
 
 
 def load_letor(
@@ -68,13 +70,18 @@ def load_letor(
     """
     if not isinstance(path, str | os.PathLike):
         raise TypeError(f"path must be a string or a path-like object, got {path!r}")
-    data, target, groups = load_svmlight_file(
-        os.fspath(path),
-        n_features=integer(1, optional=True).read_as("n_features", n_features),
-        dtype=check_floating(dtype),
-        query_id=True,
-        zero_based=False,
-    )
+    n_features = integer(1, optional=True).read_as("n_features", n_features)
+    dtype = check_floating(dtype)
+    try:
+        data, target, groups = load_svmlight_file(
+            os.fspath(path),
+            n_features=n_features,
+            dtype=dtype,
+            query_id=True,
+            zero_based=False,
+        )
+    except ValueError as error:
+        raise ValueError(f"path: {_first_fault(path, n_features) or error}") from error
     _check_query_ids(path, target, groups)
     return Bunch(data=data.toarray(), target=target, groups=groups)
 
@@ -90,8 +97,61 @@ def _check_query_ids(
             f"path: {os.fspath(path)!r} has {len(target)} documents but only "
             f"{len(groups)} of its lines name a query. Every line must read "
             "'grade qid:query 1:value 2:value ...'; without queries use "
-            "sklearn.datasets.load_svmlight_file."
+            "sklearn.datasets.load_svmlight_file. The first that does not: "
+            f"{_first_fault(path, None)}."
         )
+
+
+def _first_fault(path: str | os.PathLike[str], n_features: int | None) -> str | None:
+    """Return what is wrong with the first bad line of a file, None if none is found."""
+    with open_text(path, "rt") as file:
+        for number, line in enumerate(file, 1):
+            if fault := _fault_of(line.partition("#")[0].split(), n_features):
+                return f"{os.fspath(path)!r}, line {number}: {fault}"
+    return None
+
+
+def _fault_of(fields: list[str], n_features: int | None) -> str | None:
+    """Return what is wrong with the fields of a line, None if nothing is."""
+    if not fields:
+        return None
+    if not _is_number(fields[0]):
+        return f"the grade is not a number: {fields[0]!r}"
+    if not re.fullmatch(r"qid:-?\d+", "".join(fields[1:2])):
+        return f"'qid:' and a number must follow the grade, not {fields[1:2]}"
+    last = 0
+    for field in fields[2:]:
+        feature, found, value = field.partition(":")
+        if not (found and feature.isdecimal() and _is_number(value)):
+            return f"{field!r} is no feature, 'number:value'"
+        if int(feature) <= last:
+            where = f"follows {last}" if last else "is below 1"
+            return f"feature {feature} {where}: features are numbered from 1, ascending"
+        last = int(feature)
+    if n_features is not None and last > n_features:
+        return f"feature {last} is beyond n_features={n_features}"
+    return None
+
+
+def _is_number(text: str) -> bool:
+    """Return whether a text is a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def read_document_names(path: str | os.PathLike[str]) -> list[str]:
+    """Return the name of each document, ``# docid = name``; else its line's number."""
+    names = []
+    with open_text(path, "rt") as file:
+        for number, line in enumerate(file, 1):
+            fields, _, comment = line.partition("#")
+            if fields.strip():
+                named = re.match(r"\s*docid\s*=\s*(\S+)", comment)
+                names.append(named[1] if named else str(number))
+    return names
 
 
 def check_floating(dtype: DTypeLike) -> np.dtype[Any]:

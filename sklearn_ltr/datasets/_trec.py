@@ -330,7 +330,7 @@ BPref` needs "drop".
 # --- files ----------------------------------------------------------------------------
 
 
-def _open(path: Path, mode: str) -> IO[str]:
+def open_text(path: Path, mode: str) -> IO[str]:
     """Open a file of text, which is compressed if its name says so."""
     if not isinstance(path, str | os.PathLike):
         raise TypeError(f"path must be a string or a path-like object, got {path!r}")
@@ -346,7 +346,7 @@ def _open(path: Path, mode: str) -> IO[str]:
 def _read_lines(path: Path, fields: str) -> Iterator[tuple[int, list[str]]]:
     """Yield number and fields of each line that is not empty, at least one."""
     found, n_fields = False, len(fields.split())
-    with _open(path, "rt") as file:
+    with open_text(path, "rt") as file:
         for number, line in enumerate(file, 1):
             split = line.split()
             if not split:
@@ -406,7 +406,7 @@ def _fault(path: Path, line: int, what: str) -> ValueError:
 
 def _write_lines(path: Path, lines: Iterator[str]) -> None:
     """Write lines of text."""
-    with _open(path, "wt") as file:
+    with open_text(path, "wt") as file:
         file.writelines(f"{line}\n" for line in lines)
 
 

@@ -34,7 +34,7 @@ from sklearn_ltr._parameters import (
 from sklearn_ltr._rankers.base import BaseRanker
 from sklearn_ltr._rankers.base_model import check_base_scores, requested_metadata
 from sklearn_ltr._rankers.lambdamart import SharedBins, fit_ranker, share_bins
-from sklearn_ltr._rankers.reading import draw_held_out
+from sklearn_ltr._rankers.reading import draw_held_out, single_query
 from sklearn_ltr.ensemble._members import (
     FitRows,
     check_taken,
@@ -354,7 +354,8 @@ class BaggingRanker(BaseRanker):
         X : array-like, sparse matrix or data frame of shape (n_documents, n_features)
             Input of the members.
         groups : array-like of shape (n_documents,), default=None
-            The query of each document; None: all belong to one query.
+            The query of each document.  Without it up to 200 rows are one query; more
+            are an error.
 
         Returns
         -------
@@ -368,8 +369,10 @@ class BaggingRanker(BaseRanker):
         """
         scores = predict_scores(self._fitted().estimators_, X, "estimators_")
         n_documents = len(scores[0])
+        if n_documents == 0:
+            return np.empty(0)
         if groups is None:
-            queries = QueryGroups.single(n_documents)
+            queries = single_query(n_documents)
         else:
             queries = QueryGroups.from_groups(groups, n_documents)
         centred = np.array([queries.sort(of_member) for of_member in scores])

@@ -12,6 +12,7 @@ from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr._compile import ThreadTeam, effective_n_threads
+from sklearn_ltr._data.features import check_has_rows
 from sklearn_ltr._trees.shapley import explain_trees
 from sklearn_ltr.inspection._models import find_model, transform_for_model
 
@@ -234,6 +235,7 @@ def shap_values(estimator: Any, X: Any, *, background: Any = None) -> ShapValues
     if background is not None:
         background = transform_for_model(estimator, background)
         background = read_bins(model, background, "background")
+        check_has_rows(background, "background")
     work = table.shape[0] * len(model.ensemble_.feature)
     with ThreadTeam(effective_n_threads(model.n_jobs, work)) as team:
         values, bias = explain_trees(model.ensemble_, table, team, background)

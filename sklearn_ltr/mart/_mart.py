@@ -24,6 +24,7 @@ from sklearn_ltr._comm import ONE_PROCESS
 from sklearn_ltr._compile import ThreadTeam, expit_of
 from sklearn_ltr._data import TrainingData, check_holds_rows, read_numbers
 from sklearn_ltr._data.categories import FeatureCategories
+from sklearn_ltr._data.features import check_has_rows
 from sklearn_ltr._data.query_index import QueryIndex
 from sklearn_ltr._data.row_hashes import hash_values
 from sklearn_ltr._data.tables import Table
@@ -224,6 +225,7 @@ class BaseMART(CallbackSupportMixin, BaseModel):
     ) -> TrainingData:
         """Check the arguments of `fit`, and sort the rows by their values."""
         table = self._read_features(X, reset=is_first, name=f"X{suffix}")
+        check_has_rows(table, f"X{suffix}")
         name, n_rows = f"y{suffix}", table.shape[0]
         if y is None:
             raise ValueError(
@@ -424,7 +426,8 @@ class MARTRegressor(RegressorMixin, BaseMART):
         held-out rows, and the rows that bins are computed from (above 200,000).
         Only an integer makes two fits the same.
     verbose : int >= 0, default=0
-        Print the scores of every `verbose`-th tree.
+        1: print every few seconds how far the fit is, the seconds of a tree, the best
+        score so far, and at the end where it stopped.  2: print after every tree.
     n_jobs : int or None, default=None
         Number of threads, at most the cores this process may use.  None: as many of
         these as the data are worth.  The model is the same, bit for bit, for any.
@@ -682,7 +685,8 @@ class MARTClassifier(ClassifierMixin, BaseMART):
         held-out rows, and the rows that bins are computed from (above 200,000).
         Only an integer makes two fits the same.
     verbose : int >= 0, default=0
-        Print the scores of every `verbose`-th tree.
+        1: print every few seconds how far the fit is, the seconds of a tree, the best
+        score so far, and at the end where it stopped.  2: print after every tree.
     n_jobs : int or None, default=None
         Number of threads, at most the cores this process may use.  None: as many of
         these as the data are worth.  The model is the same, bit for bit, for any.

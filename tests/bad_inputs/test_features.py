@@ -64,6 +64,7 @@ def of_arrow(column: Any) -> Any:
 
 
 DAY, HOUR = dt.datetime(2020, 1, 1), dt.timedelta(hours=1)
+NO_ROWS = "0 sample(s)"
 DATES, TEXT = "holds dates or times", "must be numeric, but holds text"
 OUTSIDE = "is a damaged sparse matrix"
 #: numpy would take them for numbers
@@ -118,7 +119,7 @@ BAD: list[Bad] = [
     ([[1, 2], [3]], ValueError, "inhomogeneous shape"),
     (X[0], ValueError, "Expected 2D array, got 1D array"),
     (pd.Series(X[:, 0]), ValueError, "Expected a 2-dimensional container"),
-    (X[:0], ValueError, "Found array with 0 sample(s)"),
+    (X[:0], ValueError, NO_ROWS),
     (X[:, :0], ValueError, "Found array with 0 feature(s)"),
     (pd.DataFrame(X, columns=["a", 1]), TypeError, "Feature names are only suppor"),
 ]  # fmt: skip
@@ -147,7 +148,9 @@ def test_a_bad_table_is_refused_by_each_reader(estimator, table, error, message)
     assert raised.type is error and message in said
     assert said.startswith(("X:", "X "))
     assert "rank" not in said.replace("Ranker", "")
-    if not (estimator is MARTRegressor and message.endswith(TEXT)):
+    # trees read text as categories, and no rows have no scores
+    is_read = estimator is MARTRegressor and message.endswith(TEXT)
+    if not (is_read or message == NO_ROWS):
         refused(lambda: on_two(estimator).predict(table), error, message)
 
 

@@ -86,7 +86,7 @@ def test_bins_that_categories_share_come_back():
     X = rng.integers(0, 100, (len(GROUPS), 2)).astype(float)
     y = X[:, 0] % 3
     model = LambdaMARTRanker(
-        **TREES, max_bins=48, categorical_features=[0, 1], verbose=100
+        **TREES, max_bins=48, categorical_features=[0, 1], verbose=1
     ).fit(X, y, groups=GROUPS)
     assert np.isfinite(model._mapper.categories.mean_threshold).any()
     again = from_json(to_json(model))

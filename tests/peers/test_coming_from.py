@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 import json
 import re
+import tempfile
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -20,7 +21,13 @@ import pytest
 
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr.datasets import make_ranking
-from sklearn_ltr.export import from_catboost, from_lightgbm, from_xgboost
+from sklearn_ltr.export import (
+    from_catboost,
+    from_lightgbm,
+    from_xgboost,
+    to_lightgbm,
+    to_xgboost,
+)
 from sklearn_ltr.inspection import shap_values
 from sklearn_ltr.metrics import NDCG
 
@@ -86,6 +93,40 @@ def increasing(leaves, model):
 
 def stopped_or_not(leaves, model):
     assert leaves.shape[1] <= N_TREES
+
+
+def ours(model):
+    return isinstance(model, LambdaMARTRanker)
+
+
+def kept_trees(leaves, model):
+    """The numbers that are said to be the same: of the best curve's value, from 1."""
+    if ours(model):
+        (curve,) = model.evals_result_["validation"].values()
+        assert model.n_iter_ == leaves.shape[1] == max(1, np.argmax(curve))
+    elif hasattr(model, "best_iteration_"):  # LightGBM
+        curve = model.evals_result_["valid_0"]["ndcg@10"]
+        assert model.best_iteration_ - 1 == np.argmax(curve)
+    else:
+        curve = next(iter(model.evals_result()["validation_0"].values()))
+        assert model.best_iteration == np.argmax(curve)
+
+
+def is_saved(model):
+    """A file of the peer is what `to_lightgbm` and `to_xgboost` are read as."""
+    if ours(model):
+        lightgbm, xgboost = peer("lightgbm"), peer("xgboost")
+        again = lightgbm.Booster(model_str=to_lightgbm(model))
+        np.testing.assert_array_equal(again.predict(X), model.predict(X))
+        again = xgboost.Booster()
+        again.load_model(bytearray(to_xgboost(model), "utf-8"))
+        scores = again.predict(xgboost.DMatrix(X))
+        np.testing.assert_allclose(scores, model.predict(X), atol=1e-5)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "model.json")
+        getattr(model, "booster_", model).save_model(path)
+        assert path.stat().st_size > 0
 
 
 def two_bins(leaves, model):
@@ -195,6 +236,17 @@ LIGHTGBM = {
         },
         OUR_VALIDATION,
     ),
+    "`log_evaluation(10)`": Row(
+        {},
+        {"verbose": 1},
+        None,
+        {
+            "eval_set": [(X, Y)],
+            "eval_group": [SIZES],
+            "callbacks": lambda: [peer("lightgbm").log_evaluation(10)],
+        },
+        OUR_VALIDATION,
+    ),
     "`reset_parameter(learning_rate=...)`": Row(
         {},
         {"learning_rate": lambda tree: 0.1 / (1 + tree)},
@@ -213,13 +265,30 @@ LIGHTGBM = {
         {"eval_set": [(X, Y)], "eval_group": [SIZES]},
         OUR_VALIDATION,
     ),
+    "`best_iteration_`": Row(
+        {},
+        {},
+        lambda leaves, model: kept_trees(leaves, model),
+        {
+            "eval_set": [(X, Y)],
+            "eval_group": [SIZES],
+            "eval_at": [10],
+            "callbacks": lambda: [peer("lightgbm").early_stopping(1, verbose=False)],
+        },
+        OUR_VALIDATION,
+    ),
     "`predict(pred_contrib=True)`": Row(check=lambda leaves, model: sums(model)),
     "`predict(pred_leaf=True)`": Row(check=this_many_trees),
+    "`booster_.save_model(path)`": Row(check=lambda leaves, model: is_saved(model)),
     "a trained booster":
         Row(check=lambda leaves, model: comes_in(model, from_lightgbm) ),
     "`random_state`, `n_jobs`": SAME_FOR_ALL["seed"],
     "`feature_importances_` (splits)":
         Row(check=lambda leaves, model: model.feature_importances_[0]),
+    '`importance_type="gain"`': Row(
+        {"importance_type": "gain"},
+        check=lambda leaves, model: model.feature_importances_[0],
+    ),
 }  # fmt: skip
 XGBOOST = {
     '`objective="rank:ndcg"`': Row({"objective": "rank:ndcg"}, {"metric": "ndcg"}),
@@ -286,6 +355,30 @@ XGBOOST = {
         {"eval_set": [(X, Y)], "eval_qid": [GROUPS], "verbose": False},
         OUR_VALIDATION,
     ),
+    "`verbosity`, `fit(..., verbose=10)`": Row(
+        {"verbosity": 1},
+        {"verbose": 1},
+        None,
+        {"eval_set": [(X, Y)], "eval_qid": [GROUPS], "verbose": 10},
+        OUR_VALIDATION,
+    ),
+    "`evals_result()`": Row(
+        {},
+        {},
+        lambda leaves, model: (
+            model.evals_result_ if ours(model) else model.evals_result()
+        ),
+        {"eval_set": [(X, Y)], "eval_qid": [GROUPS], "verbose": False},
+        OUR_VALIDATION,
+    ),
+    "`best_iteration`, from 0": Row(
+        {"early_stopping_rounds": 1},
+        {},
+        lambda leaves, model: kept_trees(leaves, model),
+        {"eval_set": [(X, Y)], "eval_qid": [GROUPS], "verbose": False},
+        OUR_VALIDATION,
+    ),
+    "`save_model(path)`": Row(check=lambda leaves, model: is_saved(model)),
     '`importance_type="gain"`': Row(
         {"importance_type": "gain"},
         check=lambda leaves, model: model.feature_importances_[0],
@@ -534,3 +627,17 @@ def test_our_defaults_are_those_of_the_page(page):
             }, cell
         else:  # a value is chosen, or it is no parameter of the ranker
             assert not known or "=" in cell or cell.endswith(")"), cell
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", ["lightgbm", "xgboost"])
+def test_the_script_of_the_peer_runs_on_the_frame_of_ours(page, tmp_path, monkeypatch):
+    peer(page)
+    monkeypatch.chdir(tmp_path)
+    text = (DOCS / f"{page}.md").read_text(encoding="utf-8")
+    (theirs,) = re.findall(r"^```py\n(.*?)^```", text, flags=re.M | re.S)
+    setup = re.findall(r"^```python\n(.*?)^```", text, flags=re.M | re.S)[:2]
+    names: dict[str, Any] = {}
+    for block in (*setup, theirs):
+        exec(block, names)
+    assert len(names["scores"]) == len(names["valid"])

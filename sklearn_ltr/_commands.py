@@ -1,0 +1,281 @@
+"""Commands on files: train a ranker, rank documents, evaluate, convert models.
+
+Data are files of LETOR (``grade qid:query 1:value 2:value ... # docid = name``), lists
+are runs and judgements of TREC.  A model is a file of this package, JSON (``.json``) or
+a pickle (``.pkl``), or of another library.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import pickle
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.utils import Bunch
+
+from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker, export
+from sklearn_ltr.datasets import dump_run, join_run, load_letor, load_qrels, load_run
+from sklearn_ltr.datasets._letor import read_document_names
+from sklearn_ltr.mart import MARTRegressor
+from sklearn_ltr.metrics import (
+    MAP,
+    MRR,
+    NDCG,
+    BPref,
+    HitRate,
+    Metric,
+    Precision,
+    Recall,
+    RPrecision,
+    get_metric,
+)
+
+RANKERS: dict[str, type[Any]] = {
+    "lambdamart": LambdaMARTRanker,
+    "lambdarank": LambdaRankRanker,
+    "ranknet": RankNetRanker,
+    "mart": MARTRegressor,
+}
+#: trec_eval's names of measures, without a cutoff, which follows "_"
+MEASURES: dict[str, Callable[..., Metric]] = {
+    "map": MAP,
+    "map_cut": MAP,
+    "ndcg": lambda k=None: NDCG(k, gain="linear"),
+    "ndcg_cut": lambda k=None: NDCG(k, gain="linear"),
+    "recip_rank": MRR,
+    "P": Precision,
+    "recall": Recall,
+    "success": HitRate,
+    "Rprec": RPrecision,
+    "bpref": BPref,
+}
+WRITERS: dict[str, Callable[[Any], str | bytes]] = {
+    "json": export.to_json,
+    "pickle": pickle.dumps,
+    "lightgbm": export.to_lightgbm,
+    "xgboost": export.to_xgboost,
+    "xgboost-dump": export.to_xgboost_dump,
+    "onnx": lambda model: export.to_onnx(model).SerializeToString(),
+    "ranklib": export.to_ranklib,
+    "vespa": export.to_vespa,
+}
+READERS: dict[str, Callable[[bytes], Any]] = {
+    "json": export.from_json,
+    "pickle": pickle.loads,
+    "lightgbm": lambda content: export.from_lightgbm(content.decode()),
+    "xgboost": export.from_xgboost,
+    "catboost": export.from_catboost,
+}
+A_MODEL = "a model: .json, or .pkl (which is executed: only what you trust)"
+
+
+def add_commands(commands: Any) -> None:
+    """Add the commands, with their arguments, to the parser."""
+    train = commands.add_parser(
+        "train",
+        help="train a ranker on a LETOR file",
+        epilog="example: python -m sklearn_ltr train train.txt --valid vali.txt "
+        "--model model.json --set n_estimators=500 learning_rate=0.05",
+    )
+    train.add_argument("data", help="LETOR file, plain, .gz or .bz2")
+    train.add_argument("--model", required=True, help="file to write: .json or .pkl")
+    train.add_argument("--valid", help="LETOR file for early stopping")
+    train.add_argument("--ranker", choices=RANKERS, default="lambdamart")
+    train.add_argument("--metric", help="metric to train for, such as ndcg@10")
+    train.add_argument("--seed", type=int, default=0, help="random_state, 0 by default")
+    train.add_argument("--quiet", action="store_true", help="print no progress")
+    train.add_argument(
+        "--set",
+        nargs="+",
+        default=[],
+        metavar="NAME=VALUE",
+        help="parameters of the ranker, by their names in Python",
+    )
+    train.set_defaults(run=run_train)
+
+    rank = commands.add_parser(
+        "rank",
+        help="write the ranked lists of a LETOR file, a TREC run",
+        epilog="Documents are named as '# docid = name' says, or by their line.",
+    )
+    rank.add_argument("data", help="LETOR file")
+    rank.add_argument("--model", required=True, help=A_MODEL)
+    rank.add_argument("--run", required=True, help="TREC run to write", dest="to")
+    rank.add_argument("--tag", default="sklearn_ltr", help="name of the run in it")
+    rank.set_defaults(run=run_rank)
+
+    evaluate = commands.add_parser(
+        "evaluate",
+        help="measure a model on a LETOR file, or a TREC run by judgements",
+        epilog="Metrics are named as in Python, ndcg@10, map, err@20, ..., or as in "
+        f"trec_eval, {', '.join(MEASURES)}, the last part a cutoff: ndcg_cut_10, "
+        "P_5.  NDCG has exponential gains in the former, linear in the latter.",
+    )
+    evaluate.add_argument("judged", help="LETOR file for a model, qrels for a run")
+    source = evaluate.add_mutually_exclusive_group(required=True)
+    source.add_argument("--model", help=A_MODEL)
+    source.add_argument("--run", help="TREC run", dest="of_run")
+    evaluate.add_argument("--metric", nargs="+", default=["ndcg@10"])
+    evaluate.add_argument(
+        "-q", "--per-query", action="store_true", help="print each query's value, too"
+    )
+    evaluate.add_argument(
+        "-c",
+        "--complete",
+        action="store_true",
+        help="a judged query without a line in the run counts 0",
+    )
+    evaluate.set_defaults(run=run_evaluate)
+
+    convert = commands.add_parser(
+        "convert",
+        help="write a model in the format of another program",
+        epilog="Elasticsearch, OpenSearch and Solr need names of features in the "
+        "engine: sklearn_ltr.export.to_elasticsearch_ltr and to_solr take them.",
+    )
+    convert.add_argument("model", help="file of the model")
+    convert.add_argument("output", help="file to write")
+    convert.add_argument("--from", choices=READERS, dest="of", help="by default json")
+    convert.add_argument("--to", choices=WRITERS, required=True)
+    convert.set_defaults(run=run_convert)
+
+
+def run_train(given: argparse.Namespace) -> None:
+    """Train a ranker, print its progress, and write it."""
+    kind = format_of(given.model)
+    if kind == "json" and given.ranker in ("lambdarank", "ranknet"):
+        raise ValueError(f"{given.model}: JSON holds trees; name a network *.pkl")
+    parameters: dict[str, Any] = {"random_state": given.seed}
+    parameters["verbose"] = 0 if given.quiet else 1
+    if given.metric is not None:
+        parameters["metric"] = given.metric
+    parameters.update(map(parameter, given.set))
+    ranker = RANKERS[given.ranker](**parameters)
+    files = [given.data] if given.valid is None else [given.data, given.valid]
+    train, *valid = load_alike(files)
+    is_regressor = given.ranker == "mart"
+    arguments = {} if is_regressor else {"groups": train.groups}
+    for held in valid:
+        arguments |= {"X_val": held.data, "y_val": held.target}
+        arguments |= {} if is_regressor else {"groups_val": held.groups}
+    ranker.fit(train.data, train.target, **arguments)
+    write_file(given.model, WRITERS[kind](ranker))
+    if not given.quiet:
+        print(f"wrote {given.model}")
+
+
+def run_rank(given: argparse.Namespace) -> None:
+    """Write the run of a model on a LETOR file."""
+    model = load_model(given.model)
+    data = load_for(model, given.data)
+    documents = read_document_names(given.data)
+    scores = model.predict(data.data)
+    dump_run(given.to, scores, groups=data.groups, documents=documents, tag=given.tag)
+
+
+def run_evaluate(given: argparse.Namespace) -> None:
+    """Print the metrics of a model or a run, as trec_eval does."""
+    metrics = {name: metric_of(name, given.model is None) for name in given.metric}
+    if given.model is not None:
+        model = load_model(given.model)
+        data = load_for(model, given.judged)
+        scores = model.predict(data.data)
+        rows = {"y_true": data.target, "y_score": scores, "groups": data.groups}
+    else:
+        run, qrels = load_run(given.of_run), load_qrels(given.judged)
+    for name, metric in metrics.items():
+        if given.model is None:
+            # as trec_eval: its order of equal scores, negative grades not judged
+            metric = replace(metric, ties="stable")
+            rows = join_run(
+                run,
+                qrels,
+                topics="qrels" if given.complete else "both",
+                unjudged="drop" if isinstance(metric, BPref) else "zero",
+                negative="unjudged",
+            )
+        if given.per_query:
+            every = [rows["groups"], rows.get("groups_missing", [])]
+            labels = np.unique(np.concatenate([each for each in every if len(each)]))
+            values = metric.per_query(**rows)
+            for label, value in zip(labels, values, strict=True):
+                print(f"{name:<22}\t{label}\t{value:.4f}")
+        print(f"{name:<22}\tall\t{metric(**rows):.4f}")
+
+
+def run_convert(given: argparse.Namespace) -> None:
+    """Write a model in another format."""
+    model = load_model(given.model, given.of)
+    write_file(given.output, WRITERS[given.to](model))
+
+
+# --- files and arguments --------------------------------------------------------------
+
+
+def parameter(text: str) -> tuple[str, Any]:
+    """Return name and value of ``name=value``; what is no literal is text."""
+    name, found, value = text.partition("=")
+    if not found:
+        raise ValueError(f"--set {text}: give NAME=VALUE, such as n_estimators=500")
+    try:
+        return name, ast.literal_eval(value)
+    except (ValueError, SyntaxError):
+        return name, value
+
+
+def metric_of(name: str, of_run: bool) -> Metric:
+    """Return the metric of a name of trec_eval, or of one in Python."""
+    start, _, cutoff = name.rpartition("_")
+    if name in MEASURES and (of_run or name != "ndcg"):  # ours has other gains
+        return MEASURES[name]()
+    if start in MEASURES and cutoff.isdecimal() and int(cutoff) > 0:
+        return MEASURES[start](int(cutoff))
+    return get_metric(name)
+
+
+def load_alike(paths: list[str]) -> list[Bunch]:
+    """Read LETOR files that have the same features; those that none lists are 0."""
+    read = [load_letor(path) for path in paths]
+    most = max(data.data.shape[1] for data in read)
+    for data in read:
+        missing = most - data.data.shape[1]
+        data.data = np.pad(data.data, ((0, 0), (0, missing))) if missing else data.data
+    return read
+
+
+def load_for(model: Any, path: str) -> Bunch:
+    """Read a LETOR file with the features of a model."""
+    return load_letor(path, n_features=model.n_features_in_)
+
+
+def format_of(path: str) -> str:
+    """Return the format of a model of this package by the name of its file."""
+    formats = {".json": "json", ".pkl": "pickle", ".pickle": "pickle"}
+    if Path(path).suffix not in formats:
+        raise ValueError(f"{path}: a model's file is named *.json or *.pkl")
+    return formats[Path(path).suffix]
+
+
+def load_model(path: str, kind: str | None = None) -> Any:
+    """Read a model; an error names its file."""
+    kind = kind or format_of(path)
+    content = Path(path).read_bytes()
+    try:
+        model = READERS[kind](content)
+    except Exception as error:
+        raise ValueError(f"{path} cannot be read as {kind}: {error}") from error
+    if not hasattr(model, "predict"):
+        raise ValueError(f"{path} holds a {type(model).__name__}, which is no model")
+    return model
+
+
+def write_file(path: str, content: str | bytes) -> None:
+    """Write text or bytes."""
+    if isinstance(content, str):
+        content = content.encode()
+    Path(path).write_bytes(content)
