@@ -313,11 +313,10 @@ def test_training_queries_are_recognised(trees):
 @pytest.mark.parametrize(
     "metric", [*sorted(METRICS), MAP(5), ERR(), NDCG(3, no_relevant="skip")], ids=str
 )
-def test_every_metric(trees, metric):
+def test_the_curve_of_every_metric_is_drawn(trees, metric):
     pytest.importorskip("matplotlib")
-    report = model_report(trees, **HELD_OUT, metric=metric)
-    assert len(report.queries) == len(np.unique(GROUPS[TEST]))
-    assert Page(report._html).headings[1].endswith("of each query")
+    subject = _model_report.Subject.read(trees, *HELD_OUT.values(), metric, None)
+    assert _model_report.cutoff_curve(subject).startswith("<img")
 
 
 def test_curves_of_validation_data_and_of_none():
@@ -332,7 +331,7 @@ def test_curves_of_validation_data_and_of_none():
     none = Page(model_report(fit(TREES), **HELD_OUT)._html)
     assert "LambdaMARTRanker has recorded no scores in its training: give" in none.text
     bag = Page(model_report(fit(MODELS["bag"]), **HELD_OUT)._html)
-    assert "BaggingRanker records no scores in its training." in bag.text
+    assert "BaggingRanker records no scores of rankings in its training." in bag.text
 
 
 def test_weights_and_queries_left_out():

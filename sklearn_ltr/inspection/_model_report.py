@@ -254,7 +254,8 @@ class Subject:
         scores = check_scores(predicted, queries, name, only_order=True)
         bound = metric.bind(grades, queries.offsets, queries.labels)
         values = bound.values(scores)
-        mean, error = mean_and_standard_error(values, weights)
+        mean = bound.mean(scores, weights)
+        _, error = mean_and_standard_error(values, weights)
         labels = np.empty(queries.n_queries, dtype=object)
         labels[:] = list(queries.labels)
         return cls(
@@ -625,11 +626,11 @@ def curves_section(subject: Subject) -> str:
     from sklearn_ltr.plotting._training_curve import read_record
 
     title = "Training curves"
-    if not hasattr(subject.model, "evals_result_"):
-        text = f"{subject.name} records no scores in its training."
-        return html.section(title, html.paragraph(text))
     try:
         record = read_record(subject.model)
+    except TypeError:  # a bag, a blend or a regressor
+        text = f"{subject.name} records no scores of rankings in its training."
+        return html.section(title, html.paragraph(text))
     except ValueError as error:  # nothing was recorded; the message says what to set
         return html.section(title, html.paragraph(f"{error}."))
     display = TrainingCurveDisplay(**vars(record))
@@ -807,6 +808,8 @@ def direction(shap: ShapValues, feature: int) -> str:
     if isinstance(column, Labels):
         return "categories"
     known = ~np.isnan(column.values)
+    if not known.any():
+        return "missing"
     x, y = rankdata(column.values[known]), rankdata(shap.values[known, feature])
     x, y = x - x.mean(), y - y.mean()
     scale = np.sqrt((x @ x) * (y @ y))
