@@ -382,6 +382,26 @@ def test_a_metric_of_the_user(trees):
     assert "Own of each query" in Page(report._html).headings
 
 
+def test_queries_and_columns_that_are_tuples(trees, no_pictures):
+    pd = pytest.importorskip("pandas")
+    pairs = list(zip(GROUPS[TEST].tolist(), "a" * TEST.sum(), strict=True))
+    report = model_report(trees, X[TEST], Y[TEST], groups=pairs)
+    assert set(map(tuple, report.queries)) == set(pairs)
+    columns = pd.MultiIndex.from_product([["x"], range(X.shape[1])])
+    frame = pd.DataFrame(X[TEST], columns=columns)
+    report = model_report(trees, frame, Y[TEST], groups=GROUPS[TEST])
+    assert Page(report._html).table("column")[0][0].startswith("x")
+
+
+def test_trees_that_cannot_be_explained_say_why(no_pictures):
+    bag = BaggingRanker(
+        sklearn.clone(TREES).set_params(init=Ridge()), 2, random_state=0
+    )
+    page = Page(model_report(fit(bag), **HELD_OUT)._html)
+    assert "Left out: estimators_[0] adds trees to a base model (init)" in page.text
+    assert page.table("feature", "share of the gain of all splits")
+
+
 def test_missing_values_and_columns_without_any(no_pictures):
     holes = X.copy()
     holes[::2, 0], holes[:, 1] = np.nan, np.nan

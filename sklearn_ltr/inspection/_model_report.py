@@ -24,6 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr._data import (
     QueryGroups,
+    as_array,
     check_grades,
     check_sample_weight,
     check_scores,
@@ -33,7 +34,7 @@ from sklearn_ltr._data.features import Labels, Numbers, as_table, get_column, is
 from sklearn_ltr._data.rows import index_rows
 from sklearn_ltr._parameters import shown
 from sklearn_ltr.inspection import _html as html
-from sklearn_ltr.inspection._models import find_model, transform_for_model
+from sklearn_ltr.inspection._models import find_model
 from sklearn_ltr.inspection._shap_values import ShapValues, shap_values
 from sklearn_ltr.metrics import NDCG, Metric, get_metric
 
@@ -190,16 +191,16 @@ def model_report(
     >>> report.save("report.html")  # doctest: +SKIP
     """
     subject = Subject.read(estimator, X, y, groups, metric, sample_weight)
-    columns = describe_features(subject, check_random_state(random_state))
+    effects = describe_features(subject, check_random_state(random_state))
     title = f"Model report: {subject.name}"
     sections = (
         summary_section(subject),
         queries_section(subject),
-        worst_section(subject, columns is not None),
+        worst_section(subject, effects is not None and effects.shap is not None),
         model_section(subject),
         curves_section(subject),
-        *features_sections(subject, columns),
-        data_section(subject, columns),
+        *features_sections(subject, effects),
+        data_section(subject, effects),
     )
     order = np.argsort(subject.values, kind="stable")
     return ModelReport(
@@ -226,7 +227,7 @@ class Subject:
     predicted: FloatArray  # (n_documents,) scores, by row
     metric: Metric
     queries: QueryGroups
-    labels: NDArray[Any]  # (n_queries,) object
+    labels: NDArray[Any]  # (n_queries,)
     grades: FloatArray  # (n_documents,), in canonical order
     scores: FloatArray
     weights: FloatArray  # (n_queries,)
@@ -256,8 +257,6 @@ class Subject:
         values = bound.values(scores)
         mean = bound.mean(scores, weights)
         _, error = mean_and_standard_error(values, weights)
-        labels = np.empty(queries.n_queries, dtype=object)
-        labels[:] = list(queries.labels)
         return cls(
             estimator=estimator,
             model=model,
@@ -268,7 +267,7 @@ class Subject:
             predicted=predicted,
             metric=metric,
             queries=queries,
-            labels=labels,
+            labels=as_array(queries.labels),
             grades=grades,
             scores=scores,
             weights=weights,
@@ -677,6 +676,7 @@ class Effects:
     effect: FloatArray | None
     shap: ShapValues | None
     n_queries: int  # of the sample
+    why_not: str = ""  # there are no SHAP values
 
     @property
     def order(self) -> IntArray:
@@ -700,13 +700,13 @@ def describe_features(
     X = index_rows(subject.X, queries.order[documents])
     try:
         shap = shap_values(subject.estimator, X)
-    except (TypeError, ValueError):  # no trees, or trees that cannot be explained
+    except (TypeError, ValueError) as error:  # no trees, or none to be explained
         if gain is None:
             return None
         _, names = find_model(subject.estimator)
         if names is None:
             names = [f"x{feature}" for feature in range(len(gain))]
-        return Effects(list(map(str, names)), gain, None, None, 0)
+        return Effects(list(map(str, names)), gain, None, None, 0, f"{error}.")
     sizes = queries.sizes[drawn]
     starts = np.append(0, np.cumsum(sizes)[:-1])
     means = np.add.reduceat(shap.values, starts, axis=0) / sizes[:, np.newaxis]
@@ -742,6 +742,9 @@ def features_sections(subject: Subject, effects: Effects | None) -> list[str]:
         )
     if effects.shap is not None:
         sections.append(shap_section(effects))
+    else:
+        text = html.paragraph(f"Left out: {effects.why_not}")
+        sections.append(html.section("SHAP values", text))
     return sections
 
 
@@ -861,7 +864,7 @@ def columns_part(subject: Subject, effects: Effects | None) -> str:
         names = [f"x{column}" for column in range(n_columns)]
     order: Sequence[int] = range(n_columns)
     # importances are those of the columns unless a Pipeline makes features of them
-    if effects is not None and transform_for_model(subject.estimator, X) is X:
+    if effects is not None and not has_transformers(subject.estimator):
         order = [int(j) for j in effects.order]
         names = list(effects.names)
     numbers, categories = [], []
@@ -887,6 +890,14 @@ def columns_part(subject: Subject, effects: Effects | None) -> str:
         header = ["column", "missing", "categories", "most frequent"]
         parts.append(html.table(header, categories))
     return "\n".join(parts)
+
+
+def has_transformers(estimator: Any) -> bool:
+    """Return whether a Pipeline makes the features of the model out of the columns."""
+    if hasattr(estimator, "best_estimator_"):
+        return has_transformers(estimator.best_estimator_)
+    steps = getattr(estimator, "steps", [])
+    return len(steps) > 1 or (len(steps) == 1 and has_transformers(steps[0][1]))
 
 
 def column_of(X: Any, feature: int) -> Numbers | Labels:
