@@ -19,8 +19,8 @@ from sklearn_ltr.metrics._metric import METRICS
 #: Names by module; those of metrics follow from the registry
 NAMES = {
     "sklearn_ltr": "LambdaMARTRanker LambdaRankRanker MissingGroupsWarning "
-    "NewerVersionWarning RankNetRanker SplitQueriesWarning TorchNetwork "
-    "UnscaledFeaturesWarning",
+    "NewerVersionWarning RankNetRanker ShortClickLogWarning SplitQueriesWarning "
+    "TorchNetwork UnscaledFeaturesWarning",
     "clicks": "CascadeModel CounterfactualEstimate DynamicBayesianNetwork "
     "InterleavingResult InterventionHarvesting PositionBasedModel RegressionEM "
     "counterfactual_score interleave interleaving_test preferences_from_clicks "
