@@ -122,6 +122,7 @@ def test_every_model_has_a_report(name):
     expected = NDCG(10)(Y[TEST], model.predict(X[TEST]), groups=GROUPS[TEST])
     assert report.value == expected
     assert f"{expected:.4f} ±" in page.text
+    assert "inspect._empty" not in page.text
     n_explained = page.text.count("A SHAP value is what a feature adds")
     without = ("RankNet", "LambdaRank", "of networks", "lend", "search")
     assert n_explained == (not any(word in name for word in without))

@@ -556,6 +556,7 @@ def model_facts(subject: Subject) -> list[list[str]]:
 def blend_part(subject: Subject) -> str:
     """Return the weights of a blend, "" for other models."""
     from sklearn_ltr.plotting import BlendCurveDisplay
+    from sklearn_ltr.plotting._axes import name_of_metric
 
     model = subject.model
     if not hasattr(model, "weights_"):
@@ -579,7 +580,7 @@ def blend_part(subject: Subject) -> str:
             curve.change_points,
             curve.values,
             alpha=curve.alpha,
-            metric_name=metric.name,
+            metric_name=name_of_metric(metric),
             names=(f"1 ({names[0]})", f"2 ({names[1]})"),
         )
         parts.append(
@@ -943,6 +944,8 @@ def is_equal(value: Any, default: Any) -> bool:
 
 def in_words(value: Any) -> str:
     """Return the value of a parameter, the same in every run."""
+    if value is inspect.Parameter.empty:
+        return "none, it must be given"
     if inspect.isroutine(value):
         return value.__qualname__
     text = re.sub(r" at 0x[0-9a-fA-F]+", "", shown(value))
