@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 project = "sklearn_ltr"
 author = "The sklearn_ltr developers"
@@ -77,3 +79,21 @@ html_show_sourcelink = False
 
 llms_txt_title = "sklearn_ltr"
 llms_txt_summary = "Learning to rank for scikit-learn: RankNet, LambdaRank, LambdaMART."
+
+
+def write_model_report(app: Any, error: Exception | None) -> None:
+    """Write the report that guide/explaining.md shows, by the code of that page."""
+    if error is not None or app.builder.format != "html":
+        return
+    page = (Path(app.srcdir) / "guide" / "explaining.md").read_text(encoding="utf-8")
+    names: dict[str, Any] = {}
+    for code in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
+        exec(code, names)
+        if "report" in names:
+            names["report"].save(Path(app.outdir) / "model_report.html")
+            return
+
+
+def setup(app: Any) -> None:
+    """Write what is no page of its own."""
+    app.connect("build-finished", write_model_report)
