@@ -344,5 +344,5 @@ def test_with_a_metric_there_is_no_loss_curve():
 
 
 def test_verbose_prints_the_cost_without_a_metric(capsys):
-    fitted(metric=None, verbose=1, n_estimators=2)
-    assert capsys.readouterr().out.splitlines()[0] == "step 0: train cost 0.6931"
+    fitted(metric=None, verbose=2, n_estimators=2)
+    assert capsys.readouterr().out.splitlines()[0] == "tree 0 of 2: train cost 0.6931"

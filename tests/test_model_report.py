@@ -245,11 +245,12 @@ def test_the_same_call_makes_the_same_file(trees, tmp_path):
     pytest.importorskip("matplotlib")
     import matplotlib.pyplot as plt
 
+    figures = plt.get_fignums()
     one = model_report(trees, **HELD_OUT)
     with plt.style.context("dark_background"):
         other = model_report(trees, **HELD_OUT)
     assert one._repr_html_() == other._repr_html_()
-    assert plt.get_fignums() == []
+    assert plt.get_fignums() == figures
 
 
 def test_a_callable_and_an_object_have_no_address():

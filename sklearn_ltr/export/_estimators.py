@@ -68,14 +68,14 @@ def to_tree_model(estimator: Any) -> TreeModel:
     --------
     >>> from sklearn_ltr import LambdaMARTRanker
     >>> from sklearn_ltr.export import to_tree_model
-    >>> ranker = LambdaMARTRanker(n_estimators=2, min_samples_leaf=1, random_state=0)
+    >>> ranker = LambdaMARTRanker(n_estimators=2, min_samples_leaf=1, subsample=1)
     >>> ranker = ranker.fit([[1.0], [2.0], [3.0]], [0, 1, 2], groups=[7, 7, 7])
     >>> model = to_tree_model(ranker)
     >>> model.features, len(model.trees), model.training is not None
     ((Feature(name='Column_0', categories=None, is_text=False),), 2, True)
     >>> tree = model.trees[0]
     >>> tree.threshold[tree.feature >= 0]
-    array([2.5, 1.5])
+    array([1.5, 2.5])
     """
     if type(estimator).__name__ == "BaggingRanker":
         raise TypeError("a BaggingRanker is several models: give its merge()")

@@ -186,7 +186,7 @@ def model_report(
     >>> report = model_report(
     ...     ranker, data.data[test], data.target[test], groups=data.groups[test]
     ... )
-    >>> len(report.queries), report.values[0] == report.values.min()
+    >>> len(report.queries), bool(report.values[0] == report.values.min())
     (20, True)
     >>> report.save("report.html")  # doctest: +SKIP
     """

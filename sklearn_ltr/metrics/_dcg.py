@@ -292,11 +292,12 @@ class NDCG(DCG):
         n_queries = len(n_ranked)
         order = np.empty(len(gain), dtype=np.int64)
         rank_documents(gain, gain, offsets, 0, n_queries, k, order, True)
-        # the sum over each list, in its order
+        # the sum over each list, in its order, down to its cutoff
         sizes = np.diff(offsets)
         query = np.repeat(np.arange(n_queries), sizes)
         position = np.arange(len(gain)) - np.repeat(offsets[:-1], sizes)
-        terms = gain[order] * discount[position]
+        is_counted = position < self._limits(judged)[query]
+        terms = np.where(is_counted, gain[order] * discount[position], 0.0)
         best = np.bincount(query, terms, n_queries)
         scale = np.divide(1.0, best, out=np.zeros(n_queries), where=best > 0)
         if self.short_lists == "zero" and self.k is not None:

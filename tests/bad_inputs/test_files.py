@@ -48,8 +48,8 @@ TEXTS: list[tuple[Callable[..., Any], str, str]] = [
     (load_letor, "", "holds no documents"),
     (load_letor, "1 qid:1 1:2\n0 1:1\n",
      "has 2 documents but only 1 of its lines name a query"),
-    (load_letor, "1 qid:1 0:2\n", "index 0"),
-    (partial(load_letor, n_features=2), "1 qid:1 3:2\n", "n_features was set to 2"),
+    (load_letor, "1 qid:1 0:2\n", "feature 0 is below 1"),
+    (partial(load_letor, n_features=2), "1 qid:1 3:2\n", "feature 3 is beyond"),
 ]  # fmt: skip
 
 
