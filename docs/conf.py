@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from importlib import metadata
 from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from sphinx.application import Sphinx
+
+sys.path.insert(0, str(Path(__file__).parent))
 
 project = "sklearn_ltr"
 author = "The sklearn_ltr developers"
@@ -14,6 +21,7 @@ version = release = metadata.version("sklearn_ltr")
 extensions = [
     "myst_parser",
     "numpydoc",
+    "run_code",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx_copybutton",
@@ -41,6 +49,7 @@ numpydoc_show_inherited_class_members = True
 
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
+copybutton_selector = ":not(.output) > div.highlight pre"
 
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
@@ -62,7 +71,7 @@ warnings.filterwarnings("ignore", category=UserWarning, message=".*FigureCanvasA
 html_theme = "pydata_sphinx_theme"
 html_title = "sklearn_ltr"
 html_static_path = ["_static"]
-html_css_files = ["narrow.css"]
+html_css_files = ["pages.css"]
 # pages without a section of their own have nothing to show there
 html_sidebars = {"getting_started": [], "_gallery/index": []}
 html_theme_options = {
@@ -77,3 +86,15 @@ html_show_sourcelink = False
 
 llms_txt_title = "sklearn_ltr"
 llms_txt_summary = "Learning to rank for scikit-learn: RankNet, LambdaRank, LambdaMART."
+
+
+def without_mail(app: Sphinx, document: nodes.document) -> None:
+    """Metrics such as ndcg@10 look like mail addresses to docutils."""
+    for link in list(document.findall(nodes.reference)):
+        if link.get("refuri", "").startswith("mailto:"):
+            link.replace_self(nodes.Text(link.astext()))
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    app.connect("doctree-read", without_mail)
+    return {"parallel_read_safe": True}

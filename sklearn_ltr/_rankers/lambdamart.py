@@ -262,7 +262,8 @@ class LambdaMARTRanker(BaseRanker):
     .. math::
 
         \frac{\partial C}{\partial s_i} = \sum_{\{i,j\} \rightleftharpoons I}
-        \frac{-\sigma |\Delta Z_{ij}|}{1 + e^{\sigma (s_i - s_j)}}, \qquad
+        \frac{-\sigma |\Delta Z_{ij}|}{1 + e^{\sigma (s_i - s_j)}},
+
         \gamma = - \frac{\sum_{i \in R} \partial C / \partial s_i}
         {\sum_{i \in R} \partial^2 C / \partial s_i^2}, \qquad
         F_m(x) = F_{m-1}(x) + \eta \gamma.
