@@ -40,8 +40,8 @@ const measure = (page, width) => new Promise((resolve) => {
     const drawn = images.map((image) => image.decode());
     Promise.allSettled([...drawn, formulas]).then(() => {
       const broken = images.filter((i) => !i.naturalWidth).map((i) => i.src);
-      const cut = [...inside.querySelectorAll("pre, mjx-container, td code")]
-        .filter((e) => width > 1000 && e.clientWidth && e.scrollWidth > e.clientWidth + 1)
+      const cut = [...inside.querySelectorAll("pre, div.math mjx-container, td code")]
+        .filter((e) => width > 1000 && e.scrollWidth > e.clientWidth + 4)
         .map((e) => e.textContent.slice(0, 60));
       resolve([page, width, inside.documentElement.scrollWidth, broken, cut]);
       frame.remove();
