@@ -70,7 +70,7 @@ QUESTIONS = {
     "monotone price": "guide/categories",
     "why A above B": "guide/explaining",
     "resume a fit": "guide/early_stopping",
-    "upgrade saved model": "guide/saving",
+    "load saved model": "guide/saving",
     "two machines": "guide/cluster",
 }
 
