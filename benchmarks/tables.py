@@ -375,6 +375,26 @@ def clicks_peers() -> str:
     return markdown(head, rows)
 
 
+def propensities() -> str:
+    """Relative errors of estimated propensities, and their standard errors."""
+    cells: dict[tuple[float, int], dict[str, str]] = {}
+    for r in records("propensities"):
+        error, promised = (
+            f"{r[k]:.1%}" if r[k] < 0.1 else f"{r[k]:.0%}"
+            for k in ("relative_error", "standard_error")
+        )
+        of_setting = cells.setdefault((r["eta"], r["n_sessions"]), {})
+        useless = r["relative_error"] > 10
+        of_setting[r["estimator"]] = "useless" if useless else f"{error} ({promised})"
+    estimators = list(next(iter(cells.values())))
+    rows = [
+        [f"{eta:g}", f"{n_sessions:,}", *map(of.get, estimators)]
+        for (eta, n_sessions), of in cells.items()
+    ]
+    head = ["strength", "sessions", *(f"`{name}`" for name in estimators)]
+    return markdown(head, rows)
+
+
 def what_works_where() -> str:
     """What each library can do, by the last run."""
     cells: dict[str, dict[str, str]] = {}
@@ -399,6 +419,7 @@ TABLES = (
     dask_fit,
     clicks_corrections,
     clicks_peers,
+    propensities,
     what_works_where,
 )
 
