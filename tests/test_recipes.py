@@ -88,9 +88,7 @@ def test_the_program_for_another_library_runs(names, library, tmp_path, monkeypa
         assert len(defined["study"].trials) == 10
     else:
         scores = defined["tracked"].predict(names["X_val"])
-        np.testing.assert_array_equal(
-            defined["loaded"].predict(names["X_val"]), scores
-        )
+        np.testing.assert_array_equal(defined["loaded"].predict(names["X_val"]), scores)
 
 
 # --- PyTerrier --------------------------------------------------------------------
