@@ -591,7 +591,8 @@ class MARTClassifier(ClassifierMixin, BaseMART):
     F_0 is half the logarithm of the odds, divided by sigma, as in Friedman's paper.
 
     The published trees are those of ``split_gain="least_squares"``.  They model
-    weighted pseudo-responses: only with second order is a row of weight 2 the same as two.
+    weighted pseudo-responses: only with second order is a row of weight 2 the same as
+    two.
 
     For more than two classes use
     :class:`sklearn.ensemble.HistGradientBoostingClassifier`.
