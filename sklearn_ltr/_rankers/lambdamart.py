@@ -272,9 +272,9 @@ class LambdaMARTRanker(BaseRanker):
     `min_samples_leaf` does not count their documents.
 
     The defaults add to Burges (2010) what made rankings of real data better: a sample
-    of the rows for each tree, for few documents a regression of the scores on the grades,
-    splits by second-order gain, and normalized lambdas of a deeper list.  The published
-    algorithm is ``LambdaMARTRanker(split_gain="least_squares", subsample=1,
+    of the rows for each tree, for few documents a regression of the scores on the
+    grades, splits by second-order gain, and normalized lambdas of a deeper list.  The
+    published algorithm is ``LambdaMARTRanker(split_gain="least_squares", subsample=1,
     regression_weight=0, truncation_level=None, normalize_lambdas=False)``.
 
     Parameters
