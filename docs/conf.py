@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import warnings
 from importlib import metadata
@@ -95,6 +96,21 @@ def without_mail(app: Sphinx, document: nodes.document) -> None:
             link.replace_self(nodes.Text(link.astext()))
 
 
+def write_model_report(app: Any, error: Exception | None) -> None:
+    """Write the report that guide/explaining.md shows, by the code of that page."""
+    if error is not None or app.builder.format != "html":
+        return
+    page = (Path(app.srcdir) / "guide" / "explaining.md").read_text(encoding="utf-8")
+    names: dict[str, Any] = {}
+    for code in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
+        exec(code, names)
+        if "report" in names:
+            names["report"].save(Path(app.outdir) / "model_report.html")
+            return
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
+    """Repair what docutils reads wrong, and write what is no page of its own."""
     app.connect("doctree-read", without_mail)
+    app.connect("build-finished", write_model_report)
     return {"parallel_read_safe": True}

@@ -9,7 +9,7 @@ from importlib.metadata import version
 from sklearn_ltr._data.cross_validation import SplitQueriesWarning
 from sklearn_ltr._estimators.base import NewerVersionWarning
 from sklearn_ltr._networks import TorchNetwork
-from sklearn_ltr._rankers.lambdamart import LambdaMARTRanker
+from sklearn_ltr._rankers.lambdamart import LambdaMARTRanker, ShortClickLogWarning
 from sklearn_ltr._rankers.lambdarank import LambdaRankRanker
 from sklearn_ltr._rankers.networks import UnscaledFeaturesWarning
 from sklearn_ltr._rankers.ranknet import RankNetRanker
@@ -22,6 +22,7 @@ __all__ = [
     "MissingGroupsWarning",
     "NewerVersionWarning",
     "RankNetRanker",
+    "ShortClickLogWarning",
     "SplitQueriesWarning",
     "TorchNetwork",
     "UnscaledFeaturesWarning",

@@ -48,7 +48,15 @@ ROOMS_A_ROOM_MAY_IMPORT = {
     "dask": {"__init__", "_data", "_rankers", "_estimators"},
     "scorers": {"_data", "metrics"},
     "model_selection": {"_data"},
-    "inspection": {"_data", "metrics", "_lambdas", "_trees", "_networks"},
+    # plotting: in functions of the model report, which draws with its displays
+    "inspection": {
+        "_data",
+        "metrics",
+        "_lambdas",
+        "_trees",
+        "_networks",
+        "plotting",
+    },
     "clicks": {"_data", "metrics", "mart", "_estimators"},
     "plotting": {"_data", "metrics", "inspection", "ensemble"},
     "datasets": {"_data"},

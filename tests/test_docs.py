@@ -125,6 +125,7 @@ SHOWN_BY = {
     "InterleavingResult": "interleaving_test",
     "Feature": "to_tree_model",
     "LocalOptimality": "local_optimality",
+    "ModelReport": "model_report",
     "RankingScorer": "make_ranking_scorer",
     "ShapValues": "shap_values",
     "Tree": "to_tree_model",

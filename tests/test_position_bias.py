@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 from functools import partial
 
 import numpy as np
@@ -14,7 +15,12 @@ from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
+from sklearn_ltr import (
+    LambdaMARTRanker,
+    LambdaRankRanker,
+    RankNetRanker,
+    ShortClickLogWarning,
+)
 from sklearn_ltr._compile import ThreadTeam
 from sklearn_ltr._data import QueryGroups, TrainingData
 from sklearn_ltr._lambdas.objective import LambdaObjective, PairOptions
@@ -285,6 +291,27 @@ def test_without_end_regularised_bias_gives_the_bytes_of_the_plain_fit(kind, sma
     assert ranker.fit(X, clicks, **shown).predict(X).tobytes() == (
         plain.predict(X).tobytes()
     )
+
+
+def test_a_short_log_is_said_to_be_short(small_log):
+    _, (X, clicks), shown = small_log
+    ranker = KINDS["additive trees"]()
+    counts = np.bincount(shown["groups"], clicks), np.bincount(shown["groups"])
+    n_lists = np.count_nonzero((counts[0] > 0) & (counts[0] < counts[1]))
+    message = f"is learned from {n_lists:,} lists with a click and a document without"
+    with pytest.warns(ShortClickLogWarning, match=message) as caught:
+        ranker.fit(X, clicks, **shown)
+    assert caught[0].filename == __file__
+    # 3,000 sessions, or the number of equal ones as their weight, are enough
+    weight = np.full(len(X), 3_000 / n_lists)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        ranker.fit(X, clicks, **shown, sample_weight=weight)
+        clone(ranker).set_params(position_bias=None).fit(
+            X, clicks, groups=shown["groups"]
+        )
+        KINDS["pairwise trees"]().fit(X, clicks, **shown)
+    assert caught == []
 
 
 @every_ranker

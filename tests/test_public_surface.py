@@ -19,8 +19,8 @@ from sklearn_ltr.metrics._metric import METRICS
 #: Names by module; those of metrics follow from the registry
 NAMES = {
     "sklearn_ltr": "LambdaMARTRanker LambdaRankRanker MissingGroupsWarning "
-    "NewerVersionWarning RankNetRanker SplitQueriesWarning TorchNetwork "
-    "UnscaledFeaturesWarning",
+    "NewerVersionWarning RankNetRanker ShortClickLogWarning SplitQueriesWarning "
+    "TorchNetwork UnscaledFeaturesWarning",
     "clicks": "CascadeModel CounterfactualEstimate DynamicBayesianNetwork "
     "InterleavingResult InterventionHarvesting PositionBasedModel RegressionEM "
     "counterfactual_score interleave interleaving_test preferences_from_clicks "
@@ -33,8 +33,8 @@ NAMES = {
     "from_tree_model from_xgboost json_schema to_elasticsearch_ltr to_elasticsearch_ml "
     "to_json to_lightgbm to_onnx to_ranklib to_solr to_tree_model to_treelite to_vespa "
     "to_xgboost to_xgboost_dump",
-    "inspection": "LocalOptimality ScoreRegressor ShapValues WeightCurves "
-    "compute_lambdas local_optimality shap_values weight_curves",
+    "inspection": "LocalOptimality ModelReport ScoreRegressor ShapValues WeightCurves "
+    "compute_lambdas local_optimality model_report shap_values weight_curves",
     "mart": "MARTClassifier MARTRegressor",
     "metrics": " ".join(
         ["Metric get_metric rank_scores"]

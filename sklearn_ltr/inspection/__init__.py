@@ -1,5 +1,7 @@
 """What a fitted model has learned, and whether it is at a local maximum of the metric.
 
+- :func:`model_report` writes what a model is, what it has learned and how well it
+  ranks into one HTML page, or the cell of a notebook.
 - :func:`shap_values` tells what each feature adds to the score of each document, for
   boosted trees.  :class:`sklearn_ltr.plotting.ShapValuesDisplay` and
   :class:`sklearn_ltr.plotting.ShapHeatmapDisplay` draw its result.
@@ -28,16 +30,19 @@ from sklearn_ltr.inspection._local_optimality import (
     local_optimality,
     weight_curves,
 )
+from sklearn_ltr.inspection._model_report import ModelReport, model_report
 from sklearn_ltr.inspection._models import ScoreRegressor
 from sklearn_ltr.inspection._shap_values import ShapValues, shap_values
 
 __all__ = [
     "LocalOptimality",
+    "ModelReport",
     "ScoreRegressor",
     "ShapValues",
     "WeightCurves",
     "compute_lambdas",
     "local_optimality",
+    "model_report",
     "shap_values",
     "weight_curves",
 ]

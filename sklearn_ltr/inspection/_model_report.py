@@ -1,0 +1,952 @@
+"""A report on a fitted ranker and the queries it is judged by, as HTML.
+
+Each section is a function of a :class:`Subject` that returns HTML.  What a model cannot
+give, such as the trees of a network, is left out with a line that says so.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from numbers import Number
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+from scipy.stats import rankdata
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_ltr._data import (
+    QueryGroups,
+    as_array,
+    check_grades,
+    check_sample_weight,
+    check_scores,
+    count_rows,
+)
+from sklearn_ltr._data.features import Labels, Numbers, as_table, get_column, is_frame
+from sklearn_ltr._data.rows import index_rows
+from sklearn_ltr._parameters import shown
+from sklearn_ltr.inspection import _html as html
+from sklearn_ltr.inspection._models import find_model
+from sklearn_ltr.inspection._shap_values import ShapValues, shap_values
+from sklearn_ltr.metrics import NDCG, Metric, get_metric
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+MOST_COLUMNS = 20  # in a table, and with a bar of their own
+MOST_GRADES = 10  # listed one by one
+MOST_EXPLAINED = 2_000  # documents of the SHAP values, of whole queries
+N_WORST = 10  # queries
+N_SHOWN = 10  # documents of the worst query
+N_BINS = 10
+LONGEST_VALUE = 200  # characters of a parameter
+QUANTILES = {
+    "lowest": 0.0, "10%": 0.1, "25%": 0.25, "median": 0.5, "75%": 0.75, "90%": 0.9,
+    "highest": 1.0,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ModelReport:
+    """Result of :func:`model_report`: a notebook shows it, and `save` writes a file.
+
+    Attributes
+    ----------
+    metric : Metric
+        The metric of each query.
+    value : float
+        Its mean over queries.
+    standard_error : float
+        Standard error of that mean; NaN for a single query.
+    queries : ndarray of shape (n_queries,)
+        Labels of the queries, from the lowest value to the highest.
+    values : ndarray of shape (n_queries,), float64
+        The metric of each query, in this order; NaN, at the end, for queries that
+        ``no_relevant="skip"`` leaves out.
+    """
+
+    metric: Metric
+    value: float
+    standard_error: float
+    queries: NDArray[Any]
+    values: FloatArray
+    _title: str = field(repr=False)
+    _html: str = field(repr=False)
+
+    def __repr__(self) -> str:
+        """Return one line with the mean metric."""
+        error = with_error(self.value, self.standard_error)
+        return f"<{self._title}: {self.metric.name} {error}; save(path) writes it>"
+
+    def _repr_html_(self) -> str:
+        """Return the report as a notebook shows it."""
+        return self._html
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the report as one HTML file, which needs no other file.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Where to write it, such as ``"report.html"``.  A file that is there is
+            replaced.
+
+        Raises
+        ------
+        OSError
+            If the file cannot be written.
+        """
+        text = html.page(self._title, self._html)
+        Path(path).write_text(text, encoding="utf-8")
+
+
+def model_report(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    groups: Any,
+    metric: str | Metric | None = None,
+    sample_weight: Any = None,
+    random_state: Any = 0,
+) -> ModelReport:
+    """Report what a model is, what it has learned, and how well it ranks.
+
+    In this order: the metric on these queries, its spread and the worst queries, with
+    the documents of the worst of all; the model with the parameters that differ from
+    their defaults; training curves; importances and SHAP values; the data.
+
+    Pictures need matplotlib (``pip install "sklearn_ltr[plot]"``); without it the same
+    numbers are in tables.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A fitted LambdaMARTRanker, LambdaRankRanker, RankNetRanker, BaggingRanker,
+        BlendedRanker or regressor, or a Pipeline or a search that ends in one.
+    X : array-like, sparse matrix or data frame of shape (n_documents, n_features)
+        Documents of queries that the model was not trained on, as for `predict`.
+    y : array-like of shape (n_documents,)
+        Relevance grades, finite and >= 0.
+    groups : array-like of shape (n_documents,)
+        Query of each document: numbers, text, dates, or tuples of these.
+    metric : str, Metric or None, default=None
+        The metric of each query.  None: that of the ranker's `score`.
+    sample_weight : array-like of shape (n_documents,), default=None
+        Weight of a query in the mean, constant within it.
+    random_state : int, RandomState instance or None, default=0
+        Seed for the queries whose SHAP values are computed: all of them up to 2,000
+        documents, beyond that some of them.
+
+    Returns
+    -------
+    report : ModelReport
+        The last line of a notebook's cell shows it; ``report.save("report.html")``
+        writes it.
+
+    Raises
+    ------
+    NotFittedError
+        Before `fit`.
+    TypeError
+        If `metric` is neither a name nor a metric object.
+    ValueError
+        If `predict` refuses X, or the metric refuses grades, groups, weights or scores.
+
+    Notes
+    -----
+    The worst queries are those of the lowest metric among queries with a relevant
+    document; equal ones in the order of their labels.
+
+    A feature that is the same for all documents of a query moves all their scores
+    alike, which changes no ranking.  So the summary of SHAP values subtracts from each
+    value the mean of its query: what is left moves documents against each other.
+
+    With the same arguments and versions of all packages, the file is the same.
+
+    Examples
+    --------
+    >>> from sklearn_ltr import LambdaMARTRanker
+    >>> from sklearn_ltr.datasets import make_ranking
+    >>> from sklearn_ltr.inspection import model_report
+    >>> data = make_ranking(60, random_state=0)
+    >>> train, test = data.groups < 40, data.groups >= 40
+    >>> ranker = LambdaMARTRanker(n_estimators=10, random_state=0)
+    >>> ranker = ranker.fit(
+    ...     data.data[train], data.target[train], groups=data.groups[train]
+    ... )
+    >>> report = model_report(
+    ...     ranker, data.data[test], data.target[test], groups=data.groups[test]
+    ... )
+    >>> len(report.queries), report.values[0] == report.values.min()
+    (20, True)
+    >>> report.save("report.html")  # doctest: +SKIP
+    """
+    subject = Subject.read(estimator, X, y, groups, metric, sample_weight)
+    effects = describe_features(subject, check_random_state(random_state))
+    title = f"Model report: {subject.name}"
+    sections = (
+        summary_section(subject),
+        queries_section(subject),
+        worst_section(subject, effects is not None and effects.shap is not None),
+        model_section(subject),
+        curves_section(subject),
+        *features_sections(subject, effects),
+        data_section(subject, effects),
+    )
+    order = np.argsort(subject.values, kind="stable")
+    return ModelReport(
+        metric=subject.metric,
+        value=subject.mean,
+        standard_error=subject.standard_error,
+        queries=subject.labels[order],
+        values=subject.values[order],
+        _title=title,
+        _html=html.report(title, filter(None, sections)),
+    )
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A fitted model, and its scores of documents in canonical order."""
+
+    estimator: Any
+    model: Any  # the last step of Pipelines and searches
+    X: Any
+    y: Any
+    groups: Any
+    sample_weight: Any
+    predicted: FloatArray  # (n_documents,) scores, by row
+    metric: Metric
+    queries: QueryGroups
+    labels: NDArray[Any]  # (n_queries,)
+    grades: FloatArray  # (n_documents,), in canonical order
+    scores: FloatArray
+    weights: FloatArray  # (n_queries,)
+    values: FloatArray  # (n_queries,); NaN where the metric leaves a query out
+    mean: float
+    standard_error: float
+
+    @classmethod
+    def read(
+        cls, estimator: Any, X: Any, y: Any, groups: Any, metric: Any, weight: Any
+    ) -> Subject:
+        """Read what :func:`model_report` is given, and score it."""
+        from sklearn_ltr.plotting._query_comparison import mean_and_standard_error
+
+        model, _ = find_model(estimator)
+        check_is_fitted(model)
+        if metric is None:
+            metric = getattr(model, "metric", None)
+        metric = NDCG(10) if metric is None else get_metric(metric)
+        queries = QueryGroups.from_groups(groups, count_rows(y, "y"))
+        grades = check_grades(y, queries)
+        weights = check_sample_weight(weight, queries)
+        predicted = np.asarray(estimator.predict(X))
+        name = f"what {type(estimator).__name__} predicts"
+        scores = check_scores(predicted, queries, name, only_order=True)
+        bound = metric.bind(grades, queries.offsets, queries.labels)
+        values = bound.values(scores)
+        mean = bound.mean(scores, weights)
+        _, error = mean_and_standard_error(values, weights)
+        return cls(
+            estimator=estimator,
+            model=model,
+            X=X,
+            y=y,
+            groups=groups,
+            sample_weight=weight,
+            predicted=predicted,
+            metric=metric,
+            queries=queries,
+            labels=as_array(queries.labels),
+            grades=grades,
+            scores=scores,
+            weights=weights,
+            values=values,
+            mean=mean,
+            standard_error=error,
+        )
+
+    @property
+    def name(self) -> str:
+        """Name of the model."""
+        return type(self.model).__name__
+
+    @property
+    def metric_name(self) -> str:
+        """Name of the metric, such as "NDCG@10"."""
+        from sklearn_ltr.plotting._axes import name_of_metric
+
+        return name_of_metric(self.metric)
+
+    @property
+    def has_relevant(self) -> NDArray[np.bool_]:
+        """Whether a query has a document of a grade above 0, (n_queries,)."""
+        largest = np.maximum.reduceat(self.grades, self.queries.offsets[:-1])
+        return np.asarray(largest > 0)
+
+    @property
+    def is_training_data(self) -> bool:
+        """Whether the queries are those that the model was fitted to, as it seems."""
+        known = getattr(self.model, "_trained_queries", None)
+        return (
+            known is not None
+            and list(known[0]) == list(self.queries.labels)
+            and np.array_equal(known[1], self.queries.sizes)
+        )
+
+
+# --- how well it ranks ----------------------------------------------------------------
+
+
+def summary_section(subject: Subject) -> str:
+    """Return the mean metric and the size of the data, in large figures."""
+    queries = subject.queries
+    value = with_error(subject.mean, subject.standard_error)
+    figures = html.figures(
+        [
+            (f"{subject.metric_name}, mean ± standard error", value),
+            ("queries", f"{queries.n_queries:,}"),
+            ("documents", f"{queries.n_documents:,}"),
+        ]
+    )
+    notes = []
+    if subject.is_training_data:
+        notes.append(
+            "These are the queries that the model was fitted to, so it ranks them "
+            "better than new ones."
+        )
+    if html.picture("", (1, 1), lambda figure: None) == "":
+        notes.append(
+            'Tables only: pictures need matplotlib (pip install "sklearn_ltr[plot]").'
+        )
+    return "\n".join((figures, *map(html.paragraph, notes)))
+
+
+def queries_section(subject: Subject) -> str:
+    """Return the spread of the metric over queries, and its curve over cutoffs."""
+    included = ~np.isnan(subject.values) & (subject.weights > 0)
+    values = subject.values[included]
+    left_out = len(included) - len(values)
+    no_relevant = int(np.count_nonzero(~subject.has_relevant[included]))
+    notes = []
+    if left_out:
+        notes.append(f"{counted(left_out, 'query')} left out: no weight, or no value.")
+    if no_relevant:
+        counts = subject.values[included & ~subject.has_relevant][0]
+        notes.append(
+            f"{counted(no_relevant, 'query')} without a relevant document, counted as "
+            f"{counts:g}."
+        )
+    edges = np.linspace(0.0, max(1.0, float(values.max())), N_BINS + 1)
+    counts_in, _ = np.histogram(values, np.append(edges[:-1], np.inf))
+    bins = [
+        (f"{low:.3g} to {high:.3g}", int(count))
+        for low, high, count in zip(edges[:-1], edges[1:], counts_in, strict=True)
+    ]
+    quantiles = np.quantile(values, list(QUANTILES.values()))
+    spread = html.table(list(QUANTILES), [[f"{value:.3f}" for value in quantiles]])
+    counts = html.heading("Number of queries by their value") + html.bars(bins)
+    return html.section(
+        f"{subject.metric_name} of each query",
+        *map(html.paragraph, notes),
+        html.row(counts + spread, cutoff_curve(subject)),
+    )
+
+
+def cutoff_curve(subject: Subject) -> str:
+    """Return the picture of the metric against its cutoff."""
+    from sklearn_ltr.plotting import CutoffCurveDisplay
+
+    longest = int(subject.queries.sizes.max())
+    every_k = replace(subject.metric, k=None)
+    return html.picture(
+        f"Mean {every_k.name} at cutoffs from 1 to {min(longest, 20)}",
+        (6.0, 3.2),
+        lambda figure: CutoffCurveDisplay.from_predictions(
+            subject.y,
+            subject.predicted,
+            groups=subject.groups,
+            metric=every_k,
+            k=range(1, min(longest, 20) + 1),
+            sample_weight=subject.sample_weight,
+            name=subject.name,
+            ax=figure.subplots(),
+        ),
+    )
+
+
+def worst_section(subject: Subject, has_trees: bool) -> str:
+    """Return the queries of the lowest metric, and the documents of the worst."""
+    judged = subject.has_relevant & ~np.isnan(subject.values) & (subject.weights > 0)
+    order = np.argsort(subject.values, kind="stable")
+    worst = [int(query) for query in order if judged[query]][:N_WORST]
+    if not worst:
+        text = "No query has a relevant document."
+        return html.section("Worst queries", html.paragraph(text))
+    rows = []
+    for query in worst:
+        grades = subject.grades[ranking_of(subject, query)]
+        rows.append(
+            [
+                subject.labels[query],
+                f"{subject.values[query]:.3f}",
+                len(grades),
+                np.count_nonzero(grades > 0),
+                int(np.argmax(grades > 0)) + 1,
+                int(np.argmax(grades)) + 1,
+            ]
+        )
+    header = [
+        "query", subject.metric_name, "documents", "relevant", "first at", "best at"
+    ]  # fmt: skip
+    note = (
+        "First at: the rank of the first relevant document. Best at: that of the first "
+        "document of the highest grade."
+    )
+    of_worst, why = worst_list(subject, worst[0], has_trees)
+    return html.section(
+        "Worst queries",
+        html.paragraph(note),
+        html.row(html.table(header, rows), of_worst),
+        why,
+    )
+
+
+def ranking_of(subject: Subject, query: int) -> IntArray:
+    """Return the documents of a query as ranked, by their canonical numbers."""
+    start, end = subject.queries.offsets[query : query + 2]
+    documents = np.arange(start, end)
+    # equal scores: the lower grade first, as the metrics have it by default
+    keys = subject.grades[documents], -subject.scores[documents]
+    return documents[np.lexsort(keys)]
+
+
+def worst_list(subject: Subject, query: int, has_trees: bool) -> tuple[str, str]:
+    """Return the list of a query, and why a document is above a better one."""
+    ranked = ranking_of(subject, query)
+    grades, rows = subject.grades[ranked], subject.queries.order[ranked]
+    best = int(np.argmax(grades))  # the first of the highest grade
+    listed = [*range(min(N_SHOWN, len(ranked))), *([best] if best >= N_SHOWN else [])]
+    documents = html.table(
+        ["rank", "row of X", "grade", "score"],
+        [
+            [r + 1, rows[r], f"{grades[r]:g}", f"{subject.predicted[rows[r]]:.4g}"]
+            for r in listed
+        ],
+    )
+    title = html.heading(f"Query {subject.labels[query]}, the worst")
+    if not has_trees or best == 0:
+        return title + documents, ""
+    first = int(rows[0])
+    note = (
+        f"Row {first}, of grade {grades[0]:g}, is at rank 1, and row {rows[best]}, of "
+        f"grade {grades[best]:g}, at rank {best + 1}. Bars to the right put row "
+        f"{first} above; beside the name of a feature is what both rows have."
+    )
+    why = (
+        html.heading(f"Why is row {first} above row {rows[best]}?"),
+        html.paragraph(note),
+        why_above(subject, first, int(rows[best])),
+    )
+    return title + documents, "\n".join(why)
+
+
+def why_above(subject: Subject, first: int, best: int) -> str:
+    """Return what puts the row `first` above the better row `best`."""
+    from sklearn_ltr.plotting import ShapValuesDisplay
+
+    X = index_rows(subject.X, np.array([first, best]))
+    result = shap_values(subject.estimator, X)
+    difference = result.difference(0, 1)
+    most = [j for j in np.argsort(-np.abs(difference), kind="stable") if difference[j]]
+    most = most[:N_SHOWN]
+    columns = [column_of(result.X, j) for j in most]
+    numbers = html.table(
+        ["feature", f"row {first}", f"row {best}", "difference of SHAP values"],
+        [
+            [
+                result.feature_names[j],
+                value_in(column, 0),
+                value_in(column, 1),
+                f"{difference[j]:+.4g}",
+            ]
+            for j, column in zip(most, columns, strict=True)
+        ],
+    )
+    display = ShapValuesDisplay(
+        difference,
+        feature_names=result.feature_names,
+        feature_values=result.X.toarray() if issparse(result.X) else result.X,
+        score_name=f"score of row {first} minus that of row {best}",
+    )
+    picture = html.picture(
+        f"What puts row {first} above row {best}",
+        (6.4, 3.8),
+        lambda figure: display.plot(figure.subplots()),
+    )
+    return html.details(picture, numbers)
+
+
+# --- what it is -----------------------------------------------------------------------
+
+
+def model_section(subject: Subject) -> str:
+    """Return what the model is made of, and parameters that are not the defaults."""
+    model = subject.model
+    signature = inspect.signature(type(model).__init__).parameters
+    given = model.get_params(deep=False)
+    changed = [
+        [name, in_words(value), in_words(signature[name].default)]
+        for name, value in given.items()
+        if name in signature and not is_equal(value, signature[name].default)
+    ]
+    facts = html.table(["part", "value"], model_facts(subject), "words")
+    if changed:
+        parameters = html.table(["parameter", "value", "default"], changed, "words")
+        title = html.heading("Parameters that differ from their defaults")
+        parameters = title + parameters
+    else:
+        parameters = html.paragraph("All parameters have their defaults.")
+    return html.section(
+        "Model", facts, parameters, blend_part(subject), bias_part(subject)
+    )
+
+
+def model_facts(subject: Subject) -> list[list[str]]:
+    """Return what the model is made of: a name and a value each."""
+    facts = [["class", subject.name]]
+    estimator = subject.estimator
+    while estimator is not subject.model:
+        if hasattr(estimator, "best_estimator_"):
+            facts.append(["chosen by", type(estimator).__name__])
+            facts += [
+                [f"chosen {name}", in_words(value)]
+                for name, value in estimator.best_params_.items()
+            ]
+            estimator = estimator.best_estimator_
+        else:
+            facts += [[f"step {n}", in_words(step)] for n, step in estimator.steps[:-1]]
+            estimator = estimator.steps[-1][1]
+    model = subject.model
+    if hasattr(model, "ensemble_"):
+        ensemble = model.ensemble_
+        facts.append(["trees", f"{model.n_iter_:,}"])
+        facts.append(["nodes of all trees", f"{len(ensemble.feature):,}"])
+    if hasattr(model, "network_"):
+        n_weights = sum(np.size(part) for part in model.network_.parameters)
+        facts.append(["weights of the network", f"{n_weights:,}"])
+        facts.append(["epochs", f"{model.n_iter_:,}"])
+    if hasattr(model, "estimators_"):
+        facts.append(["members", f"{len(model.estimators_):,}"])
+    if hasattr(model, "oob_score_"):
+        facts.append(["out-of-bag score", f"{model.oob_score_:.4f}"])
+    return facts
+
+
+def blend_part(subject: Subject) -> str:
+    """Return the weights of a blend, "" for other models."""
+    from sklearn_ltr.plotting import BlendCurveDisplay
+    from sklearn_ltr.plotting._axes import name_of_metric
+
+    model = subject.model
+    if not hasattr(model, "weights_"):
+        return ""
+    names = [type(ranker).__name__ for ranker in model.rankers_]
+    parts = [
+        html.heading("Weights of the rankers"),
+        html.table(
+            ["ranker", "weight"],
+            [
+                [f"{number}: {name}", f"{weight:.4f}"]
+                for number, (name, weight) in enumerate(
+                    zip(names, model.weights_, strict=True), 1
+                )
+            ],
+        ),
+    ]
+    if model.curve_ is not None:
+        curve, metric = model.curve_, get_metric(model.metric)
+        display = BlendCurveDisplay(
+            curve.change_points,
+            curve.values,
+            alpha=curve.alpha,
+            metric_name=name_of_metric(metric),
+            names=(f"1 ({names[0]})", f"2 ({names[1]})"),
+        )
+        parts.append(
+            html.picture(
+                "The metric of all blends",
+                (6.4, 3.4),
+                lambda figure: display.plot(figure.subplots()),
+            )
+        )
+    return "\n".join(parts)
+
+
+def bias_part(subject: Subject) -> str:
+    """Return the learned bias of positions in clicks, "" where there is none."""
+    from sklearn_ltr.plotting import PropensityCurveDisplay
+
+    model = subject.model
+    if not hasattr(model, "position_bias_"):
+        return ""
+    bias = np.atleast_2d(model.position_bias_)
+    names = ["bias"] if len(bias) == 1 else ["t+ (clicked)", "t- (not clicked)"]
+    numbers = html.table(
+        ["position", *names],
+        [
+            [position, *(f"{value:.4g}" for value in values)]
+            for position, values in enumerate(bias.T[:MOST_COLUMNS])
+        ],
+    )
+    picture = html.picture(
+        "The learned bias of positions",
+        (6.4, 3.4),
+        lambda figure: PropensityCurveDisplay.from_estimator(
+            model, ax=figure.subplots()
+        ),
+    )
+    title = html.heading("Position bias learned from clicks")
+    return title + "\n" + html.details(picture, numbers)
+
+
+def curves_section(subject: Subject) -> str:
+    """Return the scores that training has recorded."""
+    from sklearn_ltr.plotting import TrainingCurveDisplay
+    from sklearn_ltr.plotting._training_curve import read_record
+
+    title = "Training curves"
+    try:
+        record = read_record(subject.model)
+    except TypeError:  # a bag, a blend or a regressor
+        text = f"{subject.name} records no scores of rankings in its training."
+        return html.section(title, html.paragraph(text))
+    except ValueError as error:  # nothing was recorded; the message says what to set
+        return html.section(title, html.paragraph(f"{error}."))
+    display = TrainingCurveDisplay(**vars(record))
+    measures = {name for of_set in record.curves.values() for name in of_set}
+    rows = []
+    for set_name, of_set in record.curves.items():
+        for measure, values in of_set.items():
+            at = (
+                None if record.kept is None else values[record.kept - record.first_step]
+            )
+            rows.append(
+                [
+                    f"{set_name}, {measure}",
+                    *(f"{value:.4f}" for value in values[[0, -1]]),
+                    *([] if at is None else [f"{at:.4f}"]),
+                ]
+            )
+    name = record.step_name
+    steps = display.steps
+    header = ["set, measure", f"{name} {steps[0]}", f"{name} {steps[-1]}"]
+    header += [] if record.kept is None else [f"{name} {record.kept}, kept"]
+    numbers = html.table(header, rows)
+    picture = html.picture(
+        "Scores after each step of the training",
+        (6.4, 1.0 + 2.4 * len(measures)),
+        lambda figure: display.plot(
+            figure.subplots(len(measures), 1, sharex=True, squeeze=False)[:, 0]
+        ),
+    )
+    return html.section(title, html.details(picture, numbers))
+
+
+# --- what it has learned --------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Effects:
+    """How much each feature of the model counts, and the order of the features."""
+
+    names: Sequence[str]  # (n_features,)
+    gain: FloatArray | None  # (n_features,) share of the gain of all splits
+    # (n_features,) mean size of the SHAP values less the mean of their query, and the
+    # values of the sample that it was computed from
+    effect: FloatArray | None
+    shap: ShapValues | None
+    n_queries: int  # of the sample
+    why_not: str = ""  # there are no SHAP values
+
+    @property
+    def order(self) -> IntArray:
+        """The features, the most important first."""
+        key = self.gain if self.effect is None else self.effect
+        assert key is not None
+        return np.argsort(-key, kind="stable")
+
+
+def describe_features(
+    subject: Subject, random: np.random.RandomState
+) -> Effects | None:
+    """Return what importances and SHAP values say, None for a model with neither."""
+    model = subject.model
+    gain = getattr(model, "feature_importances_", None)
+    queries = subject.queries
+    drawn = draw_queries(queries.sizes, random)
+    documents = np.concatenate(
+        [np.arange(queries.offsets[q], queries.offsets[q + 1]) for q in drawn]
+    )
+    X = index_rows(subject.X, queries.order[documents])
+    try:
+        shap = shap_values(subject.estimator, X)
+    except (TypeError, ValueError) as error:  # no trees, or none to be explained
+        if gain is None:
+            return None
+        _, names = find_model(subject.estimator)
+        if names is None:
+            names = [f"x{feature}" for feature in range(len(gain))]
+        return Effects(list(map(str, names)), gain, None, None, 0, f"{error}.")
+    sizes = queries.sizes[drawn]
+    starts = np.append(0, np.cumsum(sizes)[:-1])
+    means = np.add.reduceat(shap.values, starts, axis=0) / sizes[:, np.newaxis]
+    effect = np.abs(shap.values - np.repeat(means, sizes, axis=0)).mean(axis=0)
+    return Effects(shap.feature_names, gain, effect, shap, len(drawn))
+
+
+def draw_queries(sizes: IntArray, random: np.random.RandomState) -> IntArray:
+    """Return queries of at most MOST_EXPLAINED documents, ascending; at least one."""
+    if sizes.sum() <= MOST_EXPLAINED:
+        return np.arange(len(sizes))
+    drawn = random.permutation(len(sizes))
+    n = np.count_nonzero(np.cumsum(sizes[drawn]) <= MOST_EXPLAINED)
+    return np.sort(drawn[: max(1, n)])
+
+
+def features_sections(subject: Subject, effects: Effects | None) -> list[str]:
+    """Return the section of importances, and that of SHAP values."""
+    if effects is None:
+        text = (
+            f"{subject.name} has no importances and no SHAP values of its own. "
+            "sklearn.inspection.permutation_importance tells how much it depends on "
+            "each feature, and shap.PermutationExplainer explains its scores."
+        )
+        title = "Feature importances and SHAP values"
+        return [html.section(title, html.paragraph(text))]
+    sections = []
+    if effects.gain is not None:
+        sections.append(
+            html.section(
+                "Feature importances", importances_part(effects.names, effects.gain)
+            )
+        )
+    if effects.shap is not None:
+        sections.append(shap_section(effects))
+    else:
+        text = html.paragraph(f"Left out: {effects.why_not}")
+        sections.append(html.section("SHAP values", text))
+    return sections
+
+
+def importances_part(names: Sequence[str], gain: FloatArray) -> str:
+    """Return the shares of features in the gain of all splits."""
+    measure = "share of the gain of all splits"
+    order = np.argsort(-gain, kind="stable")[:MOST_COLUMNS]
+    numbers = html.table(
+        ["feature", measure], [[names[j], f"{gain[j]:.4g}"] for j in order]
+    )
+    return html.details(features_picture(names, gain, measure), numbers)
+
+
+def features_picture(names: Sequence[str], values: FloatArray, measure: str) -> str:
+    """Return the picture of features by descending values."""
+    from sklearn_ltr.plotting import FeatureImportancesDisplay
+
+    display = FeatureImportancesDisplay(
+        values, feature_names=list(names), importance_name=measure
+    )
+    return html.picture(
+        f"Features by {measure}",
+        (6.4, 1.0 + 0.24 * min(MOST_COLUMNS, max(4, len(names)))),
+        lambda figure: display.plot(figure.subplots(), n_features=MOST_COLUMNS),
+    )
+
+
+def shap_section(effects: Effects) -> str:
+    """Return the mean size of the SHAP values, and their sign by the feature."""
+    assert effects.shap is not None
+    assert effects.effect is not None
+    n_documents = len(effects.shap.values)
+    text = (
+        f"Of {n_documents:,} documents of {counted(effects.n_queries, 'query')}. A "
+        "SHAP value is what a feature adds to the score of a document; from each, the "
+        "mean of its query is subtracted, since only differences within a query "
+        "change the ranking."
+    )
+    directions = [
+        [effects.names[j], f"{effects.effect[j]:.4g}", direction(effects.shap, j)]
+        for j in effects.order[:MOST_COLUMNS]
+    ]
+    note = (
+        "The correlation (Spearman) of a feature and its SHAP values: near +1, higher "
+        "values of the feature raise the score throughout; near -1, they lower it; "
+        "near 0, some of both."
+    )
+    measure = "mean |SHAP value|"
+    return html.section(
+        "SHAP values",
+        html.paragraph(text),
+        features_picture(
+            effects.names, effects.effect, f"{measure}, less the mean of its query"
+        ),
+        html.heading("Do higher values raise the score?"),
+        html.paragraph(note),
+        html.table(["feature", measure, "correlation"], directions),
+    )
+
+
+def direction(shap: ShapValues, feature: int) -> str:
+    """Return the rank correlation of a feature and its SHAP values."""
+    column = column_of(shap.X, feature)
+    if isinstance(column, Labels):
+        return "categories"
+    known = ~np.isnan(column.values)
+    if not known.any():
+        return "missing"
+    x, y = rankdata(column.values[known]), rankdata(shap.values[known, feature])
+    x, y = x - x.mean(), y - y.mean()
+    scale = np.sqrt((x @ x) * (y @ y))
+    return f"{x @ y / scale:+.2f}" if scale > 0 else "constant"
+
+
+# --- data -----------------------------------------------------------------------------
+
+
+def data_section(subject: Subject, effects: Effects | None) -> str:
+    """Return the grades, the lengths of the lists, and the columns of X."""
+    sizes = subject.queries.sizes
+    no_relevant = int(np.count_nonzero(~subject.has_relevant))
+    grades, counts = np.unique(subject.grades, return_counts=True)
+    lengths = html.table(
+        ["", "fewest", "median", "most"],
+        [["documents of a query", sizes.min(), f"{np.median(sizes):g}", sizes.max()]],
+    )
+    if len(grades) <= MOST_GRADES:
+        of_grades = html.table(
+            ["grade", "documents", "share"],
+            [
+                [f"{grade:g}", f"{count:,}", f"{count / len(subject.grades):.1%}"]
+                for grade, count in zip(grades, counts, strict=True)
+            ],
+        )
+    else:
+        of_grades = html.table(
+            ["", "lowest", "median", "highest"],
+            [["grade", *(f"{g:.4g}" for g in quartiles(subject.grades))]],
+        )
+    return html.section(
+        "Data",
+        html.row(of_grades, lengths),
+        html.paragraph(
+            f"{counted(no_relevant, 'query')} without a relevant document (a grade "
+            "above 0)."
+        ),
+        columns_part(subject, effects),
+    )
+
+
+def columns_part(subject: Subject, effects: Effects | None) -> str:
+    """Return what the columns of X hold, the most important ones."""
+    X = subject.X if issparse(subject.X) else as_table(subject.X)
+    n_columns = X.shape[1]
+    names = [str(c) for c in X.columns] if is_frame(X) else None
+    if names is None:
+        names = [f"x{column}" for column in range(n_columns)]
+    order: Sequence[int] = range(n_columns)
+    # importances are those of the columns unless a Pipeline makes features of them
+    if effects is not None and not has_transformers(subject.estimator):
+        order = [int(j) for j in effects.order]
+        names = list(effects.names)
+    numbers, categories = [], []
+    for j in order[:MOST_COLUMNS]:
+        column = column_of(X, j)
+        if isinstance(column, Numbers):
+            known = column.values[~np.isnan(column.values)]
+            missing = 1 - len(known) / len(column.values)
+            spread = [f"{v:.4g}" for v in quartiles(known)] if len(known) else [""] * 3
+            numbers.append([names[j], f"{missing:.1%}", *spread])
+        else:
+            counts = np.bincount(column.codes[column.codes >= 0], minlength=1)
+            most = column.labels[int(np.argmax(counts))] if column.labels else ""
+            missing = float(np.mean(column.codes < 0))
+            n_known = np.count_nonzero(counts)
+            categories.append([names[j], f"{missing:.1%}", n_known, most])
+    which = "" if n_columns <= MOST_COLUMNS else f", {MOST_COLUMNS} of {n_columns}"
+    parts = [html.heading(f"Columns{which}")]
+    if numbers:
+        header = ["column", "missing", "lowest", "median", "highest"]
+        parts.append(html.table(header, numbers))
+    if categories:
+        header = ["column", "missing", "categories", "most frequent"]
+        parts.append(html.table(header, categories))
+    return "\n".join(parts)
+
+
+def has_transformers(estimator: Any) -> bool:
+    """Return whether a Pipeline makes the features of the model out of the columns."""
+    if hasattr(estimator, "best_estimator_"):
+        return has_transformers(estimator.best_estimator_)
+    steps = getattr(estimator, "steps", [])
+    return len(steps) > 1 or (len(steps) == 1 and has_transformers(steps[0][1]))
+
+
+def column_of(X: Any, feature: int) -> Numbers | Labels:
+    """Return what a column of a table of any kind holds."""
+    if issparse(X):
+        values = X[:, [feature]].toarray()[:, 0]
+        return Numbers(f"x{feature}", values.astype(np.float64), 2**53)
+    return get_column(X, feature, "X")
+
+
+def value_in(column: Numbers | Labels, row: int) -> str:
+    """Return what a column holds in a row, in a few characters."""
+    if isinstance(column, Numbers):
+        return f"{column.values[row]:.4g}"
+    code = column.codes[row]
+    return "" if code < 0 else str(column.labels[code])
+
+
+# --- words ----------------------------------------------------------------------------
+
+
+def with_error(value: float, error: float) -> str:
+    """Return a mean and its standard error, which a single query has not."""
+    return f"{value:.4f}" if np.isnan(error) else f"{value:.4f} ± {error:.4f}"
+
+
+def counted(n: int, noun: str) -> str:
+    """Return a number of queries with the noun: "1 query", "2 queries"."""
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun.removesuffix('y')}ies"
+
+
+def quartiles(values: FloatArray) -> FloatArray:
+    """Return the lowest value, the median and the highest."""
+    return np.array([values.min(), np.median(values), values.max()])
+
+
+def is_equal(value: Any, default: Any) -> bool:
+    """Return whether a parameter has its default."""
+    if isinstance(value, Number) and isinstance(default, Number):
+        return bool(value == default)
+    return in_words(value) == in_words(default)
+
+
+def in_words(value: Any) -> str:
+    """Return the value of a parameter, the same in every run."""
+    if value is inspect.Parameter.empty:
+        return "none, it must be given"
+    if inspect.isroutine(value):
+        return value.__qualname__
+    text = re.sub(r" at 0x[0-9a-fA-F]+", "", shown(value))
+    return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}…"
