@@ -23,8 +23,8 @@ from scipy.stats import sem, t
 RESULTS = Path(__file__).parent / "results"
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = [
+    DOCS / "index.md",
     DOCS / "benchmarks.md",
-    DOCS / "guide" / "clicks.md",
     DOCS / "guide" / "cluster.md",
     DOCS / "what_works_where.md",
 ]
@@ -140,6 +140,47 @@ def startup() -> str:
         for r in records("startup")
     ]
     return markdown(["", "seconds", "commit"], rows)
+
+
+def home() -> str:
+    """Three figures beside LightGBM's, of two threads."""
+    fits = {}
+    for library in (f"{OURS}, lambdas alone", "LightGBM"):
+        runs = [r for r in records("fit", preset="a") if r["library"] == library]
+        runs = [r for r in runs if r["machine"] == runs[-1]["machine"]]
+        fits[library] = [median(r[k] for r in runs) for k in ("seconds", "ndcg@10")]
+    (our_fit, our_ndcg), (their_fit, their_ndcg) = fits.values()
+    scored = records("predict", preset="31", rows=1_000_000, threads=2)
+    our_scores, their_scores = (
+        next(r["milliseconds_median"] for r in scored if r["library"] == library)
+        for library in (OURS, "LightGBM")
+    )
+    values = per_query()
+    ours, theirs = (
+        np.concatenate([values[library, data] for data in DATA])
+        for library in (OURS, "LightGBM")
+    )
+    rows = [
+        [
+            "to train 100 trees on 243,480 rows, by the lambdas alone",
+            f"{our_fit:.1f} s (NDCG@10 {our_ndcg:.3f})",
+            f"{their_fit:.1f} s ({their_ndcg:.3f})",
+            f"{ratio(their_fit, our_fit)} times as fast",
+        ],
+        [
+            "to score 1,000,000 rows with 100 trees",
+            f"{our_scores / 1000:.2f} s",
+            f"{their_scores / 1000:.2f} s",
+            f"{ratio(their_scores, our_scores)} times as fast",
+        ],
+        [
+            f"NDCG@10 of {len(ours):,} queries in three collections",
+            f"{ours.mean():.4f}",
+            f"{theirs.mean():.4f}",
+            f"{(ours - theirs).mean():+.4f}, standard error {sem(ours - theirs):.4f}",
+        ],
+    ]
+    return markdown(["", "sklearn_ltr", "LightGBM", ""], rows)
 
 
 DATA = {  # title, and number of all queries
@@ -334,6 +375,26 @@ def clicks_peers() -> str:
     return markdown(head, rows)
 
 
+def propensities() -> str:
+    """Relative errors of estimated propensities, and their standard errors."""
+    cells: dict[tuple[float, int], dict[str, str]] = {}
+    for r in records("propensities"):
+        error, promised = (
+            f"{r[k]:.1%}" if r[k] < 0.1 else f"{r[k]:.0%}"
+            for k in ("relative_error", "standard_error")
+        )
+        of_setting = cells.setdefault((r["eta"], r["n_sessions"]), {})
+        useless = r["relative_error"] > 10
+        of_setting[r["estimator"]] = "useless" if useless else f"{error} ({promised})"
+    estimators = list(next(iter(cells.values())))
+    rows = [
+        [f"{eta:g}", f"{n_sessions:,}", *map(of.get, estimators)]
+        for (eta, n_sessions), of in cells.items()
+    ]
+    head = ["strength", "sessions", *(f"`{name}`" for name in estimators)]
+    return markdown(head, rows)
+
+
 def what_works_where() -> str:
     """What each library can do, by the last run."""
     cells: dict[str, dict[str, str]] = {}
@@ -348,6 +409,7 @@ def what_works_where() -> str:
 
 
 TABLES = (
+    home,
     fit,
     explain,
     predict,
@@ -357,6 +419,7 @@ TABLES = (
     dask_fit,
     clicks_corrections,
     clicks_peers,
+    propensities,
     what_works_where,
 )
 

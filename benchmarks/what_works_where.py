@@ -189,12 +189,12 @@ def interleaved(library):
     same(fitted.predict(DATA.X), library.scores())
 
 
-@feature("`fit` without queries raises an error")
+@feature("`fit` of more than 200 rows without queries raises an error")
 def fit_without_queries(library):
     must_raise("group", library.new().fit, DATA.X, DATA.y)
 
 
-@feature("`score` without queries raises an error")
+@feature("`score` of more than 200 rows without queries raises an error")
 def score_without_queries(library):
     must_raise("group", library.fit().score, DATA.X, DATA.y)
 

@@ -26,7 +26,8 @@ WIDTHS = (375, 1440)
 # what the theme writes to the console on every page
 THEME_SAYS = re.compile(r'"\[PST\]: |"Got invalid theme mode')
 # Loads each page in a frame of each width, one after another, and leaves a list of
-# [page, width, width of its content, pictures without a size] in the document.
+# [page, width, width of its content, pictures without a size, what is cut on a wide
+# screen] in the document.
 MEASURE = """<!doctype html><pre id="result"></pre><script>
 const measure = (page, width) => new Promise((resolve) => {
   const frame = document.createElement("iframe");
@@ -35,9 +36,14 @@ const measure = (page, width) => new Promise((resolve) => {
     const inside = frame.contentDocument;
     inside.querySelectorAll("img").forEach((image) => { image.loading = "eager"; });
     const images = [...inside.images];
-    Promise.allSettled(images.map((image) => image.decode())).then(() => {
+    const formulas = frame.contentWindow.MathJax?.startup?.promise;
+    const drawn = images.map((image) => image.decode());
+    Promise.allSettled([...drawn, formulas]).then(() => {
       const broken = images.filter((i) => !i.naturalWidth).map((i) => i.src);
-      resolve([page, width, inside.documentElement.scrollWidth, broken]);
+      const cut = [...inside.querySelectorAll("pre, div.math mjx-container, td code")]
+        .filter((e) => width > 1000 && e.scrollWidth > e.clientWidth + 4)
+        .map((e) => e.textContent.slice(0, 60));
+      resolve([page, width, inside.documentElement.scrollWidth, broken, cut]);
       frame.remove();
     });
   }, 200);
@@ -64,7 +70,7 @@ QUESTIONS = {
     "monotone price": "guide/categories",
     "why A above B": "guide/explaining",
     "resume a fit": "guide/early_stopping",
-    "upgrade saved model": "guide/saving",
+    "load saved model": "guide/saving",
     "two machines": "guide/cluster",
 }
 
@@ -95,6 +101,8 @@ def broken_links(site: Path) -> list[str]:
     for path, page in pages.items():
         for link in sorted(page.links):
             parts = urlsplit(link)
+            if parts.scheme == "mailto":  # such as ndcg@10
+                wrong.append(f"{path.relative_to(site)}: {link} is no address")
             if parts.scheme or parts.netloc:
                 continue
             target = (path.parent / unquote(parts.path)).resolve()
@@ -192,8 +200,9 @@ def seen_by_a_browser(site: Path, browser: str) -> list[str]:
         return [f"{browser} has not measured the pages", *log[-5:]]
     messages = [line.strip() for line in log if re.search(r":CONSOLE[:(]", line)]
     wrong = [line for line in messages if not THEME_SAYS.search(line)]
-    for page, width, content, broken in Handler.measured:
+    for page, width, content, broken, cut in Handler.measured:
         wrong += [f"{page}: no picture {source}" for source in broken]
+        wrong += [f"{page}: cut on a screen of {width}: {text!r}" for text in cut]
         if content > width:
             wrong.append(f"{page}: {content} pixels wide on a screen of {width}")
     return wrong

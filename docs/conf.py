@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import re
+import sys
 import warnings
 from importlib import metadata
 from pathlib import Path
 from typing import Any
+
+from docutils import nodes
+from sphinx.application import Sphinx
+
+sys.path.insert(0, str(Path(__file__).parent))
 
 project = "sklearn_ltr"
 author = "The sklearn_ltr developers"
@@ -16,6 +22,7 @@ version = release = metadata.version("sklearn_ltr")
 extensions = [
     "myst_parser",
     "numpydoc",
+    "run_code",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx_copybutton",
@@ -43,6 +50,7 @@ numpydoc_show_inherited_class_members = True
 
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
+copybutton_selector = ":not(.output) > div.highlight pre"
 
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
@@ -64,7 +72,7 @@ warnings.filterwarnings("ignore", category=UserWarning, message=".*FigureCanvasA
 html_theme = "pydata_sphinx_theme"
 html_title = "sklearn_ltr"
 html_static_path = ["_static"]
-html_css_files = ["narrow.css"]
+html_css_files = ["pages.css"]
 # pages without a section of their own have nothing to show there
 html_sidebars = {"getting_started": [], "_gallery/index": []}
 html_theme_options = {
@@ -81,6 +89,13 @@ llms_txt_title = "sklearn_ltr"
 llms_txt_summary = "Learning to rank for scikit-learn: RankNet, LambdaRank, LambdaMART."
 
 
+def without_mail(app: Sphinx, document: nodes.document) -> None:
+    """Metrics such as ndcg@10 look like mail addresses to docutils."""
+    for link in list(document.findall(nodes.reference)):
+        if link.get("refuri", "").startswith("mailto:"):
+            link.replace_self(nodes.Text(link.astext()))
+
+
 def write_model_report(app: Any, error: Exception | None) -> None:
     """Write the report that guide/explaining.md shows, by the code of that page."""
     if error is not None or app.builder.format != "html":
@@ -94,6 +109,8 @@ def write_model_report(app: Any, error: Exception | None) -> None:
             return
 
 
-def setup(app: Any) -> None:
-    """Write what is no page of its own."""
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Repair what docutils reads wrong, and write what is no page of its own."""
+    app.connect("doctree-read", without_mail)
     app.connect("build-finished", write_model_report)
+    return {"parallel_read_safe": True}

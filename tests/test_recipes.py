@@ -66,6 +66,31 @@ def test_a_linear_model_of_leaves_ranks_its_training_data(names):
     assert re.fullmatch(r"x\d+_\d+", names["heaviest"])
 
 
+def test_the_halving_draws_whole_queries_and_compares_on_all_of_them(names):
+    halving, data = names["halving"], names["data"]
+    assert not np.isnan(halving.cv_results_["mean_test_score"]).any()
+    assert halving.n_resources_[0] == 20
+    assert halving.best_params_["max_samples"] == 80
+    assert len(np.unique(data.groups)) == 160
+
+
+@pytest.mark.filterwarnings("ignore")  # those of the libraries themselves
+@pytest.mark.parametrize("library", ["optuna", "mlflow"])
+def test_the_program_for_another_library_runs(names, library, tmp_path, monkeypatch):
+    pytest.importorskip(library)
+    monkeypatch.chdir(tmp_path)  # runs of MLflow are written there
+    text = PAGE.read_text(encoding="utf-8")
+    programs = re.findall(r"^```py\n(.*?)^```", text, flags=re.M | re.S)
+    (program,) = [p for p in programs if p.startswith(f"import {library}\n")]
+    defined = dict(names)
+    exec(compile(program, str(PAGE), "exec"), defined)
+    if library == "optuna":
+        assert len(defined["study"].trials) == 10
+    else:
+        scores = defined["tracked"].predict(names["X_val"])
+        np.testing.assert_array_equal(defined["loaded"].predict(names["X_val"]), scores)
+
+
 # --- PyTerrier --------------------------------------------------------------------
 
 DATA = make_ranking(30, n_documents=10, random_state=0)

@@ -303,12 +303,13 @@ class LambdaMARTRanker(BaseRanker):
     r"""LambdaMART, by default with samples of the rows and a regression on the grades.
 
     Every tree models the gradient of a cost by its scores, and its leaves make a
-    Newton step (C. Burges, MSR-TR-2010-82, 2010: "the report" below; its section 7):
+    Newton step (C. Burges, MSR-TR-2010-82, 2010, section 7):
 
     .. math::
 
         \frac{\partial C}{\partial s_i} = \sum_{\{i,j\} \rightleftharpoons I}
-        \frac{-\sigma |\Delta Z_{ij}|}{1 + e^{\sigma (s_i - s_j)}}, \qquad
+        \frac{-\sigma |\Delta Z_{ij}|}{1 + e^{\sigma (s_i - s_j)}},
+
         \gamma = - \frac{\sum_{i \in R} \partial C / \partial s_i}
         {\sum_{i \in R} \partial^2 C / \partial s_i^2}, \qquad
         F_m(x) = F_{m-1}(x) + \eta \gamma.
@@ -316,11 +317,11 @@ class LambdaMARTRanker(BaseRanker):
     Queries whose grades are all equal have no pairs: nothing is learned from them, and
     `min_samples_leaf` does not count their documents.
 
-    The defaults add to the report what made rankings of real data better: a sample of
-    the rows for each tree, for few documents a regression of the scores on the grades,
-    splits by second-order gain, and normalized lambdas of a deeper list.  The report's
-    own algorithm, to the letter, is ``LambdaMARTRanker(split_gain="least_squares",
-    subsample=1, regression_weight=0, truncation_level=None, normalize_lambdas=False)``.
+    The defaults add to Burges (2010) what made rankings of real data better: a sample
+    of the rows for each tree, for few documents a regression of the scores on the
+    grades, splits by second-order gain, and normalized lambdas of a deeper list.  The
+    published algorithm is ``LambdaMARTRanker(split_gain="least_squares", subsample=1,
+    regression_weight=0, truncation_level=None, normalize_lambdas=False)``.
 
     Parameters
     ----------
@@ -342,7 +343,7 @@ class LambdaMARTRanker(BaseRanker):
         pickled.
     sigma : float in [1e-50, 1e50], default=1.0
         Steepness of the sigmoid.  With ``l2_regularization=0`` it only scales the
-        scores by 1 / sigma (section 7 of the report), those of `init` left aside.
+        scores by 1 / sigma (Burges 2010, section 7), those of `init` left aside.
     truncation_level : int >= 1 or None, default=30
         Learn from the metric at this cutoff if the metric's own is smaller: a deeper
         list has more pairs to learn from.  None: from the metric as it is.
@@ -363,12 +364,12 @@ class LambdaMARTRanker(BaseRanker):
     n_estimators : int >= 1, default=100
         Maximum number of trees.
     learning_rate : float in [1e-50, 1e50] or callable, default=0.1
-        The report's eta: factor of each tree's step.  A callable gives that of
+        Factor of each tree's step, eta in Burges (2010).  A callable gives that of
         each tree from its index, 0, 1, ...: ``lambda m: 0.3 * 0.98**m``.  A warm start
         goes on counting.  Only a function of a module can be pickled, not a lambda.
     max_leaf_nodes : int >= 2, default=31
-        Maximum number of leaves of a tree; the report's L.  The leaf whose best split
-        has the largest gain is split first.
+        Maximum number of leaves of a tree; L in Burges (2010).  The leaf whose best
+        split has the largest gain is split first.
     max_depth : int >= 1 or None, default=None
         Maximum number of splits between the root and a leaf; None: no limit.
     min_samples_leaf : int >= 1, default=20
@@ -383,9 +384,10 @@ class LambdaMARTRanker(BaseRanker):
         columns of a DataFrame that have a categorical dtype (categories of pandas and
         polars, enums, Arrow dictionaries).  Categories are text or whole numbers, in a
         dense X, and a split sends a set of them left.  If there are more than
-        `max_bins`, the most frequent have a bin each, and the others share one bin in
-        16 with those of similar mean grades (less the mean of the query).  For a row in
-        training, that is the mean over the rows of the other queries, in five folds.
+        `max_bins`, each of the most frequent has a bin.  The others are put into one
+        sixteenth of the bins, with categories whose documents have similar grades on
+        average, compared with the mean of their query.  (In training the average leaves
+        out the fold of the row: there are five, of whole queries.)
         Categories unseen in `fit` go where missing values go.
     category_smoothing : float in [0, 1e50], default=10.0
         Rows of a node's mean gradient and hessian that are added to those of each

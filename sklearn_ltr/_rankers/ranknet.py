@@ -68,7 +68,8 @@ class RankNetRanker(NetworkRanker):
     .. math::
 
         P_{ij} = \frac{1}{1 + e^{-\sigma (s_i - s_j)}}, \qquad
-        C = -\bar{P}_{ij} \log P_{ij} - (1 - \bar{P}_{ij}) \log (1 - P_{ij}), \qquad
+        C = -\bar{P}_{ij} \log P_{ij} - (1 - \bar{P}_{ij}) \log (1 - P_{ij}),
+
         \lambda_{ij} = \sigma \left(1 - \bar{P}_{ij}
         - \frac{1}{1 + e^{\sigma (s_i - s_j)}}\right),
 

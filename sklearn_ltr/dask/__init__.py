@@ -1,6 +1,6 @@
 """Rankers that the workers of a Dask cluster fit together.
 
-It needs Dask: ``pip install "sklearn_ltr[dask]"``.
+It needs Dask: ``python -m pip install ".[dask]"`` in a copy of the source.
 """
 
 from sklearn_ltr._saved import publish

@@ -11,12 +11,13 @@
   scikit-learn's partial dependence and ICE curves.
 
 Is a trained network at a local maximum of the metric?  (Burges 2010, MSR-TR-2010-82,
-section 4.2.)  The report's lambdas are not the gradient of the metric, so whether
+section 4.2.)  Lambdas are not the gradient of the metric, so whether
 training ends at a maximum of the metric has to be tested.  Both functions accept any
 fitted RankNetRanker or LambdaRankRanker, and any metric:
 
 - :func:`local_optimality` changes all weights along random directions and counts the
-  directions along which the metric rises: the report's one-sided Monte Carlo test.
+  directions along which the metric rises: the one-sided Monte Carlo test of Burges
+  (2010).
 - :func:`weight_curves` changes one weight at a time.
   :class:`sklearn_ltr.plotting.WeightCurvesDisplay` draws its result.
 """

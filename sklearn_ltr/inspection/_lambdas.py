@@ -34,9 +34,9 @@ def compute_lambdas(
     r"""Compute the gradient and hessian of every document for the given scores.
 
     They are what LambdaRank and LambdaMART learn from (Burges, "From RankNet to
-    LambdaRank to LambdaMART: An Overview", MSR-TR-2010-82, 2010: "the report").
+    LambdaRank to LambdaMART: An Overview", MSR-TR-2010-82, 2010).
     With :math:`\rho_{ij} = 1 / (1 + e^{\sigma (s_i - s_j)})` for a pair whose document
-    i has the higher grade (sections 4.1 and 7 of the report, equation 6),
+    i has the higher grade (its sections 4.1 and 7, equation 6),
 
     .. math::
 
@@ -69,8 +69,8 @@ def compute_lambdas(
         "distance": divide a pair's swap delta by ``0.01 + sigma |s_i - s_j|`` in
         queries whose scores are not all equal.  "query": multiply the lambdas of a
         query by ``log2(1 + S) / S``, where S is the sum of ``2 |lambda_ij| / sigma``
-        over its pairs.  True: both.  Not in the report; LambdaMARTRanker does both by
-        default.
+        over its pairs.  True: both.  Not in Burges (2010);
+        LambdaMARTRanker does both by default.
     n_jobs : int or None, default=None
         Number of threads; None: as many as the data are worth.  The result does not
         depend on it.

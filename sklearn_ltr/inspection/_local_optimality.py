@@ -1,6 +1,6 @@
 r"""Whether a trained network is at a local maximum of the metric.
 
-Section 4.2 of the report (Burges 2010, MSR-TR-2010-82).
+Section 4.2 of Burges (2010, MSR-TR-2010-82).
 
 **The mean metric** as a function of the weights of a network,
 
@@ -10,7 +10,7 @@ is equation 8.  The weights of all layers, including
 biases, form one vector w; w* are the trained weights.  M is piecewise constant: it
 jumps where two documents swap ranks.
 
-**Random directions**: the report's one-sided Monte Carlo test.
+**Random directions**: the one-sided Monte Carlo test of Burges (2010).
 Let p be the fraction of all directions in weight space along which the mean metric M
 rises.  If n directions are drawn at random, M rises along none of them with probability
 (1 - p)^n.  To conclude p <= p0 with confidence 1 - delta, this probability must be at
@@ -243,7 +243,7 @@ class LocalOptimality:
 
         .. math:: 1 - \sum_{i=0}^{k} \binom{n}{i} p_0^i (1 - p_0)^{n - i},
 
-        which is the report's :math:`1 - (1 - p_0)^n` if none ascends.
+        which is Burges's :math:`1 - (1 - p_0)^n` if none ascends.
         """
         return float(binom.sf(self.n_ascending, self.n_directions, self.p0))
 
@@ -274,7 +274,7 @@ def local_optimality(
 ) -> LocalOptimality:
     r"""Test whether a metric rises along random directions of a network's weights.
 
-    Section 4.2 of the report.  With :math:`w^*` the trained weights of all layers,
+    Section 4.2 of Burges (2010).  With :math:`w^*` the trained weights of all layers,
     including biases, as one vector, and :math:`u` uniform on the unit sphere (a
     spherical Gaussian divided by its norm),
 
@@ -434,7 +434,7 @@ def weight_curves(
 ) -> WeightCurves:
     r"""Compute a metric as a function of each weight of a network.
 
-    Section 4.2 of the report: "fixing all weights but one".  With :math:`w^*` the
+    Section 4.2 of Burges (2010): "fixing all weights but one".  With :math:`w^*` the
     trained weights, :math:`e_i` the unit vector of weight i and :math:`M` the mean of
     the metric over queries (equation 8), the curve of weight i is
 

@@ -355,12 +355,12 @@ class MARTRegressor(RegressorMixin, BaseMART):
     n_estimators : int >= 1, default=100
         Maximum number of trees.
     learning_rate : float in [1e-50, 1e50] or callable, default=0.1
-        The report's eta: factor of each tree's step.  A callable gives that of
+        Factor of each tree's step, eta in Burges (2010).  A callable gives that of
         each tree from its index, 0, 1, ...: ``lambda m: 0.3 * 0.98**m``.  A warm start
         goes on counting.  Only a function of a module can be pickled, not a lambda.
     max_leaf_nodes : int >= 2, default=31
-        Maximum number of leaves of a tree; the report's L.  The leaf whose best split
-        has the largest gain is split first.
+        Maximum number of leaves of a tree; L in Burges (2010).  The leaf whose best
+        split has the largest gain is split first.
     max_depth : int >= 1 or None, default=None
         Maximum number of splits between the root and a leaf; None: no limit.
     min_samples_leaf : int >= 1, default=20
@@ -375,10 +375,11 @@ class MARTRegressor(RegressorMixin, BaseMART):
         columns of a DataFrame that have a categorical dtype (categories of pandas and
         polars, enums, Arrow dictionaries).  Categories are text or whole numbers, in a
         dense X, and a split sends a set of them left.  If there are more than
-        `max_bins`, the most frequent have a bin each, and the others share one bin in
-        16 with those of similar mean targets.  For a row in training, that is the mean
-        over other rows, in five folds.  Categories unseen in `fit`, and those of fewer
-        than `min_samples_leaf` rows of a node, go where missing values go.
+        `max_bins`, each of the most frequent has a bin.  The others are put into one
+        sixteenth of the bins, with categories of similar mean targets.  (In training
+        the mean leaves out the fold of the row: there are five.)  Categories unseen in
+        `fit`, and those of fewer than `min_samples_leaf` rows of a node, go where
+        missing values go.
     category_smoothing : float in [0, 1e50], default=10.0
         Rows of a node's mean gradient and hessian that are added to those of each
         category before the categories are sorted by gradient over hessian, to be split
@@ -406,7 +407,7 @@ class MARTRegressor(RegressorMixin, BaseMART):
         `category_smoothing` are multiplied by the fraction.  1: no draws.
     split_gain : {"second_order", "least_squares"}, default="second_order"
         A split's gain is the decrease of the cost's second-order expansion; or, as in
-        the report (equation 11), of the squared error of a tree that models the
+        Burges (2010, equation 11), of the squared error of a tree that models the
         gradients.
     early_stopping : bool or "auto", default="auto"
         Stop when the validation score has not improved for `n_iter_no_change` trees,
@@ -578,7 +579,7 @@ class MARTClassifier(ClassifierMixin, BaseMART):
         L(y, F) = \log(1 + e^{-2 y \sigma F}).
 
     Every tree models the pseudo-responses, and its leaves make a Newton step
-    (Burges 2010, "the report" below, section 6, equations 13 and 14):
+    (Burges 2010, section 6, equations 13 and 14):
 
     .. math::
 
@@ -589,8 +590,9 @@ class MARTClassifier(ClassifierMixin, BaseMART):
 
     F_0 is half the logarithm of the odds, divided by sigma, as in Friedman's paper.
 
-    The report's trees are those of ``split_gain="least_squares"``.  They model weighted
-    pseudo-responses: only with second order is a row of weight 2 the same as two.
+    The published trees are those of ``split_gain="least_squares"``.  They model
+    weighted pseudo-responses: only with second order is a row of weight 2 the same as
+    two.
 
     For more than two classes use
     :class:`sklearn.ensemble.HistGradientBoostingClassifier`.
@@ -615,12 +617,12 @@ class MARTClassifier(ClassifierMixin, BaseMART):
     n_estimators : int >= 1, default=100
         Maximum number of trees.
     learning_rate : float in [1e-50, 1e50] or callable, default=0.1
-        The report's eta: factor of each tree's step.  A callable gives that of
+        Factor of each tree's step, eta in Burges (2010).  A callable gives that of
         each tree from its index, 0, 1, ...: ``lambda m: 0.3 * 0.98**m``.  A warm start
         goes on counting.  Only a function of a module can be pickled, not a lambda.
     max_leaf_nodes : int >= 2, default=31
-        Maximum number of leaves of a tree; the report's L.  The leaf whose best split
-        has the largest gain is split first.
+        Maximum number of leaves of a tree; L in Burges (2010).  The leaf whose best
+        split has the largest gain is split first.
     max_depth : int >= 1 or None, default=None
         Maximum number of splits between the root and a leaf; None: no limit.
     min_samples_leaf : int >= 1, default=20
@@ -635,10 +637,11 @@ class MARTClassifier(ClassifierMixin, BaseMART):
         columns of a DataFrame that have a categorical dtype (categories of pandas and
         polars, enums, Arrow dictionaries).  Categories are text or whole numbers, in a
         dense X, and a split sends a set of them left.  If there are more than
-        `max_bins`, the most frequent have a bin each, and the others share one bin in
-        16 with those of similar mean targets.  For a row in training, that is the mean
-        over other rows, in five folds.  Categories unseen in `fit`, and those of fewer
-        than `min_samples_leaf` rows of a node, go where missing values go.
+        `max_bins`, each of the most frequent has a bin.  The others are put into one
+        sixteenth of the bins, with categories of similar mean targets.  (In training
+        the mean leaves out the fold of the row: there are five.)  Categories unseen in
+        `fit`, and those of fewer than `min_samples_leaf` rows of a node, go where
+        missing values go.
     category_smoothing : float in [0, 1e50], default=10.0
         Rows of a node's mean gradient and hessian that are added to those of each
         category before the categories are sorted by gradient over hessian, to be split
@@ -666,7 +669,7 @@ class MARTClassifier(ClassifierMixin, BaseMART):
         `category_smoothing` are multiplied by the fraction.  1: no draws.
     split_gain : {"second_order", "least_squares"}, default="second_order"
         A split's gain is the decrease of the cost's second-order expansion; or, as in
-        the report (equation 11), of the squared error of a tree that models the
+        Burges (2010, equation 11), of the squared error of a tree that models the
         gradients.
     early_stopping : bool or "auto", default="auto"
         Stop when the validation score has not improved for `n_iter_no_change` trees,

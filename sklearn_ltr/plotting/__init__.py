@@ -18,7 +18,7 @@ matplotlib artists.
 - :class:`WeightCurvesDisplay`: a metric against each weight of a network.
 
 matplotlib is imported only when something is drawn:
-``pip install "sklearn_ltr[plot]"``.
+``python -m pip install matplotlib``.
 """
 
 from sklearn_ltr._saved import publish

@@ -17,7 +17,7 @@ def check_matplotlib(caller: str) -> None:
     except ImportError as error:
         raise ImportError(
             f"{caller} requires matplotlib; install it with "
-            'pip install "sklearn_ltr[plot]"'
+            "python -m pip install matplotlib"
         ) from error
 
 
