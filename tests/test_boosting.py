@@ -113,11 +113,11 @@ def test_the_features_of_a_tree_are_drawn_by_the_seed_and_its_index():
 
 
 def drawn_at_each_node(sampler, m) -> list[set[int]]:
-    """The features whose gains count, for each node of tree m."""
+    """The features that may split each node of tree m."""
     sample = sampler.draw(m)
     return [
-        set(sample.features[factors[sample.features] > 0].tolist())
-        for factors in sample.gain_factors
+        set(sample.features[allowed[sample.features]].tolist())
+        for allowed in sample.allowed
     ]
 
 

@@ -68,9 +68,9 @@ class TreeEnsemble(ChecksummedArrays):
     value : ndarray of shape (n_nodes,), float64
         What a leaf adds to the score, learning rate included.
     gain : ndarray of shape (n_nodes,), float64
-        Gain of a split, without its gain factor: with second order, twice the decrease
-        of the cost's second-order expansion; with least squares, the decrease of the
-        squared error.  0 in a leaf.
+        Gain of a split: with second order, twice the decrease of the cost's
+        second-order expansion; with least squares, the decrease of the squared error.
+        0 in a leaf.
     n_rows : ndarray of shape (n_nodes,), int64
         Training rows in a leaf.
     category_node : ndarray of shape (n_sets,), int64

@@ -180,7 +180,7 @@ class TreeGrower:
 
         nodes = allocate_nodes(p.max_leaf_nodes)
         root = len(sample.rows), total
-        self._split_leaves(blocks, root, quantization, drawn.gain_factors, nodes)
+        self._split_leaves(blocks, root, quantization, drawn.allowed, nodes)
 
         # the values of the leaves, of all rows
         nodes = nodes[: 2 * np.count_nonzero(nodes["feature"] >= 0) + 1]
@@ -211,7 +211,7 @@ class TreeGrower:
         blocks: Blocks,
         root: tuple[int, int],
         quantization: Quantization,
-        gain_factors: NDArray[np.float64],
+        allowed: NDArray[np.bool_],
         nodes: Records,
     ) -> None:
         """Write the splits of a tree into its nodes."""
@@ -223,7 +223,7 @@ class TreeGrower:
                 blocks,
                 root,
                 quantization,
-                gain_factors,
+                allowed,
                 self._parameters,
                 self._workspaces[thread],
                 comm.n_workers == 1,
@@ -262,7 +262,7 @@ def grow_tree(
     blocks: Blocks,
     root: tuple[int, int],
     quantization: Quantization,
-    gain_factors: NDArray[np.float64],
+    allowed: NDArray[np.bool_],
     parameters: GrowthParameters,
     work: Workspace,
     is_alone: bool,
@@ -293,7 +293,7 @@ def grow_tree(
                 blocks,
                 quantization,
                 rule,
-                gain_factors,
+                allowed,
                 work.special,
                 work,
                 fills,
@@ -322,7 +322,7 @@ def grow_tree(
             blocks,
             quantization,
             rule,
-            gain_factors,
+            allowed,
             work.special,
             work,
             nodes,
@@ -367,7 +367,7 @@ def split_in_two(
     blocks: Blocks,
     quantization: Quantization,
     rule: SplitRule,
-    gain_factors: NDArray[np.float64],
+    allowed: NDArray[np.bool_],
     special: SpecialFeatures | None,
     work: Workspace,
     nodes: Records,
@@ -401,7 +401,7 @@ def split_in_two(
                     leaf.feature,
                     special.constraints.interaction_sets,
                     special.open_sets,
-                    gain_factors,
+                    allowed,
                 )
     split_leaf(
         work.leaves, number, n_leaves, n_nodes, left_total, n_left, left_is_smaller

@@ -1,4 +1,4 @@
-r"""What each tree is grown on: features, factors of gains, and a sample of the rows.
+r"""What each tree is grown on: features, and a sample of the rows.
 
 **Rows.**  With g and h the derivatives of the cost by a row's score, row i is kept with
 probability
@@ -60,10 +60,8 @@ class TreeSample(NamedTuple):
 
     tree_index: int  # number of the tree; rounding of gradients depends on it
     features: NDArray[np.int64]  # (n_used_features,), ascending
-    # (2 * max_leaf_nodes - 1, n_features): a feature's best gain at a node is
-    # multiplied by its factor before features are compared; 0 excludes the feature.
-    # Factors decide between features only: the gain is stored without its factor.
-    gain_factors: NDArray[np.float64]
+    # (2 * max_leaf_nodes - 1, n_features): whether a feature may split a node
+    allowed: NDArray[np.bool_]
     subsample: float  # expected fraction of the rows
     row_stream: Any  # which rows are kept depends on it
 
@@ -91,9 +89,9 @@ class TreeSampler:
     def draw(self, tree_index: int) -> TreeSample:
         """Draw what does not depend on the gradients of a tree."""
         features = self._features(tree_index)
-        factors = self._gain_factors(tree_index, features)
+        allowed = self._allowed(tree_index, features)
         stream = _new_stream(self._rng(tree_index, ROWS))
-        return TreeSample(tree_index, features, factors, self.subsample, stream)
+        return TreeSample(tree_index, features, allowed, self.subsample, stream)
 
     def _rng(self, tree_index: int, purpose: int) -> np.random.Generator:
         """Return the generator of one tree and purpose."""
@@ -106,16 +104,16 @@ class TreeSampler:
         rng = self._rng(tree_index, TREE_FEATURES)
         return np.sort(rng.choice(self.n_features, self.n_tree_features, replace=False))
 
-    def _gain_factors(self, tree_index: int, features: IntArray) -> FloatArray:
-        """Return the factor of each feature's gain at each node: 0 if not drawn."""
-        factors = np.ones((self.n_nodes, self.n_features))
+    def _allowed(self, tree_index: int, features: IntArray) -> NDArray[np.bool_]:
+        """Return whether each feature may split each node: if it is drawn for it."""
+        allowed = np.ones((self.n_nodes, self.n_features), dtype=bool)
         n_left_out = len(features) - self.n_split_features
         if n_left_out > 0:
             rng = self._rng(tree_index, SPLIT_FEATURES)
             order = rng.random((self.n_nodes, len(features))).argsort(axis=1)
             left_out = features[order[:, :n_left_out]]
-            np.put_along_axis(factors, left_out, 0.0, axis=1)
-        return factors
+            np.put_along_axis(allowed, left_out, False, axis=1)
+        return allowed
 
 
 # --- rows of minimal variance -----------------------------------------------------

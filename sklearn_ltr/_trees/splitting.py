@@ -124,7 +124,7 @@ def find_best_splits(
     blocks: Blocks,
     quantization: Quantization,
     rule: SplitRule,
-    gain_factors: NDArray[np.float64],
+    allowed: NDArray[np.bool_],
     special: SpecialFeatures | None,
     work: Workspace,
     fills: bool,
@@ -138,7 +138,7 @@ def find_best_splits(
     # (`searches`).
     for k in range(2):
         candidate = work.candidates[work.team.thread, k]
-        candidate.perturbed_gain = candidate.gain = 0.0
+        candidate.gain = 0.0
     leaf = work.leaves[smaller]
     rows = work.buffers.rows[leaf.buffer, leaf.start : leaf.stop]
     n_blocks = len(blocks.n_bins)
@@ -188,7 +188,7 @@ def find_best_splits(
                 work.splits,
                 child_score(leaf.total, quantization, rule),
                 blocks.feature[block],
-                gain_factors[leaf.node],
+                allowed[leaf.node],
                 work.candidates[work.team.thread, k],
             )
         block = next_block
@@ -208,23 +208,19 @@ def propose_splits(
     splits: BlockSplits,
     parent_score: float,
     features: NDArray[np.int64],
-    gain_factors: NDArray[np.float64],
+    allowed: NDArray[np.bool_],
     best: Record,
 ) -> None:
     """Keep the best of the splits of a block and of the candidate so far."""
-    # Gain times gain factor decides between features, and a factor of 0 excludes one.
-    # The gain is kept without it.  Of equal features the first is best, so that the
-    # result does not depend on which thread searched which block.
+    # Of equal features the first is best, so that the result does not depend on which
+    # thread searched which block.
     for slot in range(FEATURE_BLOCK):
         feature = features[slot]
-        if feature < 0:
+        if feature < 0 or not allowed[feature]:
             continue
         gain = splits.score[slot] - parent_score
-        perturbed_gain = gain * gain_factors[feature]
-        difference = perturbed_gain - best.perturbed_gain
         is_first = feature < best.feature
-        if difference > 0 or (difference == 0 and perturbed_gain > 0 and is_first):
-            best.perturbed_gain = perturbed_gain
+        if gain > best.gain or (gain == best.gain and gain > 0 and is_first):
             best.gain = gain
             best.feature = feature
             best.threshold = splits.threshold[slot] % HISTOGRAM_BINS
@@ -252,8 +248,8 @@ def select_best_splits(
         leaf, best = work.leaves[number], candidates[0, k]
         for thread in range(1, len(candidates)):
             other = candidates[thread, k]
-            difference = other.perturbed_gain - best.perturbed_gain
-            if difference > 0 or (difference == 0 and other.feature < best.feature):
+            is_first = other.feature < best.feature
+            if other.gain > best.gain or (other.gain == best.gain and is_first):
                 best = other
         # rounding errors alone may give a gain
         min_gain = rounding_gain(leaf.total, quantization, rule)

@@ -80,7 +80,6 @@ LEAF = _record(
 )
 
 CANDIDATE_SPLIT = _record(
-    perturbed_gain=np.float64,  # gain times the feature's gain factor
     gain=np.float64,
     feature=np.int64,
     threshold=np.int64,

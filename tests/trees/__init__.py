@@ -95,7 +95,7 @@ def grow_on(
     max_bins=255,
     features=None,
     tree_index=0,
-    gain_factors=None,
+    allowed=None,
     subsample=1.0,
     n_threads=1,
     categorical=(),
@@ -106,8 +106,8 @@ def grow_on(
     n_rows, n_features = X.shape
     mapper, binned = bin_table(X, max_bins, categorical=categorical)
     features = np.asarray(np.arange(n_features) if features is None else features)
-    if gain_factors is None:
-        gain_factors = np.ones((2 * max_leaf_nodes - 1, n_features))
+    if allowed is None:
+        allowed = np.ones((2 * max_leaf_nodes - 1, n_features), dtype=bool)
     scores = np.zeros(n_rows)
     parameters = GrowthParameters(
         max_leaf_nodes,
@@ -124,7 +124,7 @@ def grow_on(
                 np.asarray(gradient, dtype=np.float64),
                 np.asarray(hessian, dtype=np.float64),
             ),
-            TreeSample(tree_index, features, gain_factors, subsample, STREAM),
+            TreeSample(tree_index, features, allowed, subsample, STREAM),
             learning_rate,
             scores,
         )

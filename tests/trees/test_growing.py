@@ -183,43 +183,25 @@ def test_only_sampled_features_are_split(n_features, second_order):
     np.testing.assert_array_equal(grown.scores, alone.scores)
 
 
-def test_gain_factors_decide_between_features_but_not_thresholds_or_leaves():
-    X, gradient, hessian = draw(missing=0.0)
-    plain = grow_on(X, gradient, hessian, max_leaf_nodes=2)
-    shape = 3, 3
-    same = grow_on(
-        X, gradient, hessian, max_leaf_nodes=2, gain_factors=np.full(shape, 7.0)
-    )
-    assert same.tree.feature[0] == plain.tree.feature[0] == 0
-    np.testing.assert_array_equal(same.scores, plain.scores)
-    np.testing.assert_array_equal(same.tree.gain, plain.tree.gain)
-    factors = np.ones(shape)
-    factors[0] = [1e-6, 1.0, 1e-6]
-    other = grow_on(X, gradient, hessian, max_leaf_nodes=2, gain_factors=factors)
-    alone = grow_on(X, gradient, hessian, max_leaf_nodes=2, features=[1])
-    assert other.tree.feature[0] == 1
-    np.testing.assert_array_equal(other.tree.gain, alone.tree.gain)
-    np.testing.assert_array_equal(other.scores, alone.scores)
-
-
 @both_gains
 @pytest.mark.parametrize("n_threads", [1, 2])
-def test_a_gain_factor_of_zero_excludes_a_feature_from_a_node(n_threads, second_order):
+def test_a_node_is_split_by_a_feature_that_may(n_threads, second_order):
     n_features = 40
     X, gradient, hessian = draw(n=300, n_features=n_features, seed=4)
     allowed = np.random.default_rng(5).uniform(size=(39, n_features)) < 0.2
     allowed[5] = False  # a node without a feature stays a leaf
     options = {"min_samples_leaf": 5, "second_order": second_order}
     options |= {"n_threads": 1 if INTERPRETED else n_threads}
-    factors = allowed.astype(np.float64)
     tree = grow_on(
-        X, gradient, hessian, max_leaf_nodes=20, gain_factors=factors, **options
+        X, gradient, hessian, max_leaf_nodes=20, allowed=allowed, **options
     ).tree
     splits = np.flatnonzero(tree.feature >= 0)
     assert len(splits) > 10
     assert 5 not in splits
     assert allowed[splits, tree.feature[splits]].all()
-    nothing = grow_on(X, gradient, hessian, gain_factors=np.zeros((61, n_features)))
+    nothing = grow_on(
+        X, gradient, hessian, allowed=np.zeros((61, n_features), dtype=bool)
+    )
     assert nothing.tree.feature.tolist() == [-1]
 
 
@@ -243,15 +225,15 @@ def test_the_first_of_equal_features_is_used(second_order):
 def test_a_tree_does_not_depend_on_the_tree_before(n_threads):
     X, gradient, hessian = draw(n=100, n_features=18)
     features = np.arange(18)
-    factors, scores = np.ones((17, 18)), np.zeros(100)
+    allowed, scores = np.ones((17, 18), dtype=bool), np.zeros(100)
     with ThreadTeam(n_threads) as team:
         _, binned = bin_table(X, team=team)
         parameters = GrowthParameters(9, 2**31, 2, 0.0, True)
         grower = grower_of(binned, parameters, team)
-        some = TreeSample(0, features[3:5], factors, 0.5, STREAM)
+        some = TreeSample(0, features[3:5], allowed, 0.5, STREAM)
         grower.grow(Derivatives(gradient[::-1].copy(), hessian), some, 1.0, scores)
         scores[:] = 0.0
-        every = TreeSample(0, features, factors, 1.0, STREAM)
+        every = TreeSample(0, features, allowed, 1.0, STREAM)
         second = grower.grow(Derivatives(gradient, hessian), every, 1.0, scores)
     first = grow_on(X, gradient, hessian, max_leaf_nodes=9, min_samples_leaf=2)
     for one, other in zip(second, first.tree, strict=True):
@@ -270,14 +252,14 @@ TOGETHER = {
     "sample, least squares": {"subsample": 0.5, "second_order": False},
     "least squares": {"second_order": False},
     "sampled": {"subsample": 0.4, "features": [0, 2, 3, 6]},
-    "noise": {"noise": 0.5},
+    "drawn features": {"share": 0.6},
     "categories": CATEGORIES,
     "monotonic": {"constraints": MONOTONIC},
     "interactions": {"constraints": NO_CONSTRAINTS._replace(interaction_sets=SETS)},
     "everything": {
         **CATEGORIES,
         "subsample": 0.7,
-        "noise": 0.3,
+        "share": 0.6,
         "constraints": Constraints(SIGNS, SETS),
     },
     "one leaf": {"min_samples_leaf": 10_000},
@@ -286,7 +268,7 @@ TOGETHER = {
 
 def grow_together(
     n_workers, X, gradient, hessian, *, n_threads, rows_per_run, n_trees=2,
-    subsample=1.0, noise=0.0, features=None, categorical=(),
+    subsample=1.0, share=1.0, features=None, categorical=(),
     max_leaf_nodes=12, max_depth=2**31, min_samples_leaf=4, l2=0.0, second_order=True,
     category_smoothing=0.0, constraints=NO_CONSTRAINTS,
 ):  # fmt: skip
@@ -299,8 +281,7 @@ def grow_together(
     )  # fmt: skip
     features = np.arange(n_features) if features is None else np.array(features)
     drawn = [
-        np.exp(noise * rng.normal(size=(2 * max_leaf_nodes - 1, n_features)))
-        for _ in range(n_trees)
+        rng.random((2 * max_leaf_nodes - 1, n_features)) < share for _ in range(n_trees)
     ]
     run = np.arange(n) // rows_per_run
     owner = np.random.default_rng(n_workers).integers(n_workers, size=run[-1] + 1)[run]
@@ -312,10 +293,10 @@ def grow_together(
         scores, trees = np.zeros(len(own)), []
         with ThreadTeam(n_threads) as team:
             grower = TreeGrower(part, parameters, team, numbers, comm)
-            for m, factors in enumerate(drawn):
+            for m, allowed in enumerate(drawn):
                 tree = grower.grow(
                     Derivatives(gradient[own], hessian[own]),
-                    TreeSample(m, features, factors.copy(), subsample, STREAM),
+                    TreeSample(m, features, allowed.copy(), subsample, STREAM),
                     0.1,
                     scores,
                 )

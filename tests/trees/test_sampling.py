@@ -29,7 +29,7 @@ UNIFORM = np.array([number_of_stream(STREAM, i) for i in range(N)])
 
 def draw(derivatives, subsample, *, numbers=None, second_order=True, n_threads=1):
     numbers = np.arange(len(derivatives.gradient)) if numbers is None else numbers
-    drawn = TreeSample(0, np.arange(1), np.ones((1, 1)), subsample, STREAM)
+    drawn = TreeSample(0, np.arange(1), np.ones((1, 1), dtype=bool), subsample, STREAM)
     with ThreadTeam(n_threads) as team:
         sampler = RowSampler(numbers.astype(np.uint32), team, ONE_PROCESS)
         magnitudes = measure(derivatives, team, ONE_PROCESS)
