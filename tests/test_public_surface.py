@@ -8,13 +8,18 @@ import inspect
 import pkgutil
 import re
 import sys
+from pathlib import Path
 
 import pytest
 from sklearn.base import BaseEstimator
 
 import sklearn_ltr
+from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr._parameters import Values, declared_values
+from sklearn_ltr.mart import MARTClassifier, MARTRegressor
 from sklearn_ltr.metrics._metric import METRICS
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
 
 #: Names by module; those of metrics follow from the registry
 NAMES = {
@@ -128,3 +133,43 @@ def test_the_documented_values_are_those_that_are_declared(estimator):
             assert line.partition(", default=")[0] == values.in_words(), name
             default = inspect.signature(estimator).parameters[name].default
             assert values.read_as(name, default) == default
+
+
+def table_of_parameters() -> dict[str, dict[str, tuple[str, str]]]:
+    """Return default and advice by group and parameter, as the guide gives them."""
+    page = (DOCS / "guide" / "tuning.md").read_text(encoding="utf-8")
+    table = page.partition("## All parameters of LambdaMART")[2]
+    groups: dict[str, dict[str, tuple[str, str]]] = {}
+    _, *rows = re.findall(r"^\| (\S.*?) \| (.*?) ?\| (.*?) ?\|$", table, re.M)
+    for name, default, advice in rows:
+        if name.startswith("**"):
+            group = groups[name.strip("*")] = {}
+        else:
+            group[name.strip("`")] = default.strip("`"), advice
+    return groups
+
+
+def test_the_guide_has_the_parameters_of_lambdamart_as_the_class_has_them():
+    groups = table_of_parameters()
+    rows = {name: row for group in groups.values() for name, row in group.items()}
+    signature = inspect.signature(LambdaMARTRanker).parameters
+    assert list(rows) == list(signature)
+    docstring = " ".join(inspect.getdoc(LambdaMARTRanker).split())
+    for name, (default, advice) in rows.items():
+        assert default == repr(signature[name].default).replace("'", '"'), name
+        entry = docstring.partition(f" {name} : ")[2].partition(" : ")[0]
+        assert advice and advice in entry, name
+    introduction = docstring.partition(" Parameters ---")[0].lower()
+    for group, of_group in groups.items():
+        first, *_, last = of_group
+        words = (
+            f"`{first}` to `{last}`" if len(of_group) > 2 else f"`{first}`, `{last}`"
+        )
+        assert f"{group} ({words})".lower() in introduction
+
+
+@pytest.mark.parametrize("estimator", [MARTRegressor, MARTClassifier])
+def test_mart_has_the_parameters_of_lambdamart_in_the_same_order(estimator):
+    ours = list(inspect.signature(estimator).parameters)
+    theirs = list(inspect.signature(LambdaMARTRanker).parameters)
+    assert [p for p in ours if p in theirs] == [p for p in theirs if p in ours]

@@ -96,9 +96,9 @@ LAMBDA_TOTALS = (1e-150, 1e150)  # whose squares, the gains of splits, are finit
 class LambdaMARTParameters(RankerParameters, BoostingParameters):
     """The parameters of LambdaMART, which documents them."""
 
+    regression_weight: Annotated[float | Literal["auto"], Or(real(0, 1e6), ("auto",))]
     normalize_lambdas: Annotated[Normalization, NORMALIZATIONS]
     init: Any
-    regression_weight: Annotated[float | Literal["auto"], Or(real(0, 1e6), ("auto",))]
 
     def weight_of_regression(self, n_rows: int) -> float:
         """Return the weight of the regression on the grades of `n_rows` documents."""
@@ -323,13 +323,63 @@ class LambdaMARTRanker(BaseRanker):
     published algorithm is ``LambdaMARTRanker(split_gain="least_squares", subsample=1,
     regression_weight=0, truncation_level=None, normalize_lambdas=False)``.
 
+    The parameters come in groups: what to tune (`metric` to `regression_weight`),
+    regularisation (`max_depth` to `max_bins`), the cost (`objective` to `init`),
+    categories and constraints (`categorical_features` to `interaction_cst`), clicks
+    (`position_bias`, `min_propensity`), and running (`early_stopping` to `n_jobs`).
+
     Parameters
     ----------
     metric : str, Metric or None, default="ndcg@10"
         Metric to optimise, to report and to stop early by: a name (``"ndcg@10"``,
         ``"map"``, ``"mrr@10"``, ``"err@20"``, ...), or an object of a class derived
         from :class:`sklearn_ltr.metrics.Metric`.  None: pairwise errors alone, RankNet
-        on trees; NDCG@10 is reported then.
+        on trees; NDCG@10 is reported then.  Choose the one that you report.
+    n_estimators : int >= 1, default=100
+        Maximum number of trees.  Give more than you need and let early stopping choose,
+        or tune it.
+    learning_rate : float in [1e-50, 1e50] or callable, default=0.1
+        Factor of each tree's step, eta in Burges (2010).  A callable gives that of
+        each tree from its index, 0, 1, ...: ``lambda m: 0.3 * 0.98**m``.  A warm start
+        goes on counting.  Only a function of a module can be pickled, not a lambda.
+        Half the rate wants twice the trees: 0.05 with 300 is a good pair.
+    max_leaf_nodes : int >= 2, default=31
+        Maximum number of leaves of a tree; L in Burges (2010).  The leaf whose best
+        split has the largest gain is split first.  Tune it: larger for many documents,
+        smaller if the model overfits.
+    min_samples_leaf : int >= 1, default=20
+        Minimum number of rows of a leaf, exactly counted.  Tune it: larger if the model
+        overfits, smaller for few documents.
+    max_features : float in (0, 1] or int >= 1, default=1.0
+        Features drawn for each split, among those of the tree: a fraction or a number.
+        Tune it: 0.5 and 0.7 are worth a try.
+    regression_weight : float in [0, 1e6] or "auto", default="auto"
+        Weight of a regression of the scores of a query on its grades, both centred,
+        relative to its pairs: the ratio of their mean hessians.  It helps where there
+        are few documents to learn from; "auto": 5, times ``(20,000 / n)^2`` if there
+        are n > 20,000 of them (in queries of different grades).  0: pairs alone.  Tune
+        it: 2 and 10 are worth a try; set 0 if only the order of grades has a meaning.
+    max_depth : int >= 1 or None, default=None
+        Maximum number of splits between the root and a leaf; None: no limit.  Rarely
+        needed: `max_leaf_nodes` limits trees already.
+    l2_regularization : float in [0, 1e50], default=0.0
+        Added to the sum of hessians of a leaf, in its value and, with second-order
+        splits, in the gain.  Raise it if the model overfits.
+    colsample_bytree : float in (0, 1] or int >= 1, default=1.0
+        Features drawn for each tree: a fraction or a number.  Lower it if there are
+        many features and the model overfits.
+    subsample : float in (0, 1] or "auto", default="auto"
+        Fraction of the documents that each tree seeks splits on; "auto": 0.2, or 1,000
+        documents where these are more, up to 0.8.  A document is drawn with probability
+        ``p = min(1, sqrt(g^2 + lambda h^2) / mu)`` and counts as 1 / p, where g and h
+        are its gradient and hessian, ``lambda = (sum |g| / sum h)^2``, and mu makes the
+        fraction: of all samples of this size, it gives gains the smallest variance
+        (Ibragimov and Gusev, NeurIPS 2019).  Leaf values are those of all documents.
+        `min_samples_leaf` and `category_smoothing` are multiplied by the fraction.  1:
+        no draws.  Leave it, or set 1 for the published algorithm.
+    max_bins : int in [2, 255], default=255
+        Maximum number of bins of a feature; missing values have one more.  Leave it;
+        fewer bins blur small differences between values.
     objective : "lambdarank" or callable, default="lambdarank"
         What trees learn from: lambdas of the metric, or the derivatives of a cost of
         your own, ``objective(scores, grades, offsets) -> (gradient, hessian)``.  Query
@@ -340,45 +390,31 @@ class LambdaMARTRanker(BaseRanker):
         and their documents come in an order of their content, not of X.  `metric` only
         reports and stops then, and `sigma`, `truncation_level`, `normalize_lambdas`
         and `regression_weight` are not used.  Only a function of a module can be
-        pickled.
-    sigma : float in [1e-50, 1e50], default=1.0
-        Steepness of the sigmoid.  With ``l2_regularization=0`` it only scales the
-        scores by 1 / sigma (Burges 2010, section 7), those of `init` left aside.
+        pickled.  Leave it, unless you have a cost of your own.
     truncation_level : int >= 1 or None, default=30
         Learn from the metric at this cutoff if the metric's own is smaller: a deeper
-        list has more pairs to learn from.  None: from the metric as it is.
+        list has more pairs to learn from.  None: from the metric as it is.  Raise it if
+        relevant documents are often ranked below it.
     normalize_lambdas : bool, "distance" or "query", default=True
         "distance": divide a pair's swap delta by ``0.01 + sigma |s_i - s_j|``.
         "query": multiply the lambdas of a query by ``log2(1 + S) / S``, with S the sum
         of ``2 |lambda_ij| / sigma`` over its pairs, so that long lists do not dominate
-        short ones.  True: both.
-    scoring : str, Metric, list of these or None, default=None
-        Metric to measure by during the fit, which early stopping follows; None:
-        `metric`.  A list: all are measured, and the first is followed.
+        short ones.  True: both.  Leave it, or set False for the published algorithm.
+    sigma : float in [1e-50, 1e50], default=1.0
+        Steepness of the sigmoid.  With ``l2_regularization=0`` it only scales the
+        scores by 1 / sigma (Burges 2010, section 7), those of `init` left aside.  Leave
+        it, unless `l2_regularization` is above 0.
+    split_gain : {"second_order", "least_squares"}, default="second_order"
+        A split's gain is the decrease of the cost's second-order expansion; or (the
+        report, equation 11) of the squared error of a tree of the gradients.  Leave it,
+        or set "least_squares" for the published algorithm.
     init : estimator or None, default=None
         The base model F_0, on top of which trees are added: a ranker, a regressor, or a
         Pipeline that ends in one.  A fitted one is used as it is (model adaptation); of
         an unfitted one, a clone is fitted first, on the same data.  In a search, which
         clones, wrap a fitted one in :class:`sklearn.frozen.FrozenEstimator`.  None:
-        F_0 = 0, or the `init_score` given to `fit`.
-    n_estimators : int >= 1, default=100
-        Maximum number of trees.
-    learning_rate : float in [1e-50, 1e50] or callable, default=0.1
-        Factor of each tree's step, eta in Burges (2010).  A callable gives that of
-        each tree from its index, 0, 1, ...: ``lambda m: 0.3 * 0.98**m``.  A warm start
-        goes on counting.  Only a function of a module can be pickled, not a lambda.
-    max_leaf_nodes : int >= 2, default=31
-        Maximum number of leaves of a tree; L in Burges (2010).  The leaf whose best
-        split has the largest gain is split first.
-    max_depth : int >= 1 or None, default=None
-        Maximum number of splits between the root and a leaf; None: no limit.
-    min_samples_leaf : int >= 1, default=20
-        Minimum number of rows of a leaf, exactly counted.
-    l2_regularization : float in [0, 1e50], default=0.0
-        Added to the sum of hessians of a leaf, in its value and, with second-order
-        splits, in the gain.
-    max_bins : int in [2, 255], default=255
-        Maximum number of bins of a feature; missing values have one more.
+        F_0 = 0, or the `init_score` given to `fit`.  Use it to improve on a model that
+        you have.
     categorical_features : array-like, "from_dtype" or None, default="from_dtype"
         Features that hold categories: names, indices or a mask.  "from_dtype": the
         columns of a DataFrame that have a categorical dtype (categories of pandas and
@@ -388,72 +424,67 @@ class LambdaMARTRanker(BaseRanker):
         sixteenth of the bins, with categories whose documents have similar grades on
         average, compared with the mean of their query.  (In training the average leaves
         out the fold of the row: there are five, of whole queries.)
-        Categories unseen in `fit` go where missing values go.
+        Categories unseen in `fit` go where missing values go.  Name the features if X
+        is an array, or if the dtypes of the frame do not say so.
     category_smoothing : float in [0, 1e50], default=10.0
         Rows of a node's mean gradient and hessian that are added to those of each
         category before the categories are sorted by gradient over hessian, to be split
         in this order.  It regularises: small categories move to the middle.  As many
-        rows of the mean are added to the mean of a category that shares a bin.
+        rows of the mean are added to the mean of a category that shares a bin.  Raise
+        it if many categories have few rows.
     monotonic_cst : array-like of int, dict or None, default=None
         How the score may depend on each feature, all others fixed: 1: it never falls
         as the feature grows; -1: never rises; 0: both.  One number for each feature, or
-        a dict from names.  It holds for the trees, not for a base model.
+        a dict from names.  It holds for the trees, not for a base model.  Use it where
+        you know the direction: more sales must not lower a score.
     interaction_cst : list of sets, str or None, default=None
         Features that may be on the same path of a tree, as sets of indices or names;
         those in no set are one more.  "pairwise", "no_interactions": sets of two, of
-        one.  None: all.
-    max_features : float in (0, 1] or int >= 1, default=1.0
-        Features drawn for each split, among those of the tree: a fraction or a number.
-    colsample_bytree : float in (0, 1] or int >= 1, default=1.0
-        Features drawn for each tree: a fraction or a number.
-    subsample : float in (0, 1] or "auto", default="auto"
-        Fraction of the documents that each tree seeks splits on; "auto": 0.2, or 1,000
-        documents where these are more, up to 0.8.  A document is drawn with probability
-        ``p = min(1, sqrt(g^2 + lambda h^2) / mu)`` and counts as 1 / p, where g and h
-        are its gradient and hessian, ``lambda = (sum |g| / sum h)^2``, and mu makes the
-        fraction: of all samples of this size, it gives gains the smallest variance
-        (Ibragimov and Gusev, NeurIPS 2019).  Leaf values are those of all documents.
-        `min_samples_leaf` and `category_smoothing` are multiplied by the fraction.  1:
-        no draws.
-    split_gain : {"second_order", "least_squares"}, default="second_order"
-        A split's gain is the decrease of the cost's second-order expansion; or (the
-        report, equation 11) of the squared error of a tree of the gradients.
-    regression_weight : float in [0, 1e6] or "auto", default="auto"
-        Weight of a regression of the scores of a query on its grades, both centred,
-        relative to its pairs: the ratio of their mean hessians.  It helps where there
-        are few documents to learn from; "auto": 5, times ``(20,000 / n)^2`` if there
-        are n > 20,000 of them (in queries of different grades).  0: pairs alone.
+        one.  None: all.  Use it if features must not be combined.
     position_bias : "additive", "pairwise", dict or None, default=None
         What to learn about the `positions` given to `fit`, if y are clicks.
         "additive": a bias of each position, which training adds to the scores.
         "pairwise": ratios that divide pairs (Hu et al.).  Predictions are without it.
         A dict has such a "method" and its "regularization", a number >= 0 that shrinks
-        it towards no bias: 0.3 for "additive" and 1 for "pairwise" by default.
+        it towards no bias: 0.3 for "additive" and 1 for "pairwise" by default.  Use it
+        if y are clicks on lists whose positions you know.
     min_propensity : float in [1e-6, 1], default=0.05
         Smaller `propensities` given to `fit`, and ratios of "pairwise", count as this.
+        Raise it if a few documents of small propensity outweigh the others.
     early_stopping : bool or "auto", default="auto"
         Stop when the validation score has not improved for `n_iter_no_change` trees,
         and keep the trees up to the best.  "auto": if `X_val` is given to `fit`.
-        False: `X_val` is only measured.  Of several sets the first is followed.
+        False: `X_val` is only measured.  Of several sets the first is followed.  Set
+        True to have queries held out if you have no `X_val`.
     validation_fraction : float in (0, 1), default=0.1
-        Fraction of the queries held out for early stopping without `X_val`.
+        Fraction of the queries held out for early stopping without `X_val`.  Raise it
+        if this is only a few dozen queries: their mean is uncertain.
     n_iter_no_change : int >= 1, default=20
-        Trees to wait for a better validation score.
+        Trees to wait for a better validation score.  Raise it if `learning_rate` is
+        small.
     tol : float >= 0, default=0.0
-        Smallest increase of the validation score that counts as an improvement.
+        Smallest increase of the validation score that counts as an improvement.  Raise
+        it to stop earlier, with fewer trees.
+    scoring : str, Metric, list of these or None, default=None
+        Metric to measure by during the fit, which early stopping follows; None:
+        `metric`.  A list: all are measured, and the first is followed.  Use it to stop
+        by another metric than the one that is optimised.
     warm_start : bool, default=False
         Keep the trees of the last `fit` (its bins, seed and base model, too), and add
-        to them, up to `n_estimators`.
+        to them, up to `n_estimators`.  Use it to add trees without growing the first
+        ones again.
     random_state : int, RandomState instance or None, default=None
         Seed of all that is drawn: for each tree features and rows;
         held-out queries; above 200,000 rows those that bins are computed from.  Only an
         integer makes two fits the same.
     verbose : int >= 0, default=0
         1: print every few seconds how far the fit is, the seconds of a tree, the best
-        score so far, and at the end where it stopped.  2: print after every tree.
+        score so far, and at the end where it stopped.  2: print after every tree.  Set
+        1 to watch a long fit.
     n_jobs : int or None, default=None
         Number of threads, at most the cores this process may use.  None: as many of
-        these as the data are worth.  The model is the same, bit for bit, for any.
+        these as the data are worth.  The model is the same, bit for bit, for any.  Set
+        1 if several fits run at once, as in a search with its own `n_jobs`.
 
     Attributes
     ----------
@@ -506,68 +537,68 @@ class LambdaMARTRanker(BaseRanker):
         self,
         metric: str | Metric | None = "ndcg@10",
         *,
-        objective: Literal["lambdarank"] | Callable[..., Any] = "lambdarank",
-        sigma: float = 1.0,
-        truncation_level: int | None = 30,
-        normalize_lambdas: Normalization = True,
-        scoring: str | Metric | Sequence[str | Metric] | None = None,
-        init: Any = None,
         n_estimators: int = 100,
         learning_rate: LearningRate = 0.1,
         max_leaf_nodes: int = 31,
-        max_depth: int | None = None,
         min_samples_leaf: int = 20,
+        max_features: float = 1.0,
+        regression_weight: float | Literal["auto"] = "auto",
+        max_depth: int | None = None,
         l2_regularization: float = 0.0,
+        colsample_bytree: float = 1.0,
+        subsample: float | Literal["auto"] = "auto",
         max_bins: int = 255,
+        objective: Literal["lambdarank"] | Callable[..., Any] = "lambdarank",
+        truncation_level: int | None = 30,
+        normalize_lambdas: Normalization = True,
+        sigma: float = 1.0,
+        split_gain: Literal["second_order", "least_squares"] = "second_order",
+        init: Any = None,
         categorical_features: Any = "from_dtype",
         category_smoothing: float = 10.0,
         monotonic_cst: Any = None,
         interaction_cst: Any = None,
-        max_features: float = 1.0,
-        colsample_bytree: float = 1.0,
-        subsample: float | Literal["auto"] = "auto",
-        split_gain: Literal["second_order", "least_squares"] = "second_order",
-        regression_weight: float | Literal["auto"] = "auto",
         position_bias: PositionBiasValue = None,
         min_propensity: float = 0.05,
         early_stopping: bool | Literal["auto"] = "auto",
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 20,
         tol: float = 0.0,
+        scoring: str | Metric | Sequence[str | Metric] | None = None,
         warm_start: bool = False,
         random_state: Any = None,
         verbose: int = 0,
         n_jobs: int | None = None,
     ) -> None:
         self.metric = metric
-        self.objective = objective
-        self.sigma = sigma
-        self.truncation_level = truncation_level
-        self.normalize_lambdas = normalize_lambdas
-        self.scoring = scoring
-        self.init = init
         self.n_estimators = n_estimators
         self.learning_rate = learning_rate
         self.max_leaf_nodes = max_leaf_nodes
-        self.max_depth = max_depth
         self.min_samples_leaf = min_samples_leaf
+        self.max_features = max_features
+        self.regression_weight = regression_weight
+        self.max_depth = max_depth
         self.l2_regularization = l2_regularization
+        self.colsample_bytree = colsample_bytree
+        self.subsample = subsample
         self.max_bins = max_bins
+        self.objective = objective
+        self.truncation_level = truncation_level
+        self.normalize_lambdas = normalize_lambdas
+        self.sigma = sigma
+        self.split_gain = split_gain
+        self.init = init
         self.categorical_features = categorical_features
         self.category_smoothing = category_smoothing
         self.monotonic_cst = monotonic_cst
         self.interaction_cst = interaction_cst
-        self.max_features = max_features
-        self.colsample_bytree = colsample_bytree
-        self.subsample = subsample
-        self.split_gain = split_gain
-        self.regression_weight = regression_weight
         self.position_bias = position_bias
         self.min_propensity = min_propensity
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
         self.tol = tol
+        self.scoring = scoring
         self.warm_start = warm_start
         self.random_state = random_state
         self.verbose = verbose

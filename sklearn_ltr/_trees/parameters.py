@@ -33,21 +33,21 @@ class TreeParameters:
     n_estimators: Annotated[int, integer(1)]
     learning_rate: Annotated[LearningRate, Or(POSITIVE, callables=True)]
     max_leaf_nodes: Annotated[int, integer(2)]
-    max_depth: Annotated[int | None, integer(1, optional=True)]
     min_samples_leaf: Annotated[int, integer(1)]
-    l2_regularization: Annotated[float, real(0, LARGEST)]
-    max_bins: Annotated[int, integer(2, 255)]
-    categorical_features: Any
-    category_smoothing: Annotated[float, real(0, LARGEST)]
-    monotonic_cst: Any
-    interaction_cst: Any
     max_features: Annotated[float, FractionOrCount()]
+    max_depth: Annotated[int | None, integer(1, optional=True)]
+    l2_regularization: Annotated[float, real(0, LARGEST)]
     colsample_bytree: Annotated[float, FractionOrCount()]
     subsample: Annotated[float | Literal["auto"], Or(real(0, 1, "right"), ("auto",))]
+    max_bins: Annotated[int, integer(2, 255)]
     split_gain: Annotated[
         Literal["second_order", "least_squares"],
         Choice("second_order", "least_squares"),
     ]
+    categorical_features: Any
+    category_smoothing: Annotated[float, real(0, LARGEST)]
+    monotonic_cst: Any
+    interaction_cst: Any
 
     def learning_rates(self, tree_indices: range) -> Iterator[tuple[int, float]]:
         """Yield index and learning rate of each tree; an error names the tree."""

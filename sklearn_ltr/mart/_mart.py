@@ -353,23 +353,48 @@ class MARTRegressor(RegressorMixin, BaseMART):
     Parameters
     ----------
     n_estimators : int >= 1, default=100
-        Maximum number of trees.
+        Maximum number of trees.  Give more than you need and let early stopping choose,
+        or tune it.
     learning_rate : float in [1e-50, 1e50] or callable, default=0.1
         Factor of each tree's step, eta in Burges (2010).  A callable gives that of
         each tree from its index, 0, 1, ...: ``lambda m: 0.3 * 0.98**m``.  A warm start
         goes on counting.  Only a function of a module can be pickled, not a lambda.
+        Tune it with `n_estimators`: half the rate wants twice the trees.
     max_leaf_nodes : int >= 2, default=31
         Maximum number of leaves of a tree; L in Burges (2010).  The leaf whose best
-        split has the largest gain is split first.
-    max_depth : int >= 1 or None, default=None
-        Maximum number of splits between the root and a leaf; None: no limit.
+        split has the largest gain is split first.  Tune it: larger for many rows,
+        smaller if the model overfits.
     min_samples_leaf : int >= 1, default=20
-        Minimum number of rows of a leaf, exactly counted.
+        Minimum number of rows of a leaf, exactly counted.  Tune it: larger if the model
+        overfits, smaller for few rows.
+    max_features : float in (0, 1] or int >= 1, default=1.0
+        Features drawn for each split, among those of the tree: a fraction or a number.
+        Tune it: 0.5 and 0.7 are worth a try.
+    max_depth : int >= 1 or None, default=None
+        Maximum number of splits between the root and a leaf; None: no limit.  Rarely
+        needed: `max_leaf_nodes` limits trees already.
     l2_regularization : float in [0, 1e50], default=0.0
         Added to the sum of hessians of a leaf, in its value and, with second-order
-        splits, in the gain.
+        splits, in the gain.  Raise it if the model overfits.
+    colsample_bytree : float in (0, 1] or int >= 1, default=1.0
+        Features drawn for each tree: a fraction or a number.  Lower it if there are
+        many features and the model overfits.
+    subsample : float in (0, 1] or "auto", default=1.0
+        Fraction of the rows that each tree seeks splits on; "auto": 0.2, but no
+        fewer than 1,000.  A row is drawn with probability ``p = min(1, sqrt(g^2 +
+        lambda h^2) / mu)`` and counts as 1 / p, where g and h are its gradient and
+        hessian, ``lambda = (sum |g| / sum h)^2``, and mu makes the fraction: of all
+        samples of this size, it gives gains the smallest variance (Ibragimov and Gusev,
+        NeurIPS 2019).  Leaf values are those of all rows.  `min_samples_leaf` and
+        `category_smoothing` are multiplied by the fraction.  1: no draws.  Lower it, or
+        set "auto", if there are many rows and a fit takes long.
     max_bins : int in [2, 255], default=255
-        Maximum number of bins of a feature; missing values have one more.
+        Maximum number of bins of a feature; missing values have one more.  Leave it;
+        fewer bins blur small differences between values.
+    split_gain : {"second_order", "least_squares"}, default="second_order"
+        A split's gain is the decrease of the cost's second-order expansion; or, as in
+        Burges (2010, equation 11), of the squared error of a tree that models the
+        gradients.  Leave it, or set "least_squares" for the published algorithm.
     categorical_features : array-like, "from_dtype" or None, default="from_dtype"
         Features that hold categories: names, indices or a mask.  "from_dtype": the
         columns of a DataFrame that have a categorical dtype (categories of pandas and
@@ -379,59 +404,53 @@ class MARTRegressor(RegressorMixin, BaseMART):
         sixteenth of the bins, with categories of similar mean targets.  (In training
         the mean leaves out the fold of the row: there are five.)  Categories unseen in
         `fit`, and those of fewer than `min_samples_leaf` rows of a node, go where
-        missing values go.
+        missing values go.  Name the features if X is an array, or if the dtypes of the
+        frame do not say so.
     category_smoothing : float in [0, 1e50], default=10.0
         Rows of a node's mean gradient and hessian that are added to those of each
         category before the categories are sorted by gradient over hessian, to be split
         in this order.  It regularises: small categories move to the middle.  As many
-        rows of the mean are added to the mean of a category that shares a bin.
+        rows of the mean are added to the mean of a category that shares a bin.  Raise
+        it if many categories have few rows.
     monotonic_cst : array-like of int, dict or None, default=None
         How the score may depend on each feature, all others fixed: 1: it never falls
         as the feature grows; -1: never rises; 0: both.  One number for each feature, or
-        a dict from names.
+        a dict from names.  Use it where you know the direction: more sales must not
+        lower a score.
     interaction_cst : list of sets, str or None, default=None
         Features that may be on the same path of a tree, as sets of indices or names;
         those in no set are one more.  "pairwise", "no_interactions": sets of two, of
-        one.  None: all.
-    max_features : float in (0, 1] or int >= 1, default=1.0
-        Features drawn for each split, among those of the tree: a fraction or a number.
-    colsample_bytree : float in (0, 1] or int >= 1, default=1.0
-        Features drawn for each tree: a fraction or a number.
-    subsample : float in (0, 1] or "auto", default=1.0
-        Fraction of the rows that each tree seeks splits on; "auto": 0.2, but no
-        fewer than 1,000.  A row is drawn with probability ``p = min(1, sqrt(g^2 +
-        lambda h^2) / mu)`` and counts as 1 / p, where g and h are its gradient and
-        hessian, ``lambda = (sum |g| / sum h)^2``, and mu makes the fraction: of all
-        samples of this size, it gives gains the smallest variance (Ibragimov and Gusev,
-        NeurIPS 2019).  Leaf values are those of all rows.  `min_samples_leaf` and
-        `category_smoothing` are multiplied by the fraction.  1: no draws.
-    split_gain : {"second_order", "least_squares"}, default="second_order"
-        A split's gain is the decrease of the cost's second-order expansion; or, as in
-        Burges (2010, equation 11), of the squared error of a tree that models the
-        gradients.
+        one.  None: all.  Use it if features must not be combined.
     early_stopping : bool or "auto", default="auto"
         Stop when the validation score has not improved for `n_iter_no_change` trees,
         and keep the trees up to the best.  "auto": if `X_val` is given to `fit`.
-        False: `X_val` is only measured.
+        False: `X_val` is only measured.  Set True to have rows held out if you have no
+        `X_val`.
     validation_fraction : float in (0, 1), default=0.1
-        Fraction of the rows held out for early stopping without `X_val`.
+        Fraction of the rows held out for early stopping without `X_val`.  Raise it if
+        this is only a few dozen rows: their mean is uncertain.
     n_iter_no_change : int >= 1, default=20
-        Trees to wait for a better validation score.
+        Trees to wait for a better validation score.  Raise it if `learning_rate` is
+        small.
     tol : float >= 0, default=0.0
-        Smallest increase of the validation score that counts as an improvement.
+        Smallest increase of the validation score that counts as an improvement.  Raise
+        it to stop earlier, with fewer trees.
     warm_start : bool, default=False
         Keep the trees of the last `fit` and add to them, up to `n_estimators`.  Its
-        bins and seed are kept, too.
+        bins and seed are kept, too.  Use it to add trees without growing the first ones
+        again.
     random_state : int, RandomState instance or None, default=None
         Seed of the noise of the splits, the features and rows of each tree, the
         held-out rows, and the rows that bins are computed from (above 200,000).
         Only an integer makes two fits the same.
     verbose : int >= 0, default=0
         1: print every few seconds how far the fit is, the seconds of a tree, the best
-        score so far, and at the end where it stopped.  2: print after every tree.
+        score so far, and at the end where it stopped.  2: print after every tree.  Set
+        1 to watch a long fit.
     n_jobs : int or None, default=None
         Number of threads, at most the cores this process may use.  None: as many of
-        these as the data are worth.  The model is the same, bit for bit, for any.
+        these as the data are worth.  The model is the same, bit for bit, for any.  Set
+        1 if several fits run at once, as in a search with its own `n_jobs`.
 
     Attributes
     ----------
@@ -481,18 +500,18 @@ class MARTRegressor(RegressorMixin, BaseMART):
         n_estimators: int = 100,
         learning_rate: LearningRate = 0.1,
         max_leaf_nodes: int = 31,
-        max_depth: int | None = None,
         min_samples_leaf: int = 20,
+        max_features: float = 1.0,
+        max_depth: int | None = None,
         l2_regularization: float = 0.0,
+        colsample_bytree: float = 1.0,
+        subsample: float | Literal["auto"] = 1.0,
         max_bins: int = 255,
+        split_gain: Literal["second_order", "least_squares"] = "second_order",
         categorical_features: Any = "from_dtype",
         category_smoothing: float = 10.0,
         monotonic_cst: Any = None,
         interaction_cst: Any = None,
-        max_features: float = 1.0,
-        colsample_bytree: float = 1.0,
-        subsample: float | Literal["auto"] = 1.0,
-        split_gain: Literal["second_order", "least_squares"] = "second_order",
         early_stopping: bool | Literal["auto"] = "auto",
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 20,
@@ -505,18 +524,18 @@ class MARTRegressor(RegressorMixin, BaseMART):
         self.n_estimators = n_estimators
         self.learning_rate = learning_rate
         self.max_leaf_nodes = max_leaf_nodes
-        self.max_depth = max_depth
         self.min_samples_leaf = min_samples_leaf
+        self.max_features = max_features
+        self.max_depth = max_depth
         self.l2_regularization = l2_regularization
+        self.colsample_bytree = colsample_bytree
+        self.subsample = subsample
         self.max_bins = max_bins
+        self.split_gain = split_gain
         self.categorical_features = categorical_features
         self.category_smoothing = category_smoothing
         self.monotonic_cst = monotonic_cst
         self.interaction_cst = interaction_cst
-        self.max_features = max_features
-        self.colsample_bytree = colsample_bytree
-        self.subsample = subsample
-        self.split_gain = split_gain
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
@@ -599,13 +618,54 @@ class MARTClassifier(ClassifierMixin, BaseMART):
 
     Parameters
     ----------
+    n_estimators : int >= 1, default=100
+        Maximum number of trees.  Give more than you need and let early stopping choose,
+        or tune it.
+    learning_rate : float in [1e-50, 1e50] or callable, default=0.1
+        Factor of each tree's step, eta in Burges (2010).  A callable gives that of
+        each tree from its index, 0, 1, ...: ``lambda m: 0.3 * 0.98**m``.  A warm start
+        goes on counting.  Only a function of a module can be pickled, not a lambda.
+        Tune it with `n_estimators`: half the rate wants twice the trees.
+    max_leaf_nodes : int >= 2, default=31
+        Maximum number of leaves of a tree; L in Burges (2010).  The leaf whose best
+        split has the largest gain is split first.  Tune it: larger for many rows,
+        smaller if the model overfits.
+    min_samples_leaf : int >= 1, default=20
+        Minimum number of rows of a leaf, exactly counted.  Tune it: larger if the model
+        overfits, smaller for few rows.
+    max_features : float in (0, 1] or int >= 1, default=1.0
+        Features drawn for each split, among those of the tree: a fraction or a number.
+        Tune it: 0.5 and 0.7 are worth a try.
+    max_depth : int >= 1 or None, default=None
+        Maximum number of splits between the root and a leaf; None: no limit.  Rarely
+        needed: `max_leaf_nodes` limits trees already.
+    l2_regularization : float in [0, 1e50], default=0.0
+        Added to the sum of hessians of a leaf, in its value and, with second-order
+        splits, in the gain.  Raise it if the model overfits.
+    colsample_bytree : float in (0, 1] or int >= 1, default=1.0
+        Features drawn for each tree: a fraction or a number.  Lower it if there are
+        many features and the model overfits.
+    subsample : float in (0, 1] or "auto", default=1.0
+        Fraction of the rows that each tree seeks splits on; "auto": 0.2, but no
+        fewer than 1,000.  A row is drawn with probability ``p = min(1, sqrt(g^2 +
+        lambda h^2) / mu)`` and counts as 1 / p, where g and h are its gradient and
+        hessian, ``lambda = (sum |g| / sum h)^2``, and mu makes the fraction: of all
+        samples of this size, it gives gains the smallest variance (Ibragimov and Gusev,
+        NeurIPS 2019).  Leaf values are those of all rows.  `min_samples_leaf` and
+        `category_smoothing` are multiplied by the fraction.  1: no draws.  Lower it, or
+        set "auto", if there are many rows and a fit takes long.
+    max_bins : int in [2, 255], default=255
+        Maximum number of bins of a feature; missing values have one more.  Leave it;
+        fewer bins blur small differences between values.
     sigma : float in [1e-50, 1e50], default=1.0
         Steepness of the sigmoid.  With ``l2_regularization=0`` it makes no difference
-        to probabilities and decisions: F scales with 1 / sigma.
+        to probabilities and decisions: F scales with 1 / sigma.  Leave it, unless
+        `l2_regularization` is above 0.
     class_weight : dict, "balanced" or None, default=None
-        Weight of each class in the cost.  "balanced" is the balanced loss of section
-        6.1: each row counts one over the number of rows of its class.  The weights
-        multiply pseudo-responses and hessians: the Newton step is equation 15,
+        Weight of each class in the cost.  Use it if one class is rare and matters as
+        much as the other.  "balanced" is the balanced loss of section 6.1: each row
+        counts one over the number of rows of its class.  The weights multiply
+        pseudo-responses and hessians: the Newton step is equation 15,
 
         .. math::
 
@@ -614,24 +674,10 @@ class MARTClassifier(ClassifierMixin, BaseMART):
             |\bar y_i| (2 \sigma - |\bar y_i|) (I_+ / n_+ + I_- / n_-)},
 
         which is not the step of weighted pseudo-responses.
-    n_estimators : int >= 1, default=100
-        Maximum number of trees.
-    learning_rate : float in [1e-50, 1e50] or callable, default=0.1
-        Factor of each tree's step, eta in Burges (2010).  A callable gives that of
-        each tree from its index, 0, 1, ...: ``lambda m: 0.3 * 0.98**m``.  A warm start
-        goes on counting.  Only a function of a module can be pickled, not a lambda.
-    max_leaf_nodes : int >= 2, default=31
-        Maximum number of leaves of a tree; L in Burges (2010).  The leaf whose best
-        split has the largest gain is split first.
-    max_depth : int >= 1 or None, default=None
-        Maximum number of splits between the root and a leaf; None: no limit.
-    min_samples_leaf : int >= 1, default=20
-        Minimum number of rows of a leaf, exactly counted.
-    l2_regularization : float in [0, 1e50], default=0.0
-        Added to the sum of hessians of a leaf, in its value and, with second-order
-        splits, in the gain.
-    max_bins : int in [2, 255], default=255
-        Maximum number of bins of a feature; missing values have one more.
+    split_gain : {"second_order", "least_squares"}, default="second_order"
+        A split's gain is the decrease of the cost's second-order expansion; or, as in
+        Burges (2010, equation 11), of the squared error of a tree that models the
+        gradients.  Leave it, or set "least_squares" for the published algorithm.
     categorical_features : array-like, "from_dtype" or None, default="from_dtype"
         Features that hold categories: names, indices or a mask.  "from_dtype": the
         columns of a DataFrame that have a categorical dtype (categories of pandas and
@@ -641,58 +687,52 @@ class MARTClassifier(ClassifierMixin, BaseMART):
         sixteenth of the bins, with categories of similar mean targets.  (In training
         the mean leaves out the fold of the row: there are five.)  Categories unseen in
         `fit`, and those of fewer than `min_samples_leaf` rows of a node, go where
-        missing values go.
+        missing values go.  Name the features if X is an array, or if the dtypes of the
+        frame do not say so.
     category_smoothing : float in [0, 1e50], default=10.0
         Rows of a node's mean gradient and hessian that are added to those of each
         category before the categories are sorted by gradient over hessian, to be split
         in this order.  It regularises: small categories move to the middle.  As many
-        rows of the mean are added to the mean of a category that shares a bin.
+        rows of the mean are added to the mean of a category that shares a bin.  Raise
+        it if many categories have few rows.
     monotonic_cst : array-like of int, dict or None, default=None
         How the score may depend on each feature, all others fixed: 1: it never falls
         as the feature grows; -1: never rises; 0: both.  One number for each feature, or
-        a dict from names.
+        a dict from names.  Use it where you know the direction: more sales must not
+        lower a score.
     interaction_cst : list of sets, str or None, default=None
         Features that may be on the same path of a tree, as sets of indices or names;
         those in no set are one more.  "pairwise", "no_interactions": sets of two, of
-        one.  None: all.
-    max_features : float in (0, 1] or int >= 1, default=1.0
-        Features drawn for each split, among those of the tree: a fraction or a number.
-    colsample_bytree : float in (0, 1] or int >= 1, default=1.0
-        Features drawn for each tree: a fraction or a number.
-    subsample : float in (0, 1] or "auto", default=1.0
-        Fraction of the rows that each tree seeks splits on; "auto": 0.2, but no
-        fewer than 1,000.  A row is drawn with probability ``p = min(1, sqrt(g^2 +
-        lambda h^2) / mu)`` and counts as 1 / p, where g and h are its gradient and
-        hessian, ``lambda = (sum |g| / sum h)^2``, and mu makes the fraction: of all
-        samples of this size, it gives gains the smallest variance (Ibragimov and Gusev,
-        NeurIPS 2019).  Leaf values are those of all rows.  `min_samples_leaf` and
-        `category_smoothing` are multiplied by the fraction.  1: no draws.
-    split_gain : {"second_order", "least_squares"}, default="second_order"
-        A split's gain is the decrease of the cost's second-order expansion; or, as in
-        Burges (2010, equation 11), of the squared error of a tree that models the
-        gradients.
+        one.  None: all.  Use it if features must not be combined.
     early_stopping : bool or "auto", default="auto"
         Stop when the validation score has not improved for `n_iter_no_change` trees,
         and keep the trees up to the best.  "auto": if `X_val` is given to `fit`.
-        False: `X_val` is only measured.
+        False: `X_val` is only measured.  Set True to have rows held out if you have no
+        `X_val`.
     validation_fraction : float in (0, 1), default=0.1
-        Fraction of the rows held out for early stopping without `X_val`.
+        Fraction of the rows held out for early stopping without `X_val`.  Raise it if
+        this is only a few dozen rows: their mean is uncertain.
     n_iter_no_change : int >= 1, default=20
-        Trees to wait for a better validation score.
+        Trees to wait for a better validation score.  Raise it if `learning_rate` is
+        small.
     tol : float >= 0, default=0.0
-        Smallest increase of the validation score that counts as an improvement.
+        Smallest increase of the validation score that counts as an improvement.  Raise
+        it to stop earlier, with fewer trees.
     warm_start : bool, default=False
         Keep the trees of the last `fit`, its bins, seed and `sigma`, and add to them.
+        Use it to add trees without growing the first ones again.
     random_state : int, RandomState instance or None, default=None
         Seed of the noise of the splits, the features and rows of each tree, the
         held-out rows, and the rows that bins are computed from (above 200,000).
         Only an integer makes two fits the same.
     verbose : int >= 0, default=0
         1: print every few seconds how far the fit is, the seconds of a tree, the best
-        score so far, and at the end where it stopped.  2: print after every tree.
+        score so far, and at the end where it stopped.  2: print after every tree.  Set
+        1 to watch a long fit.
     n_jobs : int or None, default=None
         Number of threads, at most the cores this process may use.  None: as many of
-        these as the data are worth.  The model is the same, bit for bit, for any.
+        these as the data are worth.  The model is the same, bit for bit, for any.  Set
+        1 if several fits run at once, as in a search with its own `n_jobs`.
 
     Attributes
     ----------
@@ -742,23 +782,23 @@ class MARTClassifier(ClassifierMixin, BaseMART):
     def __init__(
         self,
         *,
-        sigma: float = 1.0,
-        class_weight: dict[Any, float] | Literal["balanced"] | None = None,
         n_estimators: int = 100,
         learning_rate: LearningRate = 0.1,
         max_leaf_nodes: int = 31,
-        max_depth: int | None = None,
         min_samples_leaf: int = 20,
+        max_features: float = 1.0,
+        max_depth: int | None = None,
         l2_regularization: float = 0.0,
+        colsample_bytree: float = 1.0,
+        subsample: float | Literal["auto"] = 1.0,
         max_bins: int = 255,
+        sigma: float = 1.0,
+        class_weight: dict[Any, float] | Literal["balanced"] | None = None,
+        split_gain: Literal["second_order", "least_squares"] = "second_order",
         categorical_features: Any = "from_dtype",
         category_smoothing: float = 10.0,
         monotonic_cst: Any = None,
         interaction_cst: Any = None,
-        max_features: float = 1.0,
-        colsample_bytree: float = 1.0,
-        subsample: float | Literal["auto"] = 1.0,
-        split_gain: Literal["second_order", "least_squares"] = "second_order",
         early_stopping: bool | Literal["auto"] = "auto",
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 20,
@@ -768,23 +808,23 @@ class MARTClassifier(ClassifierMixin, BaseMART):
         verbose: int = 0,
         n_jobs: int | None = None,
     ) -> None:
-        self.sigma = sigma
-        self.class_weight = class_weight
         self.n_estimators = n_estimators
         self.learning_rate = learning_rate
         self.max_leaf_nodes = max_leaf_nodes
-        self.max_depth = max_depth
         self.min_samples_leaf = min_samples_leaf
+        self.max_features = max_features
+        self.max_depth = max_depth
         self.l2_regularization = l2_regularization
+        self.colsample_bytree = colsample_bytree
+        self.subsample = subsample
         self.max_bins = max_bins
+        self.sigma = sigma
+        self.class_weight = class_weight
+        self.split_gain = split_gain
         self.categorical_features = categorical_features
         self.category_smoothing = category_smoothing
         self.monotonic_cst = monotonic_cst
         self.interaction_cst = interaction_cst
-        self.max_features = max_features
-        self.colsample_bytree = colsample_bytree
-        self.subsample = subsample
-        self.split_gain = split_gain
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
