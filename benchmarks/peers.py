@@ -28,7 +28,6 @@ import numpy as np
 OURS = "sklearn_ltr"
 BAGGED = f"{OURS} bagged"
 BLENDED = f"{OURS} blended"
-LAMBDAS_ALONE = f"{OURS}, lambdas alone"
 PACKAGES = ("scikit-learn", "numba", "lightgbm", "xgboost", "catboost", "ranx")
 BINS = 255
 THREADS = 2
@@ -80,11 +79,6 @@ def train_sklearn_ltr(X, y, groups, settings: Settings, **more):
 def fit_sklearn_ltr(X, y, groups, settings: Settings, **more) -> ScoresAfter:
     ranker = train_sklearn_ltr(X, y, groups, settings, **more)
     return lambda X, stops: _at(ranker.staged_predict(X), stops)
-
-
-def fit_sklearn_ltr_lambdas_alone(X, y, groups, settings: Settings) -> ScoresAfter:
-    """Without the regression on the grades, which large data do better without."""
-    return fit_sklearn_ltr(X, y, groups, settings, regression_weight=0.0)
 
 
 def fit_sklearn_ltr_bagged(X, y, groups, settings: Settings) -> ScoresAfter:
@@ -294,7 +288,6 @@ def _at(stages, stops: Sequence[int]) -> list[np.ndarray]:
 
 FITS: dict[str, Fit] = {
     OURS: fit_sklearn_ltr,
-    LAMBDAS_ALONE: fit_sklearn_ltr_lambdas_alone,
     "LightGBM": fit_lightgbm,
     "LightGBM quantized": fit_lightgbm_quantized,
     "LightGBM goss": fit_lightgbm_goss,

@@ -23,6 +23,7 @@ from scipy.stats import sem, t
 RESULTS = Path(__file__).parent / "results"
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = [
+    DOCS.parent / "README.md",
     DOCS / "index.md",
     DOCS / "benchmarks.md",
     DOCS / "guide" / "cluster.md",
@@ -55,31 +56,85 @@ def name(library: str) -> str:
     return f"**{library}**" if library.startswith(OURS) else library
 
 
+def last_fits(preset: str) -> dict[str, list[Record]]:
+    """Return the runs of a preset on the machine of the last one, by library."""
+    runs = [r for r in records("fit", preset=preset) if "seconds" in r]
+    found: dict[str, list[Record]] = {}
+    for r in runs:
+        if r["machine"] == runs[-1]["machine"]:
+            found.setdefault(r["library"], []).append(r)
+    return found
+
+
+def middle(runs: list[Record], field: str) -> float:
+    """Return the median of a field."""
+    return median(r[field] for r in runs)
+
+
+def speed() -> str:
+    """What README shows: fits with NDCG@10, scores, SHAP values; times ours."""
+    fits = [last_fits(preset) for preset in ("a", "b")]
+    scored = {
+        r["library"]: r["milliseconds_median"] / 1000
+        for r in records("predict", preset="31", rows=1_000_000, threads=2)
+    }
+    scored["XGBoost hist"] = scored["XGBoost in place"]
+    explained = {
+        r["library"]: median(r["seconds"])
+        for r in records("explain", preset="31", background=None)
+        if (r["rows"], r["threads"]) == (10_000, 2)
+    }
+    rows = []
+    for library in fits[0]:
+        cells = [name(library)]
+        for of_preset in fits:
+            cells.append("")
+            if library in of_preset:
+                runs = of_preset[library]
+                cells[-1] = beside(
+                    middle(runs, "seconds"), middle(of_preset[OURS], "seconds")
+                )
+                cells[-1] += f", {middle(runs, 'ndcg@10'):.3f}"
+        for seconds in (scored, explained):
+            known = library in seconds
+            cells.append(beside(seconds[library], seconds[OURS]) if known else "")
+        rows.append(cells)
+    head = [
+        "",
+        "fit, 243,480 x 136, 100 trees of 31 leaves (`fit.py`)",
+        "fit, 486,960 x 136, 50 of 255",
+        "scores of 1,000,000 rows, 100 of 31 (`predict.py`)",
+        "SHAP values of 10,000 rows, 100 of 31 (`explain.py`)",
+    ]
+    return markdown(head, rows)
+
+
+def beside(seconds: float, ours: float) -> str:
+    """Return seconds, and how many times ours they are."""
+    text = f"{seconds:.1f} s" if seconds >= 1 else f"{seconds:.2f} s"
+    return f"**{text}**" if seconds == ours else f"{text} ({ratio(seconds, ours)} x)"
+
+
 def fit() -> str:
     """Seconds, memory and NDCG@10 of fits: raw runs, those on the last machine."""
     rows = []
     for preset, shape in (
         ("a", "243,480 x 136, 100 trees of 31 leaves"),
         ("b", "486,960 x 136, 50 trees of 255 leaves"),
+        ("mslr", "723,379 x 136, 500 trees of 63 leaves"),
+        ("wide", "149,984 x 700, 90% zeros, 100 trees of 31 leaves"),
     ):
-        runs = [r for r in records("fit", preset=preset) if "seconds" in r]
-        runs = [r for r in runs if r["machine"] == runs[-1]["machine"]]
-        libraries = dict.fromkeys(r["library"] for r in runs)
-        seconds = {
-            library: [r["seconds"] for r in runs if r["library"] == library]
-            for library in libraries
-        }
-        ours = median(seconds[OURS])
-        for library, times in seconds.items():
-            of_library = [r for r in runs if r["library"] == library]
+        fits = last_fits(preset)
+        for library, runs in fits.items():
+            times = [r["seconds"] for r in runs]
             rows.append(
                 [
                     shape,
                     name(library),
                     f"{median(times):.2f} ({min(times):.2f} to {max(times):.2f})",
-                    ratio(median(times), ours),
-                    f"{median(r['peak_mb'] for r in of_library):.0f}",
-                    f"{median(r['ndcg@10'] for r in of_library):.3f}",
+                    ratio(median(times), middle(fits[OURS], "seconds")),
+                    f"{middle(runs, 'peak_mb'):.0f}",
+                    f"{middle(runs, 'ndcg@10'):.3f}",
                 ]
             )
     head = ["data", "", "seconds", "times ours", "peak MB", "NDCG@10"]
@@ -144,12 +199,11 @@ def startup() -> str:
 
 def home() -> str:
     """Three figures beside LightGBM's, of two threads."""
-    fits = {}
-    for library in (f"{OURS}, lambdas alone", "LightGBM"):
-        runs = [r for r in records("fit", preset="a") if r["library"] == library]
-        runs = [r for r in runs if r["machine"] == runs[-1]["machine"]]
-        fits[library] = [median(r[k] for r in runs) for k in ("seconds", "ndcg@10")]
-    (our_fit, our_ndcg), (their_fit, their_ndcg) = fits.values()
+    fits = last_fits("a")
+    (our_fit, our_ndcg), (their_fit, their_ndcg) = (
+        [middle(fits[library], field) for field in ("seconds", "ndcg@10")]
+        for library in (OURS, "LightGBM")
+    )
     scored = records("predict", preset="31", rows=1_000_000, threads=2)
     our_scores, their_scores = (
         next(r["milliseconds_median"] for r in scored if r["library"] == library)
@@ -162,7 +216,7 @@ def home() -> str:
     )
     rows = [
         [
-            "to train 100 trees on 243,480 rows, by the lambdas alone",
+            "to train 100 trees on 243,480 rows",
             f"{our_fit:.1f} s (NDCG@10 {our_ndcg:.3f})",
             f"{their_fit:.1f} s ({their_ndcg:.3f})",
             f"{ratio(their_fit, our_fit)} times as fast",
@@ -218,9 +272,12 @@ def quality() -> str:
             if "settings" in r
         )
         for library in RANKERS
+        if (library, "websearch.npz") in values
     }
     rows = []
     for library, title in RANKERS.items():
+        if (library, next(iter(DATA))) not in values:
+            continue
         cells = [title]
         for data in DATA:
             scores = values.get((library, data))
@@ -252,8 +309,9 @@ def differences() -> str:
         ("chosen", "the setting chosen on validation queries"),
     ):
         values = per_query(comparison)
-        for ours in list(RANKERS)[:3]:
-            for theirs in list(RANKERS)[3:]:
+        measured = [r for r in RANKERS if (r, next(iter(DATA))) in values]
+        for ours in [r for r in measured if r.startswith(OURS)]:
+            for theirs in [r for r in measured if not r.startswith(OURS)]:
                 both = [d for d in DATA if (ours, d) in values]
                 difference = np.concatenate(
                     [values[ours, d] - values[theirs, d] for d in both]
@@ -410,6 +468,7 @@ def what_works_where() -> str:
 
 TABLES = (
     home,
+    speed,
     fit,
     explain,
     predict,
