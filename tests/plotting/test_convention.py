@@ -197,6 +197,6 @@ def test_without_matplotlib_numbers_are_kept_and_methods_say_what_to_install(
             for p in inspect.signature(call).parameters.values()
             if p.default is p.empty and p.kind is not p.VAR_KEYWORD
         }
-        message = rf'{name}\.{method} requires .*pip install matplotlib'
+        message = rf"{name}\.{method} requires .*pip install matplotlib"
         with pytest.raises(ImportError, match=message):
             call(**required)
