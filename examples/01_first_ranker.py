@@ -103,7 +103,7 @@ for rule, query in shown.items():
 # -----------
 # How good the first k documents are, for every k, and what each query won or lost.
 if find_spec("matplotlib") is None:
-    print('\nFor a picture, install matplotlib: pip install "sklearn_ltr[plot]"')
+    print("\nFor a picture: python -m pip install matplotlib")
 else:
     from matplotlib import pyplot as plt
 

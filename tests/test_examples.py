@@ -280,7 +280,7 @@ def test_the_first_example_says_how_to_get_its_picture(run, few, capsys, monkeyp
     )
     run(FILES[0])
     printed = capsys.readouterr().out
-    assert "install matplotlib: pip install" in printed
+    assert "For a picture: python -m pip install matplotlib" in printed
     assert "The picture is in" not in printed
 
 

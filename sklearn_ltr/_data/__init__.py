@@ -30,6 +30,7 @@ from sklearn_ltr._data.groups import (
     as_array,
     count_missing,
     describe_query,
+    places_in_queries,
 )
 from sklearn_ltr._data.rows import (
     check_holds_rows,
@@ -57,6 +58,7 @@ __all__ = [
     "count_rows",
     "describe_query",
     "one_column_of",
+    "places_in_queries",
     "read_numbers",
     "read_positions",
 ]

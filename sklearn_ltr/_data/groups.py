@@ -217,6 +217,12 @@ def count_missing(y_missing: Any, groups_missing: Any) -> int:
     return n_missing
 
 
+def places_in_queries(offsets: IntArray) -> IntArray:
+    """Return the place of each row in its query, from 0: (n_rows,) int64."""
+    places: IntArray = np.arange(offsets[-1])
+    return places - np.repeat(offsets[:-1], np.diff(offsets))
+
+
 def describe_query(labels: Labels | None, query: int) -> str:
     """Return a query's name for error messages: its label, else its number."""
     if labels is None:

@@ -28,7 +28,6 @@ _SEED, _THREADS = ("random_state", ""), ("n_jobs", "")
 _VERBOSE = ("verbose", "1 prints progress every few seconds, 2 every step")
 _GAIN = ("metric", 'an object such as NDCG(10, gain=[0, 1, 3]) or gain="linear"')
 _INIT = ("init", "a fitted model")
-_POSITIONS = ("positions", "where each row was shown, 0 is first")
 
 #: a word of others: (ours, separated by spaces; how to convert, if it must be said)
 WORDS = {
@@ -52,7 +51,7 @@ WORDS = {
     "baseline": ("init_score", ""),
     "weight": ("sample_weight", "one value per row, constant within a query"),
     "group_weight": ("sample_weight", "one value per row, constant within a query"),
-    "position": _POSITIONS,
+    "position": ("positions", "where each row was shown, 0 is first"),
     "feature_name": ("X", "a DataFrame: its columns are the names"),
     "feature_names": ("X", "a DataFrame: its columns are the names"),
     "callbacks": (

@@ -119,11 +119,11 @@ class Monitor:
         """Print where the fit is, the time of a step since the last line, the best."""
         parts = []
         for curve in self.curves:
-            best, so_far = self.best_index, ""
+            parts.append(shown(curve, -1))
             if curve is self.followed:
+                best = self.best_index
                 best_step = step - (self._last_index - best)
-                so_far = f" (best {curve.values[best]:.4f} at {best_step})"
-            parts.append(shown(curve, -1) + so_far)
+                parts[-1] += f" (best {curve.values[best]:.4f} at {best_step})"
         n_new = step - self._line_step
         if n_new > 0:
             parts.append(f"{seconds / n_new:.2g} s per {self.kind}")
@@ -136,10 +136,11 @@ class Monitor:
             return
         line = f"{self.kind} {step} of {self.n_steps}"
         line = f"stopped at {line}" if step < self.n_steps else line
-        parts = [shown(curve, -1) for curve in self.curves]
         if best_step is not None and self.followed is not None:
             line += f", best {best_step}"
             parts = [shown(self.followed, best_step - step - 1)]
+        else:
+            parts = [shown(curve, -1) for curve in self.curves]
         seconds = time.perf_counter() - self._start
         self.print_line(f"{line}: {', '.join([*parts, f'{seconds:.1f} s'])}")
 

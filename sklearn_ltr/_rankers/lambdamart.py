@@ -952,7 +952,12 @@ def read_documents(
         propensities=propensities,
         reset=reset,
     )
-    return data if parameters.position_bias else replace(data, positions=None)
+    return with_used_positions(data, parameters.position_bias)
+
+
+def with_used_positions(data: TrainingData, position_bias: Any) -> TrainingData:
+    """Return the data, without positions if these are checked but not learned from."""
+    return replace(data, positions=None) if position_bias is None else data
 
 
 @with_callbacks

@@ -30,6 +30,7 @@ from sklearn_ltr._data import (
     as_array,
     check_scores,
     count_rows,
+    places_in_queries,
     read_numbers,
 )
 from sklearn_ltr._parameters import Choice, integer, real
@@ -245,7 +246,7 @@ def weight_by_score(scores: Any, name: str, lists: Lists, metric: Metric) -> Flo
     values, session = values[lists.order], lists.session_of_row
     ranked = np.lexsort((-values, session))
     length = np.diff(lists.offsets)
-    position = np.arange(n) - np.repeat(lists.offsets[:-1], length)
+    position = places_in_queries(lists.offsets)
     by_rank = np.empty(n)
     for size in np.unique(length).tolist():
         weights = np.array([metric.value(row) for row in np.eye(size)])

@@ -31,6 +31,7 @@ from sklearn_ltr._rankers.lambdamart import (
     Documents,
     LambdaMARTParameters,
     learn,
+    with_used_positions,
 )
 from sklearn_ltr._rankers.reading import (
     draw_held_out,
@@ -374,8 +375,7 @@ def read_documents(model: LambdaMARTRanker, rows: WorkerRows, suffix: str) -> Do
         positions=others.get("positions"),
         propensities=others.get("propensities"),
     )
-    if model.position_bias is None:  # checked, but not learned from
-        data = replace(data, positions=None)
+    data = with_used_positions(data, model.position_bias)
     if data.n_queries != len(numbers):
         raise RuntimeError(CHANGED.format(f"groups{suffix}"))
     # int32 rows save memory

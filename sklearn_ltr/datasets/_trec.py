@@ -17,6 +17,7 @@ from sklearn_ltr._data import (
     QueryGroups,
     check_holds_rows,
     check_scores,
+    places_in_queries,
     read_numbers,
 )
 from sklearn_ltr._parameters import Choice
@@ -210,7 +211,7 @@ def dump_run(
     canonical = check_scores(scores, queries, "scores")
     query = np.repeat(np.arange(queries.n_queries), queries.sizes)
     order = np.lexsort((-canonical, query))
-    rank = np.arange(len(order)) - np.repeat(queries.offsets[:-1], queries.sizes) + 1
+    rank = places_in_queries(queries.offsets) + 1
     rows = zip(queries.order[order].tolist(), rank, canonical[order], strict=True)
     _write_lines(
         path,

@@ -293,8 +293,9 @@ class BaggingRanker(BaseRanker):
                 drawn.append(draw_queries(rng, n_queries, n_drawn, p.bootstrap))
                 members.append(new_member(self._estimator(), rng))
             with sklearn.config_context(enable_metadata_routing=True):
-                check_taken(rows, [requested_metadata(members[0], rows.metadata)])
-            shared = bins_of_members(members[0], drawn, rows, validation, seed)
+                columns = requested_metadata(members[0], rows.metadata)
+            check_taken(rows, [columns])
+            shared = bins_of_members(members[0], drawn, rows, columns, validation, seed)
             members = fit_members(
                 members, drawn, rows, validation, shared, p.n_jobs, p.verbose
             )
@@ -493,14 +494,15 @@ def bins_of_members(
     member: Any,
     drawn: Sequence[IntArray],
     rows: FitRows,
+    columns: Mapping[str, Any],
     validation: Mapping[str, Any],
     seed: int,
 ) -> SharedBins | None:
     """Return the bins of all rows, if the members can be trained on these."""
+    # `columns` are what a member takes of the rows beside X and y
     if type(member) is not LambdaMARTRanker:
         return None
     with sklearn.config_context(enable_metadata_routing=True):
-        given = requested_metadata(member, rows.metadata)
         is_given_val = "X_val" in requested_metadata(member, validation)
     # The bins of categories depend on grades, which a member must not learn from where
     # queries are left out, or held out.
@@ -508,7 +510,7 @@ def bins_of_members(
     are_same = all(takes_all(rows, queries) for queries in drawn) and not holds_out
     if not are_same and len(find_features(rows.X, member.categorical_features, "X")):
         return None
-    return share_bins(member, rows.X, rows.y, seed, **given)
+    return share_bins(member, rows.X, rows.y, seed, **columns)
 
 
 def takes_all(rows: FitRows, drawn: IntArray) -> bool:

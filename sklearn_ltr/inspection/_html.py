@@ -6,6 +6,7 @@ import base64
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from html import escape
+from importlib import import_module
 from io import BytesIO
 from typing import Any
 
@@ -148,15 +149,24 @@ def details(shown: str, hidden: str) -> str:
     return f"{shown}\n<details><summary>Numbers</summary>\n{hidden}\n</details>"
 
 
+def can_draw() -> bool:
+    """Return whether matplotlib is installed."""
+    try:
+        import_module("matplotlib.style")
+    except ImportError:
+        return False
+    return True
+
+
 def picture(
     description: str, size: tuple[float, float], plot: Callable[[Any], object]
 ) -> str:
     """Return what `plot` draws on a figure of `size` inches; "" without matplotlib."""
-    try:
-        import matplotlib.style
-        from matplotlib.figure import Figure
-    except ImportError:
+    if not can_draw():
         return ""
+    import matplotlib.style
+    from matplotlib.figure import Figure
+
     file = BytesIO()
     # the style of matplotlib's own defaults, whatever the user has set
     with matplotlib.style.context(["default", SVG]), warnings.catch_warnings():

@@ -124,7 +124,7 @@ def model_report(
     the documents of the worst of all; the model with the parameters that differ from
     their defaults; training curves; importances and SHAP values; the data.
 
-    Pictures need matplotlib (``pip install "sklearn_ltr[plot]"``); without it the same
+    Pictures need matplotlib (``python -m pip install matplotlib``); without it the same
     numbers are in tables.
 
     Parameters
@@ -325,9 +325,9 @@ def summary_section(subject: Subject) -> str:
             "These are the queries that the model was fitted to, so it ranks them "
             "better than new ones."
         )
-    if html.picture("", (1, 1), lambda figure: None) == "":
+    if not html.can_draw():
         notes.append(
-            'Tables only: pictures need matplotlib (pip install "sklearn_ltr[plot]").'
+            "Tables only: pictures need matplotlib (python -m pip install matplotlib)."
         )
     return "\n".join((figures, *map(html.paragraph, notes)))
 

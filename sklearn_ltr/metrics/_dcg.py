@@ -24,7 +24,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._compile import exp2_of, log2_of
-from sklearn_ltr._data import Labels, count_rows, describe_query, read_numbers
+from sklearn_ltr._data import (
+    Labels,
+    count_rows,
+    describe_query,
+    places_in_queries,
+    read_numbers,
+)
 from sklearn_ltr._parameters import Choice
 from sklearn_ltr.metrics._closed_form import ClosedFormMetric, JudgedLists, cut_at
 from sklearn_ltr.metrics._metric import NoRelevant, Ties
@@ -293,9 +299,8 @@ class NDCG(DCG):
         order = np.empty(len(gain), dtype=np.int64)
         rank_documents(gain, gain, offsets, 0, n_queries, k, order, True)
         # the sum over each list, in its order, down to its cutoff
-        sizes = np.diff(offsets)
-        query = np.repeat(np.arange(n_queries), sizes)
-        position = np.arange(len(gain)) - np.repeat(offsets[:-1], sizes)
+        query = np.repeat(np.arange(n_queries), np.diff(offsets))
+        position = places_in_queries(offsets)
         is_counted = position < self._limits(judged)[query]
         terms = np.where(is_counted, gain[order] * discount[position], 0.0)
         best = np.bincount(query, terms, n_queries)

@@ -33,7 +33,12 @@ from sklearn_ltr._compile import (
     uint32_lanes,
     uint64,
 )
-from sklearn_ltr._data import QueryGroups, check_scores, count_rows
+from sklearn_ltr._data import (
+    QueryGroups,
+    check_scores,
+    count_rows,
+    places_in_queries,
+)
 
 __all__ = ["rank_scores"]
 
@@ -239,7 +244,6 @@ def rank_scores(y_score: Any, *, groups: Any) -> NDArray[np.int64]:
     rank_documents(
         scores, scores, queries.offsets, 0, queries.n_queries, longest, order, True
     )
-    starts = np.repeat(queries.offsets[:-1], queries.sizes)
     ranks = np.empty_like(order)
-    ranks[order] = np.arange(len(order)) - starts + 1
+    ranks[order] = places_in_queries(queries.offsets) + 1
     return queries.unsort(ranks)
