@@ -3,11 +3,12 @@
     python benchmarks/tuning.py --data websearch.npz --json results.jsonl
     python benchmarks/tuning.py --from-json results.jsonl --picture tuning.png
 
-On each of the five folds every library draws the same settings at random, fits them one
-after the other, and keeps the one that is best on the validation part, number of trees
-included. At time t its value is the NDCG@10, on the test part, of the best of the
-models that are finished by then. "sklearn_ltr bagged" draws for a third of the time,
-and then fits members with the best setting for the rest; it scores with their mean.
+On each of the five folds every library fits the same settings, drawn at random, and
+keeps the one that is best on the validation part, number of trees included. At time t
+its value is the NDCG@10, on the test part, of the best of the models that are finished
+by then: the mean over random orders of the settings, and when all are fitted the curve
+is level. "sklearn_ltr bagged" searches for a third of the time, and then fits members
+with the best setting for the rest; it scores with their mean.
 
 Time is the CPU time of the fits, in one thread, so that other processes do not count.
 """
@@ -17,12 +18,13 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from quality import MEASURES, Part, has_relevant, load, training_part
+from quality import MEASURES, Part, load, training_part
 from scipy.stats import sem
 
 import peers
@@ -35,25 +37,26 @@ FIRST = [Settings(30, 0.1, 15, 20, 0, 1), Settings(100, 0.1, 15, 20, 0, 1)]
 LEAVES, MIN_SAMPLES_LEAF = (4, 7, 15, 31, 63), (5, 20, 50, 100, 200)
 LEARNING_RATES = (0.03, 0.05, 0.08, 0.12)
 TREES, STRIDE = 300, 10
-N_TIMES = 9  # of a curve
+TIMES = np.geomspace(1, 1000, 25)
+N_ORDERS = 20
 SEARCH_SHARE = 1 / 3  # of the time of a bagged ranker
+MAX_MEMBERS = 30
 
 
 class Fit(NamedTuple):
     """A model of the search."""
 
-    seconds: float  # CPU time of all fits so far
+    seconds: float  # CPU time
     validation: float
     settings: Settings
     stop: int  # number of trees that is best on the validation part
     scores: np.ndarray  # of the test part
 
 
-def drawn_settings(seed: int):
-    """Yield settings without end."""
+def drawn_settings(n_settings: int) -> Iterator[Settings]:
     yield from FIRST
-    rng = np.random.default_rng(seed)
-    while True:
+    rng = np.random.default_rng(0)
+    for _ in range(n_settings - len(FIRST)):
         yield Settings(
             TREES,
             float(rng.choice(LEARNING_RATES)),
@@ -70,12 +73,13 @@ def timed_fit(name: str, train: Part, settings: Settings) -> tuple[float, Scores
     return time.process_time() - start, scores_after
 
 
-def search(name: str, train: Part, validation: Part, test: Part, budget: float):
-    """Return the models of a search that begin within the budget."""
-    fits, seconds = [], 0.0
-    for settings in drawn_settings(seed=0):
-        spent, scores_after = timed_fit(name, train, settings)
-        seconds += spent
+def search(
+    name: str, train: Part, validation: Part, test: Part, n_settings: int
+) -> list[Fit]:
+    """Return the model of each setting, with its best number of trees."""
+    fits = []
+    for settings in drawn_settings(n_settings):
+        seconds, scores_after = timed_fit(name, train, settings)
         stops = list(range(STRIDE, settings.n_estimators + 1, STRIDE))
         values = [
             METRIC(validation.y, scores, groups=validation.groups)
@@ -84,110 +88,198 @@ def search(name: str, train: Part, validation: Part, test: Part, budget: float):
         stop = stops[int(np.argmax(values))]
         (scores,) = scores_after(test.X, [stop])
         fits.append(Fit(seconds, max(values), settings, stop, scores))
-        if seconds > budget:
-            return fits
+    return fits
+
+
+def in_random_orders(fits: list[Fit]) -> Iterator[list[Fit]]:
+    """Yield the models with the first settings first and the others shuffled."""
+    n_first, rng = len(FIRST), np.random.default_rng(0)
+    for _ in range(N_ORDERS):
+        others = n_first + rng.permutation(len(fits) - n_first)
+        yield fits[:n_first] + [fits[i] for i in others]
 
 
 def best_by(fits: list[Fit], seconds: float) -> Fit | None:
     """Return the best of the models that are finished at a time."""
-    done = [fit for fit in fits if fit.seconds <= seconds]
+    finished = np.cumsum([fit.seconds for fit in fits]) <= seconds
+    done = fits[: int(finished.sum())]
     return max(done, key=lambda fit: fit.validation) if done else None
 
 
-def single_curve(fits: list[Fit], times: np.ndarray) -> list[np.ndarray | None]:
-    """Return the scores of the test part at each time; None: no model yet."""
-    found = [best_by(fits, seconds) for seconds in times]
-    return [None if fit is None else fit.scores for fit in found]
+class Members:
+    """Members of bags, each fitted once: their seconds and their scores."""
 
+    def __init__(self, train: Part, test: Part):
+        self.train, self.test = train, test
+        self.fitted: dict[Settings, list[tuple[float, np.ndarray]]] = {}
 
-def bagged_curve(
-    fits: list[Fit], times: np.ndarray, train: Part, test: Part
-) -> list[np.ndarray | None]:
-    """Return the mean scores of members with the best setting of a shorter search."""
-    curve: list[np.ndarray | None] = []
-    for seconds in times:
-        best = best_by(fits, SEARCH_SHARE * seconds)
-        if best is None:
-            curve.append(None)
-            continue
+    def scores_by(self, best: Fit, seconds: float) -> np.ndarray:
+        """Return the mean scores of the best model and of members fitted in a time."""
         settings = replace(best.settings, n_estimators=best.stop)
-        left, total, n_members = (1 - SEARCH_SHARE) * seconds, best.scores, 1
-        while True:
-            member = replace(settings, random_state=n_members)
-            spent, scores_after = timed_fit(OURS, train, member)
-            left -= spent
-            if left < 0:
+        fitted = self.fitted.setdefault(settings, [])
+        total, n_members = best.scores, 1
+        while n_members < MAX_MEMBERS:
+            if len(fitted) < n_members:
+                member = replace(settings, random_state=n_members)
+                spent, scores_after = timed_fit(OURS, self.train, member)
+                (scores,) = scores_after(self.test.X, [best.stop])
+                fitted.append((spent, scores))
+            spent, scores = fitted[n_members - 1]
+            seconds -= spent
+            if seconds < 0:
                 break
-            (scores,) = scores_after(test.X, [best.stop])
             total, n_members = total + scores, n_members + 1
-        curve.append(total / n_members)
-    return curve
+        return total / n_members
 
 
-def evaluate_fold(name: str, parts: list[Part], test: int, times: np.ndarray):
-    """Return NDCG@10 of each query at each time; NaN before the first model."""
-    train, validation = training_part(parts, test), parts[(test + 4) % 5]
-    part = parts[test]
-    library = OURS if name == BAGGED else name
-    share = SEARCH_SHARE if name == BAGGED else 1.0
-    fits = search(library, train, validation, part, share * times[-1])
-    if name == BAGGED:
-        curve = bagged_curve(fits, times, train, part)
-    else:
-        curve = single_curve(fits, times)
-    n_queries = part.groups[-1] + 1
-    return np.array(
-        [
-            np.full(n_queries, np.nan)
-            if scores is None
-            else METRIC.per_query(part.y, scores, groups=part.groups)
-            for scores in curve
-        ]
-    )
+def curve(fits: list[Fit], part: Part, members: Members | None) -> np.ndarray:
+    """Return NDCG@10 of each query at each time; NaN before the first model.
+
+    With members, the models are found in a part of the time, and bagged in the rest.
+    """
+    total = np.zeros((len(TIMES), part.groups[-1] + 1))
+    for ordered in in_random_orders(fits):
+        for seconds, values in zip(TIMES, total, strict=True):
+            share = 1.0 if members is None else SEARCH_SHARE
+            best = best_by(ordered, share * seconds)
+            if best is None:
+                values += np.nan
+                continue
+            scores = best.scores
+            if members is not None:
+                scores = members.scores_by(best, (1 - share) * seconds)
+            values += METRIC.per_query(part.y, scores, groups=part.groups)
+    return total / N_ORDERS
+
+
+def measure(parts: list[Part], arguments: argparse.Namespace) -> list[dict]:
+    """Return the curves of all libraries on each fold, which are printed as well."""
+    records = []
+    for fold in arguments.folds:
+        train, validation = training_part(parts, fold), parts[(fold + 4) % 5]
+        part = parts[fold]
+        relevant = np.flatnonzero(np.bincount(part.groups, part.y))
+        fits_of: dict[str, list[Fit]] = {}
+        for name in arguments.libraries:
+            library = OURS if name == BAGGED else name
+            if library not in fits_of:
+                fits_of[library] = search(
+                    library, train, validation, part, arguments.settings
+                )
+            fits = fits_of[library]
+            members = Members(train, part) if name == BAGGED else None
+            values = curve(fits, part, members)[:, relevant]
+            record = {
+                "data": arguments.data.name,
+                "fold": fold,
+                "library": name,
+                "settings": arguments.settings,
+                "search_seconds": sum(fit.seconds for fit in fits),
+                "n_queries": len(relevant),
+                "seconds": TIMES.tolist(),
+                "ndcg@10": without_nan(values.mean(axis=1)),
+                "last": values[-1].round(5).tolist(),  # of each query
+            }
+            peers.append_json(arguments.json, [record])
+            records.append(record)
+            print(f"fold {fold}, {name}: {values[-1].mean():.4f}", flush=True)
+    return records
+
+
+def without_nan(values: np.ndarray) -> list[float | None]:
+    """Return None for NaN, which JSON does not have."""
+    return [None if np.isnan(value) else float(value) for value in values]
+
+
+def over_folds(records: list[dict]) -> list[dict]:
+    """Return one record per library: means over the queries of the folds."""
+    result = []
+    for name in dict.fromkeys(record["library"] for record in records):
+        of_name = [record for record in records if record["library"] == name]
+        values = np.array([r["ndcg@10"] for r in of_name], dtype=float)
+        sizes = [record["n_queries"] for record in of_name]
+        last = np.concatenate([record["last"] for record in of_name])
+        search_seconds = np.mean([record["search_seconds"] for record in of_name])
+        result.append(
+            of_name[0]
+            | {
+                "n_queries": sum(sizes),
+                "search_seconds": float(search_seconds),
+                "ndcg@10": without_nan(np.average(values, axis=0, weights=sizes)),
+                "last": last,
+            }
+        )
+    return result
 
 
 def print_table(records: list[dict]) -> None:
-    times = records[0]["seconds"]
+    every = slice(0, None, 4)
     print("\nNDCG@10 against CPU seconds of training, one thread")
+    times = records[0]["seconds"][every]
     print(f"{'':22}" + "".join(f"{seconds:9.1f}" for seconds in times))
     for record in records:
-        cells = "".join(f"{v:9.4f}" if v else f"{'-':>9}" for v in record["ndcg@10"])
+        shown = record["ndcg@10"][every]
+        cells = "".join(f"{v:9.4f}" if v else f"{'-':>9}" for v in shown)
         print(f"{record['library']:22}{cells}")
-    errors = "".join(f"{v:9.4f}" if v else f"{'-':>9}" for v in records[0]["error"])
-    print(f"{'(standard error)':22}{errors}")
+    best = best_peer(records)
+    goal = max(v for v in best["ndcg@10"] if v)
+    needs = first_time(best, goal)
+    print(f"\nBest of the peers: {best['library']}, {goal:.4f} after {needs:.0f} s")
+    for record in records:
+        if record["library"].startswith(OURS):
+            difference = record["last"] - best["last"]
+            reached = first_time(record, goal)
+            share = "never" if reached is None else f"{reached / needs:.2f} of its time"
+            print(
+                f"{record['library']} reaches it in {share}; at the end "
+                f"{difference.mean():+.4f} (standard error {sem(difference):.4f})"
+            )
+
+
+def best_peer(records: list[dict]) -> dict:
+    """Return the record of the peer whose curve has the highest point."""
+    others = [r for r in records if not r["library"].startswith(OURS)]
+    return max(others, key=lambda record: max(v for v in record["ndcg@10"] if v))
+
+
+def first_time(record: dict, goal: float) -> float | None:
+    """Return the first time at which a curve is as high as the goal."""
+    pairs = zip(record["seconds"], record["ndcg@10"], strict=True)
+    return next((seconds for seconds, v in pairs if v and v >= goal), None)
 
 
 def draw(records: list[dict], path: Path) -> None:
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
+    figure, axes = plt.subplots(figsize=(7.5, 4.2), layout="constrained")
     for record in records:
         is_ours = record["library"].startswith(OURS)
         known = [(t, v) for t, v in zip(record["seconds"], record["ndcg@10"],
                                         strict=True) if v]  # fmt: skip
         axes.plot(
             *zip(*known, strict=True),
-            marker="o",
-            linewidth=2.5 if is_ours else 1.2,
+            linewidth=2.8 if is_ours else 1.6,
             label=record["library"],
         )
-    n_queries = records[0]["n_queries"]
     axes.set_xscale("log")
-    ticks = [1, 2, 5, 10, 20, 50]
-    axes.set_xticks(ticks, [str(seconds) for seconds in ticks])
+    ticks = [1, 3, 10, 30, 100, 300, 1000]
+    axes.set_xticks(ticks, [f"{seconds:,} s" for seconds in ticks])
     axes.set_xticks([], minor=True)
+    axes.grid(alpha=0.25)
     axes.set(
-        xlabel="CPU seconds of training, search included (one thread)",
-        ylabel=f"NDCG@10 ({n_queries:,} queries, {Path(records[0]['data']).stem})",
+        title="How good the lists are that a time of training buys",
+        xlabel="CPU time of training and searching settings, one thread",
+        ylabel=f"NDCG@10 of {records[0]['n_queries']:,} test queries",
     )
-    axes.legend()
+    axes.legend(loc="lower right")
     figure.savefig(path, dpi=150)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--data", type=Path)
-    parser.add_argument("--seconds", type=float, default=300.0, help="the longest time")
+    parser.add_argument("--folds", type=int, nargs="+", default=list(range(5)))
+    parser.add_argument("--settings", type=int, default=60, help="number of settings")
     parser.add_argument("--from-json", type=Path, help="results to draw")
     parser.add_argument("--picture", type=Path)
     peers.add_arguments(parser, LIBRARIES)
@@ -197,25 +289,8 @@ def main() -> None:
         records = [json.loads(line) for line in lines]
     else:
         print(peers.machine())
-        parts = load(arguments.data)
-        relevant = has_relevant(parts)
-        times = np.geomspace(arguments.seconds / 10 ** (N_TIMES / 3 - 1 / 3),
-                             arguments.seconds, N_TIMES)  # fmt: skip
-        records = []
-        for name in arguments.libraries:
-            folds = [evaluate_fold(name, parts, test, times) for test in range(5)]
-            values = np.concatenate(folds, axis=1)[:, relevant]
-            record = {
-                "data": arguments.data.name,
-                "library": name,
-                "n_queries": int(relevant.sum()),
-                "seconds": times.tolist(),
-                "ndcg@10": [None if np.isnan(v) else v for v in values.mean(axis=1)],
-                "error": [None if np.isnan(v) else v for v in sem(values, axis=1)],
-            }
-            records.append(record)
-            peers.append_json(arguments.json, [record])
-            print(f"{name}: done", flush=True)
+        records = measure(load(arguments.data), arguments)
+    records = over_folds(records)
     print_table(records)
     if arguments.picture is not None:
         draw(records, arguments.picture)
