@@ -40,7 +40,7 @@ TREES, STRIDE = 300, 10
 TIMES = np.geomspace(1, 1000, 25)
 N_ORDERS = 20
 SEARCH_SHARE = 1 / 3  # of the time of a bagged ranker
-MAX_MEMBERS = 30
+MAX_MEMBERS = 10
 
 
 class Fit(NamedTuple):
