@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from sklearn_ltr._compile import as_kernel_argument
+from sklearn_ltr._compile import as_kernel_argument, kernel, uint64
 
 # An ndarray of shape (n_rows, n_features), or a CSR matrix of that shape without
 # duplicate entries; or a table of which one partition is in memory at a time, which
@@ -21,7 +21,7 @@ from sklearn_ltr._compile import as_kernel_argument
 # Any, since scipy has no types.
 Table: TypeAlias = Any
 
-ROWS_PER_TRANSPOSE = 4096  # so few rows of some columns stay in the CPU's cache
+ROWS_PER_TILE = 512  # so few rows of some columns stay in the CPU's cache
 
 
 def is_partitioned(X: Table) -> bool:
@@ -45,13 +45,16 @@ def dense_rows(X: Table, rows: Any) -> NDArray[np.floating]:
     return part
 
 
+def is_c_ordered(X: NDArray[np.floating]) -> bool:
+    """Return whether kernels can read an array, row by row."""
+    return X.flags.c_contiguous and X.flags.aligned and X.dtype.isnative
+
+
 def contiguous_rows(
     X: Table, rows: NDArray[np.intp]
 ) -> tuple[NDArray[np.floating], NDArray[np.intp]]:
     """Return (table, rows of it) for a kernel; at most the rows are copied."""
-    if issparse(X) or not (
-        X.flags.c_contiguous and X.flags.aligned and X.dtype.isnative
-    ):
+    if issparse(X) or not is_c_ordered(X):
         X, rows = dense_rows(X, rows), np.arange(len(rows), dtype=np.intp)
     return as_kernel_argument(X), as_kernel_argument(rows)
 
@@ -64,11 +67,33 @@ def columns_reader(X: Table, rows: NDArray[np.intp]) -> Any:
         by_column = X[rows].tocsc()
         return lambda first, last: by_column[:, first:last].toarray(order="F")
 
+    is_plain = is_c_ordered(X)
+    table, numbers = as_kernel_argument(X), as_kernel_argument(rows)
+
     def read_columns(first: int, last: int) -> NDArray[np.floating]:
-        transposed = np.empty((last - first, len(rows)), dtype=X.dtype)
-        for start in range(0, len(rows), ROWS_PER_TRANSPOSE):
-            part = slice(start, start + ROWS_PER_TRANSPOSE)
-            transposed[:, part] = X[rows[part], first:last].T
-        return transposed.T
+        columns = np.empty((last - first, len(rows)), dtype=X.dtype)
+        if is_plain:
+            copy_columns(table, numbers, first, columns)
+        else:
+            for j, column in enumerate(columns, first):
+                column[...] = X[rows, j]
+        return columns.T
 
     return read_columns
+
+
+@kernel
+def copy_columns(
+    X: NDArray[np.floating],
+    rows: NDArray[np.intp],
+    first: int,
+    columns: NDArray[np.floating],
+) -> None:
+    """Copy some rows of the features from `first` on, to one row per feature."""
+    # tile by tile, so that what is read of each row is in the cache once
+    for start in range(0, len(rows), ROWS_PER_TILE):
+        stop = min(start + ROWS_PER_TILE, len(rows))
+        for j in range(len(columns)):
+            feature = uint64(first + j)
+            for i in range(uint64(start), uint64(stop)):
+                columns[uint64(j), i] = X[uint64(rows[i]), feature]
