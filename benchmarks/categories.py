@@ -9,8 +9,10 @@ which are replaced by categorical features of 10 to 10,000 values.  Values are d
 a power law, so that most of the many are rare, and each has an effect of its own on the
 grades.  ``--data python_names`` are real, see ``python_names.py``.
 
-Every library gets the categories as such, then as plain numbers, or the most frequent
-ones of each column as columns of their own (one-hot), or not at all.  The number of
+Every library gets the categories as such.  With ``--encodings`` also: with pairs of
+categorical features as further ones, all or chosen by `chosen_pairs`; as plain numbers;
+the most frequent ones of each column as columns of their own (one-hot); not at all.
+CatBoost makes such combinations itself, and runs once without.  The number of
 trees is the one with the highest NDCG@10 of validation queries.  Printed is NDCG@10 of
 test queries, whose rare categories may be new, the difference to ours, and in brackets
 the standard error of this difference over all test queries.
@@ -19,9 +21,10 @@ the standard error of this difference over all test queries.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import cache, partial
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -49,6 +52,9 @@ MORE_QUERIES = 4
 STOP_STEP = 20
 GRADE_SHARES = (0.5, 0.8, 0.93, 0.98)  # quantiles where the grades 1 to 4 begin
 ONE_HOT_COLUMNS = 50  # for each categorical feature
+N_FOLDS = 5
+SMOOTHING = 10  # rows of mean 0 that each category has besides its own
+SMALLEST_GAIN = 0.001  # of a pair that is chosen
 METRIC = NDCG(10)
 
 
@@ -133,13 +139,74 @@ def fit_one_hot(X, y, groups, settings: Settings) -> ScoresAfter:
     return fit_encoded(X, y, groups, settings, peers.fit_sklearn_ltr, encode)
 
 
+def pair_codes(X: pd.DataFrame, one: str, other: str) -> np.ndarray:
+    """Return a number of each combination of two categories, the same in all parts."""
+    n_others = len(X[other].cat.categories)
+    return X[one].cat.codes.to_numpy(np.int64) * n_others + X[other].cat.codes
+
+
+def all_pairs(X, y, groups) -> Iterable[tuple[str, str]]:
+    return combinations(categorical(X), 2)
+
+
+def chosen_pairs(X, y, groups) -> Iterable[tuple[str, str]]:
+    """Yield the pairs that tell more of the grades than their two features do.
+
+    Grades, less the mean of their query, are predicted by the mean of the one category,
+    the rest by that of the other, and the rest by that of their combination: all means
+    are of other queries.  The gain is by how much the last lowers the squared error, as
+    a part of the squared grades.
+    """
+    query_of_row = np.unique(groups, return_inverse=True)[1]
+    fold = query_of_row % N_FOLDS
+    centred = (
+        y - (np.bincount(query_of_row, y) / np.bincount(query_of_row))[query_of_row]
+    )
+    for one, other in combinations(categorical(X), 2):
+        singles = (X[name].cat.codes for name in (one, other))
+        errors, rest = [], centred
+        for values in (*singles, pair_codes(X, one, other)):
+            rest = rest - means_of_other_folds(values, rest, fold)
+            errors.append(rest @ rest)
+        if errors[1] - errors[2] > SMALLEST_GAIN * (centred @ centred):
+            yield one, other
+
+
+def means_of_other_folds(values, target, fold) -> np.ndarray:
+    """Return the mean target that the category of each row has in other folds."""
+    category = np.unique(values, return_inverse=True)[1]
+    cell, n = fold * (category.max() + 1) + category, category.max() + 1
+    sums, counts = (
+        np.bincount(cell, weights, N_FOLDS * n).reshape(N_FOLDS, n)
+        for weights in (target, None)
+    )
+    elsewhere = [
+        total.sum(axis=0)[category] - total.ravel()[cell] for total in (sums, counts)
+    ]
+    return elsewhere[0] / (elsewhere[1] + SMOOTHING)
+
+
+def fit_with_pairs(X, y, groups, settings: Settings, fit, choose) -> ScoresAfter:
+    """Fit with pairs of categorical features as further categorical features."""
+    known = {pair: np.unique(pair_codes(X, *pair)) for pair in choose(X, y, groups)}
+
+    def encode(X):
+        columns = {
+            " and ".join(pair): pd.Categorical(pair_codes(X, *pair), values)
+            for pair, values in known.items()
+        }
+        return X.assign(**columns)
+
+    return fit_encoded(X, y, groups, settings, fit, encode)
+
+
 def fit_lightgbm(X, y, groups, settings: Settings) -> ScoresAfter:
     columns = [X.columns.get_loc(name) for name in categorical(X)]
     fit = partial(peers.fit_lightgbm, categorical_feature=columns)
     return fit_encoded(X, y, groups, settings, fit, as_numbers)
 
 
-def fit_catboost(X, y, groups, settings: Settings) -> ScoresAfter:
+def fit_catboost(X, y, groups, settings: Settings, **options) -> ScoresAfter:
     import catboost
 
     def pool(X, **more):
@@ -156,6 +223,7 @@ def fit_catboost(X, y, groups, settings: Settings) -> ScoresAfter:
             "random_seed": settings.random_state,
             "allow_writing_files": False,
             "verbose": False,
+            **options,
         }
     ).fit(pool(X, label=y, group_id=groups))
 
@@ -174,6 +242,14 @@ FITS: dict[str, Callable] = {
     OURS: peers.fit_sklearn_ltr,
     "LightGBM": fit_lightgbm,
     "CatBoost symmetric": fit_catboost,
+    f"{OURS}, chosen pairs": partial(
+        fit_with_pairs, fit=peers.fit_sklearn_ltr, choose=chosen_pairs
+    ),
+    f"{OURS}, all pairs": partial(
+        fit_with_pairs, fit=peers.fit_sklearn_ltr, choose=all_pairs
+    ),
+    "LightGBM, all pairs": partial(fit_with_pairs, fit=fit_lightgbm, choose=all_pairs),
+    "CatBoost symmetric, no pairs": partial(fit_catboost, max_ctr_complexity=1),
     f"{OURS}, one-hot": fit_one_hot,
     f"{OURS}, numbers": with_table(peers.fit_sklearn_ltr, as_numbers),
     "LightGBM, numbers": with_table(peers.fit_lightgbm, as_numbers),
@@ -223,10 +299,10 @@ def print_table(records: list[dict]) -> None:
         name: np.concatenate(rows["ndcg@10"].to_list())
         for name, rows in table.groupby("library", sort=False)
     }
-    print(f"{'':22}{'seconds':>9}{'trees':>7}{'NDCG@10':>9}{'minus ours':>20}")
+    print(f"{'':30}{'seconds':>9}{'trees':>7}{'NDCG@10':>9}{'minus ours':>20}")
     for name, rows in table.groupby("library", sort=False):
         seconds, trees = rows["seconds"].median(), rows["trees"].median()
-        row = f"{name:22}{seconds:9.2f}{trees:7.0f}{values[name].mean():9.4f}"
+        row = f"{name:30}{seconds:9.2f}{trees:7.0f}{values[name].mean():9.4f}"
         if OURS in values and name != OURS:
             difference = values[name] - values[OURS]
             row += f"{difference.mean():+13.4f} ({sem(difference):.4f})"

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import pickle
+import re
+from pathlib import Path
 
+import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+import sklearn
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingRegressor
 from threadpoolctl import threadpool_limits
@@ -18,6 +22,7 @@ from sklearn_ltr._compile import INTERPRETED
 from sklearn_ltr._data import TrainingData
 from sklearn_ltr._trees.categories import TargetUnit, row_targets
 from sklearn_ltr.ensemble import BaggingRanker
+from sklearn_ltr.inspection import shap_values
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
 
 N, K = 480, 30
@@ -230,6 +235,40 @@ def test_rare_categories_are_learned():
     # without an effect nothing is learned
     model.fit(codes[train, np.newaxis], noise.permutation(y[train]))
     assert model.score(codes[test, np.newaxis], noise.permutation(y[test])) > -0.05
+
+
+# --- the page of the guide ----------------------------------------------------------
+
+
+@pytest.mark.skipif(INTERPRETED, reason="loops over many rows")
+def test_combinations_of_the_guide_are_learned_and_are_features_like_others():
+    page = Path(__file__).resolve().parents[1] / "docs" / "guide" / "categories.md"
+    programs = re.findall(
+        r"^```python\n(.*?)^```", page.read_text("utf-8"), re.M | re.S
+    )
+    page_names: dict = {}
+    with sklearn.config_context(), mpl.rc_context({"backend": "agg"}):
+        for program in programs:
+            exec(compile(program, str(page), "exec"), page_names)
+        visits, bought, visit, new, alone, paired = (
+            page_names[name]
+            for name in ("visits", "bought", "visit", "new", "alone", "paired")
+        )
+        test = visits[new], bought[new]
+        gain = paired.score(*test, groups=visit[new])
+        gain -= alone.score(*test, groups=visit[new])
+        assert gain > 0.02
+    table = page_names["with_pairs"](visits)
+    ranker, name = paired[-1], "customer and brand"
+    assert ranker.feature_names_in_.tolist() == ["customer", "brand", name]
+    np.testing.assert_array_equal(ranker.predict(table), paired.predict(visits))
+    # a combination that is new, or of which a part is missing, is missing
+    unseen, missing = (visits.astype(object).iloc[:5].copy() for _ in range(2))
+    unseen["brand"], missing["brand"] = "new", None
+    unseen, missing = (t.astype("category") for t in (unseen, missing))
+    np.testing.assert_array_equal(paired.predict(unseen), paired.predict(missing))
+    values = shap_values(ranker, table.iloc[:50]).values
+    assert np.abs(values[:, 2]).sum() > np.abs(values[:, :2]).sum()
 
 
 # --- quality ----------------------------------------------------------------------

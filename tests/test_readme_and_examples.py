@@ -13,7 +13,11 @@ import pytest
 import sklearn
 
 ROOT = Path(__file__).resolve().parents[1]
-RUN_BY_OTHER_TESTS = ("clicks.md", "recipes.md")  # which look at what they do
+RUN_BY_OTHER_TESTS = (
+    "categories.md",
+    "clicks.md",
+    "recipes.md",
+)  # which look at what they do
 PAGES = [
     page
     for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
