@@ -188,11 +188,14 @@ def means_of_other_folds(values, target, fold) -> np.ndarray:
 
 def fit_with_pairs(X, y, groups, settings: Settings, fit, choose) -> ScoresAfter:
     """Fit with pairs of categorical features as further categorical features."""
-    known = {pair: np.unique(pair_codes(X, *pair)) for pair in choose(X, y, groups)}
+    pairs = list(choose(X, y, groups))
+    known = {pair: pd.Index(np.unique(pair_codes(X, *pair))) for pair in pairs}
 
     def encode(X):
         columns = {
-            " and ".join(pair): pd.Categorical(pair_codes(X, *pair), values)
+            " and ".join(pair): pd.Categorical.from_codes(
+                values.get_indexer(pair_codes(X, *pair)), values
+            )
             for pair, values in known.items()
         }
         return X.assign(**columns)
