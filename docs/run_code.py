@@ -47,7 +47,9 @@ class RunCode(SphinxTransform):
             if block.get("language") == "python"
         ]
         names: dict[str, Any] = {"__name__": "page"}
-        with sklearn.config_context(), mpl.rc_context(STYLE):
+        # the examples of the gallery have run before, and may have enabled routing
+        off = sklearn.config_context(enable_metadata_routing=False)
+        with off, mpl.rc_context(STYLE):
             for number, block in enumerate(blocks):
                 after = self.output_of(block, names)
                 after += self.pictures(f"{self.env.docname}-{number}")

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import pickle
 import re
 import subprocess
 import sys
 
 import pytest
 
-from sklearn_ltr import __main__
+from sklearn_ltr import LambdaMARTRanker, __main__
 from sklearn_ltr._compile import INTERPRETED
+from sklearn_ltr.datasets import make_ranking
 
 # What users do, in ways that `compile_kernels` does not: other sizes, layouts, options
 USE_EVERYTHING = """
@@ -111,6 +114,41 @@ def test_after_compiling_ahead_of_time_no_kernel_is_compiled():
     command = [sys.executable, "-W", "ignore", "-c", script]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     assert done.stdout == "[]\n[]\n"
+
+
+# A process that serves: it loads a model and scores queries until kernels are used
+SERVE = """
+import pickle, sys
+from pathlib import Path
+import numpy as np
+ranker, X = pickle.loads(Path(sys.argv[1]).read_bytes())
+for _ in range(300):
+    scores = ranker.predict(X)
+from sklearn_ltr._compile import KERNELS
+misses = sum(sum(k.stats.cache_misses.values()) for k in KERNELS.values())
+hits = sum(sum(k.stats.cache_hits.values()) for k in KERNELS.values())
+print(hits > 0, misses)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
+def test_a_container_that_has_compiled_serves_without_compiling(tmp_path):
+    """The steps of the Dockerfile in docs/guide/deploying.md, with an empty cache."""
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "kernels")}
+    python = [sys.executable, "-W", "error"]
+    compiled = [*python, "-m", "sklearn_ltr", "compile"]
+    subprocess.run(compiled, check=True, env=environment, stdout=subprocess.DEVNULL)
+    data = make_ranking(60, random_state=0)
+    ranker = LambdaMARTRanker(random_state=0)
+    ranker.fit(data.data, data.target, groups=data.groups)
+    model = tmp_path / "ranker.pkl"
+    model.write_bytes(pickle.dumps((ranker, data.data[:100])))
+    serve = [*python, "-c", SERVE, str(model)]
+    done = subprocess.run(
+        serve, check=True, env=environment, capture_output=True, text=True
+    )
+    assert (done.stdout, done.stderr) == ("True 0\n", "")
 
 
 def test_the_command_prints_each_step(capsys, monkeypatch):

@@ -204,7 +204,9 @@ def read_feature_table(
     # With `reset` the estimator stores the number and the names of the features;
     # without, they must be those that it has stored.
     allow_nan = estimator.__sklearn_tags__().input_tags.allow_nan
-    if not reset and _needs_no_conversion(X, estimator):
+    is_frame_of_floats = not reset and _is_frame_of_floats(X, estimator)
+    if is_frame_of_floats or (not reset and _needs_no_conversion(X, estimator)):
+        X = X.to_numpy() if is_frame_of_floats else X
         if check_values:
             check_finite(X, name, allow_nan=allow_nan)
         return X
@@ -275,6 +277,17 @@ def _needs_no_conversion(X: Any, estimator: Any) -> bool:
     )
 
 
+def _is_frame_of_floats(X: Any, estimator: Any) -> bool:
+    """Return whether X is a pandas frame of floats with the columns of `fit`."""
+    return (
+        type(X).__name__ == "DataFrame"
+        and type(X).__module__.partition(".")[0] == "pandas"
+        and hasattr(estimator, "feature_names_in_")
+        and X.columns.tolist() == estimator.feature_names_in_.tolist()
+        and set(X.dtypes) <= {np.dtype(np.float32), np.dtype(np.float64)}
+    )
+
+
 def _first_marked(table: Table, marked: Any) -> tuple[int, int]:
     """Return row and column of the first marked value (of the stored ones if CSR)."""
     if not issparse(table):
@@ -317,6 +330,8 @@ def _frame_of_numbers(X: Any, name: str) -> Any:
         if all(is_numeric(dtype) for dtype in X.schema.types):
             return X
         X = X.to_pandas()
+    if all(map(is_numeric, set(X.dtypes))):
+        return X
     given = X
     for number, (column, dtype) in enumerate(zip(X.columns, X.dtypes, strict=True)):
         if is_numeric(dtype):
