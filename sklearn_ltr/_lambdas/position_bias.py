@@ -11,6 +11,9 @@ leaf, regularised by p times the mean curvature Hbar of the positions, is
 
     b_k  <-  b_k  -  eta (G_k + p Hbar b_k) / (H_k + p Hbar).
 
+By default p = LISTS_WITHOUT_BIAS / n for n lists: Hbar / n is what one of them adds to
+a position, so this is as if so many lists of no bias had been added to the log.
+
 Costs of pairs do not change if the b of a list grow by a constant, so b_0 = 0.
 
 **Pairwise** (Unbiased LambdaMART, Hu et al., WWW 2019).  Where a document at position k
@@ -41,14 +44,16 @@ from sklearn_ltr._parameters import LARGEST, LARGEST_SCORE, Choice, real, shown
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-REGULARIZATION = {"additive": 0.3, "pairwise": 1.0}  # where none is given
+PAIRWISE_REGULARIZATION = 1.0  # where none is given
+MOST_EQUAL = 1e6  # lists that a list may stand for, by its weight
+LISTS_WITHOUT_BIAS = 2_000  # that of additive, times the lists of the log
 
 
 class BiasOptions(NamedTuple):
     """The parameter `position_bias`, read."""
 
     method: str
-    regularization: float
+    regularization: float | None  # None: by the number of lists
 
 
 class BiasChoice:
@@ -72,11 +77,11 @@ class BiasChoice:
             method = Choice(None, *self.methods).read_as(name, value)
         else:
             method = Choice(*self.methods).read_as(f'{name}["method"]', given["method"])
-        values = real(0, LARGEST)
-        strength = values.read_as(
-            f'{name}["regularization"]',
-            given.get("regularization", REGULARIZATION[method]),
-        )
+        strength = None if method == "additive" else PAIRWISE_REGULARIZATION
+        if "regularization" in given:
+            strength = real(0, LARGEST).read_as(
+                f'{name}["regularization"]', given["regularization"]
+            )
         return BiasOptions(method, strength)
 
     def in_words(self) -> str:
@@ -225,7 +230,19 @@ def new_bias(
     if is_pairwise:
         given = options.regularization, smallest, comm
         return PairwiseBias(data.positions, values, *given)
-    return AdditiveBias(data.positions, values[0], options.regularization, comm)
+    strength = options.regularization
+    if strength is None:
+        strength = LISTS_WITHOUT_BIAS / number_of_lists(data.weights, comm)
+    return AdditiveBias(data.positions, values[0], strength, comm)
+
+
+def number_of_lists(weights: FloatArray, comm: Comm = ONE_PROCESS) -> float:
+    """Return the number of lists, or the sum of their weights if that is larger."""
+    # equal lists may be one, with their number as its weight; sums of integers are the
+    # same for any number of workers
+    thousandths = np.rint(1000 * np.minimum(weights, MOST_EQUAL)).astype(np.int64)
+    counts = np.array([1000 * len(weights), thousandths.sum()], dtype=np.int64)
+    return float(comm.sum(counts).max()) / 1000
 
 
 def pair_weights_of(

@@ -52,6 +52,7 @@ from sklearn_ltr._lambdas.objective import LambdaObjective
 from sklearn_ltr._lambdas.pairs import NORMALIZATIONS, PairOptions
 from sklearn_ltr._lambdas.position_bias import (
     new_bias,
+    number_of_lists,
     pair_weights_of,
 )
 from sklearn_ltr._lambdas.regression import Regression
@@ -153,8 +154,6 @@ def learn(
     # queries without pairs have no gradient; they count in the metric only
     learned = data.subset(data.has_pairs)
     check_weights(learned.weights, "sample_weight")
-    if p.has_additive_bias:
-        warn_if_short(learned.weights, comm)
     base_score = train.base_score[learned.rows]
     check_base_score_size(p.sigma, base_score)
     measured = len(validation) > 0 or p.verbose > 0 or p.measures_train
@@ -208,11 +207,11 @@ def learn(
     return fitted
 
 
-def warn_if_short(weights: FloatArray, comm: Comm) -> None:
-    """Warn of a log of few lists, given the weights of those that have pairs."""
-    # equal lists may be one, with their number as its weight
-    parts = comm.gather((len(weights), float(weights.sum())))
-    n_lists = max(sum(n for n, _ in parts), sum(weight for _, weight in parts))
+def warn_if_short(parameters: LambdaMARTParameters, weights: FloatArray) -> None:
+    """Warn of an additive bias from few lists, given the weights of all with pairs."""
+    if not parameters.has_additive_bias or len(weights) == 0:
+        return
+    n_lists = number_of_lists(weights)
     if n_lists < FEW_LISTS:
         warnings.warn(
             f"position_bias='additive' is learned from {n_lists:,.0f} lists with a "
@@ -1012,6 +1011,7 @@ def fit_ranker(
         held_out = None
         if p.early_stopping is True and not sets:
             data, held_out = hold_out_queries(data, p.validation_fraction, kept.seed)
+        warn_if_short(p, data.weights[data.has_pairs])
         model._set_base_model(p.init, X, y, data.rows, init_score, kept, given)
 
         # F_0 of the documents
