@@ -11,9 +11,6 @@ leaf, regularised by p times the mean curvature Hbar of the positions, is
 
     b_k  <-  b_k  -  eta (G_k + p Hbar b_k) / (H_k + p Hbar).
 
-By default p = LISTS_WITHOUT_BIAS / n for n lists: Hbar / n is what one of them adds to
-a position, so this is as if so many lists of no bias had been added to the log.
-
 Costs of pairs do not change if the b of a list grow by a constant, so b_0 = 0.
 
 **Pairwise** (Unbiased LambdaMART, Hu et al., WWW 2019).  Where a document at position k
@@ -22,6 +19,10 @@ was clicked and one at l was not, the cost of their pair is divided by t+_k t-_l
 
     t+_k  =  (sum of better_cost_i over i at k  /  that at position 0) ^ (1 / (1 + p))
     t-_l  =  (sum of worse_cost_j over j at l  /  that at position 0) ^ (1 / (1 + p)).
+
+By default p = LISTS_WITHOUT_BIAS / n for n lists of the log.  Of the additive bias Hbar
+/ n is what a list adds to the curvature of a position, so this is as if so many lists
+without a bias had been added to the log.
 
 Sums are of integers, multiples of a power of two: they have the same bits for any
 number of threads and workers.
@@ -44,9 +45,8 @@ from sklearn_ltr._parameters import LARGEST, LARGEST_SCORE, Choice, real, shown
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-PAIRWISE_REGULARIZATION = 1.0  # where none is given
-MOST_EQUAL = 1e6  # lists that a list may stand for, by its weight
-LISTS_WITHOUT_BIAS = 2_000  # that of additive, times the lists of the log
+LISTS_WITHOUT_BIAS = 2_000  # over the lists of the log: p, where none is given
+MOST_EQUAL = 1e6  # lists that one may stand for, by its weight
 
 
 class BiasOptions(NamedTuple):
@@ -77,7 +77,7 @@ class BiasChoice:
             method = Choice(None, *self.methods).read_as(name, value)
         else:
             method = Choice(*self.methods).read_as(f'{name}["method"]', given["method"])
-        strength = None if method == "additive" else PAIRWISE_REGULARIZATION
+        strength = None
         if "regularization" in given:
             strength = real(0, LARGEST).read_as(
                 f'{name}["regularization"]', given["regularization"]
@@ -227,12 +227,11 @@ def new_bias(
     n_positions = max(last) + 1
     values = np.full((n_rows, max(n_positions, earlier.shape[-1])), none)
     values[:, : earlier.shape[-1]] = earlier
-    if is_pairwise:
-        given = options.regularization, smallest, comm
-        return PairwiseBias(data.positions, values, *given)
     strength = options.regularization
     if strength is None:
         strength = LISTS_WITHOUT_BIAS / number_of_lists(data.weights, comm)
+    if is_pairwise:
+        return PairwiseBias(data.positions, values, strength, smallest, comm)
     return AdditiveBias(data.positions, values[0], strength, comm)
 
 
