@@ -252,16 +252,20 @@ def test_the_first_step_of_a_fit_is_that_of_the_oracles(small_log):
         )
     )
     gradient, hessian, better, worse = np.zeros((4, len(clicks)))
+    n_lists = 0
     for session in np.unique(sessions):
         own = np.flatnonzero(session == sessions)
         n, y = len(own), clicks[own]
+        n_lists += y.min() < y.max()
         delta, one = np.ones((n, n)), np.ones(n)
         gradient[own], hessian[own], _ = add_up(np.zeros(n), y, delta, 1.0)
         better[own], worse[own] = pair_costs(np.zeros(n), y, delta, 1.0, one, one)
+    shrunk = 2_000 / n_lists
     for found, rate in ((additive, 0.5), (network, BIAS_RATE)):
-        expected = additive_step(np.zeros(10), positions, gradient, hessian, rate, 0.3)
+        start = np.zeros(10)
+        expected = additive_step(start, positions, gradient, hessian, rate, shrunk)
         assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
-    expected = [pairwise_step(c, positions, 1.0, 0.05) for c in (better, worse)]
+    expected = [pairwise_step(c, positions, shrunk, 0.05) for c in (better, worse)]
     assert_allclose(pairwise, expected, rtol=1e-9)
 
 
@@ -293,6 +297,24 @@ def test_without_end_regularised_bias_gives_the_bytes_of_the_plain_fit(kind, sma
     )
 
 
+@pytest.mark.parametrize("weight", [None, 0.5, 3.0])
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_regularization_falls_with_the_number_of_lists(kind, weight, small_log):
+    _, (X, clicks), shown = small_log
+    if weight is not None:
+        shown = shown | {"sample_weight": np.full(len(X), weight)}
+    n_clicks = np.bincount(shown["groups"], clicks)
+    n_lists = np.sum((n_clicks > 0) & (n_clicks < np.bincount(shown["groups"])))
+    p = 2_000 / (n_lists * max(1.0, weight or 1.0))
+    method = kind.split()[0] if "trees" in kind else "additive"
+    given = {"method": method, "regularization": p}
+    found, expected = (
+        KINDS[kind](**options).fit(X, clicks, **shown).position_bias_
+        for options in ({}, {"position_bias": given})
+    )
+    assert found.tobytes() == expected.tobytes()
+
+
 def test_a_short_log_is_said_to_be_short(small_log):
     _, (X, clicks), shown = small_log
     ranker = KINDS["additive trees"]()
@@ -302,8 +324,8 @@ def test_a_short_log_is_said_to_be_short(small_log):
     with pytest.warns(ShortClickLogWarning, match=message) as caught:
         ranker.fit(X, clicks, **shown)
     assert caught[0].filename == __file__
-    # 3,000 sessions, or the number of equal ones as their weight, are enough
-    weight = np.full(len(X), 3_000 / n_lists)
+    # 3,000 lists, or the number of equal ones as their weight, are enough
+    weight = np.full(len(X), 3_001 / n_lists)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         ranker.fit(X, clicks, **shown, sample_weight=weight)

@@ -444,9 +444,14 @@ class LambdaMARTRanker(BaseRanker):
         What to learn about the `positions` given to `fit`, if y are clicks.
         "additive": a bias of each position, which training adds to the scores.
         "pairwise": ratios that divide pairs (Hu et al.).  Predictions are without it.
-        A dict has such a "method" and its "regularization", a number >= 0 that shrinks
-        it towards no bias: 0.3 for "additive" and 1 for "pairwise" by default.  Use it
-        if y are clicks on lists whose positions you know.
+        A dict has such a "method" and its "regularization" p, a number >= 0 that
+        shrinks it towards no bias: by default ``2,000 / n`` for n lists with a click
+        and a document without one (or for the sum of their weights, if larger).  A
+        step of the additive bias of position k is that of a leaf, :math:`b_k \leftarrow
+        b_k - \eta (G_k + p \bar H b_k) / (H_k + p \bar H)`, where G and H are the sums
+        of gradients and hessians at the position, and :math:`\bar H` is the mean of
+        H; ratios are raised to ``1 / (1 + p)``.  Use it if y are clicks on lists whose
+        positions you know.
     min_propensity : float in [1e-6, 1], default=0.05
         Smaller `propensities` given to `fit`, and ratios of "pairwise", count as this.
         Raise it if a few documents of small propensity outweigh the others.
