@@ -11,6 +11,9 @@ leaf, regularised by p times the mean curvature Hbar of the positions, is
 
     b_k  <-  b_k  -  eta (G_k + p Hbar b_k) / (H_k + p Hbar).
 
+By default p falls with the number of lists, once these are more than FULL_LISTS: then
+p Hbar is that of FULL_LISTS lists, however many there are.
+
 Costs of pairs do not change if the b of a list grow by a constant, so b_0 = 0.
 
 **Pairwise** (Unbiased LambdaMART, Hu et al., WWW 2019).  Where a document at position k
@@ -19,10 +22,6 @@ was clicked and one at l was not, the cost of their pair is divided by t+_k t-_l
 
     t+_k  =  (sum of better_cost_i over i at k  /  that at position 0) ^ (1 / (1 + p))
     t-_l  =  (sum of worse_cost_j over j at l  /  that at position 0) ^ (1 / (1 + p)).
-
-By default p = LISTS_WITHOUT_BIAS / n for n lists of the log.  Of the additive bias Hbar
-/ n is what a list adds to the curvature of a position, so this is as if so many lists
-without a bias had been added to the log.
 
 Sums are of integers, multiples of a power of two: they have the same bits for any
 number of threads and workers.
@@ -45,7 +44,8 @@ from sklearn_ltr._parameters import LARGEST, LARGEST_SCORE, Choice, real, shown
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-LISTS_WITHOUT_BIAS = 2_000  # over the lists of the log: p, where none is given
+REGULARIZATION = {"additive": 0.3, "pairwise": 1.0}  # where none is given
+FULL_LISTS = 5_000  # that of additive falls with the lists, if these are more
 MOST_EQUAL = 1e6  # lists that one may stand for, by its weight
 
 
@@ -53,7 +53,7 @@ class BiasOptions(NamedTuple):
     """The parameter `position_bias`, read."""
 
     method: str
-    regularization: float | None  # None: by the number of lists
+    regularization: float | None  # None: the default
 
 
 class BiasChoice:
@@ -229,7 +229,10 @@ def new_bias(
     values[:, : earlier.shape[-1]] = earlier
     strength = options.regularization
     if strength is None:
-        strength = LISTS_WITHOUT_BIAS / number_of_lists(data.weights, comm)
+        strength = REGULARIZATION[options.method]
+        if not is_pairwise:
+            n_lists = number_of_lists(data.weights, comm)
+            strength *= min(1.0, FULL_LISTS / n_lists)
     if is_pairwise:
         return PairwiseBias(data.positions, values, strength, smallest, comm)
     return AdditiveBias(data.positions, values[0], strength, comm)

@@ -445,13 +445,13 @@ class LambdaMARTRanker(BaseRanker):
         "additive": a bias of each position, which training adds to the scores.
         "pairwise": ratios that divide pairs (Hu et al.).  Predictions are without it.
         A dict has such a "method" and its "regularization" p, a number >= 0 that
-        shrinks it towards no bias: by default ``2,000 / n`` for n lists with a click
-        and a document without one (or for the sum of their weights, if larger).  A
-        step of the additive bias of position k is that of a leaf, :math:`b_k \leftarrow
-        b_k - \eta (G_k + p \bar H b_k) / (H_k + p \bar H)`, where G and H are the sums
-        of gradients and hessians at the position, and :math:`\bar H` is the mean of
-        H; ratios are raised to ``1 / (1 + p)``.  Use it if y are clicks on lists whose
-        positions you know.
+        shrinks it towards no bias.  Additive: :math:`b_k \leftarrow b_k - \eta (G_k + p
+        \bar H b_k) / (H_k + p \bar H)` with each tree, G and H being the sums of
+        gradients and hessians at position k and :math:`\bar H` the mean of H; by
+        default ``p = 0.3 min(1, 5,000 / n)`` for n lists with a click and a document
+        without one, or for the sum of their weights if that is larger.  Pairwise:
+        ratios of costs are raised to ``1 / (1 + p)``, by default p = 1.  Use it if y
+        are clicks on lists whose positions you know.
     min_propensity : float in [1e-6, 1], default=0.05
         Smaller `propensities` given to `fit`, and ratios of "pairwise", count as this.
         Raise it if a few documents of small propensity outweigh the others.
