@@ -87,8 +87,8 @@ Normalization: TypeAlias = bool | Literal["distance", "query"]
 REGRESSION_WEIGHT = 5.0
 FULL_WEIGHT_ROWS = 20_000
 # With a click and a document without one.  On made data of 500 queries an additive bias
-# costs 0.05 NDCG@10 at 1,000 sessions, of which about 600 have both, and 0.04 at 3,000;
-# at 10,000 it gains (benchmarks/clicks_protocol.py).
+# costs 0.08 NDCG@10 at 1,000 sessions, of which about 500 have both; at 10,000, with
+# 5,000 of them, it gains (benchmarks/clicks_protocol.py).
 FEW_LISTS = 3_000
 LAMBDA_TOTALS = (1e-150, 1e150)  # whose squares, the gains of splits, are finite
 
