@@ -1,7 +1,6 @@
 """When a correction for position bias helps: the common protocol on simulated clicks.
 
     python benchmarks/clicks_protocol.py --mq2008 PATH --json RESULTS
-    python benchmarks/clicks_protocol.py --table RESULTS
     python benchmarks/clicks_protocol.py --mq2008 PATH --grid
 
 A weak ranker shows lists, users click, a ranker learns from the clicks, and is judged
@@ -27,27 +26,24 @@ the probability that "pbm" has.
 Methods: trees trained on clicks as if they were grades ("naive"), with corrections by
 position or by propensities, the peers' with and without theirs, and trained on all
 grades of the training part ("grades"). True propensities are those of each row given
-its list; estimated ones are those of InterventionHarvesting, from the same log. "Not
-normalized" is with `normalize_lambdas="distance"`, so that a session counts by the
-weights of its pairs. All have the same number of trees, leaves and learning rate
-(SETTINGS), and the defaults of their library, but ours learn with
-`regression_weight=0`: the regression pulls scores to clicks that are not corrected. (On
-two seeds of 10,000 sessions it made no difference for MQ2008 and was worse on made
-data. "naive, all defaults" has it.) Trained on grades, the mean NDCG@10 over libraries
+its list; estimated ones are those of InterventionHarvesting, from the same log. All
+have the same number of trees, leaves and learning rate (SETTINGS), and the defaults of
+their library, but ours learn with `regression_weight=0`, unless it says "all defaults".
+Trained on grades, the mean NDCG@10 over libraries
 and collections is 0.665, the second of --grid (0.667 with 31 leaves, which take
 longer).
 
 Sessions of one query with the same list and the same clicks are one group, with their
 number as its weight; lists with no click, or nothing but clicks, have no pairs and are
 left out. This changes no gradient. Leaves of ours and of LightGBM count rows, so a
-group of many sessions counts there like one of few. Our random weights and noise are
-drawn once for a group, and XGBoost's ratios do not weigh groups; so ours from 100,000
-sessions on, and XGBoost's always, learn from equal sessions as groups of their own: all
-up to 100,000 sessions, beyond that a sample of about 100,000 sessions, in which a
-frequent one has its share.
+group of many sessions counts there like one of few. XGBoost's ratios do not weigh
+groups; so its correction learns from equal sessions as groups of their own: all up to
+100,000 sessions, beyond that a sample of about 100,000 sessions, in which a frequent
+one has its share.
 
 Each finished fit is a line of RESULTS, and a second run leaves out what is there.
 Rounds go from cheap to expensive, and all settings of a round come before the next.
+`tables.py` makes the tables.
 """
 
 from __future__ import annotations
@@ -65,7 +61,6 @@ from typing import NamedTuple
 import numpy as np
 import quality
 from quality import Part
-from scipy.stats import sem, t
 
 import peers
 from peers import Settings
@@ -283,11 +278,6 @@ def repeated(log: Log, seed: int) -> Log:
 # --- methods --------------------------------------------------------------------------
 
 
-def defaults(log: Log, settings: Settings):
-    default = LambdaMARTRanker().get_params()
-    return ours(log, settings, regression_weight=default["regression_weight"])
-
-
 def ours(log: Log, settings: Settings, given=(), **parameters):
     """Fit our trees; `given` are pairs of a name and a column that `fit` is given."""
     return (
@@ -308,8 +298,8 @@ def by_position(bias: str, log: Log, settings: Settings, **parameters):
     return ours(log, settings, given, position_bias=bias, **parameters)
 
 
-def by_true_propensities(log: Log, settings: Settings, **parameters):
-    return ours(log, settings, [("propensities", log.examined)], **parameters)
+def by_true_propensities(log: Log, settings: Settings):
+    return ours(log, settings, [("propensities", log.examined)])
 
 
 def by_estimated_propensities(log: Log, settings: Settings):
@@ -346,39 +336,21 @@ def lightgbm_position(log: Log, settings: Settings):
     return lightgbm(log, settings, log.positions)
 
 
-NAIVE, XGBOOST_NAIVE, LIGHTGBM_NAIVE = "naive", "XGBoost naive", "LightGBM naive"
-DEFAULTS = "naive, all defaults"
-ADDITIVE, PAIRWISE = "additive", "pairwise"
-TRUE, ESTIMATED = "true propensities", "estimated propensities"
-PLAIN_PAIRWISE, PLAIN_TRUE = (f"{name}, not normalized" for name in (PAIRWISE, TRUE))
-XGBOOST, LIGHTGBM = "XGBoost lambdarank_unbiased", "LightGBM position"
-LOGGING, GRADES = "logging rankers", "grades"
+DEFAULT = {"regression_weight": "auto"}
 METHODS = {
-    NAIVE: ours,
-    DEFAULTS: defaults,
-    ADDITIVE: partial(by_position, "additive"),
-    PAIRWISE: partial(by_position, "pairwise"),
-    PLAIN_PAIRWISE: partial(by_position, "pairwise", normalize_lambdas="distance"),
-    TRUE: by_true_propensities,
-    PLAIN_TRUE: partial(by_true_propensities, normalize_lambdas="distance"),
-    ESTIMATED: by_estimated_propensities,
-    XGBOOST_NAIVE: xgboost,
-    XGBOOST: xgboost_unbiased,
-    LIGHTGBM_NAIVE: lightgbm,
-    LIGHTGBM: lightgbm_position,
+    "naive": ours,
+    "naive, all defaults": partial(ours, **DEFAULT),
+    "additive": partial(by_position, "additive"),
+    "additive, all defaults": partial(by_position, "additive", **DEFAULT),
+    "pairwise": partial(by_position, "pairwise"),
+    "true propensities": by_true_propensities,
+    (ESTIMATED := "estimated propensities"): by_estimated_propensities,
+    "XGBoost naive": xgboost,
+    "XGBoost lambdarank_unbiased": xgboost_unbiased,
+    "LightGBM naive": lightgbm,
+    "LightGBM position": lightgbm_position,
 }
-NAIVE_OF = {
-    DEFAULTS: NAIVE,
-    ADDITIVE: NAIVE,
-    PAIRWISE: NAIVE,
-    PLAIN_PAIRWISE: NAIVE,
-    TRUE: NAIVE,
-    PLAIN_TRUE: NAIVE,
-    ESTIMATED: NAIVE,
-    XGBOOST: XGBOOST_NAIVE,
-    LIGHTGBM: LIGHTGBM_NAIVE,
-}
-PEERS = (XGBOOST, LIGHTGBM)
+LOGGING, GRADES = "logging rankers", "grades"
 
 
 # --- the study ------------------------------------------------------------------------
@@ -451,11 +423,8 @@ class Study:
         )
         for name in left:
             start = time.process_time()
-            is_ours = name == NAIVE or NAIVE_OF[name] == NAIVE
-            repeats = is_ours and n >= MOST_GROUPS
-            shown = repeated(log, self.seed) if repeats else log
             try:
-                score = METHODS[name](shown, self.settings)
+                score = METHODS[name](log, self.settings)
             except ValueError as error:
                 if name != ESTIMATED:
                     raise
@@ -508,112 +477,6 @@ def grid(arguments) -> None:
                 )
 
 
-# --- the tables -----------------------------------------------------------------------
-
-
-def difference(one: dict[int, float], other: dict[int, float]) -> str:
-    """Return mean, standard error and meaning of a difference paired by seed."""
-    seeds = sorted(one.keys() & other.keys())
-    values = np.array([one[seed] - other[seed] for seed in seeds])
-    values = values[np.isfinite(values)]
-    if len(values) == 0:
-        return ""
-    mean = values.mean()
-    if len(values) == 1:
-        return f"{mean:+.3f}"
-    error = sem(values)
-    limit = t.ppf(0.975, len(values) - 1) * error
-    word = "helps" if mean > 0 else "hurts"
-    if abs(mean) <= limit:
-        word = "no difference"
-    return f"{mean:+.3f} ({error:.3f}) {word}"
-
-
-def mean_of(values: dict[int, float]) -> float:
-    return float(np.nanmean(list(values.values()))) if values else np.nan
-
-
-def mean_over_strengths(values: dict, settings: list[tuple]) -> tuple[dict, list]:
-    """Return values and settings by users; of seeds that have all strengths."""
-    means: dict[tuple, dict[int, float]] = {}
-    together = list(dict.fromkeys((data, users, n) for data, users, _, n in settings))
-    for (data, users, n), method in itertools.product(together, METHODS):
-        of = [values.get((data, users, s, n, method), {}) for s in STRENGTHS]
-        seeds = set.intersection(*map(set, of))
-        means[data, users, "all", n, method] = {
-            seed: float(np.mean([by_seed[seed] for by_seed in of])) for seed in seeds
-        }
-    return means, [(data, users, "all", n) for data, users, n in together]
-
-
-def print_tables(records: list[dict], of_users: bool = False) -> None:
-    """Print, for each collection, differences to naive clicks and to the peers."""
-    values: dict[tuple, dict[int, float]] = {}
-    for record in records:
-        *setting, seed, method = (record[name] for name in KEY)
-        values.setdefault((*setting, method), {})[seed] = record["ndcg"]
-    for data in dict.fromkeys(record["data"] for record in records):
-        limits = {
-            name: mean_of(values.get((data, None, None, None, name), {}))
-            for name in (LOGGING, GRADES)
-        }
-        print(
-            f"\n{data}: NDCG@10 of the logging rankers {limits[LOGGING]:.3f}, ", end=""
-        )
-        print(f"trained on grades {limits[GRADES]:.3f}")
-        settings = sorted(
-            {key[:-1] for key in values if key[0] == data and key[1] is not None},
-            key=lambda s: (s[3], USERS.index(s[1]), s[2]),
-        )
-        shown = values
-        if of_users:
-            shown, settings = mean_over_strengths(values, settings)
-        print_corrections(shown, settings)
-        print_peers(shown, settings)
-
-
-def print_row(*cells: str) -> None:
-    print("| " + " | ".join(cells) + " |")
-
-
-def print_corrections(values: dict, settings: list[tuple]) -> None:
-    print("\nEach correction minus naive clicks, of the same library\n")
-    print_row("sessions", "users", "strength", "seeds", NAIVE, *NAIVE_OF)
-    print_row(*["---"] * (5 + len(NAIVE_OF)))
-    for setting in settings:
-        _, users, strength, n = setting
-        of = {name: values.get((*setting, name), {}) for name in METHODS}
-        print_row(
-            f"{n:,}",
-            users,
-            str(strength),
-            str(len(of[NAIVE])),
-            f"{mean_of(of[NAIVE]):.3f}",
-            *(difference(of[name], of[naive]) for name, naive in NAIVE_OF.items()),
-        )
-
-
-def print_peers(values: dict, settings: list[tuple]) -> None:
-    names = [name for name in METHODS if name in (NAIVE, *NAIVE_OF)]
-    names = [name for name in names if name not in PEERS]
-    print("\nOurs minus the better of the corrected peers\n")
-    print_row("sessions", "users", "strength", "better peer", *names)
-    print_row(*["---"] * (4 + len(names)))
-    for setting in settings:
-        _, users, strength, n = setting
-        of = {name: values.get((*setting, name), {}) for name in METHODS}
-        if not all(of[name] for name in PEERS):
-            continue
-        best = max(PEERS, key=lambda name: mean_of(of[name]))
-        print_row(
-            f"{n:,}",
-            users,
-            str(strength),
-            f"{best} {mean_of(of[best]):.3f}",
-            *(difference(of[name], of[best]) for name in names),
-        )
-
-
 def stored(path: str | None) -> list[dict]:
     if path is None or not Path(path).exists():
         return []
@@ -634,25 +497,17 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     names = list(METHODS)
     parser.add_argument("--methods", nargs="+", default=names, choices=names)
-    parser.add_argument(
-        "--table", metavar="RESULTS", help="print this, and fit nothing"
-    )
-    parser.add_argument("--of-users", action="store_true", help="mean over strengths")
     parser.add_argument("--grid", action="store_true", help="compare settings instead")
     peers.add_json_argument(parser)
     arguments = parser.parse_args()
     if arguments.data is None:
         arguments.data = ["mq2008", "made"] if arguments.mq2008 else ["made"]
-    if arguments.table:
-        print_tables(stored(arguments.table), arguments.of_users)
-        return
     print(peers.machine())
     if arguments.grid:
         grid(arguments)
         return
     records = stored(arguments.json)
     run(arguments, {tuple(record[name] for name in KEY) for record in records})
-    print_tables(stored(arguments.json), arguments.of_users)
 
 
 if __name__ == "__main__":

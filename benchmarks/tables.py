@@ -354,10 +354,9 @@ def dask_fit() -> str:
 
 NAIVE_OF = {  # the same library without a correction
     "additive": "naive",
+    "additive, all defaults": "naive, all defaults",
     "pairwise": "naive",
-    "pairwise, not normalized": "naive",
     "true propensities": "naive",
-    "true propensities, not normalized": "naive",
     "estimated propensities": "naive",
     "XGBoost lambdarank_unbiased": "XGBoost naive",
     "LightGBM position": "LightGBM naive",
@@ -366,32 +365,30 @@ ClickSetting = tuple[str, int, str]  # data, sessions, users
 
 
 def clicks_by_seed() -> dict[ClickSetting, dict[str, dict[int, float]]]:
-    """Return NDCG@10 by setting, method and seed: means over the strengths.
+    """Return NDCG@10 by setting, method and seed.
 
-    Of seeds with all methods for each strength, and settings with two such seeds.
+    Of seeds with all methods that any seed of the setting has.
     """
-    found: dict[ClickSetting, dict[int, dict[str, list[float]]]] = {}
-    for r in records("clicks_protocol"):
-        if r["users"] is not None:
-            setting = r["data"], r["sessions"], r["users"]
-            of_seed = found.setdefault(setting, {}).setdefault(r["seed"], {})
-            of_seed.setdefault(r["method"], []).append(r["ndcg"])
-    methods = {*NAIVE_OF, *NAIVE_OF.values()}
-    means: dict[ClickSetting, dict[str, dict[int, float]]] = {}
-    for setting, seeds in found.items():
-        n_strengths = 1 if setting[1] >= 100_000 else 3
-        for seed, of_seed in seeds.items():
-            if all(len(of_seed.get(m, [])) == n_strengths for m in methods):
-                for m in methods:
-                    of_method = means.setdefault(setting, {}).setdefault(m, {})
-                    of_method[seed] = mean(of_seed[m])
-    several = {s: of for s, of in means.items() if len(of["naive"]) > 1}
-    return dict(sorted(several.items()))
+    found: dict[ClickSetting, dict[int, dict[str, float]]] = {}
+    for r in records("clicks_protocol", strength=1.0):
+        of_setting = found.setdefault((r["data"], r["sessions"], r["users"]), {})
+        of_setting.setdefault(r["seed"], {})[r["method"]] = r["ndcg"]
+    by_seed: dict[ClickSetting, dict[str, dict[int, float]]] = {}
+    for setting, seeds in sorted(found.items()):
+        methods = set().union(*seeds.values())
+        finished = {s: of for s, of in seeds.items() if methods == of.keys()}
+        by_seed[setting] = {m: {s: finished[s][m] for s in finished} for m in methods}
+    return by_seed
 
 
-def difference(one: dict[int, float], other: dict[int, float]) -> str:
+def difference(of: dict[str, dict[int, float]], method: str, other_method: str) -> str:
     """Return a mean difference and its standard error, bold if beyond chance."""
+    if method not in of or other_method not in of:
+        return ""
+    one, other = of[method], of[other_method]
     values = np.array([one[seed] - other[seed] for seed in one])
+    if len(values) == 1:
+        return f"{values[0]:+.3f}"
     error, limit = sem(values), t.ppf(0.975, len(values) - 1)
     text = f"{values.mean():+.3f} ({error:.3f})"
     return f"**{text}**" if abs(values.mean()) > limit * error else text
@@ -409,27 +406,29 @@ def clicks_corrections() -> str:
         naive = of["naive"]
         cells = setting_cells(setting, len(naive))
         cells.append(f"{mean(naive.values()):.3f}")
-        cells += [difference(of[m], of[other]) for m, other in NAIVE_OF.items()]
+        cells += [difference(of, m, other) for m, other in NAIVE_OF.items()]
         rows.append(cells)
     head = ["data", "sessions", "users", "seeds", "naive", *NAIVE_OF]
     return markdown(head, rows)
 
 
 def clicks_peers() -> str:
-    """What is learned from positions, minus the better one of the peers'."""
+    """Our corrections, minus the better one of the peers'."""
     rows = []
     for setting, of in clicks_by_seed().items():
-        theirs = list(NAIVE_OF)[-2:]
+        theirs = [m for m in list(NAIVE_OF)[-2:] if m in of]
+        if not theirs:
+            continue
         best = max(theirs, key=lambda m, of=of: mean(of[m].values()))
-        ours = list(NAIVE_OF)[:3]
+        ours = list(NAIVE_OF)[:-2]
         rows.append(
             [
                 *setting_cells(setting, len(of[best])),
                 f"{best} {mean(of[best].values()):.3f}",
-                *(difference(of[m], of[best]) for m in ours),
+                *(difference(of, m, best) for m in ours),
             ]
         )
-    head = ["data", "sessions", "users", "seeds", "better peer", *list(NAIVE_OF)[:3]]
+    head = ["data", "sessions", "users", "seeds", "better peer", *list(NAIVE_OF)[:-2]]
     return markdown(head, rows)
 
 

@@ -293,6 +293,25 @@ def test_without_end_regularised_bias_gives_the_bytes_of_the_plain_fit(kind, sma
     )
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_regularization_falls_with_the_number_of_lists(kind, small_log):
+    _, (X, clicks), shown = small_log
+    n_clicks = np.bincount(shown["groups"], clicks)
+    n_lists = np.sum((n_clicks > 0) & (n_clicks < np.bincount(shown["groups"])))
+    method = "pairwise" if kind == "pairwise trees" else "additive"
+    for weight in (0.5, 3.0, 100.0):  # each list stands for so many
+        p = 1.0 if method == "pairwise" else 0.3
+        if method == "additive" and weight == 100:
+            p *= 5_000 / (weight * n_lists)
+        given = {"method": method, "regularization": p}
+        weights = np.full(len(X), weight)
+        found, expected = (
+            KINDS[kind](**options).fit(X, clicks, **shown, sample_weight=weights)
+            for options in ({}, {"position_bias": given})
+        )
+        assert_allclose(found.position_bias_, expected.position_bias_, rtol=1e-9)
+
+
 def test_a_short_log_is_said_to_be_short(small_log):
     _, (X, clicks), shown = small_log
     ranker = KINDS["additive trees"]()
@@ -302,8 +321,8 @@ def test_a_short_log_is_said_to_be_short(small_log):
     with pytest.warns(ShortClickLogWarning, match=message) as caught:
         ranker.fit(X, clicks, **shown)
     assert caught[0].filename == __file__
-    # 3,000 sessions, or the number of equal ones as their weight, are enough
-    weight = np.full(len(X), 3_000 / n_lists)
+    # 3,000 lists, or the number of equal ones as their weight, are enough
+    weight = np.full(len(X), 3_001 / n_lists)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         ranker.fit(X, clicks, **shown, sample_weight=weight)

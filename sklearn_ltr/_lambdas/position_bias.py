@@ -11,6 +11,9 @@ leaf, regularised by p times the mean curvature Hbar of the positions, is
 
     b_k  <-  b_k  -  eta (G_k + p Hbar b_k) / (H_k + p Hbar).
 
+By default p falls with the number of lists, once these are more than FULL_LISTS: then
+p Hbar is that of FULL_LISTS lists, however many there are.
+
 Costs of pairs do not change if the b of a list grow by a constant, so b_0 = 0.
 
 **Pairwise** (Unbiased LambdaMART, Hu et al., WWW 2019).  Where a document at position k
@@ -42,13 +45,15 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 REGULARIZATION = {"additive": 0.3, "pairwise": 1.0}  # where none is given
+FULL_LISTS = 5_000  # that of additive falls with the lists, if these are more
+MOST_EQUAL = 1e6  # lists that one may stand for, by its weight
 
 
 class BiasOptions(NamedTuple):
     """The parameter `position_bias`, read."""
 
     method: str
-    regularization: float
+    regularization: float | None  # None: the default
 
 
 class BiasChoice:
@@ -72,11 +77,11 @@ class BiasChoice:
             method = Choice(None, *self.methods).read_as(name, value)
         else:
             method = Choice(*self.methods).read_as(f'{name}["method"]', given["method"])
-        values = real(0, LARGEST)
-        strength = values.read_as(
-            f'{name}["regularization"]',
-            given.get("regularization", REGULARIZATION[method]),
-        )
+        strength = None
+        if "regularization" in given:
+            strength = real(0, LARGEST).read_as(
+                f'{name}["regularization"]', given["regularization"]
+            )
         return BiasOptions(method, strength)
 
     def in_words(self) -> str:
@@ -222,10 +227,24 @@ def new_bias(
     n_positions = max(last) + 1
     values = np.full((n_rows, max(n_positions, earlier.shape[-1])), none)
     values[:, : earlier.shape[-1]] = earlier
+    strength = options.regularization
+    if strength is None:
+        strength = REGULARIZATION[options.method]
+        if not is_pairwise:
+            n_lists = number_of_lists(data.weights, comm)
+            strength *= min(1.0, FULL_LISTS / n_lists)
     if is_pairwise:
-        given = options.regularization, smallest, comm
-        return PairwiseBias(data.positions, values, *given)
-    return AdditiveBias(data.positions, values[0], options.regularization, comm)
+        return PairwiseBias(data.positions, values, strength, smallest, comm)
+    return AdditiveBias(data.positions, values[0], strength, comm)
+
+
+def number_of_lists(weights: FloatArray, comm: Comm = ONE_PROCESS) -> float:
+    """Return the number of lists, or the sum of their weights if that is larger."""
+    # equal lists may be one, with their number as its weight; sums of integers are the
+    # same for any number of workers
+    thousandths = np.rint(1000 * np.minimum(weights, MOST_EQUAL)).astype(np.int64)
+    counts = np.array([1000 * len(weights), thousandths.sum()], dtype=np.int64)
+    return float(comm.sum(counts).max()) / 1000
 
 
 def pair_weights_of(

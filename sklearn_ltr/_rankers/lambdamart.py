@@ -52,6 +52,7 @@ from sklearn_ltr._lambdas.objective import LambdaObjective
 from sklearn_ltr._lambdas.pairs import NORMALIZATIONS, PairOptions
 from sklearn_ltr._lambdas.position_bias import (
     new_bias,
+    number_of_lists,
     pair_weights_of,
 )
 from sklearn_ltr._lambdas.regression import Regression
@@ -86,8 +87,8 @@ Normalization: TypeAlias = bool | Literal["distance", "query"]
 REGRESSION_WEIGHT = 5.0
 FULL_WEIGHT_ROWS = 20_000
 # With a click and a document without one.  On made data of 500 queries an additive bias
-# costs 0.05 NDCG@10 at 1,000 sessions, of which about 600 have both, and 0.04 at 3,000;
-# at 10,000 it gains (benchmarks/clicks_protocol.py).
+# costs 0.08 NDCG@10 at 1,000 sessions, of which about 500 have both; at 10,000, with
+# 5,000 of them, it gains (benchmarks/clicks_protocol.py).
 FEW_LISTS = 3_000
 LAMBDA_TOTALS = (1e-150, 1e150)  # whose squares, the gains of splits, are finite
 
@@ -153,8 +154,6 @@ def learn(
     # queries without pairs have no gradient; they count in the metric only
     learned = data.subset(data.has_pairs)
     check_weights(learned.weights, "sample_weight")
-    if p.has_additive_bias:
-        warn_if_short(learned.weights, comm)
     base_score = train.base_score[learned.rows]
     check_base_score_size(p.sigma, base_score)
     measured = len(validation) > 0 or p.verbose > 0 or p.measures_train
@@ -208,11 +207,11 @@ def learn(
     return fitted
 
 
-def warn_if_short(weights: FloatArray, comm: Comm) -> None:
-    """Warn of a log of few lists, given the weights of those that have pairs."""
-    # equal lists may be one, with their number as its weight
-    parts = comm.gather((len(weights), float(weights.sum())))
-    n_lists = max(sum(n for n, _ in parts), sum(weight for _, weight in parts))
+def warn_if_short(parameters: LambdaMARTParameters, weights: FloatArray) -> None:
+    """Warn of an additive bias from few lists, given the weights of all with pairs."""
+    if not parameters.has_additive_bias or len(weights) == 0:
+        return
+    n_lists = number_of_lists(weights)
     if n_lists < FEW_LISTS:
         warnings.warn(
             f"position_bias='additive' is learned from {n_lists:,.0f} lists with a "
@@ -445,9 +444,14 @@ class LambdaMARTRanker(BaseRanker):
         What to learn about the `positions` given to `fit`, if y are clicks.
         "additive": a bias of each position, which training adds to the scores.
         "pairwise": ratios that divide pairs (Hu et al.).  Predictions are without it.
-        A dict has such a "method" and its "regularization", a number >= 0 that shrinks
-        it towards no bias: 0.3 for "additive" and 1 for "pairwise" by default.  Use it
-        if y are clicks on lists whose positions you know.
+        A dict has such a "method" and its "regularization" p, a number >= 0 that
+        shrinks it towards no bias.  Additive: :math:`b_k \leftarrow b_k - \eta (G_k + p
+        \bar H b_k) / (H_k + p \bar H)` with each tree, G and H being the sums of
+        gradients and hessians at position k and :math:`\bar H` the mean of H; by
+        default ``p = 0.3 min(1, 5,000 / n)`` for n lists with a click and a document
+        without one, or for the sum of their weights if that is larger.  Pairwise:
+        ratios of costs are raised to ``1 / (1 + p)``, by default p = 1.  Use it if y
+        are clicks on lists whose positions you know.
     min_propensity : float in [1e-6, 1], default=0.05
         Smaller `propensities` given to `fit`, and ratios of "pairwise", count as this.
         Raise it if a few documents of small propensity outweigh the others.
@@ -1012,6 +1016,7 @@ def fit_ranker(
         held_out = None
         if p.early_stopping is True and not sets:
             data, held_out = hold_out_queries(data, p.validation_fraction, kept.seed)
+        warn_if_short(p, data.weights[data.has_pairs])
         model._set_base_model(p.init, X, y, data.rows, init_score, kept, given)
 
         # F_0 of the documents

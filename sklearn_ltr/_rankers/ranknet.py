@@ -139,7 +139,8 @@ class RankNetRanker(NetworkRanker):
         "additive": learn a bias of each of the `positions` given to `fit`, if y are
         clicks.  Training adds it to the scores, and predictions are without it.  A dict
         has the "method" "additive" and a "regularization", a number >= 0 that shrinks
-        the bias towards 0: 0.3 by default.
+        the bias towards 0: by default ``0.3 min(1, 5,000 / n)`` for n lists with a
+        click and a document without one, or for the sum of their weights if larger.
     min_propensity : float in [1e-6, 1], default=0.05
         Smaller `propensities` given to `fit` count as this.
     early_stopping : bool or "auto", default="auto"

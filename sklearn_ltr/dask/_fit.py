@@ -31,6 +31,7 @@ from sklearn_ltr._rankers.lambdamart import (
     Documents,
     LambdaMARTParameters,
     learn,
+    warn_if_short,
     with_used_positions,
 )
 from sklearn_ltr._rankers.reading import (
@@ -117,6 +118,7 @@ def fit_on_cluster(
     learned = learned_queries(
         locations, held_out_queries(parameters, seed, locations, validation)
     )
+    warn_if_short(parameters, locations.weight[learned])
     owner = own_queries(locations, learned, [])
     if not learned.any():
         owner[:] = 0  # worker 0 raises the error that says why

@@ -6,6 +6,7 @@ import io
 import pickle
 import sys
 import time
+import warnings
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from scipy.sparse import csr_matrix
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from sklearn_ltr import LambdaMARTRanker
+from sklearn_ltr import LambdaMARTRanker, ShortClickLogWarning
 from sklearn_ltr.dask import DaskLambdaMARTRanker
 from tests.dask import N_ROWS, bytes_of, make_data, positions_of
 
@@ -149,6 +150,21 @@ def test_the_bias_of_positions_is_learned_from_all_rows(client, method):
     ranker = fit_on(ddf, expected, positions=ddf["position"])
     ranker.set_params(position_bias=None).fit(**arguments(ddf))
     assert not hasattr(ranker, "position_bias_")
+
+
+def test_that_a_log_is_short_is_said_once_and_where_the_user_is(client):
+    frame = FRAME.assign(position=positions_of(FRAME["query"].to_numpy()))
+    ddf = on_workers(client, cut(frame, [200, 900]), 3)
+    ranker = DaskLambdaMARTRanker(**OPTIONS, position_bias="additive")
+    client.run(warnings.simplefilter, "error", ShortClickLogWarning)
+    with pytest.warns(ShortClickLogWarning) as caught:
+        ranker.fit(**arguments(ddf), positions=ddf["position"])
+    with pytest.warns(ShortClickLogWarning) as of_one_machine:
+        LambdaMARTRanker(**ranker.get_params()).fit(
+            **arguments(frame), positions=frame["position"]
+        )
+    assert [str(w.message) for w in caught] == [str(w.message) for w in of_one_machine]
+    assert [w.filename for w in caught] == [__file__]
 
 
 def array_arguments(chunks, X=None):
