@@ -31,7 +31,7 @@ IntArray = NDArray[np.int64]
 Graph = dict[Any, Any]
 Partition = dict[str, Any]  # the rows of each argument of `fit` that was given
 MOST_BYTES = 2**20  # of pickled graphs: larger ones hold the rows themselves
-# Of a worker's memory: if all that it has with the rows that it has read, and what a fit
+# Of a worker's memory: if all that it has with the rows that it has read and what a fit
 # needs, would be more, it reads the rows again when they are needed
 USED_SHARE = 0.5
 BYTES_PER_ROW = 150  # of a fit, besides the bins
