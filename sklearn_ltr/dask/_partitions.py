@@ -24,7 +24,6 @@ from sklearn_ltr._data import (
 )
 from sklearn_ltr._data.features import CATEGORICAL, check_finite, is_frame
 from sklearn_ltr._data.groups import Labels
-from sklearn_ltr._trees.blocks import FEATURE_BLOCK
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -34,7 +33,7 @@ MOST_BYTES = 2**20  # of pickled graphs: larger ones hold the rows themselves
 # Of a worker's memory: if all that it has with the rows that it has read and what a fit
 # needs, would be more, it reads the rows again when they are needed
 USED_SHARE = 0.5
-BYTES_PER_ROW = 150  # of a fit, besides the bins
+BYTES_PER_ROW = 170  # of a fit, besides a byte for each feature
 
 HINT = "; give partitions with the same columns, from ddf[columns], say"
 NUMBERS = ("integer", "floating", "mixed-integer-float", "boolean")  # words of pandas
@@ -133,8 +132,8 @@ def workers_with_room(summaries: list[Summary | None]) -> set[str]:
     for s in summaries:
         if s is not None:
             n_features = s.columns if isinstance(s.columns, int) else len(s.columns)
-            of_row = BYTES_PER_ROW + FEATURE_BLOCK * -(-n_features // FEATURE_BLOCK)
-            needed[s.worker] = needed.get(s.worker, 0) + of_row * int(s.sizes.sum())
+            of_rows = (BYTES_PER_ROW + n_features) * int(s.sizes.sum())
+            needed[s.worker] = needed.get(s.worker, 0) + of_rows
             room[s.worker] = min(room.get(s.worker, np.inf), s.room)
     return {worker for worker in room if needed[worker] <= room[worker]}
 
