@@ -48,11 +48,13 @@ from sklearn_ltr.dask._partitions import (
     join_rows,
     make_partition_graphs,
     names_of,
+    open_part,
     read_part,
     rows_of_queries,
     select_queries,
     summarize,
     take_rows,
+    workers_with_room,
 )
 from sklearn_ltr.dask._plan import (
     QueryLocations,
@@ -152,24 +154,36 @@ def load(
     client: Any, arguments: dict[str, Any], suffix: str
 ) -> tuple[list[Any], list[Any]]:
     """Read the partitions on the workers that hold them; return (parts, summaries)."""
-    # a part is a `PartitionGraph`, or a future of rows that the cluster keeps
+    # a part is a future of rows that the cluster keeps, or of a `PartitionGraph`
     from dask import delayed
 
     partitions = delayed_partitions(arguments)
-    parts: list[Any] = list(make_partition_graphs(partitions))
-    kept = [number for number, part in enumerate(parts) if part is None]
+    graphs = list(make_partition_graphs(partitions))
+    kept = [number for number, graph in enumerate(graphs) if graph is None]
+    parts = [
+        client.submit(open_part, graph, number, suffix, pure=False)
+        if graph is not None
+        else None
+        for number, graph in enumerate(graphs)
+    ]
     futures = client.compute(
         [delayed(dict)(list(partitions[number].items())) for number in kept]
     )
     for number, future in zip(kept, futures, strict=True):
         parts[number] = future
-    wait_for(client, futures)
+    wait_for(client, parts)
     summaries = [
         client.submit(summarize, part, number, suffix, pure=False)
         for number, part in enumerate(parts)
     ]
     wait_for(client, summaries)
-    return parts, client.gather(summaries)
+    summaries = client.gather(summaries)
+    # a worker keeps all of its partitions or, without room, none
+    keepers = workers_with_room(summaries)
+    for number, (graph, summary) in enumerate(zip(graphs, summaries, strict=True)):
+        if graph is not None and summary is not None and summary.worker not in keepers:
+            parts[number] = graph
+    return parts, summaries
 
 
 def divide(

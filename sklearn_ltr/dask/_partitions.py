@@ -1,8 +1,9 @@
 """The partitions of the arguments of `fit`: how they are read, and what each holds.
 
-A partition that can be computed again, from files for example, is kept as its graph
-only (`PartitionGraph`), so its rows take no memory between two readings.  The cluster
-keeps the others.
+A partition that can be computed again, from files for example, is read once where the
+memory of its worker allows (`open_part`); else it is kept as its graph only
+(`PartitionGraph`), so its rows take no memory between two readings.  The cluster keeps
+the others.
 """
 
 from __future__ import annotations
@@ -29,6 +30,10 @@ IntArray = NDArray[np.int64]
 Graph = dict[Any, Any]
 Partition = dict[str, Any]  # the rows of each argument of `fit` that was given
 MOST_BYTES = 2**20  # of pickled graphs: larger ones hold the rows themselves
+# Of a worker's memory: if all that it has with the rows that it has read and what a fit
+# needs, would be more, it reads the rows again when they are needed
+USED_SHARE = 0.5
+BYTES_PER_ROW = 170  # of a fit, besides a byte for each feature
 
 HINT = "; give partitions with the same columns, from ddf[columns], say"
 NUMBERS = ("integer", "floating", "mixed-integer-float", "boolean")  # words of pandas
@@ -47,6 +52,7 @@ class Summary(NamedTuple):
     highest_weight: FloatArray
     worker: str  # address of the worker that has the partition
     worker_id: str  # of its process
+    room: float  # bytes more that it may use
 
 
 def is_collection(values: Any) -> bool:
@@ -98,24 +104,58 @@ def delayed_parts(values: Any) -> list[Any]:
     return found
 
 
+def open_part(
+    graph: PartitionGraph, number: int, suffix: str
+) -> Partition | PartitionGraph:
+    """Return the rows of a partition if its worker has room, else graph and summary."""
+    # the worker that computes this reads the rows, once or again and again
+    partition = graph.read()
+    if room_left() >= 0:
+        return partition
+    return graph._replace(summary=summarize(partition, number, suffix))
+
+
+def room_left() -> float:
+    """Return how many bytes more this worker may use; -inf if nobody has said."""
+    from distributed import get_worker
+
+    worker = get_worker()
+    limit = worker.memory_manager.memory_limit
+    used: int = worker.monitor.get_process_memory()
+    return -np.inf if limit is None else USED_SHARE * limit - used
+
+
+def workers_with_room(summaries: list[Summary | None]) -> set[str]:
+    """Return the workers that have room for a fit besides the rows that they keep."""
+    room: dict[str, float] = {}
+    needed: dict[str, float] = {}
+    for s in summaries:
+        if s is not None:
+            n_features = s.columns if isinstance(s.columns, int) else len(s.columns)
+            of_rows = (BYTES_PER_ROW + n_features) * int(s.sizes.sum())
+            needed[s.worker] = needed.get(s.worker, 0) + of_rows
+            room[s.worker] = min(room.get(s.worker, np.inf), s.room)
+    return {worker for worker in room if needed[worker] <= room[worker]}
+
+
 def summarize(
     part: Partition | PartitionGraph, number: int, suffix: str
 ) -> Summary | None:
     """Return what a partition holds, None if it has no rows; run where it is."""
-    # The worker that computes this for a graph will read its rows from now on.  Errors
-    # of the arguments begin with the number of the partition.
+    # errors of the arguments begin with the number of the partition
     from distributed import get_worker
 
+    if isinstance(part, PartitionGraph):
+        return part.summary
     worker = get_worker()
-    partition = read_part(part)
     try:
-        return _summarize(partition, suffix, worker.address, worker.id)
+        return _summarize(part, suffix, worker.address, worker.id, room_left())
     except (TypeError, ValueError) as error:
         raise type(error)(f"partition {number}: {error}") from error
 
 
 def _summarize(
-    partition: Partition, suffix: str, address: str, worker_id: str
+    partition: Partition, suffix: str, address: str, worker_id: str, room: float
 ) -> Summary | None:
     X = partition[f"X{suffix}"]
     n_rows = int(X.shape[0])
@@ -146,6 +186,7 @@ def _summarize(
         np.maximum.reduceat(weights, starts),
         address,
         worker_id,
+        room,
     )
 
 
@@ -252,6 +293,7 @@ class PartitionGraph(NamedTuple):
     """The graphs of the arguments of one partition, pickled."""
 
     graphs: bytes  # a dict of (graph, key) by the name of the argument
+    summary: Summary | None = None  # once it was read; None also if it has no rows
 
     def read(self, names: list[str] | None = None) -> Partition:
         """Compute some of the arguments, None: all; in this thread."""
@@ -259,10 +301,12 @@ class PartitionGraph(NamedTuple):
         import dask
 
         graphs = cloudpickle.loads(self.graphs)
-        return {
-            name: dask.get(*graphs[name])
-            for name in (graphs if names is None else names)
-        }
+        names = list(graphs) if names is None else names
+        together: Graph = {}  # what several arguments need, a file, is read once
+        for name in names:
+            together |= graphs[name][0]
+        keys = [graphs[name][1] for name in names]
+        return dict(zip(names, dask.get(together, keys), strict=True))
 
     def names(self) -> list[str]:
         """Return the names of the arguments."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import uuid
+
 import numpy as np
 import pytest
 
@@ -12,7 +14,11 @@ from sklearn_ltr._data.row_hashes import hash_values
 from sklearn_ltr._trees.binning import fit_bins
 from sklearn_ltr._trees.categories import NO_CATEGORIES
 from sklearn_ltr.dask import DaskLambdaMARTRanker
-from sklearn_ltr.dask._partitions import delayed_partitions, make_partition_graphs
+from sklearn_ltr.dask._partitions import (
+    USED_SHARE,
+    delayed_partitions,
+    make_partition_graphs,
+)
 from sklearn_ltr.dask._tables import PartRows, PartTable
 from tests.dask import bytes_of, make_data
 from tests.dask.test_cluster import (
@@ -59,7 +65,43 @@ def mapped(files, name):
     return da.map_blocks(rows_of_file, file, chunks=chunks, meta=np.array(whole[:0]))
 
 
-def test_parquet_files_are_read_again(client, files):
+def use_share(share):
+    from sklearn_ltr.dask import _partitions
+
+    _partitions.USED_SHARE = share
+
+
+@pytest.fixture
+def no_room(client):
+    """Let workers have no memory for the rows that they have read."""
+    client.run(use_share, 0.0)
+    yield
+    client.run(use_share, USED_SHARE)
+
+
+def counted(part, folder):
+    """Leave a file for each call."""
+    (folder / uuid.uuid4().hex).touch()
+    return part
+
+
+@pytest.mark.parametrize("share", [USED_SHARE, 0.0])
+def test_a_partition_is_read_once_if_there_is_room(client, files, tmp_path, share):
+    folder = tmp_path / "calls"
+    folder.mkdir()
+    ddf = dd.read_parquet(files / "rows")
+    meta = ddf._meta
+    ddf = ddf.map_partitions(counted, folder, meta=meta)
+    client.run(use_share, share)
+    try:
+        fit_on(ddf)
+    finally:
+        client.run(use_share, USED_SHARE)
+    n_readings = len(list(folder.iterdir()))
+    assert n_readings == 5 if share > 0 else n_readings > 15
+
+
+def test_parquet_files_are_read_again(client, files, no_room):
     given = arguments(dd.read_parquet(files / "rows"))
     assert None not in graphs_of(**given)
     ranker = fit_on(None, given=given)
@@ -76,7 +118,7 @@ def test_parquet_files_are_read_again(client, files):
     assert bytes_of(ranker.to_local()) == bytes_of(expected)
 
 
-def test_memory_maps_are_read_again(client, files):
+def test_memory_maps_are_read_again(client, files, no_room):
     given = {name: mapped(files, name) for name in make_data()}
     assert None not in graphs_of(**given)
     expected = LambdaMARTRanker(**OPTIONS).fit(**make_data())
@@ -85,7 +127,7 @@ def test_memory_maps_are_read_again(client, files):
     np.testing.assert_array_equal(scores, expected.predict(make_data()["X"]))
 
 
-def test_categories_that_share_bins_are_read_again(client, files):
+def test_categories_that_share_bins_are_read_again(client, files, no_room):
     options = OPTIONS | {
         "categorical_features": ["f3", "f4", "color"],
         "max_bins": 16,
@@ -116,7 +158,7 @@ def test_what_the_cluster_has_or_needs_all_rows_is_kept(client, files):
         assert set(graphs_of(X=values)) == {None}, name
 
 
-def test_rows_that_change_between_readings_are_refused(client, files):
+def test_rows_that_change_between_readings_are_refused(client, files, no_room):
     ddf = dd.read_parquet(files / "rows")
 
     def noisy(part):
