@@ -8,9 +8,14 @@ import os
 import signal
 import threading
 
-import numba
+# Threads of BLAS and OpenMP, also those of the peers, sleep while they wait: beside
+# other processes they would spin most of the time.  Read when these are first imported.
+os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")  # 2^4 cycles
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
-from sklearn_ltr._compile import INTERPRETED
+import numba  # noqa: E402
+
+from sklearn_ltr._compile import INTERPRETED  # noqa: E402
 
 
 def from_python(subkernel):

@@ -295,8 +295,10 @@ def node_regions(
         node = nodes[number]
         if node.feature >= 0:
             left, right = regions[node.left], regions[node.right]
-            left[:, :] = regions[number]
-            right[:, :] = regions[number]
+            # not by slices, whose check of shapes takes seconds to compile
+            for i in range(n_used):
+                for b in range(HISTOGRAM_BINS):
+                    left[i, b] = right[i, b] = regions[number, i, b]
             is_set = n_categories[node.feature] > 0
             for b in range(HISTOGRAM_BINS):
                 if is_set:
