@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 from scipy.stats import sem, t
+from tuning import best_peer, first_time, over_folds
 
 RESULTS = Path(__file__).parent / "results"
 DOCS = Path(__file__).parents[1] / "docs"
@@ -331,6 +332,55 @@ def differences() -> str:
 CLUSTER_DATA = {"a": "243,480 x 136", "narrow": "143,336 x 50"}
 
 
+def tuning() -> str:
+    """NDCG@10 that a time of training buys, and when it is that of the best peer."""
+    libraries = over_folds(records("tuning"))
+    peer = best_peer(libraries)
+    goal = max(value for value in peer["ndcg@10"] if value)
+    rows = []
+    for r in libraries:
+        reached = first_time(r, goal)
+        rows.append(
+            [
+                name(r["library"]),
+                *(f"{value:.4f}" if value else "" for value in r["ndcg@10"][::4]),
+                f"{r['search_seconds']:,.0f}",
+                "never" if reached is None else f"{reached:,.0f} s",
+            ]
+        )
+    times = [f"{seconds:,.0f} s" for seconds in peer["seconds"][::4]]
+    head = ["", *times, "seconds of all settings", f"reaches {goal:.4f}"]
+    return markdown(head, rows)
+
+
+def learning_curves() -> str:
+    """NDCG@10 of the defaults, and of others minus that, by number of queries."""
+    found = records("learning_curves")
+    others = list(dict.fromkeys(r["library"] for r in found if r["library"] != OURS))
+    of_size: dict[tuple[str, int], dict[str, Record]] = {}
+    for r in found:
+        of_size.setdefault((r["data"], r["n_queries"]), {})[r["library"]] = r
+    rows = []
+    for (data, n_queries), of_library in of_size.items():
+        ours = of_library[OURS]
+        rows.append(
+            [
+                Path(data).stem,
+                f"{n_queries:,}",
+                f"{ours['n_documents']:,.0f}",
+                f"{mean(ours['ndcg@10']):.4f}",
+                *(
+                    f"{r['difference'][-1]:+.4f} ({r['error'][-1]:.4f})"
+                    if (r := of_library.get(other))
+                    else ""
+                    for other in others
+                ),
+            ]
+        )
+    names = [other if "=" not in other else f"`{other}`" for other in others]
+    return markdown(["data", "queries", "documents", "defaults", *names], rows)
+
+
 def dask_fit() -> str:
     """Fits by the workers of a cluster on two cores, rows in memory and in files."""
     rows = []
@@ -478,6 +528,8 @@ TABLES = (
     startup,
     quality,
     differences,
+    tuning,
+    learning_curves,
     dask_fit,
     clicks_corrections,
     clicks_peers,
