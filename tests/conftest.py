@@ -1,4 +1,4 @@
-"""Settings of hypothesis and of signals for all tests."""
+"""Settings of hypothesis, of signals and of warnings for all tests."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import joblib
 import pytest
 from hypothesis import settings
 
+from sklearn_ltr._compile import INTERPRETED
+
 # no deadline, as the first example may have to wait for the compiler
 settings.register_profile("short", deadline=None, max_examples=40)
 settings.register_profile("long", deadline=None, max_examples=400, print_blob=True)
@@ -15,6 +17,13 @@ settings.load_profile("short")
 
 # a shell makes background processes ignore Ctrl-C, and some tests send it
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_configure(config):
+    """Let interpreted kernels count modulo 2^64, of which NumPy's scalars warn."""
+    if INTERPRETED:
+        of_scalars = "ignore:overflow encountered in scalar:RuntimeWarning"
+        config.addinivalue_line("filterwarnings", of_scalars)
 
 
 @pytest.fixture
