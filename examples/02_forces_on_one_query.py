@@ -1,5 +1,5 @@
-"""Redraw figure 1 of the report: the lambdas of the documents of one query
-========================================================================
+"""Redraw figure 1 of Burges (2010): the lambdas of the documents of one query
+===========================================================================
 
 Run it by ``python examples/02_forces_on_one_query.py``.
 
@@ -63,7 +63,7 @@ for name, ranks in RELEVANT_RANKS.items():
 #
 # With a large sigma only pairs in the wrong order have a force. RankNet's forces then
 # are the numbers of errors, and LambdaRank's, too, are larger on the lower document.
-# The red arrows of the report's figure, largest on the upper document, are therefore
+# The red arrows of Burges' figure, largest on the upper document, are therefore
 # seen only while scores are close to each other.
 #
 # The picture has the forces of sigma 1, all of them in one scale.

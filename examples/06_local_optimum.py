@@ -1,5 +1,5 @@
-"""Test whether LambdaRank ends at a local maximum of NDCG: section 4.2 of the report
-==================================================================================
+"""Test whether LambdaRank ends at a local maximum of NDCG: Burges (2010), section 4.2
+===================================================================================
 
 Run it by ``python examples/06_local_optimum.py``.
 
@@ -89,7 +89,7 @@ for i, step_size in enumerate(STEP_SIZES):
 
 # %%
 # With steps of 30% of the length of the weight vector LambdaRank passes the test on
-# every collection, as in the report, and RankNet on fewer. With steps of 10% more
+# every collection, as in Burges (2010), and RankNet on fewer. With steps of 10% more
 # directions ascend for both, and again fewer for LambdaRank. The script
 # ``benchmarks/local_optimality.py`` has other metrics, steps and data.
 #
