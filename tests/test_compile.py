@@ -131,7 +131,7 @@ print(hits > 0, misses)
 """
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
 def test_a_container_that_has_compiled_serves_without_compiling(tmp_path):
     """The steps of the Dockerfile in docs/guide/deploying.md, with an empty cache."""
