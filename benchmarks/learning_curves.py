@@ -173,7 +173,7 @@ def draw(records: list[dict], path: Path) -> None:
 
     collections = list(dict.fromkeys(record["data"] for record in records))
     figure, all_axes = plt.subplots(
-        1, len(collections), figsize=(4.2 * len(collections), 4), layout="constrained",
+        1, len(collections), figsize=(4.2 * len(collections), 4.4), layout="constrained",
         squeeze=False,
     )  # fmt: skip
     for axes, name in zip(all_axes[0], collections, strict=True):
@@ -193,7 +193,8 @@ def draw(records: list[dict], path: Path) -> None:
         axes.set_xticks(sizes, [f"{size:,}" for size in sizes])
         axes.minorticks_off()
     all_axes[0, 0].set_ylabel("NDCG@10 minus that of the defaults")
-    all_axes[0, -1].legend(fontsize="small")
+    handles = all_axes[0, 0].get_legend_handles_labels()
+    figure.legend(*handles, loc="outside lower center", ncols=3)
     figure.savefig(path, dpi=150)
 
 
