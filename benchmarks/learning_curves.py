@@ -173,9 +173,12 @@ def draw(records: list[dict], path: Path) -> None:
 
     collections = list(dict.fromkeys(record["data"] for record in records))
     figure, all_axes = plt.subplots(
-        1, len(collections), figsize=(4.2 * len(collections), 4.4), layout="constrained",
+        1,
+        len(collections),
+        figsize=(4.2 * len(collections), 4.4),
+        layout="constrained",
         squeeze=False,
-    )  # fmt: skip
+    )
     for axes, name in zip(all_axes[0], collections, strict=True):
         of_data = [record for record in records if record["data"] == name]
         for library in dict.fromkeys(record["library"] for record in of_data):
