@@ -23,10 +23,8 @@ from urllib.parse import unquote, urlsplit
 from sphinx.search.en import SearchEnglish
 
 WIDTHS = (375, 1440)
-# what the theme writes to the console on every page
-THEME_SAYS = re.compile(
-    r'"\[PST\]: |"Got invalid theme mode|"Expected copy-paste icon'
-)
+# what the theme, and scikit-learn's diagrams, write to the console
+THEME_SAYS = re.compile(r'"\[PST\]: |"Got invalid theme mode|"Expected copy-paste icon')
 # Loads each page in a frame of each width, one after another, and leaves a list of
 # [page, width, width of its content, pictures without a size, what is cut on a wide
 # screen] in the document.
