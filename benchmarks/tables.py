@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 from scipy.stats import sem, t
-from tuning import best_peer, first_time, over_folds
+from tuning import best_peer, first_time, highest, over_folds
 
 RESULTS = Path(__file__).parent / "results"
 DOCS = Path(__file__).parents[1] / "docs"
@@ -336,7 +336,7 @@ def tuning() -> str:
     """NDCG@10 that a time of training buys, and when it is that of the best peer."""
     libraries = over_folds(records("tuning"))
     peer = best_peer(libraries)
-    goal = max(value for value in peer["ndcg@10"] if value)
+    goal = highest(peer)
     rows = []
     for r in libraries:
         reached = first_time(r, goal)

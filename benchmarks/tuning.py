@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from quality import MEASURES, Part, load, training_part
+from quality import MEASURES, Part, has_relevant, load, training_part
 from scipy.stats import sem
 
 import peers
@@ -158,7 +158,7 @@ def measure(parts: list[Part], arguments: argparse.Namespace) -> list[dict]:
     for fold in arguments.folds:
         train, validation = training_part(parts, fold), parts[(fold + 4) % 5]
         part = parts[fold]
-        relevant = np.flatnonzero(np.bincount(part.groups, part.y))
+        relevant = has_relevant([part])
         fits_of: dict[str, list[Fit]] = {}
         for name in arguments.libraries:
             library = OURS if name == BAGGED else name
@@ -175,7 +175,7 @@ def measure(parts: list[Part], arguments: argparse.Namespace) -> list[dict]:
                 "library": name,
                 "settings": arguments.settings,
                 "search_seconds": sum(fit.seconds for fit in fits),
-                "n_queries": len(relevant),
+                "n_queries": int(relevant.sum()),
                 "seconds": TIMES.tolist(),
                 "ndcg@10": without_nan(values.mean(axis=1)),
                 "last": values[-1].round(5).tolist(),  # of each query
@@ -222,7 +222,7 @@ def print_table(records: list[dict]) -> None:
         cells = "".join(f"{v:9.4f}" if v else f"{'-':>9}" for v in shown)
         print(f"{record['library']:22}{cells}")
     best = best_peer(records)
-    goal = max(v for v in best["ndcg@10"] if v)
+    goal = highest(best)
     needs = first_time(best, goal)
     print(f"\nBest of the peers: {best['library']}, {goal:.4f} after {needs:.0f} s")
     for record in records:
@@ -239,7 +239,12 @@ def print_table(records: list[dict]) -> None:
 def best_peer(records: list[dict]) -> dict:
     """Return the record of the peer whose curve has the highest point."""
     others = [r for r in records if not r["library"].startswith(OURS)]
-    return max(others, key=lambda record: max(v for v in record["ndcg@10"] if v))
+    return max(others, key=highest)
+
+
+def highest(record: dict) -> float:
+    """Return the highest point of a curve."""
+    return max(value for value in record["ndcg@10"] if value)
 
 
 def first_time(record: dict, goal: float) -> float | None:

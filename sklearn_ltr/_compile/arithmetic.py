@@ -61,13 +61,18 @@ def allocate_aligned(shape: tuple[int, int], dtype: Any) -> NDArray[Any]:
     return array.reshape(shape)
 
 
+def is_plain(array: NDArray[Any]) -> bool:
+    """Return whether an array is C-contiguous, aligned and native."""
+    flags = array.flags
+    return flags.c_contiguous and flags.aligned and array.dtype.isnative
+
+
 def as_kernel_argument(array: NDArray[Any]) -> NDArray[Any]:
     """Return an array as C-contiguous, aligned, native and read-only."""
     # It is copied only if needed.  Numba compiles a kernel anew for each type of array,
     # to which the layout and the flags belong; all arrays returned here that have the
     # same dtype and number of dimensions are of one type.
-    flags = array.flags
-    if flags.c_contiguous and flags.aligned and array.dtype.isnative:
+    if is_plain(array):
         argument = array.view()
     else:
         argument = np.array(array, dtype=array.dtype.newbyteorder("="), order="C")

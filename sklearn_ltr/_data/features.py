@@ -204,8 +204,8 @@ def read_feature_table(
     # With `reset` the estimator stores the number and the names of the features;
     # without, they must be those that it has stored.
     allow_nan = estimator.__sklearn_tags__().input_tags.allow_nan
-    is_frame_of_floats = not reset and _is_frame_of_floats(X, estimator)
-    if is_frame_of_floats or (not reset and _needs_no_conversion(X, estimator)):
+    is_frame_of_floats = _is_frame_of_floats(X, estimator)
+    if not reset and (is_frame_of_floats or _needs_no_conversion(X, estimator)):
         X = X.to_numpy() if is_frame_of_floats else X
         if check_values:
             check_finite(X, name, allow_nan=allow_nan)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from sklearn_ltr._compile import as_kernel_argument, kernel, uint64
+from sklearn_ltr._compile import as_kernel_argument, is_plain, kernel, uint64
 
 # An ndarray of shape (n_rows, n_features), or a CSR matrix of that shape without
 # duplicate entries; or a table of which one partition is in memory at a time, which
@@ -45,16 +45,11 @@ def dense_rows(X: Table, rows: Any) -> NDArray[np.floating]:
     return part
 
 
-def is_c_ordered(X: NDArray[np.floating]) -> bool:
-    """Return whether kernels can read an array, row by row."""
-    return X.flags.c_contiguous and X.flags.aligned and X.dtype.isnative
-
-
 def contiguous_rows(
     X: Table, rows: NDArray[np.intp]
 ) -> tuple[NDArray[np.floating], NDArray[np.intp]]:
     """Return (table, rows of it) for a kernel; at most the rows are copied."""
-    if issparse(X) or not is_c_ordered(X):
+    if issparse(X) or not is_plain(X):
         X, rows = dense_rows(X, rows), np.arange(len(rows), dtype=np.intp)
     return as_kernel_argument(X), as_kernel_argument(rows)
 
@@ -67,16 +62,14 @@ def columns_reader(X: Table, rows: NDArray[np.intp]) -> Any:
         by_column = X[rows].tocsc()
         return lambda first, last: by_column[:, first:last].toarray(order="F")
 
-    is_plain = is_c_ordered(X)
+    if not is_plain(X):  # not copied as a whole
+        return lambda first, last: np.array([X[rows, j] for j in range(first, last)]).T
+
     table, numbers = as_kernel_argument(X), as_kernel_argument(rows)
 
     def read_columns(first: int, last: int) -> NDArray[np.floating]:
         columns = np.empty((last - first, len(rows)), dtype=X.dtype)
-        if is_plain:
-            copy_columns(table, numbers, first, columns)
-        else:
-            for j, column in enumerate(columns, first):
-                column[...] = X[rows, j]
+        copy_columns(table, numbers, first, columns)
         return columns.T
 
     return read_columns

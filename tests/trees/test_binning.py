@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from itertools import product
 
 import numpy as np
@@ -15,6 +16,7 @@ from sklearn_ltr._comm import ONE_PROCESS
 from sklearn_ltr._compile import INTERPRETED, ThreadTeam
 from sklearn_ltr._data import TrainingData
 from sklearn_ltr._data.query_index import QueryIndex
+from sklearn_ltr._data.tables import columns_reader
 from sklearn_ltr._trees import binning
 from sklearn_ltr._trees.binning import (
     MISSING_BIN,
@@ -235,3 +237,17 @@ def test_a_table_of_known_bins_gives_those_of_any_rows(n_threads):
         found = mapper.transform(table[rows], np.arange(60), team)
         np.testing.assert_array_equal(found.columns, expected)
         assert found.columns.flags.c_contiguous
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_columns_are_read_without_a_copy_of_the_table(order):
+    X = np.asarray(np.random.default_rng(0).normal(size=(5000, 64)), order=order)
+    rows = np.arange(0, 5000, 2)
+    expected = X[rows, 16:32]
+    columns_reader(X, rows)(16, 32)  # compiles
+    tracemalloc.start()
+    values = columns_reader(X, rows)(16, 32)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    np.testing.assert_array_equal(values, expected)
+    assert peak < X.nbytes / 2
