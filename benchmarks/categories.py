@@ -10,8 +10,9 @@ a power law, so that most of the many are rare, and each has an effect of its ow
 grades.  ``--data python_names`` are real, see ``python_names.py``.
 
 Every library gets the categories as such.  With ``--encodings`` also: with pairs of
-categorical features as further ones, all or chosen by `chosen_pairs`; as plain numbers;
-the most frequent ones of each column as columns of their own (one-hot); not at all.
+categorical features as further ones, all or chosen by `CategoryPairs`; as plain
+numbers; the most frequent ones of each column as columns of their own (one-hot); not at
+all.
 CatBoost makes such combinations itself, and runs once without.  The number of
 trees is the one with the highest NDCG@10 of validation queries.  Printed is NDCG@10 of
 test queries, whose rare categories may be new, the difference to ours, and in brackets
@@ -21,10 +22,9 @@ the standard error of this difference over all test queries.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache, partial
-from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -39,6 +39,7 @@ import peers
 from peers import OURS, THREADS, ScoresAfter, Settings
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.metrics import NDCG
+from sklearn_ltr.preprocessing import CategoryPairs
 
 SIZES = (10, 100, 1000, 3000, 10_000)
 # Queries of training, validation and test; settings.
@@ -52,9 +53,6 @@ MORE_QUERIES = 4
 STOP_STEP = 20
 GRADE_SHARES = (0.5, 0.8, 0.93, 0.98)  # quantiles where the grades 1 to 4 begin
 ONE_HOT_COLUMNS = 50  # for each categorical feature
-N_FOLDS = 5
-SMOOTHING = 10  # rows of mean 0 that each category has besides its own
-SMALLEST_GAIN = 0.001  # of a pair that is chosen
 METRIC = NDCG(10)
 
 
@@ -139,66 +137,20 @@ def fit_one_hot(X, y, groups, settings: Settings) -> ScoresAfter:
     return fit_encoded(X, y, groups, settings, peers.fit_sklearn_ltr, encode)
 
 
-def pair_codes(X: pd.DataFrame, one: str, other: str) -> np.ndarray:
-    """Return a number of each combination of two categories, the same in all parts."""
-    n_others = len(X[other].cat.categories)
-    return X[one].cat.codes.to_numpy(np.int64) * n_others + X[other].cat.codes
-
-
-def all_pairs(X, y, groups) -> Iterable[tuple[str, str]]:
-    return combinations(categorical(X), 2)
-
-
-def chosen_pairs(X, y, groups) -> Iterable[tuple[str, str]]:
-    """Yield the pairs that tell more of the grades than their two features do.
-
-    Grades, less the mean of their query, are predicted by the mean of the one category,
-    the rest by that of the other, and the rest by that of their combination: all means
-    are of other queries.  The gain is by how much the last lowers the squared error, as
-    a part of the squared grades.
-    """
-    query_of_row = np.unique(groups, return_inverse=True)[1]
-    fold = query_of_row % N_FOLDS
-    centred = (
-        y - (np.bincount(query_of_row, y) / np.bincount(query_of_row))[query_of_row]
-    )
-    for one, other in combinations(categorical(X), 2):
-        singles = (X[name].cat.codes for name in (one, other))
-        errors, rest = [], centred
-        for values in (*singles, pair_codes(X, one, other)):
-            rest = rest - means_of_other_folds(values, rest, fold)
-            errors.append(rest @ rest)
-        if errors[1] - errors[2] > SMALLEST_GAIN * (centred @ centred):
-            yield one, other
-
-
-def means_of_other_folds(values, target, fold) -> np.ndarray:
-    """Return the mean target that the category of each row has in other folds."""
-    category = np.unique(values, return_inverse=True)[1]
-    cell, n = fold * (category.max() + 1) + category, category.max() + 1
-    sums, counts = (
-        np.bincount(cell, weights, N_FOLDS * n).reshape(N_FOLDS, n)
-        for weights in (target, None)
-    )
-    elsewhere = [
-        total.sum(axis=0)[category] - total.ravel()[cell] for total in (sums, counts)
-    ]
-    return elsewhere[0] / (elsewhere[1] + SMOOTHING)
-
-
-def fit_with_pairs(X, y, groups, settings: Settings, fit, choose) -> ScoresAfter:
-    """Fit with pairs of categorical features as further categorical features."""
-    pairs = list(choose(X, y, groups))
-    known = {pair: pd.Index(np.unique(pair_codes(X, *pair))) for pair in pairs}
+def fit_with_pairs(
+    X, y, groups, settings: Settings, fit, *, choose: bool = True
+) -> ScoresAfter:
+    """Fit with pairs of categorical features as further ones, chosen or all."""
+    pairs = CategoryPairs().fit(X, y, groups=groups)
+    if not choose:
+        pairs.pairs_ = list(pairs.gains_)
+    table = pairs.transform(X)
+    known = {name: table[name].cat.categories for name in table.columns[X.shape[1] :]}
 
     def encode(X):
-        columns = {
-            " and ".join(pair): pd.Categorical.from_codes(
-                values.get_indexer(pair_codes(X, *pair)), values
-            )
-            for pair, values in known.items()
-        }
-        return X.assign(**columns)
+        table = pairs.transform(X)
+        same = {n: table[n].cat.set_categories(values) for n, values in known.items()}
+        return table.assign(**same)  # LightGBM takes the numbers of the categories
 
     return fit_encoded(X, y, groups, settings, fit, encode)
 
@@ -245,13 +197,11 @@ FITS: dict[str, Callable] = {
     OURS: peers.fit_sklearn_ltr,
     "LightGBM": fit_lightgbm,
     "CatBoost symmetric": fit_catboost,
-    f"{OURS}, chosen pairs": partial(
-        fit_with_pairs, fit=peers.fit_sklearn_ltr, choose=chosen_pairs
-    ),
+    f"{OURS}, CategoryPairs": partial(fit_with_pairs, fit=peers.fit_sklearn_ltr),
     f"{OURS}, all pairs": partial(
-        fit_with_pairs, fit=peers.fit_sklearn_ltr, choose=all_pairs
+        fit_with_pairs, fit=peers.fit_sklearn_ltr, choose=False
     ),
-    "LightGBM, all pairs": partial(fit_with_pairs, fit=fit_lightgbm, choose=all_pairs),
+    "LightGBM, all pairs": partial(fit_with_pairs, fit=fit_lightgbm, choose=False),
     "CatBoost symmetric, no pairs": partial(fit_catboost, max_ctr_complexity=1),
     f"{OURS}, one-hot": fit_one_hot,
     f"{OURS}, numbers": with_table(peers.fit_sklearn_ltr, as_numbers),

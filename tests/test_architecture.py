@@ -48,6 +48,7 @@ ROOMS_A_ROOM_MAY_IMPORT = {
     "dask": {"__init__", "_data", "_rankers", "_estimators"},
     "scorers": {"_data", "metrics"},
     "model_selection": {"_data"},
+    "preprocessing": {"_data", "_rankers", "_estimators", "_trees"},
     # plotting: in functions of the model report, which draws with its displays
     "inspection": {
         "_data",

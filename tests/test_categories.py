@@ -258,9 +258,9 @@ def test_combinations_of_the_guide_are_learned_and_are_features_like_others():
         gain = paired.score(*test, groups=visit[new])
         gain -= alone.score(*test, groups=visit[new])
         assert gain > 0.02
-    table = page_names["with_pairs"](visits)
-    ranker, name = paired[-1], "customer and brand"
-    assert ranker.feature_names_in_.tolist() == ["customer", "brand", name]
+    (pairs, ranker), name = (step for _, step in paired.steps), "customer and brand"
+    table = pairs.transform(visits)
+    assert ranker.feature_names_in_.tolist() == ["customer", "brand", "colour", name]
     np.testing.assert_array_equal(ranker.predict(table), paired.predict(visits))
     # a combination that is new, or of which a part is missing, is missing
     unseen, missing = (visits.astype(object).iloc[:5].copy() for _ in range(2))
@@ -268,7 +268,7 @@ def test_combinations_of_the_guide_are_learned_and_are_features_like_others():
     unseen, missing = (t.astype("category") for t in (unseen, missing))
     np.testing.assert_array_equal(paired.predict(unseen), paired.predict(missing))
     values = shap_values(ranker, table.iloc[:50]).values
-    assert np.abs(values[:, 2]).sum() > np.abs(values[:, :2]).sum()
+    assert np.abs(values[:, 3]).sum() > np.abs(values[:, :3]).sum()
 
 
 # --- quality ----------------------------------------------------------------------

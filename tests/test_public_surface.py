@@ -49,6 +49,7 @@ NAMES = {
     "plotting": "BlendCurveDisplay CutoffCurveDisplay FeatureImportancesDisplay "
     "ForcesDisplay PropensityCurveDisplay QueryComparisonDisplay ShapHeatmapDisplay "
     "ShapValuesDisplay TrainingCurveDisplay WeightCurvesDisplay",
+    "preprocessing": "CategoryPairs",
     "scorers": "MissingGroupsError RankingScorer make_ranking_scorer",
 }
 PUBLIC = {

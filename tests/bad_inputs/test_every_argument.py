@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator
 
@@ -21,6 +22,7 @@ from sklearn_ltr.export import to_json, to_lightgbm, to_tree_model
 from sklearn_ltr.inspection import ScoreRegressor
 from sklearn_ltr.mart import MARTRegressor
 from sklearn_ltr.model_selection import LetorFolds
+from sklearn_ltr.preprocessing import CategoryPairs
 from tests.bad_inputs import GROUPS, SMALL, X, Y, fit, fitted
 
 pytest.importorskip("matplotlib")
@@ -38,6 +40,7 @@ GOOD: dict[str, Any] = {
     "features": {f"Column_{j}": {} for j in range(X.shape[1])},
     "path": "/nowhere", "missing": "zero",
 }  # fmt: skip
+FRAME = pd.DataFrame({"a": GROUPS, "b": Y}).astype("category")
 LOG = simulate_clicks(Y, X, groups=GROUPS, n_sessions=400, k=5, eta=0.5, random_state=0)
 #: The same for some of them
 OTHERS: dict[str, dict[str, Any]] = {
@@ -66,6 +69,7 @@ OTHERS: dict[str, dict[str, Any]] = {
         for what in ("estimator", "predictions")
     },
     "LambdaMARTRanker.fit": {"init_score": ONES},
+    "sklearn_ltr.preprocessing": {"X": FRAME},
 }  # fmt: skip
 #: Not read, or any object is one
 FREE = {
@@ -115,6 +119,8 @@ def new(cls: type) -> Any:
     if cls is RegressionEM:
         names = ("clicks", "groups", "documents", "positions", "sessions")
         return RegressionEM().fit(X, **{name: LOG[name] for name in names})
+    if cls is CategoryPairs:
+        return CategoryPairs().fit(FRAME, Y, groups=GROUPS)
     if cls is ScoreRegressor:
         return ScoreRegressor(fitted(LambdaMARTRanker))
     return cls()
@@ -139,6 +145,7 @@ def methods(cls: type) -> dict[str, Any]:
     """Return the methods of our own that take data."""
     wanted = ("fit", "partial_fit", "predict", "rank", "score", "apply", "per_query")
     wanted += ("staged_", "decision_", "from_", "split", "train_", "swap_delta")
+    wanted += ("transform",)
     return {
         name: method
         for name, method in inspect.getmembers(cls, callable)
