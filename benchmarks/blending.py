@@ -51,7 +51,8 @@ RANKERS = {
     "LambdaMART": TREES,
     "LambdaRank, linear": LINEAR,
     "LambdaMART on LambdaRank": clone(TREES).set_params(init=LINEAR),
-    "blend by the sweep": BlendedRanker([TREES, LINEAR]),
+    "blend by the sweep": BlendedRanker([TREES, LINEAR], method="sweep"),
+    "blend, equal": BlendedRanker([TREES, LINEAR]),
     "blend by LambdaRank": BlendedRanker(
         [TREES, LINEAR], method="lambdarank", random_state=0
     ),

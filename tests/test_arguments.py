@@ -20,6 +20,7 @@ from sklearn_ltr.dask import DaskLambdaMARTRanker
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
+from sklearn_ltr.preprocessing import CategoryPairs
 
 DOCS = Path(__file__).resolve().parents[1] / "docs" / "coming_from"
 DATA = make_ranking(12, n_features=4, n_informative=2, random_state=0)
@@ -29,7 +30,7 @@ MEMBERS = [LambdaMARTRanker(n_estimators=2), RankNetRanker(max_iter=1)]
 MART = (MARTClassifier, MARTRegressor)
 ESTIMATORS = [
     LambdaMARTRanker, LambdaRankRanker, RankNetRanker, BaggingRanker, BlendedRanker,
-    DaskLambdaMARTRanker, *MART,
+    DaskLambdaMARTRanker, CategoryPairs, *MART,
 ]  # fmt: skip
 every_estimator = pytest.mark.parametrize("estimator", ESTIMATORS)
 

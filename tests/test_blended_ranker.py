@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -20,8 +22,9 @@ from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils import get_tags
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
+from sklearn_ltr._estimators.base import draw_seed
 from sklearn_ltr.datasets import make_ranking
-from sklearn_ltr.ensemble import BlendedRanker, best_blend
+from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker, best_blend
 from sklearn_ltr.mart import MARTRegressor
 from sklearn_ltr.metrics import MAP, NDCG, ndcg_score
 from sklearn_ltr.scorers import make_ranking_scorer
@@ -60,6 +63,7 @@ def held_out_scores(ranker, cv=None, **weights):
 
 
 def blend(*rankers, **options):
+    options = {"method": "sweep"} | options
     return BlendedRanker(list(rankers or (TREES, NETWORK)), **options)
 
 
@@ -286,7 +290,7 @@ def test_prefit_and_frozen_rankers_are_not_fitted_again():
     train, test = np.flatnonzero(GROUPS % 2 == 0), np.flatnonzero(GROUPS % 2)
     models = [fit_alone(ranker, train) for ranker in (TREES, NETWORK)]
     data = {"X": X[test], "y": Y[test], "groups": GROUPS[test]}
-    found = BlendedRanker(models, cv="prefit").fit(**data)
+    found = BlendedRanker(models, method="sweep", cv="prefit").fit(**data)
     assert found.rankers_[0] is models[0]
     curve = best_blend(
         *(m.predict(X[test]) for m in models), Y[test], groups=GROUPS[test]
@@ -347,9 +351,37 @@ def test_data_frames_with_text_are_passed_to_the_rankers_unchanged():
     assert not hasattr(blend(), "n_features_in_")
 
 
+def test_without_rankers_a_bag_of_trees_and_a_network_are_blended():
+    found = BlendedRanker(metric="map", random_state=5).fit(X, Y, groups=GROUPS)
+    seed = draw_seed(5)
+    trees = BaggingRanker(LambdaMARTRanker("map"), 5, random_state=seed)
+    network = LambdaRankRanker("map", random_state=seed)
+    expected = BlendedRanker(
+        [trees, make_pipeline(StandardScaler(), network)], metric="map"
+    ).fit(X, Y, groups=GROUPS)
+    assert found.predict(X).tobytes() == expected.predict(X).tobytes()
+    assert found.score(X, Y, groups=GROUPS) == expected.score(X, Y, groups=GROUPS)
+    weighted = clone(found).fit(X, Y, groups=GROUPS, sample_weight=WEIGHTS)
+    assert not np.allclose(weighted.predict(X), found.predict(X))
+    again = clone(found).fit(X, Y, groups=GROUPS, sample_weight=np.full(len(Y), 1.0))
+    assert again.predict(X).tobytes() == found.predict(X).tobytes()
+
+
+def test_a_table_that_a_network_cannot_use_needs_rankers():
+    kind = pd.Categorical(GROUPS % 3)
+    with_gap = np.where(np.arange(X.size).reshape(X.shape) == 7, np.nan, X)
+    for table, message in (
+        (csr_array(X), "X is sparse, and BlendedRanker"),
+        (pd.DataFrame(X).assign(kind=kind).rename(columns=str), "a categorical dtype"),
+        (with_gap, "X contains NaN at row 1, column 2"),
+    ):
+        with pytest.raises(ValueError, match=re.escape(message)):
+            BlendedRanker().fit(table, Y, groups=GROUPS)
+
+
 def test_names_change_nothing_but_the_parameters():
     rankers = [("trees", clone(TREES)), ("network", clone(PIPELINE))]
-    found = BlendedRanker(rankers, cv=2).fit(X, Y, groups=GROUPS)
+    found = blend(*rankers, cv=2).fit(X, Y, groups=GROUPS)
     expected = fitted(TREES, PIPELINE, cv=2)
     assert found.predict(X).tobytes() == expected.predict(X).tobytes()
     assert not hasattr(found, "feature_names_in_")
@@ -364,7 +396,7 @@ def test_names_change_nothing_but_the_parameters():
 def test_a_search_reaches_rankers_and_their_parameters_by_name():
     rankers = [("trees", clone(TREES)), ("other", Ridge())]
     grid = {"trees__max_leaf_nodes": [2, 3], "other": [Ridge(5), clone(NETWORK)]}
-    model = BlendedRanker(rankers, cv=2)
+    model = blend(*rankers, cv=2)
     with sklearn.config_context(enable_metadata_routing=True):
         search = GridSearchCV(
             model, grid, cv=GroupKFold(2), scoring=make_ranking_scorer("ndcg@10")

@@ -121,7 +121,8 @@ CHECKED = {
     "regressor": (make(MARTRegressor, 10, min_samples_leaf=20), {}),
     "bag": (make(BaggingRanker), WEIGHTS | COMPLEX),
     "blend": (
-        BlendedRanker([Ridge(), Ridge(9)], cv=KFold(2)), WEIGHTS | COMPLEX,
+        BlendedRanker([Ridge(), Ridge(9)], cv=KFold(2), method="sweep"),
+        WEIGHTS | COMPLEX,
     ),
 }  # fmt: skip
 
@@ -207,7 +208,7 @@ def test_copies_return_the_same_and_continue_the_same(estimator):
 def test_missing_groups_warn_at_the_line_of_the_call(estimator):
     model = make(estimator)
     if estimator is BlendedRanker:
-        model.set_params(cv=KFold(2))
+        model.set_params(cv=KFold(2), method="sweep")
     whole = {"X": X, "y": Y}
     calls = {"enable_metadata_routing|groups": lambda: model.fit(**whole)}
     calls["groups"] = lambda: model.score(**whole)

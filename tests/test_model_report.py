@@ -37,8 +37,8 @@ MODELS = {
     "LambdaRank": LambdaRankRanker(**NETWORK),
     "bag": BaggingRanker(TREES, n_estimators=2, random_state=0),
     "bag of networks": BaggingRanker(RankNetRanker(**NETWORK), 2, random_state=0),
-    "blend": BlendedRanker([TREES, Ridge()], cv=2),
-    "three in a blend": BlendedRanker([TREES, Ridge(), Ridge(9)], cv=2),
+    "blend": BlendedRanker([TREES, Ridge()], method="sweep", cv=2),
+    "three in a blend": BlendedRanker([TREES, Ridge(), Ridge(9)], method="sweep", cv=2),
     "regressor": MARTRegressor(n_estimators=5, random_state=0),
     "pipeline": make_pipeline(StandardScaler(), TREES),
     "search": GridSearchCV(

@@ -107,8 +107,8 @@ MEMBERS = [SMALL, MARTRegressor(**TREES)]
     "model",
     [
         BaggingRanker(SMALL, n_estimators=2, bootstrap=True, random_state=0),
-        BlendedRanker(MEMBERS, cv=2),
-        BlendedRanker(MEMBERS, cv=2, method="equal"),
+        BlendedRanker(MEMBERS, cv=2, method="sweep"),
+        BlendedRanker(MEMBERS),
         clone(SMALL).set_params(init=MEMBERS[1], early_stopping=True),
     ],
     ids=["bag", "sweep", "equal", "init"],

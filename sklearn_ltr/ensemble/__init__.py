@@ -8,8 +8,8 @@ The score of document i::
 - :class:`BaggingRanker` fits members that differ by their random numbers, on all
   queries or on queries drawn at random, and estimates from the queries that a member
   was not trained on how well they rank new ones.
-- :class:`BlendedRanker` combines several rankers into one.  It chooses their weights on
-  held-out queries.
+- :class:`BlendedRanker` combines rankers of different kinds into one, by default trees
+  and a network, with equal weights or weights chosen on held-out queries.
 - :func:`best_blend` returns the best alpha for the scores of two rankers, and the
   metric for all other values of alpha (Burges 2010, section 7.1).  As alpha increases
   from 0 to 1, the ranking of a query changes only where the scores of two of its

@@ -15,20 +15,24 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, cast
 import numpy as np
 import sklearn
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.model_selection import GroupKFold, check_cv, cross_val_predict
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_ltr import LambdaRankRanker
+from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker
 from sklearn_ltr._data import check_scores
+from sklearn_ltr._data.features import find_features
 from sklearn_ltr._estimators.base import ThreadCount, draw_seed, refit
 from sklearn_ltr._networks import MultilayerPerceptron
 from sklearn_ltr._parameters import Choice, read_parameters
 from sklearn_ltr._rankers.base import BaseRanker
 from sklearn_ltr._rankers.base_model import requested_metadata
+from sklearn_ltr.ensemble._bagging import BaggingRanker
 from sklearn_ltr.ensemble._best_blend import BlendCurve, best_blend, check_ties
 from sklearn_ltr.ensemble._members import (
     FitRows,
@@ -52,7 +56,7 @@ class BlendingParameters:
     rankers: Any
     metric: str | Metric
     method: Annotated[
-        Literal["sweep", "lambdarank", "equal"], Choice("sweep", "lambdarank", "equal")
+        Literal["equal", "sweep", "lambdarank"], Choice("equal", "sweep", "lambdarank")
     ]
     cv: Any
     n_jobs: Annotated[int | None, ThreadCount()]
@@ -71,6 +75,10 @@ class BlendingParameters:
         metric = get_metric(self.metric)
         if self.method == "sweep":
             check_ties(metric)
+        if self.rankers is None:
+            if isinstance(self.cv, str):
+                raise ValueError(f"cv={PREFIT!r} needs rankers that are fitted")
+            return
         if isinstance(self.rankers, str) or not hasattr(self.rankers, "__len__"):
             raise TypeError(f"rankers must be a list of rankers, got {self.rankers!r}")
         if len(self.rankers) < 2:
@@ -100,24 +108,31 @@ class BlendedRanker(BaseRanker):
 
         s_i = \sum_m w_m s^m_i.
 
-    The weights are chosen on out-of-fold scores, from cross-validation by query, or are
-    equal.  Every ranker is fitted to all queries.
+    Every ranker is fitted to all queries.  The weights are equal, or chosen on
+    out-of-fold scores, from cross-validation by query.
+
+    ``BlendedRanker()`` blends five LambdaMARTRankers and a network of LambdaRank, on
+    standardised features: two kinds of model that err on different documents.
 
     Parameters
     ----------
-    rankers : list of at least two estimators, or of pairs (name, estimator)
+    rankers : list of two or more estimators or (name, estimator), or None, default=None
         Rankers, or Pipelines that end in one.  Regressors too; they are fitted without
         groups.  A search reaches the parameters of named ones by ``name__parameter``.
+        None: ``BaggingRanker(n_estimators=5)`` of LambdaMARTRankers, and a Pipeline of
+        a StandardScaler and a LambdaRankRanker, all for `metric`; X must then be dense
+        numbers without missing values.
     metric : str or Metric, default="ndcg@10"
         The metric that the weights maximise and that `score` returns: a name or a
         metric object.
-    method : {"sweep", "lambdarank", "equal"}, default="sweep"
-        How the weights are chosen.  "sweep": for two rankers the best of all blends
-        with weights >= 0, exactly (:func:`best_blend`); for more, the blend so far is
-        blended with one ranker at a time, until no ranker improves it.  "lambdarank": a
+    method : {"equal", "sweep", "lambdarank"}, default="equal"
+        How the weights are chosen.  "equal": all scores vary as much within queries; no
+        queries are held out, and `cv` is not used.  "sweep": for two rankers the best
+        of all blends with weights >= 0, exactly (:func:`best_blend`); for more, the
+        blend so far is blended with one ranker at a time, until no ranker improves it;
+        worth its time if one ranker may be much worse than another.  "lambdarank": a
         linear LambdaRank is trained on the standardised scores.  It does not guarantee
-        the maximum, and weights may be negative.  "equal": all scores vary as much
-        within queries; no queries are held out, and `cv` is not used.
+        the maximum, and weights may be negative.
     cv : int, splitter, iterable of splits or "prefit", default=None
         How queries are held out: the number of folds of a GroupKFold, a scikit-learn
         splitter, or pairs of (training rows, held-out rows) in which each row is held
@@ -127,7 +142,8 @@ class BlendedRanker(BaseRanker):
         Number of folds to run in parallel, as in
         :func:`sklearn.model_selection.cross_val_predict`.
     random_state : int, RandomState instance or None, default=None
-        Seed of "lambdarank".  The rankers have their own.
+        Seed of "lambdarank", and of the rankers if none are given; others have their
+        own.
 
     Attributes
     ----------
@@ -185,10 +201,10 @@ class BlendedRanker(BaseRanker):
 
     def __init__(
         self,
-        rankers: Sequence[Any],
+        rankers: Sequence[Any] | None = None,
         *,
         metric: str | Metric = "ndcg@10",
-        method: Literal["sweep", "lambdarank", "equal"] = "sweep",
+        method: Literal["equal", "sweep", "lambdarank"] = "equal",
         cv: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -203,7 +219,8 @@ class BlendedRanker(BaseRanker):
     def __sklearn_tags__(self) -> Tags:
         """Return the tags: inputs that all rankers accept."""
         tags = super().__sklearn_tags__()
-        input_tags = [get_tags(ranker).input_tags for ranker in unnamed(self.rankers)]
+        rankers = make_rankers(self.metric) if self.rankers is None else self.rankers
+        input_tags = [get_tags(ranker).input_tags for ranker in unnamed(rankers)]
         tags.input_tags.sparse = all(each.sparse for each in input_tags)
         tags.input_tags.allow_nan = all(each.allow_nan for each in input_tags)
         return tags
@@ -260,8 +277,9 @@ class BlendedRanker(BaseRanker):
         ------
         ValueError, TypeError
             For an invalid parameter, more folds than queries, invalid grades or
-            weights, positions or propensities that no ranker is fitted with, or
-            whatever a ranker refuses.  The estimator is then unchanged.
+            weights, positions or propensities that no ranker is fitted with, without
+            `rankers` an X that is sparse or has categories, or whatever a ranker
+            refuses.  The estimator is then unchanged.
         NotFittedError
             If a ranker is not fitted and ``cv="prefit"``.
         UnsetMetadataPassedError
@@ -271,7 +289,11 @@ class BlendedRanker(BaseRanker):
         # read
         p = read_parameters(BlendingParameters, self)
         rows = read_rows(X, y, groups, sample_weight, positions, propensities)
-        candidates = unnamed(p.rankers)
+        if p.rankers is None:
+            check_dense_numbers(rows.X)
+            candidates = make_rankers(p.metric, draw_seed(p.random_state))
+        else:
+            candidates = unnamed(p.rankers)
 
         # fit and score, on held-out queries if there are folds
         if isinstance(p.cv, str):
@@ -364,13 +386,38 @@ class BlendedRanker(BaseRanker):
         """
         if "rankers" in params:
             self.rankers = params.pop("rankers")
-        names = [name for name, _ in named(self.rankers)]
+        rankers: Any = self.rankers
+        names = [name for name, _ in named(rankers)]
         if given := {name: params.pop(name) for name in names if name in params}:
             self.rankers = [
                 (entry[0], given.get(entry[0], entry[1])) if is_named(entry) else entry
-                for entry in self.rankers
+                for entry in rankers
             ]
         return super().set_params(**params)  # type: ignore[no-any-return]
+
+
+def check_dense_numbers(X: Any) -> None:
+    """Raise a ValueError for an X that a standardised network cannot use."""
+    # without this, codes of categories would be taken for numbers
+    if issparse(X) or len(find_features(X, "from_dtype", "X")) > 0:
+        found = "is sparse" if issparse(X) else "has columns of a categorical dtype"
+        raise ValueError(
+            f"X {found}, and BlendedRanker() blends trees with a network, which needs "
+            "dense numbers: give rankers, the network in a Pipeline that encodes X, or "
+            "use BaggingRanker"
+        )
+
+
+def make_rankers(metric: Any, seed: int | None = None) -> list[Any]:
+    """Return the rankers that are blended if none are given."""
+    trees = BaggingRanker(LambdaMARTRanker(metric=metric), 5, random_state=seed)
+    network = LambdaRankRanker(metric=metric, random_state=seed)
+    with sklearn.config_context(enable_metadata_routing=True):
+        scaler = StandardScaler().set_fit_request(sample_weight=False)
+        return [
+            trees,
+            make_pipeline(scaler, network.set_fit_request(sample_weight=True)),
+        ]
 
 
 def is_named(entry: Any) -> bool:
@@ -385,7 +432,7 @@ def named(rankers: Any) -> list[tuple[str, Any]]:
     return [entry for entry in rankers if is_named(entry)]
 
 
-def unnamed(rankers: Sequence[Any]) -> list[Any]:
+def unnamed(rankers: Any) -> list[Any]:
     """Return the rankers of all entries."""
     return [entry[1] if is_named(entry) else entry for entry in rankers]
 

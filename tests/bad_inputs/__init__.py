@@ -35,7 +35,9 @@ SMALL: dict[type, dict[str, Any]] = {
     BaggingRanker: {
         "estimator": LambdaMARTRanker(**TREES), "n_estimators": 2, "random_state": 0,
     },
-    BlendedRanker: {"rankers": [LambdaMARTRanker(**TREES), Ridge()], "cv": 2},
+    BlendedRanker: {
+        "rankers": [LambdaMARTRanker(**TREES), Ridge()], "method": "sweep", "cv": 2,
+    },
 }  # fmt: skip
 RANKERS = (LambdaMARTRanker, LambdaRankRanker, RankNetRanker)
 OF_TREES = (LambdaMARTRanker, MARTRegressor, MARTClassifier)

@@ -260,8 +260,9 @@ def test_partial_dependence_is_of_a_fitted_score_regressor():
 NO_LIST, NO_MODEL = "rankers must be a list of rankers, got", "must be an estimator"
 TWO_RANKERS = "rankers must hold at least two rankers, got"
 ENSEMBLES: list[tuple[type, dict[str, Any], type[Exception], str]] = [
-    *((BlendedRanker, {"rankers": v}, TypeError, f"{NO_LIST} {v!r}")
-      for v in (None, "two")),
+    (BlendedRanker, {"rankers": "two"}, TypeError, f"{NO_LIST} 'two'"),
+    (BlendedRanker, {"rankers": None, "cv": "prefit"}, ValueError,
+     "cv='prefit' needs rankers that are fitted"),
     (BlendedRanker, {"rankers": []}, ValueError, f"{TWO_RANKERS} 0"),
     (BlendedRanker, {"rankers": [Ridge()]}, ValueError, f"{TWO_RANKERS} 1"),
     *((BlendedRanker, {"rankers": v}, TypeError, f"rankers[1] {NO_MODEL}")
