@@ -368,7 +368,7 @@ class LambdaMARTRanker(BaseRanker):
         Features drawn for each tree: a fraction or a number.  Lower it if there are
         many features and the model overfits.
     subsample : float in (0, 1] or "auto", default="auto"
-        Fraction of the documents that each tree seeks splits on; "auto": 0.2, or 1,000
+        Fraction of the documents that each tree seeks splits on; "auto": 0.2, or 500
         documents where these are more, up to 0.8.  A document is drawn with probability
         ``p = min(1, sqrt(g^2 + lambda h^2) / mu)`` and counts as 1 / p, where g and h
         are its gradient and hessian, ``lambda = (sum |g| / sum h)^2``, and mu makes the

@@ -20,7 +20,7 @@ from sklearn_ltr._trees.constraints import NO_CONSTRAINTS, Constraints
 
 # subsample="auto"
 SAMPLED_FRACTION = 0.2
-LEAST_SAMPLED_ROWS = 1000
+LEAST_SAMPLED_ROWS = 500
 LARGEST_FRACTION = 0.8  # trees of a bag differ, however few rows there are
 
 LearningRate = float | Callable[[int], float]
