@@ -723,9 +723,9 @@ tuples, default=None
         ------
         NotFittedError
             Before `fit`.
-        ValueError
-            If X has other columns than at `fit`, or an infinite value, or if
-            `init_score` was given to one of `fit` and `predict` only.
+        ValueError, TypeError
+            If X has other columns than at `fit`, an infinite value or no numbers, or
+            if `init_score` was given to one of `fit` and `predict` only.
         """
         model = self._fitted()
         # a base model must not be given infinite values before they are refused
@@ -824,8 +824,8 @@ tuples, default=None
         ------
         NotFittedError
             Before `fit`.
-        ValueError
-            If X has other columns than at `fit`, or an infinite value.
+        ValueError, TypeError
+            If X has other columns than at `fit`, an infinite value, or no numbers.
 
         References
         ----------

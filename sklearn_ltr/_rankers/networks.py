@@ -719,7 +719,7 @@ default=None
         ------
         NotFittedError
             Before `fit`.
-        ValueError
+        ValueError, TypeError
             If X has other columns than at `fit`, or a value that is not finite or far
             beyond those that the network has learned from.
         """

@@ -446,8 +446,8 @@ pair_probabilities : array-likes
 
         Raises
         ------
-        ValueError
-            If X_i and X_j have different numbers of rows.
+        NotFittedError, ValueError, TypeError
+            As by `predict`, and if X_i and X_j have different numbers of rows.
         """
         model = self._fitted()
         s_i, s_j = model.predict(X_i), model.predict(X_j)

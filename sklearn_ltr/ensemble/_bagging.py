@@ -330,7 +330,7 @@ class BaggingRanker(BaseRanker):
         ------
         NotFittedError
             Before `fit`.
-        ValueError
+        ValueError, TypeError
             For what a member refuses, or scores that are not finite.
         """
         scores = predict_scores(self._fitted().estimators_, X, "estimators_")
@@ -365,8 +365,8 @@ class BaggingRanker(BaseRanker):
 
         Raises
         ------
-        NotFittedError, ValueError
-            As `predict`, and for invalid groups.
+        NotFittedError, ValueError, TypeError
+            As by `predict`, and for invalid groups.
         """
         scores = predict_scores(self._fitted().estimators_, X, "estimators_")
         n_documents = len(scores[0])

@@ -275,8 +275,8 @@ class BaseMART(CallbackSupportMixin, BaseModel):
         ------
         NotFittedError
             Before `fit`.
-        ValueError
-            If X has other columns than at `fit`, or an infinite value.
+        ValueError, TypeError
+            If X has other columns than at `fit`, an infinite value, or no numbers.
 
         References
         ----------

@@ -20,6 +20,7 @@ from sklearn_ltr._data import QueryGroups, check_grades, check_scores, count_row
 from sklearn_ltr.inspection import compute_lambdas
 from sklearn_ltr.metrics import Metric, get_metric
 from sklearn_ltr.metrics._ranked_list import rank_documents
+from sklearn_ltr.plotting._arguments import scores_of
 from sklearn_ltr.plotting._axes import check_matplotlib, get_axes
 
 FloatArray = NDArray[np.float64]
@@ -196,7 +197,7 @@ class ForcesDisplay:
         check_matplotlib(f"{cls.__name__}.from_estimator")
         return cls.from_predictions(
             y,
-            estimator.predict(X),
+            scores_of(estimator, X, "estimator"),
             groups=groups,
             metrics=metrics,
             sigma=sigma,

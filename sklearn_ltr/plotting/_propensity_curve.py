@@ -138,8 +138,9 @@ class PropensityCurveDisplay:
             If matplotlib is not installed.
         NotFittedError
             If an estimator is not fitted.
-        ValueError
-            If two estimators of a list are of one class.
+        ValueError, TypeError
+            If two estimators of a list are of one class, or `estimators` is neither a
+            list nor a dict of estimators.
         """
         check_matplotlib(f"{cls.__name__}.from_estimators")
         if not isinstance(estimators, Mapping):
@@ -195,6 +196,8 @@ class PropensityCurveDisplay:
             If matplotlib is not installed.
         NotFittedError
             If the ranker was not fitted with a `position_bias`.
+        ValueError, TypeError
+            If `ranker` is no estimator, or for true propensities that are no numbers.
         """
         check_matplotlib(f"{cls.__name__}.from_estimator")
         check_is_fitted(ranker, "position_bias_")
