@@ -136,7 +136,7 @@ def test_a_metric_of_the_user_trains_like_its_closed_form():
 
 
 def test_the_first_tree_makes_newton_steps_on_the_lambdas():
-    """Section 7 of the report, on two queries of one pair and one split, by hand.
+    """Section 7 of Burges (2010), on two queries of one pair and one split, by hand.
 
     At equal scores rho = 1/2, and the swap delta is 1 - 1 / log2(3) for both pairs.
     """

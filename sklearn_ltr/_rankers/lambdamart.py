@@ -404,9 +404,9 @@ class LambdaMARTRanker(BaseRanker):
         scores by 1 / sigma (Burges 2010, section 7), those of `init` left aside.  Leave
         it, unless `l2_regularization` is above 0.
     split_gain : {"second_order", "least_squares"}, default="second_order"
-        A split's gain is the decrease of the cost's second-order expansion; or (the
-        report, equation 11) of the squared error of a tree of the gradients.  Leave it,
-        or set "least_squares" for the published algorithm.
+        A split's gain is the decrease of the cost's second-order expansion; or, as in
+        Burges (2010, equation 11), of the squared error of a tree that models the
+        gradients.  Leave it, or set "least_squares" for the published algorithm.
     init : estimator or None, default=None
         The base model F_0, on top of which trees are added: a ranker, a regressor, or a
         Pipeline that ends in one.  A fitted one is used as it is (model adaptation); of
@@ -423,8 +423,9 @@ class LambdaMARTRanker(BaseRanker):
         sixteenth of the bins, with categories whose documents have similar grades on
         average, compared with the mean of their query.  (In training the average leaves
         out the fold of the row: there are five, of whole queries.)
-        Categories unseen in `fit` go where missing values go.  Name the features if X
-        is an array, or if the dtypes of the frame do not say so.
+        Categories unseen in `fit`, and those of fewer than `min_samples_leaf` rows of a
+        node, go where missing values go.  Name the features if X is an array, or if the
+        dtypes of the frame do not say so.
     category_smoothing : float in [0, 1e50], default=10.0
         Rows of a node's mean gradient and hessian that are added to those of each
         category before the categories are sorted by gradient over hessian, to be split

@@ -56,8 +56,8 @@ LEGEND_OFFSET = -34
 class ForcesDisplay:
     r"""Lambdas of the documents of one query, as in figure 1 of Burges (2010).
 
-    The report (Burges 2010, MSR-TR-2010-82) thinks of lambdas as forces on documents:
-    RankNet's, or RankNet's times the change of a metric if two documents swap places.
+    Burges thinks of lambdas as forces on documents: RankNet's, or RankNet's times the
+    change of a metric if two documents swap places.
 
     Bars are documents, the first rank on top: gray if not relevant, else a darker blue
     for a higher grade.  Beside each bar there is an arrow for each force, which points
