@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn
 from sklearn.base import BaseEstimator
@@ -32,6 +33,7 @@ from sklearn_ltr.inspection import (
     weight_curves,
 )
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
+from sklearn_ltr.preprocessing import CategoryPairs
 from sklearn_ltr.scorers import make_ranking_scorer
 from tests.bad_inputs import GROUPS, X, Y, fit, fitted
 from tests.bad_inputs.test_every_argument import (
@@ -146,6 +148,13 @@ OBJECTS: dict[str, Any] = {
     "DynamicBayesianNetwork": lambda: [DynamicBayesianNetwork().fit(**COLUMNS)],
     "CascadeModel": lambda: [CascadeModel().fit(**FIRST_CLICKS)],
     "RegressionEM": lambda: [RegressionEM(LogisticRegression()).fit(X, **COLUMNS)],
+    "CategoryPairs": lambda: [
+        CategoryPairs().fit(
+            pd.DataFrame(X, columns=list("abcd")).round().astype("category"),
+            Y,
+            groups=GROUPS,
+        )
+    ],
     "RankingScorer": lambda: [make_ranking_scorer("map")],
     "ModelReport": lambda: [
         model_report(fitted(LambdaMARTRanker), X, Y, groups=GROUPS)
