@@ -450,3 +450,4 @@ def test_feature_importances_are_shares_of_the_gain():
     assert importances.sum() == pytest.approx(1.0, abs=1e-14)
     assert (importances >= 0).all()
     assert importances.argmax() == 0  # the grades depend on it
+    assert not fitted(min_samples_leaf=10**6).feature_importances_.any()

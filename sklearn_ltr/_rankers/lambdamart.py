@@ -504,7 +504,8 @@ class LambdaMARTRanker(BaseRanker):
         Of each set, "train" and "validation" ("validation_0", "validation_1", ... of
         several), the values of each metric before the first tree and after each, those
         dropped by early stopping included.  Training data are measured where anything
-        else is, with ``verbose > 0``, and if `scoring` is a list.
+        else is, with ``verbose > 0``, if `scoring` is a list, and by RankNet's cost
+        with ``metric=None``.
     train_score_, validation_score_ : ndarrays of shape (n_trees + 1,), float64
         Of these, the training scores by the first metric, and the scores that early
         stopping has followed; empty if there are none.
@@ -515,7 +516,8 @@ class LambdaMARTRanker(BaseRanker):
         Of "additive", in units of scores: 0 for position 0.  Of "pairwise", t+ of the
         clicked document of a pair and t- of the other: 1 for position 0.
     feature_importances_ : ndarray of shape (n_features,), float64
-        Share of each feature in the gain of all splits; they sum to 1.
+        Share of each feature in the gain of all splits; they sum to 1, or are 0 without
+        a split.
     is_categorical_ : ndarray of shape (n_features,), bool
         Whether each feature is categorical.
     n_features_in_ : int

@@ -466,10 +466,11 @@ class MARTRegressor(RegressorMixin, BaseMART):
     train_score_, validation_score_ : ndarrays of shape (n_trees + 1,), float64
         Minus half the mean squared error before the first tree and after each, those
         dropped by early stopping included; empty where nothing was measured
-        (`train_score_` without early stopping and with ``verbose=0``;
+        (`train_score_` without validation data and with ``verbose=0``;
         `validation_score_` without early stopping).
     feature_importances_ : ndarray of shape (n_features,), float64
-        Share of each feature in the gain of all splits; they sum to 1.
+        Share of each feature in the gain of all splits; they sum to 1, or are 0 without
+        a split.
     is_categorical_ : ndarray of shape (n_features,), bool
         Whether each feature is categorical.
     n_features_in_ : int
@@ -750,10 +751,11 @@ class MARTClassifier(ClassifierMixin, BaseMART):
     train_score_, validation_score_ : ndarrays of shape (n_trees + 1,), float64
         Mean log-likelihood before the first tree and after each, those dropped by early
         stopping included; empty where nothing was measured (`train_score_` without
-        early stopping and with ``verbose=0``; `validation_score_` without early
+        validation data and with ``verbose=0``; `validation_score_` without early
         stopping).
     feature_importances_ : ndarray of shape (n_features,), float64
-        Share of each feature in the gain of all splits; they sum to 1.
+        Share of each feature in the gain of all splits; they sum to 1, or are 0 without
+        a split.
     is_categorical_ : ndarray of shape (n_features,), bool
         Whether each feature is categorical.
     n_features_in_ : int

@@ -200,7 +200,8 @@ class PropensityCurveDisplay:
             If `ranker` is no estimator, or for true propensities that are no numbers.
         """
         check_matplotlib(f"{cls.__name__}.from_estimator")
-        check_is_fitted(ranker, "position_bias_")
+        missing = "this %(name)s has learned no position_bias: fit it with one"
+        check_is_fitted(ranker, "position_bias_", msg=missing)
         bias = ranker.position_bias_
         if bias.ndim == 1:
             curves = {"exp(bias)": np.exp(ranker.sigma * bias)}
