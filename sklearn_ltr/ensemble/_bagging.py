@@ -95,7 +95,8 @@ class BaggingRanker(BaseRanker):
 
     LambdaMARTRankers share one table of binned rows.  Bin edges are those of all rows,
     also for members that are trained on some of the queries; they do not depend on
-    grades.  (Those of categories do: there, such members have bins of their own.)
+    grades.  Bins of categories may: with categorical features, such members have bins
+    of their own.
 
     Parameters
     ----------

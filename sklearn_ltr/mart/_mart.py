@@ -409,9 +409,9 @@ class MARTRegressor(RegressorMixin, BaseMART):
     category_smoothing : float in [0, 1e50], default=10.0
         Rows of a node's mean gradient and hessian that are added to those of each
         category before the categories are sorted by gradient over hessian, to be split
-        in this order.  It regularises: small categories move to the middle.  As many
-        rows of the mean are added to the mean of a category that shares a bin.  Raise
-        it if many categories have few rows.
+        in this order.  It regularises: small categories move to the middle.  The
+        averages by which categories share bins are smoothed by as many rows.  Raise it
+        if many categories have few rows.
     monotonic_cst : array-like of int, dict or None, default=None
         How the score may depend on each feature, all others fixed: 1: it never falls
         as the feature grows; -1: never rises; 0: both.  One number for each feature, or
@@ -693,9 +693,9 @@ class MARTClassifier(ClassifierMixin, BaseMART):
     category_smoothing : float in [0, 1e50], default=10.0
         Rows of a node's mean gradient and hessian that are added to those of each
         category before the categories are sorted by gradient over hessian, to be split
-        in this order.  It regularises: small categories move to the middle.  As many
-        rows of the mean are added to the mean of a category that shares a bin.  Raise
-        it if many categories have few rows.
+        in this order.  It regularises: small categories move to the middle.  The
+        averages by which categories share bins are smoothed by as many rows.  Raise it
+        if many categories have few rows.
     monotonic_cst : array-like of int, dict or None, default=None
         How the score may depend on each feature, all others fixed: 1: it never falls
         as the feature grows; -1: never rises; 0: both.  One number for each feature, or
