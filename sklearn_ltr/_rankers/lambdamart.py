@@ -774,6 +774,12 @@ tuples, default=None
         -------
         ranks : ndarray of shape (n_documents,), int64
             1 is first; equal scores keep the order of the rows.
+
+        Raises
+        ------
+        NotFittedError, ValueError, TypeError
+            As by `predict`, and for groups of another length, or more than 200 rows
+            without groups.
         """
         return self._ranks(self.predict(X, init_score=init_score), groups)
 
@@ -804,6 +810,12 @@ tuples, default=None
         Returns
         -------
         score : float
+
+        Raises
+        ------
+        NotFittedError, ValueError, TypeError
+            As by `predict`; for grades, weights or groups that the metric refuses, no
+            rows, or more than 200 of them without groups.
         """
         scores = self.predict(X, init_score=init_score)
         return self._mean_metric(scores, y, groups, sample_weight)
