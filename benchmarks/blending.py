@@ -1,4 +1,4 @@
-"""Time and quality of blends of two rankers, section 7.1 of the report.
+"""Time and quality of blends of two rankers, section 7.1 of Burges (2010).
 
     python benchmarks/blending.py
     python benchmarks/blending.py --data PATH

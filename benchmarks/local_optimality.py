@@ -1,11 +1,11 @@
-"""Test whether LambdaRank ends at a local maximum of its metric, section 4.2.
+"""Test whether LambdaRank ends at a local maximum (Burges 2010, section 4.2).
 
     python benchmarks/local_optimality.py --data PATH
     python benchmarks/local_optimality.py --data PATH --metrics map --seeds 5
 
 PATH is a file as for quality.py. On the training part of each of the five folds, a
 linear LambdaRank and a linear RankNet are trained from several initial weights; the
-epoch with the best mean metric on these same queries is kept. Then follows the report's
+epoch with the best mean metric on these same queries is kept. Then follows his
 one-sided Monte Carlo test: 459 random directions, with steps of several lengths
 relative to the length of the weight vector. A ranker passes if the metric increases
 along none.

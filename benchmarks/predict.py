@@ -2,12 +2,16 @@
 
     python benchmarks/predict.py --preset 31 --rows 1000000 100
     python benchmarks/predict.py --preset 255 --libraries sklearn_ltr "XGBoost in place"
+    python benchmarks/predict.py --preset 31 --rows 100 --threads 1 \
+        --libraries sklearn_ltr "sklearn_ltr, a DataFrame"
     python benchmarks/predict.py --preset slopes
 
 Every library trains an ensemble of the same size on the same data and predicts the
 same unseen float32 rows in memory through its public Python interface. The calls are
-run interleaved; medians are printed. TL2cgen, treelite and lleaves predict with
-LightGBM's trees, if they are installed and work (TL2cgen needs a C compiler).
+run interleaved; medians are printed. With "a DataFrame" a library learns from, and
+predicts, the same numbers in a pandas DataFrame of named columns. TL2cgen, treelite and
+lleaves predict with LightGBM's trees, if they are installed and work (TL2cgen needs a C
+compiler).
 "Here": sklearn_ltr predicts with the same trees, read from the other library.
 """
 
@@ -21,6 +25,7 @@ from dataclasses import asdict, replace
 from functools import partial
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from fit import MSLR_LIKE
@@ -31,7 +36,7 @@ from peers import OURS, Settings
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.export import from_lightgbm, from_xgboost
 
-Predict = Callable[[np.ndarray], np.ndarray]
+Predict = Callable[[Any], np.ndarray]
 
 # With so small a learning rate the last tree has as much to fit as the first, so that
 # all trees reach their maximum size.
@@ -125,6 +130,20 @@ LIBRARIES = {
     "treelite": (peers.train_lightgbm, of_treelite),
     "lleaves": (peers.train_lightgbm, of_lleaves),
 }
+IN_A_FRAME = ", a DataFrame"
+LIBRARIES |= {
+    name + IN_A_FRAME: LIBRARIES[name]
+    for name in (OURS, "LightGBM", "XGBoost in place", "CatBoost")
+}
+
+
+def table_for(name: str, X: np.ndarray) -> Any:
+    """Return the rows as a library is given them: an array, or a DataFrame."""
+    if not name.endswith(IN_A_FRAME):
+        return X
+    import pandas as pd
+
+    return pd.DataFrame(X, columns=[f"feature_{j}" for j in range(X.shape[1])])
 
 
 def n_leaves(model, n_trees: int) -> float:
@@ -141,16 +160,18 @@ def n_leaves(model, n_trees: int) -> float:
 def trained(names: list[str], settings: Settings) -> Iterator[tuple[str, object]]:
     """Train the models of the libraries; print their size."""
     made = make_ranking(TRAINING_QUERIES, random_state=0, dtype="float32", **MSLR_LIKE)
-    models: dict[Callable, object] = {}
+    models: dict[tuple[Callable, bool], object] = {}
     for name in names:
         train, _ = LIBRARIES[name]
-        if train not in models:
+        of = train, name.endswith(IN_A_FRAME)
+        if of not in models:
             start = time.perf_counter()
-            models[train] = train(made.data, made.target, made.groups, settings)
-            size = n_leaves(models[train], settings.n_estimators)
+            table = table_for(name, made.data)
+            models[of] = train(table, made.target, made.groups, settings)
+            size = n_leaves(models[of], settings.n_estimators)
             seconds = time.perf_counter() - start
             print(f"{name}: trained in {seconds:.0f} s, {size:.1f} leaves per tree")
-        yield name, models[train]
+        yield name, models[of]
 
 
 def predictors(models: dict[str, object], n_threads: int) -> dict[str, Predict]:
@@ -169,9 +190,11 @@ def measure(
 ) -> list[dict]:
     """Time the calls interleaved; check that repeated calls return equal scores."""
     calls = predictors(models, n_threads)
-    first = {name: np.array(call(X)) for name, call in calls.items()}
+    predictions = {
+        name: partial(call, table_for(name, X)) for name, call in calls.items()
+    }
+    first = {name: np.array(call()) for name, call in predictions.items()}
     seconds: dict[str, list[float]] = {name: [] for name in calls}
-    predictions = {name: partial(call, X) for name, call in calls.items()}
     for name, elapsed, scores in in_turns(predictions, repetitions):
         seconds[name].append(elapsed)
         np.testing.assert_array_equal(scores, first[name], err_msg=name)
@@ -190,13 +213,13 @@ def measure(
 def print_table(records: list[dict]) -> None:
     medians = {record["library"]: np.median(record["seconds"]) for record in records}
     ours = medians.get(OURS)
-    header = f"{'':22}{'milliseconds':>13}{'(min - max)':>23}{'us per row':>12}"
+    header = f"{'':29}{'milliseconds':>13}{'(min - max)':>23}{'us per row':>12}"
     print(header + f"{'peak MB':>9}{'times ours':>12}")
     for record in records:
         times = 1e3 * np.array(record["seconds"])
         median = medians[record["library"]]
         spread = f"({times.min():.3f} - {times.max():.3f})"
-        row = f"{record['library']:22}{1e3 * median:13.3f}{spread:>23}"
+        row = f"{record['library']:29}{1e3 * median:13.3f}{spread:>23}"
         row += f"{1e6 * median / record['rows']:12.3f}{record['peak_mb']:9.1f}"
         print(row + (f"{median / ours:12.2f}" if ours else ""))
 

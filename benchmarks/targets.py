@@ -3,7 +3,7 @@
     python benchmarks/targets.py --data PATH
     python benchmarks/targets.py --data PATH --targets ndcg@5 map mrr@10 err@20
 
-Section 4.1 of the report: to optimise another metric, replace the swap delta by that
+Section 4.1 of Burges (2010): to optimise another metric, replace the swap delta by that
 metric's. Section 2: without a swap delta, RankNet, on a network or on boosted trees,
 reduces pairwise errors. Trees and a linear network are trained for each metric and for
 pairs alone; the tables show each model by each metric.

@@ -1,4 +1,4 @@
-"""Effect of each departure from the report and of each option on NDCG@10.
+"""Effect of each departure from Burges (2010) and of each option on NDCG@10.
 
     python benchmarks/variants.py --data PATH
     python benchmarks/variants.py            # Python's own documentation
@@ -35,7 +35,7 @@ REPORT = {
 }
 VARIANTS = {
     "defaults": {},
-    "the report's own algorithm": REPORT,
+    "as in Burges (2010)": REPORT,
     "least-squares splits": {"split_gain": "least_squares"},
     "truncation_level=None": {"truncation_level": None},
     "truncation_level=100": {"truncation_level": 100},

@@ -3,8 +3,8 @@
 
 Run it by ``python examples/06_local_optimum.py``.
 
-The lambdas of LambdaRank are not the gradient of NDCG. The report tests by Monte Carlo
-whether training nevertheless ends at a local maximum: it draws 459 random directions in
+The lambdas of LambdaRank are not the gradient of NDCG. Burges tests by Monte Carlo
+whether training nevertheless ends at a local maximum: he draws 459 random directions in
 weight space and counts those along which NDCG increases. If there is none, then with a
 confidence of 99% at most 1% of all directions increase NDCG.
 

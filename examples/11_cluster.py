@@ -4,10 +4,10 @@
 Run it by ``python examples/11_cluster.py``, with ``pip install "sklearn_ltr[dask]"``.
 
 Two worker processes on this machine stand for a cluster. Judgements are cut
-anywhere: queries go on in the next partition, or file. The workers read one after
-another, keep one byte per value, and fit a model together. It is, bit for bit, that
-of :class:`~sklearn_ltr.LambdaMARTRanker` on all rows in one place, however many workers
-there are. Then the same cluster searches for settings: each worker fits other
+anywhere: queries go on in the next partition, or file. The workers read one partition
+after another, keep one byte per value, and fit a model together. It is, bit for bit,
+that of :class:`~sklearn_ltr.LambdaMARTRanker` on all rows in one place, however many
+workers there are. Then the same cluster searches for settings: each worker fits other
 candidates, on data that were sent once.
 What travels between them depends on which worker reads which partition.
 """

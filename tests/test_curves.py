@@ -275,6 +275,10 @@ def test_mart_records_its_own_measure(estimator):
     )
     (found,) = mart.evals_result_["validation_1"].values()
     np.testing.assert_array_equal(found, alone.validation_score_)
+    # what is empty where nothing was measured
+    quiet = estimator(**TREES).fit(TRAIN[0], target(TRAIN[1]))
+    assert [len(m.train_score_) for m in (quiet, mart, alone)] == [0, 9, 9]
+    assert [len(m.validation_score_) for m in (quiet, mart, alone)] == [0, 0, 9]
 
 
 def test_pairs_with_several_validation_sets():

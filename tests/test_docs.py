@@ -16,6 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker, TorchNetwork
 from sklearn_ltr.datasets import make_ranking
+from sklearn_ltr.export import json_schema
 from sklearn_ltr.mart import MARTRegressor
 from tests.test_public_surface import PUBLIC
 
@@ -116,6 +117,23 @@ def test_the_reference_lists_every_public_name_and_module_once():
     listed = re.findall(r"^   ~?(sklearn_ltr\S*)$", text, flags=re.M)
     names = [f"{module}.{name}" for module, names in PUBLIC.items() for name in names]
     assert sorted(listed) == sorted([*PUBLIC, *names])
+
+
+def test_the_page_of_the_json_format_describes_every_key_of_the_schema():
+    text = (DOCS / "model_format.md").read_text(encoding="utf-8")
+    schema = json_schema()
+    model, node = text.split("\n| key | value")[1:]
+    listed = [
+        re.findall(r"`(\w+)`", line.partition(" | ")[0])
+        for part in (model, node)
+        for line in part.split("\n\n")[0].splitlines()
+    ]
+    definitions = schema["$defs"]
+    keys = [*schema["properties"], *definitions["tree"]["properties"]]
+    assert sorted(sum(listed, [])) == sorted(keys)
+    training = text.partition("**Training.**")[2].partition("\n\n")[0]
+    for key in definitions["training"]["properties"]:
+        assert f"`{key}`" in training
 
 
 # Names without an example of their own, and the one whose example shows them.

@@ -136,7 +136,7 @@ def test_a_metric_of_the_user_trains_like_its_closed_form():
 
 
 def test_the_first_tree_makes_newton_steps_on_the_lambdas():
-    """Section 7 of the report, on two queries of one pair and one split, by hand.
+    """Section 7 of Burges (2010), on two queries of one pair and one split, by hand.
 
     At equal scores rho = 1/2, and the swap delta is 1 - 1 / log2(3) for both pairs.
     """
@@ -450,3 +450,4 @@ def test_feature_importances_are_shares_of_the_gain():
     assert importances.sum() == pytest.approx(1.0, abs=1e-14)
     assert (importances >= 0).all()
     assert importances.argmax() == 0  # the grades depend on it
+    assert not fitted(min_samples_leaf=10**6).feature_importances_.any()

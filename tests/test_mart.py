@@ -1,4 +1,4 @@
-"""MART for two classes and for regression: sections 5 and 6 of the report."""
+"""MART for two classes and for regression: sections 5 and 6 of Burges (2010)."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_the_initial_score_is_the_constant_of_least_cost():
         assert abs(gradient.sum()) < 1e-12 * np.abs(gradient).sum()
 
 
-# --- equations of the report on one tree ------------------------------------------
+# --- equations of Burges (2010) on one tree --------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_one_least_squares_tree_is_that_of_scikit_learn(weight):
 
 
 def test_mart_is_the_gradient_boosting_of_scikit_learn():
-    """Both are Friedman's algorithms 3 and 5, and so is MART in the report."""
+    """Both are Friedman's algorithms 3 and 5, and so is MART in Burges (2010)."""
     shared = {"n_estimators": 12, "max_leaf_nodes": 5, "min_samples_leaf": 3}
     theirs = {"max_depth": None, "random_state": 0}
     if RELEASE < (1, 9):

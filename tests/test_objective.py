@@ -22,7 +22,7 @@ X, Y, GROUPS = DATA.data, DATA.target, DATA.groups
 HAS_PAIRS = np.array([np.ptp(Y[GROUPS == query]) > 0 for query in GROUPS])
 TREES = {"n_estimators": 8, "min_samples_leaf": 5, "random_state": 0}
 NETWORK = {"max_iter": 4, "hidden_layer_sizes": (5,), "random_state": 0}
-#: the report's lambdas, of the scores as they are
+#: Burges's lambdas, of the scores as they are
 PLAIN = {
     "normalize_lambdas": False,
     "regression_weight": 0.0,

@@ -1,4 +1,4 @@
-"""Claims of the report: when lambdas are a gradient, and what sigma changes."""
+"""What Burges (2010) says: when lambdas are a gradient, and what sigma changes."""
 
 from __future__ import annotations
 

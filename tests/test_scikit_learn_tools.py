@@ -16,7 +16,7 @@ import pytest
 import sklearn
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer, make_column_selector
-from sklearn.ensemble import VotingRegressor
+from sklearn.ensemble import BaggingRegressor, StackingRegressor, VotingRegressor
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.feature_selection import SelectKBest, f_regression
 from sklearn.impute import SimpleImputer
@@ -41,6 +41,7 @@ from sklearn_ltr import (
     RankNetRanker,
 )
 from sklearn_ltr.datasets import make_ranking
+from sklearn_ltr.inspection import ScoreRegressor
 from sklearn_ltr.metrics import map_score, mrr_score, ndcg_score
 from sklearn_ltr.scorers import MissingGroupsError, make_ranking_scorer
 
@@ -397,8 +398,23 @@ def test_two_jobs_find_the_same_numbers_and_raise_the_same_error_as_one(routing)
 # --- inspection, selection, composition -------------------------------------------
 
 
-def test_ensembles_of_regressors_refuse_rankers(routing):
+@pytest.mark.parametrize("ensemble", [VotingRegressor, StackingRegressor])
+def test_ensembles_of_regressors_refuse_rankers(routing, ensemble):
     """The scores of rankers have no common scale; a ranker is no regressor."""
     members = [("one", quick(LambdaMARTRanker)), ("other", Ridge())]
     with pytest.raises(ValueError, match="LambdaMARTRanker should be a regressor"):
-        VotingRegressor(members).fit(X, Y, groups=GROUPS)
+        ensemble(members).fit(X, Y, groups=GROUPS)
+    as_regressor = ScoreRegressor(quick(LambdaMARTRanker).fit(X, Y, groups=GROUPS))
+    fitted = ensemble([("one", as_regressor), ("other", Ridge())]).fit(X, Y)
+    assert fitted.predict(X).shape == Y.shape
+
+
+@pytest.mark.filterwarnings("ignore::sklearn_ltr.MissingGroupsWarning")
+def test_with_routing_a_bag_of_regressors_cuts_the_queries_of_rankers(routing):
+    bag = BaggingRegressor(quick(LambdaMARTRanker), 2, max_samples=0.5, random_state=0)
+    bag.fit(X, Y, groups=GROUPS)
+    for rows in bag.estimators_samples_:
+        assert len(set(rows)) < np.isin(GROUPS, GROUPS[rows]).sum()
+    with sklearn.config_context(enable_metadata_routing=False):
+        with pytest.raises(ValueError, match="groups was not given|whole queries"):
+            bag.fit(X, Y)

@@ -226,6 +226,14 @@ def test_without_shap_the_error_says_what_to_install(ranker, monkeypatch):
         shap_values(ranker, FEW).to_explanation()
 
 
+def test_no_rows_have_no_values(ranker):
+    result = shap_values(ranker, X[:0])
+    assert result.values.shape == (0, X.shape[1])
+    assert result.bias == shap_values(ranker, FEW).bias
+    with pytest.raises(ValueError, match="background has no rows"):
+        shap_values(ranker, FEW, background=X[:0])
+
+
 def test_bags_without_trees_are_refused_with_advice():
     dense = np.nan_to_num(X)
     bagging = BaggingRanker(Ridge(), 2).fit(dense, Y, groups=GROUPS)

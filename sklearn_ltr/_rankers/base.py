@@ -189,6 +189,12 @@ class BaseRanker(CallbackSupportMixin, BaseModel):
         -------
         ranks : ndarray of shape (n_documents,), int64
             1 is first; equal scores keep the order of the rows.
+
+        Raises
+        ------
+        NotFittedError, ValueError, TypeError
+            As by `predict`, and for groups of another length, or more than 200 rows
+            without groups.
         """
         return self._ranks(self.predict(X), groups)
 
@@ -211,6 +217,12 @@ class BaseRanker(CallbackSupportMixin, BaseModel):
         Returns
         -------
         score : float
+
+        Raises
+        ------
+        NotFittedError, ValueError, TypeError
+            As by `predict`; for grades, weights or groups that the metric refuses, no
+            rows, or more than 200 of them without groups.
         """
         return self._mean_metric(self.predict(X), y, groups, sample_weight)
 

@@ -404,9 +404,9 @@ class LambdaMARTRanker(BaseRanker):
         scores by 1 / sigma (Burges 2010, section 7), those of `init` left aside.  Leave
         it, unless `l2_regularization` is above 0.
     split_gain : {"second_order", "least_squares"}, default="second_order"
-        A split's gain is the decrease of the cost's second-order expansion; or (the
-        report, equation 11) of the squared error of a tree of the gradients.  Leave it,
-        or set "least_squares" for the published algorithm.
+        A split's gain is the decrease of the cost's second-order expansion; or, as in
+        Burges (2010, equation 11), of the squared error of a tree that models the
+        gradients.  Leave it, or set "least_squares" for the published algorithm.
     init : estimator or None, default=None
         The base model F_0, on top of which trees are added: a ranker, a regressor, or a
         Pipeline that ends in one.  A fitted one is used as it is (model adaptation); of
@@ -423,14 +423,15 @@ class LambdaMARTRanker(BaseRanker):
         sixteenth of the bins, with categories whose documents have similar grades on
         average, compared with the mean of their query.  (In training the average leaves
         out the fold of the row: there are five, of whole queries.)
-        Categories unseen in `fit` go where missing values go.  Name the features if X
-        is an array, or if the dtypes of the frame do not say so.
+        Categories unseen in `fit`, and those of fewer than `min_samples_leaf` rows of a
+        node, go where missing values go.  Name the features if X is an array, or if the
+        dtypes of the frame do not say so.
     category_smoothing : float in [0, 1e50], default=10.0
         Rows of a node's mean gradient and hessian that are added to those of each
         category before the categories are sorted by gradient over hessian, to be split
-        in this order.  It regularises: small categories move to the middle.  As many
-        rows of the mean are added to the mean of a category that shares a bin.  Raise
-        it if many categories have few rows.
+        in this order.  It regularises: small categories move to the middle.  The
+        averages by which categories share bins are smoothed by as many rows.  Raise it
+        if many categories have few rows.
     monotonic_cst : array-like of int, dict or None, default=None
         How the score may depend on each feature, all others fixed: 1: it never falls
         as the feature grows; -1: never rises; 0: both.  One number for each feature, or
@@ -503,7 +504,8 @@ class LambdaMARTRanker(BaseRanker):
         Of each set, "train" and "validation" ("validation_0", "validation_1", ... of
         several), the values of each metric before the first tree and after each, those
         dropped by early stopping included.  Training data are measured where anything
-        else is, with ``verbose > 0``, and if `scoring` is a list.
+        else is, with ``verbose > 0``, if `scoring` is a list, and by RankNet's cost
+        with ``metric=None``.
     train_score_, validation_score_ : ndarrays of shape (n_trees + 1,), float64
         Of these, the training scores by the first metric, and the scores that early
         stopping has followed; empty if there are none.
@@ -514,7 +516,8 @@ class LambdaMARTRanker(BaseRanker):
         Of "additive", in units of scores: 0 for position 0.  Of "pairwise", t+ of the
         clicked document of a pair and t- of the other: 1 for position 0.
     feature_importances_ : ndarray of shape (n_features,), float64
-        Share of each feature in the gain of all splits; they sum to 1.
+        Share of each feature in the gain of all splits; they sum to 1, or are 0 without
+        a split.
     is_categorical_ : ndarray of shape (n_features,), bool
         Whether each feature is categorical.
     n_features_in_ : int
@@ -723,9 +726,9 @@ tuples, default=None
         ------
         NotFittedError
             Before `fit`.
-        ValueError
-            If X has other columns than at `fit`, or an infinite value, or if
-            `init_score` was given to one of `fit` and `predict` only.
+        ValueError, TypeError
+            If X has other columns than at `fit`, an infinite value or no numbers, or
+            if `init_score` was given to one of `fit` and `predict` only.
         """
         model = self._fitted()
         # a base model must not be given infinite values before they are refused
@@ -771,6 +774,12 @@ tuples, default=None
         -------
         ranks : ndarray of shape (n_documents,), int64
             1 is first; equal scores keep the order of the rows.
+
+        Raises
+        ------
+        NotFittedError, ValueError, TypeError
+            As by `predict`, and for groups of another length, or more than 200 rows
+            without groups.
         """
         return self._ranks(self.predict(X, init_score=init_score), groups)
 
@@ -801,6 +810,12 @@ tuples, default=None
         Returns
         -------
         score : float
+
+        Raises
+        ------
+        NotFittedError, ValueError, TypeError
+            As by `predict`; for grades, weights or groups that the metric refuses, no
+            rows, or more than 200 of them without groups.
         """
         scores = self.predict(X, init_score=init_score)
         return self._mean_metric(scores, y, groups, sample_weight)
@@ -824,8 +839,8 @@ tuples, default=None
         ------
         NotFittedError
             Before `fit`.
-        ValueError
-            If X has other columns than at `fit`, or an infinite value.
+        ValueError, TypeError
+            If X has other columns than at `fit`, an infinite value, or no numbers.
 
         References
         ----------

@@ -719,9 +719,9 @@ default=None
         ------
         NotFittedError
             Before `fit`.
-        ValueError
-            If X has other columns than at `fit`, or a value that is not finite or far
-            beyond those that the network has learned from.
+        ValueError, TypeError
+            If X has other columns than at `fit`, or a value that is not finite in
+            float32, or so large that a score is not.
         """
         model = self._fitted()
         table = model._read_features(X)

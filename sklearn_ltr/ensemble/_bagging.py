@@ -95,7 +95,8 @@ class BaggingRanker(BaseRanker):
 
     LambdaMARTRankers share one table of binned rows.  Bin edges are those of all rows,
     also for members that are trained on some of the queries; they do not depend on
-    grades.  (Those of categories do: there, such members have bins of their own.)
+    grades.  Bins of categories may: with categorical features, such members have bins
+    of their own.
 
     Parameters
     ----------
@@ -330,7 +331,7 @@ class BaggingRanker(BaseRanker):
         ------
         NotFittedError
             Before `fit`.
-        ValueError
+        ValueError, TypeError
             For what a member refuses, or scores that are not finite.
         """
         scores = predict_scores(self._fitted().estimators_, X, "estimators_")
@@ -365,8 +366,8 @@ class BaggingRanker(BaseRanker):
 
         Raises
         ------
-        NotFittedError, ValueError
-            As `predict`, and for invalid groups.
+        NotFittedError, ValueError, TypeError
+            As by `predict`, and for invalid groups.
         """
         scores = predict_scores(self._fitted().estimators_, X, "estimators_")
         n_documents = len(scores[0])

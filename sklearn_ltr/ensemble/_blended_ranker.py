@@ -339,7 +339,7 @@ class BlendedRanker(BaseRanker):
         ------
         NotFittedError
             Before `fit`.
-        ValueError
+        ValueError, TypeError
             For what a ranker refuses, or scores that are not finite.
         """
         model = self._fitted()

@@ -203,6 +203,8 @@ def from_tree_model(model: TreeModel) -> Any:
     ValueError
         That says where, if the arrays are not trees, do not fit together, or hold what
         this package cannot evaluate.
+    TypeError
+        If `model` is no TreeModel.
 
     Examples
     --------
@@ -214,6 +216,11 @@ def from_tree_model(model: TreeModel) -> Any:
     >>> again.predict([[2.0]]) == ranker.predict([[2.0]])
     array([ True])
     """
+    if not isinstance(model, TreeModel):
+        raise TypeError(
+            f"model must be a TreeModel, as from to_tree_model, got an object of "
+            f"{type(model).__name__}"
+        )
     if model.estimator not in ESTIMATORS:
         raise ValueError(
             f"estimator must be one of {', '.join(ESTIMATORS)}, got {model.estimator!r}"

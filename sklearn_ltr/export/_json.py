@@ -188,6 +188,8 @@ def from_json(text: str | bytes) -> Any:
     ValueError
         That says where, if this is not such a text, or is damaged.  The text is never
         executed, and memory grows with its length only.
+    TypeError
+        If it is neither str nor bytes.
 
     Warns
     -----

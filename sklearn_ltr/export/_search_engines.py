@@ -347,12 +347,13 @@ def to_solr(
     -------
     requests : list of Request
         Paths begin after the core or collection.  The first uploads the features, if
-        they are given.  Rows whose numbers float32 can hold reach the same leaves,
-        where adding 1e-6 in float32 can give the threshold.  It can for all thresholds
-        of 1 and more in size, for positive ones from 1e-5 on, and for 99.9% of the
-        negative ones from -1 to -1e-4; others are missed by a step of float32, or by
-        1e-13.  Scores are sums in float32; those of a classifier are 2 sigma times
-        those of its ``decision_function``.
+        they are given.  Solr adds 1e-6 to each threshold, in float32, so the numbers
+        written are those that become the thresholds by this.  There are such numbers
+        for all thresholds of 1 and more in size, for positive ones from 1e-5 on, and
+        for 99.9% of the negative ones from -1 to -1e-4; others are missed by a step of
+        float32, or by 1e-13.  Apart from these, rows whose numbers float32 can hold
+        reach the same leaves.  Scores are sums in float32; those of a classifier are
+        2 sigma times those of its ``decision_function``.
 
     Raises
     ------

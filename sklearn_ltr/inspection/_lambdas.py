@@ -87,7 +87,8 @@ def compute_lambdas(
         that are equal in float64, a negative grade, groups of another length or with
         missing values, an unknown metric, or a parameter out of its range.
     TypeError
-        If `groups` cannot be sorted, or `sigma` is no number.
+        If `groups` holds anything but numbers, text, dates, booleans or tuples of
+        these, or `sigma` is no number.
 
     Examples
     --------

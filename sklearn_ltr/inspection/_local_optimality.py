@@ -295,7 +295,7 @@ def local_optimality(
         A fitted RankNetRanker or LambdaRankRanker (also with a network of your own), or
         a Pipeline or a search that ends in one.  It is not changed.
     X : array-like or sparse matrix of shape (n_documents, n_features)
-        Documents to rank.  The report uses the training data.
+        Documents to rank.  Burges (2010) uses the training data.
     y : array-like of shape (n_documents,)
         Grades, finite and >= 0.
     groups : array-like of shape (n_documents,)
@@ -451,7 +451,7 @@ def weight_curves(
         A fitted RankNetRanker or LambdaRankRanker (also with a network of your own), or
         a Pipeline or a search that ends in one.  It is not changed.
     X : array-like or sparse matrix of shape (n_documents, n_features)
-        Documents to rank.  The report uses the training data.
+        Documents to rank.  Burges (2010) uses the training data.
     y : array-like of shape (n_documents,)
         Grades, finite and >= 0.
     groups : array-like of shape (n_documents,)

@@ -172,9 +172,9 @@ def shap_values(estimator: Any, X: Any, *, background: Any = None) -> ShapValues
     TypeError
         If the estimator is not made of trees (such as a RankNetRanker).
     ValueError
-        If X or `background` has other columns than at `fit`, no rows, or an infinite
-        value; if a leaf has no training rows and there is no background; or if there is
-        one and a path in a tree tests more than 64 features.
+        If X or `background` has other columns than at `fit`, or an infinite value; if
+        `background` has no rows; if a leaf has no training rows and there is no
+        background; or if there is one and a path in a tree tests more than 64 features.
 
     See Also
     --------

@@ -275,8 +275,8 @@ class BaseMART(CallbackSupportMixin, BaseModel):
         ------
         NotFittedError
             Before `fit`.
-        ValueError
-            If X has other columns than at `fit`, or an infinite value.
+        ValueError, TypeError
+            If X has other columns than at `fit`, an infinite value, or no numbers.
 
         References
         ----------
@@ -335,8 +335,8 @@ class BaseMART(CallbackSupportMixin, BaseModel):
 class MARTRegressor(RegressorMixin, BaseMART):
     r"""MART for numbers: gradient boosted trees and least squares.
 
-    Every tree models the residuals, and its leaves are their means (Burges 2010, "the
-    report" below, section 5, equation 12, for half the squared error):
+    Every tree models the residuals, and its leaves are their means (Burges 2010,
+    section 5, equation 12, for half the squared error):
 
     .. math::
 
@@ -380,14 +380,14 @@ class MARTRegressor(RegressorMixin, BaseMART):
         Features drawn for each tree: a fraction or a number.  Lower it if there are
         many features and the model overfits.
     subsample : float in (0, 1] or "auto", default=1.0
-        Fraction of the rows that each tree seeks splits on; "auto": 0.2, but no
-        fewer than 1,000.  A row is drawn with probability ``p = min(1, sqrt(g^2 +
-        lambda h^2) / mu)`` and counts as 1 / p, where g and h are its gradient and
-        hessian, ``lambda = (sum |g| / sum h)^2``, and mu makes the fraction: of all
-        samples of this size, it gives gains the smallest variance (Ibragimov and Gusev,
-        NeurIPS 2019).  Leaf values are those of all rows.  `min_samples_leaf` and
-        `category_smoothing` are multiplied by the fraction.  1: no draws.  Lower it, or
-        set "auto", if there are many rows and a fit takes long.
+        Fraction of the rows that each tree seeks splits on; "auto": 0.2, or 500 rows
+        where these are more, up to 0.8.  A row is drawn with probability ``p = min(1,
+        sqrt(g^2 + lambda h^2) / mu)`` and counts as 1 / p, where g and h are its
+        gradient and hessian, ``lambda = (sum |g| / sum h)^2``, and mu makes the
+        fraction: of all samples of this size, it gives gains the smallest variance
+        (Ibragimov and Gusev, NeurIPS 2019).  Leaf values are those of all rows.
+        `min_samples_leaf` and `category_smoothing` are multiplied by the fraction.  1:
+        no draws.  Lower it, or set "auto", if there are many rows and a fit takes long.
     max_bins : int in [2, 255], default=255
         Maximum number of bins of a feature; missing values have one more.  Leave it;
         fewer bins blur small differences between values.
@@ -409,9 +409,9 @@ class MARTRegressor(RegressorMixin, BaseMART):
     category_smoothing : float in [0, 1e50], default=10.0
         Rows of a node's mean gradient and hessian that are added to those of each
         category before the categories are sorted by gradient over hessian, to be split
-        in this order.  It regularises: small categories move to the middle.  As many
-        rows of the mean are added to the mean of a category that shares a bin.  Raise
-        it if many categories have few rows.
+        in this order.  It regularises: small categories move to the middle.  The
+        averages by which categories share bins are smoothed by as many rows.  Raise it
+        if many categories have few rows.
     monotonic_cst : array-like of int, dict or None, default=None
         How the score may depend on each feature, all others fixed: 1: it never falls
         as the feature grows; -1: never rises; 0: both.  One number for each feature, or
@@ -440,8 +440,8 @@ class MARTRegressor(RegressorMixin, BaseMART):
         bins and seed are kept, too.  Use it to add trees without growing the first ones
         again.
     random_state : int, RandomState instance or None, default=None
-        Seed of the noise of the splits, the features and rows of each tree, the
-        held-out rows, and the rows that bins are computed from (above 200,000).
+        Seed of the features and rows drawn for each tree, of the held-out rows, and
+        of the rows that bins are computed from (above 200,000).
         Only an integer makes two fits the same.
     verbose : int >= 0, default=0
         1: print every few seconds how far the fit is, the seconds of a tree, the best
@@ -466,10 +466,11 @@ class MARTRegressor(RegressorMixin, BaseMART):
     train_score_, validation_score_ : ndarrays of shape (n_trees + 1,), float64
         Minus half the mean squared error before the first tree and after each, those
         dropped by early stopping included; empty where nothing was measured
-        (`train_score_` without early stopping and with ``verbose=0``;
+        (`train_score_` without validation data and with ``verbose=0``;
         `validation_score_` without early stopping).
     feature_importances_ : ndarray of shape (n_features,), float64
-        Share of each feature in the gain of all splits; they sum to 1.
+        Share of each feature in the gain of all splits; they sum to 1, or are 0 without
+        a split.
     is_categorical_ : ndarray of shape (n_features,), bool
         Whether each feature is categorical.
     n_features_in_ : int
@@ -646,14 +647,14 @@ class MARTClassifier(ClassifierMixin, BaseMART):
         Features drawn for each tree: a fraction or a number.  Lower it if there are
         many features and the model overfits.
     subsample : float in (0, 1] or "auto", default=1.0
-        Fraction of the rows that each tree seeks splits on; "auto": 0.2, but no
-        fewer than 1,000.  A row is drawn with probability ``p = min(1, sqrt(g^2 +
-        lambda h^2) / mu)`` and counts as 1 / p, where g and h are its gradient and
-        hessian, ``lambda = (sum |g| / sum h)^2``, and mu makes the fraction: of all
-        samples of this size, it gives gains the smallest variance (Ibragimov and Gusev,
-        NeurIPS 2019).  Leaf values are those of all rows.  `min_samples_leaf` and
-        `category_smoothing` are multiplied by the fraction.  1: no draws.  Lower it, or
-        set "auto", if there are many rows and a fit takes long.
+        Fraction of the rows that each tree seeks splits on; "auto": 0.2, or 500 rows
+        where these are more, up to 0.8.  A row is drawn with probability ``p = min(1,
+        sqrt(g^2 + lambda h^2) / mu)`` and counts as 1 / p, where g and h are its
+        gradient and hessian, ``lambda = (sum |g| / sum h)^2``, and mu makes the
+        fraction: of all samples of this size, it gives gains the smallest variance
+        (Ibragimov and Gusev, NeurIPS 2019).  Leaf values are those of all rows.
+        `min_samples_leaf` and `category_smoothing` are multiplied by the fraction.  1:
+        no draws.  Lower it, or set "auto", if there are many rows and a fit takes long.
     max_bins : int in [2, 255], default=255
         Maximum number of bins of a feature; missing values have one more.  Leave it;
         fewer bins blur small differences between values.
@@ -692,9 +693,9 @@ class MARTClassifier(ClassifierMixin, BaseMART):
     category_smoothing : float in [0, 1e50], default=10.0
         Rows of a node's mean gradient and hessian that are added to those of each
         category before the categories are sorted by gradient over hessian, to be split
-        in this order.  It regularises: small categories move to the middle.  As many
-        rows of the mean are added to the mean of a category that shares a bin.  Raise
-        it if many categories have few rows.
+        in this order.  It regularises: small categories move to the middle.  The
+        averages by which categories share bins are smoothed by as many rows.  Raise it
+        if many categories have few rows.
     monotonic_cst : array-like of int, dict or None, default=None
         How the score may depend on each feature, all others fixed: 1: it never falls
         as the feature grows; -1: never rises; 0: both.  One number for each feature, or
@@ -722,8 +723,8 @@ class MARTClassifier(ClassifierMixin, BaseMART):
         Keep the trees of the last `fit`, its bins, seed and `sigma`, and add to them.
         Use it to add trees without growing the first ones again.
     random_state : int, RandomState instance or None, default=None
-        Seed of the noise of the splits, the features and rows of each tree, the
-        held-out rows, and the rows that bins are computed from (above 200,000).
+        Seed of the features and rows drawn for each tree, of the held-out rows, and
+        of the rows that bins are computed from (above 200,000).
         Only an integer makes two fits the same.
     verbose : int >= 0, default=0
         1: print every few seconds how far the fit is, the seconds of a tree, the best
@@ -750,10 +751,11 @@ class MARTClassifier(ClassifierMixin, BaseMART):
     train_score_, validation_score_ : ndarrays of shape (n_trees + 1,), float64
         Mean log-likelihood before the first tree and after each, those dropped by early
         stopping included; empty where nothing was measured (`train_score_` without
-        early stopping and with ``verbose=0``; `validation_score_` without early
+        validation data and with ``verbose=0``; `validation_score_` without early
         stopping).
     feature_importances_ : ndarray of shape (n_features,), float64
-        Share of each feature in the gain of all splits; they sum to 1.
+        Share of each feature in the gain of all splits; they sum to 1, or are 0 without
+        a split.
     is_categorical_ : ndarray of shape (n_features,), bool
         Whether each feature is categorical.
     n_features_in_ : int

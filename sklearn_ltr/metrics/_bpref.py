@@ -214,9 +214,10 @@ def bpref_score(
 
     Raises
     ------
-    ValueError
+    ValueError, TypeError
         For y_true, y_score or sample_weight that are not one finite number per row,
-        negative grades or weights, groups of another length, or if no query counts.
+        negative grades or weights, groups of another length, a parameter out of its
+        range, or if no query counts.
 
     Examples
     --------

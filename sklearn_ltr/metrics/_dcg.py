@@ -127,10 +127,10 @@ def cg_score(
 
     Raises
     ------
-    ValueError
+    ValueError, TypeError
         For y_true, y_score or sample_weight that are not one finite number per row,
-        negative grades or weights, groups of another length, grades without a gain, or
-        if no query counts.
+        negative grades or weights, groups of another length, grades without a gain, a
+        parameter out of its range, or if no query counts.
 
     Examples
     --------
@@ -225,10 +225,10 @@ def dcg_score(
 
     Raises
     ------
-    ValueError
+    ValueError, TypeError
         For y_true, y_score or sample_weight that are not one finite number per row,
-        negative grades or weights, groups of another length, grades without a gain, or
-        if no query counts.
+        negative grades or weights, groups of another length, grades without a gain, a
+        parameter out of its range, or if no query counts.
 
     Examples
     --------
@@ -350,10 +350,10 @@ def ndcg_score(
 
     Raises
     ------
-    ValueError
+    ValueError, TypeError
         For y_true, y_score or sample_weight that are not one finite number per row,
-        negative grades or weights, groups of another length, grades without a gain, or
-        if no query counts.
+        negative grades or weights, groups of another length, grades without a gain, a
+        parameter out of its range, or if no query counts.
 
     Examples
     --------

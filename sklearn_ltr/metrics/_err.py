@@ -239,10 +239,10 @@ def err_score(
 
     Raises
     ------
-    ValueError
+    ValueError, TypeError
         For y_true, y_score or sample_weight that are not one finite number per row,
-        negative grades or weights, groups of another length, grades above max_grade, or
-        if no query counts.
+        negative grades or weights, groups of another length, grades above max_grade, a
+        parameter out of its range, or if no query counts.
 
     Examples
     --------

@@ -124,9 +124,10 @@ def precision_score(
 
     Raises
     ------
-    ValueError
+    ValueError, TypeError
         For y_true, y_score or sample_weight that are not one finite number per row,
-        negative grades or weights, groups of another length, or if no query counts.
+        negative grades or weights, groups of another length, a parameter out of its
+        range, or if no query counts.
 
     Examples
     --------
@@ -215,9 +216,10 @@ def recall_score(
 
     Raises
     ------
-    ValueError
+    ValueError, TypeError
         For y_true, y_score or sample_weight that are not one finite number per row,
-        negative grades or weights, groups of another length, or if no query counts.
+        negative grades or weights, groups of another length, a parameter out of its
+        range, or if no query counts.
 
     Examples
     --------
@@ -310,9 +312,10 @@ def r_precision_score(
 
     Raises
     ------
-    ValueError
+    ValueError, TypeError
         For y_true, y_score or sample_weight that are not one finite number per row,
-        negative grades or weights, groups of another length, or if no query counts.
+        negative grades or weights, groups of another length, a parameter out of its
+        range, or if no query counts.
 
     Examples
     --------

@@ -47,6 +47,16 @@ def read_names(names: Sequence[str]) -> tuple[str, str]:
     return str(names[0]), str(names[1])
 
 
+def scores_of(estimator: Any, X: Any, argument: str) -> Any:
+    """Return the scores that a fitted estimator predicts."""
+    if not hasattr(estimator, "predict"):
+        raise TypeError(
+            f"{argument} must be a fitted estimator with the method predict, got an "
+            f"object of {type(estimator).__name__}"
+        )
+    return estimator.predict(X)
+
+
 def is_ranker(estimator: Any) -> bool:
     """Return whether an estimator has the type "ranker", as those of this package."""
     # estimators of other packages may have no tags

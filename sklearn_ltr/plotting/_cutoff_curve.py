@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sklearn_ltr._data import check_grades, check_sample_weight, check_scores
 from sklearn_ltr.metrics import Metric, get_metric
-from sklearn_ltr.plotting._arguments import read_numbers, read_queries
+from sklearn_ltr.plotting._arguments import read_numbers, read_queries, scores_of
 from sklearn_ltr.plotting._axes import (
     check_matplotlib,
     draw_legend,
@@ -169,7 +169,7 @@ class CutoffCurveDisplay:
         rankers = name_each(estimator, name, "estimator")
         return cls.from_predictions(
             y,
-            {name: ranker.predict(X) for name, ranker in rankers.items()},
+            {name: scores_of(of, X, "estimator") for name, of in rankers.items()},
             groups=groups,
             metric=metric,
             k=k,

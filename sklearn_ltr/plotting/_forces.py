@@ -20,6 +20,7 @@ from sklearn_ltr._data import QueryGroups, check_grades, check_scores, count_row
 from sklearn_ltr.inspection import compute_lambdas
 from sklearn_ltr.metrics import Metric, get_metric
 from sklearn_ltr.metrics._ranked_list import rank_documents
+from sklearn_ltr.plotting._arguments import scores_of
 from sklearn_ltr.plotting._axes import check_matplotlib, get_axes
 
 FloatArray = NDArray[np.float64]
@@ -55,8 +56,8 @@ LEGEND_OFFSET = -34
 class ForcesDisplay:
     r"""Lambdas of the documents of one query, as in figure 1 of Burges (2010).
 
-    The report (Burges 2010, MSR-TR-2010-82) thinks of lambdas as forces on documents:
-    RankNet's, or RankNet's times the change of a metric if two documents swap places.
+    Burges thinks of lambdas as forces on documents: RankNet's, or RankNet's times the
+    change of a metric if two documents swap places.
 
     Bars are documents, the first rank on top: gray if not relevant, else a darker blue
     for a higher grade.  Beside each bar there is an arrow for each force, which points
@@ -196,7 +197,7 @@ class ForcesDisplay:
         check_matplotlib(f"{cls.__name__}.from_estimator")
         return cls.from_predictions(
             y,
-            estimator.predict(X),
+            scores_of(estimator, X, "estimator"),
             groups=groups,
             metrics=metrics,
             sigma=sigma,

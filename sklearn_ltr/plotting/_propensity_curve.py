@@ -138,8 +138,9 @@ class PropensityCurveDisplay:
             If matplotlib is not installed.
         NotFittedError
             If an estimator is not fitted.
-        ValueError
-            If two estimators of a list are of one class.
+        ValueError, TypeError
+            If two estimators of a list are of one class, or `estimators` is neither a
+            list nor a dict of estimators.
         """
         check_matplotlib(f"{cls.__name__}.from_estimators")
         if not isinstance(estimators, Mapping):
@@ -195,9 +196,12 @@ class PropensityCurveDisplay:
             If matplotlib is not installed.
         NotFittedError
             If the ranker was not fitted with a `position_bias`.
+        ValueError, TypeError
+            If `ranker` is no estimator, or for true propensities that are no numbers.
         """
         check_matplotlib(f"{cls.__name__}.from_estimator")
-        check_is_fitted(ranker, "position_bias_")
+        missing = "this %(name)s has learned no position_bias: fit it with one"
+        check_is_fitted(ranker, "position_bias_", msg=missing)
         bias = ranker.position_bias_
         if bias.ndim == 1:
             curves = {"exp(bias)": np.exp(ranker.sigma * bias)}

@@ -10,7 +10,12 @@ from numpy.typing import NDArray
 
 from sklearn_ltr._data import as_array, check_grades, check_sample_weight, check_scores
 from sklearn_ltr.metrics import Metric, get_metric
-from sklearn_ltr.plotting._arguments import read_names, read_numbers, read_queries
+from sklearn_ltr.plotting._arguments import (
+    read_names,
+    read_numbers,
+    read_queries,
+    scores_of,
+)
 from sklearn_ltr.plotting._axes import (
     LOST_COLOR,
     WON_COLOR,
@@ -199,8 +204,8 @@ class QueryComparisonDisplay:
                 names = [f"{names[0]} a", f"{names[1]} b"]
         return cls.from_predictions(
             y,
-            estimator_a.predict(X),
-            estimator_b.predict(X),
+            scores_of(estimator_a, X, "estimator_a"),
+            scores_of(estimator_b, X, "estimator_b"),
             groups=groups,
             metric=metric,
             sample_weight=sample_weight,

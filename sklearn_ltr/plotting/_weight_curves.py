@@ -34,8 +34,8 @@ class WeightCurvesDisplay:
     """A metric against each weight of a network, around its trained value.
 
     All curves go through one point, the mean metric M at the trained weights w*.  If it
-    is the maximum of every curve, the gradient of M vanishes at w* (section 4.2 of the
-    report).  :meth:`from_estimator` computes the curves and draws them.
+    is the maximum of every curve, the gradient of M vanishes at w* (Burges 2010,
+    section 4.2).  :meth:`from_estimator` computes the curves and draws them.
 
     Parameters
     ----------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
+import re
 from collections.abc import Callable
 from dataclasses import is_dataclass
 from functools import cache
@@ -183,6 +184,24 @@ ARGUMENTS = [
 ]
 
 
+SECTION = re.compile(r"^(\w[\w ]*)\n-{3,}\n(.*?)(?=^\w[\w ]*\n-{3,}\n|\Z)", re.M | re.S)
+
+
+def sections(documented: Any) -> dict[str, str]:
+    """Return the text of each section of a docstring by its title."""
+    return dict(SECTION.findall(inspect.getdoc(documented) or ""))
+
+
+def documented_errors(call: str) -> set[str]:
+    """Return the names of the errors that a docstring says are raised."""
+    function = CALLS[call][0]
+    owner = inspect.unwrap(getattr(function, "__func__", function))
+    raises = sections(owner).get("Raises", "")
+    return {
+        name for line in re.findall(r"^\S.*", raises, re.M) for name in line.split(", ")
+    }
+
+
 def bound(call: str) -> Callable[..., Any]:
     """Return what is called: a method of an object, fitted but for `fit`."""
     function, _, cls = CALLS[call]
@@ -224,3 +243,6 @@ def test_what_is_no_value_of_an_argument_is_refused_by_name(call, argument):
             next(result)
     words = {argument, SAYS.get(argument), SAYS.get(f"{call} {argument}")} - {None}
     assert any(word in str(raised.value) for word in words), raised.value
+    documented = documented_errors(call)
+    kinds = {kind.__name__ for kind in raised.type.__mro__}
+    assert not documented or documented & kinds, raised.type

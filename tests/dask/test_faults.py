@@ -136,6 +136,14 @@ def test_arguments_must_be_collections_of_the_same_partitions(client):
         ranker.set_params(init=None, learning_rate=-1).fit(**ddf)
 
 
+def test_callbacks_are_refused(client):
+    callback = pytest.importorskip("sklearn.callback", reason="since scikit-learn 1.9")
+    ddf = dd.from_pandas(FRAME, npartitions=2, sort=False)
+    ranker = DaskLambdaMARTRanker(**OPTIONS).set_callbacks(callback.ProgressBar())
+    with pytest.raises(ValueError, match="not called on the workers"):
+        ranker.fit(**arguments(ddf))
+
+
 def test_there_must_be_a_cluster(monkeypatch):
     def no_client():
         raise ValueError("No global client found")

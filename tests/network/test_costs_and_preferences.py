@@ -1,4 +1,4 @@
-"""Costs of pairs and their gradients, against section 2 of the report."""
+"""Costs of pairs and their gradients, against section 2 of Burges (2010)."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_the_cost_of_a_pair_is_that_of_section_2(S):
             rounded = ROUNDED * (1 + sigma * abs(difference))
             assert found == pytest.approx(expected, rel=1e-14, abs=rounded)
             assert np.isfinite(found)
-            if abs(sigma * difference) < 10:  # the report's formula, not simplified
+            if abs(sigma * difference) < 10:  # Burges's formula, not simplified
                 P = 0.5 * (1 + S)
                 expected = oracle.cross_entropy(s_i, s_j, P, sigma)
                 assert found == pytest.approx(expected, rel=1e-11)

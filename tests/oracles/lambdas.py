@@ -1,4 +1,4 @@
-"""Lambdas of one query by sections 2, 4 and 7 of the report: slow, obvious, no numba.
+"""Lambdas of one query by sections 2, 4, 7 of Burges (2010): slow, obvious, no numba.
 
 A document is an index into `scores` and `grades`; `delta[i][j]` is the swap delta of a
 pair of documents.
@@ -27,7 +27,7 @@ def softplus(x: float) -> float:
 
 
 def pairs(grades: Sequence[float]) -> Iterator[tuple[int, int]]:
-    """Every (i, j) of which i has the higher grade: the report's set I."""
+    """Every (i, j) of which i has the higher grade: Burges's set I."""
     for i in range(len(grades)):
         for j in range(len(grades)):
             if grades[i] > grades[j]:

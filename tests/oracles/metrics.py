@@ -31,7 +31,7 @@ def discount_letor(rank: int) -> float:
 
 
 def dcg(ranked, k=None, gain=exponential, discount=discount_log2, *, missing=()):
-    """Equation 5 of the report, with logarithms to the base 2."""
+    """Equation 5 of Burges (2010), with logarithms to the base 2."""
     top = list(ranked)[: len(ranked) if k is None else k]
     return sum(gain(grade) * discount(rank) for rank, grade in enumerate(top, 1))
 
@@ -81,7 +81,7 @@ def hit_rate(ranked, k=None, *, missing=()):
 
 
 def err(ranked, k=None, max_grade=None, *, missing=()):
-    """Section 3 of the report, one factor after another."""
+    """Section 3 of Burges (2010), one factor after another."""
     max_grade = max(ranked) if max_grade is None else max_grade
     satisfies = [(2.0**grade - 1.0) / 2.0**max_grade for grade in ranked]
     total = 0.0

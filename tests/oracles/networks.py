@@ -1,4 +1,4 @@
-"""RankNet by sections 2 and 2.1 of the report: slow, simple, in double precision.
+"""RankNet by sections 2 and 2.1 of Burges (2010): slow, simple, in double precision.
 
 No chain rule and no sums over documents: ds/dw is a finite difference of scores, and
 the gradient is a sum over pairs.  A pair is (i, j, P, weight): documents i and j, the
@@ -59,7 +59,7 @@ def slopes(weights: Weights, X, activation: str) -> Weights:
 
 
 def cross_entropy(s_i: float, s_j: float, P: float, sigma: float) -> float:
-    """The cost by the report's first formula; it overflows for distant scores."""
+    """The cost by Burges's first formula; it overflows for distant scores."""
     P_ij = 1 / (1 + exp(-sigma * (s_i - s_j)))
     return -P * log(P_ij) - (1 - P) * log(1 - P_ij)
 

@@ -62,7 +62,7 @@ def gain(X, rows, split, gradient, weight, l2) -> float:
 
 
 def decrease_of_squared_error(X, rows, split, gradient) -> float:
-    """Equation 11 of the report: the squared error before the split less that after."""
+    """Equation 11 of Burges (2010): squared error before the split less that after."""
 
     def squared_error(part) -> float:
         values = np.array([gradient[row] for row in part])

@@ -641,3 +641,69 @@ def test_the_script_of_the_peer_runs_on_the_frame_of_ours(page, tmp_path, monkey
     for block in (*setup, theirs):
         exec(block, names)
     assert len(names["scores"]) == len(names["valid"])
+
+
+# --- what the pages say below their tables -----------------------------------------
+
+
+def within_queries(scores):
+    """Subtract the mean of each query, which changes no ranking."""
+    return scores - np.repeat(
+        np.add.reduceat(scores, np.cumsum(SIZES) - SIZES) / SIZES, SIZES
+    )
+
+
+def test_without_what_our_defaults_add_scores_are_close_to_those_of_lightgbm():
+    theirs = lightgbm_fit(Row({"n_estimators": 30, "verbose": -1})).predict(X)
+    alike = {"subsample": 1.0, "regression_weight": 0.0}
+    found = [
+        LambdaMARTRanker(n_estimators=30, random_state=0, **options)
+        .fit(X, Y, groups=GROUPS)
+        .predict(X)
+        for options in ({}, alike)
+    ]
+    apart, close = (
+        np.corrcoef(within_queries(theirs), within_queries(ours))[0, 1]
+        for ours in found
+    )
+    assert close > max(0.95, apart)
+
+
+def test_leaves_of_lightgbm_may_have_fewer_rows_than_its_parameter_says():
+    theirs = lightgbm_fit(Row({"n_estimators": 30, "verbose": -1}))
+    counts = [np.unique(c, return_counts=True)[1] for c in leaves_of(theirs).T]
+    assert min(map(min, counts)) < 20
+
+
+def test_a_model_of_catboost_depends_on_the_order_of_rows_and_ours_does_not():
+    catboost = peer("catboost")
+    quiet = {"verbose": False, "allow_writing_files": False, "iterations": N_TREES}
+    order = np.argsort(-GROUPS, kind="stable")  # whole queries, the last one first
+
+    def theirs(rows):
+        pool = catboost.Pool(X[rows], Y[rows], group_id=GROUPS[rows])
+        return catboost.CatBoostRanker(**quiet, random_seed=0).fit(pool).predict(X)
+
+    def ours(rows):
+        ranker = LambdaMARTRanker(n_estimators=N_TREES, random_state=0)
+        return ranker.fit(X[rows], Y[rows], groups=GROUPS[rows]).predict(X)
+
+    rows = np.arange(len(X))
+    assert (theirs(rows) != theirs(order)).any()
+    np.testing.assert_array_equal(ours(rows), ours(order))
+
+
+@pytest.mark.parametrize("save_best", [False, True])
+def test_xgboost_keeps_the_trees_after_the_best_unless_it_is_told_not_to(save_best):
+    xgboost = peer("xgboost")
+    stop = xgboost.callback.EarlyStopping(rounds=3, save_best=save_best)
+    settings = {"n_estimators": 200, "eval_metric": "ndcg@10", "callbacks": [stop]}
+    train, valid = GROUPS < 30, GROUPS >= 30
+    ranker = xgboost.XGBRanker(**settings).fit(
+        X[train], Y[train], qid=GROUPS[train], verbose=False,
+        eval_set=[(X[valid], Y[valid])], eval_qid=[GROUPS[valid]],
+    )  # fmt: skip
+    kept, best = ranker.get_booster().num_boosted_rounds(), ranker.best_iteration + 1
+    assert kept == best + (0 if save_best else 3)
+    first = {"iteration_range": (0, best)}
+    np.testing.assert_array_equal(ranker.predict(X), ranker.predict(X, **first))

@@ -29,7 +29,7 @@ def expected_lambdas(metric, sigma):
 
 
 def list_with_relevant_at(*ranks: int) -> tuple[np.ndarray, np.ndarray]:
-    """Grades and decreasing scores of 16 documents, as in figure 1 of the report."""
+    """Grades and decreasing scores of 16 documents, as in figure 1 of Burges (2010)."""
     return np.isin(np.arange(1, 17), ranks).astype(int), np.linspace(1, 0, 16)
 
 

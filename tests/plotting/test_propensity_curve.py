@@ -87,5 +87,5 @@ def test_the_bias_that_a_ranker_has_learned(ax, log, ranker):
 
 
 def test_a_ranker_without_a_position_bias_has_no_curve(mart):
-    with pytest.raises(NotFittedError):
+    with pytest.raises(NotFittedError, match="has learned no position_bias"):
         PropensityCurveDisplay.from_estimator(mart)

@@ -11,6 +11,8 @@ from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr._comm import ONE_PROCESS
 from sklearn_ltr._compile import ThreadTeam
 from sklearn_ltr._data.row_hashes import COLUMN_STEP, FACTOR_1, FACTOR_2
+from sklearn_ltr._parameters import read_parameters
+from sklearn_ltr._trees.parameters import TreeParameters
 from sklearn_ltr._trees.quantization import Derivatives, measure
 from sklearn_ltr._trees.sampling import RowSampler, TreeSample, uniform
 from sklearn_ltr.datasets import make_ranking
@@ -171,6 +173,13 @@ def test_a_leaf_of_a_sample_is_the_mean_of_all_of_its_rows():
     means = np.bincount(leaf, y) / np.maximum(np.bincount(leaf), 1)
     np.testing.assert_allclose(regressor.predict(X), means[leaf], rtol=1e-9)
     assert len(np.unique(leaf)) > 5
+
+
+def test_the_automatic_fraction_is_a_fifth_or_500_rows_up_to_four_fifths():
+    n_rows = (10, 625, 1000, 2500, 10**6)
+    parameters = read_parameters(TreeParameters, LambdaMARTRanker())
+    found = [parameters.sampled_fraction(n) for n in n_rows]
+    assert found == [0.8, 0.8, 0.5, 0.2, 0.2]
 
 
 def test_a_sample_follows_the_seed_and_changes_from_tree_to_tree():
