@@ -23,7 +23,10 @@ class Comm(Protocol):
     n_threads: int | None  # that a worker may use where `n_jobs` is None; None: any
 
     def sum(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the sum of the arrays of all workers, which have the same shape."""
+        """Return the sum of the arrays of all workers, which have the same shape.
+
+        It may take the memory of `values`.
+        """
 
     def gather(self, value: Any) -> list[Any]:
         """Return what each worker gave, by rank."""

@@ -25,7 +25,8 @@ class ThreadComm:
 
     def sum(self, values):
         assert values.dtype == np.int64
-        return np.sum(self.gather(values), axis=0)
+        # the others may read this when the caller uses the memory of `values` again
+        return np.sum(self.gather(values.copy()), axis=0)
 
     def gather_to(self, rank, value):
         gathered = self.gather(value)

@@ -21,8 +21,15 @@ All sums that a tree depends on are of integers, so that it does not depend on t
 number of threads, nor on the number of workers, each of which has some of the rows.
 Every worker grows the same tree and keeps its own rows in the leaves.  Alone, a worker
 runs through :func:`grow_tree` once.  Of several, each returns to Python wherever a
-histogram of all rows is needed, and calls it again when it is there.  So a tree of L
-leaves takes up to L exchanges of histograms, and seven of a few numbers.
+histogram of all rows is needed, and calls it again when it is there.
+
+**Ahead of their turn.**  An exchange makes all workers wait for each other.  So several
+workers do more before each: they also divide the rows of the LEAVES_AHEAD leaves whose
+gains are the next highest, and exchange the histograms of their smaller children, too.
+When it is the turn of such a leaf, nothing is exchanged.  What its children become is
+decided only then, so the tree is the same.  Histograms of leaves that are not split in
+the end were made in vain: about one of 100.  A tree of 31 leaves takes about 16
+exchanges of histograms instead of 31, and seven of a few numbers.
 """
 
 from __future__ import annotations
@@ -70,12 +77,14 @@ from sklearn_ltr._trees.quantization import (
 from sklearn_ltr._trees.sampling import RowSample, RowSampler, TreeSample
 from sklearn_ltr._trees.splitting import (
     SplitRule,
+    add_rows_to_blocks,
     find_best_splits,
     make_rule,
     mark_left_bins,
     select_best_splits,
 )
 from sklearn_ltr._trees.workspace import (
+    LEAVES_AHEAD,
     SET_BYTES,
     GrownTree,
     Record,
@@ -91,9 +100,9 @@ from sklearn_ltr._trees.workspace import (
 )
 
 # How far the growth of a tree has come: where it begins; a worker that is not alone has
-# filled the histogram of the smaller new leaf with its own rows, and returns, for it
-# needs that of all workers; it is there; the tree is grown
-BEGIN, OWN_HISTOGRAM, HISTOGRAM, END = range(4)
+# filled histograms with its own rows, and returns, for it needs those of all workers,
+# or they are there; the tree is grown
+BEGIN, HISTOGRAMS, END = range(3)
 
 MIN_ROWS_FOR_THREADS = 512  # fewer rows are moved faster by one thread
 PREFETCH_DISTANCE = 128  # rows between a prefetch and its use; a row takes about 1 ns
@@ -138,6 +147,9 @@ class TreeGrower:
                 binned.n_categories, parameters.constraints, parameters.max_leaf_nodes
             ),
         )
+        # of histograms to other workers: memory that is kept, as new pages are slow
+        n_used = len(used_of_histograms(self._blocks)) if comm.n_workers > 1 else 0
+        self._message = np.empty((1 + LEAVES_AHEAD) * n_used, dtype=np.int64)
 
     def grow(
         self,
@@ -216,7 +228,7 @@ class TreeGrower:
     ) -> None:
         """Write the splits of a tree into its nodes."""
         first, comm = self._workspaces[0], self._comm
-        used = used_of_histograms(blocks) if comm.n_workers > 1 else None
+        n_summed = 0  # histograms
 
         def grow_in(thread: int) -> None:
             grow_tree(
@@ -232,15 +244,21 @@ class TreeGrower:
 
         for work in self._workspaces:
             work.growth["step"] = BEGIN
-        while True:
-            first.next_block[0] = 0
+        first.next_block[0] = 0
+        self.team.run(grow_in)
+        if first.growth[0].step == END:
+            return
+        used = used_of_histograms(blocks)
+        while first.growth[0].step != END:
+            n_histograms = first.growth[0].n_histograms
+            new = [h.reshape(-1) for h in first.histograms[n_summed:n_histograms]]
+            n_summed = n_histograms
+            message = self._message[: len(new) * len(used)].reshape(len(new), -1)
+            for histogram, own in zip(new, message, strict=True):
+                np.take(histogram, used, out=own, mode="clip")  # faster than "raise"
+            for histogram, total in zip(new, comm.sum(message), strict=True):
+                histogram[used] = total
             self.team.run(grow_in)
-            growth = first.growth[0]
-            if growth.step == END:
-                return
-            number = first.leaves["histogram_index"][growth.smaller]
-            histogram = first.histograms[number].reshape(-1)
-            histogram[used] = comm.sum(histogram[used])
 
 
 def tree_of(nodes: Records, category_set: NDArray[np.uint8]) -> GrownTree:
@@ -278,15 +296,27 @@ def grow_tree(
     if growth.step == BEGIN:
         fill_root(root, leaves[0], work.buffers, team)
         growth.n_leaves, growth.smaller, growth.larger = 1, 0, -1
+        growth.n_histograms = 0
+        growth.step = HISTOGRAMS
         wait_at_barrier(team.barrier, team.n_threads)
     while growth.n_leaves < parameters.max_leaf_nodes:
         smaller, larger = growth.smaller, growth.larger
         if is_splittable(leaves, smaller, mask, parameters) or is_splittable(
             leaves, larger, mask, parameters
         ):
-            # one worker does both at once; several search the sum of their histograms
-            fills = growth.step != OWN_HISTOGRAM
-            searches = is_alone or not fills
+            if leaves[smaller].histogram_index < 0:  # it has none
+                leaves[smaller].histogram_index = new_histogram(growth)
+                if not is_alone:
+                    fill_histograms(
+                        smaller,
+                        blocks,
+                        parameters,
+                        quantization,
+                        rule,
+                        work.special,
+                        work,
+                    )
+                    return
             find_best_splits(
                 smaller,
                 larger,
@@ -296,13 +326,8 @@ def grow_tree(
                 allowed,
                 work.special,
                 work,
-                fills,
-                searches,
+                is_alone,
             )
-            if not searches:
-                growth.step = OWN_HISTOGRAM
-                return
-            growth.step = HISTOGRAM
             wait_at_barrier(team.barrier, team.n_threads)
             select_best_splits(
                 smaller,
@@ -342,9 +367,79 @@ def fill_root(
     for i in range(uint64(first), uint64(last)):
         buffers.rows[0, i] = i
         buffers.leaf_gradients[i] = buffers.packed_gradients[i]
-    root.buffer = root.start = root.histogram_index = root.depth = root.node = 0
+    root.buffer = root.start = root.depth = root.node = 0
+    root.histogram_index = root.child_histogram = -1
     root.stop, root.total = n_rows, total
     root.gain = 0.0
+
+
+# --- ahead of their turn ----------------------------------------------------------
+
+
+@subkernel
+def fill_histograms(
+    number: int,
+    blocks: Blocks,
+    parameters: GrowthParameters,
+    quantization: Quantization,
+    rule: SplitRule,
+    special: SpecialFeatures | None,
+    work: Workspace,
+) -> None:
+    """Fill histograms with own rows: of a new leaf, and of what may be needed next."""
+    team, growth, buffers = work.team, work.growth[0], work.buffers
+    leaf = work.leaves[number]
+    rows = buffers.rows[leaf.buffer, leaf.start : leaf.stop]
+    add_rows_to_blocks(rows, work.histograms[leaf.histogram_index], blocks, work)
+    n_ahead = int64(0)
+    for other in range(growth.n_leaves):
+        n_ahead += work.leaves[other].child_histogram >= 0
+    # children that complete the tree are not searched
+    most_ahead = min(LEAVES_AHEAD, parameters.max_leaf_nodes - growth.n_leaves - 1)
+    while n_ahead < most_ahead:
+        number = next_leaf(work.leaves, growth.n_leaves, quantization, parameters)
+        if number < 0:
+            return
+        leaf = work.leaves[number]
+        wait_at_barrier(team.barrier, team.n_threads)
+        divide_leaf(leaf, blocks, quantization, rule, special, work)
+        leaf.child_histogram = new_histogram(growth)
+        wait_at_barrier(team.barrier, team.n_threads)
+        first, last = leaf.start, leaf.start + leaf.n_left
+        if not left_is_smaller(leaf, quantization):
+            first, last = last, leaf.stop
+        rows = buffers.rows[1 - leaf.buffer, first:last]
+        add_rows_to_blocks(rows, work.histograms[leaf.child_histogram], blocks, work)
+        n_ahead += 1
+
+
+@subkernel
+def new_histogram(growth: Record) -> int:
+    """Return the number of a histogram that is not in use."""
+    number: int = growth.n_histograms
+    growth.n_histograms += 1
+    return number
+
+
+@subkernel
+def next_leaf(
+    leaves: Records,
+    n_leaves: int,
+    quantization: Quantization,
+    parameters: GrowthParameters,
+) -> int:
+    """Return the leaf with the highest gain of those not divided; -1: there is none."""
+    best = -1
+    for number in range(n_leaves):
+        leaf = leaves[number]
+        # its larger child is certain to need a histogram
+        n_rows = leaf.total & quantization.count_mask
+        is_large = n_rows >= 4 * parameters.min_samples_leaf
+        is_shallow = leaf.depth + 1 < parameters.max_depth
+        if leaf.child_histogram < 0 and leaf.gain > 0.0 and is_large and is_shallow:
+            if best < 0 or leaf.gain > leaves[best].gain:
+                best = number
+    return best
 
 
 # --- the split of a leaf ---------------------------------------------------------
@@ -374,26 +469,13 @@ def split_in_two(
 ) -> tuple[int, int]:
     """Split a leaf into itself and leaf `n_leaves`; return (smaller, larger)."""
     team, leaf = work.team, work.leaves[number]
-    block, slot = blocks.block[leaf.feature], blocks.slot[leaf.feature]
-    histogram = work.histograms[leaf.histogram_index, block]
-    # each thread marks the bins for itself, and none has to wait for another
-    left_total = mark_left_bins(
-        leaf, histogram, slot, quantization, rule, special, work.goes_left
-    )
-    n_left = left_total & quantization.count_mask
-    n_rows = leaf.total & quantization.count_mask
-    left_is_smaller = 2 * n_left <= n_rows
-    condition = SplitCondition(blocks.values[block], slot, work.goes_left)
-    if leaf.stop - leaf.start < n_rows:  # other workers have some
-        n_left = int64(-1)
-    n_left = partition(condition, leaf, n_left, left_is_smaller, team, work.buffers)
+    if leaf.child_histogram < 0:
+        divide_leaf(leaf, blocks, quantization, rule, special, work)
     # the nodes are shared, so one thread writes them; the leaves are each thread's own
     n_nodes = 2 * n_leaves - 1
     if team.thread == 0:
         record_split(nodes, leaf, n_nodes, rule.gain_unit)
         if special is not None:
-            if special.n_categories[leaf.feature] > 0:
-                record_category_set(work.goes_left, work.category_set[leaf.node])
             if len(special.constraints.interaction_sets) > 0:
                 restrict_children(
                     leaf.node,
@@ -403,12 +485,45 @@ def split_in_two(
                     special.open_sets,
                     allowed,
                 )
-    split_leaf(
-        work.leaves, number, n_leaves, n_nodes, left_total, n_left, left_is_smaller
+    is_left = left_is_smaller(leaf, quantization)
+    split_leaf(work.leaves, number, n_leaves, n_nodes, is_left)
+    return (number, n_leaves) if is_left else (n_leaves, number)
+
+
+@subkernel
+def divide_leaf(
+    leaf: Record,
+    blocks: Blocks,
+    quantization: Quantization,
+    rule: SplitRule,
+    special: SpecialFeatures | None,
+    work: Workspace,
+) -> None:
+    """Divide the rows of a leaf by its best split; it stays a leaf for now."""
+    team = work.team
+    block, slot = blocks.block[leaf.feature], blocks.slot[leaf.feature]
+    histogram = work.histograms[leaf.histogram_index, block]
+    # each thread marks the bins for itself, and none has to wait for another
+    leaf.left_total = mark_left_bins(
+        leaf, histogram, slot, quantization, rule, special, work.goes_left
     )
-    if left_is_smaller:
-        return number, n_leaves
-    return n_leaves, number
+    if team.thread == 0 and special is not None:
+        if special.n_categories[leaf.feature] > 0:
+            record_category_set(work.goes_left, work.category_set[leaf.node])
+    condition = SplitCondition(blocks.values[block], slot, work.goes_left)
+    n_left = leaf.left_total & quantization.count_mask
+    if leaf.stop - leaf.start < leaf.total & quantization.count_mask:
+        n_left = int64(-1)  # other workers have some of the rows
+    is_left = left_is_smaller(leaf, quantization)
+    leaf.n_left = partition(condition, leaf, n_left, is_left, team, work.buffers)
+
+
+@subkernel
+def left_is_smaller(leaf: Record, quantization: Quantization) -> bool:
+    """Return whether the left child of a divided leaf gets at most half of the rows."""
+    mask = quantization.count_mask
+    is_smaller: bool = 2 * (leaf.left_total & mask) <= leaf.total & mask
+    return is_smaller
 
 
 @subkernel
@@ -437,31 +552,26 @@ def record_category_set(
 
 @subkernel
 def split_leaf(
-    leaves: Records,
-    leaf: int,
-    new: int,
-    n_nodes: int,
-    left_total: int,
-    n_left: int,
-    left_is_smaller: bool,
+    leaves: Records, number: int, new: int, n_nodes: int, left_is_smaller: bool
 ) -> None:
-    """Turn `leaf` into its left child, and `new` into its right child."""
+    """Turn a divided leaf into its left child, and `new` into its right child."""
     # they become nodes `n_nodes` and ``n_nodes + 1``; the larger child gets the memory
     # of the parent's histogram, from which its own will be computed in place
-    left, right = leaves[leaf], leaves[new]
-    right.histogram_index = new
+    left, right = leaves[number], leaves[new]
+    right.histogram_index = left.child_histogram
     if left_is_smaller:
         right.histogram_index = left.histogram_index
-        left.histogram_index = new
+        left.histogram_index = left.child_histogram
     right.stop = left.stop
-    left.stop = right.start = left.start + n_left
+    left.stop = right.start = left.start + left.n_left
     left.buffer = right.buffer = 1 - left.buffer
     left.depth = right.depth = left.depth + 1
     left.node = n_nodes
     right.node = n_nodes + 1
-    right.total = left.total - left_total
-    left.total = left_total
+    right.total = left.total - left.left_total
+    left.total = left.left_total
     left.gain = right.gain = 0.0
+    left.child_histogram = right.child_histogram = -1
 
 
 # --- rows ------------------------------------------------------------------------

@@ -82,11 +82,12 @@ def measure(derivatives: Derivatives, team: ThreadTeam, comm: Comm) -> Magnitude
     largest = np.zeros((team.n_threads, 2), dtype=np.int64)
     totals = np.zeros((team.n_threads, 2), dtype=np.int64)
     team.share(n_own, _find_largest, *derivatives, largest)
-    n_of_workers, of_workers = zip(
-        *comm.gather((n_own, largest.max(axis=0))), strict=True
-    )
-    n_rows = sum(n_of_workers)
-    exponents = (np.max(of_workers, axis=0) >> MANTISSA_BITS) - EXPONENT_BIAS + 1
+    # a sum of arrays in which only one worker's row is not 0 brings together all rows
+    of_workers = np.zeros((comm.n_workers, 3), dtype=np.int64)
+    of_workers[comm.rank] = n_own, *largest.max(axis=0)
+    of_workers = comm.sum(of_workers)
+    n_rows = int(of_workers[:, 0].sum())
+    exponents = (of_workers[:, 1:].max(axis=0) >> MANTISSA_BITS) - EXPONENT_BIAS + 1
     # with this unit, n_rows values sum up to less than 2^62
     units = _power_of_two(62 - n_rows.bit_length() - exponents)
     team.share(n_own, _add_up, *derivatives, *units, totals)

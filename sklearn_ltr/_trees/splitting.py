@@ -128,14 +128,11 @@ def find_best_splits(
     special: SpecialFeatures | None,
     work: Workspace,
     fills: bool,
-    searches: bool,
 ) -> None:
     """Find this thread's candidate splits of two siblings; threads share the blocks."""
-    # `smaller` is the sibling with fewer rows, or the root if `larger` is -1.  One
-    # worker does all at once, while a block's histograms are in the cache.  Several
-    # call this twice: first to fill the histogram of the smaller leaf with their own
-    # rows (`fills`), then, when it holds the sum of all workers, to search it
-    # (`searches`).
+    # `smaller` is the sibling with fewer rows, or the root if `larger` is -1.  Its
+    # histogram holds the sum of all workers; or this worker is the only one and fills
+    # it here (`fills`), block by block, while it is in the cache.
     for k in range(2):
         candidate = work.candidates[work.team.thread, k]
         candidate.gain = 0.0
@@ -149,20 +146,12 @@ def find_best_splits(
         n_bins = blocks.n_bins[block]
         histogram = work.histograms[work.leaves[smaller].histogram_index, block]
         if fills:
-            clear_histogram(histogram, n_bins)
-            add_rows_to_histogram(
-                blocks.values[block],
-                rows,
-                work.buffers.leaf_gradients,
-                histogram,
-                blocks.n_used_slots[block],
-            )
+            fill_histogram(histogram, block, rows, blocks, work.buffers.leaf_gradients)
         next_block = next_used_block(blocks.n_used_slots, work.next_block)
         if fills:  # these rows arrive in the cache while splits are searched
             prefetch_first_rows(blocks.values, next_block, rows)
         # a sibling that cannot be split is searched, too; its candidate is ignored
-        n_siblings = 0 if not searches else 1 if larger < 0 else 2
-        for k in range(n_siblings):
+        for k in range(1 if larger < 0 else 2):
             leaf = work.leaves[smaller]
             if k == 1:
                 # the larger one's histogram replaces their parent's
@@ -263,6 +252,35 @@ def select_best_splits(
 
 
 # --- histograms -------------------------------------------------------------------
+
+
+@subkernel
+def add_rows_to_blocks(
+    rows: NDArray[np.int32],
+    histograms: NDArray[np.int64],  # (n_blocks, 256 * 16)
+    blocks: Blocks,
+    work: Workspace,
+) -> None:
+    """Make the histograms of all blocks from this worker's rows; threads share them."""
+    for block in range(work.team.thread, len(histograms), work.team.n_threads):
+        if blocks.n_used_slots[block] > 0:
+            gradients = work.buffers.leaf_gradients
+            fill_histogram(histograms[block], block, rows, blocks, gradients)
+
+
+@subkernel
+def fill_histogram(
+    histogram: NDArray[np.int64],
+    block: int,
+    rows: NDArray[np.int32],
+    blocks: Blocks,
+    gradients: NDArray[np.int64],
+) -> None:
+    """Make the histogram of a block: ``gradients[i]`` is that of row ``rows[i]``."""
+    clear_histogram(histogram, blocks.n_bins[block])
+    add_rows_to_histogram(
+        blocks.values[block], rows, gradients, histogram, blocks.n_used_slots[block]
+    )
 
 
 @subkernel

@@ -18,6 +18,7 @@ from sklearn_ltr._trees.constraints import Constraints
 from sklearn_ltr._trees.parameters import GrowthParameters
 
 SET_BYTES = HISTOGRAM_BINS // 8  # of a set of bins
+LEAVES_AHEAD = 2  # divided before their turn, if there are several workers
 
 
 class GrownTree(NamedTuple):
@@ -67,7 +68,8 @@ LEAF = _record(
     buffer=np.int64,  # its rows are RowBuffers.rows[buffer, start:stop]
     start=np.int64,
     stop=np.int64,
-    histogram_index=np.int64,  # its histograms: Workspace.histograms[histogram_index]
+    # its histograms: Workspace.histograms[histogram_index]; -1: none yet
+    histogram_index=np.int64,
     depth=np.int64,
     node=np.int64,  # its node in the tree
     # sum of the packed gradients of its rows: those of all workers, where several grow
@@ -77,6 +79,10 @@ LEAF = _record(
     feature=np.int64,  # its best split, as in GrownTree
     threshold=np.int64,
     missing_left=np.bool_,
+    # of a leaf whose rows are divided between its children, but which is not split:
+    left_total=np.int64,  # packed sum of the left child, over all workers
+    n_left=np.int64,  # rows of the left child, of this worker
+    child_histogram=np.int64,  # histograms of the smaller child; -1: none yet
 )
 
 CANDIDATE_SPLIT = _record(
@@ -92,6 +98,7 @@ GROWTH = _record(
     n_leaves=np.int64,
     smaller=np.int64,  # children of the last split; at first the root
     larger=np.int64,  # -1: there is none
+    n_histograms=np.int64,  # in use
 )
 
 
@@ -150,7 +157,8 @@ class Workspace(NamedTuple):
     team: Team
     # shared by all threads
     buffers: RowBuffers
-    histograms: NDArray[np.int64]  # (max_leaf_nodes, n_blocks, 256 * 16)
+    # (max_leaf_nodes + LEAVES_AHEAD, n_blocks, 256 * 16)
+    histograms: NDArray[np.int64]
     next_block: NDArray[np.int64]  # (1,): atomic counter of feature blocks
     # (n_threads, 2) CANDIDATE_SPLIT: the best split each thread has found for each of
     # two sibling leaves: [thread, 0] of the smaller one, [thread, 1] of the larger one
@@ -223,7 +231,8 @@ def allocate_workspaces(
         leaf_gradients=np.empty(n_rows, dtype=np.int64),
     )
     histogram_size = HISTOGRAM_BINS * FEATURE_BLOCK
-    histograms = np.empty((max_leaf_nodes, n_blocks, histogram_size), dtype=np.int64)
+    n_histograms = max_leaf_nodes + LEAVES_AHEAD
+    histograms = np.empty((n_histograms, n_blocks, histogram_size), dtype=np.int64)
     next_block = np.zeros(1, dtype=np.int64)
     candidates = np.zeros((n_threads, 2), dtype=CANDIDATE_SPLIT)
     # a tree of L leaves has 2 L - 1 nodes

@@ -300,8 +300,8 @@ def grow_together(
                     0.1,
                     scores,
                 )
-                if len(tree.category_set) > 0:  # of leaves, anything
-                    tree.category_set[tree.feature < 0] = 0
+                if len(tree.category_set) > 0:  # of no split by categories, anything
+                    tree.category_set[~np.isin(tree.feature, categorical)] = 0
                 trees.append([array.tobytes() for array in tree])
         return trees, own, scores
 
