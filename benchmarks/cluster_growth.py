@@ -128,7 +128,8 @@ def on_paper(n_workers: int, of: dict[str, float], arguments: Any) -> dict[str, 
     exchanges = of["exchanges"]
     of_sum = of["sum_bytes"] / exchanges
     histogram = N_FEATURES * (BINS + 1) * BYTES_PER_BIN_OF_PEERS
-    splits, step = exchanges - 7, arguments.step * 1e-6
+    splits = LambdaMARTRanker().max_leaf_nodes - 1
+    step = arguments.step * 1e-6
     halvings = math.ceil(math.log2(n_workers)) if n_workers > 1 else 0
     levels = math.floor(math.log2(n_workers))  # of the tree, below its root
     others = n_workers - 1

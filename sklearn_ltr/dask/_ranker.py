@@ -28,9 +28,9 @@ class DaskLambdaMARTRanker(LambdaMARTRanker):
     The model equals that of a :class:`~sklearn_ltr.LambdaMARTRanker` fitted to all rows
     in one place, bit for bit: whatever the number of workers, and however the rows are
     divided into partitions.  Each worker keeps the rows of its partitions; per split,
-    the workers exchange the histograms of one leaf.  A query whose rows lie on several
-    workers is brought together on one of these; of data that are sorted by query, few
-    rows are sent.  `traffic_` counts them.
+    the workers exchange the histograms of one leaf, those of two or three splits at
+    once.  A query whose rows lie on several workers is brought together on one of
+    these; of data that are sorted by query, few rows are sent.  `traffic_` counts them.
 
     The parameters are those of :class:`~sklearn_ltr.LambdaMARTRanker`, with these
     differences: `init` must be fitted; `n_jobs` is the number of threads of each

@@ -14,6 +14,7 @@ from sklearn_ltr._trees.growing import TreeGrower, grow_tree
 from sklearn_ltr._trees.parameters import GrowthParameters
 from sklearn_ltr._trees.quantization import Derivatives
 from sklearn_ltr._trees.sampling import TreeSample
+from sklearn_ltr._trees.workspace import LEAVES_AHEAD
 from tests.oracles import trees as oracle
 from tests.trees import STREAM, Grown, bin_table, binned_values, grow_on, grower_of
 from tests.workers import run_workers
@@ -263,6 +264,8 @@ TOGETHER = {
         "constraints": Constraints(SIGNS, SETS),
     },
     "one leaf": {"min_samples_leaf": 10_000},
+    "three leaves": {"max_leaf_nodes": 3},
+    "small leaves": {"max_leaf_nodes": 50, "min_samples_leaf": 40},
 }
 
 
@@ -326,6 +329,37 @@ def test_workers_grow_the_trees_of_one(name):
         for n_threads in (1,) if INTERPRETED else (1, 2, 3):
             found = grow_together(n_workers, *data, n_threads=n_threads, **options)
             assert found == expected
+
+
+@pytest.mark.parametrize("subsample", [1.0, 0.5])
+def test_workers_exchange_several_histograms_at_once(subsample):
+    n, n_leaves = 400 if INTERPRETED else 3000, 31
+    X, gradient, hessian = draw(n, missing=0.0)
+    _, binned = bin_table(X, 32)
+    parameters = GrowthParameters(n_leaves, 2**31, 1, 0.0, True)
+    allowed = np.ones((2 * n_leaves - 1, X.shape[1]), dtype=bool)
+    sample = TreeSample(0, np.arange(X.shape[1]), allowed, subsample, STREAM)
+
+    def work(comm):
+        own = np.arange(comm.rank, n, comm.n_workers)
+        part = binned._replace(columns=np.ascontiguousarray(binned.columns[:, own]))
+        derivatives = Derivatives(gradient[own], hessian[own])
+        with ThreadTeam(1) as team:
+            numbers = own.astype(np.uint32)
+            grower = TreeGrower(part, parameters, team, numbers, comm)
+            tree = grower.grow(derivatives, sample, 0.1, np.zeros(len(own)))
+        return len(tree.feature), comm.shapes
+
+    for n_nodes, shapes in run_workers(2, work):
+        assert n_nodes == 2 * n_leaves - 1
+        # one number for each bin of the three features, and for missing values
+        used = (binned.n_bins.max() + 1) * X.shape[1]
+        histograms = [shape[0] for shape in shapes if shape[1:] == (used,)]
+        assert len(shapes) - len(histograms) == (4 if subsample == 1.0 else 7)
+        # the last split needs none; about one in 100 is not needed in the end
+        assert n_leaves - 1 <= sum(histograms) <= n_leaves + 1
+        assert max(histograms) == 1 + LEAVES_AHEAD
+        assert len(histograms) <= 0.65 * n_leaves
 
 
 def test_workers_of_whom_some_have_no_rows():
