@@ -310,7 +310,7 @@ def grow_tree(
         if is_splittable(leaves, smaller, mask, parameters) or is_splittable(
             leaves, larger, mask, parameters
         ):
-            if leaves[smaller].histogram_index < 0:  # it has none
+            if leaves[smaller].histogram_index < 0:  # not made ahead of its turn
                 leaves[smaller].histogram_index = new_histogram(growth)
                 if not is_alone:
                     fill_histograms(
