@@ -87,7 +87,7 @@ def hashes(**environment: str) -> list[str]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=300,
+        timeout=900,  # it compiles everything, maybe beside others
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()

@@ -343,7 +343,9 @@ def update_winner(alphas: FloatArray, winner: IntArray, node: int) -> None:
 def grow_array(values: Any) -> Any:
     """Return an array of twice the length whose first half is `values`."""
     result = np.empty(2 * len(values), values.dtype)
-    result[: len(values)] = values
+    # not by a slice, whose check of shapes takes seconds to compile
+    for i in range(len(values)):
+        result[i] = values[i]
     return result
 
 
