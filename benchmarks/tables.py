@@ -256,7 +256,7 @@ DATA = {  # title, and number of all queries
 RANKERS = {
     OURS: "**LambdaMARTRanker**",
     f"{OURS} bagged": "**BaggingRanker**, five of them",
-    f"{OURS} blended": "**BlendedRanker** of these five and a LambdaRankRanker",
+    f"{OURS} blended": "**BlendedRanker**, these five and a network",
     "CatBoost symmetric": "CatBoost YetiRank, symmetric trees",
     "XGBoost hist": "XGBoost",
     "LightGBM": "LightGBM",
