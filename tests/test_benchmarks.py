@@ -130,6 +130,20 @@ def test_the_floor_counts_the_additions_that_a_fit_makes():
     run("-c", ADDITIONS, NUMBA_DISABLE_JIT="1")
 
 
+def test_what_is_said_of_the_quality_of_blends_is_stored():
+    run(
+        "-c",
+        "from tables import *; values = per_query(); "
+        "peers = {library for library, _ in values if not library.startswith(OURS)}; "
+        "blend = f'{OURS} blended'; cat = 'CatBoost symmetric'; "
+        "assert all(values[blend, data].mean() > values[other, data].mean() "
+        "for data in DATA for other in {*peers, OURS, f'{OURS} bagged'}); "
+        "join = lambda one: np.concatenate([values[one, d] - values[cat, d] for d in "
+        "DATA]); assert join(blend).mean() > 2 * sem(join(blend)); "
+        "assert abs(join(OURS).mean()) < sem(join(OURS))",
+    )
+
+
 def test_the_tables_of_the_page_are_those_of_the_stored_results():
     run(
         "-c",
