@@ -25,6 +25,7 @@ from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
 from sklearn_ltr._estimators.base import draw_seed
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker, best_blend
+from sklearn_ltr.ensemble._blended_ranker import equal_weights
 from sklearn_ltr.mart import MARTRegressor
 from sklearn_ltr.metrics import MAP, NDCG, ndcg_score
 from sklearn_ltr.scorers import make_ranking_scorer
@@ -148,8 +149,15 @@ def test_with_equal_weights_all_scores_vary_as_much_within_queries():
     np.testing.assert_allclose(found.predict(X), total, rtol=1e-6)
     assert found.blend_score_ == found.score(X, Y, groups=GROUPS)
     assert found.curve_ is None
-    with pytest.raises(ValueError, match=r"rankers\[1\] gives all documents of a"):
-        fitted(Ridge(), DummyRegressor(), method="equal")
+
+
+def test_with_equal_weights_a_ranker_that_orders_nothing_has_none():
+    found = fitted(Ridge(), DummyRegressor(), method="equal")
+    assert found.weights_.tolist() == [1.0, 0.0]
+    none = fitted(*[DummyRegressor()] * 2, method="equal")
+    assert none.weights_.tolist() == [0.5, 0.5]
+    rounded = 1 + 1e-15 * X[:, 0]  # differences as of rounding errors
+    assert equal_weights([Y, rounded], np.sort(GROUPS)).tolist() == [1.0, 0.0]
 
 
 def test_with_equal_weights_each_ranker_is_fitted_once():

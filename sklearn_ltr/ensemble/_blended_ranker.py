@@ -47,6 +47,7 @@ IntArray = NDArray[np.int64]
 
 PREFIT = "prefit"
 DEFAULT_N_FOLDS = 5
+ROUNDING = 1e-12  # scores that vary by less, as a part of the largest, are the same
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,7 +127,8 @@ class BlendedRanker(BaseRanker):
         The metric that the weights maximise and that `score` returns: a name or a
         metric object.
     method : {"equal", "sweep", "lambdarank"}, default="equal"
-        How the weights are chosen.  "equal": all scores vary as much within queries; no
+        How the weights are chosen.  "equal": all scores vary as much within queries
+        (the weight is 0 if a ranker gives all documents of a query the same score); no
         queries are held out, and `cv` is not used.  "sweep": for two rankers the best
         of all blends with weights >= 0, exactly (:func:`best_blend`); for more, the
         blend so far is blended with one ranker at a time, until no ranker improves it;
@@ -550,19 +552,19 @@ def sweep_weights(held_out: HeldOut, metric: Metric) -> tuple[FloatArray, BlendC
 
 def equal_weights(scores: Sequence[FloatArray], groups: IntArray) -> FloatArray:
     """Return weights with which all scores vary as much within queries."""
-    # 1 over the standard deviation of the scores minus their query's mean
+    # 1 over the standard deviation of the scores minus their query's mean; 0 for scores
+    # that order no documents, unless none do
     starts = np.flatnonzero(np.diff(groups, prepend=-1))
     sizes = np.diff(np.append(starts, len(groups)))
-    deviations = np.empty(len(scores))
+    deviations, largest = np.empty((2, len(scores)))
     for m, scores_m in enumerate(scores):
         means = np.add.reduceat(scores_m, starts) / sizes
         deviations[m] = np.std(scores_m - np.repeat(means, sizes))
-        if not deviations[m] > 0:
-            raise ValueError(
-                f"rankers[{m}] gives all documents of a query the same score, so its "
-                'scores have no scale: leave it out, or use method="sweep"'
-            )
-    weights = 1.0 / deviations
+        largest[m] = np.abs(scores_m).max()
+    varies = deviations > ROUNDING * largest
+    if not varies.any():
+        return np.full(len(scores), 1.0 / len(scores))
+    weights = np.divide(1.0, deviations, out=np.zeros(len(scores)), where=varies)
     weights /= weights.sum()
     return weights
 
