@@ -31,6 +31,25 @@ def test_a_letor_file_is_read_plain_and_compressed(tmp_path, name, opened):
     assert (letor.data.shape, letor.data.dtype) == ((3, 5), np.float32)
 
 
+LINES = {
+    "LETOR": "2 qid:10032 1:0.056537 46:0.076923 #docid = GX029-35 inc = 0.01 prob = 1",
+    "MSLR-WEB": "2 qid:1 1:3 2:0.5 46:0 ",
+    "Yahoo": "2 qid:1 10:0.89028 46:0.1",
+    # missing values are the largest number
+    "Istella": f"2 qid:1 1:1 46:{np.finfo(np.float64).max:f} ",
+}
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_lines_of_the_known_collections_are_read(tmp_path, name):
+    path = tmp_path / "train.txt"
+    path.write_text(f"{LINES[name]}\n{LINES[name]}\n")
+    letor = load_letor(path)
+    assert letor.data.shape == (2, 46)
+    assert np.isfinite(letor.data).all()
+    assert letor.target.tolist() == [2, 2]
+
+
 # make_ranking
 
 

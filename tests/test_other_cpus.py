@@ -50,6 +50,20 @@ write("classifier", classifier.predict_proba(X), classifier.validation_score_)
 write("regressor", MARTRegressor(**options).fit(X, y).predict(X))
 """
 
+# Those of networks, whose products are those of BLAS.
+NETWORKS = """
+import hashlib
+from sklearn.preprocessing import StandardScaler
+from sklearn_ltr import LambdaRankRanker, RankNetRanker
+from sklearn_ltr.datasets import make_ranking
+
+made = make_ranking(60, random_state=0)
+X = StandardScaler().fit_transform(made.data)
+for ranker in LambdaRankRanker(random_state=0), RankNetRanker(random_state=0):
+    scores = ranker.fit(X, made.target, groups=made.groups).predict(X)
+    print(hashlib.sha256(scores.tobytes()).hexdigest()[:12])
+"""
+
 # The features that code may use: of numba's kernels, of numpy and of the C library.
 NO_AVX512 = {
     "NPY_DISABLE_CPU_FEATURES": "AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX512_CNL "
@@ -77,10 +91,10 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def hashes(**environment: str) -> list[str]:
+def hashes(script: str = SCRIPT, **environment: str) -> list[str]:
     """Run the script in a process of its own."""
     # numpy warns of features that it or this CPU does not have
-    command = [sys.executable, "-W", "ignore", "-c", SCRIPT]
+    command = [sys.executable, "-W", "ignore", "-c", script]
     done = subprocess.run(
         command,
         env=os.environ | environment,
@@ -107,3 +121,9 @@ def here() -> list[str]:
 )
 def test_trees_and_metrics_are_the_same_on_another_cpu(cpu, here):
     assert hashes(**CPUS[cpu]) == here
+
+
+@pytest.mark.long
+def test_networks_are_the_same_with_the_same_blas():
+    of_haswell = hashes(NETWORKS, OPENBLAS_CORETYPE="Haswell")
+    assert hashes(NETWORKS, **CPUS["AVX2"]) == of_haswell

@@ -25,6 +25,7 @@ from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
     HalvingGridSearchCV,
+    HalvingRandomSearchCV,
     LeaveOneGroupOut,
     ParameterGrid,
     cross_val_predict,
@@ -213,6 +214,23 @@ def test_halving_adds_trees(routing):
         for setting in found["params"]
     ]
     np.testing.assert_array_equal(found["mean_test_score"], expected)
+
+
+@pytest.mark.filterwarnings("ignore")  # those of scikit-learn
+@pytest.mark.parametrize("cv", [2, 3, 5])
+def test_halving_by_rows_begins_with_too_few_for_any_ranker(cv, routing):
+    data = make_ranking(60, random_state=0)
+    search = HalvingRandomSearchCV(
+        quick(LambdaMARTRanker), {"learning_rate": [0.1, 0.3, 0.5, 0.9]},
+        n_candidates=4, scoring=SCORER, cv=GroupKFold(cv), random_state=0,
+    )  # fmt: skip
+    try:
+        search.fit(data.data, data.target, groups=data.groups)
+    except ValueError as error:
+        assert "fits failed" in str(error)
+    else:
+        assert search.n_resources_[0] == 2 * cv
+        assert np.isnan(search.cv_results_["mean_test_score"]).all()
 
 
 def test_a_splitter_may_request_metadata_of_another_name(routing):
