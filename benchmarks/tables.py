@@ -412,7 +412,7 @@ def dask_fit() -> str:
             ]
         )
     about = "rows", "in", "workers", "", "seconds"
-    bytes_moved = "MB between processes per tree", "of these sums, a worker's"
+    bytes_moved = "MB between processes per tree", "MB of sums of a worker"
     return markdown([*about, *bytes_moved, "peak MB of a worker", "NDCG@10"], rows)
 
 
