@@ -245,20 +245,32 @@ def compare(arguments: argparse.Namespace) -> list[dict]:
     return records
 
 
-def print_table(records: list[dict]) -> None:
-    """Print seconds, trees, NDCG@10 and its difference to ours."""
+def summaries(records: list[dict]) -> list[dict]:
+    """Return means over seeds and queries of each library, and differences to ours."""
     table = pd.DataFrame(records)
-    values = {
-        name: np.concatenate(rows["ndcg@10"].to_list())
-        for name, rows in table.groupby("library", sort=False)
-    }
-    print(f"{'':30}{'seconds':>9}{'trees':>7}{'NDCG@10':>9}{'minus ours':>20}")
+    found, ours = [], None
     for name, rows in table.groupby("library", sort=False):
-        seconds, trees = rows["seconds"].median(), rows["trees"].median()
-        row = f"{name:30}{seconds:9.2f}{trees:7.0f}{values[name].mean():9.4f}"
-        if OURS in values and name != OURS:
-            difference = values[name] - values[OURS]
-            row += f"{difference.mean():+13.4f} ({sem(difference):.4f})"
+        values = np.concatenate(rows["ndcg@10"].to_list())
+        summary = {"library": name, "seeds": rows["seed"].to_list()}
+        summary |= {"seconds": rows["seconds"].median(), "queries": len(values)}
+        summary |= {"trees": rows["trees"].to_list(), "ndcg@10": values.mean()}
+        if name == OURS:
+            ours = values
+        elif ours is not None:
+            difference = values - ours
+            summary |= {"difference": difference.mean(), "error": sem(difference)}
+        found.append(summary)
+    return found
+
+
+def print_table(table: list[dict]) -> None:
+    """Print seconds, trees, NDCG@10 and its difference to ours."""
+    print(f"{'':30}{'seconds':>9}{'trees':>7}{'NDCG@10':>9}{'minus ours':>20}")
+    for r in table:
+        row = f"{r['library']:30}{r['seconds']:9.2f}{np.median(r['trees']):7.0f}"
+        row += f"{r['ndcg@10']:9.4f}"
+        if "difference" in r:
+            row += f"{r['difference']:+13.4f} ({r['error']:.4f})"
         print(row)
 
 
@@ -276,10 +288,10 @@ def main() -> None:
     arguments = parser.parse_args()
 
     print(peers.machine())
-    records = compare(arguments)
-    print_table(records)
+    table = summaries(compare(arguments))
+    print_table(table)
     about = {name: getattr(arguments, name) for name in ("preset", "data", "threads")}
-    peers.append_json(arguments.json, [about | record for record in records])
+    peers.append_json(arguments.json, [about | summary for summary in table])
 
 
 if __name__ == "__main__":

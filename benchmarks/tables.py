@@ -27,6 +27,7 @@ PAGES = [
     DOCS.parent / "README.md",
     DOCS / "index.md",
     DOCS / "benchmarks.md",
+    DOCS / "guide" / "categories.md",
     DOCS / "guide" / "cluster.md",
     DOCS / "what_works_where.md",
 ]
@@ -339,6 +340,27 @@ def differences() -> str:
     return markdown(["", "ours", "minus", "NDCG@10", "queries"], rows)
 
 
+CATEGORIES = {  # of categories.py, and what its names mean
+    "python_names": "names of Python functions",
+    "made": "made, without an effect of pairs",
+    OURS: "**the columns alone**",
+    f"{OURS}, chosen pairs": "**and chosen pairs**",
+    f"{OURS}, all pairs": "**and all pairs**",
+    "LightGBM": "LightGBM, the columns alone",
+    "LightGBM, all pairs": "LightGBM, and all pairs",
+}
+
+
+def categories() -> str:
+    """NDCG@10 with and without combinations of categories as further columns."""
+    rows = []
+    for r in records("categories"):
+        cells = [CATEGORIES[r["data"]], CATEGORIES[r["library"]], f"{r['queries']:,}"]
+        minus = f"{r['difference']:+.4f} ({r['error']:.4f})" if "error" in r else ""
+        rows.append([*cells, f"{r['ndcg@10']:.4f}", minus])
+    return markdown(["data", "given", "test queries", "NDCG@10", "minus alone"], rows)
+
+
 CLUSTER_DATA = {"a": "243,480 x 136", "narrow": "143,336 x 50"}
 
 
@@ -540,6 +562,7 @@ TABLES = (
     differences,
     tuning,
     learning_curves,
+    categories,
     dask_fit,
     clicks_corrections,
     clicks_peers,
