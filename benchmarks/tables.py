@@ -344,7 +344,7 @@ CATEGORIES = {  # of categories.py, and what its names mean
     "python_names": "names of Python functions",
     "made": "made, without an effect of pairs",
     OURS: "**the columns alone**",
-    f"{OURS}, chosen pairs": "**and chosen pairs**",
+    f"{OURS}, CategoryPairs": "**after `CategoryPairs`**",
     f"{OURS}, all pairs": "**and all pairs**",
     "LightGBM": "LightGBM, the columns alone",
     "LightGBM, all pairs": "LightGBM, and all pairs",
