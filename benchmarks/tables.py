@@ -355,10 +355,13 @@ def categories() -> str:
     """NDCG@10 with and without combinations of categories as further columns."""
     rows = []
     for r in records("categories"):
-        cells = [CATEGORIES[r["data"]], CATEGORIES[r["library"]], f"{r['queries']:,}"]
+        cells = [CATEGORIES[r["data"]], CATEGORIES[r["library"]]]
+        cells += [f"{max(r['pairs'])}" if "pairs" in r else "", f"{r['queries']:,}"]
         minus = f"{r['difference']:+.4f} ({r['error']:.4f})" if "error" in r else ""
         rows.append([*cells, f"{r['ndcg@10']:.4f}", minus])
-    return markdown(["data", "given", "test queries", "NDCG@10", "minus alone"], rows)
+    return markdown(
+        ["data", "given", "pairs", "queries", "NDCG@10", "minus alone"], rows
+    )
 
 
 CLUSTER_DATA = {"a": "243,480 x 136", "narrow": "143,336 x 50"}
