@@ -85,7 +85,7 @@ class CategoryPairs(TransformerMixin, BaseModel, auto_wrap_output_keys=None):
         The gain of every pair, added or not, the largest first.
     n_features_in_ : int
         Number of columns seen by `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Their names.
 
     Notes

@@ -497,7 +497,7 @@ def measured(model: Any) -> list[float]:
 MEASURING: dict[str, tuple[str, dict[str, Any]]] = {
     "bootstrap": ("BaggingRanker", {"oob_score": True, "bootstrap": True}),
     "bag": ("BaggingRanker", {"oob_score": True, "max_samples": 0.6}),
-    "blend": ("BlendedRanker", {}),
+    "blend": ("BlendedRanker", {"method": "sweep"}),
     "search": ("GridSearchCV", {}),
     "init": (  # under trees without a split, which know nothing either
         "init",

@@ -153,9 +153,9 @@ class BlendedRanker(BaseRanker):
         The fitted rankers.
     weights_ : ndarray of shape (n_rankers,), float64
         Weights of the rankers' scores; their absolute values add up to 1.
-    blend_score_ : float
-        The metric of the blend on the scores that the weights were chosen on; those of
-        the training data if `method` is "equal".
+    blend_score_ : float or None
+        The metric of the blend on the held-out queries that the weights were chosen on;
+        None if `method` is "equal", which holds out none.
     curve_ : BlendCurve or None
         The metric for all alphas if there are two rankers and `method` is "sweep", else
         None.
@@ -307,17 +307,19 @@ class BlendedRanker(BaseRanker):
         held_out = HeldOut.of(rows, scores)
 
         # choose the weights, and keep
-        curve = None
+        curve, value = None, None
         metric = get_metric(p.metric)
         if p.method == "sweep":
             weights, curve = sweep_weights(held_out, metric)
-        elif p.method == "equal":
-            weights = equal_weights(held_out.scores, held_out.queries["groups"])
-        else:
+        elif p.method == "lambdarank":
             weights = lambdarank_weights(held_out, metric, p.random_state)
-        blended = weighted_sum(weights, held_out.scores)
+        else:
+            weights = equal_weights(held_out.scores, held_out.queries["groups"])
+        if p.method != "equal":
+            blended = weighted_sum(weights, held_out.scores)
+            value = metric(held_out.y, blended, **held_out.queries)
         with refit(self) as model:
-            model.blend_score_ = metric(held_out.y, blended, **held_out.queries)
+            model.blend_score_ = value
             model.weights_ = weights
             model.curve_ = curve if len(rankers) == 2 else None
             model.rankers_ = rankers
