@@ -192,12 +192,15 @@ def draw(records: list[dict], path: Path) -> None:
                           linewidth=2.5 if library == OURS else 1.2,
                           label=library)  # fmt: skip
         sizes = sorted({record["n_queries"] for record in of_data})
-        axes.set(title=name, xscale="log", xlabel="training queries")
+        axes.set(title=Path(name).stem, xscale="log", xlabel="training queries")
         axes.set_xticks(sizes, [f"{size:,}" for size in sizes])
         axes.minorticks_off()
     all_axes[0, 0].set_ylabel("NDCG@10 minus that of the defaults")
-    handles = all_axes[0, 0].get_legend_handles_labels()
-    figure.legend(*handles, loc="outside lower center", ncols=3)
+    handles = {}  # not every library was run on all data
+    for axes in all_axes[0]:
+        for handle, library in zip(*axes.get_legend_handles_labels(), strict=True):
+            handles.setdefault(library, handle)
+    figure.legend(handles.values(), handles, loc="outside lower center", ncols=4)
     figure.savefig(path, dpi=150)
 
 

@@ -254,6 +254,7 @@ DATA = {  # title, and number of all queries
     "ohsumed_letor2.npz": ("OHSUMED", 106),
     "websearch.npz": ("web search", 2000),
 }
+UNSEEN = "lightgbm_lambdarank.npz"
 RANKERS = {
     OURS: "**LambdaMARTRanker**",
     f"{OURS} bagged": "**BaggingRanker**, five of them",
@@ -311,6 +312,21 @@ def quality() -> str:
         for data, (title, _) in DATA.items()
     ]
     return markdown(["", *titles, "CPU seconds"], rows)
+
+
+def unseen() -> str:
+    """NDCG@10 on a collection that no default was chosen on, and differences."""
+    values = {lib: v for (lib, data), v in per_query().items() if data == UNSEEN}
+    rows = []
+    for library, title in RANKERS.items():
+        seconds = mean(
+            r["seconds"] for r in records("quality", library=library, data=UNSEEN)
+        )
+        difference = values[library] - values["CatBoost symmetric"]
+        cell = f"{difference.mean():+.4f} ({sem(difference):.4f})"
+        cell = "" if library == "CatBoost symmetric" else cell
+        rows.append([title, f"{values[library].mean():.4f}", cell, f"{seconds:.0f}"])
+    return markdown(["", "NDCG@10", "minus CatBoost", "CPU seconds"], rows)
 
 
 def differences() -> str:
@@ -563,6 +579,7 @@ TABLES = (
     startup,
     quality,
     differences,
+    unseen,
     tuning,
     learning_curves,
     categories,
