@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import TransformerMixin
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr._data.categories import holds_text
 from sklearn_ltr._data.features import (
     Labels,
     as_table,
+    check_columns,
     find_features,
     get_column,
     is_frame,
@@ -203,11 +204,15 @@ class CategoryPairs(TransformerMixin, BaseModel, auto_wrap_output_keys=None):
         """
         check_is_fitted(self)
         table = read_frame(self, X, reset=False)
-        names = list(table.columns)
-        columns = {}
-        for one, other in self.pairs_:
-            both = (read_column(table, names.index(name)) for name in (one, other))
-            columns[column_name((one, other))] = combine(*both)
+        single = {
+            name: read_column(table, feature)
+            for feature, name in enumerate(table.columns)
+            if any(name in pair for pair in self.pairs_)
+        }
+        columns = {
+            column_name((one, other)): combine(single[one], single[other])
+            for one, other in self.pairs_
+        }
         return with_columns(table, columns)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
@@ -271,10 +276,9 @@ def gains_of_pairs(
         )
     columns = {name: column[data.rows] for name, column in categories.items()}
     gains = {}
+    left_by = {name: unexplained(targets, column) for name, column in columns.items()}
     for one, other in combinations(columns, 2):
-        left = targets
-        for column in (columns[one], columns[other]):
-            left = unexplained(left, column)
+        left = unexplained(left_by[one], columns[other])
         n_others = np.nanmax(columns[other], initial=0.0) + 1.0
         left_by_pair = unexplained(left, columns[one] * n_others + columns[other])
         gain = weighted_square(left) - weighted_square(left_by_pair)
@@ -324,10 +328,7 @@ def read_frame(transformer: Any, X: Any, *, reset: bool) -> Any:
             f"X has a column named {unnamed[0]!r}, which is no text: pairs are named "
             "after their columns; X.columns.astype(str) makes text of numbers"
         )
-    try:
-        validate_data(transformer, table, reset=reset, skip_check_array=True)
-    except (TypeError, ValueError) as error:
-        raise type(error)(f"X: {error}") from error
+    check_columns(transformer, table, "X", reset=reset)
     return table
 
 
@@ -366,9 +367,9 @@ def combine(one: Labels, other: Labels) -> tuple[IntArray, list[str]]:
     occurring, found = np.unique(keys, return_inverse=True)
     codes = np.full(len(is_known), -1, dtype=np.int64)
     codes[is_known] = found
-    text = [[as_text(label) for label in column.labels] for column in (one, other)]
-    pairs = np.divmod(occurring, max(len(other.labels), 1))
-    return codes, [f"{text[0][i]} & {text[1][j]}" for i, j in zip(*pairs, strict=True)]
+    pairs = zip(*np.divmod(occurring, max(len(other.labels), 1)), strict=True)
+    labels = ((one.labels[i], other.labels[j]) for i, j in pairs)
+    return codes, [" & ".join(map(as_text, both)) for both in labels]
 
 
 def as_text(label: Any) -> str:

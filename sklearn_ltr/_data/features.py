@@ -239,10 +239,12 @@ def check_has_rows(X: Table, name: str) -> None:
         raise ValueError(f"{name} has no rows: found 0 sample(s), and needs at least 1")
 
 
-def check_columns(estimator: BaseEstimator, X: Any, name: str) -> None:
-    """Raise a ValueError unless X has the columns that `fit` has stored."""
+def check_columns(
+    estimator: BaseEstimator, X: Any, name: str, *, reset: bool = False
+) -> None:
+    """Raise a ValueError unless X has the columns of `fit`; `reset` stores them."""
     try:
-        validate_data(estimator, X, reset=False, skip_check_array=True)
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
     except (TypeError, ValueError) as error:
         raise type(error)(f"{name}: {error}") from error
 
