@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 import weakref
+from multiprocessing import current_process
 
 import joblib
 import numpy as np
@@ -67,6 +68,15 @@ def test_n_jobs_beyond_the_cores_of_the_process_asks_for_these_only(monkeypatch)
     assert effective_n_threads(2, 0) == 2  # as asked for, however little there is to do
     monkeypatch.setattr(joblib, "cpu_count", lambda: 0)
     assert effective_n_threads(2, 0) == 1
+
+
+@pytest.mark.skipif(INTERPRETED, reason="one thread interprets")
+def test_a_daemonic_process_gets_one_thread_without_a_warning(monkeypatch):
+    """Workers of Dask are daemonic; joblib would warn of them in every fit."""
+    monkeypatch.setitem(current_process()._config, "daemon", True)
+    with pytest.warns(UserWarning, match="n_jobs=1"):
+        assert joblib.effective_n_jobs(-1) == 1
+    assert effective_n_threads(None, 10**12) == 1  # a warning would be an error
 
 
 # --- running ------------------------------------------------------------------------

@@ -16,6 +16,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable
+from multiprocessing import current_process
 from numbers import Integral
 from queue import SimpleQueue
 from types import TracebackType
@@ -56,6 +57,8 @@ def effective_n_threads(n_jobs: int | None, work: int) -> int:
         return max(1, min(n_jobs, int(joblib.cpu_count())))
     if n_jobs is None and work < 2 * STEPS_PER_THREAD:
         return 1  # without asking joblib, which takes longer than a small prediction
+    if n_jobs is None and current_process().daemon:
+        return 1  # what joblib would grant, as to a worker of Dask, and with a warning
     granted = int(joblib.effective_n_jobs(-1 if n_jobs is None else n_jobs))
     granted = min(granted, int(numba.config.NUMBA_NUM_THREADS))
     if n_jobs is None:

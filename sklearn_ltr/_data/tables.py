@@ -56,8 +56,9 @@ def contiguous_rows(
 
 def columns_reader(X: Table, rows: NDArray[np.intp]) -> Any:
     """Return a function of (first, last) that reads these features of the rows."""
-    if is_partitioned(X):  # by one reading
-        X, rows = X[rows], np.arange(len(rows))
+    # the rows of a partitioned table are read once, and in its order
+    if is_partitioned(X):
+        X, rows = X[np.sort(rows)], np.arange(len(rows))
     if issparse(X):
         by_column = X[rows].tocsc()
         return lambda first, last: by_column[:, first:last].toarray(order="F")

@@ -261,10 +261,8 @@ class TreeGrower:
         """Replace histograms by their sums over all workers, in one exchange."""
         histograms = own.reshape(len(own), -1)
         message = self._message[: len(own) * len(used)].reshape(len(own), -1)
-        for histogram, part in zip(histograms, message, strict=True):
-            np.take(histogram, used, out=part, mode="clip")  # "raise" would copy it
-        for histogram, part in zip(histograms, self._comm.sum(message), strict=True):
-            histogram[used] = part
+        take_used(histograms, used, message)
+        put_used(self._comm.sum(message), used, histograms)
 
 
 def tree_of(nodes: Records, category_set: NDArray[np.uint8]) -> GrownTree:
@@ -279,6 +277,26 @@ def used_of_histograms(blocks: Blocks) -> NDArray[np.intp]:
     bins = np.arange(HISTOGRAM_BINS)
     is_used = (bins < blocks.n_bins[:, None]) | (bins == MISSING_BIN)
     return np.flatnonzero(is_used[:, :, None] & (blocks.feature >= 0)[:, None])
+
+
+@kernel
+def take_used(
+    histograms: NDArray[np.int64], used: NDArray[np.intp], message: NDArray[np.int64]
+) -> None:
+    """Write the numbers that are used in each histogram into a message."""
+    for h in range(len(histograms)):
+        for i in range(len(used)):
+            message[h, i] = histograms[h, uint64(used[i])]
+
+
+@kernel
+def put_used(
+    message: NDArray[np.int64], used: NDArray[np.intp], histograms: NDArray[np.int64]
+) -> None:
+    """Write the numbers of a message where they are used in each histogram."""
+    for h in range(len(histograms)):
+        for i in range(len(used)):
+            histograms[h, uint64(used[i])] = message[h, i]
 
 
 @kernel

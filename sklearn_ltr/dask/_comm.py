@@ -15,10 +15,12 @@ it and end theirs, and so on through the tree.
 from __future__ import annotations
 
 import hmac
+import os
 import pickle
 import socket
 import ssl
 import struct
+import time
 from contextlib import suppress
 from typing import Any, NamedTuple, Self
 
@@ -28,6 +30,9 @@ from numpy.typing import NDArray
 POLL_SECONDS = 0.5
 CONNECT_SECONDS = 30
 GREETING_SECONDS = 30  # from the connection of a child until it has named itself
+# So long a receiver asks for bytes again and again before it sleeps: to be woken takes
+# longer than most messages (where the system can be asked: not on Windows)
+ASKING_SECONDS = 0.001 if hasattr(socket, "MSG_DONTWAIT") else 0.0
 NUMBER = struct.Struct("<q")
 
 
@@ -181,8 +186,16 @@ def children_of(rank: int, n_workers: int) -> range:
 def receive_into(connection: socket.socket, values: NDArray[Any]) -> None:
     """Fill an array with the next bytes; an OSError if the connection ends."""
     missing = values.reshape(-1).view(np.uint8).data
+    stop = time.perf_counter() + ASKING_SECONDS
+    asks = ASKING_SECONDS > 0 and not isinstance(connection, ssl.SSLSocket)
     while len(missing) > 0:
-        n_bytes = connection.recv_into(missing)
+        try:
+            flags = socket.MSG_DONTWAIT if asks else 0
+            n_bytes = connection.recv_into(missing, 0, flags)
+        except BlockingIOError:
+            asks = time.perf_counter() < stop
+            os.sched_yield()  # to another worker of this machine
+            continue
         if n_bytes == 0:
             raise ConnectionError("the connection was closed")
         missing = missing[n_bytes:]

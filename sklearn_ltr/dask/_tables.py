@@ -108,16 +108,21 @@ class PartTable:
         rows = np.arange(self.shape[0])[rows]
         needed = np.zeros(self.shape[0], dtype=np.bool_)
         needed[rows] = True
-        found = [
-            table[needed[first : first + table.shape[0]]][:, features]
-            for first, table in self.tables(needed)
-        ]
-        # where each needed row is among those that were found
-        place = (np.cumsum(needed) - 1)[rows]
+        found = []
+        for first, table in self.tables(needed):
+            chosen = needed[first : first + table.shape[0]]
+            if not chosen.all():  # else without a copy
+                table = table[chosen]
+            found.append(table[:, features])
         if not found:
             return np.empty((0, self.shape[1]))[:, features]
-        joined = vstack(found, "csr") if issparse(found[0]) else np.concatenate(found)
-        return joined[place]
+        joined = found[0]
+        if len(found) > 1:
+            joined = vstack(found, "csr") if issparse(joined) else np.concatenate(found)
+        # where each row is among those that were found, which are in their order
+        place = (np.cumsum(needed) - 1)[rows]
+        in_order = np.array_equal(place, np.arange(joined.shape[0]))
+        return joined if in_order else joined[place]
 
 
 CHANGED = (

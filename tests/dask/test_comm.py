@@ -6,12 +6,19 @@ import logging
 import os
 import socket
 import subprocess
+import threading
+import time
 
 import numpy as np
 import pytest
 
 from sklearn_ltr._compile import INTERPRETED
-from sklearn_ltr.dask._comm import DaskComm, LostConnectionError
+from sklearn_ltr.dask._comm import (
+    ASKING_SECONDS,
+    DaskComm,
+    LostConnectionError,
+    receive_into,
+)
 from sklearn_ltr.dask._fit import open_endpoints
 from sklearn_ltr.dask._watch import tell, wait_for
 from tests.dask.test_cluster import FRAME, fit_on
@@ -90,6 +97,29 @@ def fail_at_rank_3(comm):
     if comm.rank == 3:
         raise ValueError("the reason")
     comm.sum(np.zeros(3, dtype=np.int64))
+
+
+@pytest.mark.parametrize("late", [0.0, 3 * ASKING_SECONDS])
+def test_bytes_that_come_late_and_in_parts_are_received(late):
+    """A receiver asks for a moment, then sleeps until there are more bytes."""
+    here, there = socket.socketpair()
+    values = np.arange(1000)
+
+    def send():
+        for part in (values[:1], values[1:700], values[700:]):
+            time.sleep(late)
+            there.sendall(part)
+        there.close()
+
+    sender = threading.Thread(target=send)
+    sender.start()
+    with here:
+        found = np.empty_like(values)
+        receive_into(here, found)
+        np.testing.assert_array_equal(found, values)
+        with pytest.raises(ConnectionError, match="closed"):
+            receive_into(here, found)
+    sender.join()
 
 
 def test_a_failure_ends_the_others_and_is_what_the_caller_sees(client):
