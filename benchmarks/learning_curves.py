@@ -50,6 +50,7 @@ LIBRARIES: dict[str, Fit] = {
         name: partial(peers.fit_sklearn_ltr, **options)
         for name, options in PARTS.items()
     },
+    peers.BLENDED: peers.fit_sklearn_ltr_blended,
     **{name: FITS[name] for name in PEERS},
 }
 
@@ -86,18 +87,20 @@ def made_splits(n_documents: float, n_queries: int, seed: int) -> list[Split]:
     return [Split(first_queries(all_queries, train), first_queries(all_queries, test))]
 
 
-def values_of(fit: Fit, splits: list[Split], settings: list, seed: int) -> np.ndarray:
+def values_of(
+    fit: Fit, splits: list[Split], settings: list, stops: list[int], seed: int
+) -> np.ndarray:
     """Return NDCG@10 of the test queries after each stop: (n_stops, n_queries)."""
     of_settings = []
     for rate, leaves, smallest in settings:
-        chosen = Settings(max(STOPS), rate, leaves, smallest, seed, n_threads=1)
+        chosen = Settings(max(stops), rate, leaves, smallest, seed, n_threads=1)
         of_splits = []
         for train, test in splits:
             scores_after = fit(*train, chosen)
             of_splits.append(
                 [
                     METRIC.per_query(test.y, scores, groups=test.groups)
-                    for scores in scores_after(test.X, STOPS)
+                    for scores in scores_after(test.X, stops)
                 ]
             )
         of_settings.append(np.concatenate(of_splits, axis=1))
@@ -110,7 +113,7 @@ def measure(arguments: argparse.Namespace) -> list[dict]:
     parts = [] if is_made else load(arguments.data)
     settings = MADE_SETTINGS if is_made else REAL_SETTINGS
     name = f"made, {arguments.made:g} a query" if is_made else arguments.data.name
-    records = []
+    records, stops = [], sorted(arguments.trees)
     for n_queries in arguments.sizes:
         of_library: dict[str, list[np.ndarray]] = {n: [] for n in arguments.libraries}
         n_documents = []
@@ -122,7 +125,8 @@ def measure(arguments: argparse.Namespace) -> list[dict]:
             )
             n_documents += [len(split.train.y) for split in splits]
             for library, values in of_library.items():
-                values.append(values_of(LIBRARIES[library], splits, settings, seed))
+                fit = LIBRARIES[library]
+                values.append(values_of(fit, splits, settings, stops, seed))
         print(f"\n{name}: {n_queries} queries, {np.mean(n_documents):,.0f} documents")
         of_size = [
             {
@@ -130,6 +134,7 @@ def measure(arguments: argparse.Namespace) -> list[dict]:
                 "n_queries": n_queries,
                 "n_documents": float(np.mean(n_documents)),
                 "seeds": arguments.seeds,
+                "trees": stops,
                 "library": library,
                 **compared(values, of_library[OURS], is_made),
             }
@@ -155,7 +160,7 @@ def compared(values: list, defaults: list, is_made: bool) -> dict[str, list[floa
 
 
 def print_table(records: list[dict]) -> None:
-    stops = "".join(f"{f'{stop} trees':>17}" for stop in STOPS)
+    stops = "".join(f"{f'{stop} trees':>17}" for stop in records[0]["trees"])
     print(f"{'':26}{stops}{'mean':>17}")
     for record in records:
         if record["library"] == OURS:
@@ -171,6 +176,7 @@ def draw(records: list[dict], path: Path) -> None:
     """Draw the mean over stops of each library against the number of queries."""
     import matplotlib.pyplot as plt
 
+    records = [r for r in records if r.get("trees", list(STOPS)) == list(STOPS)]
     collections = list(dict.fromkeys(record["data"] for record in records))
     figure, all_axes = plt.subplots(
         1,
@@ -212,6 +218,7 @@ def main() -> None:
     )
     parser.add_argument("--sizes", type=int, nargs="+", default=[100, 300, 1000])
     parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--trees", type=int, nargs="+", default=STOPS)
     parser.add_argument("--from-json", type=Path, help="results to draw")
     parser.add_argument("--picture", type=Path)
     peers.add_arguments(parser, tuple(LIBRARIES))

@@ -408,17 +408,20 @@ def learning_curves() -> str:
     """NDCG@10 of the defaults, and of others minus that, by number of queries."""
     found = records("learning_curves")
     others = list(dict.fromkeys(r["library"] for r in found if r["library"] != OURS))
-    of_size: dict[tuple[str, int], dict[str, Record]] = {}
+    of_size: dict[tuple[str, int, str], dict[str, Record]] = {}
     for r in found:
-        of_size.setdefault((r["data"], r["n_queries"]), {})[r["library"]] = r
+        stops = r.get("trees", [25, 400])
+        trees = " to ".join(f"{n:,}" for n in sorted({min(stops), max(stops)}))
+        of_size.setdefault((r["data"], r["n_queries"], trees), {})[r["library"]] = r
     rows = []
-    for (data, n_queries), of_library in of_size.items():
+    for (data, n_queries, trees), of_library in of_size.items():
         ours = of_library[OURS]
         rows.append(
             [
                 Path(data).stem,
                 f"{n_queries:,}",
                 f"{ours['n_documents']:,.0f}",
+                trees,
                 f"{mean(ours['ndcg@10']):.4f}",
                 *(
                     f"{r['difference'][-1]:+.4f} ({r['error'][-1]:.4f})"
@@ -428,8 +431,9 @@ def learning_curves() -> str:
                 ),
             ]
         )
-    names = [other if "=" not in other else f"`{other}`" for other in others]
-    return markdown(["data", "queries", "documents", "defaults", *names], rows)
+    names = [f"`{other}`" if "=" in other else name(other) for other in others]
+    about = "data", "queries", "documents", "trees", "defaults"
+    return markdown([*about, *names], rows)
 
 
 def dask_fit() -> str:
@@ -457,6 +461,50 @@ def dask_fit() -> str:
     return markdown([*about, *bytes_moved, "peak MB of a worker", "NDCG@10"], rows)
 
 
+def larger_than_memory() -> str:
+    """Tables on disk, fitted and scored partition by partition."""
+    rows = [
+        [
+            f"{r['rows'] / 1e6:.1f} million x 136, {r['table_gb']:.1f} GB",
+            FILES[r["format"]],
+            f"{r['workers']} x {r['threads']}",
+            f"{r['fit_s']:,.0f}",
+            f"{r['fit_peak_gb']:.1f}",
+            f"{r['fit_bytes_per_row']:.0f}",
+            f"{r['predict_s']:,.0f}",
+            f"{r['predict_peak_gb']:.1f}",
+        ]
+        for r in records("larger_than_memory")
+    ]
+    fitted = "fit, seconds", "highest memory, GB", "bytes per row"
+    scored = "predict, seconds", "highest memory, GB"
+    return markdown(["table", "in", "workers x threads", *fitted, *scored], rows)
+
+
+def cluster_growth() -> str:
+    """Seconds per tree of 31 leaves on larger clusters, computed from measurements."""
+    parts = "compute", "wire", "messages", "lightgbm_network", "xgboost_network"
+    found = list(records("cluster_growth"))
+    rows = [
+        [
+            f"{r['workers']:,}",
+            *(f"{r[part]:.2g}" for part in parts),
+            f"{r['gb_per_worker']:.2g}",
+        ]
+        for r in found
+    ]
+    networks = "LightGBM's network", "XGBoost's network"
+    head = ["workers", "compute", "wire", "messages", *networks, "GB per worker"]
+    measured = (
+        f"Measured: {found[0]['row'] * 1e9:.0f} ns of a core per row and tree, "
+        f"{found[0]['exchange_8_bytes'] * 1e6:.0f} microseconds for an exchange of 8 "
+        f"bytes, and {found[0]['exchange_1_mb'] * 1e6:,.0f} for one of 1 MB, between "
+        "two processes of one machine."
+    )
+    return f"{measured}\n\n{markdown(head, rows)}"
+
+
+FILES = {"map": "memory maps", "parquet": "Parquet"}
 NAIVE_OF = {  # the same library without a correction
     "additive": "naive",
     "additive, all defaults": "naive, all defaults",
@@ -584,6 +632,8 @@ TABLES = (
     learning_curves,
     categories,
     dask_fit,
+    larger_than_memory,
+    cluster_growth,
     clicks_corrections,
     clicks_peers,
     propensities,

@@ -16,7 +16,7 @@ from sklearn_ltr._compile import as_kernel_argument, is_plain, kernel, uint64
 
 # An ndarray of shape (n_rows, n_features), or a CSR matrix of that shape without
 # duplicate entries; or a table of which one partition is in memory at a time, which
-# has `shape`, `size`, ``X[rows]``, ``X[rows, columns]`` and `tables` (see `row_parts`);
+# has `shape`, `size`, ``X[rows]``, ``X[rows, columns]``, `tables` and `pieces`;
 # or one whose bins are known, which has `shape`, `size` and ``X[rows]``.
 # Any, since scipy has no types.
 Table: TypeAlias = Any
@@ -56,15 +56,20 @@ def contiguous_rows(
 
 def columns_reader(X: Table, rows: NDArray[np.intp]) -> Any:
     """Return a function of (first, last) that reads these features of the rows."""
-    # the rows of a partitioned table are read once, and in its order
+    # of a partitioned table, in the order of its rows
     if is_partitioned(X):
-        X, rows = X[np.sort(rows)], np.arange(len(rows))
+        readers = [columns_reader(*piece) for piece in X.pieces(np.sort(rows))]
+        if len(readers) == 1:
+            return readers[0]
+        return lambda first, last: (
+            np.concatenate([read(first, last).T for read in readers], axis=1).T
+        )
     if issparse(X):
         by_column = X[rows].tocsc()
         return lambda first, last: by_column[:, first:last].toarray(order="F")
 
     if not is_plain(X):  # not copied as a whole
-        return lambda first, last: np.array([X[rows, j] for j in range(first, last)]).T
+        return lambda first, last: np.asfortranarray(X[rows, first:last])
 
     table, numbers = as_kernel_argument(X), as_kernel_argument(rows)
 

@@ -72,8 +72,9 @@ def find_bin_thresholds(
 ) -> NDArray[np.float64]:
     """Return the ascending thresholds, (n_bins - 1,), between bins of a feature."""
     # midpoints between neighbouring distinct values: between all if there are at most
-    # `max_bins` of them, otherwise at the quantiles; NaN has a bin of its own
-    values = np.sort(values)  # NaN last
+    # `max_bins` of them, otherwise at the quantiles; NaN has a bin of its own.  The
+    # values are sorted in place.
+    values.sort()  # NaN last
     values = values[: np.searchsorted(values, np.nan)]
     is_new = values[1:] != values[:-1]
     if np.count_nonzero(is_new) < max_bins:

@@ -137,6 +137,7 @@ class RowSampler:
         n_rows = len(numbers)
         self._importance = np.empty(n_rows, dtype=np.float32)
         self._kept = np.empty(n_rows, dtype=np.int32)
+        self._sampled = allocate_sample(0)  # of the largest sample so far
         self._counts = np.zeros((team.n_threads, N_BUCKETS), dtype=np.int64)
 
     def sample(
@@ -147,10 +148,11 @@ class RowSampler:
         second_order: bool,
     ) -> RowSample:
         """Sample rows; `magnitudes` are those of the derivatives of all workers."""
+        # the memory of the sample is used again for the next one
         team, n_rows = self._team, len(self._numbers)
         # in this unit, s_i is at most sqrt(2)
-        gradient, hessian = magnitudes.total
-        ratio = gradient / hessian if hessian > 0 else 0.0
+        total_gradient, total_hessian = magnitudes.total
+        ratio = total_gradient / total_hessian if total_hessian > 0 else 0.0
         largest_gradient, largest_hessian = magnitudes.largest
         unit = 1.0 / max(largest_gradient, largest_hessian * ratio)
         self._counts[:] = 0
@@ -171,14 +173,26 @@ class RowSampler:
         stream = drawn.row_stream
         team.share(n_rows, _keep_rows, stream, *of_rows, self._kept, n_kept)
         n_sampled = int(n_kept.sum())
+        if n_sampled > len(self._sampled.rows):
+            self._sampled = allocate_sample(min(n_rows, n_sampled + n_sampled // 16))
+        rows, numbers, (gradient, hessian) = self._sampled
         sampled = RowSample(
-            np.empty(n_sampled, dtype=np.int32),
-            np.empty(n_sampled, dtype=np.uint32),
-            Derivatives(np.empty(n_sampled), np.empty(n_sampled)),
+            rows[:n_sampled],
+            numbers[:n_sampled],
+            Derivatives(gradient[:n_sampled], hessian[:n_sampled]),
         )
         kept = self._kept, n_kept, derivatives, second_order
         team.share(n_rows, _gather_kept, *kept, *of_rows, sampled)
         return sampled
+
+
+def allocate_sample(n_rows: int) -> RowSample:
+    """Return memory for a sample."""
+    return RowSample(
+        np.empty(n_rows, dtype=np.int32),
+        np.empty(n_rows, dtype=np.uint32),
+        Derivatives(np.empty(n_rows), np.empty(n_rows)),
+    )
 
 
 def threshold(counts: IntArray, n_wanted: float) -> float:

@@ -272,6 +272,7 @@ class DaskComm:
     def gather(self, value: Any) -> list[Any]:
         """Return what each worker gave, by rank."""
         by_rank = self._collect(0, value)
+        message: bytes | memoryview
         if self.rank == 0:
             message = pickle.dumps(by_rank)
         else:
@@ -312,14 +313,15 @@ class DaskComm:
             return None
         return way[-2] if way[-1] == self.rank else self._parent
 
-    def _send_message(self, rank: int, message: bytes) -> None:
+    def _send_message(self, rank: int, message: bytes | memoryview) -> None:
         """Send bytes of any number to a neighbour."""
-        self._send(rank, NUMBER.pack(len(message)) + message)
+        self._send(rank, NUMBER.pack(len(message)))
+        self._send(rank, message)
 
-    def _receive(self, rank: int) -> bytes:
-        """Return the next message of a neighbour."""
+    def _receive(self, rank: int) -> memoryview:
+        """Return the bytes of the next message of a neighbour."""
         (n_bytes,) = self._receive_into(rank, np.empty(1, dtype="<i8"))
-        return self._receive_into(rank, np.empty(n_bytes, dtype=np.uint8)).tobytes()
+        return self._receive_into(rank, np.empty(n_bytes, dtype=np.uint8)).data
 
     def _send(self, rank: int, values: Any) -> None:
         """Send an array or bytes to a neighbour."""

@@ -6,6 +6,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -80,26 +81,42 @@ class PartTable:
         self.size = self.shape[0] * n_features
         self._rows, self._convert = rows, convert
         self._checksums: dict[int, int] = {}
+        self._held: dict[int, Table] = {}  # partitions that are in memory as numbers
 
     def tables(
         self, needed: NDArray[np.bool_] | None = None
     ) -> Iterator[tuple[int, Table]]:
         """Yield (number of the first row, table) of each partition that is needed."""
         offsets = self._rows.offsets.tolist()
-        for number, (first, last) in enumerate(
-            zip(offsets[:-1], offsets[1:], strict=True)
-        ):
+        for number, (first, last) in enumerate(pairwise(offsets)):
             if last > first and (needed is None or needed[first:last].any()):
                 yield first, self._read(number)
 
+    def pieces(self, rows: NDArray[np.intp]) -> Iterator[tuple[Table, Any]]:
+        """Yield (table, rows of it), which together are the given rows, ascending."""
+        ends = np.searchsorted(rows, self._rows.offsets)
+        for number, (start, stop) in enumerate(pairwise(ends.tolist())):
+            if stop > start:
+                own = rows[start:stop] - self._rows.offsets[number]
+                table = self._read(number)
+                if number not in self._held:  # else nothing need be copied
+                    table, own = table[own], np.arange(len(own))
+                yield table, own
+
     def _read(self, number: int) -> Table:
-        table = self._convert(self._rows.read(number))
-        if isinstance(self._rows.parts[number], PartitionGraph):
+        """Return a partition as numbers."""
+        if number in self._held:
+            return self._held[number]
+        part, rows = self._rows.parts[number], self._rows.read(number)
+        table = self._convert(rows)
+        if isinstance(part, PartitionGraph):
             values = table.data if issparse(table) else table
             found = zlib.crc32(np.ascontiguousarray(values).data)
             is_same = found == self._checksums.setdefault(number, found)
             if not is_same or table.shape[0] != self._rows.sizes[number]:
                 raise RuntimeError(CHANGED.format(self._rows.name))
+        elif table is rows and self._rows.chosen[number] is None:
+            self._held[number] = table
         return table
 
     def __getitem__(self, key: Any) -> Table:
@@ -108,21 +125,16 @@ class PartTable:
         rows = np.arange(self.shape[0])[rows]
         needed = np.zeros(self.shape[0], dtype=np.bool_)
         needed[rows] = True
-        found = []
-        for first, table in self.tables(needed):
-            chosen = needed[first : first + table.shape[0]]
-            if not chosen.all():  # else without a copy
-                table = table[chosen]
-            found.append(table[:, features])
+        found = [
+            table[needed[first : first + table.shape[0]]][:, features]
+            for first, table in self.tables(needed)
+        ]
+        # where each needed row is among those that were found
+        place = (np.cumsum(needed) - 1)[rows]
         if not found:
             return np.empty((0, self.shape[1]))[:, features]
-        joined = found[0]
-        if len(found) > 1:
-            joined = vstack(found, "csr") if issparse(joined) else np.concatenate(found)
-        # where each row is among those that were found, which are in their order
-        place = (np.cumsum(needed) - 1)[rows]
-        in_order = np.array_equal(place, np.arange(joined.shape[0]))
-        return joined if in_order else joined[place]
+        joined = vstack(found, "csr") if issparse(found[0]) else np.concatenate(found)
+        return joined[place]
 
 
 CHANGED = (

@@ -11,6 +11,7 @@ from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr._comm import ONE_PROCESS
 from sklearn_ltr._compile import ThreadTeam
 from sklearn_ltr._data.row_hashes import hash_values
+from sklearn_ltr._data.tables import columns_reader
 from sklearn_ltr._trees.binning import fit_bins
 from sklearn_ltr._trees.categories import NO_CATEGORIES
 from sklearn_ltr.dask import DaskLambdaMARTRanker
@@ -206,5 +207,10 @@ def test_a_table_of_parts_is_the_whole_table(is_sparse):
         bins = fit_bins(kept, order, 20, NO_CATEGORIES, ONE_PROCESS, team)
         expected = bins.transform(kept, order, team)
         found = bins.transform(table, order, team)
+        of_parts = fit_bins(table, order, 20, NO_CATEGORIES, ONE_PROCESS, team)
+    for one, other in zip(of_parts.bin_thresholds, bins.bin_thresholds, strict=True):
+        np.testing.assert_array_equal(one, other)
+    read_columns = columns_reader(table, order)  # in the order of the table
+    np.testing.assert_array_equal(read_columns(2, 5), kept[np.sort(order), 2:5])
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_array_equal(one, other)
