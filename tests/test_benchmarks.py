@@ -144,6 +144,18 @@ def test_what_is_said_of_the_quality_of_blends_is_stored():
     )
 
 
+def test_what_is_said_of_the_speed_of_one_and_two_workers_is_stored():
+    run(
+        "-c",
+        "from tables import *; fits = {}; "
+        "[fits.setdefault((r['preset'], r['parquet'], r['workers']), {})"
+        ".update({r['library']: r['seconds']}) for r in records('dask_fit')]; "
+        "few = [of for (*_, n), of in fits.items() if n < 3]; assert len(few) == 5; "
+        "assert all(2 < of['LightGBM'] / of[OURS] < 4.2 for of in few); "
+        "assert all(1.2 < of[OURS] / of['one process'] < 1.7 for of in few)",
+    )
+
+
 def test_the_tables_of_the_page_are_those_of_the_stored_results():
     run(
         "-c",

@@ -59,6 +59,8 @@ def columns_reader(X: Table, rows: NDArray[np.intp]) -> Any:
     # of a partitioned table, in the order of its rows
     if is_partitioned(X):
         readers = [columns_reader(*piece) for piece in X.pieces(np.sort(rows))]
+        if len(readers) == 0:
+            return lambda first, last: np.empty((0, last - first))
         if len(readers) == 1:
             return readers[0]
         return lambda first, last: (

@@ -106,6 +106,8 @@ class TrainingData:
 
     def subset(self, selected: NDArray[np.bool_]) -> Self:
         """Return the selected queries, given as a mask of shape (n_queries,)."""
+        if selected.all():  # most often: nothing is copied
+            return self
         kept = np.repeat(selected, self.sizes)
         labels = self.labels
         if labels is not None:
@@ -133,7 +135,7 @@ class TrainingData:
 def with_weight(data: TrainingData, name: str) -> TrainingData:
     """Return the queries of a weight above zero: the others are as if not given."""
     check_weights(data.weights, name)
-    return data if data.weights.all() else data.subset(data.weights > 0)
+    return data.subset(data.weights > 0)
 
 
 def check_weights(

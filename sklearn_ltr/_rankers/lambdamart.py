@@ -140,21 +140,23 @@ class Documents(NamedTuple):
 
 def learn(
     parameters: LambdaMARTParameters,
-    train: Documents,
-    validation: list[Documents],
+    documents: list[Documents],
     categorical: NDArray[np.int64],
     constraints: Constraints,
     kept: Kept,
     tasks: FitTasks | None,
     comm: Comm = ONE_PROCESS,
 ) -> dict[str, Any]:
-    """Bin the documents and grow trees on them; return the fitted attributes."""
-    p, data = parameters, train.data
+    """Bin documents, grow trees on the first; return the fitted attributes."""
+    # `documents` is emptied: then their memory is free once they are binned
+    (data, base_score), *validation = documents
+    documents.clear()
+    p = parameters
     check_learnable(data)
     # queries without pairs have no gradient; they count in the metric only
     learned = data.subset(data.has_pairs)
     check_weights(learned.weights, "sample_weight")
-    base_score = train.base_score[learned.rows]
+    base_score = base_score[learned.rows]
     check_base_score_size(p.sigma, base_score)
     measured = len(validation) > 0 or p.verbose > 0 or p.measures_train
     index = QueryIndex.of(learned, comm)
@@ -173,6 +175,7 @@ def learn(
             of_all = QueryIndex.of(data, comm)
             for name, metric in p.measured_metrics().items():
                 measures[name] = MetricEvaluation(data, metric, of_all, learned)
+        del data, base_score
         sets = []
         for held, of_rows in validation:
             check_base_score_size(p.sigma, of_rows[held.rows])
@@ -1036,15 +1039,15 @@ def fit_ranker(
 
         # F_0 of the documents
         base_score = model._base_scores(X, data.X.shape[0], init_score)
-        train, validation = Documents(data, base_score), []
+        documents = [Documents(data, base_score)]
         if held_out is not None:
-            validation = [Documents(held_out, base_score)]
+            documents.append(Documents(held_out, base_score))
         for suffix, X_of, (y_of, groups_of, weight_of, init_score_of) in sets:
             held = model._read_data(X_of, y_of, groups_of, weight_of, suffix)
             n_rows = held.X.shape[0]
             of_rows = model._base_scores(X_of, n_rows, init_score_of, suffix)
-            validation.append(Documents(held, of_rows))
-        del data
+            documents.append(Documents(held, of_rows))
+        del data, base_score
 
         # bin and boost; keep
         for name in ("loss_curve_", "train_score_", "position_bias_"):
@@ -1052,8 +1055,7 @@ def fit_ranker(
         model.__dict__.update(
             learn(
                 p,
-                train,
-                validation,
+                documents,
                 model._categories.feature,
                 constraints,
                 kept,

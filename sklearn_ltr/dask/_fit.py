@@ -357,24 +357,22 @@ def fit_rows(
         model._read_features(X.read(0), reset=True)
     else:
         read_categories(arguments[0].X.read(0), p.categorical_features, kept)
-    train = read_documents(model, arguments[0], "")
+    documents = [read_documents(model, arguments[0], "")]
     names = getattr(model, "feature_names_in_", None)
     constraints = constraints_of(p, model._categories, model.n_features_in_, names)
-    validation = []
     if len(arguments) > 1:
-        validation = [read_documents(model, arguments[1], "_val")]
+        documents.append(read_documents(model, arguments[1], "_val"))
     elif is_validated:
-        validation = [no_documents(model.n_features_in_)]
+        documents.append(no_documents(model.n_features_in_))
     elif p.early_stopping is True:
-        data, held_out = hold_out_queries(train.data, p.validation_fraction, seed, comm)
-        train, validation = train._replace(data=data), [train._replace(data=held_out)]
+        (data, base_score), fraction = documents.pop(), p.validation_fraction
+        divided = hold_out_queries(data, fraction, seed, comm)
+        documents += [Documents(data, base_score) for data in divided]
     # the other attributes are the caller's, and may be of any class
     read = ("_categories", "n_features_in_", "feature_names_in_")
     found = {name: vars(model)[name] for name in read if name in vars(model)}
     categorical = model._categories.feature
-    return found | learn(
-        p, train, validation, categorical, constraints, kept, None, comm
-    )
+    return found | learn(p, documents, categorical, constraints, kept, None, comm)
 
 
 def read_documents(model: LambdaMARTRanker, rows: WorkerRows, suffix: str) -> Documents:

@@ -212,5 +212,6 @@ def test_a_table_of_parts_is_the_whole_table(is_sparse):
         np.testing.assert_array_equal(one, other)
     read_columns = columns_reader(table, order)  # in the order of the table
     np.testing.assert_array_equal(read_columns(2, 5), kept[np.sort(order), 2:5])
+    assert columns_reader(table, order[:0])(2, 5).shape == (0, 3)
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_array_equal(one, other)
