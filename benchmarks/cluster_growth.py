@@ -4,7 +4,7 @@
 
 Measured on this machine: seconds of one thread per row and tree (the slope over two
 sizes), exchanges and bytes of the sums of a tree (`traffic_`), and an exchange between
-two processes: a message and its answer, of 8 bytes and of 1 MB.  Computed from these,
+two processes, of 8 bytes and of 1 MB.  Computed from these,
 per tree, for a cluster of the given cores and network:
 
 compute
@@ -12,12 +12,12 @@ compute
 wire
     bytes that the busiest worker receives, divided by the rate of its link
 messages
-    --step microseconds each for the network, up the tree and down, and for our code
-    what an exchange of 8 bytes takes on one machine
+    --step microseconds for the network in each step, and for our code what an exchange
+    of 8 bytes takes on one machine
 
-Of a sum over W workers, of H bytes, ours goes up and down a binary tree of log2 W
-levels, at each of which a worker receives two messages of H bytes, and answers them
-with as many.  LightGBM's reduce-scatter (recursive halving): H
+Of a sum over W workers, of H bytes, ours is divided among them: with P, the largest
+power of two up to W, each receives 2 H (P - 1) / P bytes in 2 log2 P steps, and where P
+is not W, 2 H more in two steps.  LightGBM's reduce-scatter (recursive halving): H
 bytes (two float64 per bin) in log2 W steps, and as many to agree on the split.
 XGBoost's allreduce in a ring: 2 (W - 1) steps of H / W bytes.  Their steps are taken to
 last --step microseconds; nothing of them is measured.
@@ -131,13 +131,15 @@ def on_paper(n_workers: int, of: dict[str, float], arguments: Any) -> dict[str, 
     splits = LambdaMARTRanker().max_leaf_nodes - 1
     step = arguments.step * 1e-6
     halvings = math.ceil(math.log2(n_workers)) if n_workers > 1 else 0
-    levels = math.floor(math.log2(n_workers))  # of the tree, below its root
+    bits = math.floor(math.log2(n_workers))
+    corners = 2**bits
+    more = 2 * (n_workers > corners)
     others = n_workers - 1
     return {
         "workers": n_workers,
         "compute": rows * of["row"],
-        "wire": exchanges * levels * 4 * of_sum / rate,
-        "messages": exchanges * levels * 2 * (step + of["exchange_8_bytes"]),
+        "wire": exchanges * (2 * (1 - 1 / corners) + more) * of_sum / rate,
+        "messages": exchanges * (2 * bits + more) * (step + of["exchange_8_bytes"]),
         "gb_per_worker": arguments.rows / n_workers * arguments.bytes_per_row / 1e9,
         "lightgbm_network": splits
         * (histogram * others / n_workers / rate + 2 * halvings * step),

@@ -41,6 +41,7 @@ PARTS = {
     "regression_weight=5": {"regression_weight": 5.0},
     "subsample=1": {"subsample": 1.0},
     "normalize_lambdas=False": {"normalize_lambdas": False},
+    'normalize_lambdas="query"': {"normalize_lambdas": "query"},
     "truncation_level=None": {"truncation_level": None},
 }
 PEERS = ("LightGBM", "XGBoost hist", "CatBoost symmetric")

@@ -1,15 +1,19 @@
 """The `Comm` of a cluster: its workers exchange arrays on connections of the fit's own.
 
-The workers are a binary tree: worker r has the children 2r + 1 and 2r + 2.  Each gives
-its parent what it has together with all below it, and gets back what all have.  So a
-worker receives two messages from its children, however many workers there are, and
-waits for as many of them as the tree is deep.
+Of W workers, those of the ranks below P, the largest power of two that is not above W,
+are the corners of a cube: the neighbours of a worker have its rank with one bit
+changed.  After an exchange with each neighbour, one bit after another, every corner has
+what all have.  Each other worker, of rank r, has the neighbour r - P, which takes part
+for it.  So nobody waits for more than log2 W exchanges in a row, or two for each where
+a large array is divided (R. Thakur, R. Rabenseifner and W. Gropp, "Optimization of
+Collective Communication Operations in MPICH", 2005: recursive doubling, and recursive
+halving with doubling).
 
-A worker has one socket for its parent and one for each child, opened once per fit, with
-TLS where the cluster has it.  The thread that fits writes and reads them itself:
-neither the scheduler nor the worker's event loop takes part.  A worker that ends its
-fit, for whatever reason, closes its connections.  Then its neighbours stop waiting for
-it and end theirs, and so on through the tree.
+A worker has one socket for each neighbour, opened once per fit, with TLS where the
+cluster has it.  The thread that fits writes and reads them itself: neither the
+scheduler nor the worker's event loop takes part.  A worker that ends its fit, for
+whatever reason, closes its connections.  Then its neighbours stop waiting for it and
+end theirs, and so on through the cube.
 """
 
 from __future__ import annotations
@@ -34,6 +38,9 @@ GREETING_SECONDS = 30  # from the connection of a child until it has named itsel
 # longer than most messages (where the system can be asked: not on Windows)
 ASKING_SECONDS = 0.001 if hasattr(socket, "MSG_DONTWAIT") else 0.0
 NUMBER = struct.Struct("<q")
+BLOCK_BYTES = 2**17  # of an array that two workers send to each other at once
+BUFFER_BYTES = 4 * BLOCK_BYTES  # of a socket, if the system grants as much
+SMALL_BYTES = 2**13  # a sum of so few is sent as a whole, not in halves
 
 
 class LostConnectionError(RuntimeError):
@@ -64,8 +71,8 @@ class Connections:
         worker = get_worker()
         connecting = worker.security.get_connection_args("worker")
         self._server_name = connecting["extra_conn_args"].get("server_hostname")
-        self._to_parent = connecting["ssl_context"]
-        self._to_children = worker.security.get_listen_args("worker")["ssl_context"]
+        self._connecting = connecting["ssl_context"]
+        self._listening = worker.security.get_listen_args("worker")["ssl_context"]
         self._listener = listen(get_address_host(worker.listen_address))
         host, port = get_address_host(worker.address), self._listener.getsockname()[1]
         self._endpoint = Endpoint(worker.address, host, port)
@@ -74,11 +81,11 @@ class Connections:
         self._is_complete = False
 
     def endpoint(self) -> Endpoint:
-        """Return where this worker listens for its children."""
+        """Return where this worker listens for its neighbours."""
         return self._endpoint
 
     def is_complete(self) -> bool:
-        """Return whether this worker, and all below it, are connected."""
+        """Return whether this worker is connected, and all of higher ranks with it."""
         return self._is_complete
 
     def abort(self, reason: str) -> None:
@@ -95,9 +102,11 @@ class Connections:
             raise LostConnectionError(self._failure)
 
     def open(self, rank: int, endpoints: list[Endpoint]) -> dict[int, socket.socket]:
-        """Connect to the children, then to the parent; return the sockets by rank."""
-        sockets = {}
-        missing = set(children_of(rank, len(endpoints)))
+        """Connect to the neighbours; return the sockets by rank."""
+        # first to those of higher ranks, which connect to this one: so the first worker
+        # has all neighbours when all others have theirs
+        neighbours, sockets = neighbours_of(rank, len(endpoints)), {}
+        missing = {other for other in neighbours if other > rank}
         while missing:
             self.check()
             try:
@@ -105,12 +114,12 @@ class Connections:
             except TimeoutError:
                 continue
             with suppress(OSError):  # it is not of this fit
-                child, connection = self._greet(connection)
-                missing.remove(child)
-                sockets[child] = connection
-        if rank > 0:
-            parent = (rank - 1) // 2
-            sockets[parent] = self._connect(endpoints[parent], rank)
+                other, connection = self._greet(connection)
+                missing.remove(other)
+                sockets[other] = connection
+        for other in neighbours:
+            if other < rank:
+                sockets[other] = self._connect(endpoints[other], rank)
         self._is_complete = True
         return sockets
 
@@ -120,11 +129,11 @@ class Connections:
             connection.close()
 
     def _greet(self, connection: socket.socket) -> tuple[int, socket.socket]:
-        """Return the rank of the child that connects; an OSError if it is none."""
+        """Return the rank of the neighbour that connects; an OSError if it is none."""
         connection.settimeout(GREETING_SECONDS)
         try:
-            if self._to_children is not None:
-                connection = self._to_children.wrap_socket(connection, server_side=True)
+            if self._listening is not None:
+                connection = self._listening.wrap_socket(connection, server_side=True)
             array = np.empty(len(self._key) + NUMBER.size, dtype=np.uint8)
             receive_into(connection, array)
             greeting = array.tobytes()
@@ -138,14 +147,14 @@ class Connections:
         (rank,) = NUMBER.unpack(greeting[len(self._key) :])
         return rank, connection
 
-    def _connect(self, parent: Endpoint, rank: int) -> socket.socket:
-        """Connect to the parent, and wait until it accepts, which may be late."""
+    def _connect(self, other: Endpoint, rank: int) -> socket.socket:
+        """Connect to a neighbour, and wait until it accepts, which may be late."""
         try:
-            address = parent.host, parent.port
+            address = other.host, other.port
             connection = socket.create_connection(address, CONNECT_SECONDS)
             connection.settimeout(None)
-            if self._to_parent is not None:
-                connection = self._to_parent.wrap_socket(
+            if self._connecting is not None:
+                connection = self._connecting.wrap_socket(
                     connection,
                     server_hostname=self._server_name,
                     do_handshake_on_connect=False,
@@ -157,8 +166,8 @@ class Connections:
         except OSError as error:
             self.check()
             raise LostConnectionError(
-                f"no connection to the worker {parent.worker}, where it listened for "
-                f"the fit, at port {parent.port} of {parent.host} ({error}): it has "
+                f"no connection to the worker {other.worker}, where it listened for "
+                f"the fit, at port {other.port} of {other.host} ({error}): it has "
                 "ended the fit, or a firewall forbids such connections"
             ) from error
         return connection
@@ -166,6 +175,7 @@ class Connections:
     def _keep(self, connection: socket.socket) -> None:
         """Let `abort` and `close` know a connection."""
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, BUFFER_BYTES)
         self._sockets.append(connection)
         self.check()
 
@@ -178,9 +188,19 @@ def listen(host: str) -> socket.socket:
     return listener
 
 
-def children_of(rank: int, n_workers: int) -> range:
-    """Return the children of a worker in the tree."""
-    return range(2 * rank + 1, min(2 * rank + 3, n_workers))
+def n_corners(n_workers: int) -> int:
+    """Return the largest power of two that is not above the number of workers."""
+    return 1 << n_workers.bit_length() - 1
+
+
+def neighbours_of(rank: int, n_workers: int) -> list[int]:
+    """Return the neighbours of a worker, in the order of its exchanges with them."""
+    corners = n_corners(n_workers)
+    if rank >= corners:
+        return [rank - corners]
+    bits = range(corners.bit_length() - 1)
+    others = [rank + corners] if rank + corners < n_workers else []
+    return others + [rank ^ 1 << bit for bit in bits]
 
 
 def receive_into(connection: socket.socket, values: NDArray[Any]) -> None:
@@ -199,6 +219,21 @@ def receive_into(connection: socket.socket, values: NDArray[Any]) -> None:
         if n_bytes == 0:
             raise ConnectionError("the connection was closed")
         missing = missing[n_bytes:]
+
+
+def exchange(
+    connection: socket.socket, given: NDArray[np.int64], taken: NDArray[np.int64]
+) -> None:
+    """Send an array while the neighbour does so, too; fill the other with its own."""
+    # One block ahead of what is received, so that bytes are always on their way.  What
+    # the buffers of both must hold is at most two blocks of each: as a block is a third
+    # of a buffer at most, the two never wait for each other to read.
+    buffer = connection.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF)
+    step = min(BLOCK_BYTES, buffer // 3) // given.itemsize
+    connection.sendall(given[:step].data)
+    for start in range(0, max(len(given), len(taken)), step):
+        connection.sendall(given[start + step : start + 2 * step].data)
+        receive_into(connection, taken[start : start + step])
 
 
 class DaskComm:
@@ -221,7 +256,7 @@ class DaskComm:
     n_exchanges : int
         Number of exchanges so far.
     n_bytes : int
-        Bytes of the arrays that this worker has given to sums, and got back, so far.
+        Bytes that this worker has sent and received in sums so far.
     """
 
     def __init__(
@@ -232,14 +267,17 @@ class DaskComm:
         self.n_exchanges = self.n_bytes = 0
         self._connections: Connections = worker.state.actors[actor.key]
         self._endpoints, self._worker = endpoints, worker
-        self._children = children_of(rank, len(endpoints))
-        self._parent = (rank - 1) // 2  # of the root: -1
-        # what a child brings to a sum: memory that is kept, as new pages are slow, and
-        # Dask has the system take back what is freed
+        neighbours = neighbours_of(rank, len(endpoints))
+        corners = n_corners(len(endpoints))
+        self._is_corner = rank < corners
+        self._corners = [other for other in neighbours if other < corners]
+        self._others = [other for other in neighbours if other >= corners]
+        # what neighbours bring to a sum: memory that is kept, as new pages are slow,
+        # and Dask has the system take back what is freed
         self._brought = np.empty(0, dtype=np.int64)
 
     def __enter__(self) -> Self:
-        """Connect to the neighbours in the tree."""
+        """Connect to the neighbours."""
         try:
             self._sockets = self._connections.open(self.rank, self._endpoints)
         except BaseException:
@@ -254,74 +292,125 @@ class DaskComm:
     def sum(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the sum of the arrays of all workers, in the memory of `values`."""
         self.n_exchanges += 1
-        self.n_bytes += 2 * values.nbytes
         total = np.ascontiguousarray(values)
-        if self._brought.size < total.size:
-            self._brought = np.empty(total.size, dtype=np.int64)
-        brought = self._brought[: total.size].reshape(total.shape)
-        for child in self._children:
-            self._receive_into(child, brought)
-            total += brought
-        if self.rank > 0:
-            self._send(self._parent, total)
-            self._receive_into(self._parent, total)
-        for child in self._children:
-            self._send(child, total)
+        own = total.reshape(-1)
+        if self._brought.size < own.size:
+            self._brought = np.empty(own.size, dtype=np.int64)
+        self.n_bytes += 2 * own.nbytes * (len(self._others) + (not self._is_corner))
+        if not self._is_corner:
+            (corner,) = self._corners
+            self._send(corner, own)
+            self._receive_into(corner, own)
+            return total
+        for other in self._others:
+            own += self._receive_into(other, self._brought[: own.size])
+        if own.nbytes > SMALL_BYTES:
+            self._sum_halves(own)
+        else:
+            for other in self._corners:
+                brought = self._brought[: own.size]
+                self._exchange(other, own, brought)
+                own += brought
+        for other in self._others:
+            self._send(other, own)
         return total
+
+    def _sum_halves(self, own: NDArray[np.int64]) -> None:
+        """Add up a part of the array that becomes smaller, then exchange the parts."""
+        # of what two workers add up, each goes on with a half, and gives the other away
+        first, last, divided = 0, own.size, []
+        for other in self._corners:
+            middle = (first + last) // 2
+            kept, given = slice(first, middle), slice(middle, last)
+            if self.rank > other:
+                kept, given = given, kept
+            first, last = kept.start, kept.stop
+            brought = self._brought[: last - first]
+            self._exchange(other, own[given], brought)
+            own[kept] += brought
+            divided.append((other, kept, given))
+        for other, kept, given in reversed(divided):
+            self._exchange(other, own[kept], own[given])
 
     def gather(self, value: Any) -> list[Any]:
         """Return what each worker gave, by rank."""
-        by_rank = self._collect(0, value)
-        message: bytes | memoryview
-        if self.rank == 0:
-            message = pickle.dumps(by_rank)
-        else:
-            message = self._receive(self._parent)
-            by_rank = pickle.loads(message)
-        for child in self._children:
-            self._send_message(child, message)
+        self.n_exchanges += 1
+        by_rank = {self.rank: value}
+        if not self._is_corner:
+            (corner,) = self._corners
+            self._send_value(corner, by_rank)
+            return in_order(self._receive_value(corner))
+        for other in self._others:
+            by_rank |= self._receive_value(other)
+        for other in self._corners:
+            if self.rank < other:  # not both at once: they might wait for each other
+                self._send_value(other, by_rank)
+            brought = self._receive_value(other)
+            if self.rank > other:
+                self._send_value(other, by_rank)
+            by_rank |= brought
+        for other in self._others:
+            self._send_value(other, by_rank)
         return in_order(by_rank)
 
     def gather_to(self, rank: int, value: Any) -> list[Any]:
         """Return what each worker gave, by rank, on one of them; [] on the others."""
-        by_rank = self._collect(rank, value)
-        return in_order(by_rank) if rank == self.rank else []
+        # of two corners, the one whose bit is not that of the goal gives all it has
+        self.n_exchanges += 1
+        by_rank = {self.rank: value}
+        goal = rank % n_corners(self.n_workers)
+        if not self._is_corner:
+            (corner,) = self._corners
+            if rank != self.rank:
+                self._send_value(corner, by_rank)
+                return []
+            return in_order(by_rank | self._receive_value(corner))
+        for other in self._others:
+            if other != rank:
+                by_rank |= self._receive_value(other)
+        for other in self._corners:
+            if (self.rank ^ goal) & (self.rank ^ other):
+                self._send_value(other, by_rank)
+                return []
+            by_rank |= self._receive_value(other)
+        if rank == self.rank:
+            return in_order(by_rank)
+        self._send_value(rank, by_rank)
+        return []
 
     def print_line(self, line: str) -> None:
         """Print a line once, where the user is, whichever workers call this."""
         if self.rank == 0:
             self._worker.log_event("print", {"args": (line,), "flush": True})
 
-    def _collect(self, to: int, value: Any) -> dict[int, Any]:
-        """Send to a worker what all have; return, by rank, what came by on the way."""
-        self.n_exchanges += 1
-        next_rank = self._next_towards(to)
-        by_rank = {self.rank: value}
-        for neighbour in self._sockets:
-            if neighbour != next_rank:
-                by_rank |= pickle.loads(self._receive(neighbour))
-        if next_rank is not None:
-            self._send_message(next_rank, pickle.dumps(by_rank))
-        return by_rank
+    def _send_value(self, rank: int, value: Any) -> None:
+        """Send any value to a neighbour: its arrays as they are, without copies."""
+        arrays: list[pickle.PickleBuffer] = []
+        pickled = pickle.dumps(value, protocol=5, buffer_callback=arrays.append)
+        parts = [memoryview(pickled), *(array.raw() for array in arrays)]
+        self._send(rank, NUMBER.pack(len(parts)))
+        self._send(rank, np.array([part.nbytes for part in parts], dtype="<i8"))
+        for part in parts:
+            self._send(rank, part)
 
-    def _next_towards(self, rank: int) -> int | None:
-        """Return the neighbour on the way to a worker; None: it is this one."""
-        way = [rank]
-        while way[-1] > self.rank:
-            way.append((way[-1] - 1) // 2)
-        if rank == self.rank:
-            return None
-        return way[-2] if way[-1] == self.rank else self._parent
+    def _receive_value(self, rank: int) -> Any:
+        """Return the next value of a neighbour."""
+        (n_parts,) = self._receive_into(rank, np.empty(1, dtype="<i8"))
+        sizes = self._receive_into(rank, np.empty(n_parts, dtype="<i8"))
+        pickled, *arrays = [
+            self._receive_into(rank, np.empty(size, dtype=np.uint8)) for size in sizes
+        ]
+        return pickle.loads(pickled.data, buffers=arrays)
 
-    def _send_message(self, rank: int, message: bytes | memoryview) -> None:
-        """Send bytes of any number to a neighbour."""
-        self._send(rank, NUMBER.pack(len(message)))
-        self._send(rank, message)
-
-    def _receive(self, rank: int) -> memoryview:
-        """Return the bytes of the next message of a neighbour."""
-        (n_bytes,) = self._receive_into(rank, np.empty(1, dtype="<i8"))
-        return self._receive_into(rank, np.empty(n_bytes, dtype=np.uint8)).data
+    def _exchange(
+        self, rank: int, given: NDArray[np.int64], taken: NDArray[np.int64]
+    ) -> None:
+        """Send an array to a neighbour, and fill the other with what it sends."""
+        self.n_bytes += given.nbytes + taken.nbytes
+        try:
+            exchange(self._sockets[rank], given, taken)
+        except OSError as error:
+            raise self._lost(rank) from error
 
     def _send(self, rank: int, values: Any) -> None:
         """Send an array or bytes to a neighbour."""

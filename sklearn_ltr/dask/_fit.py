@@ -79,7 +79,7 @@ class Traffic(NamedTuple):
     n_exchanges : int
         Exchanges between all workers, sums and others.
     n_sum_bytes : int
-        Bytes that each worker sent and received in sums of histograms and the like.
+        Bytes that the busiest worker sent and received in sums, of histograms mostly.
     """
 
     n_moved_queries: int

@@ -41,8 +41,8 @@ class DaskLambdaMARTRanker(LambdaMARTRanker):
     ----------
     traffic_ : Traffic
         `n_moved_queries`, `n_moved_rows`: what had to be brought together;
-        `n_exchanges` between the workers, and `n_sum_bytes` that each sent and received
-        in sums.
+        `n_exchanges` between the workers, and `n_sum_bytes` that the busiest one sent
+        and received in sums.
     ensemble_, n_iter_, ... : see LambdaMARTRanker
 
     See Also

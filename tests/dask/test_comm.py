@@ -15,8 +15,11 @@ import pytest
 from sklearn_ltr._compile import INTERPRETED
 from sklearn_ltr.dask._comm import (
     ASKING_SECONDS,
+    BUFFER_BYTES,
     DaskComm,
     LostConnectionError,
+    exchange,
+    neighbours_of,
     receive_into,
 )
 from sklearn_ltr.dask._fit import open_endpoints
@@ -77,7 +80,7 @@ def exchange_much(comm):
     return found, [[int(v.sum()) for v in of_one] for of_one in to_one]
 
 
-@pytest.mark.parametrize("n", [1, 2, 9])
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 9])
 def test_all_get_the_same_sums_and_lists(client, n):
     results = Tasks(client, n).run(exchange_much)
     expected = []
@@ -120,6 +123,40 @@ def test_bytes_that_come_late_and_in_parts_are_received(late):
         with pytest.raises(ConnectionError, match="closed"):
             receive_into(here, found)
     sender.join()
+
+
+@pytest.mark.parametrize("buffer", [1, BUFFER_BYTES])
+@pytest.mark.parametrize("sizes", [(1, 1), (0, 3), (5, 0), (400_000, 399_999)])
+def test_two_workers_send_to_each_other_at_once(buffer, sizes):
+    """Neither waits for the other to read, even if the system grants small buffers."""
+    ends = socket.socketpair()
+    given = [np.arange(size) * (end + 1) for end, size in enumerate(sizes)]
+    taken = [np.empty(size, dtype=np.int64) for size in reversed(sizes)]
+    for end in ends:
+        end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, buffer)
+    threads = [
+        threading.Thread(target=exchange, args=arguments, daemon=True)
+        for arguments in zip(ends, given, taken, strict=True)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=30)
+        assert not thread.is_alive()
+    for end, found, expected in zip(ends, taken, reversed(given), strict=True):
+        np.testing.assert_array_equal(found, expected)
+        end.close()
+
+
+@pytest.mark.parametrize("n", [*range(1, 10), 100])
+def test_neighbours_are_few_and_mutual(n):
+    of_all = [neighbours_of(rank, n) for rank in range(n)]
+    assert max(map(len, of_all)) <= n.bit_length()
+    for rank, neighbours in enumerate(of_all):
+        assert rank not in neighbours
+        assert all(rank in of_all[other] for other in neighbours)
+    # the first worker has all neighbours only when all others have theirs
+    assert all(min(neighbours) < rank for rank, neighbours in enumerate(of_all) if rank)
 
 
 def test_a_failure_ends_the_others_and_is_what_the_caller_sees(client):
