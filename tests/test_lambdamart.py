@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import pickle
+import weakref
 
 import numpy as np
 import pytest
 
 from sklearn_ltr import LambdaMARTRanker
+from sklearn_ltr._rankers import lambdamart
 from sklearn_ltr.metrics import NDCG, Metric, get_metric
 from tests.network import Lists, of_val
 from tests.oracles.metrics import DEFINITIONS
@@ -438,6 +440,26 @@ def test_a_warm_start_keeps_the_trees_it_started_with():
         assert ranker.n_iter_ == len(ranker.ensemble_) >= 6
         first = ranker.ensemble_.part(0, 6)
         assert pickle.dumps(first) == model(fitted(learning_rate=0.9))
+
+
+def test_what_was_read_is_free_while_trees_grow(monkeypatch):
+    """Of many rows, their unsorted grades would take memory that the trees need."""
+    found = []
+
+    def read_documents(*arguments, **options):
+        data = read(*arguments, **options)
+        found.append(weakref.ref(data.y))
+        return data
+
+    def boost_trees(*arguments):
+        assert found[-1]() is None
+        return boost(*arguments)
+
+    read, boost = lambdamart.read_documents, lambdamart.boost_trees
+    monkeypatch.setattr(lambdamart, "read_documents", read_documents)
+    monkeypatch.setattr(lambdamart, "boost_trees", boost_trees)
+    fitted()
+    assert len(found) == 1
 
 
 # --- scores, ranks, importances ---------------------------------------------------

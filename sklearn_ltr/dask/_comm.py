@@ -85,7 +85,7 @@ class Connections:
         return self._endpoint
 
     def is_complete(self) -> bool:
-        """Return whether this worker is connected, and all of higher ranks with it."""
+        """Return whether this worker is connected; the first one is so last."""
         return self._is_complete
 
     def abort(self, reason: str) -> None:

@@ -9,6 +9,7 @@ the others.
 from __future__ import annotations
 
 import io
+import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -306,7 +307,11 @@ class PartitionGraph(NamedTuple):
         for name in names:
             together |= graphs[name][0]
         keys = [graphs[name][1] for name in names]
-        return dict(zip(names, dask.get(together, keys), strict=True))
+        values = dask.get(together, keys)
+        arrow = sys.modules.get("pyarrow")
+        if arrow is not None:  # it would keep the memory that it has read files with
+            arrow.default_memory_pool().release_unused()
+        return dict(zip(names, values, strict=True))
 
     def names(self) -> list[str]:
         """Return the names of the arguments."""
