@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, cast
+from typing import Annotated, Any, ClassVar, Literal, Protocol, Self, TypeVar, cast
 
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
@@ -30,6 +30,7 @@ __all__ = [
     "CallbackSupportMixin",
     "FitParameters",
     "FitTasks",
+    "StepListener",
     "NewerVersionWarning",
     "copy_attributes",
     "draw_seed",
@@ -226,6 +227,13 @@ def fitted_attributes(model: E, estimator: E) -> dict[str, Any]:
 def with_callbacks(method: F) -> F:
     """Decorate `fit` so that callbacks are torn down however it ends."""
     return method if decorate is None else cast(F, decorate(method))
+
+
+class StepListener(Protocol):
+    """What is told of the end of each step of a fit."""
+
+    def end_step(self, fitted: FittedAttributes, *, last: bool) -> bool:
+        """Return whether the fit ends; `fitted` returns the attributes so far."""
 
 
 class FitTasks:

@@ -29,7 +29,7 @@ from sklearn_ltr._data.features import (
 )
 from sklearn_ltr._data.query_index import QueryIndex
 from sklearn_ltr._data.tables import Table, row_parts
-from sklearn_ltr._estimators.base import FitParameters, FitTasks, require
+from sklearn_ltr._estimators.base import FitParameters, StepListener, require
 from sklearn_ltr._estimators.monitor import (
     TRAIN,
     EvalsResult,
@@ -279,7 +279,7 @@ def boost_trees(
     kept: Kept,
     index: QueryIndex,
     team: ThreadTeam,
-    tasks: FitTasks | None,
+    tasks: StepListener | None,
 ) -> dict[str, Any]:
     """Grow trees until the last or early stopping; return the fitted attributes."""
     # what trees may be like, and what each is grown on

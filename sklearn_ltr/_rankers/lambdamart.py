@@ -28,6 +28,7 @@ from sklearn_ltr._data.tables import Table
 from sklearn_ltr._data.training_data import check_weights
 from sklearn_ltr._estimators.base import (
     FitTasks,
+    StepListener,
     draw_seed,
     refit,
     with_callbacks,
@@ -144,7 +145,7 @@ def learn(
     categorical: NDArray[np.int64],
     constraints: Constraints,
     kept: Kept,
-    tasks: FitTasks | None,
+    tasks: StepListener | None,
     comm: Comm = ONE_PROCESS,
 ) -> dict[str, Any]:
     """Bin documents, grow trees on the first; return the fitted attributes."""

@@ -31,6 +31,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_ltr._estimators.base import FittedAttributes
+
 POLL_SECONDS = 0.5
 CONNECT_SECONDS = 30
 GREETING_SECONDS = 30  # from the connection of a child until it has named itself
@@ -79,6 +81,8 @@ class Connections:
         self._key, self._failure = key, ""
         self._sockets: list[socket.socket] = []
         self._is_complete = False
+        self._fitted: FittedAttributes | None = None
+        self._n_trees = 0
 
     def endpoint(self) -> Endpoint:
         """Return where this worker listens for its neighbours."""
@@ -87,6 +91,17 @@ class Connections:
     def is_complete(self) -> bool:
         """Return whether this worker is connected; the first one is so last."""
         return self._is_complete
+
+    def keep(self, n_trees: int, fitted: FittedAttributes) -> None:
+        """Know what this worker has fitted after so many trees."""
+        self._n_trees, self._fitted = n_trees, fitted
+
+    def fitted(self) -> bytes:
+        """Return the attributes after the last tree, {} if not known; after the fit."""
+        attributes = {} if self._fitted is None else self._fitted()
+        # the next tree may be there already, but not what is measured after it
+        is_known = attributes.get("n_iter_") == self._n_trees
+        return pickle.dumps(attributes if is_known else {})
 
     def abort(self, reason: str) -> None:
         """End all that waits at the connections, with a LostConnectionError."""
@@ -377,6 +392,10 @@ class DaskComm:
             return in_order(by_rank)
         self._send_value(rank, by_rank)
         return []
+
+    def keep(self, n_trees: int, fitted: FittedAttributes) -> None:
+        """Let others ask what this worker has fitted after so many trees."""
+        self._connections.keep(n_trees, fitted)
 
     def print_line(self, line: str) -> None:
         """Print a line once, where the user is, whichever workers call this."""

@@ -1,7 +1,8 @@
 """A fit on a cluster: the rows to their workers, and a task on each that fits them.
 
 `fit_on_cluster` runs where the user is.  On each worker, `fit_on_worker` reads its rows
-and learns together with the others, as `LambdaMARTRanker.fit` does alone.
+and learns together with the others, as `LambdaMARTRanker.fit` does alone.  If a worker
+is lost, the others know all trees so far, and a warm start goes on from these.
 """
 
 from __future__ import annotations
@@ -9,6 +10,9 @@ from __future__ import annotations
 import hashlib
 import pickle
 import secrets
+import warnings
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -20,6 +24,7 @@ from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr._comm import Comm
 from sklearn_ltr._data import TrainingData
 from sklearn_ltr._data.training_data import with_weight
+from sklearn_ltr._estimators.base import FittedAttributes
 from sklearn_ltr._estimators.boosted_trees import (
     constraints_of,
     keep,
@@ -35,6 +40,7 @@ from sklearn_ltr._rankers.lambdamart import (
     with_used_positions,
 )
 from sklearn_ltr._rankers.reading import (
+    caller_stacklevel,
     draw_held_out,
     hold_out_queries,
     read_training_data,
@@ -63,7 +69,12 @@ from sklearn_ltr.dask._plan import (
     own_queries,
 )
 from sklearn_ltr.dask._tables import CHANGED, PartRows, PartTable, learn_categories
-from sklearn_ltr.dask._watch import wait_for
+from sklearn_ltr.dask._watch import (
+    END_SECONDS,
+    TELL_SECONDS,
+    LostWorkerError,
+    wait_for,
+)
 
 IntArray = NDArray[np.int64]
 
@@ -114,6 +125,33 @@ def fit_on_cluster(
     """Return the fitted attributes, and how much was sent between workers."""
     # the ranker holds its parameters, its base model, and what a warm start keeps; the
     # arguments of `fit` are Dask collections by name
+    while True:
+        divided, ids = divide_rows(client, parameters, seed, arguments, validation)
+        try:
+            return run_fits(client, ranker, seed, divided, ids)
+        except LostWorkerError as error:
+            n_kept = n_trees_of(vars(ranker)) if ranker.warm_start else 0
+            n_trees = n_trees_of(error.fitted)
+            # a stop depends on all trees, so on those before the loss, too
+            if may_stop_early(parameters, validation) or n_trees <= n_kept:
+                raise
+            warnings.warn(
+                f"a worker has left the cluster, and the fit goes on without it, from "
+                f"tree {n_trees} on; the model will be the same",
+                RuntimeWarning,
+                stacklevel=caller_stacklevel(),
+            )
+            ranker = continued(ranker, error.fitted)
+
+
+def divide_rows(
+    client: Any,
+    parameters: LambdaMARTParameters,
+    seed: int,
+    arguments: dict[str, Any],
+    validation: dict[str, Any],
+) -> tuple[list[Divided], dict[str, str]]:
+    """Give each worker its queries; return these, and the id of each worker."""
     parts, summaries = load(client, arguments, "")
     ids = {s.worker: s.worker_id for s in summaries if s is not None}
     locations = locate_queries(summaries, "")
@@ -134,7 +172,23 @@ def fit_on_cluster(
         locations = locate_queries(summaries, "_val", locations.workers)
         owner = own_queries(locations, None, takers)
         divided.append(divide(client, locations, owner, parts, "_val"))
-    return run_fits(client, ranker, seed, divided, ids)
+    return divided, ids
+
+
+def may_stop_early(
+    parameters: LambdaMARTParameters, validation: dict[str, Any]
+) -> bool:
+    """Return whether a validation score decides how many trees there are."""
+    if parameters.early_stopping == "auto":
+        return validation.get("X_val") is not None
+    return bool(parameters.early_stopping)
+
+
+def continued(ranker: LambdaMARTRanker, fitted: dict[str, Any]) -> LambdaMARTRanker:
+    """Return a ranker whose fit continues the trees of another one."""
+    other = LambdaMARTRanker()
+    other.__dict__ = vars(ranker) | fitted | {"warm_start": True}
+    return other
 
 
 def held_out_queries(
@@ -264,7 +318,12 @@ def run_fits(
             )
         )
     # 3. The same model from all: only the first sends it, the others a digest
-    wait_for(client, tasks, addresses, [future.result() for future in placed])
+    actors = [future.result() for future in placed]
+    try:
+        wait_for(client, tasks, addresses, actors)
+    except LostWorkerError as error:
+        error.fitted = fitted_by_others(client, addresses, tasks, actors)
+        raise
     results = client.gather(tasks)
     if len({digest for digest, *_ in results}) > 1:
         raise RuntimeError(
@@ -275,6 +334,29 @@ def run_fits(
     moved_queries = sum(d.n_moved_queries for d in divided)
     moved_rows = sum(d.n_moved_rows for d in divided)
     return pickle.loads(saved), Traffic(moved_queries, moved_rows, n_exchanges, n_bytes)
+
+
+def fitted_by_others(
+    client: Any, addresses: list[str], tasks: list[Any], actors: list[Any]
+) -> dict[str, Any]:
+    """Wait until the tasks of all workers that are left end; return what they know."""
+    from distributed import wait
+
+    here = [rank for rank, a in enumerate(addresses) if a in client.nthreads()]
+    with suppress(TimeoutError):
+        wait([tasks[rank] for rank in here], timeout=END_SECONDS)
+    found: list[dict[str, Any]] = [{}]
+    for rank in here:
+        with suppress(Exception):  # its worker may be lost, too
+            found.append(
+                pickle.loads(actors[rank].fitted().result(timeout=TELL_SECONDS))
+            )
+    return max(found, key=n_trees_of)
+
+
+def n_trees_of(attributes: Mapping[str, Any]) -> int:
+    """Return the number of trees in some fitted attributes."""
+    return len(attributes.get("ensemble_", ()))
 
 
 def open_endpoints(client: Any, workers: list[str]) -> tuple[list[Any], list[Endpoint]]:
@@ -321,7 +403,7 @@ def fit_on_worker(
             read_rows(*given) for given in zip(partitions, chosen, numbers, strict=True)
         ]
         attributes, seed = pickle.loads(state)
-        fitted = fit_rows(attributes, seed, arguments, is_validated, comm)
+        fitted = fit_rows(attributes, seed, arguments, is_validated, comm, comm.keep)
     saved = pickle.dumps(fitted)
     digest = hashlib.sha256(pickle.dumps(fitted["ensemble_"])).hexdigest()
     return digest, saved if rank == 0 else b"", comm.n_exchanges, comm.n_bytes
@@ -341,6 +423,7 @@ def fit_rows(
     arguments: list[WorkerRows],
     is_validated: bool,
     comm: Comm,
+    keep_trees: Callable[[int, FittedAttributes], None] | None = None,
 ) -> dict[str, Any]:
     """Return the fitted attributes of a ranker; all workers call this together."""
     # `attributes` are the ranker's parameters, and what a warm start keeps; `arguments`
@@ -372,7 +455,27 @@ def fit_rows(
     read = ("_categories", "n_features_in_", "feature_names_in_")
     found = {name: vars(model)[name] for name in read if name in vars(model)}
     categorical = model._categories.feature
-    return found | learn(p, documents, categorical, constraints, kept, None, comm)
+    steps = None if keep_trees is None else Steps(keep_trees, kept.n_trees, found)
+    return found | learn(p, documents, categorical, constraints, kept, steps, comm)
+
+
+class Steps:
+    """Keeps the trees so far where they are found if another worker is lost."""
+
+    def __init__(
+        self,
+        keep: Callable[[int, FittedAttributes], None],
+        n_trees: int,
+        read: dict[str, Any],
+    ) -> None:
+        # `n_trees` of a warm start; `read` are the attributes before the first tree
+        self._keep, self._n_trees, self._read = keep, n_trees, read
+
+    def end_step(self, fitted: FittedAttributes, *, last: bool) -> bool:
+        """Keep what is fitted; return whether it was the last tree."""
+        self._n_trees += 1
+        self._keep(self._n_trees, lambda: self._read | fitted())
+        return last
 
 
 def read_documents(model: LambdaMARTRanker, rows: WorkerRows, suffix: str) -> Documents:

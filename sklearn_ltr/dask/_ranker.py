@@ -110,8 +110,15 @@ collections, default=None
             collections of the same partitions; for partitions with different columns;
             or without `groups`.
         RuntimeError
-            If there is no client, or a worker is lost.  The estimator is left as it
-            was, as after any error.
+            If there is no client, or a worker is lost and the fit cannot go on: before
+            the first tree, if its rows cannot be read again, or with early stopping.
+            The estimator is left as it was, as after any error.
+
+        Warns
+        -----
+        RuntimeWarning
+            If a worker is lost, and the fit goes on without it from the last finished
+            tree.
         """
         arguments = {
             "X": X,

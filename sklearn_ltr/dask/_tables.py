@@ -140,7 +140,7 @@ class PartTable:
 def is_fast(table: Table) -> bool:
     """Return whether a part of the table is read as fast as from a copy of the part."""
     # Dask leaves the arrays of a message where they came, at any byte
-    return issparse(table) or table.flags.aligned
+    return bool(issparse(table) or table.flags.aligned)
 
 
 CHANGED = (

@@ -11,8 +11,17 @@ from sklearn_ltr.dask._comm import LostConnectionError
 POLL_SECONDS = 0.5
 TELL_SECONDS = 10
 PAUSE_SECONDS = 30
+END_SECONDS = 60  # for the tasks of the others to end after a worker was lost
 LOSS_POLLS = 6  # until the scheduler has noticed that a worker is lost
 CAUSE_SECONDS = 30  # from the first lost connection to the error of the other worker
+
+
+class LostWorkerError(RuntimeError):
+    """A worker has left the cluster; `fitted` are attributes that the others know."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.fitted: dict[str, Any] = {}
 
 
 def wait_for(
@@ -68,10 +77,10 @@ def tell(actors: list[Any], reason: str) -> None:
 
 
 def check_workers(client: Any, workers: list[str] | None) -> None:
-    """Raise a RuntimeError if a worker has left the cluster."""
+    """Raise a LostWorkerError if a worker has left the cluster."""
     lost = sorted(set(workers or ()) - set(client.nthreads()))
     if lost:
-        raise RuntimeError(
+        raise LostWorkerError(
             f"{len(lost)} of the {len(workers or ())} workers that fit ran on left the "
             f"cluster: {', '.join(lost)}. Their rows are needed, so the fit was "
             "stopped, and the estimator is as it was: fit again (on more workers if "

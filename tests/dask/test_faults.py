@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
+import pickle
 import signal
-import threading
 import time
 
 import numpy as np
@@ -180,10 +180,21 @@ def test_a_paused_worker_is_not_waited_for(client, monkeypatch):
     assert real == dict.fromkeys(addresses, "running")
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(INTERPRETED, reason="interpreted kernels are slow")
-def test_a_lost_worker_ends_the_fit(recwarn):
-    ranker = DaskLambdaMARTRanker(**OPTIONS)
+def die_after(n_trees):
+    """Let this worker die after so many trees."""
+    from sklearn_ltr.dask._comm import DaskComm
+
+    def keep_or_die(comm, n_so_far, fitted):
+        if n_so_far == n_trees:
+            os.kill(os.getpid(), signal.SIGKILL)
+        keep(comm, n_so_far, fitted)
+
+    keep, DaskComm.keep = DaskComm.keep, keep_or_die
+
+
+@pytest.fixture
+def mortal():
+    """A client of two worker processes, of which one will die after 5 trees."""
     with (
         distributed.LocalCluster(
             n_workers=2,
@@ -193,23 +204,45 @@ def test_a_lost_worker_ends_the_fit(recwarn):
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
-        ddf = dd.from_pandas(FRAME, npartitions=4, sort=False)
+        client.run(die_after, 5, workers=[sorted(client.nthreads())[1]])
+        yield client
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(INTERPRETED, reason="interpreted kernels are slow")
+@pytest.mark.parametrize("n_kept", [0, 3])
+def test_a_fit_goes_on_without_a_lost_worker(mortal, n_kept):
+    ddf = dd.from_pandas(FRAME, npartitions=4, sort=False)
+    options = OPTIONS | {"n_estimators": 12, "scoring": ["ndcg@5", "map"]}
+    ranker = DaskLambdaMARTRanker(**options, warm_start=n_kept > 0)
+    if n_kept > 0:
+        ranker.set_params(n_estimators=n_kept).fit(**arguments(ddf))
+        ranker.set_params(n_estimators=12)
+    with pytest.warns(RuntimeWarning, match="goes on without it, from tree [45] on"):
         ranker.fit(**arguments(ddf))
-        expected = vars(ranker).copy()
-        doomed = list(client.run(os.getpid).values())[1]
-        killed = []
+    whole = LambdaMARTRanker(**options).fit(**arguments(FRAME))
+    assert pickle.dumps(ranker.ensemble_) == pickle.dumps(whole.ensemble_)
+    for metric in options["scoring"]:
+        np.testing.assert_array_equal(
+            ranker.evals_result_["train"][metric], whole.evals_result_["train"][metric]
+        )
+    assert ranker.get_params()["warm_start"] == (n_kept > 0)
 
-        def kill():
-            killed.append(time.perf_counter())
-            os.kill(doomed, signal.SIGKILL)
 
-        threading.Timer(3, kill).start()
-        ranker.set_params(n_estimators=100_000)
-        with pytest.raises(RuntimeError, match="left the cluster"):
-            ranker.fit(**arguments(ddf))
-        assert time.perf_counter() - killed[0] < 60
-        assert vars(ranker) == expected | {"n_estimators": 100_000}
-        # the cluster starts another worker, and the next fit may use it
-        ranker.set_params(n_estimators=2).fit(**arguments(ddf))
-        again = LambdaMARTRanker(**OPTIONS).fit(**arguments(FRAME))
-        assert ranker.to_local().n_iter_ == again.n_iter_
+@pytest.mark.slow
+@pytest.mark.skipif(INTERPRETED, reason="interpreted kernels are slow")
+def test_a_lost_worker_ends_a_fit_that_may_stop_early(mortal):
+    ddf = dd.from_pandas(FRAME, npartitions=4, sort=False)
+    ranker = DaskLambdaMARTRanker(**OPTIONS | {"n_estimators": 4})
+    ranker.fit(**arguments(ddf))
+    expected = vars(ranker).copy()
+    ranker.set_params(n_estimators=12, early_stopping=True)
+    start = time.perf_counter()
+    with pytest.raises(RuntimeError, match="left the cluster"):
+        ranker.fit(**arguments(ddf))
+    assert time.perf_counter() - start < 60
+    assert vars(ranker) == expected | {"n_estimators": 12, "early_stopping": True}
+    # the cluster starts another worker, and the next fit may use it
+    ranker.set_params(n_estimators=2, early_stopping=False).fit(**arguments(ddf))
+    again = LambdaMARTRanker(**OPTIONS | {"n_estimators": 2}).fit(**arguments(FRAME))
+    assert pickle.dumps(ranker.ensemble_) == pickle.dumps(again.ensemble_)
