@@ -99,6 +99,7 @@ class Connections:
     def fitted(self) -> bytes:
         """Return the attributes after the last tree, {} if not known; after the fit."""
         attributes = {} if self._fitted is None else self._fitted()
+        self._fitted = None  # it holds the rows
         # the next tree may be there already, but not what is measured after it
         is_known = attributes.get("n_iter_") == self._n_trees
         return pickle.dumps(attributes if is_known else {})
