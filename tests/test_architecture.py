@@ -74,6 +74,7 @@ ROOMS_A_ROOM_MAY_IMPORT = {
     "__main__": {
         "__init__",
         "_commands",
+        "_trees",
         "ensemble",
         "dask",
         "datasets",
