@@ -49,7 +49,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._compile import ThreadTeam
-from sklearn_ltr._data.tables import Table, dense_rows
+from sklearn_ltr._data.tables import Matrix, dense_rows
 from sklearn_ltr._trees.ensemble import TreeEnsemble
 from sklearn_ltr._trees.shapley_kernels import (
     LANES,
@@ -71,7 +71,10 @@ MAX_BLOCKS = 8  # of LANES rows, which a thread explains in one call
 
 
 def explain_trees(
-    ensemble: TreeEnsemble, X: Table, team: ThreadTeam, background: Table | None = None
+    ensemble: TreeEnsemble,
+    X: Matrix,
+    team: ThreadTeam,
+    background: Matrix | None = None,
 ) -> tuple[FloatArray, float]:
     """Return Shapley values, (n_rows, n_features), and the score without features."""
     # Categories are bins; X is finite, or NaN.  With a background, values are
@@ -104,7 +107,7 @@ def parts_of(ensemble: TreeEnsemble) -> Iterator[TreeEnsemble]:
 
 
 def explain_rows(
-    paths: TreePaths, X: Table, team: ThreadTeam, add_rows: AddRows, values: FloatArray
+    paths: TreePaths, X: Matrix, team: ThreadTeam, add_rows: AddRows, values: FloatArray
 ) -> None:
     """Add the values of some trees for all rows, divided among threads."""
     n_rows = X.shape[0]
@@ -164,7 +167,7 @@ def path_dependent(paths: TreePaths) -> AddRows:
     return add_rows
 
 
-def interventional(paths: TreePaths, background: Table) -> AddRows:
+def interventional(paths: TreePaths, background: Matrix) -> AddRows:
     """Return a function that adds interventional values."""
     most = paths.n_slots.max()
     if most > MOST_SLOTS:
