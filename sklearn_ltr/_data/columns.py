@@ -314,7 +314,7 @@ def takes_columns(
 
     def decorate(method: F) -> F:
         signature = inspect.signature(method)
-        *own, last = signature.parameters.values()
+        *own, rest = signature.parameters.values()
         added = [name for name in names if name not in signature.parameters]
         parameters = [
             inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None)
@@ -323,7 +323,7 @@ def takes_columns(
         named = signature.replace(parameters=[*own, *parameters])
         method.__signature__ = named  # type: ignore[attr-defined]
         text = method.__doc__ or ""
-        method.__doc__ = text.replace(f"{last.name} :", f"{', '.join(added)} :")
+        method.__doc__ = text.replace(f"{rest.name} :", f"{', '.join(added)} :")
         return method
 
     return decorate
