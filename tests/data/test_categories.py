@@ -13,7 +13,6 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import sklearn
-from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingRegressor
 from threadpoolctl import threadpool_limits
 
@@ -153,20 +152,6 @@ def test_a_model_of_text_scores_any_form_of_the_same_text(form):
     assert model.predict(FORMS[form]).tolist() == expected.tolist()
     objects = frame(dtype=object)
     assert model.predict(objects).tolist() == expected.tolist()
-
-
-# --- what does not matter ---------------------------------------------------------
-
-
-def test_rows_of_weight_0_do_not_bring_categories():
-    table = frame().assign(word=WORDS[CODE])
-    table.loc[N - 9 :, "word"] = "a first word"
-    weights = (np.arange(N) < N - 9).astype(float)
-    model = MARTRegressor(**OPTIONS, categorical_features=["word", "colour"])
-    model.fit(table, Y, sample_weight=weights)
-    kept = clone(model).fit(table[: N - 9], Y[: N - 9])
-    assert trees(model) == trees(kept)
-    assert model.predict(table).tolist() == kept.predict(table).tolist()
 
 
 # --- unseen, missing and rare categories ------------------------------------------

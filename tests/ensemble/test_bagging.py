@@ -10,7 +10,6 @@ import pytest
 import sklearn
 from scipy.sparse import csr_matrix
 from sklearn.base import clone, is_regressor
-from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.pipeline import make_pipeline
@@ -177,21 +176,6 @@ def test_positions_that_no_member_is_fitted_with_are_refused():
         bag().fit(X, Y, groups=GROUPS, positions=np.zeros(len(X), dtype=int))
 
 
-def test_a_pipeline_must_say_which_steps_request_weights():
-    with pytest.raises(UnsetMetadataPassedError, match="for StandardScaler.fit"):
-        fitted(PIPELINE, weights=WEIGHTS)
-    with sklearn.config_context(enable_metadata_routing=True):
-        pipeline = make_pipeline(
-            StandardScaler().set_fit_request(sample_weight=False),
-            clone(NETWORK).set_fit_request(sample_weight=True),
-        )
-    member = fitted(pipeline, weights=WEIGHTS).estimators_[0]
-    expected = fit_alone(member, range(40), WEIGHTS).predict(X)
-    np.testing.assert_allclose(member.predict(X), expected, rtol=1e-9)
-    unweighted = fit_alone(member, range(40)).predict(X)
-    assert not np.array_equal(expected, unweighted)
-
-
 # --- the bins that members share --------------------------------------------------
 
 CATEGORIES = np.array([f"c{c}" for c in range(37)])[ROWS * 7 % 37]
@@ -347,39 +331,6 @@ def test_the_model_is_the_same_for_any_order_of_queries_and_number_of_jobs(estim
     for other in (shuffled, fitted(estimator, n_jobs=2, **options)):
         assert other.predict(X).tobytes() == expected.predict(X).tobytes()
         assert other.oob_score_ == expected.oob_score_
-
-
-def of_weights(network):
-    with sklearn.config_context(enable_metadata_routing=True):
-        return make_pipeline(clone(network).set_fit_request(sample_weight=True))
-
-
-@pytest.mark.parametrize(
-    ("estimator", "options", "groups"),
-    [
-        (TREES, {"bootstrap": True, "oob_score": True}, [f"q{g:03}" for g in GROUPS]),
-        (of_weights(NETWORK), {"max_samples": 0.5, "oob_score": True}, GROUPS),
-        (Ridge(), {}, GROUPS),
-    ],
-    ids=["trees", "pipeline", "regressor"],
-)
-def test_queries_of_weight_0_are_as_if_they_were_not_there(estimator, options, groups):
-    kept = GROUPS % 4 > 0
-    weights = np.where(kept, 1.0 + GROUPS % 3, 0.0)
-    ranker = bag(estimator, **options).fit(X, Y, groups=groups, sample_weight=weights)
-    other = bag(estimator, **options).fit(
-        X[kept], Y[kept], groups=np.array(groups)[kept], sample_weight=weights[kept]
-    )
-    assert ranker.predict(X).tobytes() == other.predict(X).tobytes()
-    of_kept = np.flatnonzero(LABELS % 4 > 0)
-    for (_, drawn), (_, expected) in zip(members(ranker), members(other), strict=True):
-        np.testing.assert_array_equal(drawn, of_kept[expected])
-    if options:
-        assert ranker.oob_score_ == other.oob_score_
-        for name, which in (("oob_prediction_", kept), ("oob_per_query_", of_kept)):
-            found, expected = getattr(ranker, name), getattr(other, name)
-            np.testing.assert_array_equal(found[which], expected)
-            assert np.isnan(found).sum() == len(found) - np.isfinite(expected).sum()
 
 
 # --- the out-of-bag estimate ------------------------------------------------------

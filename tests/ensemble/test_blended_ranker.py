@@ -12,7 +12,6 @@ from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.dummy import DummyRegressor
-from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, cross_val_predict
@@ -26,7 +25,6 @@ from sklearn_ltr._estimators.base import draw_seed
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker, best_blend
 from sklearn_ltr.ensemble._blended_ranker import equal_weights
-from sklearn_ltr.mart import MARTRegressor
 from sklearn_ltr.metrics import MAP, NDCG, ndcg_score
 from sklearn_ltr.scorers import make_ranking_scorer
 
@@ -42,7 +40,6 @@ X, Y, GROUPS = MADE.data[ROWS], MADE.target[ROWS], MADE.groups[ROWS]
 ALL = np.arange(len(Y))
 WEIGHTS = np.where(GROUPS % 2, 9.0, 0.1)
 FOLDS = list(GroupKFold(3).split(X, Y, GROUPS))
-METHODS = ["sweep", "lambdarank", "equal"]
 
 
 def fit_alone(ranker, rows, **weights):
@@ -229,52 +226,6 @@ def test_positions_and_propensities_go_to_the_rankers_that_learn_from_them(metho
         assert model.curve_.value == curve.value
 
 
-def test_regressors_are_fitted_with_weights_and_steps_of_a_pipeline_on_request():
-    metadata = {"groups": GROUPS, "sample_weight": WEIGHTS}
-    rankers = [Ridge(), MARTRegressor(n_estimators=2, random_state=0)]
-    found = blend(*rankers, cv=2).fit(X, Y, **metadata)
-    for ranker, model in zip(rankers, found.rankers_, strict=True):
-        expected = clone(ranker).fit(X, Y, sample_weight=WEIGHTS).predict(X)
-        np.testing.assert_allclose(model.predict(X), expected, rtol=1e-12)
-    with pytest.raises(UnsetMetadataPassedError, match="for StandardScaler.fit"):
-        blend(TREES, PIPELINE, cv=2).fit(X, Y, **metadata)
-    with sklearn.config_context(enable_metadata_routing=True):
-        pipelines = [
-            make_pipeline(
-                StandardScaler().set_fit_request(sample_weight=False),
-                clone(NETWORK).set_fit_request(sample_weight=requests),
-            )
-            for requests in (False, True)
-        ]
-    found = blend(*pipelines, cv=2).fit(X, Y, **metadata)
-    scaled = StandardScaler().fit_transform(X)
-    for model, given in zip(
-        found.rankers_, ({"groups": GROUPS}, metadata), strict=True
-    ):
-        expected = clone(NETWORK).fit(scaled, Y, **given).predict(scaled)
-        np.testing.assert_array_equal(model.predict(X), expected)
-
-
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("cv", [None, FOLDS, "prefit"], ids=["none", "folds", "prefit"])
-def test_queries_of_weight_0_are_as_if_they_were_not_there(method, cv):
-    kept = GROUPS % 4 > 0
-    weights = np.where(kept, 1.0 + GROUPS % 3, 0.0)
-    rankers, fewer = [clone(TREES), clone(NETWORK)], cv
-    if cv == "prefit":
-        rankers = [ranker.fit(X, Y, groups=GROUPS) for ranker in rankers]
-    if cv is FOLDS:
-        number = np.cumsum(kept) - 1
-        fewer = [[number[of[kept[of]]] for of in fold] for fold in FOLDS]
-    model = blend(*rankers, method=method, cv=cv, random_state=0)
-    model.fit(X, Y, groups=GROUPS, sample_weight=weights)
-    other = blend(*rankers, method=method, cv=fewer, random_state=0)
-    other.fit(X[kept], Y[kept], groups=GROUPS[kept], sample_weight=weights[kept])
-    assert model.weights_.tobytes() == other.weights_.tobytes()
-    assert model.predict(X).tobytes() == other.predict(X).tobytes()
-    assert model.blend_score_ == other.blend_score_
-
-
 # --- how queries are held out -----------------------------------------------------
 
 
@@ -323,7 +274,7 @@ def test_routing_and_jobs_change_no_result():
     assert jobs.predict(X).tobytes() == expected
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", ["sweep", "lambdarank", "equal"])
 def test_the_order_of_the_rows_changes_no_bit(method):
     models = set()
     for seed in range(4):

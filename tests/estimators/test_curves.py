@@ -161,17 +161,6 @@ def test_without_early_stopping_measuring_changes_no_bit(ranker):
     assert len(measured.validation_score_) == 0
 
 
-def test_weights_and_missing_groups_of_several_sets_may_be_given():
-    X_val, y_val, groups_val = SEVERAL.values()
-    weights = 1.0 + groups_val[1] % 2
-    ranker = fitted(LambdaMARTRanker, SEVERAL | {"sample_weight_val": (None, weights)})
-    expected = NDCG(10)(
-        y_val[1], ranker.predict(X_val[1]), groups=groups_val[1], sample_weight=weights
-    )
-    found = ranker.evals_result_["validation_1"]["ndcg@10"][ranker.n_iter_]
-    assert found == pytest.approx(expected, rel=1e-12)
-
-
 def test_initial_scores_of_several_sets_are_those_of_each():
     starts = [np.arctan(X[:, 0]) for X, _, _ in (TRAIN, *VALIDATION)]
     given = {"init_score": starts[0], "init_score_val": tuple(starts[1:])}

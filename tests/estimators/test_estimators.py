@@ -353,27 +353,6 @@ def test_validation_data_or_held_out_rows_stop_a_fit_if_early_stopping_says_so(
 
 
 @every_single
-def test_weights_count_in_the_validation_score(estimator):
-    weight = 1.0 + GROUPS % 3
-    model = make(estimator)
-    if estimator in NETWORKS:
-        model.set_params(max_iter=1)
-    model.fit(**given(model, val=True), sample_weight_val=weight)
-    found = model.validation_score_
-    if estimator in RANKERS:
-        expected = model.score(X, Y, groups=GROUPS, sample_weight=weight)
-        assert expected != model.score(X, Y, groups=GROUPS)
-        at = model.n_iter_ - (estimator in NETWORKS)
-        assert found[at] == pytest.approx(expected, rel=1e-14)
-        return
-    # a weight of k is the row k times
-    rows = np.repeat(np.arange(len(Y)), weight.astype(int))
-    repeated = {f"{k}_val": v for k, v in given(model, rows).items()}
-    other = clone(model).fit(**given(model), **repeated)
-    np.testing.assert_allclose(found, other.validation_score_, rtol=1e-12)
-
-
-@every_single
 def test_a_score_must_be_better_by_tol_to_count(estimator):
     rate = "learning_rate_init" if estimator in NETWORKS else "learning_rate"
     rate = {rate: 0.02 if estimator in NETWORKS else 0.3}

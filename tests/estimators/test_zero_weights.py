@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import joblib
 import numpy as np
+import pandas as pd
 import pytest
+import sklearn
+from sklearn.base import clone
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import GroupKFold
+from sklearn.pipeline import make_pipeline
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
 from sklearn_ltr.datasets import make_ranking
+from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
 from sklearn_ltr.metrics import NDCG
+from sklearn_ltr.preprocessing import CategoryPairs
 
 DATA = make_ranking(24, n_documents=9, n_features=6, n_informative=3, random_state=0)
 ORDER = np.random.default_rng(0).permutation(len(DATA.target))  # queries interleaved
@@ -85,6 +93,15 @@ for kind in (MARTClassifier, MARTRegressor):
 CASES["classes, balanced"] = (
     MARTClassifier, TREES | {"class_weight": "balanced"}, ROWS
 )  # fmt: skip
+# rows of weight 0 have a category of their own, the first; text of another length would
+# have another dtype
+WORDS = np.where(LEFT_OUT, "a word", np.char.mod("text %d", ORDER % 7))
+TEXT = pd.DataFrame({"word": WORDS, "colour": ORDER % 3, "number": X[:, 0]})
+OF_CATEGORIES = TEXT.astype({"word": "category", "colour": "category"})
+CASES["MARTRegressor, text"] = (
+    MARTRegressor, TREES | {"categorical_features": ["word"]}, ROWS | {"X": TEXT}
+)  # fmt: skip
+CASES["pairs of categories"] = (CategoryPairs, {}, RANKING | {"X": OF_CATEGORIES})
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -148,3 +165,76 @@ def test_queries_without_an_order_are_counted_without_those_of_weight_0():
     y = np.where(LEFT_OUT, np.arange(len(Y)), 1)
     with pytest.raises(ValueError, match=r"sample_weight above zero \(n_queries=16"):
         LambdaMARTRanker().fit(**RANKING | {"y": y})
+
+
+def test_queries_and_classes_of_weight_0_do_not_count_as_those_to_learn_from():
+    weight = np.where(GROUPS == 2, 1.0, 0.0)
+    with pytest.raises(ValueError, match="validation_fraction=0.1 of 1 queries"):
+        LambdaMARTRanker(early_stopping=True).fit(**RANKING | {"sample_weight": weight})
+    with pytest.raises(ValueError, match="only one class"):
+        MARTClassifier().fit(X, Y > 1, sample_weight=np.where(Y > 1, 1.0, 0.0))
+
+
+# --- models of several models -----------------------------------------------------
+
+
+def weighted(network):
+    with sklearn.config_context(enable_metadata_routing=True):
+        return make_pipeline(clone(network).set_fit_request(sample_weight=True))
+
+
+@pytest.mark.parametrize(
+    ("member", "options"),
+    [
+        (LambdaMARTRanker(**TREES | {"verbose": 0}), {"bootstrap": True}),
+        (weighted(RankNetRanker(**NETWORK)), {"max_samples": 0.5}),
+        (Ridge(), {}),
+    ],
+    ids=["trees", "pipeline", "regressor"],
+)
+@pytest.mark.parametrize("named", [False, True], ids=["numbers", "names"])
+def test_a_bag_is_that_without_the_queries_of_weight_0(member, options, named):
+    groups = np.array([f"q{g:03}" for g in GROUPS]) if named else GROUPS
+    options = options | {"oob_score": True} if options else options
+    one, other = fit_both(
+        lambda: BaggingRanker(member, n_estimators=3, random_state=0, **options),
+        RANKING | {"groups": groups},
+    )
+    assert one.predict(X).tobytes() == other.predict(X).tobytes()
+    kept_queries = np.unique(GROUPS[KEPT])
+    for drawn, expected in zip(
+        one.estimators_queries_, other.estimators_queries_, strict=True
+    ):
+        np.testing.assert_array_equal(drawn, kept_queries[expected])
+    if options:
+        assert one.oob_score_ == other.oob_score_
+        for name, which in (
+            ("oob_prediction_", KEPT),
+            ("oob_per_query_", kept_queries),
+        ):
+            found, expected = getattr(one, name), getattr(other, name)
+            np.testing.assert_array_equal(found[which], expected)
+            assert np.isnan(found).sum() == len(found) - np.isfinite(expected).sum()
+
+
+FOLDS = list(GroupKFold(3).split(X, Y, GROUPS))
+
+
+@pytest.mark.parametrize("method", ["sweep", "lambdarank", "equal"])
+@pytest.mark.parametrize("cv", [None, FOLDS, "prefit"], ids=["none", "folds", "prefit"])
+def test_a_blend_is_that_without_the_queries_of_weight_0(method, cv):
+    rankers = [LambdaMARTRanker(**TREES), RankNetRanker(**NETWORK)]
+    if cv == "prefit":
+        rankers = [r.fit(X[KEPT], Y[KEPT], groups=GROUPS[KEPT]) for r in rankers]
+    fewer = cv
+    if cv is FOLDS:
+        number = np.cumsum(KEPT) - 1
+        fewer = [[number[rows[KEPT[rows]]] for rows in fold] for fold in FOLDS]
+    options = {"method": method, "random_state": 0}
+    folds = iter([cv, fewer])
+    one, other = fit_both(
+        lambda: BlendedRanker(rankers, cv=next(folds), **options), RANKING
+    )
+    assert one.weights_.tobytes() == other.weights_.tobytes()
+    assert one.predict(X).tobytes() == other.predict(X).tobytes()
+    assert one.blend_score_ == other.blend_score_

@@ -243,29 +243,3 @@ def test_the_held_out_rows_have_the_class_frequencies_of_all():
         model.fit(X, rare)
         of_one_in_30 = 29 / 30 * log(87 / 90) + 1 / 30 * log(3 / 90)
         assert model.validation_score_[0] == pytest.approx(of_one_in_30)
-
-
-# --- weights, tables, threads -----------------------------------------------------
-
-
-@both
-def test_an_integer_weight_is_the_row_repeated(estimator, y):
-    times = np.random.default_rng(1).integers(0, 4, 120)
-    repeated = np.repeat(np.arange(120), times)
-    options = SMALL | {"min_samples_leaf": 1, "max_leaf_nodes": 4}
-    by_weight = estimator(**options).fit(X, y, times)
-    by_rows = estimator(**options).fit(X[repeated], y[repeated])
-    np.testing.assert_allclose(output(by_weight), output(by_rows), rtol=1e-6)
-
-
-# --- errors -----------------------------------------------------------------------
-
-
-def test_weights_that_leave_one_class_raise_an_error():
-    with pytest.raises(ValueError, match="only one class"):
-        classifier(weight=(Y == 1).astype(float))
-    with pytest.raises(ValueError, match=r"class_weight\[0\] must be a number in"):
-        classifier(class_weight={0: 0.0, 1: 1.0})
-
-
-# --- it learns --------------------------------------------------------------------

@@ -180,20 +180,6 @@ def test_sigma_only_scales_the_scores_up_to_the_ends_of_its_range(estimator, exp
     np.testing.assert_array_equal(other.feature_importances_, one.feature_importances_)
 
 
-@pytest.mark.parametrize("exponent", [-160, 160])
-@pytest.mark.parametrize("l2", [0.0, 3.0])
-@pytest.mark.parametrize("estimator", [LambdaMARTRanker, MARTClassifier, MARTRegressor])
-def test_a_common_factor_of_all_weights_is_one_of_l2_regularization(
-    estimator, exponent, l2
-):
-    weight, factor = 1.0 + GROUPS % 3, 2.0**exponent
-    one, other = (
-        fit(estimator, c * weight, l2_regularization=c * l2, categorical_features=[5])
-        for c in (1.0, factor)
-    )
-    assert scores(one).tobytes() == scores(other).tobytes()
-
-
 @pytest.mark.parametrize("exponent", [-290, 290])
 def test_a_common_factor_of_all_targets_scales_the_predictions(exponent):
     one, other = MARTRegressor(**TREES), MARTRegressor(**TREES)

@@ -129,15 +129,6 @@ def test_rows_in_another_order_and_other_dtypes_give_the_same_gains_bit_for_bit(
         assert list(fitted(table).gains_.items()) == expected
 
 
-def test_a_query_of_weight_0_is_as_if_it_were_not_there():
-    kept = WEIGHT > 0
-    weighted = CategoryPairs().fit(X, Y, groups=GROUPS, sample_weight=WEIGHT)
-    without = CategoryPairs().fit(
-        X[kept], Y[kept], groups=GROUPS[kept], sample_weight=WEIGHT[kept]
-    )
-    assert weighted.gains_ == without.gains_
-
-
 def test_columns_of_pairs_hold_the_combinations():
     pairs = fitted(min_gain=0.0)
     pairs.pairs_ = list(combinations(CATEGORICAL, 2))

@@ -6,13 +6,11 @@ import numpy as np
 import pytest
 import sklearn
 from sklearn.base import BaseEstimator, clone
-from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.preprocessing import StandardScaler
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker
-from sklearn_ltr.mart import MARTRegressor
 from sklearn_ltr.metrics import ndcg_score, rank_scores
 from sklearn_ltr.scorers import make_ranking_scorer
 from tests.oracles.lambdas import softplus
@@ -165,45 +163,6 @@ def test_an_unfitted_base_model_is_fitted_on_the_same_data(init):
     again = small(init=by_hand).fit(*DATA, **GROUPS)
     assert again.init_ is by_hand
     assert model(again) == model(ranker)
-
-
-@pytest.mark.parametrize("routing", [False, True])
-@pytest.mark.parametrize(
-    "init", [LinearRegression(), MARTRegressor(n_estimators=2), network()], ids=repr
-)
-def test_weights_are_passed_to_a_base_model_unless_it_declines_them(init, routing):
-    weight = 1.0 + DATA.groups % 3
-    of_queries = GROUPS if isinstance(init, LambdaRankRanker) else {}
-    by_hand = clone(init).fit(*DATA, **of_queries, sample_weight=weight)
-    with sklearn.config_context(enable_metadata_routing=True):
-        declining = clone(init).set_fit_request(sample_weight=False)
-    with sklearn.config_context(enable_metadata_routing=routing):
-        weighted, plain = (
-            small(init=each).fit(*DATA, **GROUPS, sample_weight=weight)
-            for each in (init, declining)
-        )
-    expected = by_hand.predict(DATA.X)
-    np.testing.assert_array_equal(weighted.init_.predict(DATA.X), expected)
-    expected = clone(init).fit(*DATA, **of_queries).predict(DATA.X)
-    np.testing.assert_array_equal(plain.init_.predict(DATA.X), expected)
-    assert "sample_weight" not in vars(init).get("_metadata_request", {})
-
-
-def test_a_pipeline_as_base_model_must_say_which_steps_request_weights():
-    weight = {"sample_weight": 1.0 + DATA.groups % 3}
-    for last in (LinearRegression(), network()):
-        with pytest.raises(UnsetMetadataPassedError, match="sample_weight"):
-            small(init=make_pipeline(MinMaxScaler(), last)).fit(
-                *DATA, **GROUPS, **weight
-            )
-        with sklearn.config_context(enable_metadata_routing=True):
-            last.set_fit_request(sample_weight=True)
-        pipeline = make_pipeline(MinMaxScaler(), last)
-        ranker = small(init=pipeline).fit(*DATA, **GROUPS, **weight)
-        of_queries = {} if isinstance(last, LinearRegression) else GROUPS
-        X = MinMaxScaler().fit_transform(DATA.X)
-        expected = clone(last).fit(X, DATA.y, **of_queries, **weight).predict(X)
-        np.testing.assert_array_equal(ranker.init_.predict(DATA.X), expected)
 
 
 def test_a_frozen_base_model_is_not_refitted_after_a_clone():

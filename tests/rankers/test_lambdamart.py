@@ -306,31 +306,6 @@ def test_queries_without_pairs_count_in_the_metric_only():
     np.testing.assert_allclose(ranker.train_score_, expected, rtol=1e-14)
 
 
-# --- weights ----------------------------------------------------------------------
-
-
-def test_weights_count_in_every_mean():
-    weight, weight_val = 1.0 + DATA.groups % 3, 1.0 + VALIDATION.groups % 2
-    ranker = small().fit(
-        *DATA, groups=DATA.groups, sample_weight=weight, **OF_VAL,
-        sample_weight_val=weight_val,
-    )  # fmt: skip
-    n = ranker.n_iter_
-    score = ranker.score(*DATA, groups=DATA.groups, sample_weight=weight)
-    assert score == pytest.approx(ranker.train_score_[n], rel=1e-14)
-    assert score != ranker.score(*DATA, groups=DATA.groups)
-    score = ranker.score(
-        *VALIDATION, groups=VALIDATION.groups, sample_weight=weight_val
-    )
-    assert score == pytest.approx(ranker.validation_score_[n], rel=1e-14)
-
-
-def test_only_queries_of_positive_weight_are_held_out():
-    weight = np.where(DATA.groups == 7, 1.0, 0.0)
-    with pytest.raises(ValueError, match="validation_fraction=0.1 of 1 queries"):
-        fitted(weight=weight, early_stopping=True)
-
-
 # --- early stopping ---------------------------------------------------------------
 
 

@@ -30,7 +30,6 @@ from tests.networks import (
 )
 from tests.oracles import networks as oracle
 
-tied_or_not = pytest.mark.parametrize("tied", [False, True])
 #: Many small steps, until the minimum of the cost.
 CONVERGE = {
     "hidden_layer_sizes": (),
