@@ -137,7 +137,7 @@ def public_modules() -> list[Any]:
 
 def is_made(cls: type) -> bool:
     """Whether users make objects of a class: it is no result, warning or error."""
-    is_optional = cls.__name__ == "TorchNetwork"  # see tests/network
+    is_optional = cls.__name__ == "TorchNetwork"  # see tests/networks
     is_result = is_dataclass(cls) or issubclass(cls, tuple | BaseException)
     return not (is_optional or is_result)
 

@@ -24,7 +24,7 @@ from tests.export.models import (
     score,
     served,
 )
-from tests.network import Linear
+from tests.networks import Linear
 
 onnxruntime = pytest.importorskip("onnxruntime")
 pytest.importorskip("onnx")

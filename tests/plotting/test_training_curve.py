@@ -37,7 +37,7 @@ def legends_of(display):
     ]
 
 
-# --- one panel: tests/test_curves.py compares the values with the metric ----------
+# --- one panel: estimators/test_curves.py compares the values with the metric ------
 
 
 def test_both_curves_share_a_panel_with_a_mark_at_the_best_tree(ax, mart):

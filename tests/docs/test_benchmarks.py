@@ -1,0 +1,175 @@
+"""Each script that measures time runs, at a tiny size, and writes its results."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+TINY = ["--preset", "small", "--repetitions", "1"]
+OURS = ["--libraries", "sklearn_ltr"]
+SETTINGS = ["defaults", "noise on X", "quantiles of X", "early stopping"]
+COMMANDS = {
+    "fit.py": [*TINY, *OURS],
+    "binning.py": [*TINY, *OURS],
+    "clicks_protocol.py": [
+        *("--queries", "20", "--sessions", "300", "--seeds", "1"),
+        *("--users", "dbn", "--strengths", "1", "--methods"),
+        *("naive", "additive", "pairwise", "true propensities"),
+    ],
+    "categories.py": [*TINY, *OURS, "--encodings"],
+    "dask_fit.py": [*TINY, *OURS, "--workers", "2"],
+    "cluster_growth.py": ["--measured-rows", "2000", "--trees", "2"],
+    "larger_than_memory.py": [
+        *("--gigabytes", "0.01", "--partition-rows", "3000", "--trees", "2"),
+        *("--threads", "1", "--check"),
+    ],
+    "predict.py": [*TINY, *OURS, "--rows", "100", "--threads", "1"],
+    "explain.py": [*TINY, *OURS, "--rows", "100", "--threads", "1"],
+    "floor.py": [*TINY, "--rows", "1000"],
+    "scoring_floor.py": TINY,
+    "learning_curves.py": [
+        *("--made", "10", "--sizes", "20", "40", "--seeds", "1"),
+        *("--libraries", "sklearn_ltr", "subsample=1"),
+    ],
+    "lambdas.py": ["--longest", "300", "--repetitions", "1"],
+    "growth.py": ["--rows", "1000", "--repetitions", "1"],
+    "metrics.py": ["--queries", "10", "--repetitions", "1"],
+    "networks.py": [
+        "--made",
+        "--queries",
+        "30",
+        "--seeds",
+        "2",
+        "--settings",
+        *SETTINGS,
+    ],
+    "propensities.py": ["--queries", "20", "--sessions", "1000", "--seeds", "1"],
+    "soak.py": ["--fits", "12", "--predictions", "100", "--interrupts", "2"],
+    "what_works_where.py": [*OURS, "--features", "query ids"],
+    "two_versions.py": [
+        *(ROOT, ROOT, "--what", "fit-small", "predict-query"),
+        *("--scale", "0.002", "--repetitions", "1"),
+    ],
+}
+NEEDS = {
+    "metrics.py": ("ranx", "pytrec_eval"),
+    "dask_fit.py": ("distributed",),
+    "cluster_growth.py": ("distributed",),
+    "larger_than_memory.py": ("distributed", "psutil"),
+}
+# Compare the additions counted in a fit, where kernels are plain Python, to floor.py.
+ADDITIONS = """
+import floor
+from sklearn_ltr import LambdaMARTRanker
+from sklearn_ltr.datasets import make_ranking
+from sklearn_ltr._trees import splitting
+
+def add_and_count(values, rows, gradients, histogram, n_used_slots):
+    global n_additions
+    n_additions += len(rows) * next(n for n in (4, 8, 16) if n_used_slots <= n)
+    add(values, rows, gradients, histogram, n_used_slots)
+
+add = splitting.add_rows_to_histogram
+splitting.add_rows_to_histogram = add_and_count
+for n_features, leaves, smallest in (16, 4, 1), (20, 31, 20), (33, 15, 5), (40, 3, 70):
+    n_additions = 0
+    made = make_ranking(6, n_documents=30, n_features=n_features, random_state=0)
+    trees = LambdaMARTRanker(
+        n_estimators=2, max_leaf_nodes=leaves, min_samples_leaf=smallest, random_state=0
+    ).fit(made.data, made.target, groups=made.groups).ensemble_
+    n_rows = floor.added_rows(trees, leaves, smallest)
+    assert n_rows * floor.padded_features(n_features) == n_additions > 0
+"""
+
+pytestmark = pytest.mark.skipif(
+    not sys.platform.startswith("linux"),
+    reason="memory is measured as Linux reports it",
+)
+
+
+def run(*arguments: str | Path, **environment: str) -> str:
+    compiled = {k: v for k, v in os.environ.items() if k != "NUMBA_DISABLE_JIT"}
+    process = subprocess.run(
+        [sys.executable, *arguments],
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT / "benchmarks",
+        env=compiled | environment,
+        timeout=180,
+    )
+    return process.stdout
+
+
+@pytest.mark.slow
+def test_what_the_scripts_import_exists():
+    run("-c", f"for name in {[Path(name).stem for name in COMMANDS]}: __import__(name)")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("script", COMMANDS)
+def test_a_script_prints_the_versions_and_writes_json_lines(script, tmp_path):
+    for package in NEEDS.get(script, ()):
+        pytest.importorskip(package)
+    written = tmp_path / "results.jsonl"
+    printed = run(script, *COMMANDS[script], "--json", written)
+    assert "scikit-learn" in printed.splitlines()[0]
+    records = [json.loads(line) for line in written.read_text().splitlines()]
+    assert records
+    assert {record["benchmark"] for record in records} == {Path(script).stem}
+
+
+@pytest.mark.long
+def test_the_floor_counts_the_additions_that_a_fit_makes():
+    run("-c", ADDITIONS, NUMBA_DISABLE_JIT="1")
+
+
+def test_what_is_said_of_the_quality_of_blends_is_stored():
+    run(
+        "-c",
+        "from tables import *; values = per_query(); "
+        "peers = {library for library, _ in values if not library.startswith(OURS)}; "
+        "blend = f'{OURS} blended'; cat = 'CatBoost symmetric'; "
+        "assert all(values[blend, data].mean() > values[other, data].mean() "
+        "for data in DATA for other in {*peers, OURS, f'{OURS} bagged'}); "
+        "join = lambda one: np.concatenate([values[one, d] - values[cat, d] for d in "
+        "DATA]); assert join(blend).mean() > 2 * sem(join(blend)); "
+        "assert abs(join(OURS).mean()) < sem(join(OURS))",
+    )
+
+
+def test_what_is_said_of_the_speed_of_fits_is_stored():
+    """At most a third of the time of any other, on both kinds of CPU."""
+    run(
+        "-c",
+        "from tables import *; fits = [of for preset in 'ab' for of in "
+        "fits_by_cpu(preset).values()]; assert len(fits) == 4; "
+        "assert all(middle(runs, 'seconds') > 3 * middle(of[OURS], 'seconds') "
+        "for of in fits for library, runs in of.items() if library != OURS)",
+    )
+
+
+def test_what_is_said_of_the_speed_of_one_and_two_workers_is_stored():
+    run(
+        "-c",
+        "from tables import *; fits = {}; "
+        "[fits.setdefault((r['preset'], r['parquet'], r['workers']), {})"
+        ".update({r['library']: r['seconds']}) for r in records('dask_fit')]; "
+        "few = [of for (*_, n), of in fits.items() if n < 3]; assert len(few) == 5; "
+        "assert all(2.75 < of['LightGBM'] / of[OURS] < 4.35 for of in few); "
+        "assert all(1.35 < of[OURS] / of['one process'] < 1.65 for of in few)",
+    )
+
+
+def test_the_tables_of_the_page_are_those_of_the_stored_results():
+    run(
+        "-c",
+        "from tables import *; pages = [page.read_text() for page in PAGES]; "
+        "assert [with_tables(page) for page in pages] == pages",
+    )

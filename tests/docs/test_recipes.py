@@ -1,0 +1,178 @@
+"""The programs of docs/guide/recipes.md run, and do what the page says."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import sklearn
+
+from sklearn_ltr import LambdaMARTRanker
+from sklearn_ltr.datasets import make_ranking
+from sklearn_ltr.metrics import ndcg_score, rank_scores
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "guide" / "recipes.md"
+
+
+@pytest.fixture(scope="module")
+def names():
+    """What the programs of the page define, run one after the other."""
+    text = PAGE.read_text(encoding="utf-8")
+    defined: dict[str, object] = {}
+    with sklearn.config_context(), mpl.rc_context({"backend": "agg"}):
+        for program in re.findall(r"^```python\n(.*?)^```", text, flags=re.M | re.S):
+            exec(compile(program, str(PAGE), "exec"), defined)
+    return defined
+
+
+def test_the_ranks_of_the_table_are_those_within_its_queries(names):
+    table, ranker, features = names["table"], names["ranker"], names["features"]
+    expected = rank_scores(ranker.predict(features), groups=table["query"])
+    np.testing.assert_array_equal(table["rank"], expected)
+    assert ranker.feature_names_in_.tolist() == ["price", "stars", "brand"]
+    assert ranker.is_categorical_.tolist() == [False, False, True]
+
+
+def test_the_search_gets_the_same_features_from_the_whole_table(names):
+    table, features = names["table"], names["features"]
+    best = names["search"].best_estimator_[-1]
+    assert best.is_categorical_.tolist() == [False, False, True]
+    assert best.feature_names_in_.tolist() == list(features)
+    scores = names["search"].predict(table)
+    np.testing.assert_array_equal(scores, best.predict(features))
+    np.testing.assert_array_equal(
+        names["ranks"], rank_scores(scores, groups=table["query"])
+    )
+
+
+def test_frames_of_polars_need_no_other_recipe(names):
+    table, ranker = pl.from_pandas(names["table"]), names["ranker"]
+    features = table.drop("query", "document", "grade", "rank")
+    again = LambdaMARTRanker(n_estimators=20, random_state=0)
+    again.fit(features, table["grade"], groups=table["query"])
+    expected = ranker.predict(names["features"])
+    np.testing.assert_array_equal(again.predict(features), expected)
+
+
+def test_a_linear_model_of_leaves_ranks_its_training_data(names):
+    table = names["table"]
+    ndcg = ndcg_score(table["grade"], names["scores"], groups=table["query"], k=10)
+    assert ndcg > 0.6
+    assert re.fullmatch(r"x\d+_\d+", names["heaviest"])
+
+
+def test_the_halving_draws_whole_queries_and_compares_on_all_of_them(names):
+    halving, data = names["halving"], names["data"]
+    assert not np.isnan(halving.cv_results_["mean_test_score"]).any()
+    assert halving.n_resources_[0] == 20
+    assert halving.best_params_["max_samples"] == 80
+    assert len(np.unique(data.groups)) == 160
+
+
+@pytest.mark.filterwarnings("ignore")  # those of the libraries themselves
+@pytest.mark.parametrize("library", ["optuna", "mlflow"])
+def test_the_program_for_another_library_runs(names, library, tmp_path, monkeypatch):
+    pytest.importorskip(library)
+    monkeypatch.chdir(tmp_path)  # runs of MLflow are written there
+    text = PAGE.read_text(encoding="utf-8")
+    programs = re.findall(r"^```py\n(.*?)^```", text, flags=re.M | re.S)
+    (program,) = [p for p in programs if p.startswith(f"import {library}\n")]
+    defined = dict(names)
+    exec(compile(program, str(PAGE), "exec"), defined)
+    if library == "optuna":
+        assert len(defined["study"].trials) == 10
+    else:
+        scores = defined["tracked"].predict(names["X_val"])
+        np.testing.assert_array_equal(defined["loaded"].predict(names["X_val"]), scores)
+
+
+# --- PyTerrier --------------------------------------------------------------------
+
+DATA = make_ranking(30, n_documents=10, random_state=0)
+QIDS = DATA.groups.astype(str)  # as PyTerrier has them, and sorts them
+
+
+def topics(queries):
+    """Results with features, and qrels, as PyTerrier has them; rows are shuffled."""
+    rows = np.flatnonzero(np.isin(DATA.groups, queries))
+    rows = np.random.default_rng(0).permutation(rows)
+    results = pd.DataFrame(
+        {
+            "qid": QIDS[rows],
+            "query": "words",
+            "docno": rows.astype(str),
+            "score": 0.0,
+            "rank": 0,
+            "features": list(DATA.data[rows]),
+        }
+    )
+    relevant = rows[DATA.target[rows] > 0]
+    qrels = pd.DataFrame(
+        {
+            "qid": QIDS[relevant],
+            "docno": relevant.astype(str),
+            "label": DATA.target[relevant],
+        }
+    )
+    return results, qrels
+
+
+TRAIN, VALIDATION = topics(np.arange(20)), topics(np.arange(20, 30))
+
+
+def new_ranker():
+    return LambdaMARTRanker(n_estimators=40, n_iter_no_change=3, random_state=0)
+
+
+def expected_ranker():
+    train, validation = (np.isin(DATA.groups, q) for q in (range(20), range(20, 30)))
+    return new_ranker().fit(
+        DATA.data[train], DATA.target[train], groups=QIDS[train],
+        X_val=DATA.data[validation], y_val=DATA.target[validation],
+        groups_val=QIDS[validation],
+    )  # fmt: skip
+
+
+def call_as_pyterrier_does(learner, train, validation):
+    """Group the results by topic, and fit with the sizes of the topics."""
+
+    def judged(results, qrels):
+        merged = results.merge(qrels, on=["qid", "docno"], how="left")
+        merged = merged.fillna({"label": 0}).sort_values("qid")
+        sizes = merged.groupby("qid", sort=False)["docno"].count().to_numpy()
+        features = np.stack(merged["features"].to_numpy())
+        return features, merged["label"].to_numpy(), sizes
+
+    X, y, sizes = judged(*train)
+    X_val, y_val, sizes_val = judged(*validation)
+    learner.fit(X, y, group=sizes, eval_set=[(X_val, y_val)], eval_group=[sizes_val])
+
+
+def test_a_learner_called_with_sizes_is_the_ranker_fitted_with_ids(names):
+    learner = names["PyTerrierLearner"](new_ranker())
+    call_as_pyterrier_does(learner, TRAIN, VALIDATION)
+    expected = expected_ranker()
+    assert expected.n_iter_ < 40
+    assert learner.ranker.n_iter_ == expected.n_iter_
+    np.testing.assert_array_equal(
+        learner.predict(DATA.data), expected.predict(DATA.data)
+    )
+
+
+@pytest.mark.filterwarnings("ignore")  # those of PyTerrier itself
+def test_pyterrier_trains_and_applies_it(names):
+    ltr = pytest.importorskip("pyterrier.ltr")
+    learner = names["PyTerrierLearner"](new_ranker())
+    model = ltr.apply_learned_model(learner, form="ltr")
+    model.fit(*TRAIN, *VALIDATION)
+    results, _ = VALIDATION
+    found = model.transform(results).set_index("docno").loc[results["docno"]]
+    scores = expected_ranker().predict(np.stack(results["features"].to_numpy()))
+    np.testing.assert_array_equal(found["score"], scores)
+    ranks = rank_scores(scores, groups=results["qid"])
+    np.testing.assert_array_equal(found["rank"] + 1, ranks)

@@ -1,0 +1,372 @@
+"""A BlendedRanker does what the same steps do one by one."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from scipy.sparse import csr_array
+from sklearn.base import clone
+from sklearn.compose import make_column_transformer
+from sklearn.dummy import DummyRegressor
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, cross_val_predict
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.tree import DecisionTreeRegressor
+from sklearn.utils import get_tags
+
+from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
+from sklearn_ltr._estimators.base import draw_seed
+from sklearn_ltr.datasets import make_ranking
+from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker, best_blend
+from sklearn_ltr.ensemble._blended_ranker import equal_weights
+from sklearn_ltr.metrics import MAP, NDCG, ndcg_score
+from sklearn_ltr.scorers import make_ranking_scorer
+
+TREES = LambdaMARTRanker(
+    n_estimators=4, max_leaf_nodes=4, min_samples_leaf=2, random_state=0
+)
+NETWORK = RankNetRanker(hidden_layer_sizes=(), max_iter=3, random_state=0)
+PIPELINE = make_pipeline(StandardScaler(), clone(NETWORK))
+SHAPE = {"n_documents": 8, "n_features": 5, "n_informative": 4, "n_query_features": 1}
+MADE = make_ranking(40, noise=1.0, random_state=0, **SHAPE)
+ROWS = np.random.default_rng(0).permutation(len(MADE.target))
+X, Y, GROUPS = MADE.data[ROWS], MADE.target[ROWS], MADE.groups[ROWS]
+ALL = np.arange(len(Y))
+WEIGHTS = np.where(GROUPS % 2, 9.0, 0.1)
+FOLDS = list(GroupKFold(3).split(X, Y, GROUPS))
+
+
+def fit_alone(ranker, rows, **weights):
+    """A ranker fitted to some rows, without a BlendedRanker."""
+    model = clone(ranker)
+    with sklearn.config_context(enable_metadata_routing=True):
+        metadata = {} if isinstance(ranker, Ridge) else {"groups": GROUPS[rows]}
+        if weights and not isinstance(ranker, Ridge):
+            model.set_fit_request(sample_weight=True)
+            metadata |= {name: values[rows] for name, values in weights.items()}
+        return model.fit(X[rows], Y[rows], **metadata)
+
+
+def held_out_scores(ranker, cv=None, **weights):
+    scores = np.empty(len(Y))
+    for train, test in (cv or GroupKFold(5)).split(X, Y, GROUPS):
+        scores[test] = fit_alone(ranker, train, **weights).predict(X[test])
+    return scores
+
+
+def blend(*rankers, **options):
+    options = {"method": "sweep"} | options
+    return BlendedRanker(list(rankers or (TREES, NETWORK)), **options)
+
+
+def fitted(*rankers, **options):
+    return blend(*rankers, **options).fit(X, Y, groups=GROUPS)
+
+
+# --- the weights ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "rankers",
+    [(TREES, PIPELINE), (NETWORK, Ridge())],
+    ids=["ranker and pipeline", "ranker and regressor"],
+)
+def test_the_blend_is_the_best_of_held_out_scores(rankers):
+    found = fitted(*rankers, metric="map")
+    assert not sklearn.get_config()["enable_metadata_routing"]
+    curve = best_blend(*map(held_out_scores, rankers), Y, groups=GROUPS, metric="map")
+    assert found.weights_.tolist() == [curve.alpha, 1 - curve.alpha]
+    assert found.blend_score_ == curve.value
+    assert found.curve_.values.tobytes() == curve.values.tobytes()
+    first, second = (fit_alone(ranker, ALL).predict(X) for ranker in rankers)
+    expected = curve.alpha * first + (1 - curve.alpha) * second
+    assert found.predict(X).tobytes() == expected.tobytes()
+    assert found.score(X, Y, groups=GROUPS) == MAP()(Y, expected, groups=GROUPS)
+
+
+def test_a_linear_lambdarank_learns_the_weights_of_standardised_scores():
+    found = fitted(method="lambdarank", random_state=3)
+    table = np.column_stack([held_out_scores(ranker) for ranker in (TREES, NETWORK)])
+    learned = make_pipeline(
+        StandardScaler(), LambdaRankRanker(hidden_layer_sizes=(), random_state=3)
+    ).fit(table, Y, lambdarankranker__groups=GROUPS)
+    scores = learned.predict(table)
+    blended = table @ found.weights_
+    assert np.corrcoef(scores, blended)[0, 1] == pytest.approx(1, abs=1e-9)
+    assert np.abs(found.weights_).sum() == pytest.approx(1)
+    expected = ndcg_score(Y, scores, groups=GROUPS, k=10)
+    assert found.blend_score_ == pytest.approx(expected)
+    assert found.curve_ is None
+
+
+def test_of_three_rankers_no_sweep_improves_the_blend():
+    rankers = [TREES, NETWORK, Ridge(alpha=1e3)]
+    found = fitted(*rankers)
+    scores = [held_out_scores(ranker) for ranker in rankers]
+    total = sum(w * each for w, each in zip(found.weights_, scores, strict=True))
+    assert (found.weights_ >= 0).all()
+    assert found.weights_.sum() == pytest.approx(1)
+    assert found.blend_score_ == ndcg_score(Y, total, groups=GROUPS, k=10)
+    for each in scores:
+        curve = best_blend(total, each, Y, groups=GROUPS)
+        assert curve.value <= found.blend_score_ + 1e-15
+        assert ndcg_score(Y, each, groups=GROUPS, k=10) <= found.blend_score_
+    assert found.curve_ is None
+
+
+def test_a_third_ranker_that_returns_the_grades_gets_most_of_the_weight():
+    noise = np.random.default_rng(0).normal(size=(2, len(Y)))
+    table = np.column_stack([*noise, Y])
+    rankers = [
+        make_pipeline(
+            make_column_transformer(("passthrough", [m])),
+            DecisionTreeRegressor(random_state=0),
+        ).fit(table, table[:, m])
+        for m in range(3)
+    ]
+    found = blend(*map(FrozenEstimator, rankers)).fit(table, Y, groups=GROUPS)
+    assert found.blend_score_ == ndcg_score(Y, Y, groups=GROUPS, k=10)
+    assert found.weights_[2] > 0.5
+
+
+def test_with_equal_weights_all_scores_vary_as_much_within_queries():
+    rankers = TREES, PIPELINE, Ridge()
+    found = fitted(*rankers, method="equal", cv=1000)  # which is not used
+    table = pd.DataFrame([fit_alone(ranker, ALL).predict(X) for ranker in rankers]).T
+    centred = table - table.groupby(GROUPS).transform("mean")
+    weights = 1 / centred.std(ddof=0).to_numpy()
+    np.testing.assert_allclose(found.weights_, weights / weights.sum(), rtol=1e-6)
+    total = table.to_numpy() @ found.weights_
+    np.testing.assert_allclose(found.predict(X), total, rtol=1e-6)
+    assert found.blend_score_ is None
+    assert found.curve_ is None
+
+
+def test_with_equal_weights_a_ranker_that_orders_nothing_has_none():
+    found = fitted(Ridge(), DummyRegressor(), method="equal")
+    assert found.weights_.tolist() == [1.0, 0.0]
+    none = fitted(*[DummyRegressor()] * 2, method="equal")
+    assert none.weights_.tolist() == [0.5, 0.5]
+    rounded = 1 + 1e-15 * X[:, 0]  # differences as of rounding errors
+    assert equal_weights([Y, rounded], np.sort(GROUPS)).tolist() == [1.0, 0.0]
+
+
+def test_with_equal_weights_each_ranker_is_fitted_once():
+    class Counting(Ridge):
+        fits = 0
+
+        def fit(self, X, y):
+            Counting.fits += 1
+            return super().fit(X, y)
+
+    fitted(Counting(), Ridge(9), method="equal")
+    assert Counting.fits == 1
+
+
+# --- weights of queries -----------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["sweep", "lambdarank"])
+def test_sample_weights_are_used_by_the_rankers_and_for_the_blend(method):
+    metadata = {"groups": GROUPS, "sample_weight": WEIGHTS}
+    found = blend(method=method, random_state=0).fit(X, Y, **metadata)
+    scores = [
+        held_out_scores(ranker, sample_weight=WEIGHTS) for ranker in (TREES, NETWORK)
+    ]
+    if method == "sweep":
+        curve = best_blend(*scores, Y, **metadata)
+        assert found.weights_[0] == curve.alpha
+    total = found.weights_[0] * scores[0] + found.weights_[1] * scores[1]
+    assert found.blend_score_ == NDCG(10)(Y, total, **metadata)
+    assert found.blend_score_ != NDCG(10)(Y, total, groups=GROUPS)
+    alone = fit_alone(TREES, ALL, sample_weight=WEIGHTS)
+    assert found.rankers_[0].predict(X).tobytes() == alone.predict(X).tobytes()
+
+
+@pytest.mark.parametrize("method", ["sweep", "equal"])
+def test_positions_and_propensities_go_to_the_rankers_that_learn_from_them(method):
+    positions = pd.Series(X[:, 0]).groupby(GROUPS).rank().to_numpy().astype(int) - 1
+    biased = clone(TREES).set_params(position_bias="pairwise")
+    examined = clone(TREES)
+    for ranker, name, column in (
+        (biased, "positions", positions),
+        (examined, "propensities", 1 / (1 + positions)),
+    ):
+        given = {"groups": GROUPS, name: column}
+        model = blend(ranker, Ridge(), method=method).fit(X, Y, **given)
+        alone = clone(ranker).fit(X, Y, **given)
+        expected = alone.predict(X)
+        np.testing.assert_array_equal(model.rankers_[0].predict(X), expected)
+        assert not np.array_equal(fit_alone(TREES, ALL).predict(X), expected)
+        with sklearn.config_context(enable_metadata_routing=True):
+            search = GridSearchCV(
+                blend(ranker, Ridge(), method="equal"), {}, cv=GroupKFold(2),
+                scoring=make_ranking_scorer("ndcg"), error_score="raise",
+            ).fit(X, Y, **given)  # fmt: skip
+        found = search.best_estimator_.rankers_[0].predict(X)
+        np.testing.assert_array_equal(found, expected)
+        rankers = [model.rankers_[0]], [Ridge()]
+        for members, options in zip(rankers, ({"cv": "prefit"}, {}), strict=True):
+            with pytest.raises(ValueError, match=f"{name} was given, but no member"):
+                blend(*members, Ridge(), method=method, **options).fit(X, Y, **given)
+    # where a ranker is scored, it has learned the bias of the other queries
+    if method == "sweep":
+        given = {"groups": GROUPS, "positions": positions}
+        with sklearn.config_context(enable_metadata_routing=True):
+            folds = list(GroupKFold(5).split(X, Y, GROUPS))
+            scores = cross_val_predict(biased, X, Y, cv=folds, params=given)
+        model = blend(biased, NETWORK).fit(X, Y, groups=GROUPS, positions=positions)
+        curve = best_blend(scores, held_out_scores(NETWORK), Y, groups=GROUPS)
+        assert model.curve_.value == curve.value
+
+
+# --- how queries are held out -----------------------------------------------------
+
+
+def test_folds_are_a_number_a_splitter_or_splits():
+    scores = [held_out_scores(ranker, GroupKFold(3)) for ranker in (TREES, NETWORK)]
+    alpha = best_blend(*scores, Y, groups=GROUPS).alpha
+    for cv in (3, GroupKFold(3), FOLDS):
+        assert fitted(cv=cv).weights_[0] == alpha
+
+
+def test_all_rankers_have_the_same_folds_from_a_random_splitter():
+    options = {"shuffle": True, "random_state": np.random.RandomState(5)}
+    rows = np.argsort(GROUPS, kind="stable")  # each of 40 folds is then one query
+    found = blend(Ridge(), Ridge(), cv=KFold(40, **options))
+    with pytest.warns(UserWarning, match="groups parameter is ignored"):
+        found.fit(X[rows], Y[rows], groups=GROUPS[rows])
+    assert found.curve_.change_points.tolist() == []
+
+
+def test_prefit_and_frozen_rankers_are_not_fitted_again():
+    train, test = np.flatnonzero(GROUPS % 2 == 0), np.flatnonzero(GROUPS % 2)
+    models = [fit_alone(ranker, train) for ranker in (TREES, NETWORK)]
+    data = {"X": X[test], "y": Y[test], "groups": GROUPS[test]}
+    found = BlendedRanker(models, method="sweep", cv="prefit").fit(**data)
+    assert found.rankers_[0] is models[0]
+    curve = best_blend(
+        *(m.predict(X[test]) for m in models), Y[test], groups=GROUPS[test]
+    )
+    assert found.weights_.tolist() == [curve.alpha, 1 - curve.alpha]
+    frozen = blend(*map(FrozenEstimator, models)).fit(**data)
+    assert frozen.weights_.tolist() == found.weights_.tolist()
+    assert frozen.predict(X).tobytes() == found.predict(X).tobytes()
+    models = [fit_alone(ranker, ALL) for ranker in (TREES, NETWORK)]
+    prefit = fitted(*models, method="equal", cv="prefit")
+    assert prefit.predict(X).tobytes() == fitted(method="equal").predict(X).tobytes()
+
+
+# --- as an estimator of scikit-learn ----------------------------------------------
+
+
+def test_routing_and_jobs_change_no_result():
+    expected = fitted(TREES, PIPELINE, cv=2).predict(X).tobytes()
+    with sklearn.config_context(enable_metadata_routing=True):
+        assert fitted(TREES, PIPELINE, cv=2).predict(X).tobytes() == expected
+    jobs = fitted(TREES, PIPELINE, cv=2, n_jobs=2)
+    assert jobs.predict(X).tobytes() == expected
+
+
+@pytest.mark.parametrize("method", ["sweep", "lambdarank", "equal"])
+def test_the_order_of_the_rows_changes_no_bit(method):
+    models = set()
+    for seed in range(4):
+        rows = np.random.default_rng(seed).permutation(len(Y))
+        model = blend(method=method, random_state=0)
+        model.fit(X[rows], Y[rows], groups=GROUPS[rows])
+        models.add((model.weights_.tobytes(), model.predict(X).tobytes()))
+    assert len(models) == 1
+
+
+def test_its_tags_allow_what_all_its_rankers_allow():
+    tags = get_tags(blend(TREES, TREES))
+    assert tags.estimator_type == "ranker"
+    assert (tags.input_tags.allow_nan, tags.input_tags.sparse) == (True, True)
+    assert not get_tags(blend(TREES, NETWORK)).input_tags.allow_nan
+    stumps = clone(TREES).set_params(max_leaf_nodes=2)
+    sparse = blend(TREES, stumps, cv=2).fit(csr_array(X), Y, groups=GROUPS)
+    dense = fitted(TREES, stumps, cv=2)
+    assert sparse.predict(csr_array(X)).tobytes() == dense.predict(X).tobytes()
+
+
+def test_data_frames_with_text_are_passed_to_the_rankers_unchanged():
+    table = pd.DataFrame(X, columns=list("abcde"))
+    table["kind"] = np.where(X[:, 0] > 0, "news", "blog")
+    encode = make_column_transformer(
+        (OneHotEncoder(sparse_output=False), ["kind"]), remainder=StandardScaler()
+    )
+    rankers = [make_pipeline(encode, ranker) for ranker in (Ridge(), NETWORK)]
+    model = blend(*rankers).fit(table, Y, groups=pd.Series(GROUPS).astype(str))
+    assert model.feature_names_in_.tolist() == [*"abcde", "kind"]
+    assert model.n_features_in_ == 6
+    assert len(model.predict(table)) == len(Y)
+    assert not hasattr(blend(), "n_features_in_")
+
+
+def test_without_rankers_a_bag_of_trees_and_a_network_are_blended():
+    found = BlendedRanker(metric="map", random_state=5).fit(X, Y, groups=GROUPS)
+    seed = draw_seed(5)
+    trees = BaggingRanker(LambdaMARTRanker("map"), 5, random_state=seed)
+    network = LambdaRankRanker("map", random_state=seed)
+    expected = BlendedRanker(
+        [trees, make_pipeline(StandardScaler(), network)], metric="map"
+    ).fit(X, Y, groups=GROUPS)
+    assert found.predict(X).tobytes() == expected.predict(X).tobytes()
+    assert found.score(X, Y, groups=GROUPS) == expected.score(X, Y, groups=GROUPS)
+    weighted = clone(found).fit(X, Y, groups=GROUPS, sample_weight=WEIGHTS)
+    assert not np.allclose(weighted.predict(X), found.predict(X))
+    again = clone(found).fit(X, Y, groups=GROUPS, sample_weight=np.full(len(Y), 1.0))
+    assert again.predict(X).tobytes() == found.predict(X).tobytes()
+
+
+def test_a_table_that_a_network_cannot_use_needs_rankers():
+    kind = pd.Categorical(GROUPS % 3)
+    with_gap = np.where(np.arange(X.size).reshape(X.shape) == 7, np.nan, X)
+    for table, message in (
+        (csr_array(X), "X is sparse, and BlendedRanker"),
+        (pd.DataFrame(X).assign(kind=kind).rename(columns=str), "a categorical dtype"),
+        (with_gap, "X contains NaN at row 1, column 2"),
+    ):
+        with pytest.raises(ValueError, match=re.escape(message)):
+            BlendedRanker().fit(table, Y, groups=GROUPS)
+
+
+def test_names_change_nothing_but_the_parameters():
+    rankers = [("trees", clone(TREES)), ("network", clone(PIPELINE))]
+    found = blend(*rankers, cv=2).fit(X, Y, groups=GROUPS)
+    expected = fitted(TREES, PIPELINE, cv=2)
+    assert found.predict(X).tobytes() == expected.predict(X).tobytes()
+    assert not hasattr(found, "feature_names_in_")
+    assert get_tags(found).input_tags == get_tags(expected).input_tags
+    params = found.get_params()
+    assert params["trees"] is rankers[0][1]
+    assert params["network__ranknetranker__max_iter"] == 3
+    assert "trees" not in found.get_params(deep=False)
+    assert clone(found).get_params()["trees__n_estimators"] == 4
+
+
+def test_a_search_reaches_rankers_and_their_parameters_by_name():
+    rankers = [("trees", clone(TREES)), ("other", Ridge())]
+    grid = {"trees__max_leaf_nodes": [2, 3], "other": [Ridge(5), clone(NETWORK)]}
+    model = blend(*rankers, cv=2)
+    with sklearn.config_context(enable_metadata_routing=True):
+        search = GridSearchCV(
+            model, grid, cv=GroupKFold(2), scoring=make_ranking_scorer("ndcg@10")
+        ).fit(X, Y, groups=GROUPS)
+    train, test = next(GroupKFold(2).split(X, Y, GROUPS))
+    for i, setting in enumerate(search.cv_results_["params"]):
+        alone = clone(model).set_params(**setting)
+        alone.fit(X[train], Y[train], groups=GROUPS[train])
+        expected = NDCG(10)(Y[test], alone.predict(X[test]), groups=GROUPS[test])
+        assert search.cv_results_["split0_test_score"][i] == expected
+    changed = BlendedRanker(rankers).set_params(rankers=[("a", Ridge()), ("b", TREES)])
+    assert changed.set_params(a__alpha=3.0).rankers[0][1].alpha == 3.0
+    with pytest.raises(ValueError, match="Invalid parameter 'trees'"):
+        changed.set_params(trees__max_leaf_nodes=3)

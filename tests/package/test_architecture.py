@@ -1,0 +1,268 @@
+"""The architecture, read from the source: which room imports which."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parents[2] / "sklearn_ltr"
+
+# A room is a file or a folder directly under the package.
+ROOMS_A_ROOM_MAY_IMPORT = {
+    "_compile": set(),
+    "_parameters": set(),
+    "_saved": set(),
+    "_comm": set(),
+    "_data": set(),
+    "metrics": {"_data"},
+    "_lambdas": {"_data", "metrics"},
+    "_trees": {"_data"},
+    "_networks": {"_data"},
+    "_estimators": {"_data", "_trees"},
+    "_rankers": {
+        "_data",
+        "metrics",
+        "_lambdas",
+        "_trees",
+        "_networks",
+        "_estimators",
+    },
+    "__init__": {"_data", "_networks", "_estimators", "_rankers"},
+    # below: rooms that the front door does not import, and which may import from it
+    "mart": {"_data", "_trees", "_estimators"},
+    "ensemble": {
+        "__init__",
+        "_data",
+        "metrics",
+        "_networks",
+        "_rankers",
+        "_estimators",
+    },
+    "dask": {"__init__", "_data", "_rankers", "_estimators"},
+    "scorers": {"_data", "metrics"},
+    "model_selection": {"_data"},
+    "preprocessing": {"_data", "_rankers", "_estimators", "_trees"},
+    # plotting: in functions of the model report, which draws with its displays
+    "inspection": {
+        "_data",
+        "metrics",
+        "_lambdas",
+        "_trees",
+        "_networks",
+        "plotting",
+    },
+    "clicks": {"_data", "metrics", "mart", "_estimators"},
+    "plotting": {"_data", "metrics", "inspection", "ensemble"},
+    "datasets": {"_data"},
+    "export": {
+        "__init__",
+        "_data",
+        "metrics",
+        "_trees",
+        "_networks",
+        "mart",
+        "_estimators",
+    },
+    "_commands": {"__init__", "datasets", "export", "mart", "metrics"},
+    "__main__": {
+        "__init__",
+        "_commands",
+        "_trees",
+        "ensemble",
+        "dask",
+        "datasets",
+        "inspection",
+        "mart",
+        "metrics",
+    },
+}
+SHARED = {"_compile", "_parameters", "_saved", "_comm"}  # every room may import these
+OPTIONAL = {
+    "catboost",
+    "cloudpickle",
+    "dask",
+    "distributed",
+    "lightgbm",
+    "matplotlib",
+    "onnx",
+    "onnxruntime",
+    "pandas",
+    "polars",
+    "pyarrow",
+    "pytrec_eval",
+    "ranx",
+    "shap",
+    "tl2cgen",
+    "torch",
+    "treelite",
+    "xgboost",
+}
+COMPILERS = {"numba", "llvmlite"}
+
+
+@functools.cache
+def sources(package: Path) -> list[tuple[Path, ast.Module]]:
+    """Every file of the package, relative to it, and its syntax tree."""
+    return [
+        (path.relative_to(package), ast.parse(path.read_text(encoding="utf-8")))
+        for path in sorted(package.rglob("*.py"))
+    ]
+
+
+def imported_modules(node: ast.AST) -> Iterator[str]:
+    """Full dotted names of what one import statement imports."""
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    elif isinstance(node, ast.ImportFrom):
+        start = "." * node.level + (node.module or "")
+        yield from (f"{start}.{alias.name}" for alias in node.names)
+
+
+def nodes_run_at_import(tree: ast.AST) -> Iterator[ast.AST]:
+    """Every node outside functions."""
+    for node in ast.iter_child_nodes(tree):
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node
+            yield from nodes_run_at_import(node)
+
+
+def fault(room: str, module: str) -> str | None:
+    """Say what is wrong when `room` imports `module`, None if nothing is."""
+    top, *rest = module.split(".")
+    if top == "":
+        return "is relative: write the full name"
+    if top == "sklearn" and any(
+        part.startswith("_") and not part.startswith("__") for part in rest
+    ):
+        return "is private to scikit-learn"
+    if top in COMPILERS and room != "_compile":
+        return "belongs in _compile"
+    if top != "sklearn_ltr":
+        return None
+    target = next(iter(rest), "")
+    if target not in ROOMS_A_ROOM_MAY_IMPORT:  # a name of the front door
+        target = "__init__"
+    if target in ROOMS_A_ROOM_MAY_IMPORT[room] | SHARED | {room}:
+        return None
+    return f"is not among the rooms that {room} may import"
+
+
+def broken_arrows(package: Path) -> list[str]:
+    """One line for every import under `package` that breaks a rule."""
+    found = []
+    for inside, tree in sources(package):
+        room = inside.parts[0].removesuffix(".py")
+        if room not in ROOMS_A_ROOM_MAY_IMPORT:
+            found.append(f"{inside}: a new room, give it its row in the table")
+            continue
+        for node in ast.walk(tree):
+            for module in imported_modules(node):
+                if reason := fault(room, module):
+                    found.append(f"{inside}:{node.lineno}: {module} {reason}")
+        for node in nodes_run_at_import(tree):
+            for module in imported_modules(node):
+                if module.split(".")[0] in OPTIONAL:
+                    found.append(
+                        f"{inside}:{node.lineno}: {module} is optional: "
+                        "import it in the function that uses it"
+                    )
+    return found
+
+
+def test_every_import_follows_the_table_of_rooms():
+    assert len(sources(PACKAGE)) > 100
+    assert broken_arrows(PACKAGE) == []
+
+
+def test_the_table_has_no_arrow_that_no_import_needs():
+    needed: dict[str, set[str]] = {room: set() for room in ROOMS_A_ROOM_MAY_IMPORT}
+    for inside, tree in sources(PACKAGE):
+        for node in ast.walk(tree):
+            for module in imported_modules(node):
+                _, _, inside_package = module.partition("sklearn_ltr.")
+                target = inside_package.split(".")[0]
+                room = target if target in ROOMS_A_ROOM_MAY_IMPORT else "__init__"
+                needed[inside.parts[0].removesuffix(".py")].add(room)
+    for room, allowed in ROOMS_A_ROOM_MAY_IMPORT.items():
+        assert allowed <= needed[room], room
+
+
+@pytest.mark.parametrize(
+    ("path", "source", "message"),
+    [
+        ("metrics/ndcg.py", "import sklearn_ltr._lambdas", "metrics may import"),
+        ("_trees/a.py", "import sklearn_ltr.metrics", "_trees may import"),
+        ("metrics/a.py", "def f():\n import sklearn_ltr", "may import"),
+        ("metrics/a.py", "from . import map", "is relative"),
+        ("_rankers/a.py", "from sklearn.utils._tags import Tags", "is private"),
+        ("_rankers/a.py", "from sklearn import _loss", "is private"),
+        ("metrics/a.py", "def f():\n import llvmlite.ir", "belongs in _compile"),
+        ("metrics/a.py", "try:\n import pandas as pd\nexcept E: pass", "is optional"),
+        ("helpers.py", "", "a new room"),
+    ],
+)
+def test_an_import_against_the_rules_is_found(tmp_path, path, source, message):
+    (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / path).write_text(source)
+    (line,) = broken_arrows(tmp_path)
+    assert line.startswith(path)
+    assert message in line
+
+
+def module_of(inside: Path) -> str:
+    parts = ["sklearn_ltr", *inside.with_suffix("").parts]
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def import_graph() -> dict[str, set[str]]:
+    """What each module of the package imports of it, functions left aside."""
+    modules = {module_of(inside): tree for inside, tree in sources(PACKAGE)}
+    graph: dict[str, set[str]] = {}
+    for module, tree in modules.items():
+        names = {
+            name
+            for node in nodes_run_at_import(tree)
+            for name in imported_modules(node)
+            if name.startswith("sklearn_ltr.")
+        }
+        found = {n if n in modules else n.rpartition(".")[0] for n in names}
+        graph[module] = found & set(modules) - {module}
+    return graph
+
+
+def test_no_two_modules_import_each_other_in_a_circle():
+    graph = import_graph()
+    while leaves := [module for module, imports in graph.items() if not imports]:
+        for leaf in leaves:
+            del graph[leaf]
+        graph = {module: imports - set(leaves) for module, imports in graph.items()}
+    assert graph == {}
+
+
+IMPORTED_MODULES = """
+import json, sys
+import sklearn.ensemble, numba  # which may themselves import pandas
+before = set(sys.modules)
+import sklearn_ltr
+print(json.dumps(sorted(set(sys.modules) - before)))
+"""
+
+
+def test_importing_the_package_imports_nothing_optional():
+    answer = subprocess.run(
+        [sys.executable, "-c", IMPORTED_MODULES],
+        check=True,
+        capture_output=True,
+        text=True,
+        cwd=PACKAGE.parent,
+    )
+    added = {name.split(".")[0] for name in json.loads(answer.stdout)}
+    assert "sklearn_ltr" in added
+    assert not OPTIONAL & added
