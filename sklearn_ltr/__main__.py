@@ -29,7 +29,7 @@ from sklearn_ltr import (
     metrics,
 )
 from sklearn_ltr._comm import ONE_PROCESS
-from sklearn_ltr._trees.growing import put_used, take_used
+from sklearn_ltr._trees.growing_together import put_used, take_used
 from sklearn_ltr.dask._fit import WorkerRows, fit_rows
 from sklearn_ltr.dask._tables import PartRows
 from sklearn_ltr.datasets import make_ranking

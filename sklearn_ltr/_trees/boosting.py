@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._trees.growing import TreeGrower
-from sklearn_ltr._trees.quantization import Derivatives
+from sklearn_ltr._trees.quantization import RowDerivatives
 from sklearn_ltr._trees.sampling import TreeSampler
 from sklearn_ltr._trees.workspace import GrownTree
 
@@ -47,6 +47,6 @@ def boost(
     # `scores` are those of the training rows, (n_rows,); `steps` gives the index of
     # each tree, which seeds its random numbers, and its learning rate
     for tree_index, learning_rate in steps:
-        derivatives = Derivatives(*objective(scores, learning_rate))
+        derivatives = RowDerivatives(*objective(scores, learning_rate))
         sample = sampler.draw(tree_index)
         yield grower.grow(derivatives, sample, learning_rate, scores)

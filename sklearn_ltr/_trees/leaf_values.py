@@ -35,8 +35,8 @@ from sklearn_ltr._compile import ThreadTeam, int64, kernel, subkernel, uint64
 from sklearn_ltr._trees.binning import MISSING_BIN, BinnedData
 from sklearn_ltr._trees.blocks import HISTOGRAM_BINS
 from sklearn_ltr._trees.quantization import (
-    Derivatives,
     Magnitudes,
+    RowDerivatives,
     chunk_bounds,
     scale_to_fit,
 )
@@ -64,7 +64,7 @@ def add_binned(
 class LeafNumbers(NamedTuple):
     """Numbers of the leaves of a tree, in the order in which they were made."""
 
-    of_node: IntArray  # (n_nodes,): of a leaf, from 0, where the node is one
+    leaf_of_node: IntArray  # (n_nodes,): of a leaf, from 0, where the node is one
     splits: IntArray  # (n_splits,): the nodes in the order in which they were split
 
 
@@ -76,7 +76,7 @@ def find_leaves(
     # the kernels are compiled anew, so bytes, which few leaves would do with, are none
     dtype = np.uint16 if len(tree.feature) < 2**17 else np.uint32
     leaves: Leaves = np.empty(binned.columns.shape[1], dtype)
-    number, splits = numbers.of_node.astype(dtype), numbers.splits
+    number, splits = numbers.leaf_of_node.astype(dtype), numbers.splits
     # None, where there are none, spares compiling what would read them
     n_categories = binned.n_categories if len(tree.category_set) > 0 else None
     given = binned.columns, n_categories, tree, number, splits
@@ -143,7 +143,7 @@ def _find_leaves(
 def _sum_leaves(
     thread: int,
     n_threads: int,
-    derivatives: Derivatives,
+    derivatives: RowDerivatives,
     gradient_scale: float,
     hessian_scale: float,
     leaves: Leaves,
@@ -164,7 +164,7 @@ def set_leaf_values(
     nodes: Records,
     number: IntArray,
     leaves: Leaves,
-    derivatives: Derivatives,
+    derivatives: RowDerivatives,
     magnitudes: Magnitudes,
     l2_regularization: float,
     learning_rate: float,
@@ -199,7 +199,7 @@ def add_values(
     """Add to the score of each row the value of its leaf."""
     is_leaf = tree.feature < 0
     values = np.empty(np.count_nonzero(is_leaf))
-    values[numbers.of_node[is_leaf]] = tree.value[is_leaf]
+    values[numbers.leaf_of_node[is_leaf]] = tree.value[is_leaf]
     team.share(len(leaves), _add_values, values, leaves, scores)
 
 

@@ -41,7 +41,7 @@ MAGNITUDE_MASK = (1 << 63) - 1  # all bits of a float64 but its sign
 SMALLEST_TOTAL = 1e-270  # the scale for a smaller total might overflow
 
 
-class Derivatives(NamedTuple):
+class RowDerivatives(NamedTuple):
     """First and second derivative of the cost by each row's score."""
 
     gradient: NDArray[np.float64]  # (n_rows,)
@@ -74,7 +74,7 @@ class Quantization(NamedTuple):
 # --- how large derivatives are ----------------------------------------------------
 
 
-def measure(derivatives: Derivatives, team: ThreadTeam, comm: Comm) -> Magnitudes:
+def measure(derivatives: RowDerivatives, team: ThreadTeam, comm: Comm) -> Magnitudes:
     """Return what the derivatives of all workers amount to."""
     # Magnitudes are added as integers, multiples of a power of two, so that the sums
     # depend neither on the order of the rows nor on how they are divided.
@@ -192,7 +192,7 @@ def scale_to_fit(capacity: float, total: float) -> float:
 
 
 def quantize(
-    derivatives: Derivatives,
+    derivatives: RowDerivatives,
     numbers: NDArray[np.uint32],
     tree_index: int,
     quantization: Quantization,

@@ -39,7 +39,7 @@ from sklearn_ltr._compile import (
     uint64,
 )
 from sklearn_ltr._data.row_hashes import COLUMN_STEP, mix_bits
-from sklearn_ltr._trees.quantization import Derivatives, Magnitudes, chunk_bounds
+from sklearn_ltr._trees.quantization import Magnitudes, RowDerivatives, chunk_bounds
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -72,7 +72,7 @@ class RowSample(NamedTuple):
     rows: NDArray[np.int32]  # (n_sampled,), ascending
     numbers: NDArray[np.uint32]  # (n_sampled,), among the rows of all workers
     # (n_sampled,): g_i / p_i and h_i / p_i; with least squares, 1 / p_i for the latter
-    derivatives: Derivatives
+    derivatives: RowDerivatives
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ class RowSampler:
 
     def sample(
         self,
-        derivatives: Derivatives,
+        derivatives: RowDerivatives,
         magnitudes: Magnitudes,
         drawn: TreeSample,
         second_order: bool,
@@ -179,7 +179,7 @@ class RowSampler:
         sampled = RowSample(
             rows[:n_sampled],
             numbers[:n_sampled],
-            Derivatives(gradient[:n_sampled], hessian[:n_sampled]),
+            RowDerivatives(gradient[:n_sampled], hessian[:n_sampled]),
         )
         kept = self._kept, n_kept, derivatives, second_order
         team.share(n_rows, _gather_kept, *kept, *of_rows, sampled)
@@ -191,7 +191,7 @@ def allocate_sample(n_rows: int) -> RowSample:
     return RowSample(
         np.empty(n_rows, dtype=np.int32),
         np.empty(n_rows, dtype=np.uint32),
-        Derivatives(np.empty(n_rows), np.empty(n_rows)),
+        RowDerivatives(np.empty(n_rows), np.empty(n_rows)),
     )
 
 
@@ -262,7 +262,7 @@ def _gather_kept(
     n_threads: int,
     kept: NDArray[np.int32],
     n_kept: IntArray,
-    derivatives: Derivatives,
+    derivatives: RowDerivatives,
     second_order: bool,
     numbers: NDArray[np.uint32],
     mu: float,

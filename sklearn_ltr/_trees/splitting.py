@@ -66,13 +66,13 @@ from sklearn_ltr._trees.quantization import Quantization
 from sklearn_ltr._trees.workspace import (
     BlockSplits,
     CategoryOrder,
+    GrowthWorkspace,
     Record,
     SpecialFeatures,
-    Workspace,
     is_splittable,
 )
 
-PREFETCH_DISTANCE = 64  # rows between a prefetch and its use
+HISTOGRAM_PREFETCH_DISTANCE = 64  # rows between a prefetch and its use
 MAX_SPLIT_CATEGORIES = 32  # on one side of a split
 ROUNDING_FACTOR = 8.0  # see rounding_gain: larger gains are not rounding errors
 # The best set of K categories of equal gradients has a gain of about K / 10 times the
@@ -126,61 +126,77 @@ def find_best_splits(
     rule: SplitRule,
     allowed: NDArray[np.bool_],
     special: SpecialFeatures | None,
-    work: Workspace,
-    fills: bool,
+    work: GrowthWorkspace,
 ) -> None:
     """Find this thread's candidate splits of two siblings; threads share the blocks."""
     # `smaller` is the sibling with fewer rows, or the root if `larger` is -1.  Its
-    # histogram holds the sum of all workers; or this worker is the only one and fills
-    # it here (`fills`), block by block, while it is in the cache.
-    for k in range(2):
-        candidate = work.candidates[work.team.thread, k]
-        candidate.gain = 0.0
+    # histogram is made here, block by block, and searched while it is in the cache.
+    candidates = work.candidates[work.team.thread]
+    candidates[0].gain = candidates[1].gain = 0.0
     leaf = work.leaves[smaller]
     rows = work.buffers.rows[leaf.buffer, leaf.start : leaf.stop]
-    n_blocks = len(blocks.n_bins)
+    histograms, gradients = (
+        work.histograms[leaf.histogram_index],
+        work.buffers.leaf_gradients,
+    )
     block = next_used_block(blocks.n_used_slots, work.next_block)
-    if fills:
-        prefetch_first_rows(blocks.values, block, rows)
-    while block < n_blocks:
-        n_bins = blocks.n_bins[block]
-        histogram = work.histograms[work.leaves[smaller].histogram_index, block]
-        if fills:
-            fill_histogram(histogram, block, rows, blocks, work.buffers.leaf_gradients)
+    prefetch_first_rows(blocks.values, block, rows)
+    while block < len(blocks.n_bins):
+        fill_histogram(histograms[block], block, rows, blocks, gradients)
         next_block = next_used_block(blocks.n_used_slots, work.next_block)
-        if fills:  # these rows arrive in the cache while splits are searched
-            prefetch_first_rows(blocks.values, next_block, rows)
-        # a sibling that cannot be split is searched, too; its candidate is ignored
-        for k in range(1 if larger < 0 else 2):
-            leaf = work.leaves[smaller]
-            if k == 1:
-                # the larger one's histogram replaces their parent's
-                leaf = work.leaves[larger]
-                parent = work.histograms[leaf.histogram_index, block]
-                subtract_histogram(parent, histogram, n_bins)
-                histogram = parent
-            find_block_splits(
-                histogram, n_bins, leaf.total, quantization, rule, work.splits
-            )
-            if special is not None:
-                find_special_splits(
-                    special,
-                    blocks.feature[block],
-                    n_bins,
-                    histogram,
-                    leaf.total,
-                    quantization,
-                    rule,
-                    work.splits,
-                )
-            propose_splits(
-                work.splits,
-                child_score(leaf.total, quantization, rule),
-                blocks.feature[block],
-                allowed[leaf.node],
-                work.candidates[work.team.thread, k],
-            )
+        # these rows arrive in the cache while splits are searched
+        prefetch_first_rows(blocks.values, next_block, rows)
+        search_block(
+            block, smaller, larger, blocks, quantization, rule, allowed, special, work
+        )
         block = next_block
+
+
+@subkernel
+def search_block(
+    block: int,
+    smaller: int,
+    larger: int,
+    blocks: Blocks,
+    quantization: Quantization,
+    rule: SplitRule,
+    allowed: NDArray[np.bool_],
+    special: SpecialFeatures | None,
+    work: GrowthWorkspace,
+) -> None:
+    """Search a block, given its histogram of `smaller`, for splits of two siblings."""
+    # a sibling that cannot be split is searched, too; its candidate is ignored
+    n_bins = blocks.n_bins[block]
+    histogram = work.histograms[work.leaves[smaller].histogram_index, block]
+    for k in range(1 if larger < 0 else 2):
+        leaf = work.leaves[smaller]
+        if k == 1:
+            # the larger one's histogram replaces their parent's
+            leaf = work.leaves[larger]
+            parent = work.histograms[leaf.histogram_index, block]
+            subtract_histogram(parent, histogram, n_bins)
+            histogram = parent
+        find_block_splits(
+            histogram, n_bins, leaf.total, quantization, rule, work.splits
+        )
+        if special is not None:
+            find_special_splits(
+                special,
+                blocks.feature[block],
+                n_bins,
+                histogram,
+                leaf.total,
+                quantization,
+                rule,
+                work.splits,
+            )
+        propose_splits(
+            work.splits,
+            child_score(leaf.total, quantization, rule),
+            blocks.feature[block],
+            allowed[leaf.node],
+            work.candidates[work.team.thread, k],
+        )
 
 
 @subkernel
@@ -224,7 +240,7 @@ def select_best_splits(
     quantization: Quantization,
     rule: SplitRule,
     special: SpecialFeatures | None,
-    work: Workspace,
+    work: GrowthWorkspace,
 ) -> None:
     """Select the best of all threads' candidates, and prepare for the next search."""
     candidates = work.candidates
@@ -252,20 +268,6 @@ def select_best_splits(
 
 
 # --- histograms -------------------------------------------------------------------
-
-
-@subkernel
-def add_rows_to_blocks(
-    rows: NDArray[np.int32],
-    histograms: NDArray[np.int64],  # (n_blocks, 256 * 16)
-    blocks: Blocks,
-    work: Workspace,
-) -> None:
-    """Make the histograms of all blocks from this worker's rows; threads share them."""
-    for block in range(work.team.thread, len(histograms), work.team.n_threads):
-        if blocks.n_used_slots[block] > 0:
-            gradients = work.buffers.leaf_gradients
-            fill_histogram(histograms[block], block, rows, blocks, gradients)
 
 
 @subkernel
@@ -297,7 +299,9 @@ def add_rows_to_histogram(
     # less where consecutive stores are to the same cache line, as for sparse features.
     n_rows = len(rows)
     for i in range(n_rows):
-        prefetch_row(values, int64(rows[min(i + PREFETCH_DISTANCE, n_rows - 1)]))
+        prefetch_row(
+            values, int64(rows[min(i + HISTOGRAM_PREFETCH_DISTANCE, n_rows - 1)])
+        )
         row, gradient = uint64(rows[i]), gradients[i]
         for slot in range(4):
             histogram[int64(values[row, slot]) * FEATURE_BLOCK + slot] += gradient
@@ -315,7 +319,7 @@ def prefetch_first_rows(
 ) -> None:
     """Prefetch what :func:`add_rows_to_histogram` begins with, if there is a block."""
     if block < len(values):
-        for i in range(min(PREFETCH_DISTANCE, len(rows))):
+        for i in range(min(HISTOGRAM_PREFETCH_DISTANCE, len(rows))):
             prefetch_row(values[block], int64(rows[i]))
 
 

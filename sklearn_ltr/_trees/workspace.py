@@ -18,7 +18,6 @@ from sklearn_ltr._trees.constraints import Constraints
 from sklearn_ltr._trees.parameters import GrowthParameters
 
 SET_BYTES = HISTOGRAM_BINS // 8  # of a set of bins
-LEAVES_AHEAD = 2  # divided before their turn, if there are several workers
 
 
 class GrownTree(NamedTuple):
@@ -48,11 +47,12 @@ Record: TypeAlias = Any
 Records: TypeAlias = NDArray[Any]
 
 
-def _record(**fields: type) -> np.dtype[Any]:
+def record_dtype(**fields: type) -> np.dtype[Any]:
+    """Return the dtype of an array of records with these fields."""
     return np.dtype((np.record, list(fields.items())), align=True)
 
 
-TREE_NODE = _record(  # fields as in GrownTree
+TREE_NODE = record_dtype(  # fields as in GrownTree
     feature=np.int32,
     threshold=np.uint8,
     missing_left=np.bool_,
@@ -64,41 +64,25 @@ TREE_NODE = _record(  # fields as in GrownTree
     hessian=np.float64,  # sum over the rows of a leaf
 )
 
-LEAF = _record(
+LEAF = record_dtype(
     buffer=np.int64,  # its rows are RowBuffers.rows[buffer, start:stop]
     start=np.int64,
     stop=np.int64,
-    # its histograms: Workspace.histograms[histogram_index]; -1: none yet
-    histogram_index=np.int64,
+    histogram_index=np.int64,  # GrowthWorkspace.histograms[histogram_index] is its own
     depth=np.int64,
     node=np.int64,  # its node in the tree
-    # sum of the packed gradients of its rows: those of all workers, where several grow
-    # a tree together, while `start` and `stop` are of this worker's
-    total=np.int64,
+    total=np.int64,  # sum of the packed gradients of its rows
     gain=np.float64,  # of its best split, of quantized gradients; 0: no split
     feature=np.int64,  # its best split, as in GrownTree
     threshold=np.int64,
     missing_left=np.bool_,
-    # of a leaf whose rows are divided between its children, but which is not split:
-    left_total=np.int64,  # packed sum of the left child, over all workers
-    n_left=np.int64,  # rows of the left child, of this worker
-    child_histogram=np.int64,  # histograms of the smaller child; -1: none yet
 )
 
-CANDIDATE_SPLIT = _record(
+CANDIDATE_SPLIT = record_dtype(
     gain=np.float64,
     feature=np.int64,
     threshold=np.int64,
     missing_left=np.bool_,
-)
-
-# How far the growth of a tree has come, so that `grow_tree` can go on where it returned
-GROWTH = _record(
-    step=np.int64,  # what comes next, see growing.py
-    n_leaves=np.int64,
-    smaller=np.int64,  # children of the last split; at first the root
-    larger=np.int64,  # -1: there is none
-    n_histograms=np.int64,  # in use
 )
 
 
@@ -108,8 +92,7 @@ class Team(NamedTuple):
     thread: int  # 0 to n_threads - 1
     n_threads: int
     barrier: NDArray[np.int64]
-    # (n_threads,): rows of each thread's chunk of a leaf that go left, on this worker
-    n_left: NDArray[np.int64]
+    n_left: NDArray[np.int64]  # (n_threads,): rows of each chunk of a leaf that go left
 
 
 class RowBuffers(NamedTuple):
@@ -151,21 +134,19 @@ class SpecialFeatures(NamedTuple):
     category_order: CategoryOrder  # a thread's own
 
 
-class Workspace(NamedTuple):
+class GrowthWorkspace(NamedTuple):
     """Memory for growing trees, as one thread sees it; reused from tree to tree."""
 
     team: Team
     # shared by all threads
     buffers: RowBuffers
-    # (max_leaf_nodes + LEAVES_AHEAD, n_blocks, 256 * 16)
-    histograms: NDArray[np.int64]
+    histograms: NDArray[np.int64]  # (max_leaf_nodes, n_blocks, 256 * 16)
     next_block: NDArray[np.int64]  # (1,): atomic counter of feature blocks
     # (n_threads, 2) CANDIDATE_SPLIT: the best split each thread has found for each of
     # two sibling leaves: [thread, 0] of the smaller one, [thread, 1] of the larger one
     candidates: Records
     category_set: NDArray[np.uint8]  # as in GrownTree, of the tree that is grown
     # this thread's own
-    growth: Records  # (1,) GROWTH
     splits: BlockSplits
     leaves: Records  # (max_leaf_nodes,) LEAF
     # None: there are none, and no code for them is compiled
@@ -215,7 +196,7 @@ def allocate_workspaces(
     n_blocks: int,
     max_leaf_nodes: int,
     special: SpecialFeatures | None,
-) -> list[Workspace]:
+) -> list[GrowthWorkspace]:
     """Return the workspace of each thread."""
     # shared: the team, the rows, the histograms, the candidate splits and the counters
     team = Team(
@@ -224,15 +205,13 @@ def allocate_workspaces(
         new_barrier(),
         np.zeros(n_threads, dtype=np.int64),
     )
-    growth = np.zeros(1, dtype=GROWTH)
     buffers = RowBuffers(
         rows=np.empty((2, n_rows), dtype=np.int32),
         packed_gradients=np.empty(n_rows, dtype=np.int64),
         leaf_gradients=np.empty(n_rows, dtype=np.int64),
     )
     histogram_size = HISTOGRAM_BINS * FEATURE_BLOCK
-    n_histograms = max_leaf_nodes + LEAVES_AHEAD
-    histograms = np.empty((n_histograms, n_blocks, histogram_size), dtype=np.int64)
+    histograms = np.empty((max_leaf_nodes, n_blocks, histogram_size), dtype=np.int64)
     next_block = np.zeros(1, dtype=np.int64)
     candidates = np.zeros((n_threads, 2), dtype=CANDIDATE_SPLIT)
     # a tree of L leaves has 2 L - 1 nodes
@@ -241,14 +220,13 @@ def allocate_workspaces(
     category_set = np.zeros((n_sets, SET_BYTES), dtype=np.uint8)
     # each thread's own: its number, and small tables, so that none waits to write them
     return [
-        Workspace(
+        GrowthWorkspace(
             team=team._replace(thread=thread),
             buffers=buffers,
             histograms=histograms,
             next_block=next_block,
             candidates=candidates,
             category_set=category_set,
-            growth=growth.copy(),
             splits=allocate_block_splits(),
             leaves=np.zeros(max_leaf_nodes, dtype=LEAF),
             special=None

@@ -69,9 +69,9 @@ def test_the_leaf_of_a_row_is_where_its_walk_ends(seed, n_leaves, n_rows):
         numbers = leaf_numbers(tree)
         leaves = find_leaves(binned, tree, numbers, team)
         add_binned(binned, tree, scores, team)
-    np.testing.assert_array_equal(leaves, numbers.of_node[nodes])
+    np.testing.assert_array_equal(leaves, numbers.leaf_of_node[nodes])
     np.testing.assert_array_equal(scores, tree.value[nodes])
-    of_leaves = numbers.of_node[tree.feature < 0]
+    of_leaves = numbers.leaf_of_node[tree.feature < 0]
     assert sorted(of_leaves) == list(range(n_leaves))
 
 

@@ -13,7 +13,7 @@ from sklearn_ltr._compile import ThreadTeam
 from sklearn_ltr._data.row_hashes import COLUMN_STEP, FACTOR_1, FACTOR_2
 from sklearn_ltr._parameters import read_parameters
 from sklearn_ltr._trees.parameters import TreeParameters
-from sklearn_ltr._trees.quantization import Derivatives, measure
+from sklearn_ltr._trees.quantization import RowDerivatives, measure
 from sklearn_ltr._trees.sampling import RowSampler, TreeSample, uniform
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.mart import MARTRegressor
@@ -38,10 +38,10 @@ def draw(derivatives, subsample, *, numbers=None, second_order=True, n_threads=1
         return sampler.sample(derivatives, magnitudes, drawn, second_order)
 
 
-def heavy_tailed(seed, n=N, zeros=0.0) -> Derivatives:
+def heavy_tailed(seed, n=N, zeros=0.0) -> RowDerivatives:
     rng = np.random.default_rng(seed)
     gradient = rng.standard_t(2, n) * (rng.random(n) >= zeros)
-    return Derivatives(gradient, np.abs(rng.normal(size=n)) * (gradient != 0))
+    return RowDerivatives(gradient, np.abs(rng.normal(size=n)) * (gradient != 0))
 
 
 @settings(max_examples=settings().max_examples // 2)
@@ -56,7 +56,7 @@ def test_a_row_is_kept_with_its_probability_and_counts_as_one_over_it(
 ):
     gradient, hessian = heavy_tailed(seed, zeros=zeros)
     unit = 2.0**exponent
-    sample = draw(Derivatives(gradient * unit, hessian), subsample)
+    sample = draw(RowDerivatives(gradient * unit, hessian), subsample)
     p = oracle.sampling_probabilities(gradient, hessian, subsample * N)
     kept = np.zeros(N, dtype=bool)
     kept[sample.rows] = True
@@ -79,17 +79,17 @@ def test_the_number_of_rows_and_the_sums_are_right_in_the_mean():
 
 
 def test_rows_without_derivatives_are_never_kept():
-    some = Derivatives(*np.array([[0.0, 1, 0, -2], [0.0, 0, 0, 1]]))
+    some = RowDerivatives(*np.array([[0.0, 1, 0, -2], [0.0, 0, 0, 1]]))
     sample = draw(some, 0.9)  # there are fewer than 3.6 others: all of them
     assert sample.rows.tolist() == [1, 3]
     np.testing.assert_array_equal(sample.derivatives, [[1.0, -2], [0.0, 1]])
-    assert len(draw(Derivatives(*np.zeros((2, 4))), 0.5).rows) == 0
+    assert len(draw(RowDerivatives(*np.zeros((2, 4))), 0.5).rows) == 0
 
 
 def test_a_row_is_drawn_by_its_number_whatever_threads_and_workers():
     derivatives, order = heavy_tailed(1), np.random.default_rng(2).permutation(N)
     sample = draw(derivatives, 0.3)
-    moved = Derivatives(*(one[order] for one in derivatives))
+    moved = RowDerivatives(*(one[order] for one in derivatives))
     for n_threads in (1, 2, 3):
         other = draw(moved, 0.3, numbers=order, n_threads=n_threads)
         assert sorted(order[other.rows]) == sample.rows.tolist()
