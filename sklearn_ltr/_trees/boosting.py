@@ -25,7 +25,7 @@ FloatArray = NDArray[np.float64]
 
 
 class TreeObjective(Protocol):
-    """What trees learn from."""
+    """The cost that trees minimise, by its derivatives."""
 
     def __call__(
         self, scores: FloatArray, learning_rate: float
@@ -33,7 +33,7 @@ class TreeObjective(Protocol):
         """Return dC/ds and d2C/ds2 of all rows for their scores, (n_rows,) each."""
 
     def fitted(self, n_trees: int) -> dict[str, Any]:
-        """Return what the objective has learned after these trees, by attribute."""
+        """Return the fitted attributes of the objective after these trees, by name."""
 
 
 def boost(
@@ -44,8 +44,8 @@ def boost(
     steps: Iterable[tuple[int, float]],
 ) -> Iterator[GrownTree]:
     """Grow one tree after another; yield each when it has been added to `scores`."""
-    # `scores` are those of the training rows, (n_rows,); `steps` gives the index of
-    # each tree, which seeds its random numbers, and its learning rate
+    # `scores` are the scores of the training rows, (n_rows,); `steps` gives the index
+    # of each tree, which seeds its random numbers, and its learning rate
     for tree_index, learning_rate in steps:
         derivatives = RowDerivatives(*objective(scores, learning_rate))
         sample = sampler.draw(tree_index)

@@ -236,7 +236,7 @@ def split_leaf(
     work: GrowthWorkspace,
     nodes: Records,
 ) -> tuple[int, int]:
-    """Turn a leaf whose rows are divided into its children, leaves `number` and `new`."""
+    """Turn a divided leaf into its two children, leaves `number` and `new`."""
     # Returns (smaller, larger).  The smaller child gets the histogram with this index;
     # the larger one keeps its parent's, from which its own will be computed in place.
     leaves, n_nodes = work.leaves, 2 * new - 1

@@ -289,7 +289,7 @@ def divide_rows(
     special: SpecialFeatures | None,
     work: GrowthWorkspace,
 ) -> int:
-    """Divide the rows of a leaf by its best split; return the left child's packed sum."""
+    """Divide the rows of a leaf by its best split; return the left packed sum."""
     team, buffers = work.team, work.buffers
     condition, left_total = split_condition(
         leaf, blocks, quantization, rule, special, work

@@ -293,7 +293,7 @@ def divide_rows(
     special: SpecialFeatures | None,
     work: GrowthWorkspace,
 ) -> None:
-    """Divide this worker's rows of a leaf by its best split; it stays a leaf for now."""
+    """Divide this worker's rows of a leaf by its best split; it is not split yet."""
     condition, left_total = split_condition(
         leaf, blocks, quantization, rule, special, work
     )

@@ -2,7 +2,7 @@
 
 All threads of a team grow a tree together.  They share the rows, the histograms and
 the candidate splits.  The table of leaves is small, so each thread has its own: all
-threads make the same updates to it, and need not wait for each other to read it.
+threads make the same updates to it, and no thread waits for another to read it.
 """
 
 from __future__ import annotations
@@ -98,8 +98,8 @@ class Team(NamedTuple):
 class RowBuffers(NamedTuple):
     """The rows of all leaves, numbered as in the sample, and their packed gradients."""
 
-    # (2, n_rows): a leaf's rows are contiguous in one of the two buffers, those of its
-    # children in the other
+    # (2, n_rows): the rows of a leaf are contiguous in one of the two buffers; the rows
+    # of its children take the same place in the other
     rows: NDArray[np.int32]
     packed_gradients: NDArray[np.int64]  # (n_rows,): of each row
     # (n_rows,): at its front, packed gradients of the leaf whose histogram is made
@@ -112,9 +112,9 @@ class BlockSplits(NamedTuple):
 
     score: NDArray[np.float64]  # G_L^2 / (W_L + l2) + G_R^2 / (W_R + l2); 0: no split
     # bins up to and including ``threshold % 256`` go left; missing values go left if
-    # the threshold is 256 or more
+    # the number is 256 or more
     threshold: NDArray[np.int64]
-    left_sum: NDArray[np.int64]  # packed sum of the left child, during a scan
+    left_sum: NDArray[np.int64]  # packed sum of the left child, while bins are scanned
 
 
 class CategoryOrder(NamedTuple):
@@ -125,7 +125,7 @@ class CategoryOrder(NamedTuple):
 
 
 class SpecialFeatures(NamedTuple):
-    """What most trees have none of: categories and constraints."""
+    """Categorical features and constraints, which most trees do not have."""
 
     n_categories: NDArray[np.int64]  # as in BinnedData
     constraints: Constraints
@@ -149,7 +149,7 @@ class GrowthWorkspace(NamedTuple):
     # this thread's own
     splits: BlockSplits
     leaves: Records  # (max_leaf_nodes,) LEAF
-    # None: there are none, and no code for them is compiled
+    # None if there are none: then no code for them is compiled
     special: SpecialFeatures | None
     goes_left: NDArray[np.uint8]  # (256,): 1 for the bins that a split sends left
 
@@ -198,7 +198,7 @@ def allocate_workspaces(
     special: SpecialFeatures | None,
 ) -> list[GrowthWorkspace]:
     """Return the workspace of each thread."""
-    # shared: the team, the rows, the histograms, the candidate splits and the counters
+    # shared by all threads
     team = Team(
         0,
         n_threads,
@@ -218,7 +218,7 @@ def allocate_workspaces(
     any_categories = special is not None and special.n_categories.any()
     n_sets = 2 * max_leaf_nodes - 1 if any_categories else 0
     category_set = np.zeros((n_sets, SET_BYTES), dtype=np.uint8)
-    # each thread's own: its number, and small tables, so that none waits to write them
+    # each thread has its own number, and small tables of its own
     return [
         GrowthWorkspace(
             team=team._replace(thread=thread),

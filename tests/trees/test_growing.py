@@ -310,9 +310,9 @@ def grow_together(
 
     results = run_workers(n_workers, work)
     scores = np.empty(n)
-    for trees, own, of_worker in results:
+    for trees, own, worker_scores in results:
         assert trees == results[0][0]
-        scores[own] = of_worker
+        scores[own] = worker_scores
     return results[0][0], scores.tobytes()
 
 

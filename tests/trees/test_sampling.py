@@ -71,9 +71,9 @@ def test_the_number_of_rows_and_the_sums_are_right_in_the_mean():
     derivatives = heavy_tailed(0, 200_000)
     sample = draw(derivatives, 0.3)
     assert len(sample.rows) == pytest.approx(60_000, rel=0.01)
-    for of_all, of_sample in zip(derivatives, sample.derivatives, strict=True):
-        total = np.abs(of_all).sum()
-        assert np.abs(of_sample).sum() == pytest.approx(total, rel=0.02)
+    for whole, sampled_values in zip(derivatives, sample.derivatives, strict=True):
+        total = np.abs(whole).sum()
+        assert np.abs(sampled_values).sum() == pytest.approx(total, rel=0.02)
     rows = draw(derivatives, 0.3, second_order=False).derivatives.hessian
     assert rows.sum() == pytest.approx(200_000, rel=0.05)  # least squares counts them
 
@@ -209,12 +209,12 @@ def test_splits_of_a_sample_find_what_all_rows_show():
             .ensemble_
         )  # fmt: skip
 
-    sampled, of_all = [split(0.1, seed) for seed in range(20)], split(1.0)
-    for tree in (*sampled, of_all):
+    sampled, whole = [split(0.1, seed) for seed in range(20)], split(1.0)
+    for tree in (*sampled, whole):
         assert tree.feature[0] == 2
         assert tree.threshold[0] == pytest.approx(0.3, abs=0.03)
     # a gain is that of all rows, in the mean
     gains = [tree.gain[0] for tree in sampled]
     error = np.std(gains, ddof=1) / np.sqrt(len(gains))
-    assert np.mean(gains) == pytest.approx(of_all.gain[0], abs=3 * error)
-    assert error < 0.03 * of_all.gain[0]
+    assert np.mean(gains) == pytest.approx(whole.gain[0], abs=3 * error)
+    assert error < 0.03 * whole.gain[0]
