@@ -4,8 +4,8 @@
 
 This is algorithm LambdaMART of Burges ("From RankNet to LambdaRank to LambdaMART: An
 Overview", MSR-TR-2010-82, 2010) for any objective: rankers and MART share it.  Only the
-objective, a function that turns scores into gradient and hessian, knows what is
-minimised.
+objective, a function that turns scores into gradient and hessian, knows the cost that
+is minimised.
 """
 
 from __future__ import annotations

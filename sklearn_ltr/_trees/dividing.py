@@ -57,7 +57,7 @@ def best_leaf(leaves: Records, n_leaves: int) -> int:
 
 
 @subkernel
-def left_is_smaller(total: int, left_total: int, quantization: Quantization) -> bool:
+def is_left_smaller(total: int, left_total: int, quantization: Quantization) -> bool:
     """Return whether the left child has at most half of the rows, from packed sums."""
     mask = quantization.count_mask
     is_smaller: bool = 2 * (left_total & mask) <= total & mask
@@ -118,13 +118,13 @@ def record_category_set(
 
 
 @subkernel
-def count_rows_left(
+def count_left_by_chunk(
     condition: SplitCondition, leaf: Record, team: Team, buffers: RowBuffers
 ) -> tuple[int, int]:
     """Count the rows that go left: in the chunks of lower threads, and in the leaf."""
     rows = buffers.rows[leaf.buffer]
     first, last = chunk_bounds(team.thread, team.n_threads, leaf.start, leaf.stop)
-    team.n_left[team.thread] = count_left(condition, rows, first, last)
+    team.n_left[team.thread] = count_rows_left(condition, rows, first, last)
     wait_at_barrier(team.barrier, team.n_threads)
     n_before, n_left = int64(0), int64(0)
     for other in range(team.n_threads):
@@ -134,7 +134,7 @@ def count_rows_left(
 
 
 @subkernel
-def count_left(
+def count_rows_left(
     condition: SplitCondition, rows: NDArray[np.int32], first: int, last: int
 ) -> int:
     """Return how many of ``rows[first:last]`` go left."""
@@ -254,7 +254,7 @@ def split_leaf(
                     special.open_sets,
                     allowed,
                 )
-    is_left = left_is_smaller(left.total, left_total, quantization)
+    is_left = is_left_smaller(left.total, left_total, quantization)
     right.histogram_index = histogram_index
     if is_left:
         right.histogram_index = left.histogram_index

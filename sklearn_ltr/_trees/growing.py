@@ -42,9 +42,9 @@ from sklearn_ltr._trees.blocks import (
 from sklearn_ltr._trees.dividing import (
     MIN_ROWS_FOR_THREADS,
     best_leaf,
-    count_rows_left,
+    count_left_by_chunk,
     fill_root,
-    left_is_smaller,
+    is_left_smaller,
     partition,
     split_condition,
     split_leaf,
@@ -210,7 +210,7 @@ class TreeGrower:
         """Write the splits of a tree into its nodes."""
         given = blocks, n_rows, total, quantization, allowed
         if self._joint_growth is not None:
-            self._joint_growth.grow_tree(*given, nodes)
+            self._joint_growth.split_leaves(*given, nodes)
             return
 
         def grow_in(thread: int) -> None:
@@ -296,7 +296,7 @@ def divide_rows(
     )
     n_before, n_left = int64(0), left_total & quantization.count_mask
     if team.n_threads > 2 and leaf.stop - leaf.start > MIN_ROWS_FOR_THREADS:
-        n_before, n_left = count_rows_left(condition, leaf, team, buffers)
-    is_left = left_is_smaller(leaf.total, left_total, quantization)
+        n_before, n_left = count_left_by_chunk(condition, leaf, team, buffers)
+    is_left = is_left_smaller(leaf.total, left_total, quantization)
     partition(condition, leaf, n_before, n_left, is_left, team, buffers)
     return left_total

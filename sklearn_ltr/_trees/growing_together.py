@@ -1,6 +1,6 @@
 """A tree grown by several workers together, each of which has some of the rows.
 
-Their loop is that of :func:`growing.grow_tree`, with two differences.  A worker makes
+The loop is as in :func:`growing.grow_tree`, with two differences.  A worker makes
 histograms of its own rows, and splits are sought in the sums of these histograms over
 all workers; so every worker grows the same tree, and keeps its own rows in the leaves.
 And since a kernel cannot exchange anything with other workers,
@@ -38,9 +38,9 @@ from sklearn_ltr._trees.binning import MISSING_BIN
 from sklearn_ltr._trees.blocks import HISTOGRAM_BINS, Blocks
 from sklearn_ltr._trees.dividing import (
     best_leaf,
-    count_rows_left,
+    count_left_by_chunk,
     fill_root,
-    left_is_smaller,
+    is_left_smaller,
     partition,
     split_condition,
     split_leaf,
@@ -127,7 +127,7 @@ class JointGrowth:
         self._used = used_of_histograms(blocks)
         self._message = np.empty((1 + LEAVES_AHEAD) * len(self._used), dtype=np.int64)
 
-    def grow_tree(
+    def split_leaves(
         self,
         blocks: Blocks,
         n_rows: int,
@@ -238,7 +238,7 @@ def grow_until_exchange(
         if leaves[number].gain <= 0.0:
             break
         if division.histogram_index == NO_HISTOGRAM:
-            divide_rows(
+            divide_own_rows(
                 leaves[number], division, blocks, quantization, rule, special, work
             )
         state.smaller, state.larger = split_leaf(
@@ -284,7 +284,7 @@ def search_histograms(
 
 
 @subkernel
-def divide_rows(
+def divide_own_rows(
     leaf: Record,
     division: Record,
     blocks: Blocks,
@@ -297,8 +297,8 @@ def divide_rows(
     condition, left_total = split_condition(
         leaf, blocks, quantization, rule, special, work
     )
-    n_before, n_left = count_rows_left(condition, leaf, work.team, work.buffers)
-    is_left = left_is_smaller(leaf.total, left_total, quantization)
+    n_before, n_left = count_left_by_chunk(condition, leaf, work.team, work.buffers)
+    is_left = is_left_smaller(leaf.total, left_total, quantization)
     partition(condition, leaf, n_before, n_left, is_left, work.team, work.buffers)
     division.left_total, division.n_left = left_total, n_left
 
@@ -334,11 +334,11 @@ def fill_new_histograms(
             return
         leaf, division = leaves[number], divisions[number]
         wait_at_barrier(team.barrier, team.n_threads)
-        divide_rows(leaf, division, blocks, quantization, rule, special, work)
+        divide_own_rows(leaf, division, blocks, quantization, rule, special, work)
         division.histogram_index = new_histogram(state)
         wait_at_barrier(team.barrier, team.n_threads)
         first, last = leaf.start, leaf.start + division.n_left
-        if not left_is_smaller(leaf.total, division.left_total, quantization):
+        if not is_left_smaller(leaf.total, division.left_total, quantization):
             first, last = last, leaf.stop
         own = rows[1 - leaf.buffer, first:last]
         fill_histograms(own, work.histograms[division.histogram_index], blocks, work)

@@ -280,7 +280,7 @@ def fill_histogram(
     blocks: Blocks,
     gradients: NDArray[np.int64],
 ) -> None:
-    """Make the histogram of a block: ``gradients[i]`` is that of row ``rows[i]``."""
+    """Make the histogram of a block; ``gradients[i]`` belongs to row ``rows[i]``."""
     clear_histogram(histogram, blocks.n_bins[block])
     add_rows_to_histogram(
         blocks.values[block], rows, gradients, histogram, blocks.n_used_slots[block]

@@ -7,8 +7,9 @@ then every corner has the data of all corners.  A worker of rank r >= P has one
 neighbour, the corner r - P.  It sends its data to the corner before these exchanges,
 and receives the result after them.  So a result takes log2 P exchanges in a row, or
 twice as many where a large array is divided, and two messages more if P is not the
-number of workers (R. Thakur, R. Rabenseifner and W. Gropp, "Optimization of Collective Communication
-Operations in MPICH", 2005: recursive doubling, and recursive halving with doubling).
+number of workers (R. Thakur, R. Rabenseifner and W. Gropp, "Optimization of Collective
+Communication Operations in MPICH", 2005: recursive doubling, and recursive halving with
+doubling).
 
 A worker has one socket for each neighbour, opened once per fit, with TLS where the
 cluster has it.  The thread that fits writes and reads them itself: neither the
@@ -193,7 +194,7 @@ class Connections:
         return connection
 
     def _keep(self, connection: socket.socket) -> None:
-        """Prepare a connection, and add it to those that `abort` and `close` end."""
+        """Prepare a connection, and let `abort` and `close` end it."""
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, BUFFER_BYTES)
         self._sockets.append(connection)

@@ -407,8 +407,9 @@ def find_reached(
     root: int, subtrees: Subtrees, node_vectors: NodeVectors, gates: GateList
 ) -> None:
     """Build the gates that find the rows which reach the root of a subtree."""
-    # The rows that reach the root of the subtree above are known.  Those of them that
-    # go towards `root` at every node in between reach it.  Each "and" is a select gate.
+    # The rows that reach the root of the subtree above are known.  Of these, the rows
+    # that go towards `root` at every node in between reach it.  Each "and" is a select
+    # gate.
     node, reached = root, int64(ONE)
     while node_vectors.reached[node] == NOT_KNOWN:
         parent = subtrees.parent[node]
