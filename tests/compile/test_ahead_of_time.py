@@ -51,9 +51,10 @@ for table in (X, np.asfortranarray(X), X.astype(np.float32), X[::-1], csr_matrix
     r.predict(table), r.predict(table[:50]), r.rank(table, groups=g)
 LambdaMARTRanker(n_estimators=3, n_jobs=2).fit(X, y, groups=g, init_score=Z[:, 0])
 from tests.dask import fit_together
-of_two = g % 2 == 0, g % 2 == 1
-parts = [{"X": X[own], "y": y[own], "groups": g[own]} for own in of_two]
-fit_together(parts, 0, LambdaMARTRanker(n_estimators=3, monotonic_cst=[1] * 7))
+halves = g % 2 == 0, g % 2 == 1
+parts = [{"X": X[own], "y": y[own], "groups": g[own]} for own in halves]
+for signs in (None, [1] * 7):
+    fit_together(parts, 0, LambdaMARTRanker(n_estimators=3, monotonic_cst=signs))
 MARTRegressor(n_estimators=3).fit(X, y).predict(X)
 c = MARTClassifier(n_estimators=3, subsample=0.5, early_stopping=True).fit(X, y > 0)
 c.predict_proba(X)
