@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
@@ -55,7 +55,7 @@ class TrainingData:
     labels: Labels | None
     columns: ReadColumns = RowColumns()
     X: Table = NO_FEATURES
-    rows: NDArray[np.intp] = NO_ROWS
+    rows: NDArray[np.intp] = field(default_factory=lambda: NO_ROWS)
     numbers: IntArray | None = None
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -141,9 +142,8 @@ def test_every_number_of_thresholds_is_searched_to_both_ends(n_thresholds):
     values = np.concatenate(
         [thresholds - 0.5, thresholds, thresholds + 0.5, [-1e300, 1e300, np.nan]]
     )
-    binned = mapper.transform(
-        table_of(one_feature(values)), np.arange(len(values)), ONE_THREAD
-    )
+    table, rows = table_of(one_feature(values)), np.arange(len(values))
+    binned = mapper.transform(table, rows, ONE_THREAD)
     expected = np.searchsorted(thresholds, values[:-1], side="left").tolist() + [
         MISSING_BIN
     ]
