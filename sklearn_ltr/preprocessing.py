@@ -26,7 +26,7 @@ from sklearn_ltr._data.features import (
 from sklearn_ltr._data.rows import n_rows
 from sklearn_ltr._data.training_data import TrainingData, with_weight
 from sklearn_ltr._estimators.attributes import FEATURES, Attribute, Attributes
-from sklearn_ltr._estimators.base import BaseModel, refit
+from sklearn_ltr._estimators.base import Estimator, refit
 from sklearn_ltr._parameters import read_parameters, real
 from sklearn_ltr._rankers.reading import check_y_given, read_queries, read_targets
 from sklearn_ltr._saved import publish
@@ -53,7 +53,7 @@ class PairParameters:
     min_gain: Annotated[float, real(0, 1, "left")]
 
 
-class CategoryPairs(TransformerMixin, BaseModel, auto_wrap_output_keys=None):
+class CategoryPairs(TransformerMixin, Estimator, auto_wrap_output_keys=None):
     r"""Add a categorical column for each useful pair of categorical columns.
 
     One customer likes a brand that another does not: trees find this in the two columns

@@ -142,7 +142,7 @@ class TrainingData:
 
     def without_features(self) -> Self:
         """Return the targets and columns alone: what a cost is computed from."""
-        return replace(self, X=NO_FEATURES, rows=NO_ROWS)
+        return replace(self, X=NO_FEATURES)
 
 
 T = TypeVar("T")

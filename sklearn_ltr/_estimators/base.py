@@ -28,7 +28,7 @@ from sklearn_ltr._parameters import BOOL, Choice, integer, real
 from sklearn_ltr._saved import KEY, checksum_of
 
 __all__ = [
-    "BaseModel",
+    "Estimator",
     "CallbackSupportMixin",
     "FitParameters",
     "FitTasks",
@@ -57,7 +57,7 @@ SAVED = Attribute()  # what is not declared is saved
 VERSION_KEY = "_sklearn_ltr_version"  # in the pickled state of an estimator
 
 E = TypeVar("E", bound=BaseEstimator)
-M = TypeVar("M", bound="BaseModel")
+M = TypeVar("M", bound="Estimator")
 F = TypeVar("F", bound=Callable[..., Any])
 FittedAttributes = Callable[[], dict[str, Any]]  # of the model of the steps so far
 
@@ -102,7 +102,7 @@ class NewerVersionWarning(UserWarning):
     """
 
 
-class BaseModel(BaseEstimator):
+class Estimator(BaseEstimator):
     """An estimator that stores its version in a pickle, and checks what is loaded."""
 
     # Those of the class itself; `__init_subclass__` adds those that it inherits

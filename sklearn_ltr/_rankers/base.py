@@ -19,8 +19,8 @@ from sklearn_ltr._data.tables import Matrix, Table, table_of
 from sklearn_ltr._data.training_data import with_weight
 from sklearn_ltr._estimators.attributes import Attribute, Attributes
 from sklearn_ltr._estimators.base import (
-    BaseModel,
     CallbackSupportMixin,
+    Estimator,
     FitParameters,
 )
 from sklearn_ltr._lambdas.position_bias import BiasChoice, BiasOptions
@@ -150,7 +150,7 @@ class RankerParameters(FitParameters):
             )
 
 
-class BaseRanker(CallbackSupportMixin, BaseModel):
+class BaseRanker(CallbackSupportMixin, Estimator):
     """A ranker: `predict` returns scores, and higher scores are ranked first."""
 
     metric: str | Metric | None

@@ -1,6 +1,6 @@
 """F_0: the scores that boosting starts from (Burges 2010, algorithm LambdaMART).
 
-F_0(x) = BaseModel(x),    or the caller's own scores,    or 0
+F_0(x) = Estimator(x),    or the caller's own scores,    or 0
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ from numpy.typing import NDArray
 from scipy.special import xlog1py, xlogy
 
 from sklearn_ltr._estimators.attributes import Attribute, Attributes
-from sklearn_ltr._estimators.base import BaseModel, refit
+from sklearn_ltr._estimators.base import Estimator, refit
 from sklearn_ltr._parameters import POSITIVE, integer, read_parameters, real
 from sklearn_ltr.clicks._em import (
     Cells,
@@ -101,7 +101,7 @@ EM_ATTRIBUTES: Attributes = {
 }
 
 
-class ClickModel(BaseModel):
+class ClickModel(Estimator):
     """A model of clicks that is fitted to a log."""
 
     _parameters: ClassVar[type]  # a dataclass that declares them

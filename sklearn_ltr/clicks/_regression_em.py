@@ -33,7 +33,7 @@ from sklearn_ltr._data.row_hashes import HashArray
 from sklearn_ltr._data.rows import index_rows, n_rows
 from sklearn_ltr._data.tables import hash_values
 from sklearn_ltr._estimators.attributes import Attribute, Attributes
-from sklearn_ltr._estimators.base import BaseModel, refit
+from sklearn_ltr._estimators.base import Estimator, refit
 from sklearn_ltr._parameters import read_parameters
 from sklearn_ltr.clicks._em import (
     Cells,
@@ -54,7 +54,7 @@ IntArray = NDArray[np.int64]
 NEAREST = 1e-9  # a rate from a classifier is so far from 0 and 1, where EM would stay
 
 
-class RegressionEM(BaseModel):
+class RegressionEM(Estimator):
     r"""The position-based model with attractiveness learned from features.
 
     .. math:: P(\text{click on } d \text{ at position } k) = \theta_k \gamma(x_{qd})

@@ -38,8 +38,8 @@ from sklearn_ltr._data.tables import Matrix, table_of
 from sklearn_ltr._data.training_data import check_weights
 from sklearn_ltr._estimators.attributes import Attribute, Attributes
 from sklearn_ltr._estimators.base import (
-    BaseModel,
     CallbackSupportMixin,
+    Estimator,
     FitTasks,
     refit,
     require,
@@ -75,7 +75,7 @@ from sklearn_ltr.mart._objectives import (
 FloatArray = NDArray[np.float64]
 
 
-class BaseMART(CallbackSupportMixin, BaseModel):
+class BaseMART(CallbackSupportMixin, Estimator):
     """An estimator whose F is a constant F_0 plus a sum of trees."""
 
     base_score_: float

@@ -15,7 +15,7 @@ from sklearn.base import clone
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker, clicks
 from sklearn_ltr._estimators.arguments import METHODS, WORDS
-from sklearn_ltr._estimators.base import BaseModel
+from sklearn_ltr._estimators.base import Estimator
 from sklearn_ltr.dask import DaskLambdaMARTRanker
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker
@@ -43,8 +43,8 @@ def test_these_are_all_estimators_beside_those_of_clicks():
     def derived(cls):
         return {cls}.union(*map(derived, cls.__subclasses__()))
 
-    ours = {c for c in derived(BaseModel) if c.__module__.startswith("sklearn_ltr")}
-    bases = {"BaseModel", "BaseRanker", "NetworkRanker", "BaseMART", "ClickModel"}
+    ours = {c for c in derived(Estimator) if c.__module__.startswith("sklearn_ltr")}
+    bases = {"Estimator", "BaseRanker", "NetworkRanker", "BaseMART", "ClickModel"}
     names = {cls.__name__ for cls in ours} - bases - set(clicks.__all__)
     assert names == {cls.__name__ for cls in ESTIMATORS}
     of_clicks = [cls for cls in ours if cls.__name__ in clicks.__all__]

@@ -37,7 +37,7 @@ def network() -> LambdaRankRanker:
     return LambdaRankRanker(hidden_layer_sizes=(), max_iter=3, random_state=0)
 
 
-# --- section 7: F_0(x) = BaseModel(x) ---------------------------------------------
+# --- section 7: F_0(x) = Estimator(x) ---------------------------------------------
 
 
 def test_trees_on_top_of_trees_are_the_trees_of_one_long_fit():
