@@ -104,6 +104,7 @@ def test_how_many_queries_are_drawn():
         assert not np.array_equal(*queries[:2])
     for queries in drawn(bootstrap=True):
         assert len(queries) == 40
+        # 40 (1 - (1 - 1 / 40)^40) = 25.5 are expected, with a deviation of 2
         assert 15 < len(np.unique(queries)) < 36
     assert len(drawn(bootstrap=True, max_samples=0.5)[0]) == 20
 

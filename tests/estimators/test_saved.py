@@ -260,6 +260,7 @@ def test_another_process_of_one_thread_scores_the_same_or_refuses_flipped_bits(
     assert sorted(counts) == sorted(NAMES)
     for outcomes in counts.values():
         assert outcomes["other"] == 0
+        # of 80 changes; some are of names, or of numbers that no score depends on
         assert min(outcomes["refused"], outcomes["same"]) > 3
 
 
