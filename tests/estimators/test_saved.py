@@ -29,7 +29,6 @@ from sklearn_ltr import (
     RankNetRanker,
     __version__,
 )
-from sklearn_ltr._estimators.base import VERSION_KEY
 from sklearn_ltr._saved import KEY
 from sklearn_ltr.clicks import PositionBasedModel, RegressionEM
 from sklearn_ltr.mart import MARTRegressor
@@ -301,7 +300,9 @@ def places(holder: Any) -> Iterator[tuple[Any, Any]]:
     for key, value in list(items):
         if isinstance(value, tuple):
             holder[key] = value = list(value)
-        if key in (KEY, VERSION_KEY) or is_checked(value) or isinstance(value, type):
+        if key == KEY or is_checked(value) or isinstance(value, type):
+            continue
+        if isinstance(value, str) and value == __version__:
             continue
         if isinstance(value, dict | list):
             yield from places(value)
