@@ -28,8 +28,15 @@ from sklearn_ltr import (
     _commands,
     metrics,
 )
-from sklearn_ltr._comm import ONE_PROCESS
-from sklearn_ltr._trees.growing import put_used, take_used
+from sklearn_ltr._comm import ONE_PROCESS, OneProcess
+from sklearn_ltr._compile import ThreadTeam
+from sklearn_ltr._parameters import read_parameters
+from sklearn_ltr._trees.binning import BinnedData
+from sklearn_ltr._trees.constraints import NO_CONSTRAINTS
+from sklearn_ltr._trees.growing import TreeGrower
+from sklearn_ltr._trees.parameters import TreeParameters, growth_parameters
+from sklearn_ltr._trees.quantization import RowDerivatives
+from sklearn_ltr._trees.sampling import TreeSampler
 from sklearn_ltr.dask._fit import WorkerRows, fit_rows
 from sklearn_ltr.dask._tables import PartRows
 from sklearn_ltr.datasets import make_ranking
@@ -63,6 +70,7 @@ def _steps(data: Bunch) -> dict[str, Callable[[], Any]]:
         "LambdaMART, sparse X": partial(_fit_trees, csr_matrix(X), data),
         "categories": partial(_fit_categories, data),
         "a fit on a cluster": partial(_fit_on_worker, data),
+        "trees on a cluster": _grow_together,
         "objectives": partial(_compute_objectives, data),
         "weighted pairs": partial(_fit_clicks, data),
         "MART": partial(_fit_mart, data),
@@ -123,11 +131,33 @@ def _fit_on_worker(data: Bunch) -> None:
         ranker = LambdaMARTRanker(n_estimators=2, subsample=0.5)
         given = [WorkerRows(rows, others, numbers)]
         fit_rows(vars(ranker) | attributes, 0, given, False, ONE_PROCESS)
-    # what a worker does only beside others
-    histograms, used = np.zeros((1, 2), dtype=np.int64), np.arange(1)
-    message = np.empty((1, 1), dtype=np.int64)
-    take_used(histograms, used, message)
-    put_used(message, used, histograms)
+
+
+class _OneOfTwo(OneProcess):
+    """The Comm of one of two workers, of which the other has no rows."""
+
+    n_workers = 2
+
+
+def _grow_together() -> None:
+    """Grow a tree as one of several workers, without and with categories."""
+    n_features, n_rows = 2, 100
+    columns = np.arange(n_features * n_rows, dtype=np.uint8).reshape(n_features, -1)
+    derivatives = RowDerivatives(np.arange(float(n_rows)), np.ones(n_rows))
+    parameters = read_parameters(TreeParameters, LambdaMARTRanker())
+    growth = growth_parameters(parameters, NO_CONSTRAINTS, n_rows)
+    n_nodes = 2 * growth.max_leaf_nodes - 1
+    sampler = TreeSampler(1.0, n_features, n_features, n_features, n_nodes, seed=0)
+    for n_categories in (0, 255):
+        binned = BinnedData(columns, np.full(2, 255), np.full(2, n_categories))
+        grower = TreeGrower(
+            binned,
+            growth,
+            ThreadTeam(1),
+            np.arange(n_rows, dtype=np.uint32),
+            _OneOfTwo(),
+        )
+        grower.grow(derivatives, sampler.draw(0), 0.1, np.zeros(n_rows))
 
 
 def _compute_objectives(data: Bunch) -> None:

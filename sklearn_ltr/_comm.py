@@ -1,7 +1,7 @@
 """The seam between workers that fit a model together; by default there is one process.
 
 Every sum over rows, and everything else that a fit computes from more than one query,
-goes through it.  With one process, the result is what that process has.
+goes through it.  With one process, sums and lists are its own.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 class Comm(Protocol):
     """Operations that all workers of a fit call together, in the same order.
 
-    `sum` and `gather` return the same on all of them.
+    `sum` and `gather` return the same on all workers.
     """
 
     rank: int  # number of this worker, from 0
     n_workers: int
-    n_threads: int | None  # that a worker may use where `n_jobs` is None; None: any
+    n_threads: int | None  # limit for a worker if `n_jobs` is None; None: no limit
 
     def sum(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the sum of the arrays of all workers, which have the same shape.
@@ -29,17 +29,17 @@ class Comm(Protocol):
         """
 
     def gather(self, value: Any) -> list[Any]:
-        """Return what each worker gave, by rank."""
+        """Return the values that all workers gave, by rank."""
 
     def gather_to(self, rank: int, value: Any) -> list[Any]:
-        """Return what each worker gave, by rank, on one of them; [] on the others."""
+        """Return the values of all workers on the worker `rank`; [] on the others."""
 
     def print_line(self, line: str) -> None:
         """Print a line once, whichever workers call this."""
 
 
 class OneProcess:
-    """The only worker of a fit: what it has is what all workers have."""
+    """The Comm of a fit in one process, which exchanges nothing."""
 
     rank, n_workers = 0, 1
     n_threads: int | None = None

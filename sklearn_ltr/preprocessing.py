@@ -12,6 +12,7 @@ from sklearn.base import TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_ltr._data import RowColumns
 from sklearn_ltr._data.categories import holds_text
 from sklearn_ltr._data.features import (
     Labels,
@@ -24,6 +25,7 @@ from sklearn_ltr._data.features import (
 )
 from sklearn_ltr._data.rows import n_rows
 from sklearn_ltr._data.training_data import TrainingData, with_weight
+from sklearn_ltr._estimators.attributes import FEATURES, Attribute, Attributes
 from sklearn_ltr._estimators.base import BaseModel, refit
 from sklearn_ltr._parameters import read_parameters, real
 from sklearn_ltr._rankers.reading import check_y_given, read_queries, read_targets
@@ -119,7 +121,11 @@ class CategoryPairs(TransformerMixin, BaseModel, auto_wrap_output_keys=None):
     ['customer', 'brand', 'colour', 'customer and brand']
     """
 
-    _fitted_state: ClassVar[tuple[str, ...]] = ("pairs_", "gains_")
+    _attributes: ClassVar[Attributes] = {
+        **FEATURES,
+        "pairs_": Attribute(),
+        "gains_": Attribute(),
+    }
 
     # Requested from the start, so that metadata routing needs no further call
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"groups": True}
@@ -162,7 +168,7 @@ class CategoryPairs(TransformerMixin, BaseModel, auto_wrap_output_keys=None):
             table = read_frame(model, X, reset=True)
             check_y_given(y)
             queries = read_queries(groups, n_rows(table))
-            data = read_targets(y, queries, sample_weight)
+            data = read_targets(y, queries, RowColumns(sample_weight=sample_weight))
             data = with_weight(data, "sample_weight")
             categories = find_categories(table)
             gains = gains_of_pairs(data, categories)
@@ -265,7 +271,10 @@ def gains_of_pairs(
 ) -> dict[tuple[str, str], float]:
     """Return the gain of every pair, in the order of the columns."""
     unit = TargetUnit(
-        np.abs(data.y).max(), data.weights.mean(), data.weights.max(), data.n_rows
+        np.abs(data.y).max(),
+        data.sample_weight.mean(),
+        data.sample_weight.max(),
+        data.n_rows,
     )
     targets = row_targets(data, np.arange(data.n_queries), unit)
     total = weighted_square(targets)

@@ -1,34 +1,45 @@
 """Kernels and sub-kernels: decorators that compile functions, by numba.
 
-numba is made to compile in less time by two shortcuts inside its own compiler: Python's
-garbage collector is paused, and sub-kernels are optimized and turned into machine code
-as a part of kernels only.
+With the versions of numba that CI has tested, `shortcuts` makes numba compile in less
+time and stores machine code on disk.  With a newer one, its public decorators alone
+compile the kernels, in every process; results are the same bits.
 """
 
 from __future__ import annotations
 
-import contextlib
-import functools
-import gc
-from collections.abc import Callable, Iterator
+import logging
+import re
+from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
-from numba import _dynfunc
-from numba.core.codegen import JITCodeLibrary, RuntimeLinker
-from numba.core.compiler import Compiler, CompilerBase, DefaultPassBuilder
-from numba.core.compiler_machinery import register_pass
-from numba.core.dispatcher import _FunctionCompiler  # type: ignore[attr-defined]
-from numba.core.typed_passes import NativeLowering
 
-from sklearn_ltr._compile.cache import KernelCache
+NEWEST_TESTED = (0, 68)  # release of numba
+
+INTERPRETED = bool(numba.config.DISABLE_JIT)
+_RELEASE = tuple(map(int, re.findall(r"\d+", numba.__version__)[:2]))
+USES_SHORTCUTS = not INTERPRETED and _RELEASE <= NEWEST_TESTED
+
+if USES_SHORTCUTS:
+    from sklearn_ltr._compile.shortcuts import SubKernel, stored_kernel
+elif not INTERPRETED:
+    logging.getLogger("sklearn_ltr").warning(
+        "sklearn_ltr is tested with numba up to %d.%d: with numba %s it stores no "
+        "compiled kernels, and every process compiles them, in about half a minute",
+        *NEWEST_TESTED,
+        numba.__version__,
+    )
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 KERNELS: dict[str, Any] = {}  # every kernel of the modules imported so far, by name
 
-INTERPRETED = bool(numba.config.DISABLE_JIT)
+# Machine code runs without the interpreter lock.  Arithmetic is that of IEEE 754, as it
+# is written, so that results are the same on every CPU: no sum is reassociated, and no
+# product fused with a sum.  (Long sums vectorise by hand, see `sum_of_lanes`;
+# exponentials and logarithms are those of `arithmetic`.)
+_OPTIONS = {"nogil": True, "error_model": "numpy"}
 
 # Typed integers for kernels: for a literal argument, numba would compile the callee
 # once more.
@@ -40,163 +51,21 @@ uint64 = cast(Callable[[Any], int], np.uint64)
 def kernel(function: F) -> F:
     """Compile a module-level function, which Python and other kernels may call."""
     # Machine code is made when the function is first called with arguments of some
-    # types, and stored on disk.  It runs without the interpreter lock.  Arithmetic is
-    # that of IEEE 754, as it is written, so that results are the same on every CPU: no
-    # sum is reassociated, and no product fused with a sum.  (Long sums vectorise by
-    # hand, see `sum_of_lanes`; exponentials and logarithms are those of `arithmetic`.)
+    # types.
     if INTERPRETED:
         return function
-    dispatcher = _dispatcher(function, for_kernels_only=False)
-    dispatcher._cache = KernelCache(dispatcher)
+    if USES_SHORTCUTS:
+        dispatcher = stored_kernel(function, **_OPTIONS)
+    else:
+        dispatcher = numba.njit(**_OPTIONS)(function)
     KERNELS[f"{function.__module__}.{function.__qualname__}"] = dispatcher
     return cast(F, dispatcher)
 
 
 def subkernel(function: F) -> F:
     """Compile a function that only kernels may call, not Python."""
-    # What lets Python call machine code would be a fifth of the time that the first fit
-    # compiles.  Sub-kernels are not stored on disk: kernels are, with all that they
-    # call.
     if INTERPRETED:
         return function
-    return cast(F, SubKernel(_dispatcher(function, for_kernels_only=True)))
-
-
-class SubKernel:
-    """A compiled function that kernels may call and Python may not.
-
-    numba types a global variable by its attribute `_numba_type_`, so in a kernel this
-    object stands for the dispatcher.
-    """
-
-    def __init__(self, dispatcher: Any) -> None:
-        functools.update_wrapper(self, dispatcher.py_func)
-        self.py_func = dispatcher.py_func
-        self._numba_type_ = dispatcher._numba_type_
-        self._dispatcher = dispatcher  # which its numba type holds by a weak reference
-
-    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
-        """Raise TypeError."""
-        raise TypeError(
-            f"{self.py_func.__qualname__} is compiled for kernels only: Python cannot "
-            "call it.  Call `.py_func`, the Python function, or call it in a kernel."
-        )
-
-
-def _dispatcher(function: Callable[..., Any], *, for_kernels_only: bool) -> Any:
-    """Return numba's dispatcher of a function."""
-    decorate = numba.njit(
-        nogil=True,
-        error_model="numpy",
-        no_cpython_wrapper=for_kernels_only,
-        no_cfunc_wrapper=True,
-        pipeline_class=SubKernelCompiler if for_kernels_only else Compiler,
-    )
-    dispatcher = decorate(function)
-    if not for_kernels_only:
-        dispatcher._compiler = _KernelCompiler(
-            function,
-            dispatcher.targetdescr,
-            dispatcher.targetoptions,
-            dispatcher.locals,
-            Compiler,
-        )
-    return dispatcher
-
-
-# --- shortcuts of the compiler --------------------------------------------------------
-
-
-class _KernelCompiler(_FunctionCompiler):
-    """The compiler of a kernel and all that it calls, with the collector paused."""
-
-    def _compile_core(self, arguments: Any, return_type: Any) -> Any:
-        """Compile a signature."""
-        with _paused_collector():
-            return super()._compile_core(arguments, return_type)
-
-
-@contextlib.contextmanager
-def _paused_collector() -> Iterator[None]:
-    """Pause the garbage collector."""
-    # While numba compiles, objects become ever more and hardly any become garbage.  The
-    # collector would visit them all, with those of the whole process, again and again.
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
-
-
-class _LinkedLibrary(JITCodeLibrary):
-    """The code of a sub-kernel for LLVM: linked to kernels, never run by itself."""
-
-    # Each function is simplified by itself, but inlined and optimized as a part of
-    # kernels only.  (Not simplified either, trees would take a tenth longer to grow.)
-
-    def _optimize_final_module(self) -> None:
-        """Leave the library as it is, unless it needs machine code."""
-        if self._calls_itself:
-            super()._optimize_final_module()
-
-    def _finalize_final_module(self) -> None:
-        """Finish the library, without machine code unless it needs some."""
-        if self._calls_itself:
-            super()._finalize_final_module()
-        else:
-            self._finalize_dynamic_globals()
-            self._finalized = True
-
-    @property
-    def _calls_itself(self) -> bool:
-        """Whether it holds a function that calls itself, through a pointer."""
-        variables = self._final_module.global_variables
-        return any(
-            variable.name.startswith(RuntimeLinker.PREFIX) for variable in variables
-        )
-
-
-@register_pass(mutates_CFG=True, analysis_only=False)
-class _LinkedLowering(NativeLowering):
-    """The pass that makes code for LLVM, without the machine code that follows."""
-
-    _name = "sklearn_ltr_linked_lowering"
-
-    def run_pass(self, state: Any) -> bool:
-        """Make code for LLVM, and register it as the code of the function."""
-        codegen = state.targetctx.codegen()
-        state.library = library = _LinkedLibrary(codegen, state.func_id.func_qualname)
-        compile_only = state.flags.no_compile
-        state.flags.no_compile = True
-        super().run_pass(state)
-        state.flags.no_compile = compile_only
-        library.finalize()
-        result = state["cr"]
-        # What callers find the code by, with address 0: Python cannot call it.
-        handle = _dynfunc.make_function(
-            result.fndesc.lookup_module(),
-            result.fndesc.qualname,
-            "",
-            0,
-            result.env,
-            (library,),
-        )
-        state.targetctx.insert_user_function(handle, result.fndesc, [library])
-        state["cr"] = result._replace(cfunc=handle)
-        return True
-
-
-class SubKernelCompiler(CompilerBase):
-    """numba's passes for compiled functions, the last of them replaced."""
-
-    def define_pipelines(self) -> list[Any]:
-        """Return numba's passes, with our lowering."""
-        manager = DefaultPassBuilder.define_nopython_pipeline(self.state)
-        manager.passes = [
-            (_LinkedLowering if kind is NativeLowering else kind, description)
-            for kind, description in manager.passes
-        ]
-        manager.finalize()
-        return [manager]
+    if USES_SHORTCUTS:
+        return cast(F, SubKernel(function, **_OPTIONS))
+    return cast(F, numba.njit(**_OPTIONS)(function))

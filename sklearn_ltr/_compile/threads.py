@@ -34,11 +34,11 @@ from threadpoolctl import ThreadpoolController
 
 from sklearn_ltr._compile.kernels import INTERPRETED, subkernel
 
-STEPS_PER_THREAD = 1_000_000  # below this much work, one more thread does not pay
+STEPS_PER_THREAD = 1_000_000  # with fewer, one more thread does not save time
 
-MIN_SHARED_ROWS = 50_000  # a thread takes some 50 us to begin, and 2 ns for a row
+MIN_SHARED_ROWS = 50_000  # a thread takes about 50 us to begin, and 2 ns for a row
 
-SPINS = 300_000  # some hundred microseconds
+SPINS = 300_000  # looks at a barrier before a thread sleeps: a few hundred microseconds
 SLEEP_TIME = 0 if sys.platform == "win32" else 50  # Sleep(0 ms) yields; usleep: in us
 SLEEP_SYMBOL = "sklearn_ltr_sleep"  # by this name, machine code finds the function
 
@@ -58,7 +58,7 @@ def effective_n_threads(n_jobs: int | None, work: int) -> int:
     if n_jobs is None and work < 2 * STEPS_PER_THREAD:
         return 1  # without asking joblib, which takes longer than a small prediction
     if n_jobs is None and current_process().daemon:
-        return 1  # what joblib would grant, as to a worker of Dask, and with a warning
+        return 1  # as joblib does in a daemon, such as a worker of Dask, but warning
     granted = int(joblib.effective_n_jobs(-1 if n_jobs is None else n_jobs))
     granted = min(granted, int(numba.config.NUMBA_NUM_THREADS))
     if n_jobs is None:
@@ -82,7 +82,7 @@ class ThreadTeam:
     """A context manager: `n_threads` threads that run one function together.
 
     All threads have started before the first function is run.  Where the system
-    refuses to start as many, `n_threads` is lowered to the number of those that did
+    refuses to start as many, `n_threads` is lowered to the number of threads that did
     start, and with fewer than two everything runs in the caller's thread.  So read
     `n_threads` after entering.
 
@@ -121,8 +121,8 @@ class ThreadTeam:
             thread.join()
 
     def __del__(self) -> None:
-        # for a team that is never left: Ctrl-C may interrupt any other method here
-        with contextlib.suppress(AttributeError):  # __init__ too
+        # for a team that is never left, since Ctrl-C may interrupt `__exit__`
+        with contextlib.suppress(AttributeError):  # ... or `__init__`
             self._dismiss_threads()
 
     def run(self, function: Callable[..., Any], *arguments: Any) -> None:
@@ -136,8 +136,8 @@ class ThreadTeam:
         run.wait()
 
     def share(self, n_rows: int, kernel: Callable[..., Any], *arguments: Any) -> None:
-        """Call ``kernel(thread, n_threads, *arguments)`` in each thread, if it pays."""
-        # a thread does its part of the rows; few rows are done by the caller alone
+        """Call ``kernel(thread, n_threads, *arguments)`` in each thread."""
+        # Each thread does its part of the rows; the caller alone does few rows.
         if n_rows < MIN_SHARED_ROWS:
             kernel(0, 1, *arguments)
         else:
@@ -161,7 +161,7 @@ class ThreadTeam:
             self._threads.append(thread)
 
     def _dismiss_threads(self) -> list[threading.Thread]:
-        """Let all threads end after what they were given to do, and return them."""
+        """Let all threads end when they have done their jobs, and return them."""
         threads = self._threads
         if self._inboxes:
             self._inboxes[0].put(None)  # thread 0 passes it on
@@ -170,7 +170,7 @@ class ThreadTeam:
 
 
 def _work(number: int, inboxes: list[_Inbox]) -> None:
-    """Do one job after another: what each thread of a team runs."""
+    """Do one job after another; the function that each thread of a team runs."""
     inbox = inboxes[number]
     while (job := inbox.get()) is not None:
         job()
@@ -236,7 +236,7 @@ def _element_pointer(
 
 @intrinsic  # type: ignore[untyped-decorator]
 def _atomic_add(typing: Any, array: Any, index: Any, amount: Any) -> Any:
-    """Add to an element and return what it was before."""
+    """Add to an element and return its former value."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         pointer = _element_pointer(
@@ -249,7 +249,7 @@ def _atomic_add(typing: Any, array: Any, index: Any, amount: Any) -> Any:
 
 @intrinsic  # type: ignore[untyped-decorator]
 def _atomic_load(typing: Any, array: Any, index: Any) -> Any:
-    """Return an element as it is in memory now, never as a register remembers it."""
+    """Return an element from memory, never from a register that holds an old value."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         pointer = _element_pointer(
@@ -296,9 +296,9 @@ def new_barrier() -> NDArray[np.int64]:
 def wait_at_barrier(barrier: NDArray[np.int64], n_threads: int) -> None:
     """Return when all `n_threads` threads have arrived here."""
     # A thread that waits long goes to sleep: when there are more threads than cores, it
-    # would otherwise keep a core from the thread that it waits for.  A sleeping thread
-    # gets a core back within microseconds, while one that yields instead waits for a
-    # whole time slice of whatever else runs.
+    # would otherwise keep a core from the thread that it waits for.  A thread that has
+    # slept gets a core within microseconds; one that only yields its core may wait for
+    # a whole time slice of another process.
     if n_threads == 1:
         return
     phase = _atomic_load(barrier, 1)
@@ -334,7 +334,7 @@ class _OneBlasThread:
 
     The limit holds for the whole process.  Fits that run side by side in several
     Python threads share it: the first to enter sets it, the last to leave restores
-    what the first one found.
+    the limit that there was before.
     """
 
     def __init__(self) -> None:
@@ -361,7 +361,7 @@ class _OneBlasThread:
                 self._limit.restore_original_limits()
 
     def _reset_in_child(self) -> None:
-        """Lift the limit in a forked child: those inside are threads of the parent."""
+        """Lift the limit in a forked child, which has no other thread of its parent."""
         if self._n_inside > 0:
             self._n_inside = 0
             self._limit.restore_original_limits()

@@ -8,20 +8,25 @@ So results depend neither on the order of the queries nor on their interleaving.
 
 There is one reader for each kind of argument: X
 (:func:`~sklearn_ltr._data.features.read_feature_table`), groups
-(:meth:`~sklearn_ltr._data.groups.QueryGroups.from_groups`), grades, scores, weights
-of queries, positions and propensities (`columns`), and other numbers of rows
-(`read_numbers`).
+(:meth:`~sklearn_ltr._data.groups.QueryGroups.from_groups`), grades, scores and the
+columns that `fit` takes (`columns`), validation data (`validation`), and other numbers
+of rows (`read_numbers`).
 """
 
 from sklearn_ltr._data.columns import (
+    COLUMNS,
     MOST_POSITIONS,
+    NO_COLUMNS,
+    GivenColumns,
+    RowColumns,
+    check_base_scores,
     check_canonical,
     check_grades,
     check_positions,
-    check_propensities,
     check_sample_weight,
     check_scores,
     read_positions,
+    takes_columns,
 )
 from sklearn_ltr._data.groups import (
     JudgedQueries,
@@ -38,20 +43,27 @@ from sklearn_ltr._data.rows import (
     one_column_of,
     read_numbers,
 )
-from sklearn_ltr._data.training_data import TrainingData
+from sklearn_ltr._data.training_data import FitData, TrainingData
+from sklearn_ltr._data.validation import ValidationSet, split_validation
 
 __all__ = [
+    "COLUMNS",
     "MOST_POSITIONS",
+    "NO_COLUMNS",
+    "FitData",
+    "GivenColumns",
     "JudgedQueries",
     "Labels",
     "QueryGroups",
+    "RowColumns",
     "TrainingData",
+    "ValidationSet",
     "as_array",
+    "check_base_scores",
     "check_canonical",
     "check_grades",
     "check_holds_rows",
     "check_positions",
-    "check_propensities",
     "check_sample_weight",
     "check_scores",
     "count_missing",
@@ -61,4 +73,6 @@ __all__ = [
     "places_in_queries",
     "read_numbers",
     "read_positions",
+    "split_validation",
+    "takes_columns",
 ]

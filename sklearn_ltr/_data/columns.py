@@ -1,15 +1,19 @@
-"""What is known of the rows: grades, scores, weights, positions and propensities.
+"""The columns of the rows: y, and those that `fit` takes beside X, y and groups.
 
-Each is read, checked, and sorted to the canonical order of the queries.
+Each is read, checked, and sorted to the canonical order of the queries.  `RowColumns`
+declares those of `fit`.  Whatever selects, sorts or hands on rows reads the
+declarations: a further column is a further field, with its reader.
 """
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass, field, fields
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from sklearn_ltr._data.groups import QueryGroups
 from sklearn_ltr._data.rows import read_numbers
@@ -81,6 +85,23 @@ def check_sample_weight(
     return weights
 
 
+def check_base_scores(scores: Any, n_rows: int, name: str) -> FloatArray:
+    """Return F_0 of each row, (n_rows,) float64 in the order of the rows."""
+    base_score = read_numbers(scores, n_rows, name)
+    bad = ~np.isfinite(base_score)
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise ValueError(
+            f"{name} must be finite, but is {base_score[row]} at row {row}"
+        )
+    return base_score
+
+
+def check_init_score(init_score: Any, queries: QueryGroups, name: str) -> FloatArray:
+    """Return F_0 of each row in canonical order."""
+    return queries.sort(check_base_scores(init_score, queries.n_documents, name))
+
+
 def read_positions(positions: Any, n: int, describe: Callable[[int], str]) -> IntArray:
     """Return positions, (n,) int64 in the order of the rows, each checked alone."""
     numbers = read_numbers(positions, n, "positions", describe=describe)
@@ -96,10 +117,10 @@ def read_positions(positions: Any, n: int, describe: Callable[[int], str]) -> In
     return numbers.astype(np.int64)
 
 
-def check_positions(positions: Any, queries: QueryGroups) -> IntArray | None:
-    """Return positions in canonical order, different within a query; None if None."""
-    if positions is None:
-        return None
+def check_positions(
+    positions: Any, queries: QueryGroups, name: str = "positions"
+) -> IntArray:
+    """Return positions in canonical order, different within a query."""
     shown = read_positions(positions, queries.n_documents, queries.describe_row)
     canonical = queries.sort(shown)
     query = np.repeat(np.arange(queries.n_queries), queries.sizes)
@@ -116,16 +137,16 @@ def check_positions(positions: Any, queries: QueryGroups) -> IntArray | None:
     return canonical
 
 
-def check_propensities(propensities: Any, queries: QueryGroups) -> FloatArray | None:
-    """Return propensities, in (0, 1], in canonical order; None if None."""
-    if propensities is None:
-        return None
-    rows = _read_rows(propensities, queries, "propensities")
+def check_propensities(
+    propensities: Any, queries: QueryGroups, name: str = "propensities"
+) -> FloatArray:
+    """Return propensities, in (0, 1], in canonical order."""
+    rows = _read_rows(propensities, queries, name)
     valid = (rows > 0) & (rows <= 1)
     if not valid.all():
         row = int(np.argmin(valid))
         raise ValueError(
-            "propensities are probabilities of examination, in (0, 1], but "
+            f"{name} are probabilities of examination, in (0, 1], but "
             f"{queries.describe_row(row)} has {rows[row]:g}"
         )
     return queries.sort(rows)
@@ -176,3 +197,133 @@ def check_canonical(grades: Any, offsets: Any) -> None:
             f"offsets must be a 1-D int64 array that rises from 0 to {len(grades)}, "
             f"the number of grades, got {offsets!r}"
         )
+
+
+# --- the columns that `fit` takes beside X, y and groups ------------------------------
+
+
+class Column(NamedTuple):
+    """How a column of the rows is read, and who takes it.
+
+    Attributes
+    ----------
+    read : callable
+        Returns the column in canonical order, given the user's values, the queries of
+        the rows, and the name of the argument for messages.
+    per_query : bool
+        Whether it is constant within a query: then one value of each is returned.
+    in_validation : bool
+        Whether validation data have it: as an argument of its name and ``_val``.
+    in_predict : bool
+        Whether a model that was fitted with it needs it to predict.
+    """
+
+    read: Callable[[Any, QueryGroups, str], NDArray[Any]]
+    per_query: bool = False
+    in_validation: bool = False
+    in_predict: bool = False
+
+
+def declare(
+    read: Callable[[Any, QueryGroups, str], NDArray[Any]], **properties: bool
+) -> Any:
+    """Return a field of `RowColumns`."""
+    return field(default=None, metadata={"column": Column(read, **properties)})
+
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RowColumns(Generic[T]):
+    """The columns of rows: as they were given to `fit`, or read; None: not given.
+
+    Those that are read are in canonical order, of shape (n_rows,), or (n_queries,) if
+    they are constant within a query.
+
+    Attributes
+    ----------
+    sample_weight : weight of a query
+    propensities : probability that users examined a document
+    positions : where a document was shown, 0 is first
+    init_score : F_0 of a document
+    """
+
+    sample_weight: T | None = declare(
+        check_sample_weight, per_query=True, in_validation=True
+    )
+    propensities: T | None = declare(check_propensities)
+    positions: T | None = declare(check_positions)
+    init_score: T | None = declare(
+        check_init_score, in_validation=True, in_predict=True
+    )
+
+    def given(self) -> dict[str, T]:
+        """Return the columns that there are, by name."""
+        columns = {name: getattr(self, name) for name in COLUMNS}
+        return {name: values for name, values in columns.items() if values is not None}
+
+    def read(self, queries: QueryGroups, suffix: str = "") -> ReadColumns:
+        """Read and check the columns; `suffix` comes after their names in messages."""
+        return RowColumns(
+            **{
+                name: COLUMNS[name].read(values, queries, f"{name}{suffix}")
+                for name, values in self.given().items()
+            }
+        )
+
+    def select(self: ReadColumns, rows: Any, queries: Any) -> ReadColumns:
+        """Return columns that were read, at some rows and some queries."""
+        return RowColumns(
+            **{
+                name: values[queries if COLUMNS[name].per_query else rows]
+                for name, values in self.given().items()
+            }
+        )
+
+    def by_row(self: ReadColumns, sizes: IntArray) -> dict[str, NDArray[Any]]:
+        """Return columns that were read, all with one value for each row, by name."""
+        return {
+            name: np.repeat(values, sizes) if COLUMNS[name].per_query else values
+            for name, values in self.given().items()
+        }
+
+
+GivenColumns = RowColumns[ArrayLike]
+ReadColumns = RowColumns[NDArray[Any]]
+COLUMNS: dict[str, Column] = {
+    declared.name: declared.metadata["column"] for declared in fields(RowColumns)
+}
+NO_COLUMNS: GivenColumns = RowColumns()
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def takes_columns(
+    *, validation: bool = False, prediction: bool = False
+) -> Callable[[F], F]:
+    """Name the declared columns where a method's signature and docstring say `columns`.
+
+    Those of validation data, and those that predictions need, too, are left out unless
+    they are asked for.
+    """
+    names = [n for n, c in COLUMNS.items() if prediction or not c.in_predict]
+    if validation:
+        names += [f"{n}_val" for n in names if COLUMNS[n].in_validation]
+
+    def decorate(method: F) -> F:
+        signature = inspect.signature(method)
+        *own, rest = signature.parameters.values()
+        added = [name for name in names if name not in signature.parameters]
+        parameters = [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None)
+            for name in added
+        ]
+        named = signature.replace(parameters=[*own, *parameters])
+        method.__signature__ = named  # type: ignore[attr-defined]
+        text = method.__doc__ or ""
+        method.__doc__ = text.replace(f"{rest.name} :", f"{', '.join(added)} :")
+        return method
+
+    return decorate

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
@@ -62,7 +61,7 @@ def warn_if_cut(estimator: Any, scored: QueryGroups) -> None:
     # Scores of the training data themselves, with whole queries, raise no warning.  The
     # ranker may be inside of Pipelines and searches; other estimators have no groups.
     trained = trained_queries(estimator)
-    if trained is None or not any(True for _ in loop_options(caller_of_package())):
+    if trained is None or not is_called_by_loop(caller_of_package()):
         return
     labels, sizes = trained
     size = dict(zip(as_list(labels), sizes.tolist(), strict=True))
@@ -100,17 +99,18 @@ def caller_of_package() -> FrameType | None:
     return frame
 
 
-def loop_options(frame: FrameType | None) -> Iterator[Any]:
-    """Yield the `error_score` of each loop of scikit-learn around a frame."""
-    # GridSearchCV, cross_validate, learning_curve and the like have this parameter, and
-    # so have the functions of scikit-learn that they call
+def is_called_by_loop(frame: FrameType | None) -> bool:
+    """Return whether a frame belongs to one of scikit-learn's loops, or is in one."""
+    # GridSearchCV.fit, cross_validate, learning_curve and the like, and the functions
+    # that they run in other processes; but a search's own `score` is no loop
     while frame and is_of(frame, "sklearn"):
-        if "error_score" in frame.f_locals:
-            yield frame.f_locals["error_score"]
+        if is_of(frame, "sklearn.model_selection") and frame.f_code.co_name != "score":
+            return True
         frame = frame.f_back
+    return False
 
 
 def is_of(frame: FrameType, package: str) -> bool:
     """Return whether a frame runs code of a package."""
     name: str = frame.f_globals.get("__name__", "")
-    return name.partition(".")[0] == package
+    return f"{name}.".startswith(f"{package}.")

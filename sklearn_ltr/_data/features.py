@@ -15,7 +15,7 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-from sklearn_ltr._data.tables import Table
+from sklearn_ltr._data.tables import Matrix
 
 CHUNK_SIZE = 2**18  # values checked at a time: 2 MiB, which stay in the cache
 DATES = (date, time, timedelta, np.datetime64, np.timedelta64)
@@ -199,7 +199,7 @@ def read_feature_table(
     reset: bool,
     name: str,
     check_values: bool = True,
-) -> Table:
+) -> Matrix:
     """Return X as a checked ndarray or CSR matrix of float32 or float64."""
     # With `reset` the estimator stores the number and the names of the features;
     # without, they must be those that it has stored.
@@ -233,7 +233,7 @@ def read_feature_table(
     return table
 
 
-def check_has_rows(X: Table, name: str) -> None:
+def check_has_rows(X: Any, name: str) -> None:
     """Raise a ValueError unless X has rows to learn from, or to measure."""
     if X.shape[0] == 0:
         raise ValueError(f"{name} has no rows: found 0 sample(s), and needs at least 1")
@@ -249,7 +249,7 @@ def check_columns(
         raise type(error)(f"{name}: {error}") from error
 
 
-def check_finite(table: Table, name: str, *, allow_nan: bool) -> None:
+def check_finite(table: Matrix, name: str, *, allow_nan: bool) -> None:
     """Raise a ValueError that names the first infinite (or missing) value."""
     values = table.data if issparse(table) else table
 
@@ -290,7 +290,7 @@ def _is_frame_of_floats(X: Any, estimator: Any) -> bool:
     )
 
 
-def _first_marked(table: Table, marked: Any) -> tuple[int, int]:
+def _first_marked(table: Matrix, marked: Any) -> tuple[int, int]:
     """Return row and column of the first marked value (of the stored ones if CSR)."""
     if not issparse(table):
         row, column = np.argwhere(marked)[0]

@@ -17,18 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._compile import (
-    ThreadTeam,
     float64_bits,
     int64,
     kernel,
     subkernel,
     uint64,
-)
-from sklearn_ltr._data.tables import (
-    Table,
-    contiguous_rows,
-    is_partitioned,
-    row_parts,
 )
 
 HashArray = NDArray[np.uint64]
@@ -65,29 +58,6 @@ def add_value_hashes(
             bits = uint64(int64(float64_bits(value))) if value == value else uint64(1)
             total += mix_bits(bits + column_keys[j])
         hashes[i] += total
-
-
-def hash_values(X: Table, rows: NDArray[np.intp], team: ThreadTeam) -> HashArray:
-    """Return the hashes of some rows of a table, (n_rows,)."""
-    if is_partitioned(X):
-        of_all = np.zeros(X.shape[0], dtype=np.uint64)
-        for first, table in row_parts(X):
-            part = np.arange(table.shape[0])
-            of_all[first : first + len(part)] = hash_values(table, part, team)
-        return of_all[rows]
-    column_keys = keys_of_columns(np.arange(X.shape[1]))
-    hashes = np.zeros(len(rows), dtype=np.uint64)
-    firsts = iter(range(0, len(rows), ROWS_PER_TASK))  # shared by the threads
-
-    def hash_part(thread: int) -> None:
-        with np.errstate(over="ignore"):  # numpy warns where nothing is compiled
-            for first in firsts:
-                part = slice(first, first + ROWS_PER_TASK)
-                table, table_rows = contiguous_rows(X, rows[part])
-                add_value_hashes(table, table_rows, column_keys, hashes[part])
-
-    team.run(hash_part)
-    return hashes
 
 
 def keys_of_columns(columns: NDArray[np.integer]) -> HashArray:

@@ -1,52 +1,176 @@
-"""Feature tables, dense or CSR, read some rows or some columns at a time.
+"""Feature tables, of which a fit reads some rows or some columns at a time.
 
-A sparse table is never made dense as a whole.
+A fit sees a `Table`, of one class for each kind of storage: `DenseTable` and
+`SparseTable` here, in the trees' room one whose bins are known, and on a cluster one of
+which a partition at a time is in memory.  A prediction sees a `Matrix`, once and whole.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from sklearn_ltr._compile import as_kernel_argument, is_plain, kernel, uint64
+from sklearn_ltr._compile import (
+    ThreadTeam,
+    as_kernel_argument,
+    is_plain,
+    kernel,
+    uint64,
+)
+from sklearn_ltr._data.row_hashes import (
+    ROWS_PER_TASK,
+    HashArray,
+    add_value_hashes,
+    keys_of_columns,
+)
 
 # An ndarray of shape (n_rows, n_features), or a CSR matrix of that shape without
-# duplicate entries; or a table of which one partition is in memory at a time, which
-# has `shape`, `size`, ``X[rows]``, ``X[rows, columns]``, `tables` and `pieces`;
-# or one whose bins are known, which has `shape`, `size` and ``X[rows]``.
-# Any, since scipy has no types.
-Table: TypeAlias = Any
+# duplicate entries; Any, since scipy has no types.  A CSR matrix is never made dense as
+# a whole.
+Matrix: TypeAlias = Any
+ReadColumns = Callable[[int, int], NDArray[np.floating]]
 
 ROWS_PER_TILE = 512  # so few rows of some columns stay in the CPU's cache
 
 
-def is_partitioned(X: Table) -> bool:
-    """Return whether only a partition of the table is in memory at a time."""
-    return hasattr(X, "tables")
+class RowBinner(Protocol):
+    """What turns the values of a matrix into bins."""
+
+    def bin_rows(
+        self, X: Matrix, rows: NDArray[np.intp], team: ThreadTeam
+    ) -> NDArray[np.uint8]:
+        """Return the bins of some rows, (n_features, n_rows)."""
 
 
-def row_parts(
-    X: Table, needed: NDArray[np.bool_] | None = None
-) -> Iterator[tuple[int, Table]]:
-    """Yield (number of the first row, table) of each part that has rows of `needed`."""
-    if is_partitioned(X):
-        yield from X.tables(needed)
-    else:
-        yield 0, X
+class Table(Protocol):
+    """The features of the rows that a fit is given."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and of features."""
+
+    @property
+    def size(self) -> int:
+        """Number of values that are stored."""
+
+    @property
+    def known_bins(self) -> Any | None:
+        """Bins that another fit has learned from these rows, None if none has."""
+
+    def take(
+        self, rows: NDArray[np.intp], features: NDArray[np.int64] | None = None
+    ) -> Matrix:
+        """Return the values of some rows, of some or of all features."""
+
+    def columns(self, rows: NDArray[np.intp]) -> ReadColumns:
+        """Return a function of (first, last) that reads these features of rows."""
+
+    def hashes(self, rows: NDArray[np.intp], team: ThreadTeam) -> HashArray:
+        """Return the hash of the content of each of these rows."""
+
+    def bin(
+        self, binner: RowBinner, rows: NDArray[np.intp], team: ThreadTeam
+    ) -> NDArray[np.uint8]:
+        """Return the bins of some rows, (n_features, n_rows)."""
+
+    def parts(self) -> Iterator[tuple[int, Matrix]]:
+        """Yield (number of the first row, values) of the parts that it consists of."""
 
 
-def dense_rows(X: Table, rows: Any) -> NDArray[np.floating]:
+def table_of(X: Matrix) -> Table:
+    """Return a matrix as a table."""
+    return SparseTable(X) if issparse(X) else DenseTable(X)
+
+
+@dataclass(frozen=True, eq=False)
+class MatrixTable:
+    """A matrix in memory."""
+
+    values: Matrix
+    known_bins: ClassVar[None] = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and of features."""
+        n_rows, n_features = self.values.shape
+        return n_rows, n_features
+
+    @property
+    def size(self) -> int:
+        """Number of values that are stored."""
+        return int(self.values.size)
+
+    def hashes(self, rows: NDArray[np.intp], team: ThreadTeam) -> HashArray:
+        """Return the hash of the content of each of these rows."""
+        return hash_values(self.values, rows, team)
+
+    def bin(
+        self, binner: RowBinner, rows: NDArray[np.intp], team: ThreadTeam
+    ) -> NDArray[np.uint8]:
+        """Return the bins of some rows, (n_features, n_rows)."""
+        return binner.bin_rows(self.values, rows, team)
+
+    def parts(self) -> Iterator[tuple[int, Matrix]]:
+        """Yield (0, values): there is one part."""
+        yield 0, self.values
+
+
+class DenseTable(MatrixTable):
+    """An ndarray of shape (n_rows, n_features)."""
+
+    def take(
+        self, rows: NDArray[np.intp], features: NDArray[np.int64] | None = None
+    ) -> Matrix:
+        """Return the values of some rows, of some or of all features."""
+        return self.values[rows if features is None else np.ix_(rows, features)]
+
+    def columns(self, rows: NDArray[np.intp]) -> ReadColumns:
+        """Return a function of (first, last) that reads these features of rows."""
+        values = self.values
+        if not is_plain(values):  # not copied as a whole
+            return lambda first, last: np.asfortranarray(values[rows, first:last])
+        table, numbers = as_kernel_argument(values), as_kernel_argument(rows)
+
+        def read_columns(first: int, last: int) -> NDArray[np.floating]:
+            columns = np.empty((last - first, len(rows)), dtype=values.dtype)
+            copy_columns(table, numbers, first, columns)
+            return columns.T
+
+        return read_columns
+
+
+class SparseTable(MatrixTable):
+    """A CSR matrix of shape (n_rows, n_features) without duplicate entries."""
+
+    def take(
+        self, rows: NDArray[np.intp], features: NDArray[np.int64] | None = None
+    ) -> Matrix:
+        """Return the values of some rows, of some or of all features."""
+        taken = self.values[rows]
+        return taken if features is None else taken[:, features]
+
+    def columns(self, rows: NDArray[np.intp]) -> ReadColumns:
+        """Return a function of (first, last) that reads these features of rows."""
+        by_column = self.values[rows].tocsc()
+        return lambda first, last: by_column[:, first:last].toarray(order="F")
+
+
+# --- matrices -------------------------------------------------------------------------
+
+
+def dense_rows(X: Matrix, rows: Any) -> NDArray[np.floating]:
     """Return some rows as an ndarray; `rows` is a slice or an array of row numbers."""
     part: NDArray[np.floating] = X[rows].toarray() if issparse(X) else X[rows]
     return part
 
 
 def contiguous_rows(
-    X: Table, rows: NDArray[np.intp]
+    X: Matrix, rows: NDArray[np.intp]
 ) -> tuple[NDArray[np.floating], NDArray[np.intp]]:
     """Return (table, rows of it) for a kernel; at most the rows are copied."""
     if issparse(X) or not is_plain(X):
@@ -54,33 +178,21 @@ def contiguous_rows(
     return as_kernel_argument(X), as_kernel_argument(rows)
 
 
-def columns_reader(X: Table, rows: NDArray[np.intp]) -> Any:
-    """Return a function of (first, last) that reads these features of the rows."""
-    # of a partitioned table, in the order of its rows
-    if is_partitioned(X):
-        readers = [columns_reader(*piece) for piece in X.pieces(np.sort(rows))]
-        if len(readers) == 0:
-            return lambda first, last: np.empty((0, last - first))
-        if len(readers) == 1:
-            return readers[0]
-        return lambda first, last: (
-            np.concatenate([read(first, last).T for read in readers], axis=1).T
-        )
-    if issparse(X):
-        by_column = X[rows].tocsc()
-        return lambda first, last: by_column[:, first:last].toarray(order="F")
+def hash_values(X: Matrix, rows: NDArray[np.intp], team: ThreadTeam) -> HashArray:
+    """Return the hashes of some rows of a matrix, (n_rows,)."""
+    column_keys = keys_of_columns(np.arange(X.shape[1]))
+    hashes = np.zeros(len(rows), dtype=np.uint64)
+    firsts = iter(range(0, len(rows), ROWS_PER_TASK))  # shared by the threads
 
-    if not is_plain(X):  # not copied as a whole
-        return lambda first, last: np.asfortranarray(X[rows, first:last])
+    def hash_part(thread: int) -> None:
+        with np.errstate(over="ignore"):  # numpy warns where nothing is compiled
+            for first in firsts:
+                part = slice(first, first + ROWS_PER_TASK)
+                table, table_rows = contiguous_rows(X, rows[part])
+                add_value_hashes(table, table_rows, column_keys, hashes[part])
 
-    table, numbers = as_kernel_argument(X), as_kernel_argument(rows)
-
-    def read_columns(first: int, last: int) -> NDArray[np.floating]:
-        columns = np.empty((last - first, len(rows)), dtype=X.dtype)
-        copy_columns(table, numbers, first, columns)
-        return columns.T
-
-    return read_columns
+    team.run(hash_part)
+    return hashes
 
 
 @kernel

@@ -1,14 +1,16 @@
-"""The one object that holds training data, from the reader of `fit` to the kernels."""
+"""What a fit learns from and is measured on, from its reader to the kernels."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_ltr._data.columns import ReadColumns
 from sklearn_ltr._data.groups import Labels, as_uint16
+from sklearn_ltr._data.tables import DenseTable, Table
 from sklearn_ltr._parameters import LARGEST, SMALLEST
 
 FloatArray = NDArray[np.float64]
@@ -17,7 +19,7 @@ IntArray = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class TrainingData:
-    """Rows of X with their targets, weights and queries, in canonical order.
+    """Rows of X with their targets, queries and further columns, in canonical order.
 
     The queries are sorted by their labels.  The rows of a query are in the order in
     which they were given until `reordered` by content.
@@ -27,45 +29,52 @@ class TrainingData:
 
     Attributes
     ----------
-    X : ndarray or CSR matrix of shape (n_rows_of_X, n_features), float32 or float64
-        The feature table as given; it is never sorted or copied.
+    X : Table
+        The features as given; they are never sorted or copied.  Without rows where only
+        targets are needed.
     rows : ndarray of shape (n_rows,), intp
         Row of X that each entry of the other arrays refers to.
     y : ndarray of shape (n_rows,), float64
         Grades of documents; targets of MART.
     offsets : ndarray of shape (n_queries + 1,), int64
         Query q owns the entries ``offsets[q]`` to ``offsets[q + 1] - 1``, at least one.
-    weights : ndarray of shape (n_queries,), float64
-        Weight of each query.
     labels : sequence of length n_queries, or None
         Group value of each query; None: each row is a query of its own.
-    positions : ndarray of shape (n_rows,), int64, or None
-        Where each document was shown, 0 is first.
-    propensities : ndarray of shape (n_rows,), float64, or None
-        How probably users examined each document, in (0, 1].
+    columns : RowColumns
+        The other columns, those that were given.
     numbers : ndarray of shape (n_queries,), int64, or None
         Where several workers have queries: numbers that rise with the labels of all.
     """
 
-    X: Any
+    X: Table
     rows: NDArray[np.intp]
     y: FloatArray
     offsets: IntArray
-    weights: FloatArray
     labels: Labels | None
-    positions: IntArray | None = None
-    propensities: FloatArray | None = None
+    columns: ReadColumns
     numbers: IntArray | None = None
 
     @property
     def n_rows(self) -> int:
         """Number of rows."""
-        return len(self.rows)
+        return len(self.y)
 
     @property
     def n_queries(self) -> int:
         """Number of queries."""
-        return len(self.weights)
+        return len(self.offsets) - 1
+
+    @property
+    def sample_weight(self) -> FloatArray:
+        """Weight of each query, (n_queries,) float64; 1 where none were given."""
+        given = self.columns.sample_weight
+        return np.ones(self.n_queries) if given is None else given
+
+    @property
+    def init_score(self) -> FloatArray:
+        """F_0 of each row, (n_rows,) float64; 0 where none was given."""
+        given = self.columns.init_score
+        return np.zeros(self.n_rows) if given is None else given
 
     @property
     def sizes(self) -> IntArray:
@@ -79,20 +88,16 @@ class TrainingData:
         highest = np.maximum.reduceat(self.y, starts)
         return highest > np.minimum.reduceat(self.y, starts)
 
-    def content_order(
-        self, hashes: NDArray[np.uint64], *others: FloatArray
-    ) -> NDArray[np.intp]:
+    def content_order(self, hashes: NDArray[np.uint64]) -> NDArray[np.intp]:
         """Return the order of the rows by their content, within queries, (n_rows,)."""
         # Content is the hash of the features first; where hashes are equal, the
-        # targets, weights, positions, propensities and `others`, of which only the
-        # order counts. Where each row is a query, all rows are sorted.
+        # targets and the other columns. Where each row is a query, all rows are sorted.
         order = np.argsort(hashes)
         is_equal = hashes[order[1:]] == hashes[order[:-1]]
         tied = np.append(is_equal, False) | np.append(False, is_equal)
         rows = order[tied]
-        weights = np.repeat(self.weights, self.sizes)
-        shown = [c for c in (self.positions, self.propensities) if c is not None]
-        keys = (*others, *shown, weights, self.y, hashes)
+        columns = self.columns.by_row(self.sizes)
+        keys = (*reversed(columns.values()), self.y, hashes)
         order[tied] = rows[np.lexsort([key[rows] for key in keys])]
         if self.labels is None:
             return order
@@ -101,8 +106,13 @@ class TrainingData:
 
     def reordered(self, order: NDArray[np.intp]) -> Self:
         """Return the data with entry ``order[i]`` as entry i, see `content_order`."""
-        weights = self.weights if self.labels is not None else self.weights[order]
-        return replace(self, weights=weights, **self._columns(order))
+        queries = slice(None) if self.labels is not None else order
+        return replace(
+            self,
+            rows=self.rows[order],
+            y=self.y[order],
+            columns=self.columns.select(order, queries),
+        )
 
     def subset(self, selected: NDArray[np.bool_]) -> Self:
         """Return the selected queries, given as a mask of shape (n_queries,)."""
@@ -114,28 +124,48 @@ class TrainingData:
             labels = [labels[query] for query in np.flatnonzero(selected).tolist()]
         return replace(
             self,
+            rows=self.rows[kept],
+            y=self.y[kept],
             offsets=np.concatenate(([0], np.cumsum(self.sizes[selected]))),
-            weights=self.weights[selected],
             labels=labels,
+            columns=self.columns.select(kept, selected),
             numbers=None if self.numbers is None else self.numbers[selected],
-            **self._columns(kept),
         )
 
-    def _columns(self, index: NDArray[Any]) -> dict[str, Any]:
-        """Return the arrays of entries, indexed."""
-        columns = {
-            "rows": self.rows,
-            "y": self.y,
-            "positions": self.positions,
-            "propensities": self.propensities,
-        }
-        return {name: c if c is None else c[index] for name, c in columns.items()}
+    def with_init_score(self, init_score: FloatArray) -> Self:
+        """Return the data with F_0 of each row."""
+        return replace(self, columns=replace(self.columns, init_score=init_score))
+
+    def without_features(self) -> Self:
+        """Return the targets and columns alone: what a cost is computed from."""
+        return replace(self, X=NO_FEATURES, rows=NO_ROWS)
+
+
+NO_FEATURES = DenseTable(np.empty((0, 0)))
+NO_ROWS = np.empty(0, dtype=np.intp)
+
+
+T = TypeVar("T")
+
+
+class FitData(NamedTuple, Generic[T]):
+    """What a fit learns from, and what it is measured on besides.
+
+    Attributes
+    ----------
+    train : TrainingData, or preferences
+    validation : list of TrainingData
+        The sets that were given, or the part of the training data that is held out.
+    """
+
+    train: T
+    validation: list[TrainingData]
 
 
 def with_weight(data: TrainingData, name: str) -> TrainingData:
     """Return the queries of a weight above zero: the others are as if not given."""
-    check_weights(data.weights, name)
-    return data.subset(data.weights > 0)
+    check_weights(data.sample_weight, name)
+    return data.subset(data.sample_weight > 0)
 
 
 def check_weights(

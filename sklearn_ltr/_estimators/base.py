@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections import ChainMap
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr._compile import check_n_jobs
 from sklearn_ltr._estimators.arguments import explain_arguments
+from sklearn_ltr._estimators.attributes import Attribute, Attributes
 from sklearn_ltr._parameters import BOOL, Choice, integer, real
 from sklearn_ltr._saved import KEY, checksum_of
 
@@ -51,9 +53,11 @@ except ImportError:
 
 
 VERSION = version("sklearn_ltr")
+SAVED = Attribute()  # what is not declared is saved
 VERSION_KEY = "_sklearn_ltr_version"  # in the pickled state of an estimator
 
 E = TypeVar("E", bound=BaseEstimator)
+M = TypeVar("M", bound="BaseModel")
 F = TypeVar("F", bound=Callable[..., Any])
 FittedAttributes = Callable[[], dict[str, Any]]  # of the model of the steps so far
 
@@ -101,19 +105,29 @@ class NewerVersionWarning(UserWarning):
 class BaseModel(BaseEstimator):
     """An estimator that stores its version in a pickle, and checks what is loaded."""
 
-    # Attributes that every fitted estimator has; others depend on its parameters
-    _fitted_state: ClassVar[tuple[str, ...]] = ()
-    _never_saved: ClassVar[tuple[str, ...]] = ()
+    # Those of the class itself; `__init_subclass__` adds those that it inherits
+    _attributes: ClassVar[Attributes] = {}
+    _always: ClassVar[tuple[str, ...]] = ()  # names of those that every fit sets
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Have methods name the class, and our words, where they refuse arguments."""
+        """Collect the attributes, and have methods refuse unknown arguments."""
         super().__init_subclass__(**kwargs)
         explain_arguments(cls)
+        own = vars(cls).get("_attributes", {})
+        inherited = [getattr(base, "_attributes", {}) for base in cls.__bases__]
+        cls._attributes = dict(ChainMap(own, *inherited))
+        cls._always = tuple(
+            name for name, a in cls._attributes.items() if not a.when and a.saved
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the attributes, a checksum of each, and the version."""
         state = super().__getstate__()
-        attributes = {k: v for k, v in state.items() if k not in self._never_saved}
+        attributes = {
+            name: value
+            for name, value in state.items()
+            if self._attributes.get(name, SAVED).saved
+        }
         checksums = {name: checksum_of(value) for name, value in attributes.items()}
         return {**attributes, KEY: checksums, VERSION_KEY: VERSION}
 
@@ -126,18 +140,18 @@ class BaseModel(BaseEstimator):
                 is_same = checksum_of(attributes[name]) == saved[name]
                 require(is_same, f"its {name} is not what was saved")
             super().__setstate__(attributes)
-            if not vars(self).keys().isdisjoint(self._fitted_state):
+            if not vars(self).keys().isdisjoint(self._always):
                 self._check_state()
 
     def _check_state(self) -> None:
         """Raise an error if the fitted attributes do not fit together."""
-        missing = [name for name in self._fitted_state if name not in vars(self)]
+        missing = [name for name in self._always if name not in vars(self)]
         require(not missing, f"it has no {missing}")
 
     def _fitted(self) -> Self:
         """Return a copy that a fit in another thread does not change."""
         model = copy_attributes(self)
-        if vars(model).keys().isdisjoint(self._fitted_state):
+        if vars(model).keys().isdisjoint(self._always):
             check_is_fitted(model)  # raises; asked here only, as it takes its time
         return model
 
@@ -201,16 +215,20 @@ def copy_attributes(estimator: E) -> E:
 
 
 @contextmanager
-def refit(estimator: E) -> Iterator[E]:
-    """Give a copy to fit; at the end, the estimator gets its fitted attributes."""
-    # It gets all of them in one step, so that predictions in other threads and in
+def refit(estimator: M) -> Iterator[M]:
+    """Give a copy without its model; at the end, the estimator gets the new one."""
+    # It gets all attributes in one step, so that predictions in other threads and in
     # callbacks use either the old model or the new one; and none of them if the block
     # raises (KeyboardInterrupt included).  The parameters of the copy may be changed.
+    # What reading the arguments sets stays: it is read anew, or a warm start needs it.
     before = set(vars(estimator))
     model = copy_attributes(estimator)
+    for name, attribute in estimator._attributes.items():
+        if not attribute.by_reading:
+            model.__dict__.pop(name, None)
     yield model
-    dropped = before - vars(model).keys()
-    kept = {n: value for n, value in vars(estimator).items() if n not in dropped}
+    gone = before - vars(model).keys()
+    kept = {n: value for n, value in vars(estimator).items() if n not in gone}
     estimator.__dict__ = kept | fitted_attributes(model, estimator)
 
 

@@ -1,25 +1,25 @@
-"""Boosted trees for any objective: what rankers and MART have in common.
+"""Boosted trees for any cost: what rankers and MART have in common.
 
     F_0 = the initial scores,    F_m = F_{m-1} + eta * tree m
 
-A fit reads its rows, and calls `bin_rows` and `boost_trees`; workers of a cluster call
-them together.  Several fits to the same rows share the bins of one `bin_table`.
-`FittedTrees` scores rows.
+Every fit takes the same road: an estimator reads its arguments (`FitData`), `bin_data`
+turns the rows into bins, and `boost_trees` grows trees on them.  On a cluster, workers
+call the last two together, each with its own rows.  `FittedTrees` scores rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from sklearn_ltr._comm import Comm
+from sklearn_ltr._comm import ONE_PROCESS, Comm
 from sklearn_ltr._compile import STEPS_PER_THREAD, ThreadTeam, effective_n_threads
-from sklearn_ltr._data import TrainingData
+from sklearn_ltr._data import FitData, TrainingData
 from sklearn_ltr._data.categories import FeatureCategories
 from sklearn_ltr._data.features import (
     check_columns,
@@ -28,8 +28,14 @@ from sklearn_ltr._data.features import (
     read_feature_table,
 )
 from sklearn_ltr._data.query_index import QueryIndex
-from sklearn_ltr._data.tables import Table, row_parts
-from sklearn_ltr._estimators.base import FitParameters, StepListener, require
+from sklearn_ltr._data.tables import Matrix
+from sklearn_ltr._estimators.attributes import FEATURES, Attribute, Attributes
+from sklearn_ltr._estimators.base import (
+    FitParameters,
+    StepListener,
+    draw_seed,
+    require,
+)
 from sklearn_ltr._estimators.monitor import (
     TRAIN,
     EvalsResult,
@@ -44,6 +50,7 @@ from sklearn_ltr._trees.binning import (
     BinMapper,
     BinnedData,
     BinnedTable,
+    KnownBins,
     bin_training,
     fit_bins,
     hash_bins,
@@ -63,16 +70,20 @@ from sklearn_ltr._trees.workspace import GrownTree
 
 FloatArray = NDArray[np.float64]
 
-# Attributes that every fitted estimator of trees has
-FITTED_STATE = (
-    "ensemble_",
-    "n_features_in_",
-    "n_iter_",
-    "validation_score_",
-    "_mapper",
-    "_categories",
-    "_seed",
-)
+CURVE = "(n_trees + 1,)"
+#: attributes of every fitted estimator of trees
+TREE_ATTRIBUTES: Attributes = {
+    **FEATURES,
+    "_categories": Attribute(by_reading=True),
+    "_mapper": Attribute(),
+    "_seed": Attribute(),
+    "_is_imported": Attribute(when="the estimator was fitted by this version"),
+    "ensemble_": Attribute(),
+    "n_iter_": Attribute(),
+    "evals_result_": Attribute(CURVE, when="the estimator was fitted, not imported"),
+    "train_score_": Attribute(CURVE, when="metric is not None"),
+    "validation_score_": Attribute(CURVE),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,23 +91,41 @@ class BoostingParameters(TreeParameters, FitParameters):
     """The parameters of a fit of boosted trees."""
 
 
-class BoostedSet(NamedTuple):
-    """Rows that trees are grown on, or evaluated on."""
+class Cost(Protocol):
+    """What the trees of a fit minimise, and what is measured after each."""
 
-    data: TrainingData
-    base_score: FloatArray  # (n_rows,): F_0
-    binned: BinnedData
-    measures: Mapping[str, ScoredMeasure] = {}  # by name
+    train_curve: str  # attribute that holds the values of the first training measure
+
+    def learned(self, data: TrainingData) -> TrainingData:
+        """Return the queries to learn from, or raise a ValueError."""
+
+    def objective(
+        self, data: TrainingData, kept: KeptTrees, index: QueryIndex, team: ThreadTeam
+    ) -> TreeObjective:
+        """Return what trees learn from, of the queries to learn from."""
+
+    def training_measures(
+        self,
+        data: TrainingData,
+        learned: TrainingData,
+        index: QueryIndex,
+        *,
+        others_measured: bool,
+    ) -> dict[str, ScoredMeasure]:
+        """Return what is measured of all training data, given the scores of some."""
+
+    def measures(self, data: TrainingData, comm: Comm) -> dict[str, ScoredMeasure]:
+        """Return what is measured of validation data."""
 
 
-class Kept(NamedTuple):
+class KeptTrees(NamedTuple):
     """What a warm start keeps of the last fit; of a new fit, nothing but its seed."""
 
     seed: int
     mapper: BinMapper | None = None
     ensemble: TreeEnsemble = TreeEnsemble.empty()
     evals_result: EvalsResult = {}
-    attributes: Mapping[str, Any] = {}  # all fitted attributes of the last fit
+    attributes: Mapping[str, Any] = {}  # all attributes of the last fit
 
     @property
     def n_trees(self) -> int:
@@ -104,15 +133,16 @@ class Kept(NamedTuple):
         return len(self.ensemble)
 
 
-def keep(
+def keep_trees(
     attributes: Mapping[str, Any],
     parameters: BoostingParameters,
-    draw_seed: Callable[[], int],
-) -> Kept:
+    seed: int | None = None,
+) -> KeptTrees:
     """Return what a fit continues of the last one; a ValueError if it cannot."""
+    # `seed` is that of a new fit, if it was drawn already
     p = parameters
     if not p.warm_start or len(attributes.get("ensemble_", ())) == 0:
-        return Kept(draw_seed())
+        return KeptTrees(draw_seed(p.random_state) if seed is None else seed)
     ensemble = attributes["ensemble_"]
     if p.n_estimators < len(ensemble):
         raise ValueError(
@@ -125,7 +155,7 @@ def keep(
             "estimator, so their bins and random numbers are not known: continue "
             "with a new estimator, whose init is this one"
         )
-    return Kept(
+    return KeptTrees(
         attributes["_seed"],
         attributes["_mapper"],
         ensemble,
@@ -150,8 +180,8 @@ def read_tree_features(
     *,
     reset: bool = False,
     check_values: bool = True,
-) -> Table:
-    """Return X as a checked table, with numbers in its categorical columns."""
+) -> Matrix:
+    """Return X as a checked matrix, with numbers in its categorical columns."""
     # without `check_values`, `FittedTrees.scores` finds infinite values
     if len(categories.feature) > 0:
         if not reset:
@@ -162,7 +192,9 @@ def read_tree_features(
     )
 
 
-def read_categories(X: Any, categorical_features: Any, kept: Kept) -> FeatureCategories:
+def read_categories(
+    X: Any, categorical_features: Any, kept: KeptTrees
+) -> FeatureCategories:
     """Return the categories of X, or those of the trees that a warm start keeps."""
     if kept.n_trees == 0:
         return FeatureCategories.learn(X, categorical_features)
@@ -193,35 +225,87 @@ def constraints_of(
     )
 
 
-def bin_rows(
+# --- bins -------------------------------------------------------------------------
+
+
+class BoostedSet(NamedTuple):
+    """Binned rows, and the scores that trees are added to."""
+
+    binned: BinnedData
+    scores: FloatArray  # (n_rows,): F so far
+    measures: Mapping[str, ScoredMeasure]  # by name
+
+
+class BinnedFit(NamedTuple):
+    """What trees are grown on and measured on."""
+
+    learned: TrainingData  # without its features: the cost is computed from it
+    train: BoostedSet  # the same rows
+    validation: list[BoostedSet]
+    mapper: BinMapper
+    queries: QueryIndex  # to learn from
+    n_threads: int
+
+
+def bin_data(
+    data: FitData[TrainingData],
+    cost: Cost,
+    parameters: BoostingParameters,
+    categorical: NDArray[np.int64],
+    kept: KeptTrees,
+    comm: Comm = ONE_PROCESS,
+) -> BinnedFit:
+    """Turn all rows into bins: X is not needed after this; all workers call it."""
+    p = parameters
+    learned = cost.learned(data.train)
+    index = QueryIndex.of(learned, comm)
+    n_threads = fit_threads(p.n_jobs, data.train.X.size, comm)
+    with ThreadTeam(n_threads) as team:
+        mapper, learned, binned = bin_learned(
+            learned, p, categorical, kept, index, team
+        )
+        others_measured = len(data.validation) > 0 or p.verbose > 0
+        measures = cost.training_measures(
+            data.train, learned, index, others_measured=others_measured
+        )
+        scores = scores_so_far(learned, binned, mapper, kept.ensemble, team)
+        train = BoostedSet(binned, scores, measures)
+        validation = []
+        for held in data.validation:
+            measures = cost.measures(held, comm)
+            binned = mapper.transform(held.X, held.rows, team)
+            scores = scores_so_far(held, binned, mapper, kept.ensemble, team)
+            validation.append(BoostedSet(binned, scores, measures))
+    return BinnedFit(
+        learned.without_features(), train, validation, mapper, index, n_threads
+    )
+
+
+def bin_learned(
     data: TrainingData,
-    base_score: FloatArray,
     parameters: TreeParameters,
     categorical: NDArray[np.int64],
-    kept: Kept,
+    kept: KeptTrees,
     index: QueryIndex,
     team: ThreadTeam,
-) -> tuple[BinMapper, BoostedSet]:
-    """Learn the bins, unless they are known, and bin the training rows."""
+) -> tuple[BinMapper, TrainingData, BinnedData]:
+    """Learn the bins, unless they are known; return them, the rows, and their bins."""
     # The rows are sorted by what trees see of them: bins, targets, weights and initial
     # scores.  So a change of a feature that leaves its bins as they are, such as
     # another scale, leaves the order and the model as they are.
-    table = data.X
-    if isinstance(table, BinnedTable):
-        places = table.place[data.rows]
-        order = data.content_order(table.hashes[places], base_score)
-        binned = table.take(places[order], team)
-        return table.mapper, BoostedSet(
-            data.reordered(order), base_score[order], binned
-        )
-    p, mapper = parameters, kept.mapper
+    p, known = parameters, data.X.known_bins
+    if known is not None:
+        order = data.content_order(known.hashes[known.place[data.rows]])
+        data = data.reordered(order)
+        return known.mapper, data, known.mapper.transform(data.X, data.rows, team)
     trained = TrainingCategories.of(data, categorical, index)
+    mapper = kept.mapper
     if mapper is None:
         mapper = learn_bins(data, p, categorical, trained, kept.seed, index, team)
     binned = bin_training(mapper, data, trained, p.category_smoothing, team)
-    order = data.content_order(hash_bins(binned, team), base_score)
+    order = data.content_order(hash_bins(binned, team))
     reorder_rows(binned, order, team)
-    return mapper, BoostedSet(data.reordered(order), base_score[order], binned)
+    return mapper, data.reordered(order), binned
 
 
 def learn_bins(
@@ -246,81 +330,75 @@ def learn_bins(
     return fit_bins(data.X, sampled, p.max_bins, bins, index.comm, team)
 
 
-def bin_table(
+def share_bins(
     data: TrainingData,
     learned: TrainingData,
-    parameters: TreeParameters,
+    parameters: BoostingParameters,
     categorical: NDArray[np.int64],
     seed: int,
-    index: QueryIndex,
-    team: ThreadTeam,
 ) -> BinnedTable:
-    """Learn the bins from the rows to learn from, and bin all that fits may need."""
+    """Learn bins from the rows to learn from, and bin all rows that fits may need."""
     # sorted as in a fit, so that fits to all of the rows share them without a copy
-    smoothing = parameters.category_smoothing
-    trained = TrainingCategories.of(learned, categorical, index)
-    mapper = learn_bins(learned, parameters, categorical, trained, seed, index, team)
-    binned = bin_training(mapper, data, trained, smoothing, team)
-    hashes = hash_bins(binned, team)
-    order = data.content_order(hashes)
-    reorder_rows(binned, order, team)
-    place = np.full(data.X.shape[0], -1)
+    p, index = parameters, QueryIndex.of(learned, ONE_PROCESS)
+    with ThreadTeam(fit_threads(p.n_jobs, data.X.size, ONE_PROCESS)) as team:
+        trained = TrainingCategories.of(learned, categorical, index)
+        mapper = learn_bins(learned, p, categorical, trained, seed, index, team)
+        binned = bin_training(mapper, data, trained, p.category_smoothing, team)
+        hashes = hash_bins(binned, team)
+        columns = replace(data.columns, init_score=None)  # members may have others
+        order = replace(data, columns=columns).content_order(hashes)
+        reorder_rows(binned, order, team)
+    n_rows = data.X.shape[0]
+    place = np.full(n_rows, -1)
     place[data.rows[order]] = np.arange(data.n_rows)
-    return BinnedTable(mapper, binned, hashes[order], place)
+    known = KnownBins(mapper, binned.columns, hashes[order], place)
+    return BinnedTable(data.X, np.arange(n_rows), known)
+
+
+def scores_so_far(
+    data: TrainingData,
+    binned: BinnedData,
+    mapper: BinMapper,
+    ensemble: TreeEnsemble,
+    team: ThreadTeam,
+) -> FloatArray:
+    """Return F of the rows: their initial scores, and the trees of earlier fits."""
+    if len(ensemble) == 0:  # do not read X: it may be on disk
+        return data.init_score.copy()
+    # a training row whose category shares a bin has another bin than in prediction
+    features, bins = shared_bins(binned, mapper.categories)
+    known = np.zeros((data.X.shape[0], 1 + len(features)))
+    known[data.rows] = np.column_stack((data.init_score, bins))
+    found = []
+    for first, values in data.X.parts():
+        own = known[first : first + values.shape[0]]
+        encoded = mapper.categories.encode(values)
+        if len(features) > 0:
+            encoded[:, features] = own[:, 1:]
+        found.append(ensemble.predict(encoded, team, own[:, 0].copy()))
+    return np.asarray(np.concatenate(found)[data.rows])
+
+
+# --- trees ------------------------------------------------------------------------
 
 
 def boost_trees(
-    train: BoostedSet,
-    validation: list[BoostedSet],
-    objective: TreeObjective,
+    fit: BinnedFit,
+    cost: Cost,
     parameters: BoostingParameters,
     constraints: Constraints,
-    mapper: BinMapper,
-    kept: Kept,
-    index: QueryIndex,
-    team: ThreadTeam,
+    kept: KeptTrees,
     tasks: StepListener | None,
 ) -> dict[str, Any]:
     """Grow trees until the last or early stopping; return the fitted attributes."""
-    # what trees may be like, and what each is grown on
-    p, n_features = parameters, train.data.X.shape[1]
-    growth = growth_parameters(p, constraints, index.n_rows)
-    numbers = index.row_numbers.astype(np.uint32)  # modulo 2^32
-    grower = TreeGrower(train.binned, growth, team, numbers, index.comm)
-    n_tree_features, n_split_features = p.count_features(n_features)
-    sampler = TreeSampler(
-        p.sampled_fraction(index.n_rows),
-        n_features,
-        n_tree_features,
-        n_split_features,
-        2 * growth.max_leaf_nodes - 1,
-        kept.seed,
-    )
-    # a warm start goes on from the scores and the curves of the trees that it keeps
-    sets = [train, *validation]
-    scores = [scores_so_far(one, mapper, kept.ensemble, team) for one in sets]
-    names = [TRAIN, *name_sets(len(validation))]
-    curves = curves_of(
-        {name: one.measures for name, one in zip(names, sets, strict=True)},
-        kept.evals_result,
-        kept.n_trees,
-    )
-    monitor = Monitor(
-        curves,
-        first_validation_curve(curves) if p.early_stopping else None,
-        p.n_iter_no_change,
-        p.tol,
-        p.verbose,
-        "tree",
-        kept.n_trees,
-        p.n_estimators,
-        index.comm.print_line,
-    )
+    p, (_, train, validation, mapper, index, n_threads) = parameters, fit
+    monitor = new_monitor(fit, p, kept)
+    trees: list[GrownTree] = []
 
     def record() -> bool:
-        for one, of_set in zip(sets, scores, strict=True):
+        for one in (train, *validation):
             for measure in one.measures.values():
-                measure.update(of_set)
+                measure.update(one.scores)
         return monitor.record(kept.n_trees + len(trees))
 
     def fitted() -> dict[str, Any]:
@@ -330,7 +408,7 @@ def boost_trees(
         return {
             "ensemble_": ensemble,
             "n_iter_": len(ensemble),
-            "train_score_": monitor.train_values,
+            cost.train_curve: monitor.train_values,
             "validation_score_": monitor.stopping_values,
             "evals_result_": monitor.result(),
             "_mapper": mapper,
@@ -339,21 +417,31 @@ def boost_trees(
             **objective.fitted(len(trees)),
         }
 
-    # the first values are those of the initial scores, before any tree
-    trees: list[GrownTree] = []
-    record()
-    steps = p.learning_rates(range(kept.n_trees, p.n_estimators))
-    for tree in boost(grower, objective, sampler, scores[0], steps):
-        # `boost` has added the tree to the scores of the training rows
-        trees.append(tree)
-        check_step(tree, p)
-        for held, held_scores in zip(validation, scores[1:], strict=True):
-            add_binned(held.binned, tree, held_scores, team)
-        stops = record()
-        if tasks is not None:
-            stops = tasks.end_step(fitted, last=stops)
-        if stops:
-            break
+    with ThreadTeam(n_threads) as team:
+        objective = cost.objective(fit.learned, kept, index, team)
+        growth = growth_parameters(p, constraints, index.n_rows)
+        numbers = index.row_numbers.astype(np.uint32)  # modulo 2^32
+        grower = TreeGrower(train.binned, growth, team, numbers, index.comm)
+        n_features = len(train.binned.columns)
+        n_nodes = 2 * growth.max_leaf_nodes - 1
+        fraction = p.sampled_fraction(index.n_rows)
+        n_drawn = p.count_features(n_features)
+        sampler = TreeSampler(fraction, n_features, *n_drawn, n_nodes, kept.seed)
+
+        # the first values are those of the initial scores, before any tree
+        record()
+        steps = p.learning_rates(range(kept.n_trees, p.n_estimators))
+        for tree in boost(grower, objective, sampler, train.scores, steps):
+            # `boost` has added the tree to the scores of the training rows
+            trees.append(tree)
+            check_step(tree, p)
+            for held in validation:
+                add_binned(held.binned, tree, held.scores, team)
+            stops = record()
+            if tasks is not None:
+                stops = tasks.end_step(fitted, last=stops)
+            if stops:
+                break
 
     # with early stopping, keep the trees up to the best one
     n_iter = kept.n_trees + len(trees)
@@ -361,34 +449,34 @@ def boost_trees(
     monitor.print_end(n_iter, best)
     if best is not None:
         n_iter = best
-    of_all = fitted()
+    attributes = fitted()
     return {
-        **of_all,
-        "ensemble_": of_all["ensemble_"].part(0, n_iter),
+        **attributes,
+        "ensemble_": attributes["ensemble_"].part(0, n_iter),
         "n_iter_": n_iter,
         **objective.fitted(max(0, n_iter - kept.n_trees)),
     }
 
 
-def scores_so_far(
-    one: BoostedSet, mapper: BinMapper, ensemble: TreeEnsemble, team: ThreadTeam
-) -> FloatArray:
-    """Return F of the rows: their initial scores, and the trees of earlier fits."""
-    if len(ensemble) == 0:  # do not read X: it may be on disk
-        return one.base_score.copy()
-    data, categories = one.data, mapper.categories
-    # a training row whose category shares a bin has another bin than in prediction
-    features, bins = shared_bins(one.binned, categories)
-    known = np.zeros((data.X.shape[0], 1 + len(features)))
-    known[data.rows] = np.column_stack((one.base_score, bins))
-    found = []
-    for first, table in row_parts(data.X):
-        of_part = known[first : first + table.shape[0]]
-        encoded = categories.encode(table)
-        if len(features) > 0:
-            encoded[:, features] = of_part[:, 1:]
-        found.append(ensemble.predict(encoded, team, of_part[:, 0].copy()))
-    return np.asarray(np.concatenate(found)[data.rows])
+def new_monitor(
+    fit: BinnedFit, parameters: BoostingParameters, kept: KeptTrees
+) -> Monitor:
+    """Return what measures after each tree; a warm start goes on with its curves."""
+    p, names = parameters, [TRAIN, *name_sets(len(fit.validation))]
+    sets = zip(names, [fit.train, *fit.validation], strict=True)
+    measures = {name: one.measures for name, one in sets}
+    curves = curves_of(measures, kept.evals_result, kept.n_trees)
+    return Monitor(
+        curves,
+        first_validation_curve(curves) if p.early_stopping else None,
+        p.n_iter_no_change,
+        p.tol,
+        p.verbose,
+        "tree",
+        kept.n_trees,
+        p.n_estimators,
+        fit.queries.comm.print_line,
+    )
 
 
 def check_step(tree: GrownTree, parameters: TreeParameters) -> None:
@@ -412,7 +500,7 @@ class FittedTrees(NamedTuple):
     ensemble: TreeEnsemble
 
     def scores(
-        self, X: Table, base_score: FloatArray, n_jobs: int | None
+        self, X: Matrix, base_score: FloatArray, n_jobs: int | None
     ) -> FloatArray:
         """Return initial score plus all trees of each row; all must be finite."""
         # the ensemble reads all of X anyway and returns NaN for an infinite value, so X
@@ -425,12 +513,12 @@ class FittedTrees(NamedTuple):
             check_finite(X, "X", allow_nan=True)
         return scores
 
-    def stages(self, X: Table, base_score: FloatArray) -> Iterator[FloatArray]:
+    def stages(self, X: Matrix, base_score: FloatArray) -> Iterator[FloatArray]:
         """Yield F of each row of X after each tree."""
         encoded = self.mapper.categories.encode(X)
         yield from self.ensemble.staged_predict(encoded, base_score)
 
-    def leaves(self, X: Table, n_jobs: int | None) -> NDArray[np.int64]:
+    def leaves(self, X: Matrix, n_jobs: int | None) -> NDArray[np.int64]:
         """Return the leaf of each tree that a row comes to, (n_rows, n_trees)."""
         encoded = self.mapper.categories.encode(X)
         work = X.shape[0] * len(self.ensemble)

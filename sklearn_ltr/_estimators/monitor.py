@@ -1,7 +1,6 @@
 """The monitor of a fit: measures the model after each step and stops it early.
 
-It serves boosted trees (a step is a tree) and networks (a step is an epoch) alike, and
-reads the validation sets that it measures.
+It serves boosted trees (a step is a tree) and networks (a step is an epoch) alike.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -166,6 +165,11 @@ class Monitor:
         return best
 
     @property
+    def is_best(self) -> bool:
+        """Whether the last value is the best one."""
+        return self.best_index == self._last_index
+
+    @property
     def stopping_values(self) -> FloatArray:
         """Values that early stopping has followed, if they are not of training data."""
         if self.followed is None or self.followed.set_name == TRAIN:
@@ -227,38 +231,6 @@ def append_results(
 def first_validation_curve(curves: list[Curve]) -> Curve | None:
     """Return the first measure of the first validation set, if there is one."""
     return next((curve for curve in curves if curve.set_name != TRAIN), None)
-
-
-def read_validation_sets(X_val: Any, **others: Any) -> list[tuple[str, Any, list[Any]]]:
-    """Return (suffix in messages, X, [other arguments]) of each validation set."""
-    # As in scikit-learn's Pipeline (`transform_input`), a tuple of tables is several
-    # sets; the other arguments are then tuples of as many, or None.  Suffixes are
-    # "_val" for one set, "_val[1]" for one of several.
-    if X_val is None:
-        if any(value is not None for value in others.values()):
-            *first, last = others
-            names = f"{', '.join(first)} or {last}" if first else last
-            raise ValueError(f"X_val is None, but {names} is not: give X_val with them")
-        return []
-    if not isinstance(X_val, tuple):
-        return [("_val", X_val, list(others.values()))]
-    n = len(X_val)
-    if n == 0:
-        raise ValueError("X_val is an empty tuple: give a table for each set, or None")
-    columns = []
-    for name, value in others.items():
-        column = (None,) * n if value is None else value
-        if not isinstance(column, tuple) or len(column) != n:
-            got = f"{len(value)}" if isinstance(value, tuple) else type(value).__name__
-            raise ValueError(
-                f"X_val is a tuple of {n} sets, so {name} must be a tuple of {n}, or "
-                f"None; got {got}"
-            )
-        columns.append(column)
-    return [
-        (f"_val[{i}]", X, [column[i] for column in columns])
-        for i, X in enumerate(X_val)
-    ]
 
 
 def name_sets(n_sets: int) -> list[str]:

@@ -75,7 +75,7 @@ class LambdaObjective:
     Parameters
     ----------
     data : TrainingData
-        Its grades `y`, `offsets`, `labels`, and the query `weights`, which multiply the
+        Its grades `y`, `offsets`, `labels`, and `sample_weight`, which multiplies the
         lambdas of a query.
     metric : Metric or None
         Metric whose swap deltas multiply the pairs; None: 1 each, RankNet.
@@ -112,7 +112,7 @@ class LambdaObjective:
         sigma, by_distance, by_query = options
         self.options = PairOptions(float(sigma), bool(by_distance), bool(by_query))
         self.grades, self.offsets = data.y, data.offsets
-        self.query_weights = data.weights
+        self.sample_weight = data.sample_weight
         self.documents = np.arange(n_documents, dtype=np.int32)
         self.pair_weights = pair_weights
         self._bound: BoundClosedForm | None = None  # where factors depend on the order
@@ -155,7 +155,7 @@ class LambdaObjective:
             *self._factors,
             first_factor,
             self._scale,
-            self.query_weights,
+            self.sample_weight,
             self.k,
         )
         self._arrays, self._options = tuple(arrays), tuple(self.options)
@@ -168,7 +168,7 @@ class LambdaObjective:
         other.offsets, documents = move_queries(self.offsets, queries)
         other.documents = self.documents[documents]
         other.grades = self.grades[documents]
-        other.query_weights = self.query_weights[queries]
+        other.sample_weight = self.sample_weight[queries]
         other._scale = self._scale[queries]
         other._gain = self._gain[documents]
         if self.pair_weights is not None:
@@ -216,7 +216,7 @@ class LambdaObjective:
             first,
             last,
             self.options.sigma,
-            self.query_weights,
+            self.sample_weight,
             self.gradient,
         )
 

@@ -137,7 +137,7 @@ class ObjectiveArrays(NamedTuple):
     # (n_queries,) index of a query's position 0 in these three
     first_factor: IntArray
     scale: FloatArray  # (n_queries,) factor of a query's swap deltas
-    query_weights: FloatArray  # (n_queries,) factor of a query's lambdas
+    sample_weight: FloatArray  # (n_queries,) factor of a query's lambdas
     k: int  # cutoff: pairs with both documents below it have no swap delta
 
 
@@ -237,7 +237,7 @@ def compute_query_lambdas(
             if len(weights) == 4:
                 add_pair_costs(n, k, documents, sigma, min_distance, gap_scale, table)
             average_over_equals_of_weights(n, k, documents)
-        factor = arrays.query_weights[query] * sigma
+        factor = arrays.sample_weight[query] * sigma
         if options.by_query and abs_lambda_sum > 0:
             factor *= log1p(2.0 * abs_lambda_sum) / (2.0 * abs_lambda_sum * LN_2)
         for i in range(length):

@@ -210,13 +210,14 @@ def new_bias(
     """Return the position bias to learn, None if there is none."""
     # a warm start continues the values of the earlier fit if they are of the same
     # method
-    if options is None or data.positions is None:
+    positions = data.columns.positions
+    if options is None or positions is None:
         return None
     is_pairwise = options.method == "pairwise"
     n_rows, none = (2, 1.0) if is_pairwise else (1, 0.0)
     if earlier is None or (earlier.ndim == 2) != is_pairwise:
         earlier = np.empty((n_rows, 0))
-    own = int(data.positions.min()), int(data.positions.max())
+    own = int(positions.min()), int(positions.max())
     first, last = zip(*comm.gather(own), strict=True)
     if is_pairwise and min(first) > 0:
         raise ValueError(
@@ -231,11 +232,11 @@ def new_bias(
     if strength is None:
         strength = REGULARIZATION[options.method]
         if not is_pairwise:
-            n_lists = number_of_lists(data.weights, comm)
+            n_lists = number_of_lists(data.sample_weight, comm)
             strength *= min(1.0, FULL_LISTS / n_lists)
     if is_pairwise:
-        return PairwiseBias(data.positions, values, strength, smallest, comm)
-    return AdditiveBias(data.positions, values[0], strength, comm)
+        return PairwiseBias(positions, values, strength, smallest, comm)
+    return AdditiveBias(positions, values[0], strength, comm)
 
 
 def number_of_lists(weights: FloatArray, comm: Comm = ONE_PROCESS) -> float:
@@ -252,7 +253,8 @@ def pair_weights_of(
 ) -> FloatArray | None:
     """Return the weights of pairs, None if all weigh the same."""
     # propensities below `smallest` count as `smallest`, which bounds the weights
-    if data.propensities is None:
+    propensities = data.columns.propensities
+    if propensities is None:
         return None if bias is None else bias.pair_weights
-    clipped = np.maximum(data.propensities, smallest)
+    clipped = np.maximum(propensities, smallest)
     return np.stack((1.0 / clipped, np.ones(data.n_rows)))

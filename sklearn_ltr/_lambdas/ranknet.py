@@ -104,7 +104,7 @@ def add_tied_pairs(
     first: int,
     last: int,
     sigma: float,
-    query_weights: FloatArray,
+    sample_weight: FloatArray,
     gradient: FloatArray,
 ) -> None:
     """Add the lambdas of pairs of equal grade, for queries first to last - 1."""
@@ -117,7 +117,7 @@ def add_tied_pairs(
                     x = sigma * (scores[i] - scores[j])
                     small = exp(-abs(x))
                     size = 0.5 * sigma * (1.0 - small) / (1.0 + small)
-                    lambda_ij = query_weights[query] * (size if x > 0 else -size)
+                    lambda_ij = sample_weight[query] * (size if x > 0 else -size)
                     gradient[i] += lambda_ij
                     gradient[j] -= lambda_ij
 

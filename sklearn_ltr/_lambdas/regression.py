@@ -78,7 +78,7 @@ class Regression:
 
 def spread_of_all_grades(data: TrainingData, index: QueryIndex) -> GradeSpread:
     """Return the spread of the grades of all workers."""
-    rows = index.gather_rows(data.y, data.weights)
+    rows = index.gather_rows(data.y, data.sample_weight)
     own = None if rows is None else spread_of_grades(*rows)
     spread: GradeSpread = index.comm.gather(own)[0]
     return spread

@@ -26,7 +26,7 @@ class UserObjective:
     Parameters
     ----------
     data : TrainingData
-        Its `weights` multiply the derivatives of a query.
+        Its `sample_weight` multiplies the derivatives of a query.
     function : callable
         ``function(scores, grades, offsets) -> (gradient, hessian)``.
     needs_hessian : bool
@@ -44,14 +44,14 @@ class UserObjective:
         self._data, self._function = data, function
         self._needs_hessian = needs_hessian
         self.offsets, self.documents = data.offsets, np.arange(data.n_rows)
-        self._query_weights = data.weights
+        self._sample_weight = data.sample_weight
 
     def reordered(self, queries: IntArray) -> UserObjective:
         """Return the objective of some or all queries, in the given order."""
         other = copy(self)
         other.offsets, documents = move_queries(self.offsets, queries)
         other.documents = self.documents[documents]
-        other._query_weights = self._query_weights[queries]
+        other._sample_weight = self._sample_weight[queries]
         return other
 
     def __call__(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -70,7 +70,7 @@ class UserObjective:
             scores[start:stop].copy(), self._data.y[documents], offsets.copy()
         )
         gradient, hessian = self._read(returned, documents)
-        weights = np.repeat(self._query_weights[first:last], np.diff(offsets))
+        weights = np.repeat(self._sample_weight[first:last], np.diff(offsets))
         gradient, hessian = gradient * weights, hessian * weights
         for name, values in (("gradient", gradient), ("hessian", hessian)):
             total = np.abs(values).sum()

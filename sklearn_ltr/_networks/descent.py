@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._compile import ThreadTeam
-from sklearn_ltr._data.tables import Table, dense_rows
+from sklearn_ltr._data.tables import Matrix, Table, dense_rows
 from sklearn_ltr._networks.optimizers import Optimizer
 from sklearn_ltr._networks.perceptron import MultilayerPerceptron
 
@@ -72,22 +72,17 @@ def descend(
 ) -> None:
     """Update the network once per batch; FloatingPointError if scores are infinite."""
     for batch in batches:
-        table = _rows_for(network, X, batch.rows)
-        scores = np.asarray(network.forward(table), dtype=np.float64)
+        features = X.take(batch.rows)
+        if not isinstance(network, MultilayerPerceptron):  # only ours takes a sparse X
+            features = dense_rows(features, slice(None))
+        scores = np.asarray(network.forward(features), dtype=np.float64)
         if not np.isfinite(scores).all():
             raise FloatingPointError("a score is not finite")
         gradients = network.backward(batch.gradient(scores) / batch.size)
         optimizer.step(network.parameters, gradients, alpha / batch.size)
 
 
-def _rows_for(network: Network, X: Table, rows: Any) -> Table:
-    """Return some rows of X, which may be sparse for our own perceptron only."""
-    if isinstance(network, MultilayerPerceptron):
-        return X[rows]
-    return dense_rows(X, rows)
-
-
-def predict(network: Network, X: Table, team: ThreadTeam) -> NDArray[np.float64]:
+def predict(network: Network, X: Matrix, team: ThreadTeam) -> NDArray[np.float64]:
     """Return the scores of all rows, by `predict` of a network that has one."""
     if isinstance(network, MultilayerPerceptron):
         scores = network.predict(X, team)

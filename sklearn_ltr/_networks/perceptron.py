@@ -29,7 +29,7 @@ from scipy.sparse import issparse
 from scipy.special import expit
 
 from sklearn_ltr._compile import ThreadTeam, kernel, one_blas_thread
-from sklearn_ltr._data.tables import Table
+from sklearn_ltr._data.tables import Matrix
 from sklearn_ltr._saved import KEY, check_checksum, checksum_of, saved_part
 
 Array = NDArray[np.float32]
@@ -166,7 +166,7 @@ class MultilayerPerceptron:
         """Set the threads that train; None: only the calling thread."""
         self._team = ThreadTeam(1) if team is None else team
         # X and the outputs of each hidden layer; those of the last `forward` are freed
-        self._outputs: list[Table] = []
+        self._outputs: list[Matrix] = []
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the model, without its threads and the outputs of the last pass."""
@@ -203,7 +203,7 @@ class MultilayerPerceptron:
         """All weights, for updates in place."""
         return [*self.coefs, *self.intercepts]
 
-    def forward(self, X: Table) -> Array:
+    def forward(self, X: Matrix) -> Array:
         """Return the scores of a batch, (n_documents,), and keep all layer outputs."""
         n = X.shape[0]
         hidden = [np.empty((n, len(b)), dtype=np.float32) for b in self.intercepts]
@@ -275,7 +275,7 @@ class MultilayerPerceptron:
         else:
             work(0)
 
-    def predict(self, X: Table, team: ThreadTeam) -> Array:
+    def predict(self, X: Matrix, team: ThreadTeam) -> Array:
         """Return scores, (n_documents,), that do not depend on the other rows of X."""
         scores = np.empty(X.shape[0], dtype=np.float32)
         starts = iter(range(0, X.shape[0], ROWS_PER_TASK))
@@ -297,7 +297,7 @@ class MultilayerPerceptron:
         return scores
 
 
-def multiply(a: Table, w: Array, product: Array) -> None:
+def multiply(a: Matrix, w: Array, product: Array) -> None:
     """Write the matrix product of a and w."""
     if issparse(a):
         product[...] = a @ w
@@ -305,7 +305,7 @@ def multiply(a: Table, w: Array, product: Array) -> None:
         np.matmul(a, w, out=product)
 
 
-def multiply_row_by_row(a: Table, w: Array) -> Array:
+def multiply_row_by_row(a: Matrix, w: Array) -> Array:
     """Return the matrix product, computed as vector times matrix for each row of a."""
     # A product of whole matrices would round a row differently depending on the number
     # of rows, on the row's position among them and on BLAS's number of threads.

@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Tags
 
-from sklearn_ltr._data import TrainingData
+from sklearn_ltr._data import GivenColumns, RowColumns, TrainingData
 from sklearn_ltr._data.cross_validation import KnownQueries, warn_if_cut
 from sklearn_ltr._data.features import read_feature_table
 from sklearn_ltr._data.rows import n_rows
-from sklearn_ltr._data.tables import Table
+from sklearn_ltr._data.tables import Matrix, Table, table_of
 from sklearn_ltr._data.training_data import with_weight
+from sklearn_ltr._estimators.attributes import Attribute, Attributes
 from sklearn_ltr._estimators.base import (
     BaseModel,
     CallbackSupportMixin,
@@ -120,16 +121,21 @@ class RankerParameters(FitParameters):
             level = min(level, LONGEST_LIST)
         return get_metric(self.metric).at_deeper_cutoff(level)
 
-    def check_clicks(self, positions: Any, propensities: Any) -> None:
+    @property
+    def train_curve(self) -> str:
+        """Name of the attribute that holds the training's costs or metric values."""
+        return "loss_curve_" if self.metric is None else "train_score_"
+
+    def check_clicks(self, columns: GivenColumns) -> None:
         """Raise a ValueError unless `fit` was given what the parameters need."""
-        if self.position_bias is not None and positions is None:
+        if self.position_bias is not None and columns.positions is None:
             raise ValueError(
                 f"positions is None, but position_bias={self.position_bias.method!r} "
                 "learns the bias of each: give where each row was shown, 0 is first. "
                 "Inside a meta-estimator, positions only arrives after "
                 "sklearn.set_config(enable_metadata_routing=True)"
             )
-        if propensities is None:
+        if columns.propensities is None:
             return
         if self.position_bias is not None:
             raise ValueError(
@@ -149,7 +155,9 @@ class BaseRanker(CallbackSupportMixin, BaseModel):
 
     metric: str | Metric | None
     _trained_queries: KnownQueries | None = None  # of the last fit
-    _never_saved = ("_trained_queries",)
+    _attributes: ClassVar[Attributes] = {
+        "_trained_queries": Attribute(when="the data are queries", saved=False)
+    }
 
     # Requested from the start, so that metadata routing needs no further call
     __metadata_request__fit: ClassVar[dict[str, bool]] = {
@@ -242,38 +250,33 @@ class BaseRanker(CallbackSupportMixin, BaseModel):
         queries = read_queries(groups, len(scores))
         if groups is not None:
             warn_if_cut(self, queries)
-        data = read_targets(y, queries, sample_weight)
+        data = read_targets(y, queries, RowColumns(sample_weight=sample_weight))
         data = with_weight(data, "sample_weight")
         metric = reported_metric(self.metric)
         bound = metric.bind(data.y, data.offsets, data.labels)
-        return bound.mean(scores[data.rows], data.weights)
+        return bound.mean(scores[data.rows], data.sample_weight)
 
-    def _read_features(self, X: Any, *, reset: bool = False, name: str = "X") -> Table:
-        """Return X as a checked table; with `reset`, store its number and names."""
+    def _read_features(self, X: Any, *, reset: bool = False, name: str = "X") -> Matrix:
+        """Return X as a checked matrix; with `reset`, store its number and names."""
         return read_feature_table(self, X, reset=reset, name=name)
+
+    def _read_table(self, X: Any, *, reset: bool, name: str) -> Table:
+        """Return X as a table that a fit reads."""
+        return table_of(self._read_features(X, reset=reset, name=name))
 
     def _read_data(
         self,
         X: Any,
         y: Any,
         groups: Any,
-        sample_weight: Any,
+        columns: GivenColumns,
         suffix: str = "",
         *,
-        positions: Any = None,
-        propensities: Any = None,
         reset: bool = False,
     ) -> TrainingData:
         """Read training data, or, with a suffix of the arguments' names, validation."""
-        data = read_training_data(
-            self._read_features(X, reset=reset, name=f"X{suffix}"),
-            y,
-            groups,
-            sample_weight,
-            suffix,
-            positions=positions,
-            propensities=propensities,
-        )
+        table = self._read_table(X, reset=reset, name=f"X{suffix}")
+        data = read_training_data(table, y, groups, columns, suffix)
         if not suffix:
             self._trained_queries = data.labels, data.sizes
         return with_weight(data, f"sample_weight{suffix}")

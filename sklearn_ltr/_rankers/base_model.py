@@ -17,7 +17,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import MetadataRouter, get_routing_for_object
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_ltr._data import one_column_of, read_numbers
+from sklearn_ltr._data import check_base_scores, one_column_of
 from sklearn_ltr._data.rows import index_rows
 from sklearn_ltr._data.rows import n_rows as n_rows_of
 
@@ -77,18 +77,6 @@ def fitted_base_model(
     return init
 
 
-def check_base_scores(scores: Any, n_rows: int, name: str) -> FloatArray:
-    """Return F_0 of each row, (n_rows,) float64, or raise a ValueError."""
-    base_score = read_numbers(scores, n_rows, name)
-    bad = ~np.isfinite(base_score)
-    if bad.any():
-        row = int(np.argmax(bad))
-        raise ValueError(
-            f"{name} must be finite, but is {base_score[row]} at row {row}"
-        )
-    return base_score.copy()
-
-
 def check_base_score_size(sigma: float, base_score: FloatArray) -> None:
     """Raise a ValueError if float64 could not tell what trees add to F_0."""
     largest = sigma * np.abs(base_score).max(initial=0.0)
@@ -101,24 +89,22 @@ def check_base_score_size(sigma: float, base_score: FloatArray) -> None:
         )
 
 
-def base_scores(
-    base_model: Any,
-    uses_init_score: bool,
-    X: Any,
-    n_rows: int,
-    init_score: Any,
-    suffix: str = "",
-) -> FloatArray:
-    """Return F_0 of the rows of X, from the base model or the given `init_score`."""
-    name = f"init_score{suffix}"
+def check_init_score_given(
+    uses_init_score: bool, init_score: Any, suffix: str = ""
+) -> None:
+    """Raise a ValueError if initial scores were given to one of two calls only."""
     if uses_init_score != (init_score is not None):
         had, has = ("", "no ") if uses_init_score else ("no ", "an ")
         raise ValueError(
-            f"fit was given {had}init_score, and here is {has}{name}: trees that "
-            "were grown on top of scores need those of every document"
+            f"fit was given {had}init_score, and here is {has}init_score{suffix}: "
+            "trees that were grown on top of scores need those of every document"
         )
+
+
+def base_scores(base_model: Any, X: Any, n_rows: int, init_score: Any) -> FloatArray:
+    """Return F_0 of the rows of X, from the base model or the given `init_score`."""
     if base_model is not None and n_rows > 0:  # which may refuse an X of no rows
         return check_base_scores(base_model.predict(X), n_rows, "what init predicts")
     if init_score is not None:
-        return check_base_scores(init_score, n_rows, name)
+        return check_base_scores(init_score, n_rows, "init_score")
     return np.zeros(n_rows)

@@ -20,7 +20,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 
-def of_all_grades(metric: Metric, y: FloatArray, index: QueryIndex) -> Metric:
+def with_largest_grade(metric: Metric, y: FloatArray, index: QueryIndex) -> Metric:
     """Return a metric that knows the largest grade of all workers."""
     if index.comm.n_workers == 1:
         return metric
@@ -51,12 +51,12 @@ class MetricEvaluation:
             self._trained_on = np.repeat(data.has_pairs, data.sizes)
             y = y.copy()
             y[self._trained_on] = learned.y
-        self._metric = of_all_grades(metric, y, self._index)
+        self._metric = with_largest_grade(metric, y, self._index)
         self._bound, has_relevant = None, np.empty(0)
         if data.n_rows > 0:  # a worker may have no validation data
             self._bound = self._metric.bind(y, data.offsets, data.labels)
             has_relevant = self._bound.has_relevant.astype(np.float64)
-        self._weights = self._index.gather(data.weights)
+        self._weights = self._index.gather(data.sample_weight)
         self._has_relevant = self._index.gather(has_relevant) > 0
         self._scores = np.zeros(data.n_rows)
 
@@ -91,12 +91,13 @@ class PairCostEvaluation:
     ) -> None:
         self._index = index or QueryIndex.of(data, ONE_PROCESS)
         query = np.repeat(np.arange(data.n_queries), data.sizes)
-        self._data, self._sigma, self._tied_pairs = data, sigma, tied_pairs
+        self._sigma, self._tied_pairs = sigma, tied_pairs
+        self._offsets, self._weights = data.offsets, data.sample_weight
         self._by_grade = np.lexsort((-data.y, query))  # descending within a query
         self._grades = data.y[self._by_grade]
         self._costs = np.empty(data.n_queries)
         n_pairs = count_pairs(data.offsets, query, self._grades, tied_pairs)
-        weighted = self._index.gather(n_pairs * data.weights)
+        weighted = self._index.gather(n_pairs * self._weights)
         self._n_pairs = float(weighted.sum())
         self._scores = np.zeros(data.n_rows)
 
@@ -109,12 +110,12 @@ class PairCostEvaluation:
         pair_costs(
             self._scores[self._by_grade],
             self._grades,
-            self._data.offsets,
+            self._offsets,
             self._sigma,
             self._tied_pairs,
             self._costs,
         )
-        costs = self._index.gather(self._costs * self._data.weights)
+        costs = self._index.gather(self._costs * self._weights)
         return float(costs.sum()) / self._n_pairs
 
 

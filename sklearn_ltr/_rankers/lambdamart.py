@@ -2,53 +2,59 @@
 
 The gradient of a document is a sum over its pairs: RankNet's term times the swap delta
 (C. Burges, MSR-TR-2010-82, 2010, section 7).  `LambdaMARTRanker.fit` reads the
-documents and holds some out; `learn` bins them and boosts.  On a cluster each worker
-reads its own documents, and all call `learn` together.  The members of a bag share the
-bins of one table (`share_bins`).
+documents, turns them into bins, and boosts; `RankingCost` is what the trees minimise.
+The workers of a cluster do the same together, each with its own documents, and the
+members of a bag with the bins of one table (`SharedBins`).
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, TypeAlias
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import Tags
 
-from sklearn_ltr._comm import ONE_PROCESS, Comm
+from sklearn_ltr._comm import Comm
 from sklearn_ltr._compile import ThreadTeam
-from sklearn_ltr._data import TrainingData
+from sklearn_ltr._data import (
+    FitData,
+    GivenColumns,
+    RowColumns,
+    TrainingData,
+    ValidationSet,
+    split_validation,
+)
 from sklearn_ltr._data.categories import FeatureCategories
 from sklearn_ltr._data.query_index import QueryIndex
-from sklearn_ltr._data.tables import Table
+from sklearn_ltr._data.rows import index_rows, n_rows
+from sklearn_ltr._data.tables import Matrix, Table
 from sklearn_ltr._data.training_data import check_weights
-from sklearn_ltr._estimators.base import (
-    FitTasks,
-    StepListener,
-    draw_seed,
-    refit,
-    with_callbacks,
+from sklearn_ltr._estimators.attributes import (
+    Attribute,
+    Attributes,
+    known_by_reading,
 )
+from sklearn_ltr._estimators.base import FitTasks, refit, with_callbacks
 from sklearn_ltr._estimators.boosted_trees import (
-    FITTED_STATE,
-    BoostedSet,
+    CURVE,
+    TREE_ATTRIBUTES,
     BoostingParameters,
     FittedTrees,
-    Kept,
-    bin_rows,
-    bin_table,
+    KeptTrees,
+    bin_data,
     boost_trees,
     constraints_of,
-    fit_threads,
-    keep,
+    keep_trees,
     read_categories,
     read_tree_features,
+    share_bins,
 )
-from sklearn_ltr._estimators.monitor import ScoredMeasure, read_validation_sets
+from sklearn_ltr._estimators.monitor import ScoredMeasure
 from sklearn_ltr._lambdas.objective import LambdaObjective
 from sklearn_ltr._lambdas.pairs import NORMALIZATIONS, PairOptions
 from sklearn_ltr._lambdas.position_bias import (
@@ -63,12 +69,13 @@ from sklearn_ltr._rankers.base import BaseRanker, PositionBiasValue, RankerParam
 from sklearn_ltr._rankers.base_model import (
     base_scores,
     check_base_score_size,
+    check_init_score_given,
     fitted_base_model,
 )
 from sklearn_ltr._rankers.evaluation import (
     MetricEvaluation,
     PairCostEvaluation,
-    of_all_grades,
+    with_largest_grade,
 )
 from sklearn_ltr._rankers.reading import (
     caller_stacklevel,
@@ -132,85 +139,6 @@ class ShortClickLogWarning(UserWarning):
     """
 
 
-class Documents(NamedTuple):
-    """Documents with their grades, and F_0 of each row of their X."""
-
-    data: TrainingData
-    base_score: FloatArray
-
-
-def learn(
-    parameters: LambdaMARTParameters,
-    documents: list[Documents],
-    categorical: NDArray[np.int64],
-    constraints: Constraints,
-    kept: Kept,
-    tasks: StepListener | None,
-    comm: Comm = ONE_PROCESS,
-) -> dict[str, Any]:
-    """Bin documents, grow trees on the first; return the fitted attributes."""
-    # `documents` is emptied: then their memory is free once they are binned
-    (data, base_score), *validation = documents
-    documents.clear()
-    p = parameters
-    check_learnable(data)
-    # queries without pairs have no gradient; they count in the metric only
-    learned = data.subset(data.has_pairs)
-    check_weights(learned.weights, "sample_weight")
-    base_score = base_score[learned.rows]
-    check_base_score_size(p.sigma, base_score)
-    measured = len(validation) > 0 or p.verbose > 0 or p.measures_train
-    index = QueryIndex.of(learned, comm)
-    with ThreadTeam(fit_threads(p.n_jobs, data.X.size, comm)) as team:
-        # bins, and rows in the order of what trees see of them
-        mapper, grown_on = bin_rows(
-            learned, base_score, p, categorical, kept, index, team
-        )
-        learned = grown_on.data
-
-        # what is measured after each tree
-        measures: dict[str, ScoredMeasure] = {}
-        if p.metric is None:
-            measures["cost"] = PairCostEvaluation(learned, p.sigma, False, index)
-        if measured and (p.metric is not None or p.measures_train):
-            of_all = QueryIndex.of(data, comm)
-            for name, metric in p.measured_metrics().items():
-                measures[name] = MetricEvaluation(data, metric, of_all, learned)
-        del data, base_score
-        sets = []
-        for held, of_rows in validation:
-            check_base_score_size(p.sigma, of_rows[held.rows])
-            of_held = QueryIndex.of(held, comm)
-            sets.append(
-                BoostedSet(
-                    held,
-                    of_rows[held.rows],
-                    mapper.transform(held.X, held.rows, team),
-                    {
-                        name: MetricEvaluation(held, metric, of_held)
-                        for name, metric in p.measured_metrics().items()
-                    },
-                )
-            )
-
-        # boost
-        fitted = boost_trees(
-            grown_on._replace(measures=measures),
-            sets,
-            RankingObjective(p, learned, kept, index, team),
-            p,
-            constraints,
-            mapper,
-            kept,
-            index,
-            team,
-            tasks,
-        )
-    if p.metric is None:
-        fitted["loss_curve_"] = fitted.pop("train_score_")
-    return fitted
-
-
 def warn_if_short(parameters: LambdaMARTParameters, weights: FloatArray) -> None:
     """Warn of an additive bias from few lists, given the weights of all with pairs."""
     if not parameters.has_additive_bias or len(weights) == 0:
@@ -226,6 +154,56 @@ def warn_if_short(parameters: LambdaMARTParameters, weights: FloatArray) -> None
         )
 
 
+class RankingCost:
+    """What LambdaMART minimises and measures, for :mod:`boosted_trees`."""
+
+    def __init__(self, parameters: LambdaMARTParameters) -> None:
+        self._parameters = parameters
+        self.train_curve = parameters.train_curve
+
+    def learned(self, data: TrainingData) -> TrainingData:
+        """Return the queries that have pairs; the others have no gradient."""
+        check_learnable(data)
+        learned = data.subset(data.has_pairs)
+        check_weights(learned.sample_weight, "sample_weight")
+        check_base_score_size(self._parameters.sigma, learned.init_score)
+        return learned
+
+    def objective(
+        self, data: TrainingData, kept: KeptTrees, index: QueryIndex, team: ThreadTeam
+    ) -> RankingObjective:
+        """Return what trees learn from."""
+        return RankingObjective(self._parameters, data, kept, index, team)
+
+    def training_measures(
+        self,
+        data: TrainingData,
+        learned: TrainingData,
+        index: QueryIndex,
+        *,
+        others_measured: bool,
+    ) -> dict[str, ScoredMeasure]:
+        """Return RankNet's cost or metrics; queries without pairs count in these."""
+        p, measures = self._parameters, dict[str, ScoredMeasure]()
+        if p.metric is None:
+            measures["cost"] = PairCostEvaluation(learned, p.sigma, False, index)
+        if p.measures_train or (others_measured and p.metric is not None):
+            everywhere = QueryIndex.of(data, index.comm)
+            for name, metric in p.measured_metrics().items():
+                measures[name] = MetricEvaluation(data, metric, everywhere, learned)
+        return measures
+
+    def measures(self, data: TrainingData, comm: Comm) -> dict[str, ScoredMeasure]:
+        """Return the metrics of validation data."""
+        p = self._parameters
+        check_base_score_size(p.sigma, data.init_score)
+        index = QueryIndex.of(data, comm)
+        return {
+            name: MetricEvaluation(data, metric, index)
+            for name, metric in p.measured_metrics().items()
+        }
+
+
 class RankingObjective:
     """What trees learn from: lambdas and a regression, or the user's function alone.
 
@@ -237,7 +215,7 @@ class RankingObjective:
         self,
         parameters: LambdaMARTParameters,
         data: TrainingData,
-        kept: Kept,
+        kept: KeptTrees,
         index: QueryIndex,
         team: ThreadTeam,
     ) -> None:
@@ -245,7 +223,7 @@ class RankingObjective:
         self._parameters, self._data, self._comm = p, data, index.comm
         self._metric = p.trained_metric()
         if self._metric is not None:
-            self._metric = of_all_grades(self._metric, data.y, index)
+            self._metric = with_largest_grade(self._metric, data.y, index)
         earlier = kept.attributes.get("position_bias_")
         self._bias = new_bias(
             p.position_bias, data, earlier, p.min_propensity, index.comm
@@ -618,10 +596,19 @@ class LambdaMARTRanker(BaseRanker):
     _parameters = LambdaMARTParameters
     init_: Any
     ensemble_: TreeEnsemble
+    n_features_in_: int
     _uses_init_score: bool
     _categories: FeatureCategories
     _is_imported = False  # trees of another library, or joined from two models
-    _fitted_state = (*FITTED_STATE, "init_", "_uses_init_score")
+    _attributes: ClassVar[Attributes] = {
+        **TREE_ATTRIBUTES,
+        "init_": Attribute(by_reading=True),
+        "_uses_init_score": Attribute(by_reading=True),
+        "loss_curve_": Attribute(CURVE, when="metric=None"),
+        "position_bias_": Attribute(
+            "(n_positions,) or (2, n_positions)", when="position_bias is given"
+        ),
+    }
 
     __metadata_request__fit: ClassVar[dict[str, bool]] = {
         "init_score": True,
@@ -630,6 +617,7 @@ class LambdaMARTRanker(BaseRanker):
     __metadata_request__predict: ClassVar[dict[str, bool]] = {"init_score": True}
     __metadata_request__score: ClassVar[dict[str, bool]] = {"init_score": True}
 
+    @with_callbacks
     def fit(
         self,
         X: Any,
@@ -694,21 +682,39 @@ tuples, default=None
             change within a query, or if no query has two different grades.  The
             estimator is left as it was.
         """
-        fit_ranker(
-            self,
-            X,
-            y,
-            groups=groups,
+        columns = RowColumns(
             sample_weight=sample_weight,
             init_score=init_score,
             positions=positions,
             propensities=propensities,
-            X_val=X_val,
-            y_val=y_val,
-            groups_val=groups_val,
-            sample_weight_val=sample_weight_val,
-            init_score_val=init_score_val,
         )
+        with refit(self) as model:
+            p = read_parameters(LambdaMARTParameters, model)
+            kept = keep_trees(vars(self), p)
+            n_new = p.n_estimators - kept.n_trees
+            given = {"groups": groups, **columns.given()}
+            tasks = FitTasks(self, model, "tree", n_new, X, y, **given)
+            validation = split_validation(
+                X_val,
+                y_val=y_val,
+                groups_val=groups_val,
+                sample_weight_val=sample_weight_val,
+                init_score_val=init_score_val,
+            )
+            cost = RankingCost(p)
+            # nobody else holds what was read: it is free once it is binned
+            binned = bin_data(
+                model._read(X, y, groups, columns, validation, p, kept),
+                cost,
+                p,
+                model._categories.feature,
+                kept,
+            )
+            constraints = model._constraints(p)
+            model.__dict__.update(
+                boost_trees(binned, cost, p, constraints, kept, tasks)
+            )
+        tasks.end()
         return self
 
     def predict(self, X: Any, *, init_score: Any = None) -> FloatArray:
@@ -736,11 +742,11 @@ tuples, default=None
         """
         model = self._fitted()
         # a base model must not be given infinite values before they are refused
-        table = read_tree_features(
+        features = read_tree_features(
             model, X, model._categories, check_values=model.init_ is not None
         )
-        base_score = model._base_scores(X, table.shape[0], init_score)
-        return model._trees.scores(table, base_score, model.n_jobs)
+        base_score = model._base_scores(X, features.shape[0], init_score)
+        return model._trees.scores(features, base_score, model.n_jobs)
 
     def staged_predict(self, X: Any, *, init_score: Any = None) -> Iterator[FloatArray]:
         """Score documents after each tree.
@@ -756,9 +762,9 @@ tuples, default=None
             F_0 plus the first 1, 2, ..., `n_iter_` trees.
         """
         model = self._fitted()
-        table = model._read_features(X)
-        base_score = model._base_scores(X, table.shape[0], init_score)
-        yield from model._trees.stages(table, base_score)
+        features = model._read_features(X)
+        base_score = model._base_scores(X, features.shape[0], init_score)
+        yield from model._trees.stages(features, base_score)
 
     def rank(
         self, X: Any, *, groups: Any = None, init_score: Any = None
@@ -872,28 +878,78 @@ tuples, default=None
         tags.input_tags.allow_nan = True
         return tags
 
-    @property
-    def _trees(self) -> FittedTrees:
-        return FittedTrees(self._categories, self._mapper, self.ensemble_)
+    def _read(
+        self,
+        X: Any,
+        y: Any,
+        groups: Any,
+        columns: GivenColumns,
+        validation: list[ValidationSet],
+        parameters: LambdaMARTParameters,
+        kept: KeptTrees,
+    ) -> FitData[TrainingData]:
+        """Read what `fit` was given, hold out queries, and find F_0."""
+        p = parameters
+        p.check_clicks(columns)
+        if isinstance(X, SharedBins):
+            self.__dict__.update(X.known)
+        else:
+            self._categories = read_categories(X, p.categorical_features, kept)
+        train = self._read_data(X, y, groups, columns, reset=kept.n_trees == 0)
+        sets = [
+            self._read_data(one.X, one.y, one.groups, one.columns, one.suffix)
+            for one in validation
+        ]
+        train, sets = hold_out_queries(FitData(train, sets), p, kept.seed)
+        warn_if_short(p, train.sample_weight[train.has_pairs])
 
-    def _read_features(self, X: Any, *, reset: bool = False, name: str = "X") -> Table:
-        """Return X as a checked table, with numbers in its categorical columns."""
-        if isinstance(X, BinnedTable):
-            return X
+        # F_0: fit the base model, if there is one, and have it score all rows
+        self._set_base_model(p.init, X, y, groups, columns, train.rows, kept)
+        check_init_score_given(self._uses_init_score, columns.init_score)
+        for one in validation:
+            given = one.columns.init_score
+            check_init_score_given(self._uses_init_score, given, one.suffix)
+        if self.init_ is None:
+            return FitData(train, sets)
+        scores = [
+            base_scores(self.init_, values_of(X_set), n_rows(X_set), None)
+            for X_set in (X, *(one.X for one in validation))
+        ]
+        if not validation:  # queries that are held out have rows of the same X
+            scores *= 1 + len(sets)
+        train, *sets = (
+            one.with_init_score(scores_of_rows[one.rows])
+            for one, scores_of_rows in zip((train, *sets), scores, strict=True)
+        )
+        return FitData(train, sets)
+
+    def _read_features(self, X: Any, *, reset: bool = False, name: str = "X") -> Matrix:
+        """Return X as a checked matrix, with numbers in its categorical columns."""
         return read_tree_features(self, X, self._categories, name, reset=reset)
+
+    def _read_table(self, X: Any, *, reset: bool, name: str) -> Table:
+        """Return X as a table, whose bins may be known."""
+        if isinstance(X, SharedBins):
+            return X.table
+        return super()._read_table(X, reset=reset, name=name)
+
+    def _constraints(self, parameters: LambdaMARTParameters) -> Constraints:
+        """Return the constraints of trees on the columns of X."""
+        names = getattr(self, "feature_names_in_", None)
+        return constraints_of(parameters, self._categories, self.n_features_in_, names)
 
     def _set_base_model(
         self,
         init: Any,
         X: Any,
         y: Any,
+        groups: Any,
+        columns: GivenColumns,
         rows: NDArray[np.intp],
-        init_score: Any,
-        kept: Kept,
-        given: dict[str, Any],
+        kept: KeptTrees,
     ) -> None:
         """Set the base model, fitted on these rows; a warm start keeps the last one."""
-        if init is not None and init_score is not None:
+        if init is not None and columns.init_score is not None:
             raise ValueError("give init, a model, or init_score, its scores, not both")
         if kept.n_trees > 0:
             if (init is None) != (self.init_ is None):
@@ -903,17 +959,20 @@ tuples, default=None
                     "warm_start=False"
                 )
             return
-        self._uses_init_score = init_score is not None
+        self._uses_init_score = columns.init_score is not None
         self.init_ = init
         if init is not None:
-            self.init_ = fitted_base_model(init, X, y, rows, **given)
+            given = {"groups": groups, **columns.given()}
+            self.init_ = fitted_base_model(init, values_of(X), y, rows, **given)
 
-    def _base_scores(
-        self, X: Any, n_rows: int, init_score: Any, suffix: str = ""
-    ) -> FloatArray:
-        """Return F_0 of the rows of X."""
-        uses = self._uses_init_score
-        return base_scores(self.init_, uses, X, n_rows, init_score, suffix)
+    def _base_scores(self, X: Any, n_rows: int, init_score: Any) -> FloatArray:
+        """Return F_0 of the rows of X, to predict."""
+        check_init_score_given(self._uses_init_score, init_score)
+        return base_scores(self.init_, X, n_rows, init_score)
+
+    @property
+    def _trees(self) -> FittedTrees:
+        return FittedTrees(self._categories, self._mapper, self.ensemble_)
 
     def _check_state(self) -> None:
         """Raise an error if the fitted attributes do not fit together."""
@@ -921,146 +980,62 @@ tuples, default=None
         self._trees.check(self.n_features_in_, self.n_iter_)
 
 
-class SharedBins(NamedTuple):
-    """What the fits of several rankers to the same rows share."""
+@dataclass(frozen=True, eq=False)
+class SharedBins:
+    """An X whose bins are known: what a bag gives to its members.
 
-    table: BinnedTable  # of all rows
-    attributes: dict[str, Any]  # that a fit has when it has read X
+    Attributes
+    ----------
+    values : array-like, sparse matrix or DataFrame
+        X as it was given to the bag.
+    table : BinnedTable
+        Of the same rows.
+    known : dict of str to object
+        Attributes that a fit sets by reading X.
+    """
 
+    values: Any
+    table: BinnedTable
+    known: dict[str, Any]
 
-def share_bins(
-    ranker: LambdaMARTRanker, X: Any, y: Any, seed: int, **others: Any
-) -> SharedBins:
-    """Read and bin the rows for rankers that differ from this one by their seeds."""
-    # `others` are further columns that the rankers will be given.  With categories,
-    # whose bins depend on the grades, all must learn from all rows.
-    model = clone(ranker)
-    p = read_parameters(LambdaMARTParameters, model)
-    model._categories = read_categories(X, p.categorical_features, Kept(seed))
-    data = read_documents(model, p, X, y, reset=True, **others)
-    check_learnable(data)
-    learned = data.subset(data.has_pairs)
-    index = QueryIndex.of(learned, ONE_PROCESS)
-    # Rows of queries without pairs are needed only where they are held out; then there
-    # are no categories.
-    categorical = model._categories.feature
-    holds_out = p.early_stopping is True and len(categorical) == 0
-    needed = data if holds_out else learned
-    with ThreadTeam(fit_threads(p.n_jobs, data.X.size, ONE_PROCESS)) as team:
-        table = bin_table(needed, learned, p, categorical, seed, index, team)
-    names = "_categories", "n_features_in_", "feature_names_in_"
-    return SharedBins(table, {n: vars(model)[n] for n in names if n in vars(model)})
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and of features."""
+        return self.table.shape
 
+    def __getitem__(self, rows: NDArray[np.intp]) -> SharedBins:
+        """Return some of the rows."""
+        return SharedBins(index_rows(self.values, rows), self.table[rows], self.known)
 
-def read_documents(
-    model: LambdaMARTRanker,
-    parameters: LambdaMARTParameters,
-    X: Any,
-    y: Any,
-    groups: Any = None,
-    sample_weight: Any = None,
-    positions: Any = None,
-    propensities: Any = None,
-    *,
-    reset: bool,
-) -> TrainingData:
-    """Return the training data, with positions only if a bias is learned from them."""
-    parameters.check_clicks(positions, propensities)
-    data = model._read_data(
-        X,
-        y,
-        groups,
-        sample_weight,
-        positions=positions,
-        propensities=propensities,
-        reset=reset,
-    )
-    return with_used_positions(data, parameters.position_bias)
-
-
-def with_used_positions(data: TrainingData, position_bias: Any) -> TrainingData:
-    """Return the data, without positions if these are checked but not learned from."""
-    return replace(data, positions=None) if position_bias is None else data
-
-
-@with_callbacks
-def fit_ranker(
-    ranker: LambdaMARTRanker,
-    X: Any,
-    y: Any,
-    *,
-    groups: Any = None,
-    sample_weight: Any = None,
-    init_score: Any = None,
-    positions: Any = None,
-    propensities: Any = None,
-    X_val: Any = None,
-    y_val: Any = None,
-    groups_val: Any = None,
-    sample_weight_val: Any = None,
-    init_score_val: Any = None,
-    shared: SharedBins | None = None,
-) -> None:
-    """Fit a ranker, to the bins of the rows if they are known."""
-    given = {
-        "groups": groups,
-        "sample_weight": sample_weight,
-        "positions": positions,
-        "propensities": propensities,
-    }
-    with refit(ranker) as model:
-        # read: parameters, what a warm start keeps, and the documents
+    @classmethod
+    def learn(
+        cls,
+        ranker: LambdaMARTRanker,
+        X: Any,
+        y: Any,
+        groups: Any,
+        columns: GivenColumns,
+        seed: int,
+    ) -> SharedBins:
+        """Read and bin rows for rankers that differ from this one by their seeds."""
+        # With categories, whose bins depend on the grades, all must learn from all rows
+        model = clone(ranker)
         p = read_parameters(LambdaMARTParameters, model)
-        kept = keep(vars(model), p, lambda: draw_seed(p.random_state))
-        n_new = p.n_estimators - kept.n_trees
-        tasks = FitTasks(ranker, model, "tree", n_new, X, y, **given)
-        table = X
-        if shared is None:
-            model._categories = read_categories(X, p.categorical_features, kept)
-        else:
-            table, attributes = shared
-            model.__dict__.update(attributes)
-        data = read_documents(model, p, table, y, reset=kept.n_trees == 0, **given)
-        names = getattr(model, "feature_names_in_", None)
-        constraints = constraints_of(p, model._categories, model.n_features_in_, names)
-        sets = read_validation_sets(
-            X_val,
-            y_val=y_val,
-            groups_val=groups_val,
-            sample_weight_val=sample_weight_val,
-            init_score_val=init_score_val,
-        )
+        p.check_clicks(columns)
+        model._categories = read_categories(X, p.categorical_features, KeptTrees(seed))
+        data = model._read_data(X, y, groups, columns, reset=True)
+        check_learnable(data)
+        learned = data.subset(data.has_pairs)
+        # Rows of queries without pairs are needed only where they are held out; then
+        # there are no categories.
+        categorical = model._categories.feature
+        holds_out = p.early_stopping is True and len(categorical) == 0
+        needed = data if holds_out else learned
+        table = share_bins(needed, learned, p, categorical, seed)
+        known = known_by_reading(LambdaMARTRanker._attributes, vars(model))
+        return cls(X, table, known)
 
-        # split, if queries are held out, and fit the base model on the others
-        held_out = None
-        if p.early_stopping is True and not sets:
-            data, held_out = hold_out_queries(data, p.validation_fraction, kept.seed)
-        warn_if_short(p, data.weights[data.has_pairs])
-        model._set_base_model(p.init, X, y, data.rows, init_score, kept, given)
 
-        # F_0 of the documents
-        base_score = model._base_scores(X, data.X.shape[0], init_score)
-        documents = [Documents(data, base_score)]
-        if held_out is not None:
-            documents.append(Documents(held_out, base_score))
-        for suffix, X_of, (y_of, groups_of, weight_of, init_score_of) in sets:
-            held = model._read_data(X_of, y_of, groups_of, weight_of, suffix)
-            n_rows = held.X.shape[0]
-            of_rows = model._base_scores(X_of, n_rows, init_score_of, suffix)
-            documents.append(Documents(held, of_rows))
-        del data, base_score
-
-        # bin and boost; keep
-        for name in ("loss_curve_", "train_score_", "position_bias_"):
-            model.__dict__.pop(name, None)
-        model.__dict__.update(
-            learn(
-                p,
-                documents,
-                model._categories.feature,
-                constraints,
-                kept,
-                tasks,
-            )
-        )
-    tasks.end()
+def values_of(X: Any) -> Any:
+    """Return X as it was given, also where its bins are known."""
+    return X.values if isinstance(X, SharedBins) else X

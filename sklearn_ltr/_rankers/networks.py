@@ -9,22 +9,38 @@ the documents, holds some out, has lambdas computed of batches of the others
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import deepcopy
-from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Protocol, Self
+from dataclasses import dataclass, field
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+    NamedTuple,
+    Protocol,
+    Self,
+    TypeVar,
+)
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from sklearn_ltr._compile import ThreadTeam, effective_n_threads, one_blas_thread
-from sklearn_ltr._data import TrainingData
+from sklearn_ltr._data import (
+    FitData,
+    GivenColumns,
+    RowColumns,
+    TrainingData,
+    ValidationSet,
+    split_validation,
+)
 from sklearn_ltr._data.features import check_finite
-from sklearn_ltr._data.row_hashes import hash_values
-from sklearn_ltr._data.tables import Table, dense_rows
+from sklearn_ltr._data.tables import Matrix, Table, dense_rows
 from sklearn_ltr._data.training_data import check_weights
+from sklearn_ltr._estimators.attributes import FEATURES, Attribute, Attributes
 from sklearn_ltr._estimators.base import (
     FitTasks,
     draw_seed,
@@ -42,7 +58,6 @@ from sklearn_ltr._estimators.monitor import (
     curves_of,
     first_validation_curve,
     name_sets,
-    read_validation_sets,
 )
 from sklearn_ltr._lambdas.objective import LambdaObjective, PairOptions
 from sklearn_ltr._lambdas.position_bias import (
@@ -93,7 +108,7 @@ MIN_UPDATES = 16
 
 # Where sigma |s| exceeds 2^24, neighbouring float32 numbers are further apart than the
 # sigmoid is wide.
-LARGEST_SCORE = 2.0**24
+LARGEST_SINGLE_SCORE = 2.0**24
 LARGE_FEATURE = 100.0  # root mean square of a feature above which a warning is given
 CHECKED_ROWS = 10_000  # rows whose features, and whose scores after training, are read
 
@@ -163,11 +178,6 @@ class NetworkParameters(RankerParameters):
         is_adaptive = self.solver == "sgd" and self.learning_rate == "adaptive"
         return self.metric is None or is_adaptive
 
-    @property
-    def train_curve(self) -> str:
-        """Name of the attribute that holds the training's costs or metric values."""
-        return "loss_curve_" if self.metric is None else "train_score_"
-
     def batch_size_or(self, auto: int) -> int:
         """Return the batch size, or what "auto" stands for."""
         return auto if isinstance(self.batch_size, str) else self.batch_size
@@ -175,7 +185,7 @@ class NetworkParameters(RankerParameters):
     def has_pairs(self, data: TrainingData) -> NDArray[np.bool_]:
         """Return whether a query has pairs to learn from, (n_queries,)."""
         has_pairs = data.sizes > 1 if self.tied_pairs else data.has_pairs
-        return has_pairs & (data.weights > 0)
+        return has_pairs & (data.sample_weight > 0)
 
     def check_learnable(self, data: TrainingData) -> None:
         """Raise a ValueError unless a query of positive weight has pairs."""
@@ -205,7 +215,7 @@ class UnscaledFeaturesWarning(UserWarning):
     """
 
 
-class Kept(NamedTuple):
+class KeptNetwork(NamedTuple):
     """What a fit continues; of a new fit, nothing but its seed."""
 
     seed: int
@@ -222,18 +232,20 @@ class Kept(NamedTuple):
         return int(self.attributes.get("n_iter_", 0))
 
 
-def keep(attributes: Mapping[str, Any], parameters: NetworkParameters) -> Kept:
+def keep_network(
+    attributes: Mapping[str, Any], parameters: NetworkParameters
+) -> KeptNetwork:
     """Return what a fit continues; a ValueError if it is another kind of network."""
     p = parameters
     if "network_" not in attributes:
-        return Kept(draw_seed(p.random_state))
+        return KeptNetwork(draw_seed(p.random_state))
     if attributes["_fitted_architecture"] != p.architecture:
         raise ValueError(
             "hidden_layer_sizes, activation or network has changed since the network "
             f"was made, of {attributes['_fitted_architecture']}, and now "
             f"{p.architecture}; to begin anew, fit with warm_start=False"
         )
-    return Kept(attributes["_seed"], dict(attributes))
+    return KeptNetwork(attributes["_seed"], dict(attributes))
 
 
 class Batches(Protocol):
@@ -345,15 +357,18 @@ def training_measures(
 
 
 def query_batches(
-    data: TrainingData, parameters: NetworkParameters, kept: Kept, team: ThreadTeam
+    data: TrainingData,
+    parameters: NetworkParameters,
+    kept: KeptNetwork,
+    team: ThreadTeam,
 ) -> QueryBatches:
     """Return batches of the queries that have pairs, and their lambdas."""
     p = parameters
     learned = data.subset(p.has_pairs(data))
-    check_weights(learned.weights, "sample_weight", GRADIENTS)
+    check_weights(learned.sample_weight, "sample_weight", GRADIENTS)
 
     # rows are sorted by content, so that their given order does not change the model
-    hashes = hash_values(learned.X, learned.rows, team)
+    hashes = learned.X.hashes(learned.rows, team)
     learned = learned.reordered(learned.content_order(hashes))
 
     # what lambdas are computed from
@@ -382,12 +397,43 @@ def query_batches(
     return QueryBatches(learned, data.rows, objective, p, bias)
 
 
+class HasTable(Protocol):
+    """What a network learns from: rows of a table, and something known of them."""
+
+    @property
+    def X(self) -> Table:
+        """The features."""
+
+
+Data = TypeVar("Data", bound=HasTable)
+QueryData = FitData[TrainingData]
+NewBatches = Callable[[Data, Any, KeptNetwork, ThreadTeam], Batches]
+
+
+def learn(
+    data: FitData[Data],
+    new_batches: NewBatches[Data],
+    optimizer: Optimizer,
+    parameters: NetworkParameters,
+    kept: KeptNetwork,
+    n_epochs: int,
+    tasks: FitTasks | None,
+) -> dict[str, Any]:
+    """Divide data into batches and descend; return the fitted attributes."""
+    p, size = parameters, data.train.X.size
+    with ThreadTeam(effective_n_threads(p.n_jobs, size)) as team:
+        batches = new_batches(data.train, p, kept, team)
+        return run_epochs(
+            batches, optimizer, data.validation, p, kept, n_epochs, tasks, team
+        )
+
+
 def run_epochs(
     batches: Batches,
     optimizer: Optimizer,
     validation: list[TrainingData],
     parameters: NetworkParameters,
-    kept: Kept,
+    kept: KeptNetwork,
     n_epochs: int,
     tasks: FitTasks | None,
     team: ThreadTeam,
@@ -402,7 +448,7 @@ def run_epochs(
         network.set_team(team)
 
     # what is measured after each epoch
-    tables = [held.X[held.rows] for held in validation]
+    held_out = [held.X.take(held.rows) for held in validation]
     metrics = p.measured_metrics()
     measures = [
         {name: MetricEvaluation(held, metric) for name, metric in metrics.items()}
@@ -411,8 +457,10 @@ def run_epochs(
     names = [TRAIN, *name_sets(len(validation))]
     of_sets = zip(names, [batches.measures, *measures], strict=True)
     curves = curves_of(dict(of_sets), {}, 0)
-    held_out = first_validation_curve(curves) if p.early_stopping else None
-    followed = curves[0] if held_out is None and p.stops_on_train else held_out
+    held_out_curve = first_validation_curve(curves) if p.early_stopping else None
+    followed = held_out_curve
+    if followed is None and p.stops_on_train:
+        followed = curves[0]
     monitor = Monitor(
         curves,
         followed,
@@ -434,7 +482,7 @@ def run_epochs(
             "_fitted_architecture": p.architecture,
         }
 
-    n_iter, n_kept, highest = kept.n_epochs, 0, -np.inf
+    n_iter = kept.n_epochs
     best_weights: list[NDArray[np.floating]] | None = None
     for epoch in range(kept.n_epochs, kept.n_epochs + n_epochs):
         # visit all units once, in the epoch's own random order
@@ -444,18 +492,17 @@ def run_epochs(
             # overflow shows in scores that are not finite
             with one_blas_thread, np.errstate(over="ignore", invalid="ignore"):
                 descend(network, optimizer, X, batches.in_order(order), p.alpha)
-            for table, of_set in zip(tables, measures, strict=True):
-                scores = predict(network, table, team)
-                for measure in of_set.values():
+            for X_held, measured in zip(held_out, measures, strict=True):
+                scores = predict(network, X_held, team)
+                for measure in measured.values():
                     measure.update(scores)
         optimizer.end_epoch(batches.size)
         n_iter = epoch + 1
 
         # measure, keep the best weights, reduce the rate or stop
         stops = monitor.record(n_iter)
-        if held_out is not None and held_out.values[-1] > highest:
+        if held_out_curve is not None and monitor.is_best:
             best_weights = [w.copy() for w in network.parameters]
-            highest, n_kept = held_out.values[-1], n_iter - kept.n_epochs
         if stops and optimizer.reduce_rate():
             monitor.restart_waiting()
             stops = False
@@ -465,14 +512,16 @@ def run_epochs(
             break
 
     # the weights of the best epoch, where early stopping follows a validation set
+    n_kept = n_iter - kept.n_epochs
     if best_weights is None:
-        n_kept = n_iter - kept.n_epochs
         monitor.print_end(n_iter, None)
     else:
+        n_kept = monitor.best_index + 1
         monitor.print_end(n_iter, kept.n_epochs + n_kept)
         for w, best in zip(network.parameters, best_weights, strict=True):
             w[...] = best
-    scores = scores_after(network, optimizer, X[rows[:CHECKED_ROWS]], p.sigma, team)
+    checked = X.take(rows[:CHECKED_ROWS])
+    scores = scores_after(network, optimizer, checked, p.sigma, team)
     if not batches.may_tie:
         warn_if_constant(scores)
     if isinstance(network, MultilayerPerceptron):
@@ -489,14 +538,14 @@ def new_network(
     p = parameters
     if p.network is not None:
         network = deepcopy(p.network)
-        check_network(network, dense_rows(X, rows[[0, -1]]))
+        check_network(network, dense_rows(X.take(rows[[0, -1]]), slice(None)))
         return network
     warn_unless_scaled(X, rows)
     rng = np.random.default_rng([seed, 3])
     return MultilayerPerceptron(X.shape[1], p.hidden_layer_sizes, p.activation, rng)
 
 
-def continued_optimizer(kept: Kept, parameters: NetworkParameters) -> Optimizer:
+def continued_optimizer(kept: KeptNetwork, parameters: NetworkParameters) -> Optimizer:
     """Return a copy of the last fit's optimizer; a ValueError if settings differ."""
     new = parameters.new_optimizer()
     if kept.is_new:
@@ -512,7 +561,7 @@ def continued_optimizer(kept: Kept, parameters: NetworkParameters) -> Optimizer:
 
 
 def continued_curves(
-    monitor: Monitor, parameters: NetworkParameters, kept: Kept, n_iter: int
+    monitor: Monitor, parameters: NetworkParameters, kept: KeptNetwork, n_iter: int
 ) -> dict[str, Any]:
     """Return the recorded curves, after those of the fit that is continued."""
     earlier, n_earlier = kept.attributes, kept.n_epochs
@@ -545,15 +594,20 @@ class NetworkRanker(BaseRanker):
     _sigma: float  # of the last fit
 
     _parameters: ClassVar[type[NetworkParameters]] = NetworkParameters
-    _fitted_state = (
-        "network_",
-        "n_features_in_",
-        "n_iter_",
-        "_fitted_architecture",
-        "_optimizer",
-        "_seed",
-        "_sigma",
-    )
+    _attributes: ClassVar[Attributes] = {
+        **FEATURES,
+        "network_": Attribute(),
+        "n_iter_": Attribute(),
+        "evals_result_": Attribute("(n_iter,)"),
+        "loss_curve_": Attribute("(n_iter,)", when="metric=None"),
+        "train_score_": Attribute("(n_iter,)", when="metric is not None"),
+        "validation_score_": Attribute("(n_iter,)"),
+        "position_bias_": Attribute("(n_positions,)", when="position_bias is given"),
+        "_fitted_architecture": Attribute(),
+        "_optimizer": Attribute(),
+        "_seed": Attribute(),
+        "_sigma": Attribute(),
+    }
 
     __metadata_request__partial_fit: ClassVar[dict[str, bool]] = {
         "groups": True,
@@ -618,38 +672,42 @@ default=None
             query, if no query has two different grades, or if the network diverges.
             The estimator is left as it was.
         """
-        given = {
-            "groups": groups,
-            "sample_weight": sample_weight,
-            "positions": positions,
-            "propensities": propensities,
-        }
-        with refit(self) as model:
-            # read: parameters, what a warm start keeps, and the documents
-            p = read_parameters(self._parameters, model)
-            kept = keep(vars(model) if p.warm_start else {}, p)
-            tasks = FitTasks(self, model, "epoch", p.max_iter, X, y, **given)
-            data = model._read_shown(X, y, p, kept, **given)
-            validation = model._read_validation(
-                X_val, y_val, groups_val, sample_weight_val
+        columns = RowColumns(
+            sample_weight=sample_weight, positions=positions, propensities=propensities
+        )
+
+        def read(model: Self, p: NetworkParameters, kept: KeptNetwork) -> QueryData:
+            validation = split_validation(
+                X_val,
+                y_val=y_val,
+                groups_val=groups_val,
+                sample_weight_val=sample_weight_val,
             )
+            data = model._read(X, y, groups, columns, validation, p, kept)
+            data = hold_out_queries(data, p, kept.seed)
+            p.check_learnable(data.train)
+            return data
 
-            # split: given validation data, or queries held out
-            if p.early_stopping is True and not validation:
-                data, held_out = hold_out_queries(
-                    data, p.validation_fraction, kept.seed
-                )
-                validation = [held_out]
-            p.check_learnable(data)
+        given = {"groups": groups, **columns.given()}
+        return self._fit(X, y, given, read, query_batches)
 
-            # compute lambdas and descend; keep
-            with ThreadTeam(effective_n_threads(p.n_jobs, data.X.size)) as team:
-                batches = query_batches(data, p, kept, team)
-                optimizer = p.new_optimizer()
-                fitted = run_epochs(
-                    batches, optimizer, validation, p, kept, p.max_iter, tasks, team
-                )
-            model._set(fitted)
+    def _fit(
+        self,
+        X: Any,
+        y: Any,
+        metadata: dict[str, Any],
+        read: Callable[[Self, Any, KeptNetwork], FitData[Data]],
+        new_batches: NewBatches[Data],
+    ) -> Self:
+        """Read and descend; callbacks are told of X, y and the metadata."""
+        with refit(self) as model:
+            p = read_parameters(self._parameters, model)
+            kept = keep_network(vars(self) if p.warm_start else {}, p)
+            tasks = FitTasks(self, model, "epoch", p.max_iter, X, y, **metadata)
+            data = read(model, p, kept)
+            optimizer = p.new_optimizer()
+            fitted = learn(data, new_batches, optimizer, p, kept, p.max_iter, tasks)
+            model.__dict__.update(fitted)
         tasks.end()
         return self
 
@@ -680,26 +738,37 @@ default=None
         ValueError, TypeError
             As by `fit`.  The estimator is left as it was.
         """
-        given = {
-            "groups": groups,
-            "sample_weight": sample_weight,
-            "positions": positions,
-            "propensities": propensities,
-        }
+        columns = RowColumns(
+            sample_weight=sample_weight, positions=positions, propensities=propensities
+        )
+
+        def read(
+            model: Self, p: NetworkParameters, kept: KeptNetwork
+        ) -> QueryData | None:
+            data = model._read(X, y, groups, columns, [], p, kept)
+            if kept.is_new:
+                p.check_learnable(data.train)
+            # in a stream some data have nothing to learn from
+            return data if p.has_pairs(data.train).any() else None
+
+        return self._partial_fit(read, query_batches)
+
+    def _partial_fit(
+        self,
+        read: Callable[[Self, Any, KeptNetwork], FitData[Data] | None],
+        new_batches: NewBatches[Data],
+    ) -> Self:
+        """Read and descend for one epoch, if there is anything to learn from."""
         with refit(self) as model:
             p = read_parameters(self._parameters, model)
-            kept = keep(vars(model), p)
-            data = model._read_shown(X, y, p, kept, **given)
-            model._trained_queries = None  # those of earlier calls are not known
-            if kept.is_new:
-                p.check_learnable(data)
-            if not p.has_pairs(data).any():
-                return self  # in a stream some data have nothing to learn from
-            with ThreadTeam(effective_n_threads(p.n_jobs, data.X.size)) as team:
-                batches = query_batches(data, p, kept, team)
+            kept = keep_network(vars(self), p)
+            data = read(model, p, kept)
+            fitted = kept.attributes
+            if data is not None:
                 optimizer = continued_optimizer(kept, p)
-                fitted = run_epochs(batches, optimizer, [], p, kept, 1, None, team)
-            model._set(fitted)
+                fitted = learn(data, new_batches, optimizer, p, kept, 1, None)
+            model.__dict__.update(fitted)
+            model._trained_queries = None  # those of earlier calls are not known
         return self
 
     def predict(self, X: Any) -> FloatArray:
@@ -724,10 +793,10 @@ default=None
             float32, or so large that a score is not.
         """
         model = self._fitted()
-        table = model._read_features(X)
-        with ThreadTeam(effective_n_threads(model.n_jobs, table.size)) as team:
+        features = model._read_features(X)
+        with ThreadTeam(effective_n_threads(model.n_jobs, features.size)) as team:
             try:
-                return predict(model.network_, table, team)
+                return predict(model.network_, features, team)
             except FloatingPointError:
                 raise ValueError(
                     "the scores of X are not finite numbers: X holds values far beyond "
@@ -762,61 +831,37 @@ default=None
             "hidden_layer_sizes=(); the weights of others are in network_"
         )
 
-    def _read_features(self, X: Any, *, reset: bool = False, name: str = "X") -> Table:
-        """Return X as a checked table of float32."""
-        table = super()._read_features(X, reset=reset, name=name)
+    def _read_features(self, X: Any, *, reset: bool = False, name: str = "X") -> Matrix:
+        """Return X as a checked matrix of float32."""
+        features = super()._read_features(X, reset=reset, name=name)
         with np.errstate(over="ignore"):
-            single = table.astype(np.float32, copy=False)
+            single = features.astype(np.float32, copy=False)
         if not issparse(single):
             single = np.ascontiguousarray(single)
         check_finite(single, f"{name} in single precision", allow_nan=False)
         return single
 
-    def _read_shown(
+    def _read(
         self,
         X: Any,
         y: Any,
-        parameters: NetworkParameters,
-        kept: Kept,
-        *,
         groups: Any,
-        sample_weight: Any,
-        positions: Any,
-        propensities: Any,
-    ) -> TrainingData:
-        """Read training data, with positions only if they are used."""
-        parameters.check_clicks(positions, propensities)
-        data = self._read_data(
-            X,
-            y,
-            groups,
-            sample_weight,
-            positions=positions,
-            propensities=propensities,
-            reset=kept.is_new,
-        )
-        return data if parameters.position_bias else replace(data, positions=None)
+        columns: GivenColumns,
+        validation: list[ValidationSet],
+        parameters: NetworkParameters,
+        kept: KeptNetwork,
+    ) -> QueryData:
+        """Read graded documents."""
+        parameters.check_clicks(columns)
+        train = self._read_data(X, y, groups, columns, reset=kept.is_new)
+        return FitData(train, self._read_validation(validation))
 
-    def _read_validation(
-        self, X_val: Any, y_val: Any, groups_val: Any, sample_weight_val: Any
-    ) -> list[TrainingData]:
-        """Read the validation data that `fit` was given: none, one or several sets."""
-        sets = read_validation_sets(
-            X_val,
-            y_val=y_val,
-            groups_val=groups_val,
-            sample_weight_val=sample_weight_val,
-        )
+    def _read_validation(self, validation: list[ValidationSet]) -> list[TrainingData]:
+        """Read the validation sets that `fit` was given."""
         return [
-            self._read_data(X, y, groups, sample_weight, suffix)
-            for suffix, X, (y, groups, sample_weight) in sets
+            self._read_data(one.X, one.y, one.groups, one.columns, one.suffix)
+            for one in validation
         ]
-
-    def _set(self, fitted: dict[str, Any]) -> None:
-        """Set the fitted attributes, in place of those of an earlier fit."""
-        for name in ("loss_curve_", "train_score_", "position_bias_"):
-            self.__dict__.pop(name, None)
-        self.__dict__.update(fitted)
 
     def _check_state(self) -> None:
         """Raise an error if the fitted attributes do not fit together."""
@@ -852,7 +897,7 @@ def scores_are_finite(rate: float) -> Iterator[None]:
 
 
 def scores_after(
-    network: Network, optimizer: Optimizer, X: Table, sigma: float, team: ThreadTeam
+    network: Network, optimizer: Optimizer, X: Matrix, sigma: float, team: ThreadTeam
 ) -> FloatArray:
     """Return the scores of some trained rows; a ValueError if training diverged."""
     rate = optimizer.rate
@@ -861,14 +906,14 @@ def scores_after(
     with scores_are_finite(rate):
         scores = predict(network, X, team)
     largest = float(np.abs(scores).max())
-    if sigma * largest > LARGEST_SCORE:
+    if sigma * largest > LARGEST_SINGLE_SCORE:
         raise divergence_error(f"have grown to {largest:.1g}", rate)
     return scores
 
 
 def warn_unless_scaled(X: Table, rows: NDArray[np.intp]) -> None:
     """Warn of features far larger than 1 in these rows; reads some of them only."""
-    sample = X[rows[:: max(1, len(rows) // CHECKED_ROWS)]].astype(np.float64)
+    sample = X.take(rows[:: max(1, len(rows) // CHECKED_ROWS)]).astype(np.float64)
     squares = sample.multiply(sample) if issparse(sample) else sample**2
     size = np.sqrt(np.asarray(squares.mean(axis=0)).ravel())
     if size.max() > LARGE_FEATURE:

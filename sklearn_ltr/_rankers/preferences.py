@@ -9,13 +9,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_ltr._compile import ThreadTeam
 from sklearn_ltr._data import QueryGroups, check_sample_weight, read_numbers
 from sklearn_ltr._data.tables import Table
 from sklearn_ltr._data.training_data import check_weights
 from sklearn_ltr._estimators.monitor import Measure
 from sklearn_ltr._lambdas.ranknet import add_preference_lambdas, preference_cost
 from sklearn_ltr._networks import GRADIENTS, Batch
-from sklearn_ltr._rankers.networks import NetworkParameters, auto_batch_size
+from sklearn_ltr._rankers.networks import (
+    KeptNetwork,
+    NetworkParameters,
+    auto_batch_size,
+)
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -29,6 +34,7 @@ class Preferences:
 
     Attributes
     ----------
+    X : Table
     pairs : ndarray of shape (n_pairs, 2), int64
         Rows of X.
     probabilities : ndarray of shape (n_pairs,), float64
@@ -41,6 +47,7 @@ class Preferences:
         Whether units are queries.
     """
 
+    X: Table
     pairs: IntArray
     probabilities: FloatArray
     weights: FloatArray
@@ -50,13 +57,14 @@ class Preferences:
     @classmethod
     def read(
         cls,
+        X: Table,
         pairs: Any,
         pair_probabilities: Any,
         groups: Any,
         sample_weight: Any,
-        n_rows: int,
     ) -> Preferences:
         """Check and sort preferences: their given order must not matter."""
+        n_rows = X.shape[0]
         rows = check_pairs(pairs, n_rows)
         probabilities = check_probabilities(pair_probabilities, len(rows))
         if groups is None:
@@ -81,6 +89,7 @@ class Preferences:
             )
         offsets = np.append(starts, len(order)).astype(np.int64)
         return cls(
+            X,
             rows[order],
             probabilities[order],
             weights[order],
@@ -105,10 +114,14 @@ class PreferenceBatches:
     may_tie = True  # where the probability of a pair is 1/2
 
     def __init__(
-        self, X: Table, preferences: Preferences, parameters: NetworkParameters
+        self,
+        preferences: Preferences,
+        parameters: NetworkParameters,
+        kept: KeptNetwork,
+        team: ThreadTeam,
     ) -> None:
         check_weights(preferences.weights, "sample_weight", GRADIENTS)
-        self.X, self.rows = X, np.unique(preferences.pairs)
+        self.X, self.rows = preferences.X, np.unique(preferences.pairs)
         self._preferences, self._sigma = preferences, parameters.sigma
         self.size = len(preferences.offsets) - 1
         auto = auto_batch_size(self.size) if preferences.by_query else AUTO_PAIRS

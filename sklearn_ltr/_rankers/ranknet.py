@@ -13,20 +13,20 @@ from typing import Annotated, Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._compile import ThreadTeam, effective_n_threads, expit_of
-from sklearn_ltr._estimators.base import FitTasks, refit, with_callbacks
+from sklearn_ltr._compile import expit_of
+from sklearn_ltr._data import FitData, GivenColumns, RowColumns, split_validation
+from sklearn_ltr._estimators.base import with_callbacks
 from sklearn_ltr._networks import Network
-from sklearn_ltr._parameters import BOOL, read_parameters
+from sklearn_ltr._parameters import BOOL
 from sklearn_ltr._rankers.networks import (
-    Kept,
+    KeptNetwork,
     NetworkParameters,
     NetworkRanker,
-    continued_optimizer,
-    keep,
-    run_epochs,
 )
 from sklearn_ltr._rankers.preferences import PreferenceBatches, Preferences
 from sklearn_ltr.metrics import Metric
+
+PairData = FitData[Preferences]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,18 +38,18 @@ class RankNetParameters(NetworkParameters):
     truncation_level: None = field(default=None, init=False)
     tied_pairs: Annotated[bool, BOOL]
 
-    def check_clicks(self, positions: Any, propensities: Any) -> None:
+    def check_clicks(self, columns: GivenColumns) -> None:
         """Raise a ValueError unless `fit` was given what the parameters need."""
-        super().check_clicks(positions, propensities)
-        if self.tied_pairs and propensities is not None:
+        super().check_clicks(columns)
+        if self.tied_pairs and columns.propensities is not None:
             raise ValueError(
                 "propensities weigh a pair by its clicked document, and with "
                 "tied_pairs=True there are pairs without one: give tied_pairs=False"
             )
 
-    def check_no_clicks(self, propensities: Any) -> None:
+    def check_no_clicks(self, columns: GivenColumns) -> None:
         """Raise a ValueError if preferences were to be corrected like clicks."""
-        if self.position_bias is None and propensities is None:
+        if self.position_bias is None and columns.propensities is None:
             return
         what = "propensities" if self.position_bias is None else "position_bias"
         raise ValueError(
@@ -344,42 +344,42 @@ default=None
             different rows of X, probabilities outside [0, 1], or if the network
             diverges.  The estimator is left as it was.
         """
-        given = {
-            "groups": groups,
-            "sample_weight": sample_weight,
-            "positions": positions,
-            "propensities": propensities,
-        }
-        validation_data = X_val, y_val, groups_val, sample_weight_val
         if not is_preferences(y, pairs, pair_probabilities):
-            names = "X_val", "y_val", "groups_val", "sample_weight_val"
-            of_val = dict(zip(names, validation_data, strict=True))
-            return super().fit(X, y, **given, **of_val)
-        with refit(self) as model:
-            # read: parameters, what a warm start keeps, and the preferences
-            p = read_parameters(RankNetParameters, model)
-            kept = keep(vars(model) if p.warm_start else {}, p)
-            tasks = FitTasks(self, model, "epoch", p.max_iter, X, y, **given)
-            p.check_no_clicks(propensities)
-            batches = model._read_preferences(
-                X, pairs, pair_probabilities, groups, sample_weight, p, kept
+            return super().fit(
+                X,
+                y,
+                groups=groups,
+                sample_weight=sample_weight,
+                positions=positions,
+                propensities=propensities,
+                X_val=X_val,
+                y_val=y_val,
+                groups_val=groups_val,
+                sample_weight_val=sample_weight_val,
             )
-            validation = model._read_validation(*validation_data)
+        columns = RowColumns(
+            sample_weight=sample_weight, positions=positions, propensities=propensities
+        )
+
+        def read(model: Self, p: RankNetParameters, kept: KeptNetwork) -> PairData:
+            preferences = model._read_preferences(
+                X, pairs, pair_probabilities, groups, columns, p, kept
+            )
+            validation = split_validation(
+                X_val,
+                y_val=y_val,
+                groups_val=groups_val,
+                sample_weight_val=sample_weight_val,
+            )
             if p.early_stopping is True and not validation:
                 raise ValueError(
                     "early_stopping=True with pairs needs graded documents to look at: "
                     "give X_val, y_val and groups_val"
                 )
+            return FitData(preferences, model._read_validation(validation))
 
-            # descend; keep
-            with ThreadTeam(effective_n_threads(p.n_jobs, batches.X.size)) as team:
-                optimizer = p.new_optimizer()
-                fitted = run_epochs(
-                    batches, optimizer, validation, p, kept, p.max_iter, tasks, team
-                )
-            model._set(fitted)
-        tasks.end()
-        return self
+        given = {"groups": groups, **columns.given()}
+        return self._fit(X, y, given, read, PreferenceBatches)
 
     def partial_fit(
         self,
@@ -420,18 +420,17 @@ pair_probabilities : array-likes
                 positions=positions,
                 propensities=propensities,
             )
-        with refit(self) as model:
-            p = read_parameters(RankNetParameters, model)
-            kept = keep(vars(model), p)
-            p.check_no_clicks(propensities)
-            batches = model._read_preferences(
-                X, pairs, pair_probabilities, groups, sample_weight, p, kept
+        columns = RowColumns(
+            sample_weight=sample_weight, positions=positions, propensities=propensities
+        )
+
+        def read(model: Self, p: RankNetParameters, kept: KeptNetwork) -> PairData:
+            preferences = model._read_preferences(
+                X, pairs, pair_probabilities, groups, columns, p, kept
             )
-            with ThreadTeam(effective_n_threads(p.n_jobs, batches.X.size)) as team:
-                optimizer = continued_optimizer(kept, p)
-                fitted = run_epochs(batches, optimizer, [], p, kept, 1, None, team)
-            model._set(fitted)
-        return self
+            return FitData(preferences, [])
+
+        return self._partial_fit(read, PreferenceBatches)
 
     def predict_pair_proba(self, X_i: Any, X_j: Any) -> NDArray[np.float64]:
         """Probability that each document of X_i is ranked above that of X_j.
@@ -465,17 +464,15 @@ pair_probabilities : array-likes
         pairs: Any,
         pair_probabilities: Any,
         groups: Any,
-        sample_weight: Any,
+        columns: GivenColumns,
         parameters: RankNetParameters,
-        kept: Kept,
-    ) -> PreferenceBatches:
+        kept: KeptNetwork,
+    ) -> Preferences:
         """Read X and the preferences between its rows."""
-        table = self._read_features(X, reset=kept.is_new)
-        self._trained_queries = None
-        preferences = Preferences.read(
-            pairs, pair_probabilities, groups, sample_weight, table.shape[0]
-        )
-        return PreferenceBatches(table, preferences, parameters)
+        parameters.check_no_clicks(columns)
+        table = self._read_table(X, reset=kept.is_new, name="X")
+        weights = columns.sample_weight
+        return Preferences.read(table, pairs, pair_probabilities, groups, weights)
 
 
 def is_preferences(y: Any, pairs: Any, pair_probabilities: Any) -> bool:

@@ -12,16 +12,17 @@ from numpy.typing import NDArray
 
 from sklearn_ltr._comm import ONE_PROCESS, Comm
 from sklearn_ltr._data import (
+    FitData,
+    GivenColumns,
     QueryGroups,
     TrainingData,
     check_grades,
-    check_positions,
-    check_propensities,
-    check_sample_weight,
 )
 from sklearn_ltr._data.features import check_has_rows
 from sklearn_ltr._data.query_index import QueryIndex
 from sklearn_ltr._data.tables import Table
+from sklearn_ltr._data.training_data import NO_FEATURES
+from sklearn_ltr._estimators.base import FitParameters
 from sklearn_ltr.metrics import Metric
 
 
@@ -107,42 +108,27 @@ def check_y_given(y: Any, suffix: str = "") -> None:
 
 
 def read_training_data(
-    X: Table,
-    y: Any,
-    groups: Any,
-    sample_weight: Any,
-    suffix: str = "",
-    *,
-    positions: Any = None,
-    propensities: Any = None,
+    X: Table, y: Any, groups: Any, columns: GivenColumns, suffix: str = ""
 ) -> TrainingData:
-    """Check the columns that come with X, and sort them by query."""
+    """Check y and the columns that come with X, and sort them by query."""
     # `suffix` is put after the names of arguments in messages: "_val"
     check_has_rows(X, f"X{suffix}")
     check_y_given(y, suffix)
     queries = read_queries(groups, X.shape[0], suffix)
-    return replace(
-        read_targets(y, queries, sample_weight, X, suffix),
-        positions=check_positions(positions, queries),
-        propensities=check_propensities(propensities, queries),
-    )
+    return replace(read_targets(y, queries, columns, suffix), X=X, rows=queries.order)
 
 
 def read_targets(
-    y: Any,
-    queries: QueryGroups,
-    sample_weight: Any,
-    X: Table | None = None,
-    suffix: str = "",
+    y: Any, queries: QueryGroups, columns: GivenColumns, suffix: str = ""
 ) -> TrainingData:
-    """Check grades and weights, and sort them by query."""
+    """Check grades and columns, and sort them by query; without features."""
     return TrainingData(
-        X,
+        NO_FEATURES,
         queries.order,
         check_grades(y, queries, f"y{suffix}"),
         queries.offsets,
-        check_sample_weight(sample_weight, queries, f"sample_weight{suffix}"),
         queries.labels,
+        columns.read(queries, suffix),
     )
 
 
@@ -157,12 +143,18 @@ def check_learnable(data: TrainingData) -> None:
 
 
 def hold_out_queries(
-    data: TrainingData, fraction: float, seed: int, comm: Comm = ONE_PROCESS
-) -> tuple[TrainingData, TrainingData]:
-    """Hold out a fraction of all queries, at least one: (training, validation)."""
-    index = QueryIndex.of(data, comm)
-    held_out = draw_held_out(index.n_queries, fraction, seed)[index.position]
-    return data.subset(~held_out), data.subset(held_out)
+    data: FitData[TrainingData],
+    parameters: FitParameters,
+    seed: int,
+    comm: Comm = ONE_PROCESS,
+) -> FitData[TrainingData]:
+    """Hold out a fraction of all queries, at least one, if early stopping needs it."""
+    if data.validation or parameters.early_stopping is not True:
+        return data
+    index = QueryIndex.of(data.train, comm)
+    held_out = draw_held_out(index.n_queries, parameters.validation_fraction, seed)
+    held_out = held_out[index.position]
+    return FitData(data.train.subset(~held_out), [data.train.subset(held_out)])
 
 
 def draw_held_out(n_queries: int, fraction: float, seed: int) -> NDArray[np.bool_]:

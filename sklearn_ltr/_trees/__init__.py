@@ -6,21 +6,22 @@ tree):
 
 1. :mod:`binning`: before the first tree, quantile bins turn X into bytes; categories
    become bins by :mod:`categories`.
-2. :mod:`parameters` and :mod:`constraints`: what a tree may be like.
+2. :mod:`parameters` and :mod:`constraints`: limits on the size and splits of a tree.
 3. :mod:`workspace`: inputs, results and memory of tree growth.
-4. :mod:`sampling`: what is drawn at random for a tree, the rows among it, whose bins
-   are packed in :mod:`blocks`; and :mod:`quantization`: gradient, hessian and a count
-   of each row become one integer, so that one addition adds all three, exactly.
+4. :mod:`sampling`: features and rows are drawn for a tree; the bins of the rows are
+   packed in :mod:`blocks`; and :mod:`quantization`: gradient, hessian and a count of
+   each row become one integer, so that one addition adds all three, exactly.
 5. :mod:`splitting`: the histograms of a leaf, the gain of a split, and the best split
    of two sibling leaves, found by all threads.
-6. :mod:`leaf_values`: the leaf of each row, the Newton step of each leaf, and the order
+6. :mod:`dividing`: the rows of a leaf are moved to its two children.
+7. :mod:`leaf_values`: the leaf of each row, the Newton step of each leaf, and the order
    that monotonic constraints ask for.
-7. :mod:`growing`: best-first growth, alone or with other workers, which calls the
-   others, and moves the rows of a leaf into its children.
-8. :mod:`boosting`: the loop over trees.
-9. :mod:`ensemble`: grown trees, whose thresholds are bins, are joined into a
+8. :mod:`growing`: best-first growth, the loop that calls all of these; with several
+   workers, :mod:`growing_together` has the loop.
+9. :mod:`boosting`: the loop over trees.
+10. :mod:`ensemble`: grown trees, whose thresholds are bins, are joined into a
    :class:`TreeEnsemble` with thresholds in units of X.
-10. :mod:`tree_walk`: the first, small predictions of a model, in plain numpy.
-11. :mod:`bit_sliced`: all other predictions for X, by compiled kernels; same scores.
-12. :mod:`shapley` and its kernels: what each feature adds to the score of a row.
+11. :mod:`tree_walk`: the first, small predictions of a model, in plain numpy.
+12. :mod:`bit_sliced`: all other predictions for X, by compiled kernels; same scores.
+13. :mod:`shapley` and its kernels: the contribution of each feature to a score.
 """

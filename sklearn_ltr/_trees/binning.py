@@ -10,7 +10,7 @@ Binned values are bytes, column by column.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
@@ -24,16 +24,10 @@ from sklearn_ltr._data.query_index import QueryIndex
 from sklearn_ltr._data.row_hashes import (
     ROWS_PER_TASK,
     HashArray,
-    hash_values,
     keys_of_columns,
     mix_bits,
 )
-from sklearn_ltr._data.tables import (
-    Table,
-    columns_reader,
-    is_partitioned,
-    row_parts,
-)
+from sklearn_ltr._data.tables import Matrix, ReadColumns, RowBinner, Table
 from sklearn_ltr._saved import saved_part
 from sklearn_ltr._trees.categories import (
     NO_CATEGORIES,
@@ -101,7 +95,7 @@ class TileBuffers(NamedTuple):
 
 
 @kernel
-def bin_rows(
+def write_bins(
     X: NDArray[np.floating],
     rows: NDArray[np.intp],
     thresholds: NDArray[np.float64],
@@ -167,34 +161,16 @@ class BinMapper:
     def transform(
         self, X: Table, rows: NDArray[np.intp], team: ThreadTeam
     ) -> BinnedData:
-        """Bin some rows of X."""
-        if isinstance(X, BinnedTable):
-            return X.take(X.place[rows], team)
-        columns = np.empty((X.shape[1], len(rows)), dtype=np.uint8)
+        """Return the bins of some rows of X."""
         n_categories = np.zeros_like(self.n_bins)
         n_categories[self.categories.feature] = self.categories.n_bins
-        binned = BinnedData(columns, self.n_bins, n_categories)
-        if not is_partitioned(X):
-            self._bin(X, rows, columns, team)
-            return binned
-        place = np.full(X.shape[0], -1, dtype=np.int64)
-        place[rows] = np.arange(len(rows))
-        for first, table in row_parts(X, place >= 0):
-            to = place[first : first + table.shape[0]]
-            own = np.flatnonzero(to >= 0)
-            part = np.empty((X.shape[1], len(own)), dtype=np.uint8)
-            self._bin(table, own, part, team)
-            columns[:, to[own]] = part
-        return binned
+        return BinnedData(X.bin(self, rows, team), self.n_bins, n_categories)
 
-    def _bin(
-        self,
-        X: Table,
-        rows: NDArray[np.intp],
-        columns: NDArray[np.uint8],
-        team: ThreadTeam,
-    ) -> None:
-        """Bin some rows of a table that is in memory."""
+    def bin_rows(
+        self, X: Matrix, rows: NDArray[np.intp], team: ThreadTeam
+    ) -> NDArray[np.uint8]:
+        """Return the bins of some rows of a matrix, (n_features, n_rows)."""
+        columns = np.empty((X.shape[1], len(rows)), dtype=np.uint8)
         n_thresholds = self.n_bins - 1
         padded = np.full((X.shape[1], MISSING_BIN), np.inf)
         for j, thresholds in enumerate(self.bin_thresholds):
@@ -209,9 +185,10 @@ class BinMapper:
             for first in firsts:
                 part = rows[first : first + n_rows_per_call]
                 table, part = self.categories.encode_rows(X, part)
-                bin_rows(table, part, padded, n_thresholds, first, buffers, columns)
+                write_bins(table, part, padded, n_thresholds, first, buffers, columns)
 
         team.run(bin_part)
+        return columns
 
     def check(self, n_features: int) -> None:
         """Raise a ValueError unless there are ascending thresholds for each feature."""
@@ -233,45 +210,19 @@ class BinMapper:
         self.categories.check(self.n_bins)
 
 
-@dataclass(frozen=True, eq=False)
-class BinnedTable:
-    """A table whose bins are known, for several fits to its rows.
-
-    Attributes
-    ----------
-    mapper : BinMapper
-    binned : BinnedData
-        Of those rows that fits may need.
-    hashes : ndarray of shape (n_binned_rows,), uint64
-        See `hash_bins`.
-    place : ndarray of shape (n_rows,), intp
-        Where each row of the table is among these; -1: nowhere.
-    """
+class KnownBins(NamedTuple):
+    """Bins of rows that several fits share."""
 
     mapper: BinMapper
-    binned: BinnedData
-    hashes: HashArray
-    place: NDArray[np.intp]
+    columns: NDArray[np.uint8]  # (n_features, n_binned_rows)
+    hashes: HashArray  # (n_binned_rows,), see `hash_bins`
+    place: NDArray[np.intp]  # (n_rows,): where each row is among these; -1: nowhere
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Number of rows and of features."""
-        return len(self.place), len(self.binned.columns)
-
-    @property
-    def size(self) -> int:
-        """Number of values."""
-        return len(self.place) * len(self.binned.columns)
-
-    def __getitem__(self, rows: NDArray[np.intp]) -> BinnedTable:
-        """Return a table of some rows."""
-        return replace(self, place=self.place[rows])
-
-    def take(self, places: NDArray[np.intp], team: ThreadTeam) -> BinnedData:
+    def take(self, places: NDArray[np.intp], team: ThreadTeam) -> NDArray[np.uint8]:
         """Return the bins at some places; if these are all in order, without a copy."""
-        columns = self.binned.columns
+        columns = self.columns
         if np.array_equal(places, np.arange(columns.shape[1])):
-            return self.binned
+            return columns
         taken = np.empty((len(columns), len(places)), dtype=np.uint8)
         pairs = iter(list(zip(columns, taken, strict=True)))  # shared by the threads
 
@@ -280,7 +231,64 @@ class BinnedTable:
                 target[...] = column[places]
 
         team.run(take_columns)
-        return self.binned._replace(columns=taken)
+        return taken
+
+
+@dataclass(frozen=True, eq=False)
+class BinnedTable:
+    """Some rows of a table, whose bins are known.
+
+    Attributes
+    ----------
+    source : Table
+    index : ndarray of shape (n_rows,), intp
+        Row of the source that each row is.
+    known_bins : KnownBins
+        Of these rows.
+    """
+
+    source: Table
+    index: NDArray[np.intp]
+    known_bins: KnownBins
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and of features."""
+        return len(self.index), self.source.shape[1]
+
+    @property
+    def size(self) -> int:
+        """Number of values."""
+        return len(self.index) * self.source.shape[1]
+
+    def __getitem__(self, rows: NDArray[np.intp]) -> BinnedTable:
+        """Return a table of some rows."""
+        known = self.known_bins._replace(place=self.known_bins.place[rows])
+        return BinnedTable(self.source, self.index[rows], known)
+
+    def take(
+        self, rows: NDArray[np.intp], features: NDArray[np.int64] | None = None
+    ) -> Matrix:
+        """Return the values of some rows, of some or of all features."""
+        return self.source.take(self.index[rows], features)
+
+    def columns(self, rows: NDArray[np.intp]) -> ReadColumns:
+        """Return a function of (first, last) that reads these features of rows."""
+        return self.source.columns(self.index[rows])
+
+    def hashes(self, rows: NDArray[np.intp], team: ThreadTeam) -> HashArray:
+        """Return the hash of the content of each of these rows."""
+        return self.source.hashes(self.index[rows], team)
+
+    def bin(
+        self, binner: RowBinner, rows: NDArray[np.intp], team: ThreadTeam
+    ) -> NDArray[np.uint8]:
+        """Return the known bins of some rows, (n_features, n_rows)."""
+        return self.known_bins.take(self.known_bins.place[rows], team)
+
+    def parts(self) -> Iterator[tuple[int, Matrix]]:
+        """Yield (0, values): there is one part."""
+        yield 0, self.source.take(self.index)
 
 
 def sample_rows(
@@ -290,7 +298,7 @@ def sample_rows(
     # up to 200,000 of the rows of all workers are drawn, in the order of their content
     if index.n_rows <= MAX_SAMPLE_ROWS:
         return data.rows
-    order = data.content_order(hash_values(data.X, data.rows, team))
+    order = data.content_order(data.X.hashes(data.rows, team))
     rng = np.random.default_rng(seed)
     drawn = np.sort(rng.choice(index.n_rows, MAX_SAMPLE_ROWS, replace=False))
     sampled: NDArray[np.intp] = data.rows[order][index.own_rows(drawn)]
@@ -333,7 +341,7 @@ def own_features(
     # with one worker, a thread reads the values when it needs them; else they are
     # gathered here, as workers must exchange in the same order
     n_features = X.shape[1]
-    read_columns = columns_reader(X, sampled)
+    read_columns = X.columns(sampled)
     for turn, first in enumerate(range(0, n_features, FEATURES_PER_READ)):
         last = min(first + FEATURES_PER_READ, n_features)
         if comm.n_workers == 1:

@@ -23,12 +23,12 @@ PACKED_TILE = 1024  # rows that are packed together
 
 
 class Blocks(NamedTuple):
-    """Memory for the rows of a sample, and where each feature is."""
+    """The bins of the rows of a sample, and the block and slot of each feature."""
 
     values: NDArray[np.uint8]  # (n_blocks, n_rows, 16); a sample uses the first rows
     feature: NDArray[np.int64]  # (n_blocks, 16): feature in a slot; -1: not used
-    # (n_blocks,): slots from it on hold no feature; 0: skip the block.  (A slot below
-    # it may be unused, too: see restrict_features.)
+    # (n_blocks,): slots from this number on hold no feature; 0: the block is skipped.
+    # (A lower slot may be unused, too: see restrict_features.)
     n_used_slots: NDArray[np.int64]
     n_bins: NDArray[np.int64]  # (n_blocks,): largest number of bins of its features
     block: NDArray[np.int64]  # (n_features,): block of feature j
@@ -52,7 +52,8 @@ def allocate_blocks(binned: BinnedData, n_threads: int) -> Blocks:
     block, slot = np.nonzero(feature >= 0)
     by_feature = np.argsort(feature[block, slot])
     return Blocks(
-        # the system gives memory when it is first used: a sample takes what it needs
+        # the system gives memory to a page when it is first written, so that a sample
+        # takes memory for its own rows only
         values=np.empty((len(blocks), n_rows, 2), dtype=np.uint64).view(np.uint8),
         feature=feature,
         n_used_slots=np.array([len(features) for features in blocks]),
@@ -78,7 +79,7 @@ def pack_sample(
     """Copy the bins of `rows` to the blocks in use."""
     in_use = np.flatnonzero(blocks.n_used_slots)
     words = blocks.values.view(np.uint64)
-    feature = np.maximum(blocks.feature, 0)  # an unused slot gets the bins of any
+    feature = np.maximum(blocks.feature, 0)  # in unused slots any bins will do
     team.share(len(rows), _pack_blocks, columns, rows, feature, in_use, words)
 
 
@@ -106,7 +107,8 @@ def _pack_block(
     words: NDArray[np.uint64],
 ) -> None:
     """Copy the bins of `rows` in the features of a block, (16,), eight to a word."""
-    # tile by tile, so that what is read of each column is in the cache once
+    # tile by tile, so that rows and words are still in the cache for the second half of
+    # the slots
     for start in range(0, len(rows), PACKED_TILE):
         first, n = uint64(start), uint64(min(PACKED_TILE, len(rows) - start))
         for half in range(2):

@@ -4,8 +4,8 @@
 
 This is algorithm LambdaMART of Burges ("From RankNet to LambdaRank to LambdaMART: An
 Overview", MSR-TR-2010-82, 2010) for any objective: rankers and MART share it.  Only the
-objective, a function that turns scores into gradient and hessian, knows what is
-minimised.
+objective, a function that turns scores into gradient and hessian, knows the cost that
+is minimised.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._trees.growing import TreeGrower
-from sklearn_ltr._trees.quantization import Derivatives
+from sklearn_ltr._trees.quantization import RowDerivatives
 from sklearn_ltr._trees.sampling import TreeSampler
 from sklearn_ltr._trees.workspace import GrownTree
 
@@ -25,7 +25,7 @@ FloatArray = NDArray[np.float64]
 
 
 class TreeObjective(Protocol):
-    """What trees learn from."""
+    """The cost that trees minimise, by its derivatives."""
 
     def __call__(
         self, scores: FloatArray, learning_rate: float
@@ -33,7 +33,7 @@ class TreeObjective(Protocol):
         """Return dC/ds and d2C/ds2 of all rows for their scores, (n_rows,) each."""
 
     def fitted(self, n_trees: int) -> dict[str, Any]:
-        """Return what the objective has learned after these trees, by attribute."""
+        """Return the fitted attributes of the objective after these trees, by name."""
 
 
 def boost(
@@ -44,9 +44,9 @@ def boost(
     steps: Iterable[tuple[int, float]],
 ) -> Iterator[GrownTree]:
     """Grow one tree after another; yield each when it has been added to `scores`."""
-    # `scores` are those of the training rows, (n_rows,); `steps` gives the index of
-    # each tree, which seeds its random numbers, and its learning rate
+    # `scores` are the scores of the training rows, (n_rows,); `steps` gives the index
+    # of each tree, which seeds its random numbers, and its learning rate
     for tree_index, learning_rate in steps:
-        derivatives = Derivatives(*objective(scores, learning_rate))
+        derivatives = RowDerivatives(*objective(scores, learning_rate))
         sample = sampler.draw(tree_index)
         yield grower.grow(derivatives, sample, learning_rate, scores)

@@ -42,7 +42,7 @@ from numpy.typing import NDArray
 
 from sklearn_ltr._data import TrainingData
 from sklearn_ltr._data.query_index import QueryIndex
-from sklearn_ltr._data.tables import Table, contiguous_rows
+from sklearn_ltr._data.tables import Matrix, Table, contiguous_rows
 from sklearn_ltr._saved import ChecksummedArrays, saved_part
 
 N_FOLDS = 5
@@ -145,7 +145,7 @@ def row_targets(
     # A target is relative to the mean of the row's query, since only differences within
     # a query matter; where rows are in no query, to the mean of all.  The rows of a
     # query are in one fold.  The units of targets and of weights do not matter.
-    weights = np.repeat(data.weights / unit.mean_weight, data.sizes)
+    weights = np.repeat(data.sample_weight / unit.mean_weight, data.sizes)
     y = data.y / max(unit.largest_y, np.finfo(float).tiny)
     y = exact(y, 1.0, unit.n_rows)
     mean = np.full(1, np.average(y, weights=weights))
@@ -176,12 +176,12 @@ class TrainingCategories(NamedTuple):
         if len(features) == 0:
             return cls(np.empty(0, dtype=np.int64), [])
         gather = index.comm.gather
-        weights = index.gather(data.weights)
+        weights = index.gather(data.sample_weight)
         largest_y = max(gather(np.abs(data.y).max()))
         unit = TargetUnit(largest_y, weights.mean(), weights.max(), index.n_rows)
         targets = row_targets(data, index.position, unit)
-        columns = data.X[:, features]  # at once: a table on disk is read once
-        own = [CategorySums.of(column[data.rows], targets) for column in columns.T]
+        columns = data.X.take(data.rows, features)  # a table on disk is read once
+        own = [CategorySums.of(column, targets) for column in columns.T]
         merged = [merge_sums(parts) for parts in zip(*gather(own), strict=True)]
         return cls(targets.fold, merged)
 
@@ -299,7 +299,7 @@ class CategoryBins(ChecksummedArrays):
 
     def bins_in_training(
         self,
-        X: NDArray[np.floating],
+        X: Table,
         rows: NDArray[np.intp],
         fold: NDArray[np.int64],
         sums: list[CategorySums],
@@ -311,7 +311,7 @@ class CategoryBins(ChecksummedArrays):
         for number in np.flatnonzero(self.has_shared):
             part = slice(*self.first[number : number + 2])
             known, bins = self.value[part], self.bin[part]
-            x = X[rows, self.feature[number]]
+            x = X.take(rows, self.feature[[number]])[:, 0]
             place = np.minimum(np.searchsorted(known, x), len(known) - 1)
             found = np.flatnonzero(known[place] == x)
             bins, shared_from = bins[place[found]], self.shared_from[number]
@@ -323,7 +323,7 @@ class CategoryBins(ChecksummedArrays):
             in_training[found] = np.where(bins < shared_from, bins, shared)
             yield int(self.feature[number]), in_training
 
-    def encode(self, table: Table) -> Table:
+    def encode(self, table: Matrix) -> Matrix:
         """Return a table with the bins of its categories, NaN if unknown."""
         # a copy, unless there are no categorical features: then the table itself, which
         # may be sparse
@@ -340,7 +340,7 @@ class CategoryBins(ChecksummedArrays):
         return encoded
 
     def encode_rows(
-        self, X: Table, rows: NDArray[np.intp]
+        self, X: Matrix, rows: NDArray[np.intp]
     ) -> tuple[NDArray[np.floating], NDArray[np.intp]]:
         """Return (table, rows of it), some rows of X, encoded, for kernels."""
         table, rows = contiguous_rows(X, rows)

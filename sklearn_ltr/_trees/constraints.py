@@ -1,7 +1,7 @@
-"""Monotonic and interaction constraints: what the trees must not do.
+"""Monotonic and interaction constraints on trees.
 
-Splits keep to them in ``splitting.py``, leaf values in ``leaf_values.py``; which
-features a path may still use is kept here.
+They restrict splits in ``splitting.py``, and leaf values in ``leaf_values.py``.  Here
+they are read, and features that a path must not use are excluded.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from sklearn_ltr._compile import subkernel
 
 
 class Constraints(NamedTuple):
-    """What the trees must not do; arrays of length 0 mean no constraint."""
+    """Constraints on the features of a tree; arrays of length 0 mean no constraint."""
 
     # (n_features,) or (0,): the score must not fall as the feature grows (1), must not
     # rise (-1), or may do both (0)
@@ -165,8 +165,8 @@ def restrict_children(
     allowed: NDArray[np.bool_],
 ) -> None:
     """Exclude features from the children of a node that is split by a feature."""
-    # The children, nodes `left` and ``left + 1``, may use the features of those sets
-    # that hold all features on the path to them.
+    # The children, nodes `left` and ``left + 1``, may use the features of every set
+    # that holds all features on the path to them.
     n_sets, n_features = interaction_sets.shape
     for child in range(left, left + 2):
         for k in range(n_sets):

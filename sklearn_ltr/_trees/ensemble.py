@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from sklearn_ltr._compile import ROW_BLOCK, ThreadTeam
-from sklearn_ltr._data.tables import Table, dense_rows
+from sklearn_ltr._data.tables import Matrix, dense_rows
 from sklearn_ltr._saved import ChecksummedArrays, saved_part
 from sklearn_ltr._trees.binning import BinMapper
 from sklearn_ltr._trees.bit_sliced import BitSlicedEvaluator
@@ -162,7 +162,7 @@ class TreeEnsemble(ChecksummedArrays):
 
     def predict(
         self,
-        X: Table,
+        X: Matrix,
         team: ThreadTeam,
         base_score: NDArray[np.float64] | None = None,
     ) -> NDArray[np.float64]:
@@ -172,7 +172,7 @@ class TreeEnsemble(ChecksummedArrays):
         return scores
 
     def staged_predict(
-        self, X: Table, base_score: NDArray[np.float64] | None = None
+        self, X: Matrix, base_score: NDArray[np.float64] | None = None
     ) -> Iterator[NDArray[np.float64]]:
         """Yield predictions of the first 1, 2, ... trees for each row of X."""
         scores = np.zeros(X.shape[0]) if base_score is None else base_score.copy()
@@ -183,7 +183,7 @@ class TreeEnsemble(ChecksummedArrays):
             add_in_parts(add_rows, scores, X, ThreadTeam(1))
             yield scores.copy()
 
-    def add_to(self, scores: NDArray[np.float64], X: Table, team: ThreadTeam) -> None:
+    def add_to(self, scores: NDArray[np.float64], X: Matrix, team: ThreadTeam) -> None:
         """Add the trees, one after another, to the score of each row of X."""
         # The score of a row with an infinite value, in any feature, becomes NaN,
         # whether a tree tests the feature or not.  Infinite values are not allowed, and
@@ -201,7 +201,7 @@ class TreeEnsemble(ChecksummedArrays):
                 return self._walk.add_to
         return self._evaluator.add_to
 
-    def leaves(self, X: Table, team: ThreadTeam) -> NDArray[np.int64]:
+    def leaves(self, X: Matrix, team: ThreadTeam) -> NDArray[np.int64]:
         """Return the leaf of each tree that a row comes to: (n_rows, n_trees) int64."""
         # Leaves have the numbers of their nodes, counted from the tree's root.  X must
         # be finite, or NaN.
@@ -266,7 +266,7 @@ class TreeEnsemble(ChecksummedArrays):
 
 
 def add_in_parts(
-    add_rows: AddRows, scores: NDArray[np.float64], X: Table, team: ThreadTeam
+    add_rows: AddRows, scores: NDArray[np.float64], X: Matrix, team: ThreadTeam
 ) -> None:
     """Add trees to the scores of all rows, which threads divide among them."""
     # about four parts per thread; a sparse part is made dense, so it is one block

@@ -4,13 +4,13 @@
 
 This is the Newton step of section 7 of Burges (2010), with l2 added; it is 0 if either
 sum is 0.  For these sums, gradients and hessians are scaled and rounded to integers, so
-that they depend neither on the order of the rows nor on the number of threads: the sum
-of ``|values|`` over all rows is scaled to 2^61, and rounding adds at most half per row,
-so that sums stay below 2^62.
+that they depend neither on the order of the rows nor on the number of threads.  The
+sum of ``|gradient|`` over all rows is scaled to 2^61, and so is the sum of hessians;
+rounding adds at most half per row, so that sums stay below 2^62.
 
 With monotonic constraints, two leaves must be in order if one column alone can lead
 from one to the other: their regions meet in all features but one, which is constrained.
-Of all leaf values v in such an order, those close to the Newton steps t are taken,
+Of all leaf values v in such an order, values close to the Newton steps t are taken,
 
     minimise  sum over leaves of  (sum of hessians) (v - t)^2,
 
@@ -25,7 +25,7 @@ of sums, so scores are monotonic exactly, not up to rounding.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,8 +35,8 @@ from sklearn_ltr._compile import ThreadTeam, int64, kernel, subkernel, uint64
 from sklearn_ltr._trees.binning import MISSING_BIN, BinnedData
 from sklearn_ltr._trees.blocks import HISTOGRAM_BINS
 from sklearn_ltr._trees.quantization import (
-    Derivatives,
     Magnitudes,
+    RowDerivatives,
     chunk_bounds,
     scale_to_fit,
 )
@@ -46,7 +46,7 @@ IntArray = NDArray[np.int64]
 Leaves = NDArray[np.unsignedinteger]  # (n_rows,): number of the leaf of each row
 Regions = NDArray[np.bool_]  # (n_nodes, n_used_features, 256): the bins of a node
 
-ROW_TILE = 8192  # rows whose leaves are found together: their numbers stay in the cache
+LEAF_TILE = 8192  # rows whose leaves are found together, and stay in the cache
 
 
 def add_binned(
@@ -58,13 +58,21 @@ def add_binned(
     add_values(tree, numbers, leaves, scores, team)
 
 
+def newton_step(gradient: Any, hessian: Any, l2: float) -> Any:
+    """Return the value of a leaf from the sums of its rows, but for the learning rate.
+
+    Python calls it for arrays, and kernels for numbers (`splitting.child_value`).
+    """
+    return -gradient / (hessian + l2)
+
+
 # --- the leaves of rows -----------------------------------------------------------
 
 
 class LeafNumbers(NamedTuple):
-    """Numbers of the leaves of a tree, in the order in which they were made."""
+    """Numbers of the leaves of a tree from 0, in the order in which they were made."""
 
-    of_node: IntArray  # (n_nodes,): of a leaf, from 0, where the node is one
+    leaf_of_node: IntArray  # (n_nodes,): number of the leaf that a node was or is
     splits: IntArray  # (n_splits,): the nodes in the order in which they were split
 
 
@@ -72,12 +80,12 @@ def find_leaves(
     binned: BinnedData, tree: GrownTree, numbers: LeafNumbers, team: ThreadTeam
 ) -> Leaves:
     """Return the number of the leaf that each row comes to."""
-    # the smaller the numbers, the more of them are compared at once; but for each type
-    # the kernels are compiled anew, so bytes, which few leaves would do with, are none
+    # The smaller the numbers, the more of them are compared at once.  Bytes would do
+    # for small trees, but for each type the kernels are compiled once more.
     dtype = np.uint16 if len(tree.feature) < 2**17 else np.uint32
     leaves: Leaves = np.empty(binned.columns.shape[1], dtype)
-    number, splits = numbers.of_node.astype(dtype), numbers.splits
-    # None, where there are none, spares compiling what would read them
+    number, splits = numbers.leaf_of_node.astype(dtype), numbers.splits
+    # without categories None, so that no code that reads them is compiled
     n_categories = binned.n_categories if len(tree.category_set) > 0 else None
     given = binned.columns, n_categories, tree, number, splits
     team.share(len(leaves), _find_leaves, *given, leaves)
@@ -111,13 +119,13 @@ def _find_leaves(
 ) -> None:
     """Write the leaves of a thread's chunk of the rows."""
     # All rows of a tile take part in all splits, in the order in which the tree was
-    # grown: those in the leaf that is split, and whose bin goes right, change over to
-    # the new leaf.  That is a few instructions for 16 to 64 rows at once, where each
-    # row by itself would have to wait for one node after the other.
+    # grown: a row that is in the leaf that is split, and whose bin goes right, is given
+    # the number of the new leaf.  That is a few instructions for 16 to 64 rows at once.
+    # (A row that walks through the tree has to wait for one node after the other.)
     n_rows = len(leaves)
     start, stop = chunk_bounds(thread, n_threads, int64(0), n_rows)
-    for first in range(start, stop, ROW_TILE):
-        last = min(first + ROW_TILE, stop)
+    for first in range(start, stop, LEAF_TILE):
+        last = min(first + LEAF_TILE, stop)
         for i in range(uint64(first), uint64(last)):
             leaves[i] = 0
         for node in splits:
@@ -143,13 +151,13 @@ def _find_leaves(
 def _sum_leaves(
     thread: int,
     n_threads: int,
-    derivatives: Derivatives,
+    derivatives: RowDerivatives,
     gradient_scale: float,
     hessian_scale: float,
     leaves: Leaves,
     sums: IntArray,
 ) -> None:
-    """Add up what a thread's chunk of the rows contributes to each leaf."""
+    """Add up gradient, hessian and 1 by leaf over a thread's chunk of the rows."""
     first, last = chunk_bounds(thread, n_threads, int64(0), len(leaves))
     gradient, hessian = derivatives.gradient, derivatives.hessian
     own = sums[thread]
@@ -164,7 +172,7 @@ def set_leaf_values(
     nodes: Records,
     number: IntArray,
     leaves: Leaves,
-    derivatives: Derivatives,
+    derivatives: RowDerivatives,
     magnitudes: Magnitudes,
     l2_regularization: float,
     learning_rate: float,
@@ -182,7 +190,7 @@ def set_leaf_values(
     if h_scale > 0.0:
         hessian = h / h_scale
     moves = (g != 0) & (h != 0)
-    steps = -(g[moves] / g_scale) / (hessian[moves] + l2_regularization)
+    steps = newton_step(g[moves] / g_scale, hessian[moves], l2_regularization)
     values[moves] = learning_rate * steps
     nodes["value"][is_leaf] = values
     nodes["hessian"][is_leaf] = hessian
@@ -199,7 +207,7 @@ def add_values(
     """Add to the score of each row the value of its leaf."""
     is_leaf = tree.feature < 0
     values = np.empty(np.count_nonzero(is_leaf))
-    values[numbers.of_node[is_leaf]] = tree.value[is_leaf]
+    values[numbers.leaf_of_node[is_leaf]] = tree.value[is_leaf]
     team.share(len(leaves), _add_values, values, leaves, scores)
 
 
@@ -244,8 +252,8 @@ def order_leaf_values(
 @subkernel
 def leaves_in_order(nodes: Records, monotonic: NDArray[np.int8]) -> NDArray[np.int64]:
     """Return the nodes of the leaves so that no leaf must be above a later one."""
-    # at a split of a constrained feature, the leaves of the child with the lower values
-    # come first; leaves of two children of another split have no order
+    # At a split of a constrained feature, the leaves of the child with the lower values
+    # come first.  At any other split it does not matter which child's leaves do.
     n_leaves = (len(nodes) + 1) // 2
     found, stack = np.empty(n_leaves, dtype=np.int64), np.empty(len(nodes), np.int64)
     n_found, size = 0, 1
@@ -269,7 +277,7 @@ def leaves_in_order(nodes: Records, monotonic: NDArray[np.int8]) -> NDArray[np.i
 def used_features(
     nodes: Records, n_features: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the features that the tree splits, and the position of each there."""
+    """Return the features that the tree splits by, and the position of each in them."""
     column, feature = np.full(n_features, -1), np.empty(n_features, dtype=np.int64)
     n_used = 0
     for number in range(len(nodes)):
@@ -349,7 +357,7 @@ def overlap(a: NDArray[np.bool_], b: NDArray[np.bool_]) -> bool:
 
 @subkernel
 def has_values(bins: NDArray[np.bool_]) -> bool:
-    """Whether a bin other than that of missing values is in the region."""
+    """Whether a bin other than the bin of missing values is in the region."""
     found = False
     for i in range(MISSING_BIN):
         found |= bins[i]
@@ -363,8 +371,8 @@ def pool_leaves(
     weights: NDArray[np.float64],
 ) -> None:
     """Replace values that are out of order by weighted means of pools of leaves."""
-    # leaf after leaf becomes a pool; while a pool before it has a higher value, the new
-    # pool takes in the highest of these
+    # Leaf after leaf becomes a pool.  While an earlier pool whose values must not be
+    # higher has a higher one, the new pool takes in the highest of these pools.
     n = len(values)
     pool = np.arange(n)
     for new in range(n):

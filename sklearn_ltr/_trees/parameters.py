@@ -67,13 +67,13 @@ class TreeParameters:
 
     def count_features(self, n_features: int) -> tuple[int, int]:
         """Return how many features are drawn for each tree, and for each node."""
-        of_tree = count_of(self.colsample_bytree, n_features, "colsample_bytree")
-        # a fraction is one of the features of the tree
+        n_tree = count_of(self.colsample_bytree, n_features, "colsample_bytree")
+        # a fraction means a fraction of the features of the tree
         is_fraction = isinstance(self.max_features, float)
-        of_node = count_of(
-            self.max_features, of_tree if is_fraction else n_features, "max_features"
+        n_split = count_of(
+            self.max_features, n_tree if is_fraction else n_features, "max_features"
         )
-        return of_tree, min(of_node, of_tree)
+        return n_tree, min(n_split, n_tree)
 
 
 class GrowthParameters(NamedTuple):
@@ -85,7 +85,7 @@ class GrowthParameters(NamedTuple):
     # added to the sum of hessians: in leaf values, and in second-order gains
     l2_regularization: float
     second_order: bool  # in gains, W is the sum of hessians, else the number of rows
-    category_smoothing: float = 0.0  # rows of the mean that a category's ratio gets
+    category_smoothing: float = 0.0  # see splitting.py
     constraints: Constraints = NO_CONSTRAINTS
 
 
@@ -93,9 +93,9 @@ def growth_parameters(
     parameters: TreeParameters, constraints: Constraints, n_rows: int
 ) -> GrowthParameters:
     """Return the parameters of trees that are grown on a sample of `n_rows` rows."""
-    # limits that such trees cannot reach are lowered: memory is allocated for
-    # `max_leaf_nodes`, and kernels take numbers of 64 bits; numbers of rows are those
-    # of a sample
+    # Limits that such trees cannot reach are lowered: memory is allocated for
+    # `max_leaf_nodes`, and kernels take numbers of 64 bits.  Numbers of rows, which the
+    # user gives for all rows, become numbers of rows of a sample.
     p, fraction = parameters, parameters.sampled_fraction(n_rows)
     min_samples_leaf = max(1, round(min(p.min_samples_leaf, n_rows) * fraction))
     max_leaf_nodes = min(p.max_leaf_nodes, max(2, n_rows // min_samples_leaf))

@@ -14,7 +14,7 @@ Rounding is unbiased: x becomes ``floor(x + u)``, whose mean for u uniform in [0
 x.  (With a million rows and second order, an average ``|g|`` is only a few units:
 rounding to the nearest would be biased.)  ``u = frac((row + tree_index) / golden
 ratio)``, the same for g and h of a row, is deterministic, spread evenly over
-consecutive rows, and another for each tree.
+consecutive rows, and different for each tree.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ MAGNITUDE_MASK = (1 << 63) - 1  # all bits of a float64 but its sign
 SMALLEST_TOTAL = 1e-270  # the scale for a smaller total might overflow
 
 
-class Derivatives(NamedTuple):
+class RowDerivatives(NamedTuple):
     """First and second derivative of the cost by each row's score."""
 
     gradient: NDArray[np.float64]  # (n_rows,)
@@ -49,10 +49,11 @@ class Derivatives(NamedTuple):
 
 
 class Magnitudes(NamedTuple):
-    """What the derivatives of the rows of all workers amount to."""
+    """How large the derivatives are, over the rows of all workers."""
 
     n_rows: int
-    largest: tuple[float, float]  # bounds, powers of two: |gradient|, hessian
+    # powers of two that no |gradient|, and no hessian, is above
+    largest: tuple[float, float]
     total: tuple[float, float]  # sums of |gradient| and of hessians
 
 
@@ -74,30 +75,31 @@ class Quantization(NamedTuple):
 # --- how large derivatives are ----------------------------------------------------
 
 
-def measure(derivatives: Derivatives, team: ThreadTeam, comm: Comm) -> Magnitudes:
-    """Return what the derivatives of all workers amount to."""
-    # Magnitudes are added as integers, multiples of a power of two, so that the sums
-    # depend neither on the order of the rows nor on how they are divided.
+def measure(derivatives: RowDerivatives, team: ThreadTeam, comm: Comm) -> Magnitudes:
+    """Return how large the derivatives of the rows of all workers are."""
+    # Magnitudes are added as integer multiples of a power of two, so that the sums
+    # depend neither on the order of the rows nor on which worker has which of them.
     n_own = len(derivatives.gradient)
     largest = np.zeros((team.n_threads, 2), dtype=np.int64)
     totals = np.zeros((team.n_threads, 2), dtype=np.int64)
     team.share(n_own, _find_largest, *derivatives, largest)
-    # a sum of arrays in which only one worker's row is not 0 brings together all rows
-    of_workers = np.zeros((comm.n_workers, 3), dtype=np.int64)
-    of_workers[comm.rank] = n_own, *largest.max(axis=0)
-    of_workers = comm.sum(of_workers)
-    n_rows = int(of_workers[:, 0].sum())
-    exponents = (of_workers[:, 1:].max(axis=0) >> MANTISSA_BITS) - EXPONENT_BIAS + 1
+    # Each worker fills the row of its rank and leaves the others 0; so the sum over all
+    # workers has the numbers of each.
+    by_rank = np.zeros((comm.n_workers, 3), dtype=np.int64)
+    by_rank[comm.rank] = n_own, *largest.max(axis=0)
+    by_rank = comm.sum(by_rank)
+    n_rows = int(by_rank[:, 0].sum())
+    exponents = (by_rank[:, 1:].max(axis=0) >> MANTISSA_BITS) - EXPONENT_BIAS + 1
     # with this unit, n_rows values sum up to less than 2^62
     units = _power_of_two(62 - n_rows.bit_length() - exponents)
-    team.share(n_own, _add_up, *derivatives, *units, totals)
+    team.share(n_own, _sum_magnitudes, *derivatives, *units, totals)
     gradient, hessian = comm.sum(totals.sum(axis=0)) / units
     bounds = _power_of_two(exponents)
     return Magnitudes(n_rows, (bounds[0], bounds[1]), (gradient, hessian))
 
 
 def _power_of_two(exponents: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return 2 to the power of each exponent, or the nearest far from 0 and inf."""
+    """Return 2 to the power of each exponent, but at least 2^-1000, at most 2^1000."""
     powers: NDArray[np.float64] = np.ldexp(1.0, np.clip(exponents, -1000, 1000))
     return powers
 
@@ -117,7 +119,7 @@ def _find_largest(
 
 
 @kernel
-def _add_up(
+def _sum_magnitudes(
     thread: int,
     n_threads: int,
     gradient: NDArray[np.float64],
@@ -166,14 +168,15 @@ def _sum_fixed_point(
 
 def choose_quantization(magnitudes: Magnitudes, needs_hessians: bool) -> Quantization:
     """Divide 64 bits between the sums over a sample, and choose their scales."""
-    # The count gets what it needs.  The gradient gets more bits than the hessian: one
-    # for its sign, and three (four if the number of bits left is odd) for precision.
-    # For the sum of ``|g|`` must fit, but gradients cancel, so that the sum over a leaf
-    # is much smaller and needs finer steps.  Where splits count rows, the hessian gets
-    # none.
+    # The count gets as many bits as it needs.  Of the others, the gradient gets more
+    # than the hessian: one for its sign, and three (four if their number is odd) for
+    # precision.  For the sum of ``|g|`` must fit, but gradients cancel, so that the sum
+    # over a leaf is much smaller and needs finer steps.  Where the gain counts rows in
+    # place of hessians, the hessian gets no bits.
     count_bits = magnitudes.n_rows.bit_length()
     hessian_bits = (64 - count_bits) // 2 - 2 if needs_hessians else 0
-    # A tenth is left for rounding, which usually suffices; see `quantize`.
+    # Rounding up makes the sums larger: a tenth is left for that.  It usually suffices;
+    # if not, see `quantize`.
     gradient, hessian = magnitudes.total
     hessian_scale = scale_to_fit(0.9 * 2.0**hessian_bits, hessian)
     return Quantization(
@@ -192,7 +195,7 @@ def scale_to_fit(capacity: float, total: float) -> float:
 
 
 def quantize(
-    derivatives: Derivatives,
+    derivatives: RowDerivatives,
     numbers: NDArray[np.uint32],
     tree_index: int,
     quantization: Quantization,
@@ -201,8 +204,8 @@ def quantize(
     comm: Comm,
 ) -> tuple[Quantization, int]:
     """Pack gradients; return the quantization, and the packed sum over all workers."""
-    # The numbers of the rows, and that of the tree, decide how they are rounded.  Where
-    # rounding makes a sum too large, the scales are halved.
+    # The number of a row and the number of the tree decide how the row's gradient is
+    # rounded.  Where rounding makes a sum too large, the scales are halved.
     while True:
         sums = np.zeros((team.n_threads, 3), dtype=np.int64)
         given = (*derivatives, numbers, tree_index, quantization)
@@ -229,9 +232,9 @@ def _pack(
     packed: NDArray[np.int64],
     sums: NDArray[np.int64],
 ) -> None:
-    """Quantize and pack a thread's chunk; find its sums of |g|, h and all packed."""
+    """Quantize and pack a thread's chunk; sum up its ``|g|``, h and packed numbers."""
     first, last = chunk_bounds(thread, n_threads, int64(0), len(gradient))
-    of_gradient, of_hessian, total = int64(0), int64(0), int64(0)
+    gradient_sum, hessian_sum, total = int64(0), int64(0), int64(0)
     for i in range(uint64(first), uint64(last)):
         u = (
             float(((int64(numbers[i]) + tree_index) * GOLDEN) & 0xFFFFFFFF)
@@ -242,7 +245,8 @@ def _pack(
         packed[i] = (
             ((g << quantization.hessian_bits) + h) << quantization.count_bits
         ) + 1
-        of_gradient += abs(g)
-        of_hessian += h
+        gradient_sum += abs(g)
+        hessian_sum += h
         total += packed[i]
-    sums[thread, 0], sums[thread, 1], sums[thread, 2] = of_gradient, of_hessian, total
+    own = sums[thread]
+    own[0], own[1], own[2] = gradient_sum, hessian_sum, total

@@ -1,4 +1,4 @@
-r"""What each tree is grown on: features, and a sample of the rows.
+r"""Sampling for each tree: its features, and the rows on which splits are sought.
 
 **Rows.**  With g and h the derivatives of the cost by a row's score, row i is kept with
 probability
@@ -8,15 +8,15 @@ probability
 
 where mu is such that the expected number of rows is `subsample` times all.  Splits are
 sought on the rows that are kept, with the derivatives g_i / p_i and h_i / p_i, whose
-sums are those of all rows in the mean.  Of all samples of this size, this one gives the
-gains of splits the smallest variance (B. Ibragimov and G. Gusev, "Minimal Variance
-Sampling in Stochastic Gradient Boosting", NeurIPS 2019).  The leaf values are those of
-all rows.
+sums have the sums over all rows as their means.  Of all samples of this size, this one
+gives the gains of splits the smallest variance (B. Ibragimov and G. Gusev, "Minimal
+Variance Sampling in Stochastic Gradient Boosting", NeurIPS 2019).  The leaf values are
+computed from all rows.
 
-**Random numbers.**  All is drawn from one stream per tree and purpose.  The number of a
-row among all rows of a fit, those of other workers included, is its number in a stream.
-Number i of a stream is a hash of i, in plain arithmetic for speed,
-turned into a uniform u in (0, 1); row i is kept if u < p_i.
+**Random numbers.**  Each tree has one stream of random numbers for each purpose.
+Row i, counted among the rows of all workers, is kept if number i of the stream for rows
+is below p_i.  Number i of a stream is a hash of i, in plain arithmetic for speed,
+turned into a uniform number in (0, 1).
 """
 
 from __future__ import annotations
@@ -39,15 +39,16 @@ from sklearn_ltr._compile import (
     uint64,
 )
 from sklearn_ltr._data.row_hashes import COLUMN_STEP, mix_bits
-from sklearn_ltr._trees.quantization import Derivatives, Magnitudes, chunk_bounds
+from sklearn_ltr._trees.quantization import Magnitudes, RowDerivatives, chunk_bounds
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 LARGEST_UNIFORM = 1.0 - 2.0**-53
 
-# One random stream per tree and purpose: default_rng([seed, tree_index, purpose])
-TREE_FEATURES, ROWS, _, SPLIT_FEATURES = range(4)
+# The purposes of random streams: default_rng([seed, tree_index, purpose]).  (2 was a
+# purpose once, and 3 is kept so that models stay the same.)
+TREE_FEATURES, ROWS, SPLIT_FEATURES = 0, 1, 3
 
 # s_i is counted in buckets, 32 for each factor of 2: from 2^-62 to 2
 BUCKET_BITS = 5
@@ -56,38 +57,38 @@ N_BUCKETS = 63 << BUCKET_BITS
 
 
 class TreeSample(NamedTuple):
-    """What one tree is grown on."""
+    """The features and the fraction of the rows that are drawn for one tree."""
 
     tree_index: int  # number of the tree; rounding of gradients depends on it
     features: NDArray[np.int64]  # (n_used_features,), ascending
     # (2 * max_leaf_nodes - 1, n_features): whether a feature may split a node
     allowed: NDArray[np.bool_]
     subsample: float  # expected fraction of the rows
-    row_stream: Any  # which rows are kept depends on it
+    row_stream: Any  # of random numbers, which decide which rows are kept
 
 
 class RowSample(NamedTuple):
-    """The rows that splits are sought on."""
+    """The rows on which splits are sought."""
 
     rows: NDArray[np.int32]  # (n_sampled,), ascending
     numbers: NDArray[np.uint32]  # (n_sampled,), among the rows of all workers
-    # (n_sampled,): g_i / p_i and h_i / p_i; with least squares, 1 / p_i for the latter
-    derivatives: Derivatives
+    # (n_sampled,): g_i / p_i and h_i / p_i, with least squares 1 / p_i for h_i / p_i
+    derivatives: RowDerivatives
 
 
 @dataclass(frozen=True)
 class TreeSampler:
-    """Draws what each tree is grown on; its index and the seed decide everything."""
+    """Draws a `TreeSample` for each tree, by the seed and the tree's index alone."""
 
     subsample: float  # expected fraction of the rows of a tree
     n_features: int
     n_tree_features: int  # drawn for each tree
-    n_split_features: int  # drawn for each node, among those of the tree
+    n_split_features: int  # drawn for each node, from the features of the tree
     n_nodes: int  # largest number of nodes of a tree
     seed: int
 
     def draw(self, tree_index: int) -> TreeSample:
-        """Draw what does not depend on the gradients of a tree."""
+        """Draw the sample of a tree; its rows follow from its gradients, too."""
         features = self._features(tree_index)
         allowed = self._allowed(tree_index, features)
         stream = _new_stream(self._rng(tree_index, ROWS))
@@ -120,12 +121,12 @@ class TreeSampler:
 
 
 class RowSampler:
-    """Samples the rows of a worker, with the memory for it.
+    """Samples the rows of a worker for one tree after another.
 
     Parameters
     ----------
     numbers : ndarray of shape (n_rows,), uint32
-        Of this worker's rows among those of all workers.
+        The number of each of this worker's rows among the rows of all workers.
     team : ThreadTeam
     comm : Comm
     """
@@ -142,13 +143,13 @@ class RowSampler:
 
     def sample(
         self,
-        derivatives: Derivatives,
+        derivatives: RowDerivatives,
         magnitudes: Magnitudes,
         drawn: TreeSample,
         second_order: bool,
     ) -> RowSample:
-        """Sample rows; `magnitudes` are those of the derivatives of all workers."""
-        # the memory of the sample is used again for the next one
+        """Sample rows, given how large the derivatives of all workers are."""
+        # the arrays of the sample are overwritten by the next one
         team, n_rows = self._team, len(self._numbers)
         # in this unit, s_i is at most sqrt(2)
         total_gradient, total_hessian = magnitudes.total
@@ -166,12 +167,12 @@ class RowSampler:
             self._counts,
         )
         counts = self._comm.sum(self._counts.sum(axis=0))
-        mu = threshold(counts, max(1.0, drawn.subsample * magnitudes.n_rows))
+        mu = find_mu(counts, max(1.0, drawn.subsample * magnitudes.n_rows))
 
         n_kept = np.zeros(team.n_threads, dtype=np.int64)
-        of_rows = self._numbers, mu, self._importance
+        given = self._numbers, mu, self._importance
         stream = drawn.row_stream
-        team.share(n_rows, _keep_rows, stream, *of_rows, self._kept, n_kept)
+        team.share(n_rows, _keep_rows, stream, *given, self._kept, n_kept)
         n_sampled = int(n_kept.sum())
         if n_sampled > len(self._sampled.rows):
             self._sampled = allocate_sample(min(n_rows, n_sampled + n_sampled // 16))
@@ -179,10 +180,10 @@ class RowSampler:
         sampled = RowSample(
             rows[:n_sampled],
             numbers[:n_sampled],
-            Derivatives(gradient[:n_sampled], hessian[:n_sampled]),
+            RowDerivatives(gradient[:n_sampled], hessian[:n_sampled]),
         )
         kept = self._kept, n_kept, derivatives, second_order
-        team.share(n_rows, _gather_kept, *kept, *of_rows, sampled)
+        team.share(n_rows, _gather_kept, *kept, *given, sampled)
         return sampled
 
 
@@ -191,14 +192,14 @@ def allocate_sample(n_rows: int) -> RowSample:
     return RowSample(
         np.empty(n_rows, dtype=np.int32),
         np.empty(n_rows, dtype=np.uint32),
-        Derivatives(np.empty(n_rows), np.empty(n_rows)),
+        RowDerivatives(np.empty(n_rows), np.empty(n_rows)),
     )
 
 
-def threshold(counts: IntArray, n_wanted: float) -> float:
-    """Return mu: with it, about `n_wanted` rows are kept; 0 keeps all with s > 0."""
-    # With mu at the upper end of a bucket, those above it are kept, and the others in
-    # proportion to s.  Of a bucket, the middle stands for all.
+def find_mu(counts: IntArray, n_wanted: float) -> float:
+    """Return mu, with which about `n_wanted` rows are kept; 0 keeps all with s > 0."""
+    # With mu at the upper end of a bucket, all rows in higher buckets are kept, and the
+    # others with probability s / mu.  The middle of a bucket stands for s of its rows.
     n_positive = counts[1:]
     edges = (np.arange(1, N_BUCKETS + 1) + FIRST_BUCKET) << MANTISSA_BITS - BUCKET_BITS
     ends = edges.view(np.float64)
@@ -208,7 +209,7 @@ def threshold(counts: IntArray, n_wanted: float) -> float:
     if n_positive.sum() <= n_wanted:
         return 0.0
     is_enough = n_above + sum_below / ends[1:] <= n_wanted
-    # beyond the last bucket, all rows are kept in proportion to s
+    # with mu beyond the last bucket, no row is certain to be kept
     last = int(np.argmax(is_enough)) if is_enough.any() else -1
     return float(sum_below[last] / (n_wanted - n_above[last]))
 
@@ -224,7 +225,7 @@ def _find_importance(
     importance: NDArray[np.float32],
     counts: IntArray,
 ) -> None:
-    """Write s of each row of a thread's chunk, and count them by bucket."""
+    """Write s of each row of a thread's chunk, and count the rows of each bucket."""
     first, last = chunk_bounds(thread, n_threads, int64(0), len(gradient))
     for i in range(uint64(first), uint64(last)):
         g, h = gradient[i] * gradient_unit, hessian[i] * hessian_unit
@@ -246,11 +247,12 @@ def _keep_rows(
     kept: NDArray[np.int32],
     n_kept: IntArray,
 ) -> None:
-    """Write which rows of a thread's chunk are kept to the front of its chunk."""
+    """Write the rows of a thread's chunk that are kept to the front of its chunk."""
     first, last = chunk_bounds(thread, n_threads, int64(0), len(numbers))
     n = uint64(first)
     for i in range(uint64(first), uint64(last)):
-        # without a branch, which nobody could predict
+        # Always written, and counted if it is kept: the processor could not predict a
+        # branch.
         kept[n] = i
         n += uint64(uniform(stream, int64(numbers[i])) * mu < importance[i])
     n_kept[thread] = int64(n) - first
@@ -262,27 +264,27 @@ def _gather_kept(
     n_threads: int,
     kept: NDArray[np.int32],
     n_kept: IntArray,
-    derivatives: Derivatives,
+    derivatives: RowDerivatives,
     second_order: bool,
     numbers: NDArray[np.uint32],
     mu: float,
     importance: NDArray[np.float32],
     sampled: RowSample,
 ) -> None:
-    """Write the rows that a thread has kept, and their derivatives over p."""
+    """Write the rows that a thread has kept, with their derivatives divided by p."""
     first, _ = chunk_bounds(thread, n_threads, int64(0), len(numbers))
     target = int64(0)
     for other in range(thread):
         target += n_kept[other]
     gradient, hessian = derivatives.gradient, derivatives.hessian
-    of_sample = sampled.derivatives
+    result = sampled.derivatives
     for k in range(uint64(n_kept[thread])):
         row, i = uint64(kept[uint64(first) + k]), uint64(target) + k
         factor = max(1.0, mu / float(importance[row]))
         sampled.rows[i] = row
         sampled.numbers[i] = numbers[row]
-        of_sample.gradient[i] = gradient[row] * factor
-        of_sample.hessian[i] = hessian[row] * factor if second_order else factor
+        result.gradient[i] = gradient[row] * factor
+        result.hessian[i] = hessian[row] * factor if second_order else factor
 
 
 # --- random numbers of rows -------------------------------------------------------
@@ -297,5 +299,5 @@ def uniform(stream: Any, i: int) -> float:
 
 
 def _new_stream(rng: np.random.Generator) -> Any:
-    """Draw what the numbers of a stream depend on."""
+    """Draw the key of a stream, on which its numbers depend."""
     return rng.integers(2**64, dtype=np.uint64)

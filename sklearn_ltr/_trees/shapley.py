@@ -1,21 +1,22 @@
-r"""Shapley values of trees: what each feature adds to the score of a row, exactly.
+r"""Shapley values of trees: the exact contribution of each feature to a row's score.
 
-A game: the players are the features, and a coalition S knows the values that x has in
-S.  v(S) is the score to be expected from that, and feature j is given its mean marginal
-contribution over all orders in which the d players may join:
+They are defined by a game.  Its players are the features.  A coalition S of features
+knows the values that the row x has in S, and v(S) is the score that is expected from
+these.  Feature j is given its mean marginal contribution over all orders in which the d
+players may join:
 
     phi_j  =  sum over S without j of  |S|! (d - |S| - 1)! / d!  (v(S + j) - v(S))
 
-The phi_j add up to v(all) - v(none), the score of x less the bias.  What is expected of
-the unknown features is one of two things (Lundberg et al. 2020, algorithms 1 to 3):
+The phi_j add up to v(all) - v(none), the score of x less the bias.  The expectation
+over the unknown features is one of two (Lundberg et al. 2020, algorithms 1 to 3):
 
 - *path dependent*: at a node that tests an unknown feature, a row goes to both
   children, divided as the training rows were;
 - *interventional*: the unknown features take the values of a background row, and v is
   the mean over background rows.
 
-The game of a sum of leaves is the sum of their games.  In that of one leaf, only the
-features on its path play.  Let x satisfy all conditions of feature k on the path
+The game of a sum of leaves is the sum of their games.  In the game of one leaf, only
+the features on its path play.  Let x satisfy all conditions of feature k on the path
 (b_k = 1) or not (b_k = 0).  With the leaf's value w,
 
     path dependent:   v(S) = w  prod of b_k over S  prod of p_k over the others
@@ -49,7 +50,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._compile import ThreadTeam
-from sklearn_ltr._data.tables import Table, dense_rows
+from sklearn_ltr._data.tables import Matrix, dense_rows
 from sklearn_ltr._trees.ensemble import TreeEnsemble
 from sklearn_ltr._trees.shapley_kernels import (
     LANES,
@@ -64,14 +65,16 @@ from sklearn_ltr._trees.shapley_kernels import (
 )
 
 FloatArray = NDArray[np.float64]
-AddRows = Callable[[FloatArray, FloatArray], None]
+AddValues = Callable[
+    [FloatArray, FloatArray], None
+]  # of these columns, to these values
 
 NODES_PER_PART = 4096  # of trees explained together: bounds the memory of their tables
 MAX_BLOCKS = 8  # of LANES rows, which a thread explains in one call
 
 
 def explain_trees(
-    ensemble: TreeEnsemble, X: Table, team: ThreadTeam, background: Table | None = None
+    ensemble: TreeEnsemble, X: Matrix, team: ThreadTeam, background: Matrix | None = None
 ) -> tuple[FloatArray, float]:
     """Return Shapley values, (n_rows, n_features), and the score without features."""
     # Categories are bins; X is finite, or NaN.  With a background, values are
@@ -88,10 +91,10 @@ def explain_trees(
         if len(paths.tested) == 0:
             continue
         if background is None:
-            add_rows = path_dependent(paths)
+            add_values = path_dependent(paths)
         else:
-            add_rows = interventional(paths, background)
-        explain_rows(paths, X, team, add_rows, values)
+            add_values = interventional(paths, background)
+        explain_rows(paths, X, team, add_values, values)
     return values, bias
 
 
@@ -104,7 +107,11 @@ def parts_of(ensemble: TreeEnsemble) -> Iterator[TreeEnsemble]:
 
 
 def explain_rows(
-    paths: TreePaths, X: Table, team: ThreadTeam, add_rows: AddRows, values: FloatArray
+    paths: TreePaths,
+    X: Matrix,
+    team: ThreadTeam,
+    add_values: AddValues,
+    values: FloatArray,
 ) -> None:
     """Add the values of some trees for all rows, divided among threads."""
     n_rows = X.shape[0]
@@ -118,7 +125,7 @@ def explain_rows(
             part = slice(first, first + step)
             columns = in_blocks(dense_rows(X, part), paths.tested)
             added = np.zeros_like(columns)
-            add_rows(columns, added)
+            add_values(columns, added)
             by_row = added.swapaxes(1, 2).reshape(-1, len(paths.tested))
             values[part, paths.tested] += by_row[: len(values[part])]
 
@@ -150,21 +157,21 @@ def mean_of_trees(paths: TreePaths) -> float:
     return float(np.sum((paths.value * fraction)[paths.column < 0]))
 
 
-def path_dependent(paths: TreePaths) -> AddRows:
+def path_dependent(paths: TreePaths) -> AddValues:
     """Return a function that adds path-dependent values."""
     weights = weigh_edges(paths)
     n_nodes, n_points = most_nodes(paths), int(weights.n_points.max())
 
-    def add_rows(columns: FloatArray, values: FloatArray) -> None:
+    def add_values(columns: FloatArray, values: FloatArray) -> None:
         buffers = PathDependentBuffers(
             np.empty((n_nodes, LANES)), np.empty((n_nodes, n_points, LANES))
         )
         add_path_dependent(paths, weights, columns, buffers, values)
 
-    return add_rows
+    return add_values
 
 
-def interventional(paths: TreePaths, background: Table) -> AddRows:
+def interventional(paths: TreePaths, background: Matrix) -> AddValues:
     """Return a function that adds interventional values."""
     most = paths.n_slots.max()
     if most > MOST_SLOTS:
@@ -178,8 +185,8 @@ def interventional(paths: TreePaths, background: Table) -> AddRows:
     columns = in_blocks(rows, paths.tested)
     tables = tabulate(paths, columns, len(rows), np.empty(shape, dtype=np.uint64))
 
-    def add_rows(columns: FloatArray, values: FloatArray) -> None:
+    def add_values(columns: FloatArray, values: FloatArray) -> None:
         masks = np.empty(shape, dtype=np.uint64)
         add_interventional(paths, tables, columns, masks, values)
 
-    return add_rows
+    return add_values

@@ -23,15 +23,16 @@ ceil(d / 2) points integrates it exactly.
 
 At each point, walk down the tree, multiplying: P = prod of f_k over the path.  Then
 walk up, adding: A = the sum of w P over the leaves below.  An edge of feature j adds
-the integral of A (b_j - p_j) / f_j, and takes back what the last edge above it that
-tests j, with its b_j and p_j, has added for the same leaves.  A tree of L leaves and
+the integral of A (b_j - p_j) / f_j.  If an edge above it tests j, too, the last such
+edge has added this integral for the same leaves, with its own b_j and p_j: it is taken
+back.  A tree of L leaves and
 depth D takes O(L D) steps.  As all points and weights are positive, so is P: nothing
 cancels on the way down, however long the path.
 
 **Interventional values**, by tables.
 The values of a leaf depend only on B, the set of features on its path whose conditions
 x satisfies.  There are 2^d such sets, and 1 to 8 features on most paths, so phi is
-tabulated for each leaf and B; what remains for a row is to find B and to look up.
+tabulated for each leaf and B; for a row, B is found and phi looked up.
 
 Let q(T) be the share of background rows that satisfy the conditions of all features in
 T, F the set of all d, and r(a, c) = (a - 1)! c! / (a + c)!, the weight of a coalition
@@ -72,8 +73,9 @@ Masks = NDArray[np.uint64]  # of features: bit s stands for the feature of slot 
 # the numbers that a tree of 31 leaves needs for each of them stay in the cache.
 LANES = 64
 
-# The state of an edge in a row: it is not followed, although all edges above it that
-# test its feature are; it is followed, and so are those; one of those is not followed.
+# The state of an edge for a row.  Consider the edges above it that test its feature.
+# If one of them is not followed, the state is DECIDED.  If all are, the state tells
+# whether this edge is followed.
 NOT_FOLLOWED, FOLLOWED, DECIDED = 0.0, 1.0, 2.0
 
 MOST_SLOTS = 64
@@ -109,7 +111,7 @@ class TreePaths(NamedTuple):
     # of the edge that ends in a node (-1 in a root):
     parent: NDArray[np.int64]
     same_feature: NDArray[np.int64]  # the last edge above that tests its feature; or -1
-    slot: NDArray[np.int64]  # place of its feature among those of the path
+    slot: NDArray[np.int64]  # place of its feature among the features of the path
     n_slots: NDArray[np.int64]  # distinct features on the path to a node
     tested: NDArray[np.int64]  # (n_tested,): the features that nodes test, ascending
 
@@ -192,13 +194,14 @@ def find_left_rows(
 
 
 class EdgeWeights(NamedTuple):
-    """What edges multiply and add, at each point and in each state."""
+    """The factors and shares of edges, at each quadrature point and in each state."""
 
     n_points: NDArray[np.int64]  # (n_trees,)
     first: NDArray[np.int64]  # (n_nodes,): where the points of an edge begin below
-    factor: FloatArray  # (n, 3): f_k / f_k of the last edge above of feature k
-    # (n, 2): (b_k - p_k) / f_k less the same of that edge, times the quadrature weight;
-    # 0 where it is decided
+    # (n, 3): f_k, divided by f_k of the last edge above that tests feature k
+    factor: FloatArray
+    # (n, 2): (b_k - p_k) / f_k, less the same of that edge above, times the quadrature
+    # weight; in the state DECIDED it is 0
     share: FloatArray
 
 
@@ -333,7 +336,7 @@ def add_up(
     buffers: PathDependentBuffers,
     values: FloatArray,
 ) -> None:
-    """Compute A of the nodes of a tree, and add what its edges add."""
+    """Compute A of the nodes of a tree, and add the integrals of its edges."""
     root, stop = paths.first_node[tree], paths.first_node[tree + 1]
     n_points = weights.n_points[tree]
     for node in range(stop - 1, root - 1, -1):
@@ -375,7 +378,7 @@ def add_edge(
 
 
 class LeafTables(NamedTuple):
-    """What rows look up, for each leaf."""
+    """For each leaf a table of phi, or its distinct background rows."""
 
     n_slots: NDArray[np.int64]  # (n_leaves,): d
     first_slot: NDArray[np.int64]  # (n_leaves + 1,): where its features begin below
@@ -386,7 +389,7 @@ class LeafTables(NamedTuple):
     # (n_leaves + 1,): without a table, where its distinct background rows begin below
     first_background: NDArray[np.int64]
     satisfied: Masks  # C of each
-    share: FloatArray  # the fraction of the background rows that are so
+    share: FloatArray  # the fraction of the background rows that have this C
     coalition_weight: FloatArray
 
 
@@ -474,9 +477,9 @@ def find_masks(
             for node in range(root, paths.first_node[tree + 1]):
                 if paths.column[node] >= 0:
                     continue
-                of_path = all_slots(paths.n_slots[node])
+                path_slots = all_slots(paths.n_slots[node])
                 for lane in range(LANES):
-                    mask = masks[node - root, lane] & of_path
+                    mask = masks[node - root, lane] & path_slots
                     satisfied[leaf, LANES * block + lane] = mask
                 leaf += 1
 

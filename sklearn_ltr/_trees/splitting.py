@@ -16,13 +16,13 @@ G and W are sums of quantized numbers.  A gain must be multiplied by
 ``hessian_scale / gradient_scale**2``, or by ``1 / gradient_scale**2`` where W is the
 number of rows, to be in units of the objective (`SplitRule.gain_unit`).
 
-**Histograms.**  That of a block of 16 features has shape (256 * 16,);
+**Histograms.**  The histogram of a block of 16 features has shape (256 * 16,);
 ``histogram[16 * b + s]`` is the sum of the packed gradients of the rows in bin b of the
 feature in slot s.  All thresholds of its 16 features are tried together.
 
-**Monotonic constraints.**  The value of a child is -G / (W + l2).  A threshold is
-allowed if the value of the child of the larger feature values is not on the wrong side
-of the other one's.  Splits of other nodes may still bring leaves out of order; see
+**Monotonic constraints.**  The value of a child is -G / (W + l2) (`newton_step`).  A
+threshold is allowed if the values of the two children are in the order that the
+constraint asks for.  Splits of other nodes may still bring leaves out of order; see
 ``leaf_values.py``.
 
 **Categories.**  A set of categories goes left, all others right.  Of the 2^(K-1) - 1
@@ -33,8 +33,8 @@ homogeneity", JASA 53, 1958; Breiman et al., "Classification and Regression Tree
 1984, theorem 4.5).  This holds for both gains and any l2: a gain is a convex function
 of the sums on the left, so its maximum is at an extreme point of all such sums, where a
 line through the plane of (g_c, w_c) divides the categories; and with v = G / (W + l2),
-what it gains from one more category is 2 (v_L - v_R) (g_c - w_c (v_L + v_R) / 2), whose
-sign depends on g_c / w_c alone.  (Where a child would have fewer than
+one more category on the left changes the gain by 2 (v_L - v_R) (g_c - w_c (v_L + v_R) /
+2), whose sign depends on g_c / w_c alone.  (Where a child would have fewer than
 `min_samples_leaf` rows, another set may be better.)
 
 A category of few rows is sorted by chance, and the best of many sets fits that chance.
@@ -61,29 +61,32 @@ from numpy.typing import NDArray
 from sklearn_ltr._compile import fetch_add, int64, prefetch_row, subkernel, uint64
 from sklearn_ltr._trees.binning import MISSING_BIN
 from sklearn_ltr._trees.blocks import FEATURE_BLOCK, HISTOGRAM_BINS, Blocks
+from sklearn_ltr._trees.leaf_values import newton_step
 from sklearn_ltr._trees.parameters import GrowthParameters
 from sklearn_ltr._trees.quantization import Quantization
 from sklearn_ltr._trees.workspace import (
     BlockSplits,
     CategoryOrder,
+    GrowthWorkspace,
     Record,
     SpecialFeatures,
-    Workspace,
     is_splittable,
 )
 
-PREFETCH_DISTANCE = 64  # rows between a prefetch and its use
+HISTOGRAM_PREFETCH_DISTANCE = 64  # rows between the prefetch of a row and its use
 MAX_SPLIT_CATEGORIES = 32  # on one side of a split
-ROUNDING_FACTOR = 8.0  # see rounding_gain: larger gains are not rounding errors
-# The best set of K categories of equal gradients has a gain of about K / 10 times the
-# variance of rounding, where `rounding_gain` allows for 8: K / 2 more are required.
+ROUNDING_FACTOR = 8.0  # a gain must be larger, see `rounding_gain`
+# In a leaf of equal gradients, the best set of K categories has a gain of about K / 10
+# times the variance of rounding.  Required are 8 times this variance (`rounding_gain`),
+# and for a categorical feature 8 + K / 2 times.
 CATEGORIES_PER_ROUNDING = 16.0
 
 
 class SplitRule(NamedTuple):
     """How splits are compared, and which are allowed."""
 
-    # whether W is the sum of what is packed as hessians, else the number of rows
+    # W is the sum of the numbers packed as hessians (with a sample, also for least
+    # squares, see `make_rule`); if False, the number of rows
     second_order: bool
     # second order: l2_regularization * hessian_scale; least squares: 0, since there
     # only leaf values are regularised
@@ -96,7 +99,8 @@ class SplitRule(NamedTuple):
 @subkernel
 def make_rule(parameters: GrowthParameters, quantization: Quantization) -> SplitRule:
     """Return the rule for the splits of one tree."""
-    # with least squares, rows of a sample are packed with 1 / p for a hessian
+    # for least squares on a sample, a row kept with probability p counts as 1 / p rows,
+    # and this number is packed in place of its hessian
     has_hessians = quantization.hessian_bits > 0
     gain_unit = quantization.hessian_scale if has_hessians else 1.0
     l2 = 0.0
@@ -126,61 +130,75 @@ def find_best_splits(
     rule: SplitRule,
     allowed: NDArray[np.bool_],
     special: SpecialFeatures | None,
-    work: Workspace,
-    fills: bool,
+    work: GrowthWorkspace,
 ) -> None:
     """Find this thread's candidate splits of two siblings; threads share the blocks."""
     # `smaller` is the sibling with fewer rows, or the root if `larger` is -1.  Its
-    # histogram holds the sum of all workers; or this worker is the only one and fills
-    # it here (`fills`), block by block, while it is in the cache.
-    for k in range(2):
-        candidate = work.candidates[work.team.thread, k]
-        candidate.gain = 0.0
+    # histogram is made here, block by block, and searched while it is in the cache.
+    candidates = work.candidates[work.team.thread]
+    candidates[0].gain = candidates[1].gain = 0.0
     leaf = work.leaves[smaller]
     rows = work.buffers.rows[leaf.buffer, leaf.start : leaf.stop]
-    n_blocks = len(blocks.n_bins)
+    histograms = work.histograms[leaf.histogram_index]
+    gradients = work.buffers.leaf_gradients
     block = next_used_block(blocks.n_used_slots, work.next_block)
-    if fills:
-        prefetch_first_rows(blocks.values, block, rows)
-    while block < n_blocks:
-        n_bins = blocks.n_bins[block]
-        histogram = work.histograms[work.leaves[smaller].histogram_index, block]
-        if fills:
-            fill_histogram(histogram, block, rows, blocks, work.buffers.leaf_gradients)
+    prefetch_first_rows(blocks.values, block, rows)
+    while block < len(blocks.n_bins):
+        fill_histogram(histograms[block], block, rows, blocks, gradients)
         next_block = next_used_block(blocks.n_used_slots, work.next_block)
-        if fills:  # these rows arrive in the cache while splits are searched
-            prefetch_first_rows(blocks.values, next_block, rows)
-        # a sibling that cannot be split is searched, too; its candidate is ignored
-        for k in range(1 if larger < 0 else 2):
-            leaf = work.leaves[smaller]
-            if k == 1:
-                # the larger one's histogram replaces their parent's
-                leaf = work.leaves[larger]
-                parent = work.histograms[leaf.histogram_index, block]
-                subtract_histogram(parent, histogram, n_bins)
-                histogram = parent
-            find_block_splits(
-                histogram, n_bins, leaf.total, quantization, rule, work.splits
-            )
-            if special is not None:
-                find_special_splits(
-                    special,
-                    blocks.feature[block],
-                    n_bins,
-                    histogram,
-                    leaf.total,
-                    quantization,
-                    rule,
-                    work.splits,
-                )
-            propose_splits(
-                work.splits,
-                child_score(leaf.total, quantization, rule),
-                blocks.feature[block],
-                allowed[leaf.node],
-                work.candidates[work.team.thread, k],
-            )
+        # these rows arrive in the cache while splits are searched
+        prefetch_first_rows(blocks.values, next_block, rows)
+        search_block(
+            block, smaller, larger, blocks, quantization, rule, allowed, special, work
+        )
         block = next_block
+
+
+@subkernel
+def search_block(
+    block: int,
+    smaller: int,
+    larger: int,
+    blocks: Blocks,
+    quantization: Quantization,
+    rule: SplitRule,
+    allowed: NDArray[np.bool_],
+    special: SpecialFeatures | None,
+    work: GrowthWorkspace,
+) -> None:
+    """Search a block, given its histogram of `smaller`, for splits of two siblings."""
+    # a sibling that cannot be split is searched, too; its candidate is ignored
+    n_bins = blocks.n_bins[block]
+    histogram = work.histograms[work.leaves[smaller].histogram_index, block]
+    for k in range(1 if larger < 0 else 2):
+        leaf = work.leaves[smaller]
+        if k == 1:
+            # the larger one's histogram replaces their parent's
+            leaf = work.leaves[larger]
+            parent = work.histograms[leaf.histogram_index, block]
+            subtract_histogram(parent, histogram, n_bins)
+            histogram = parent
+        find_block_splits(
+            histogram, n_bins, leaf.total, quantization, rule, work.splits
+        )
+        if special is not None:
+            find_special_splits(
+                special,
+                blocks.feature[block],
+                n_bins,
+                histogram,
+                leaf.total,
+                quantization,
+                rule,
+                work.splits,
+            )
+        propose_splits(
+            work.splits,
+            child_score(leaf.total, quantization, rule),
+            blocks.feature[block],
+            allowed[leaf.node],
+            work.candidates[work.team.thread, k],
+        )
 
 
 @subkernel
@@ -201,8 +219,8 @@ def propose_splits(
     best: Record,
 ) -> None:
     """Keep the best of the splits of a block and of the candidate so far."""
-    # Of equal features the first is best, so that the result does not depend on which
-    # thread searched which block.
+    # Of features with equal gains the first is best, so that the result does not depend
+    # on which thread searched which block.
     for slot in range(FEATURE_BLOCK):
         feature = features[slot]
         if feature < 0 or not allowed[feature]:
@@ -224,7 +242,7 @@ def select_best_splits(
     quantization: Quantization,
     rule: SplitRule,
     special: SpecialFeatures | None,
-    work: Workspace,
+    work: GrowthWorkspace,
 ) -> None:
     """Select the best of all threads' candidates, and prepare for the next search."""
     candidates = work.candidates
@@ -255,20 +273,6 @@ def select_best_splits(
 
 
 @subkernel
-def add_rows_to_blocks(
-    rows: NDArray[np.int32],
-    histograms: NDArray[np.int64],  # (n_blocks, 256 * 16)
-    blocks: Blocks,
-    work: Workspace,
-) -> None:
-    """Make the histograms of all blocks from this worker's rows; threads share them."""
-    for block in range(work.team.thread, len(histograms), work.team.n_threads):
-        if blocks.n_used_slots[block] > 0:
-            gradients = work.buffers.leaf_gradients
-            fill_histogram(histograms[block], block, rows, blocks, gradients)
-
-
-@subkernel
 def fill_histogram(
     histogram: NDArray[np.int64],
     block: int,
@@ -276,7 +280,7 @@ def fill_histogram(
     blocks: Blocks,
     gradients: NDArray[np.int64],
 ) -> None:
-    """Make the histogram of a block: ``gradients[i]`` is that of row ``rows[i]``."""
+    """Make the histogram of a block; ``gradients[i]`` belongs to row ``rows[i]``."""
     clear_histogram(histogram, blocks.n_bins[block])
     add_rows_to_histogram(
         blocks.values[block], rows, gradients, histogram, blocks.n_used_slots[block]
@@ -293,11 +297,14 @@ def add_rows_to_histogram(
 ) -> None:
     """Add ``gradients[i]`` to the bin of row ``rows[i]`` in each used slot."""
     # Loops of constant length are unrolled, and unsigned row numbers are not checked
-    # for negative values.  What remains is one store per slot, which takes a cycle, or
-    # less where consecutive stores are to the same cache line, as for sparse features.
+    # for negative values.  So nearly all the time goes to one store per slot, which
+    # takes a cycle, or less where consecutive stores are to the same cache line, as for
+    # sparse features.
     n_rows = len(rows)
     for i in range(n_rows):
-        prefetch_row(values, int64(rows[min(i + PREFETCH_DISTANCE, n_rows - 1)]))
+        prefetch_row(
+            values, int64(rows[min(i + HISTOGRAM_PREFETCH_DISTANCE, n_rows - 1)])
+        )
         row, gradient = uint64(rows[i]), gradients[i]
         for slot in range(4):
             histogram[int64(values[row, slot]) * FEATURE_BLOCK + slot] += gradient
@@ -313,9 +320,9 @@ def add_rows_to_histogram(
 def prefetch_first_rows(
     values: NDArray[np.uint8], block: int, rows: NDArray[np.int32]
 ) -> None:
-    """Prefetch what :func:`add_rows_to_histogram` begins with, if there is a block."""
+    """Prefetch the first rows of a block's next histogram, if there is such a block."""
     if block < len(values):
-        for i in range(min(PREFETCH_DISTANCE, len(rows))):
+        for i in range(min(HISTOGRAM_PREFETCH_DISTANCE, len(rows))):
             prefetch_row(values[block], int64(rows[i]))
 
 
@@ -362,6 +369,17 @@ def child_score(packed_sum: int, quantization: Quantization, rule: SplitRule) ->
     return g * g / (w + rule.l2)
 
 
+compiled_newton_step = subkernel(newton_step)
+
+
+@subkernel
+def child_value(packed_sum: int, quantization: Quantization, rule: SplitRule) -> float:
+    """Return ``-G / (W + l2)`` of a packed sum, in units of quantized gradients."""
+    g, w = gradient_and_weight(packed_sum, quantization, rule)
+    value: float = compiled_newton_step(g, w, rule.l2)
+    return value
+
+
 @subkernel
 def rounding_gain(
     packed_sum: int, quantization: Quantization, rule: SplitRule
@@ -371,17 +389,17 @@ def rounding_gain(
     # average, at most 1/4.  So a sum of n rounded numbers has an error of about
     # sqrt(n / 6), which gives a split a gain of about ``(n / W) (1 + (G / W)^2) / 6``.
     # With least squares W = n, which has no error: the gain is about 1/6.  The best of
-    # many splits has more: a gain of ROUNDING_FACTOR times this without the 1/6 is
-    # required, 48 times the mean.
-    of_sums = 1.0
+    # many splits has a larger gain by rounding: so 48 times the mean is required, which
+    # is ROUNDING_FACTOR times this product without its factor 1/6.
+    product = 1.0
     if rule.second_order:
         count = packed_sum & quantization.count_mask
         g, h = gradient_and_weight(packed_sum, quantization, rule)
         step = g / h
-        of_sums = float(count) / h * (1.0 + step * step)
+        product = float(count) / h * (1.0 + step * step)
     # the float64 error of a gain, a small difference of large scores
     score = child_score(packed_sum, quantization, rule)
-    return ROUNDING_FACTOR * of_sums + 2.0**-44 * score
+    return ROUNDING_FACTOR * product + 2.0**-44 * score
 
 
 # --- thresholds -------------------------------------------------------------------
@@ -425,7 +443,7 @@ def scan_thresholds(
     splits: BlockSplits,
 ) -> None:
     """Store the thresholds, plus `offset`, whose score exceeds that in `splits`."""
-    # what is in ``splits.left_sum`` at the start goes left whatever the threshold
+    # the sums in ``splits.left_sum`` at the start go left whatever the threshold
     score, threshold, left_sum = splits.score, splits.threshold, splits.left_sum
     mask, min_samples_leaf = quantization.count_mask, rule.min_samples_leaf
     for b in range(n_bins):
@@ -455,8 +473,9 @@ def find_special_splits(
     rule: SplitRule,
     splits: BlockSplits,
 ) -> None:
-    """Replace the splits of a block's special features by sets, or by allowed ones."""
-    # of a set, the first ``threshold % 256 + 1`` categories in their order go left
+    """Replace the splits of a block's features that are categorical or constrained."""
+    # of a categorical feature, the first ``threshold % 256 + 1`` sorted categories go
+    # left
     monotonic = special.constraints.monotonic
     for slot in range(FEATURE_BLOCK):
         feature = features[slot]
@@ -515,12 +534,10 @@ def scan_in_order(
             right = total - left
             if min(left & mask, right & mask) < rule.min_samples_leaf:
                 continue
-            left_g, left_w = gradient_and_weight(left, quantization, rule)
-            right_g, right_w = gradient_and_weight(right, quantization, rule)
-            left_w += rule.l2
-            right_w += rule.l2
-            both = left_g * left_g / left_w + right_g * right_g / right_w
-            rise = left_g / left_w - right_g / right_w
+            both = child_score(left, quantization, rule)
+            both += child_score(right, quantization, rule)
+            rise = child_value(right, quantization, rule)
+            rise -= child_value(left, quantization, rule)
             if both > best_score and direction * rise >= 0.0:
                 best_score, best_threshold = both, b + offset
     return best_score, best_threshold
@@ -537,7 +554,8 @@ def sort_categories(
     order: CategoryOrder,
 ) -> int:
     """Sort the categories of a leaf by gradient over weight; return their number."""
-    # those with too few rows are left out; of equal ratios, the lower category is first
+    # categories of too few rows are left out; of equal ratios, the lower category is
+    # first
     category, ratio = order.category, order.ratio
     count_bits, mask = quantization.count_bits, quantization.count_mask
     share = rule.category_smoothing / float(total & mask)

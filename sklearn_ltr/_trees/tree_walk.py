@@ -24,7 +24,7 @@ NO_SETS = np.empty((0, 32), dtype=np.uint8)
 class TreeNodes(NamedTuple):
     """Arrays over the nodes of all trees, as in a :class:`TreeEnsemble`.
 
-    But `first_node` has the number of nodes as an additional last element.
+    `first_node` alone differs: its last element is the number of nodes.
     """
 
     first_node: NDArray[np.int64]  # (n_trees + 1,): the root of each tree, and n_nodes
@@ -33,7 +33,7 @@ class TreeNodes(NamedTuple):
     missing_left: NDArray[np.bool_]  # (n_nodes,): whether NaN goes left
     left: NDArray[np.int32]  # (n_nodes,): children, counted from the tree's root
     right: NDArray[np.int32]
-    value: NDArray[np.float64]  # (n_nodes,): what a leaf adds to the score
+    value: NDArray[np.float64]  # (n_nodes,): a leaf adds its value to the score
     category_node: NDArray[np.int64] = NO_NODES  # (n_sets,): nodes with a category set
     category_set: NDArray[np.uint8] = NO_SETS  # (n_sets, 32): bits of bins; left if 1
 
@@ -76,8 +76,8 @@ class TreeWalk:
         values = X.astype(np.float64).ravel()  # exact
         has_missing = bool(np.isnan(values).any())
         reached = node = np.repeat(self._roots, n_rows)
-        row = np.tile(np.arange(n_rows) * n_features, n_trees)  # where it begins
-        walk: Any = slice(None)  # those that are not at a leaf
+        row = np.tile(np.arange(n_rows) * n_features, n_trees)  # its place in `values`
+        walk: Any = slice(None)  # the walks that are not at a leaf
         while len(node) > 0:
             for _ in range(STEPS_PER_SELECTION):
                 node = self._step(

@@ -2,7 +2,7 @@
 
 All threads of a team grow a tree together.  They share the rows, the histograms and
 the candidate splits.  The table of leaves is small, so each thread has its own: all
-threads make the same updates to it, and need not wait for each other to read it.
+threads make the same updates to it, and no thread waits for another to read it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from sklearn_ltr._trees.constraints import Constraints
 from sklearn_ltr._trees.parameters import GrowthParameters
 
 SET_BYTES = HISTOGRAM_BINS // 8  # of a set of bins
-LEAVES_AHEAD = 2  # divided before their turn, if there are several workers
 
 
 class GrownTree(NamedTuple):
@@ -48,11 +47,12 @@ Record: TypeAlias = Any
 Records: TypeAlias = NDArray[Any]
 
 
-def _record(**fields: type) -> np.dtype[Any]:
+def record_dtype(**fields: type) -> np.dtype[Any]:
+    """Return the dtype of an array of records with these fields."""
     return np.dtype((np.record, list(fields.items())), align=True)
 
 
-TREE_NODE = _record(  # fields as in GrownTree
+TREE_NODE = record_dtype(  # fields as in GrownTree
     feature=np.int32,
     threshold=np.uint8,
     missing_left=np.bool_,
@@ -64,41 +64,25 @@ TREE_NODE = _record(  # fields as in GrownTree
     hessian=np.float64,  # sum over the rows of a leaf
 )
 
-LEAF = _record(
+LEAF = record_dtype(
     buffer=np.int64,  # its rows are RowBuffers.rows[buffer, start:stop]
     start=np.int64,
     stop=np.int64,
-    # its histograms: Workspace.histograms[histogram_index]; -1: none yet
-    histogram_index=np.int64,
+    histogram_index=np.int64,  # GrowthWorkspace.histograms[histogram_index] is its own
     depth=np.int64,
     node=np.int64,  # its node in the tree
-    # sum of the packed gradients of its rows: those of all workers, where several grow
-    # a tree together, while `start` and `stop` are of this worker's
-    total=np.int64,
+    total=np.int64,  # sum of the packed gradients of its rows
     gain=np.float64,  # of its best split, of quantized gradients; 0: no split
     feature=np.int64,  # its best split, as in GrownTree
     threshold=np.int64,
     missing_left=np.bool_,
-    # of a leaf whose rows are divided between its children, but which is not split:
-    left_total=np.int64,  # packed sum of the left child, over all workers
-    n_left=np.int64,  # rows of the left child, of this worker
-    child_histogram=np.int64,  # histograms of the smaller child; -1: none yet
 )
 
-CANDIDATE_SPLIT = _record(
+CANDIDATE_SPLIT = record_dtype(
     gain=np.float64,
     feature=np.int64,
     threshold=np.int64,
     missing_left=np.bool_,
-)
-
-# How far the growth of a tree has come, so that `grow_tree` can go on where it returned
-GROWTH = _record(
-    step=np.int64,  # what comes next, see growing.py
-    n_leaves=np.int64,
-    smaller=np.int64,  # children of the last split; at first the root
-    larger=np.int64,  # -1: there is none
-    n_histograms=np.int64,  # in use
 )
 
 
@@ -108,15 +92,14 @@ class Team(NamedTuple):
     thread: int  # 0 to n_threads - 1
     n_threads: int
     barrier: NDArray[np.int64]
-    # (n_threads,): rows of each thread's chunk of a leaf that go left, on this worker
-    n_left: NDArray[np.int64]
+    n_left: NDArray[np.int64]  # (n_threads,): rows of each chunk of a leaf that go left
 
 
 class RowBuffers(NamedTuple):
     """The rows of all leaves, numbered as in the sample, and their packed gradients."""
 
-    # (2, n_rows): a leaf's rows are contiguous in one of the two buffers, those of its
-    # children in the other
+    # (2, n_rows): the rows of a leaf are contiguous in one of the two buffers; the rows
+    # of its children take the same place in the other
     rows: NDArray[np.int32]
     packed_gradients: NDArray[np.int64]  # (n_rows,): of each row
     # (n_rows,): at its front, packed gradients of the leaf whose histogram is made
@@ -129,9 +112,9 @@ class BlockSplits(NamedTuple):
 
     score: NDArray[np.float64]  # G_L^2 / (W_L + l2) + G_R^2 / (W_R + l2); 0: no split
     # bins up to and including ``threshold % 256`` go left; missing values go left if
-    # the threshold is 256 or more
+    # the number is 256 or more
     threshold: NDArray[np.int64]
-    left_sum: NDArray[np.int64]  # packed sum of the left child, during a scan
+    left_sum: NDArray[np.int64]  # packed sum of the left child, while bins are scanned
 
 
 class CategoryOrder(NamedTuple):
@@ -142,7 +125,7 @@ class CategoryOrder(NamedTuple):
 
 
 class SpecialFeatures(NamedTuple):
-    """What most trees have none of: categories and constraints."""
+    """Categorical features and constraints, which most trees do not have."""
 
     n_categories: NDArray[np.int64]  # as in BinnedData
     constraints: Constraints
@@ -151,24 +134,22 @@ class SpecialFeatures(NamedTuple):
     category_order: CategoryOrder  # a thread's own
 
 
-class Workspace(NamedTuple):
+class GrowthWorkspace(NamedTuple):
     """Memory for growing trees, as one thread sees it; reused from tree to tree."""
 
     team: Team
     # shared by all threads
     buffers: RowBuffers
-    # (max_leaf_nodes + LEAVES_AHEAD, n_blocks, 256 * 16)
-    histograms: NDArray[np.int64]
+    histograms: NDArray[np.int64]  # (max_leaf_nodes, n_blocks, 256 * 16)
     next_block: NDArray[np.int64]  # (1,): atomic counter of feature blocks
     # (n_threads, 2) CANDIDATE_SPLIT: the best split each thread has found for each of
     # two sibling leaves: [thread, 0] of the smaller one, [thread, 1] of the larger one
     candidates: Records
     category_set: NDArray[np.uint8]  # as in GrownTree, of the tree that is grown
     # this thread's own
-    growth: Records  # (1,) GROWTH
     splits: BlockSplits
     leaves: Records  # (max_leaf_nodes,) LEAF
-    # None: there are none, and no code for them is compiled
+    # None if there are none: then no code for them is compiled
     special: SpecialFeatures | None
     goes_left: NDArray[np.uint8]  # (256,): 1 for the bins that a split sends left
 
@@ -215,40 +196,37 @@ def allocate_workspaces(
     n_blocks: int,
     max_leaf_nodes: int,
     special: SpecialFeatures | None,
-) -> list[Workspace]:
+) -> list[GrowthWorkspace]:
     """Return the workspace of each thread."""
-    # shared: the team, the rows, the histograms, the candidate splits and the counters
+    # shared by all threads
     team = Team(
         0,
         n_threads,
         new_barrier(),
         np.zeros(n_threads, dtype=np.int64),
     )
-    growth = np.zeros(1, dtype=GROWTH)
     buffers = RowBuffers(
         rows=np.empty((2, n_rows), dtype=np.int32),
         packed_gradients=np.empty(n_rows, dtype=np.int64),
         leaf_gradients=np.empty(n_rows, dtype=np.int64),
     )
     histogram_size = HISTOGRAM_BINS * FEATURE_BLOCK
-    n_histograms = max_leaf_nodes + LEAVES_AHEAD
-    histograms = np.empty((n_histograms, n_blocks, histogram_size), dtype=np.int64)
+    histograms = np.empty((max_leaf_nodes, n_blocks, histogram_size), dtype=np.int64)
     next_block = np.zeros(1, dtype=np.int64)
     candidates = np.zeros((n_threads, 2), dtype=CANDIDATE_SPLIT)
     # a tree of L leaves has 2 L - 1 nodes
     any_categories = special is not None and special.n_categories.any()
     n_sets = 2 * max_leaf_nodes - 1 if any_categories else 0
     category_set = np.zeros((n_sets, SET_BYTES), dtype=np.uint8)
-    # each thread's own: its number, and small tables, so that none waits to write them
+    # each thread has its own number, and small tables of its own
     return [
-        Workspace(
+        GrowthWorkspace(
             team=team._replace(thread=thread),
             buffers=buffers,
             histograms=histograms,
             next_block=next_block,
             candidates=candidates,
             category_set=category_set,
-            growth=growth.copy(),
             splits=allocate_block_splits(),
             leaves=np.zeros(max_leaf_nodes, dtype=LEAF),
             special=None

@@ -48,6 +48,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import xlog1py, xlogy
 
+from sklearn_ltr._estimators.attributes import Attribute, Attributes
 from sklearn_ltr._estimators.base import BaseModel, refit
 from sklearn_ltr._parameters import POSITIVE, integer, read_parameters, real
 from sklearn_ltr.clicks._em import (
@@ -82,7 +83,7 @@ class EMParameters:
 
 
 @dataclass(frozen=True)
-class NetworkParameters(EMParameters):
+class DynamicBayesianParameters(EMParameters):
     """The parameters of the dynamic Bayesian network."""
 
     perseverance: Annotated[float | None, real(0, 1, "right", optional=True)]
@@ -93,18 +94,25 @@ class NoParameters:
     """The parameters of a model that has none."""
 
 
+STANDARD_ERRORS: Attributes = {"standard_errors_": Attribute("(n_positions,)")}
+EM_ATTRIBUTES: Attributes = {
+    "log_likelihoods_": Attribute("(n_iter + 1,)"),
+    "n_iter_": Attribute(),
+}
+
+
 class ClickModel(BaseModel):
     """A model of clicks that is fitted to a log."""
 
     _parameters: ClassVar[type]  # a dataclass that declares them
     groups_: NDArray[Any]
     documents_: NDArray[Any]
-    _fitted_state: ClassVar[tuple[str, ...]] = (
-        "propensities_",
-        "attractiveness_",
-        "groups_",
-        "documents_",
-    )
+    _attributes: ClassVar[Attributes] = {
+        "propensities_": Attribute("(n_positions,)"),
+        "attractiveness_": Attribute("(n_pairs,)"),
+        "groups_": Attribute("(n_pairs,)"),
+        "documents_": Attribute("(n_pairs,)"),
+    }
 
     def fit(
         self,
@@ -248,9 +256,7 @@ class PositionBasedModel(ClickModel):
     """
 
     _parameters = EMParameters
-    _fitted_state = (
-        *ClickModel._fitted_state, "standard_errors_", "log_likelihoods_", "n_iter_",
-    )  # fmt: skip
+    _attributes: ClassVar[Attributes] = {**STANDARD_ERRORS, **EM_ATTRIBUTES}
 
     def __init__(self, max_iter: int = 1000, tol: float = 1e-6) -> None:
         self.max_iter = max_iter
@@ -380,9 +386,7 @@ class InterventionHarvesting(ClickModel):
     """
 
     _parameters = EMParameters
-    _fitted_state = (
-        *ClickModel._fitted_state, "standard_errors_", "log_likelihoods_", "n_iter_",
-    )  # fmt: skip
+    _attributes: ClassVar[Attributes] = {**STANDARD_ERRORS, **EM_ATTRIBUTES}
 
     def __init__(self, max_iter: int = 1000, tol: float = 1e-6) -> None:
         self.max_iter = max_iter
@@ -478,7 +482,7 @@ class CascadeModel(ClickModel):
     """
 
     _parameters = NoParameters
-    _fitted_state = (*ClickModel._fitted_state, "standard_errors_")
+    _attributes: ClassVar[Attributes] = STANDARD_ERRORS
 
     @staticmethod
     def _estimate(log: ClickLog, parameters: NoParameters) -> dict[str, Any]:
@@ -695,11 +699,12 @@ class DynamicBayesianNetwork(ClickModel):
     (array([0.67, 1.  ]), array([0.5, nan]))
     """
 
-    _parameters = NetworkParameters
-    _fitted_state = (
-        *ClickModel._fitted_state, "satisfaction_", "perseverance_", "log_likelihoods_",
-        "n_iter_",
-    )  # fmt: skip
+    _parameters = DynamicBayesianParameters
+    _attributes: ClassVar[Attributes] = {
+        "satisfaction_": Attribute("(n_pairs,)"),
+        "perseverance_": Attribute(),
+        **EM_ATTRIBUTES,
+    }
 
     def __init__(
         self,
@@ -712,7 +717,9 @@ class DynamicBayesianNetwork(ClickModel):
         self.tol = tol
 
     @staticmethod
-    def _estimate(log: ClickLog, parameters: NetworkParameters) -> dict[str, Any]:
+    def _estimate(
+        log: ClickLog, parameters: DynamicBayesianParameters
+    ) -> dict[str, Any]:
         """Return the fitted attributes, but for the names of the pairs."""
         check_no_gaps(log.lists)
         patterns, known = count_patterns(log), parameters.perseverance

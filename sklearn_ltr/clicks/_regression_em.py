@@ -29,8 +29,10 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from sklearn_ltr._compile import ThreadTeam
 from sklearn_ltr._data import count_rows, read_numbers
 from sklearn_ltr._data.features import as_table
-from sklearn_ltr._data.row_hashes import HashArray, hash_values
+from sklearn_ltr._data.row_hashes import HashArray
 from sklearn_ltr._data.rows import index_rows, n_rows
+from sklearn_ltr._data.tables import hash_values
+from sklearn_ltr._estimators.attributes import Attribute, Attributes
 from sklearn_ltr._estimators.base import BaseModel, refit
 from sklearn_ltr._parameters import read_parameters
 from sklearn_ltr.clicks._em import (
@@ -135,10 +137,16 @@ class RegressionEM(BaseModel):
     scale_: float
     log_likelihoods_: FloatArray
     n_iter_: int
-    _fitted_state: ClassVar[tuple[str, ...]] = (
-        "propensities_", "attractiveness_", "groups_", "documents_", "classifier_",
-        "scale_", "log_likelihoods_", "n_iter_",
-    )  # fmt: skip
+    _attributes: ClassVar[Attributes] = {
+        "propensities_": Attribute("(n_positions,)"),
+        "attractiveness_": Attribute("(n_pairs,)"),
+        "groups_": Attribute("(n_pairs,)"),
+        "documents_": Attribute("(n_pairs,)"),
+        "classifier_": Attribute(),
+        "scale_": Attribute(),
+        "log_likelihoods_": Attribute("(n_iter + 1,)"),
+        "n_iter_": Attribute(),
+    }
 
     def __init__(
         self, classifier: Any = None, max_iter: int = 50, tol: float = 2e-3

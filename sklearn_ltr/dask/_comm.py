@@ -1,13 +1,15 @@
 """The `Comm` of a cluster: its workers exchange arrays on connections of the fit's own.
 
-Of W workers, those of the ranks below P, the largest power of two that is not above W,
-are the corners of a cube: the neighbours of a worker have its rank with one bit
-changed.  After an exchange with each neighbour, one bit after another, every corner has
-what all have.  Each other worker, of rank r, has the neighbour r - P, which takes part
-for it.  So nobody waits for more than log2 W exchanges in a row, or two for each where
-a large array is divided (R. Thakur, R. Rabenseifner and W. Gropp, "Optimization of
-Collective Communication Operations in MPICH", 2005: recursive doubling, and recursive
-halving with doubling).
+Let P be the largest power of two that is not above the number of workers.  The workers
+of rank 0 to P - 1 are the corners of a cube: two corners are neighbours if their ranks
+differ in one bit.  Each corner exchanges with its neighbours, one bit after another;
+then every corner has the data of all corners.  A worker of rank r >= P has one
+neighbour, the corner r - P.  It sends its data to the corner before these exchanges,
+and receives the result after them.  So a result takes log2 P exchanges in a row, or
+twice as many where a large array is divided, and two messages more if P is not the
+number of workers (R. Thakur, R. Rabenseifner and W. Gropp, "Optimization of Collective
+Communication Operations in MPICH", 2005: recursive doubling, and recursive halving with
+doubling).
 
 A worker has one socket for each neighbour, opened once per fit, with TLS where the
 cluster has it.  The thread that fits writes and reads them itself: neither the
@@ -33,16 +35,17 @@ from numpy.typing import NDArray
 
 from sklearn_ltr._estimators.base import FittedAttributes
 
-POLL_SECONDS = 0.5
+ACCEPT_SECONDS = 0.5  # a listener waits for a connection before it looks for `abort`
 CONNECT_SECONDS = 30
-GREETING_SECONDS = 30  # from the connection of a child until it has named itself
-# So long a receiver asks for bytes again and again before it sleeps: to be woken takes
-# longer than most messages (where the system can be asked: not on Windows)
+GREETING_SECONDS = 30  # from the connection of a neighbour until it has named itself
+# A receiver asks the system for bytes again and again for this time, and only then
+# sleeps until there are some: to be woken takes longer than most messages take.
+# (Windows cannot be asked without waiting.)
 ASKING_SECONDS = 0.001 if hasattr(socket, "MSG_DONTWAIT") else 0.0
 NUMBER = struct.Struct("<q")
 BLOCK_BYTES = 2**17  # of an array that two workers send to each other at once
-BUFFER_BYTES = 4 * BLOCK_BYTES  # of a socket, if the system grants as much
-SMALL_BYTES = 2**13  # a sum of so few is sent as a whole, not in halves
+BUFFER_BYTES = 4 * BLOCK_BYTES  # of a socket, if the system allows it
+SMALL_BYTES = 2**13  # smaller arrays are added up as a whole, not in halves
 
 
 class LostConnectionError(RuntimeError):
@@ -50,7 +53,7 @@ class LostConnectionError(RuntimeError):
 
 
 class Endpoint(NamedTuple):
-    """Where a worker of the fit listens."""
+    """The address at which a worker of the fit listens."""
 
     worker: str  # its address in the cluster
     host: str
@@ -58,7 +61,7 @@ class Endpoint(NamedTuple):
 
 
 class Connections:
-    """The actor that opens the sockets of one worker, and can end what waits at them.
+    """The actor that opens the sockets of one worker, and can end its exchanges.
 
     Parameters
     ----------
@@ -85,27 +88,29 @@ class Connections:
         self._n_trees = 0
 
     def endpoint(self) -> Endpoint:
-        """Return where this worker listens for its neighbours."""
+        """Return the address at which this worker listens for its neighbours."""
         return self._endpoint
 
     def is_complete(self) -> bool:
-        """Return whether this worker is connected; the first one is so last."""
+        """Return whether this worker is connected to all of its neighbours."""
+        # If this is true of the worker of rank 0, it is true of all: see `open`.
         return self._is_complete
 
     def keep(self, n_trees: int, fitted: FittedAttributes) -> None:
-        """Know what this worker has fitted after so many trees."""
+        """Keep the function that returns the attributes fitted by `n_trees` trees."""
         self._n_trees, self._fitted = n_trees, fitted
 
     def fitted(self) -> bytes:
-        """Return the attributes after the last tree, {} if not known; after the fit."""
+        """Return the pickled attributes after the last tree; {} if not known."""
+        # Called once, after the fit has ended.
         attributes = {} if self._fitted is None else self._fitted()
         self._fitted = None  # it holds the rows
-        # the next tree may be there already, but not what is measured after it
+        # the fit may have ended between the next tree and the metrics measured after it
         is_known = attributes.get("n_iter_") == self._n_trees
         return pickle.dumps(attributes if is_known else {})
 
     def abort(self, reason: str) -> None:
-        """End all that waits at the connections, with a LostConnectionError."""
+        """End all exchanges of this worker with a LostConnectionError."""
         self._failure = reason
         for connection in self._sockets:
             with suppress(OSError):  # it is closed
@@ -119,8 +124,8 @@ class Connections:
 
     def open(self, rank: int, endpoints: list[Endpoint]) -> dict[int, socket.socket]:
         """Connect to the neighbours; return the sockets by rank."""
-        # first to those of higher ranks, which connect to this one: so the first worker
-        # has all neighbours when all others have theirs
+        # A worker connects to neighbours of lower rank after all neighbours of higher
+        # rank have connected to it.  So when the worker of rank 0 is complete, all are.
         neighbours, sockets = neighbours_of(rank, len(endpoints)), {}
         missing = {other for other in neighbours if other > rank}
         while missing:
@@ -129,7 +134,7 @@ class Connections:
                 connection, _ = self._listener.accept()
             except TimeoutError:
                 continue
-            with suppress(OSError):  # it is not of this fit
+            with suppress(OSError):  # the connection is not one of this fit
                 other, connection = self._greet(connection)
                 missing.remove(other)
                 sockets[other] = connection
@@ -140,12 +145,12 @@ class Connections:
         return sockets
 
     def close(self) -> None:
-        """Close the connections, which ends what the neighbours wait for."""
+        """Close the connections, which ends the exchanges of the neighbours, too."""
         for connection in (self._listener, *self._sockets):
             connection.close()
 
     def _greet(self, connection: socket.socket) -> tuple[int, socket.socket]:
-        """Return the rank of the neighbour that connects; an OSError if it is none."""
+        """Return the rank of the neighbour that connects; OSError if it is not one."""
         connection.settimeout(GREETING_SECONDS)
         try:
             if self._listening is not None:
@@ -154,7 +159,7 @@ class Connections:
             receive_into(connection, array)
             greeting = array.tobytes()
             if not hmac.compare_digest(greeting[: len(self._key)], self._key):
-                raise OSError("the key is that of another fit")
+                raise OSError("the key belongs to another fit")
         except OSError:
             connection.close()
             raise
@@ -164,7 +169,7 @@ class Connections:
         return rank, connection
 
     def _connect(self, other: Endpoint, rank: int) -> socket.socket:
-        """Connect to a neighbour, and wait until it accepts, which may be late."""
+        """Connect to a neighbour, and wait until it accepts the connection."""
         try:
             address = other.host, other.port
             connection = socket.create_connection(address, CONNECT_SECONDS)
@@ -189,7 +194,7 @@ class Connections:
         return connection
 
     def _keep(self, connection: socket.socket) -> None:
-        """Let `abort` and `close` know a connection."""
+        """Prepare a connection, and let `abort` and `close` end it."""
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, BUFFER_BYTES)
         self._sockets.append(connection)
@@ -200,7 +205,7 @@ def listen(host: str) -> socket.socket:
     """Listen at a free port."""
     family, *_, address = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)[0]
     listener = socket.create_server(address, family=family)
-    listener.settimeout(POLL_SECONDS)
+    listener.settimeout(ACCEPT_SECONDS)
     return listener
 
 
@@ -240,10 +245,10 @@ def receive_into(connection: socket.socket, values: NDArray[Any]) -> None:
 def exchange(
     connection: socket.socket, given: NDArray[np.int64], taken: NDArray[np.int64]
 ) -> None:
-    """Send an array while the neighbour does so, too; fill the other with its own."""
-    # One block ahead of what is received, so that bytes are always on their way.  What
-    # the buffers of both must hold is at most two blocks of each: as a block is a third
-    # of a buffer at most, the two never wait for each other to read.
+    """Send the array `given`, while the neighbour sends the array `taken`."""
+    # Each sends one block more than it has received, so that bytes are always on their
+    # way.  The buffers must hold at most two blocks from each; a block is at most a
+    # third of a buffer, so sending never waits until the other one reads.
     buffer = connection.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF)
     step = min(BLOCK_BYTES, buffer // 3) // given.itemsize
     connection.sendall(given[:step].data)
@@ -260,8 +265,7 @@ class DaskComm:
     rank : int
     endpoints : list of n_workers Endpoint
         By the rank of the worker.
-    actor : proxy of a Connections
-        That of this worker.
+    actor : proxy of the Connections of this worker
     worker : distributed.Worker
         This worker.
 
@@ -288,8 +292,8 @@ class DaskComm:
         self._is_corner = rank < corners
         self._corners = [other for other in neighbours if other < corners]
         self._others = [other for other in neighbours if other >= corners]
-        # what neighbours bring to a sum: memory that is kept, as new pages are slow,
-        # and Dask has the system take back what is freed
+        # the arrays received from neighbours in a sum: memory that is kept, as new
+        # pages are slow, and Dask returns freed memory to the system
         self._brought = np.empty(0, dtype=np.int64)
 
     def __enter__(self) -> Self:
@@ -302,7 +306,7 @@ class DaskComm:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Close the connections, after an error too: then the others end their fits."""
+        """Close the connections; after an error, this makes all other workers end."""
         self._connections.close()
 
     def sum(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -332,8 +336,9 @@ class DaskComm:
         return total
 
     def _sum_halves(self, own: NDArray[np.int64]) -> None:
-        """Add up a part of the array that becomes smaller, then exchange the parts."""
-        # of what two workers add up, each goes on with a half, and gives the other away
+        """Sum up the array by recursive halving, then exchange the parts."""
+        # Two neighbours divide the part of the array that both have.  Each sends one
+        # half to the other, and adds up the other half, with which it goes on.
         first, last, divided = 0, own.size, []
         for other in self._corners:
             middle = (first + last) // 2
@@ -349,7 +354,7 @@ class DaskComm:
             self._exchange(other, own[kept], own[given])
 
     def gather(self, value: Any) -> list[Any]:
-        """Return what each worker gave, by rank."""
+        """Return the values that all workers gave, by rank."""
         self.n_exchanges += 1
         by_rank = {self.rank: value}
         if not self._is_corner:
@@ -359,7 +364,7 @@ class DaskComm:
         for other in self._others:
             by_rank |= self._receive_value(other)
         for other in self._corners:
-            if self.rank < other:  # not both at once: they might wait for each other
+            if self.rank < other:  # one sends first, or both might wait for a reader
                 self._send_value(other, by_rank)
             brought = self._receive_value(other)
             if self.rank > other:
@@ -370,8 +375,9 @@ class DaskComm:
         return in_order(by_rank)
 
     def gather_to(self, rank: int, value: Any) -> list[Any]:
-        """Return what each worker gave, by rank, on one of them; [] on the others."""
-        # of two corners, the one whose bit is not that of the goal gives all it has
+        """Return the values of all workers on the worker `rank`; [] on the others."""
+        # Of two corners, one has the same bit as the goal, the corner of `rank`.  The
+        # other one sends it all values that it has, and is done.
         self.n_exchanges += 1
         by_rank = {self.rank: value}
         goal = rank % n_corners(self.n_workers)
@@ -395,7 +401,7 @@ class DaskComm:
         return []
 
     def keep(self, n_trees: int, fitted: FittedAttributes) -> None:
-        """Let others ask what this worker has fitted after so many trees."""
+        """Keep the function that returns the attributes fitted by `n_trees` trees."""
         self._connections.keep(n_trees, fitted)
 
     def print_line(self, line: str) -> None:
@@ -404,7 +410,7 @@ class DaskComm:
             self._worker.log_event("print", {"args": (line,), "flush": True})
 
     def _send_value(self, rank: int, value: Any) -> None:
-        """Send any value to a neighbour: its arrays as they are, without copies."""
+        """Send any value to a neighbour, its arrays without a copy."""
         arrays: list[pickle.PickleBuffer] = []
         pickled = pickle.dumps(value, protocol=5, buffer_callback=arrays.append)
         parts = [memoryview(pickled), *(array.raw() for array in arrays)]
@@ -425,7 +431,7 @@ class DaskComm:
     def _exchange(
         self, rank: int, given: NDArray[np.int64], taken: NDArray[np.int64]
     ) -> None:
-        """Send an array to a neighbour, and fill the other with what it sends."""
+        """Send an array to a neighbour, and fill another with the array it sends."""
         self.n_bytes += given.nbytes + taken.nbytes
         try:
             exchange(self._sockets[rank], given, taken)

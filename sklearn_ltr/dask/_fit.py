@@ -22,22 +22,31 @@ from numpy.typing import NDArray
 
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr._comm import Comm
-from sklearn_ltr._data import TrainingData
+from sklearn_ltr._data import (
+    COLUMNS,
+    FitData,
+    GivenColumns,
+    RowColumns,
+    TrainingData,
+    check_base_scores,
+)
+from sklearn_ltr._data.tables import table_of
 from sklearn_ltr._data.training_data import with_weight
+from sklearn_ltr._estimators.attributes import FEATURES
 from sklearn_ltr._estimators.base import FittedAttributes
 from sklearn_ltr._estimators.boosted_trees import (
-    constraints_of,
-    keep,
+    KeptTrees,
+    bin_data,
+    boost_trees,
+    keep_trees,
     read_categories,
 )
 from sklearn_ltr._parameters import read_parameters
-from sklearn_ltr._rankers.base_model import check_base_scores
+from sklearn_ltr._rankers.base_model import check_init_score_given
 from sklearn_ltr._rankers.lambdamart import (
-    Documents,
     LambdaMARTParameters,
-    learn,
+    RankingCost,
     warn_if_short,
-    with_used_positions,
 )
 from sklearn_ltr._rankers.reading import (
     caller_stacklevel,
@@ -423,7 +432,7 @@ def fit_rows(
     arguments: list[WorkerRows],
     is_validated: bool,
     comm: Comm,
-    keep_trees: Callable[[int, FittedAttributes], None] | None = None,
+    keep_trees_so_far: Callable[[int, FittedAttributes], None] | None = None,
 ) -> dict[str, Any]:
     """Return the fitted attributes of a ranker; all workers call this together."""
     # `attributes` are the ranker's parameters, and what a warm start keeps; `arguments`
@@ -431,32 +440,59 @@ def fit_rows(
     model = LambdaMARTRanker()
     model.__dict__ = attributes
     p = read_parameters(LambdaMARTParameters, model)
-    kept = keep(vars(model), p, lambda: seed)
+    kept, cost = keep_trees(attributes, p, seed), RankingCost(p)
+    columns = read_columns(model, arguments[0].X, p, kept, comm)
+    binned = bin_data(
+        read_data(model, arguments, is_validated, p, seed, comm),
+        cost,
+        p,
+        model._categories.feature,
+        kept,
+        comm,
+    )
+    steps = (
+        None
+        if keep_trees_so_far is None
+        else Steps(keep_trees_so_far, kept.n_trees, columns)
+    )
+    constraints = model._constraints(p)
+    return columns | boost_trees(binned, cost, p, constraints, kept, steps)
 
-    # read: as `LambdaMARTRanker.fit` does, one partition after another
+
+def read_columns(
+    model: LambdaMARTRanker,
+    X: PartRows,
+    parameters: LambdaMARTParameters,
+    kept: KeptTrees,
+    comm: Comm,
+) -> dict[str, Any]:
+    """Return what a fit knows once it has read the columns of X; the model gets it."""
+    # the other attributes are the caller's, and may be of any class
     if kept.n_trees == 0:
-        X = arguments[0].X
-        model._categories = learn_categories(X, p.categorical_features, comm)
+        given = parameters.categorical_features
+        model._categories = learn_categories(X, given, comm)
         model._read_features(X.read(0), reset=True)
     else:
-        read_categories(arguments[0].X.read(0), p.categorical_features, kept)
-    documents = [read_documents(model, arguments[0], "")]
-    names = getattr(model, "feature_names_in_", None)
-    constraints = constraints_of(p, model._categories, model.n_features_in_, names)
+        read_categories(X.read(0), parameters.categorical_features, kept)
+    names = ("_categories", *FEATURES)
+    return {name: vars(model)[name] for name in names if name in vars(model)}
+
+
+def read_data(
+    model: LambdaMARTRanker,
+    arguments: list[WorkerRows],
+    is_validated: bool,
+    parameters: LambdaMARTParameters,
+    seed: int,
+    comm: Comm,
+) -> FitData[TrainingData]:
+    """Read one partition after another, and hold out queries."""
+    data = FitData(read_documents(model, arguments[0], ""), [])
     if len(arguments) > 1:
-        documents.append(read_documents(model, arguments[1], "_val"))
+        data.validation.append(read_documents(model, arguments[1], "_val"))
     elif is_validated:
-        documents.append(no_documents(model.n_features_in_))
-    elif p.early_stopping is True:
-        (data, base_score), fraction = documents.pop(), p.validation_fraction
-        divided = hold_out_queries(data, fraction, seed, comm)
-        documents += [Documents(data, base_score) for data in divided]
-    # the other attributes are the caller's, and may be of any class
-    read = ("_categories", "n_features_in_", "feature_names_in_")
-    found = {name: vars(model)[name] for name in read if name in vars(model)}
-    categorical = model._categories.feature
-    steps = None if keep_trees is None else Steps(keep_trees, kept.n_trees, found)
-    return found | learn(p, documents, categorical, constraints, kept, steps, comm)
+        data.validation.append(no_documents(model.n_features_in_))
+    return hold_out_queries(data, parameters, seed, comm)
 
 
 class Steps:
@@ -478,39 +514,35 @@ class Steps:
         return last
 
 
-def read_documents(model: LambdaMARTRanker, rows: WorkerRows, suffix: str) -> Documents:
-    """Return this worker's documents, and F_0 of each row of their X."""
+def read_documents(
+    model: LambdaMARTRanker, rows: WorkerRows, suffix: str
+) -> TrainingData:
+    """Return this worker's documents, with F_0."""
     X, others, numbers = rows
     convert = partial(model._read_features, name=f"X{suffix}")
     table = PartTable(X, convert, model.n_features_in_)
-    data = read_training_data(
-        table,
-        others["y"],
-        others["groups"],
-        others.get("sample_weight"),
-        suffix,
-        positions=others.get("positions"),
-        propensities=others.get("propensities"),
+    columns: GivenColumns = RowColumns(
+        **{name: others[name] for name in COLUMNS if name in others}
     )
-    data = with_used_positions(data, model.position_bias)
+    check_init_score_given(model._uses_init_score, columns.init_score, suffix)
+    data = read_training_data(table, others["y"], others["groups"], columns, suffix)
     if data.n_queries != len(numbers):
         raise RuntimeError(CHANGED.format(f"groups{suffix}"))
     # int32 rows save memory
     data = replace(data, rows=data.rows.astype(np.int32), numbers=numbers)
     data = with_weight(data, f"sample_weight{suffix}")
-    n_rows, init_score = table.shape[0], others.get("init_score")
-    if model.init_ is None or init_score is not None:
-        return Documents(data, model._base_scores(None, n_rows, init_score, suffix))
-    base_score = np.concatenate([model.init_.predict(part) for part in X.read_all()])
-    return Documents(data, check_base_scores(base_score, n_rows, "what init predicts"))
+    if model.init_ is None:
+        return data
+    scores = np.concatenate([model.init_.predict(part) for part in X.read_all()])
+    scores = check_base_scores(scores, table.shape[0], "what init predicts")
+    return data.with_init_score(scores[data.rows])
 
 
-def no_documents(n_features: int) -> Documents:
+def no_documents(n_features: int) -> TrainingData:
     """Return the validation data of a worker that has none."""
     nothing, numbers = np.empty(0), np.empty(0, dtype=np.int64)
-    X, starts = np.empty((0, n_features)), np.zeros(1, dtype=np.int64)
-    data = TrainingData(X, numbers, nothing, starts, nothing, [], numbers=numbers)
-    return Documents(data, nothing)
+    X, starts = table_of(np.empty((0, n_features))), np.zeros(1, dtype=np.int64)
+    return TrainingData(X, numbers, nothing, starts, [], RowColumns(), numbers)
 
 
 def read_rows(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +11,10 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr import LambdaMARTRanker
-from sklearn_ltr._estimators.base import draw_seed, refit
-from sklearn_ltr._estimators.boosted_trees import keep
+from sklearn_ltr._data import COLUMNS, RowColumns
+from sklearn_ltr._estimators.attributes import Attribute, Attributes, known_by_reading
+from sklearn_ltr._estimators.base import refit
+from sklearn_ltr._estimators.boosted_trees import keep_trees
 from sklearn_ltr._parameters import read_parameters
 from sklearn_ltr._rankers.lambdamart import LambdaMARTParameters
 from sklearn_ltr.dask._fit import Traffic, fit_on_cluster
@@ -64,6 +66,9 @@ class DaskLambdaMARTRanker(LambdaMARTRanker):
     """
 
     traffic_: Traffic
+    _attributes: ClassVar[Attributes] = {
+        "traffic_": Attribute(when="the fit was that of a cluster")
+    }
 
     def fit(
         self,
@@ -138,18 +143,20 @@ collections, default=None
         }
         with refit(self) as model:
             p = read_parameters(LambdaMARTParameters, model)
-            p.check_clicks(positions, propensities)
+            columns = RowColumns(**{name: arguments[name] for name in COLUMNS})
+            p.check_clicks(columns)
             self._check_fittable(arguments, validation)
             client = current_client()
-            kept = keep(vars(model), p, lambda: draw_seed(p.random_state))
+            kept = keep_trees(vars(self), p)
             nothing = np.empty(0, dtype=np.intp)  # a fitted model needs no rows
-            model._set_base_model(p.init, None, None, nothing, init_score, kept, {})
+            model._set_base_model(p.init, None, None, None, columns, nothing, kept)
+            # the trees that a warm start keeps, and the base model
+            start = local_ranker(self)
+            start.__dict__.update(known_by_reading(self._attributes, vars(model)))
             fitted, traffic = fit_on_cluster(
-                client, local_ranker(model), p, kept.seed, arguments, validation
+                client, start, p, kept.seed, arguments, validation
             )
-            names = ("loss_curve_", "train_score_", "position_bias_")
-            for name in (*names, "feature_names_in_"):
-                model.__dict__.pop(name, None)
+            model.__dict__.pop("feature_names_in_", None)
             model.__dict__.update(fitted, traffic_=traffic)
         return self
 

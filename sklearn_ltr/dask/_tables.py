@@ -14,8 +14,17 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse, vstack
 
 from sklearn_ltr._comm import Comm
+from sklearn_ltr._compile import ThreadTeam
 from sklearn_ltr._data.categories import FeatureCategories
-from sklearn_ltr._data.tables import Table
+from sklearn_ltr._data.row_hashes import HashArray
+from sklearn_ltr._data.tables import (
+    Matrix,
+    ReadColumns,
+    RowBinner,
+    Table,
+    hash_values,
+    table_of,
+)
 from sklearn_ltr.dask._partitions import (
     Partition,
     PartitionGraph,
@@ -74,36 +83,88 @@ class PartTable:
     n_features : int
     """
 
+    known_bins = None
+
     def __init__(
-        self, rows: PartRows, convert: Callable[[Any], Table], n_features: int
+        self, rows: PartRows, convert: Callable[[Any], Matrix], n_features: int
     ) -> None:
         self.shape = int(rows.offsets[-1]), n_features
         self.size = self.shape[0] * n_features
         self._rows, self._convert = rows, convert
         self._checksums: dict[int, int] = {}
-        self._held: dict[int, Table] = {}  # partitions that are in memory as numbers
+        self._held: dict[int, Matrix] = {}  # partitions that are in memory as numbers
 
-    def tables(
+    def take(
+        self, rows: NDArray[np.intp], features: NDArray[np.int64] | None = None
+    ) -> Matrix:
+        """Return the values of some rows, of some or of all features."""
+        needed = np.zeros(self.shape[0], dtype=np.bool_)
+        needed[rows] = True
+        columns: Any = slice(None) if features is None else features
+        found = [
+            values[needed[first : first + values.shape[0]]][:, columns]
+            for first, values in self.parts(needed)
+        ]
+        if not found:
+            return np.empty((0, self.shape[1]))[:, columns]
+        joined = vstack(found, "csr") if issparse(found[0]) else np.concatenate(found)
+        # where each needed row is among those that were found
+        return joined[(np.cumsum(needed) - 1)[rows]]
+
+    def columns(self, rows: NDArray[np.intp]) -> ReadColumns:
+        """Return a function of (first, last) that reads these features of rows."""
+        # in the order of the rows of X
+        readers = [part.columns(own) for part, own in self._pieces(np.sort(rows))]
+        if len(readers) == 0:
+            return lambda first, last: np.empty((0, last - first))
+        if len(readers) == 1:
+            return readers[0]
+        return lambda first, last: (
+            np.concatenate([read(first, last).T for read in readers], axis=1).T
+        )
+
+    def hashes(self, rows: NDArray[np.intp], team: ThreadTeam) -> HashArray:
+        """Return the hash of the content of each of these rows."""
+        found = np.zeros(self.shape[0], dtype=np.uint64)
+        for first, values in self.parts():
+            part = np.arange(values.shape[0])
+            found[first : first + len(part)] = hash_values(values, part, team)
+        return found[rows]
+
+    def bin(
+        self, binner: RowBinner, rows: NDArray[np.intp], team: ThreadTeam
+    ) -> NDArray[np.uint8]:
+        """Return the bins of some rows, (n_features, n_rows)."""
+        columns = np.empty((self.shape[1], len(rows)), dtype=np.uint8)
+        place = np.full(self.shape[0], -1, dtype=np.int64)
+        place[rows] = np.arange(len(rows))
+        for first, values in self.parts(place >= 0):
+            to = place[first : first + values.shape[0]]
+            own = np.flatnonzero(to >= 0)
+            columns[:, to[own]] = binner.bin_rows(values, own, team)
+        return columns
+
+    def parts(
         self, needed: NDArray[np.bool_] | None = None
-    ) -> Iterator[tuple[int, Table]]:
-        """Yield (number of the first row, table) of each partition that is needed."""
+    ) -> Iterator[tuple[int, Matrix]]:
+        """Yield (number of the first row, values) of each partition that is needed."""
         offsets = self._rows.offsets.tolist()
         for number, (first, last) in enumerate(pairwise(offsets)):
             if last > first and (needed is None or needed[first:last].any()):
                 yield first, self._read(number)
 
-    def pieces(self, rows: NDArray[np.intp]) -> Iterator[tuple[Table, Any]]:
+    def _pieces(self, rows: NDArray[np.intp]) -> Iterator[tuple[Table, Any]]:
         """Yield (table, rows of it), which together are the given rows, ascending."""
         ends = np.searchsorted(rows, self._rows.offsets)
         for number, (start, stop) in enumerate(pairwise(ends.tolist())):
             if stop > start:
                 own = rows[start:stop] - self._rows.offsets[number]
-                table = self._read(number)
+                values = self._read(number)
                 if number not in self._held:  # else nothing need be copied
-                    table, own = table[own], np.arange(len(own))
-                yield table, own
+                    values, own = values[own], np.arange(len(own))
+                yield table_of(values), own
 
-    def _read(self, number: int) -> Table:
+    def _read(self, number: int) -> Matrix:
         """Return a partition as numbers."""
         if number in self._held:
             return self._held[number]
@@ -119,25 +180,8 @@ class PartTable:
             self._held[number] = table
         return table
 
-    def __getitem__(self, key: Any) -> Table:
-        """Return some rows, or some features of some or all rows; by one reading."""
-        rows, features = key if isinstance(key, tuple) else (key, slice(None))
-        rows = np.arange(self.shape[0])[rows]
-        needed = np.zeros(self.shape[0], dtype=np.bool_)
-        needed[rows] = True
-        found = [
-            table[needed[first : first + table.shape[0]]][:, features]
-            for first, table in self.tables(needed)
-        ]
-        # where each needed row is among those that were found
-        place = (np.cumsum(needed) - 1)[rows]
-        if not found:
-            return np.empty((0, self.shape[1]))[:, features]
-        joined = vstack(found, "csr") if issparse(found[0]) else np.concatenate(found)
-        return joined[place]
 
-
-def is_fast(table: Table) -> bool:
+def is_fast(table: Matrix) -> bool:
     """Return whether a part of the table is read as fast as from a copy of the part."""
     # Dask leaves the arrays of a message where they came, at any byte
     return bool(issparse(table) or table.flags.aligned)

@@ -8,16 +8,16 @@ from typing import Any
 
 from sklearn_ltr.dask._comm import LostConnectionError
 
-POLL_SECONDS = 0.5
-TELL_SECONDS = 10
-PAUSE_SECONDS = 30
+POLL_SECONDS = 0.5  # from one look at the tasks to the next
+TELL_SECONDS = 10  # for an actor to answer
+PAUSE_SECONDS = 30  # waited for a worker before it is asked whether it is paused
 END_SECONDS = 60  # for the tasks of the others to end after a worker was lost
 LOSS_POLLS = 6  # until the scheduler has noticed that a worker is lost
-CAUSE_SECONDS = 30  # from the first lost connection to the error of the other worker
+CAUSE_SECONDS = 30  # from a lost connection to the error of the worker that closed it
 
 
 class LostWorkerError(RuntimeError):
-    """A worker has left the cluster; `fitted` are attributes that the others know."""
+    """A worker has left the cluster; `fitted` has attributes that others had fitted."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -31,20 +31,21 @@ def wait_for(
     actors: list[Any] | None = None,
 ) -> None:
     """Wait until all tasks have ended well; raise the error of one that has not."""
-    # `workers` must not be lost; without them, other workers take over lost tasks.
-    # `actors` have the connections of the tasks, and are told when the fit ends, so
-    # that none waits forever for a worker that has not connected.  A task that ends
-    # since its connection was lost does not know why: another one does.
+    # None of `workers` may be lost; if they are not given, other workers take over lost
+    # tasks.  `actors` have the connections of the tasks.  They are told when the fit
+    # ends with an error, so that no task waits forever for a worker that has not
+    # connected.  A task whose connection was lost does not know the cause: the error of
+    # another task is waited for.
     from distributed import CancelledError, wait
 
     pending, start, everyone_is_here = list(futures), time.monotonic(), False
-    effect: LostConnectionError | None = None  # the first
+    effect: LostConnectionError | None = None  # the first lost connection
     try:
         while pending:
             with suppress(TimeoutError):
                 try:
                     wait(pending, timeout=POLL_SECONDS, return_when="FIRST_COMPLETED")
-                except CancelledError as error:  # what they need is lost
+                except CancelledError as error:  # rows that they need are lost
                     raise_error(client, error, workers)
             check_workers(client, workers)
             if actors and not everyone_is_here:

@@ -20,9 +20,16 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr._compile import ThreadTeam
-from sklearn_ltr._data import QueryGroups
+from sklearn_ltr._data import (
+    COLUMNS,
+    QueryGroups,
+    RowColumns,
+    check_base_scores,
+    takes_columns,
+)
 from sklearn_ltr._data.features import find_features
 from sklearn_ltr._data.rows import index_rows, n_rows
+from sklearn_ltr._estimators.attributes import Attribute, Attributes
 from sklearn_ltr._estimators.base import ThreadCount, copy_attributes, draw_seed, refit
 from sklearn_ltr._parameters import (
     BOOL,
@@ -32,8 +39,8 @@ from sklearn_ltr._parameters import (
     read_parameters,
 )
 from sklearn_ltr._rankers.base import BaseRanker
-from sklearn_ltr._rankers.base_model import check_base_scores, requested_metadata
-from sklearn_ltr._rankers.lambdamart import SharedBins, fit_ranker, share_bins
+from sklearn_ltr._rankers.base_model import requested_metadata
+from sklearn_ltr._rankers.lambdamart import SharedBins
 from sklearn_ltr._rankers.reading import draw_held_out, single_query
 from sklearn_ltr.ensemble._members import (
     FitRows,
@@ -174,7 +181,14 @@ class BaggingRanker(BaseRanker):
     ((20,), True)
     """
 
-    _fitted_state: ClassVar[tuple[str, ...]] = ("estimators_", "estimators_queries_")
+    _attributes: ClassVar[Attributes] = {
+        "estimators_": Attribute(),
+        "estimators_queries_": Attribute("(n_drawn,)"),
+        "oob_score_": Attribute(when="oob_score=True"),
+        "oob_per_query_": Attribute("(n_queries,)", when="oob_score=True"),
+        "oob_prediction_": Attribute("(n_documents,)", when="oob_score=True"),
+        "oob_staged_score_": Attribute("(n_trees,)", when="oob_score=True"),
+    }
 
     def __init__(
         self,
@@ -217,6 +231,7 @@ class BaggingRanker(BaseRanker):
         shares = np.array([member.feature_importances_ for member in members])
         return np.asarray(shares.mean(axis=0))
 
+    @takes_columns()
     def fit(
         self,
         X: Any,
@@ -224,12 +239,11 @@ class BaggingRanker(BaseRanker):
         *,
         groups: Any = None,
         sample_weight: Any = None,
-        positions: Any = None,
-        propensities: Any = None,
         X_val: Any = None,
         y_val: Any = None,
         groups_val: Any = None,
         sample_weight_val: Any = None,
+        **columns: Any,
     ) -> Self:
         """Fit the members.
 
@@ -247,14 +261,13 @@ class BaggingRanker(BaseRanker):
             Weight of a query, constant within it.  0: as if it were not there.  Members
             are fitted with it if their `fit` has weights; the steps of a Pipeline must
             say whether they request it (scikit-learn's metadata routing).
-        positions, propensities : array-likes of shape (n_documents,), default=None
-            Where each document was shown, and how probably users examined it; passed to
-            members that learn from clicks, see
-            :meth:`LambdaMARTRanker.fit <sklearn_ltr.LambdaMARTRanker.fit>`.
-            `oob_score_` and early stopping measure the clicks as they are.
         X_val, y_val, groups_val, sample_weight_val : array-likes, default=None
             Passed to members whose `fit` takes them: validation data, tuples of
             several.  A Pipeline transforms X_val with ``transform_input=["X_val"]``.
+        columns : array-likes of shape (n_documents,), default=None
+            Passed to members that learn from clicks, see
+            :meth:`LambdaMARTRanker.fit <sklearn_ltr.LambdaMARTRanker.fit>`.
+            `oob_score_` and early stopping measure the clicks as they are.
 
         Returns
         -------
@@ -276,14 +289,15 @@ class BaggingRanker(BaseRanker):
             # read
             p = read_parameters(BaggingParameters, model)
             seed = draw_seed(p.random_state)
-            rows = read_rows(X, y, groups, sample_weight, positions, propensities)
-            given = {
+            given = RowColumns(sample_weight=sample_weight, **columns)
+            rows = read_rows(X, y, groups, given)
+            validation = {
                 "X_val": X_val,
                 "y_val": y_val,
                 "groups_val": groups_val,
                 "sample_weight_val": sample_weight_val,
             }
-            validation = {k: value for k, value in given.items() if value is not None}
+            validation = {k: v for k, v in validation.items() if v is not None}
 
             # draw queries and seeds, and fit
             n_queries = rows.queries.n_queries
@@ -294,11 +308,11 @@ class BaggingRanker(BaseRanker):
                 drawn.append(draw_queries(rng, n_queries, n_drawn, p.bootstrap))
                 members.append(new_member(self._estimator(), rng))
             with sklearn.config_context(enable_metadata_routing=True):
-                columns = requested_metadata(members[0], rows.metadata)
-            check_taken(rows, [columns])
-            shared = bins_of_members(members[0], drawn, rows, columns, validation, seed)
+                taken = requested_metadata(members[0], rows.metadata)
+            check_taken(rows, [taken])
+            shared = with_known_bins(members[0], drawn, rows, taken, validation, seed)
             members = fit_members(
-                members, drawn, rows, validation, shared, p.n_jobs, p.verbose
+                members, drawn, shared, validation, p.n_jobs, p.verbose
             )
 
             # keep
@@ -306,8 +320,6 @@ class BaggingRanker(BaseRanker):
             kept_queries = np.flatnonzero(rows.kept_queries)
             model.estimators_queries_ = [kept_queries[queries] for queries in drawn]
             model._trained_queries = rows.queries.labels, rows.queries.sizes
-            for name in OutOfBag._fields:
-                model.__dict__.pop(f"oob_{name}_", None)
             if p.oob_score:
                 estimate = out_of_bag(members, drawn, rows, get_metric(p.metric))
                 for name, value in estimate._asdict().items():
@@ -440,7 +452,6 @@ def fit_members(
     drawn: Sequence[IntArray],
     rows: FitRows,
     validation: Mapping[str, Any],
-    shared: SharedBins | None,
     n_jobs: int | None,
     verbose: int,
 ) -> list[Any]:
@@ -453,7 +464,7 @@ def fit_members(
             n_at_once = max(1, min(n_at_once, team.n_threads - POOL_THREADS))
         n_jobs = n_at_once
     jobs = (
-        delayed(fit_member)(member, queries, rows, validation, shared, n_at_once > 1)
+        delayed(fit_member)(member, queries, rows, validation, n_at_once > 1)
         for member, queries in zip(members, drawn, strict=True)
     )
     # kernels release the GIL, so threads do, and X is not copied to processes
@@ -465,13 +476,12 @@ def fit_member(
     drawn: IntArray,
     rows: FitRows,
     validation: Mapping[str, Any],
-    shared: SharedBins | None,
     in_parallel: bool,
 ) -> Any:
     """Fit one member to the queries drawn for it."""
     threads = joblib.parallel_config("sequential") if in_parallel else nullcontext()
     with sklearn.config_context(enable_metadata_routing=True), threads:
-        holding = what_holds_out(member)
+        holding = holding_parameters(member)
         if "X_val" in requested_metadata(member, validation):
             holding -= {"early_stopping"}
         if holding:
@@ -482,27 +492,21 @@ def fit_member(
                 validation |= {f"{name}_val": column for name, column in others.items()}
         X, y, metadata = rows_of_queries(rows, drawn)
         given = requested_metadata(member, {**metadata, **validation})
-        if shared is None:
-            return member.fit(X, y, **given)
-        if not takes_all(rows, drawn):
-            index = index_of_queries(rows.queries, drawn)
-            shared = shared._replace(table=shared.table[index])
-        fit_ranker(member, X, y, shared=shared, **given)
-        return member
+        return member.fit(X, y, **given)
 
 
-def bins_of_members(
+def with_known_bins(
     member: Any,
     drawn: Sequence[IntArray],
     rows: FitRows,
-    columns: Mapping[str, Any],
+    taken: Mapping[str, Any],
     validation: Mapping[str, Any],
     seed: int,
-) -> SharedBins | None:
-    """Return the bins of all rows, if the members can be trained on these."""
-    # `columns` are what a member takes of the rows beside X and y
+) -> FitRows:
+    """Return the rows with an X whose bins are known, if members can share these."""
+    # `taken` is what a member takes of the rows beside X and y
     if type(member) is not LambdaMARTRanker:
-        return None
+        return rows
     with sklearn.config_context(enable_metadata_routing=True):
         is_given_val = "X_val" in requested_metadata(member, validation)
     # The bins of categories depend on grades, which a member must not learn from where
@@ -510,8 +514,12 @@ def bins_of_members(
     holds_out = member.early_stopping is True and not is_given_val
     are_same = all(takes_all(rows, queries) for queries in drawn) and not holds_out
     if not are_same and len(find_features(rows.X, member.categorical_features, "X")):
-        return None
-    return share_bins(member, rows.X, rows.y, seed, **columns)
+        return rows
+    columns = RowColumns(**{name: taken.get(name) for name in COLUMNS})
+    shared = SharedBins.learn(
+        member, rows.X, rows.y, taken.get("groups"), columns, seed
+    )
+    return rows._replace(X=shared)
 
 
 def takes_all(rows: FitRows, drawn: IntArray) -> bool:
@@ -540,7 +548,7 @@ def index_of_queries(queries: QueryGroups, drawn: IntArray) -> NDArray[np.intp]:
     return np.concatenate([np.empty(0, dtype=np.intp), *parts])
 
 
-def what_holds_out(member: Any) -> set[str]:
+def holding_parameters(member: Any) -> set[str]:
     """Return the parameters by which a member, or a part of it, holds out rows."""
     params, found = member.get_params(deep=True), set()
     for path, value in params.items():
@@ -625,12 +633,12 @@ def out_of_bag(
     known = rows.data.subset(scored)
     bound = metric.bind(known.y, known.offsets, known.labels)
     of_rows = mean_of_others(scores)
-    score = bound.mean(of_rows[known.rows], known.weights)
+    score = bound.mean(of_rows[known.rows], known.sample_weight)
     staged = None
     if all(hasattr(member, "staged_predict") for member in members):
         staged = np.array(
             [
-                bound.mean(mean_of_others(stage)[known.rows], known.weights)
+                bound.mean(mean_of_others(stage)[known.rows], known.sample_weight)
                 for stage in stages(members, parts)
             ]
         )

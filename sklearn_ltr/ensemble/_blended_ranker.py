@@ -25,8 +25,9 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker
-from sklearn_ltr._data import check_scores
+from sklearn_ltr._data import RowColumns, check_scores, takes_columns
 from sklearn_ltr._data.features import find_features
+from sklearn_ltr._estimators.attributes import Attribute, Attributes
 from sklearn_ltr._estimators.base import ThreadCount, draw_seed, refit
 from sklearn_ltr._networks import MultilayerPerceptron
 from sklearn_ltr._parameters import Choice, read_parameters
@@ -238,6 +239,14 @@ class BlendedRanker(BaseRanker):
         names: NDArray[np.object_] = self.rankers_[0].feature_names_in_
         return names
 
+    _attributes: ClassVar[Attributes] = {
+        "weights_": Attribute("(n_rankers,)"),
+        "blend_score_": Attribute(),
+        "curve_": Attribute(),
+        "rankers_": Attribute(),
+    }
+
+    @takes_columns()
     def fit(
         self,
         X: Any,
@@ -245,8 +254,7 @@ class BlendedRanker(BaseRanker):
         *,
         groups: Any = None,
         sample_weight: Any = None,
-        positions: Any = None,
-        propensities: Any = None,
+        **columns: Any,
     ) -> Self:
         """Choose the weights, then fit the rankers to all queries.
 
@@ -265,9 +273,8 @@ class BlendedRanker(BaseRanker):
             there.  Rankers are fitted with it if their `fit` has weights; the steps of
             a Pipeline must say whether they request it (scikit-learn's metadata
             routing).
-        positions, propensities : array-likes of shape (n_documents,), default=None
-            Where each document was shown, and how probably users examined it; passed to
-            rankers that learn from clicks, see
+        columns : array-likes of shape (n_documents,), default=None
+            Passed to rankers that learn from clicks, see
             :meth:`LambdaMARTRanker.fit <sklearn_ltr.LambdaMARTRanker.fit>`.  The
             metric, by which weights are chosen, is that of the clicks as they are.
 
@@ -290,7 +297,8 @@ class BlendedRanker(BaseRanker):
         """
         # read
         p = read_parameters(BlendingParameters, self)
-        rows = read_rows(X, y, groups, sample_weight, positions, propensities)
+        given = RowColumns(sample_weight=sample_weight, **columns)
+        rows = read_rows(X, y, groups, given)
         if p.rankers is None:
             check_dense_numbers(rows.X)
             candidates = make_rankers(p.metric, draw_seed(p.random_state))
@@ -516,7 +524,7 @@ class HeldOut(NamedTuple):
         ]
         query = np.repeat(np.arange(queries.n_queries), queries.sizes)
         order = np.lexsort((data.y, *checked, query))
-        columns = {"groups": query, "sample_weight": data.weights[query]}
+        columns = {"groups": query, "sample_weight": data.sample_weight[query]}
         return cls([scores_m[order] for scores_m in checked], data.y[order], columns)
 
 

@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._data import (
+    GivenColumns,
     QueryGroups,
+    RowColumns,
     TrainingData,
-    check_positions,
-    check_propensities,
+    check_base_scores,
     count_rows,
 )
 from sklearn_ltr._data.rows import index_rows, n_rows
-from sklearn_ltr._rankers.base_model import check_base_scores
 from sklearn_ltr._rankers.reading import check_y_given, read_queries, read_targets
 
 FloatArray = NDArray[np.float64]
@@ -35,14 +35,7 @@ class FitRows(NamedTuple):
     kept_queries: NDArray[np.bool_]  # and which of the given queries
 
 
-def read_rows(
-    X: Any,
-    y: Any,
-    groups: Any,
-    sample_weight: Any,
-    positions: Any = None,
-    propensities: Any = None,
-) -> FitRows:
+def read_rows(X: Any, y: Any, groups: Any, columns: GivenColumns) -> FitRows:
     """Check the arguments of `fit`, but the values of X, which the members check."""
     check_y_given(y)
     n_documents = count_rows(y, "y")
@@ -52,31 +45,33 @@ def read_rows(
             f"X has {n_rows(X)} rows and y {n_documents} values, inconsistent numbers "
             "of samples: give one value per row"
         )
-    data = read_targets(y, queries, sample_weight)
+    data = read_targets(y, queries, columns)
     grades = queries.unsort(data.y)
-    metadata: dict[str, Any] = {"groups": queries.column}
-    if sample_weight is not None:
-        metadata["sample_weight"] = queries.unsort(np.repeat(data.weights, data.sizes))
-    if (shown := check_positions(positions, queries)) is not None:
-        metadata["positions"] = queries.unsort(shown)
-    if (examined := check_propensities(propensities, queries)) is not None:
-        metadata["propensities"] = queries.unsort(examined)
-    if data.weights.all() or n_rows(X) == 0:
-        kept, kept_queries = (
-            np.ones(n, dtype=np.bool_) for n in (n_documents, data.n_queries)
-        )
+    read = {
+        name: queries.unsort(values)
+        for name, values in data.columns.by_row(data.sizes).items()
+    }
+    weights = data.sample_weight
+    if weights.all() or n_rows(X) == 0:
+        kept = np.ones(n_documents, dtype=np.bool_)
+        kept_queries = np.ones(data.n_queries, dtype=np.bool_)
+        metadata = {"groups": queries.column, **read}
         return FitRows(X, grades, metadata, queries, data, kept, kept_queries)
-    kept = metadata["sample_weight"] > 0
+    kept = read["sample_weight"] > 0
     index = np.flatnonzero(kept)
-    of_rows = {name: index_rows(column, index) for name, column in metadata.items()}
-    rows = read_rows(index_rows(X, index), grades[index], **of_rows)
-    return rows._replace(kept=kept, kept_queries=data.weights > 0)
+    rows = read_rows(
+        index_rows(X, index),
+        grades[index],
+        index_rows(queries.column, index),
+        RowColumns(**{name: values[index] for name, values in read.items()}),
+    )
+    return rows._replace(kept=kept, kept_queries=weights > 0)
 
 
 def check_taken(rows: FitRows, taken: Sequence[Mapping[str, Any]]) -> None:
     """Raise a ValueError if no member is fitted with what was given of clicks."""
-    for name in ("positions", "propensities"):
-        if name in rows.metadata and not any(name in given for given in taken):
+    for name in rows.metadata.keys() - {"groups", "sample_weight"}:
+        if not any(name in given for given in taken):
             raise ValueError(
                 f"{name} was given, but no member is fitted with it: leave it out, or "
                 "give a ranker that learns from it, such as LambdaMARTRanker"

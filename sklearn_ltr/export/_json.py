@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 import sklearn_ltr.metrics
 from sklearn_ltr._estimators.base import VERSION, NewerVersionWarning, release_numbers
 from sklearn_ltr._trees.ensemble import NODE_DTYPES
-from sklearn_ltr._trees.splitting import MAX_SPLIT_CATEGORIES
 from sklearn_ltr.export._document import array, checked, items, member, parse, shown
 from sklearn_ltr.export._estimators import CURVES, from_tree_model, to_tree_model
 from sklearn_ltr.export._tree_model import (
@@ -31,7 +30,6 @@ from sklearn_ltr.export._tree_model import (
     TreeModel,
 )
 from sklearn_ltr.metrics import Metric
-from sklearn_ltr.metrics._metric import present_name
 
 __all__ = ["from_json", "json_schema", "to_json"]
 
@@ -195,9 +193,6 @@ def from_json(text: str | bytes) -> Any:
     -----
     NewerVersionWarning
         If a newer version of the package has written it.
-    UserWarning
-        If an older version has written it, with parameters that there are no longer.
-        The scores are the same, but a fit that continues the model grows other trees.
 
     Examples
     --------
@@ -245,21 +240,9 @@ def read_model(document: Any) -> TreeModel:
     features = [read_feature(f, f"features[{j}]") for j, f in enumerate(columns)]
     trees = items(member(document, "trees", list), dict, "trees")
     training, classes = document.get("training"), document.get("classes")
-    has_categories = any(feature.categories is not None for feature in features)
-    parameters, lost = of_today(
-        {n: from_value(v, f"parameters.{n}") for n, v in given.items()}, has_categories
-    )
-    if lost and training is not None:
-        warnings.warn(
-            f"this model was written by sklearn_ltr {document['library_version']} with "
-            f"{', '.join(lost)}, for which there is no parameter now: its scores are "
-            "the same, but a fit that continues it grows other trees",
-            UserWarning,
-            stacklevel=4,
-        )
     return TreeModel(
         estimator=member(document, "estimator", str),
-        parameters=parameters,
+        parameters={n: from_value(v, f"parameters.{n}") for n, v in given.items()},
         features=tuple(features),
         has_feature_names=member(document, "has_feature_names", bool),
         base_score=member(document, "base_score", float),
@@ -271,47 +254,6 @@ def read_model(document: Any) -> TreeModel:
         uses_init_score=member(document, "uses_init_score", bool),
         training=None if training is None else read_training(training),
     )
-
-
-def of_today(
-    given: dict[str, Any], has_categories: bool
-) -> tuple[dict[str, Any], list[str]]:
-    """Return parameters by their present names, and those of 0.2.0 that are lost."""
-    lost: list[str] = []  # only those that a continued fit would depend on
-    names = ("distance_normalization", "query_normalization")
-    old = {name: given.pop(name) for name in names if name in given}
-    if old:
-        by_distance, by_query = (bool(old.get(name, True)) for name in names)
-        only = "distance" if by_distance else "query"
-        given["normalize_lambdas"] = by_distance if by_distance == by_query else only
-    regularization = given.pop("bias_regularization", None)
-    method = given.get("position_bias")
-    if method is not None and regularization is not None:
-        given["position_bias"] = {"method": method, "regularization": regularization}
-    temperature = given.pop("bagging_temperature", None)
-    if temperature is not None:  # 0.2.0 drew weights of rows, and whole queries
-        if temperature != 0:
-            lost.append(f"bagging_temperature={shown(temperature)}")
-        if (fraction := given.get("subsample", 1)) != 1:
-            lost.append(f"subsample={shown(fraction)}")
-    for name in ("split_noise", "score_noise"):
-        if (noise := given.pop(name, 0)) != 0:
-            lost.append(f"{name}={shown(noise)}")
-    for name, now in (
-        ("min_samples_category", given.get("min_samples_leaf")),
-        ("max_split_categories", MAX_SPLIT_CATEGORIES),
-    ):
-        if name in given and (value := given.pop(name)) != now and has_categories:
-            lost.append(f"{name}={shown(value)}")
-    for name in ("metric", "scoring"):
-        value = given.get(name)
-        if isinstance(value, str):
-            given[name] = present_name(value)
-        elif isinstance(value, list):
-            given[name] = [
-                present_name(one) if isinstance(one, str) else one for one in value
-            ]
-    return given, lost
 
 
 def read_classes(value: Any) -> NDArray[Any]:
@@ -438,7 +380,7 @@ def by_feature(value: Any, name: str, n_features: int) -> dict[int, Any]:
 def read_curves(value: dict[str, Any], where: str) -> dict[str, tuple[float, ...]]:
     """Return curves by name, NaN for null."""
     return {
-        present_name(name): tuple(
+        name: tuple(
             np.nan if v is None else checked(v, float, f"{where}.{name}")
             for v in checked(values, list, f"{where}.{name}")
         )

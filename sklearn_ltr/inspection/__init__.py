@@ -22,17 +22,17 @@ fitted RankNetRanker or LambdaRankRanker, and any metric:
   :class:`sklearn_ltr.plotting.WeightCurvesDisplay` draws its result.
 """
 
-from sklearn_ltr._saved import publish
-from sklearn_ltr.inspection._lambdas import compute_lambdas
-from sklearn_ltr.inspection._local_optimality import (
+from sklearn_ltr._inspection.lambdas import compute_lambdas
+from sklearn_ltr._inspection.local_optimality import (
     LocalOptimality,
     WeightCurves,
     local_optimality,
     weight_curves,
 )
+from sklearn_ltr._inspection.models import ScoreRegressor
+from sklearn_ltr._inspection.shap_values import ShapValues, shap_values
+from sklearn_ltr._saved import publish
 from sklearn_ltr.inspection._model_report import ModelReport, model_report
-from sklearn_ltr.inspection._models import ScoreRegressor
-from sklearn_ltr.inspection._shap_values import ShapValues, shap_values
 
 __all__ = [
     "LocalOptimality",

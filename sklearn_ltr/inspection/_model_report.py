@@ -32,11 +32,22 @@ from sklearn_ltr._data import (
 )
 from sklearn_ltr._data.features import Labels, Numbers, as_table, get_column, is_frame
 from sklearn_ltr._data.rows import index_rows
+from sklearn_ltr._inspection.models import find_model
+from sklearn_ltr._inspection.shap_values import ShapValues, shap_values
 from sklearn_ltr._parameters import shown
 from sklearn_ltr.inspection import _html as html
-from sklearn_ltr.inspection._models import find_model
-from sklearn_ltr.inspection._shap_values import ShapValues, shap_values
 from sklearn_ltr.metrics import NDCG, Metric, get_metric
+from sklearn_ltr.plotting import (
+    BlendCurveDisplay,
+    CutoffCurveDisplay,
+    FeatureImportancesDisplay,
+    PropensityCurveDisplay,
+    ShapValuesDisplay,
+    TrainingCurveDisplay,
+)
+from sklearn_ltr.plotting._axes import name_of_metric
+from sklearn_ltr.plotting._query_comparison import mean_and_standard_error
+from sklearn_ltr.plotting._training_curve import read_record
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -240,8 +251,6 @@ class Subject:
         cls, estimator: Any, X: Any, y: Any, groups: Any, metric: Any, weight: Any
     ) -> Subject:
         """Read what :func:`model_report` is given, and score it."""
-        from sklearn_ltr.plotting._query_comparison import mean_and_standard_error
-
         model, _ = find_model(estimator)
         check_is_fitted(model)
         if metric is None:
@@ -284,8 +293,6 @@ class Subject:
     @property
     def metric_name(self) -> str:
         """Name of the metric, such as "NDCG@10"."""
-        from sklearn_ltr.plotting._axes import name_of_metric
-
         return name_of_metric(self.metric)
 
     @property
@@ -365,8 +372,6 @@ def queries_section(subject: Subject) -> str:
 
 def cutoff_curve(subject: Subject) -> str:
     """Return the picture of the metric against its cutoff."""
-    from sklearn_ltr.plotting import CutoffCurveDisplay
-
     longest = int(subject.queries.sizes.max())
     every_k = replace(subject.metric, k=None)
     return html.picture(
@@ -463,8 +468,6 @@ def worst_list(subject: Subject, query: int, has_trees: bool) -> tuple[str, str]
 
 def why_above(subject: Subject, first: int, best: int) -> str:
     """Return what puts the row `first` above the better row `best`."""
-    from sklearn_ltr.plotting import ShapValuesDisplay
-
     X = index_rows(subject.X, np.array([first, best]))
     result = shap_values(subject.estimator, X)
     difference = result.difference(0, 1)
@@ -555,9 +558,6 @@ def model_facts(subject: Subject) -> list[list[str]]:
 
 def blend_part(subject: Subject) -> str:
     """Return the weights of a blend, "" for other models."""
-    from sklearn_ltr.plotting import BlendCurveDisplay
-    from sklearn_ltr.plotting._axes import name_of_metric
-
     model = subject.model
     if not hasattr(model, "weights_"):
         return ""
@@ -595,8 +595,6 @@ def blend_part(subject: Subject) -> str:
 
 def bias_part(subject: Subject) -> str:
     """Return the learned bias of positions in clicks, "" where there is none."""
-    from sklearn_ltr.plotting import PropensityCurveDisplay
-
     model = subject.model
     if not hasattr(model, "position_bias_"):
         return ""
@@ -622,9 +620,6 @@ def bias_part(subject: Subject) -> str:
 
 def curves_section(subject: Subject) -> str:
     """Return the scores that training has recorded."""
-    from sklearn_ltr.plotting import TrainingCurveDisplay
-    from sklearn_ltr.plotting._training_curve import read_record
-
     title = "Training curves"
     try:
         record = read_record(subject.model)
@@ -761,8 +756,6 @@ def importances_part(names: Sequence[str], gain: FloatArray) -> str:
 
 def features_picture(names: Sequence[str], values: FloatArray, measure: str) -> str:
     """Return the picture of features by descending values."""
-    from sklearn_ltr.plotting import FeatureImportancesDisplay
-
     display = FeatureImportancesDisplay(
         values, feature_names=list(names), importance_name=measure
     )

@@ -22,37 +22,42 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 
 from sklearn_ltr._comm import ONE_PROCESS
 from sklearn_ltr._compile import ThreadTeam, expit_of
-from sklearn_ltr._data import TrainingData, check_holds_rows, read_numbers
+from sklearn_ltr._data import (
+    FitData,
+    GivenColumns,
+    RowColumns,
+    TrainingData,
+    ValidationSet,
+    check_holds_rows,
+    read_numbers,
+    split_validation,
+)
 from sklearn_ltr._data.categories import FeatureCategories
 from sklearn_ltr._data.features import check_has_rows
-from sklearn_ltr._data.query_index import QueryIndex
-from sklearn_ltr._data.row_hashes import hash_values
-from sklearn_ltr._data.tables import Table
+from sklearn_ltr._data.tables import Matrix, table_of
 from sklearn_ltr._data.training_data import check_weights
+from sklearn_ltr._estimators.attributes import Attribute, Attributes
 from sklearn_ltr._estimators.base import (
     BaseModel,
     CallbackSupportMixin,
     FitTasks,
-    draw_seed,
     refit,
     require,
     with_callbacks,
 )
 from sklearn_ltr._estimators.boosted_trees import (
-    FITTED_STATE,
-    BoostedSet,
+    TREE_ATTRIBUTES,
     BoostingParameters,
     FittedTrees,
-    Kept,
-    bin_rows,
+    KeptTrees,
+    bin_data,
     boost_trees,
     constraints_of,
     fit_threads,
-    keep,
+    keep_trees,
     read_categories,
     read_tree_features,
 )
-from sklearn_ltr._estimators.monitor import read_validation_sets
 from sklearn_ltr._parameters import (
     LARGEST_SCORE,
     POSITIVE,
@@ -63,6 +68,7 @@ from sklearn_ltr._trees.parameters import LearningRate
 from sklearn_ltr.mart._objectives import (
     CrossEntropy,
     HalfSquaredError,
+    PointwiseCost,
     PointwiseObjective,
 )
 
@@ -77,11 +83,10 @@ class BaseMART(CallbackSupportMixin, BaseModel):
     ensemble_: TreeEnsemble
     _categories: FeatureCategories
     _is_imported = False  # trees of another library
-    _fitted_state: ClassVar[tuple[str, ...]] = (
-        *FITTED_STATE,
-        "base_score_",
-        "train_score_",
-    )
+    _attributes: ClassVar[Attributes] = {
+        **TREE_ATTRIBUTES,
+        "base_score_": Attribute(by_reading=True),
+    }
     _parameters: ClassVar[type[BoostingParameters]] = BoostingParameters
 
     @abstractmethod
@@ -139,94 +144,80 @@ class BaseMART(CallbackSupportMixin, BaseModel):
             what they should be, weights that are negative or not finite, or scores
             that diverge.  The estimator is left as it was.
         """
-        given = {"sample_weight": sample_weight}
+        columns = RowColumns(sample_weight=sample_weight)
         with refit(self) as model:
-            # read: parameters, what a warm start keeps, and the rows
             p = read_parameters(model._parameters, model)
             kept = model._keep(p)
-            is_first, n_new = kept.n_trees == 0, p.n_estimators - kept.n_trees
-            tasks = FitTasks(self, model, "tree", n_new, X, y, **given)
-            model._categories = read_categories(X, p.categorical_features, kept)
-            data = model._read_data(X, y, sample_weight, is_first=is_first)
+            n_new = p.n_estimators - kept.n_trees
+            tasks = FitTasks(self, model, "tree", n_new, X, y, **columns.given())
+            validation = split_validation(
+                X_val, y_val=y_val, sample_weight_val=sample_weight_val
+            )
+            cost = PointwiseCost(model._objective)
+            # nobody else holds what was read: it is free once it is binned
+            binned = bin_data(
+                model._read(X, y, columns, validation, p, kept),
+                cost,
+                p,
+                model._categories.feature,
+                kept,
+            )
             names = getattr(model, "feature_names_in_", None)
             constraints = constraints_of(
                 p, model._categories, model.n_features_in_, names
             )
-            sets = read_validation_sets(
-                X_val, y_val=y_val, sample_weight_val=sample_weight_val
+            model.__dict__.update(
+                boost_trees(binned, cost, p, constraints, kept, tasks)
             )
-            validation = [
-                model._read_data(X_of, y_of, weight_of, suffix)
-                for suffix, X_of, (y_of, weight_of) in sets
-            ]
-
-            # split, and find F_0
-            if p.early_stopping is True and not validation:
-                strata = model._strata(data)
-                data, held_out = hold_out(
-                    data, strata, p.validation_fraction, kept.seed
-                )
-                validation = [held_out]
-            if is_first:
-                model.base_score_ = model._objective(data).initial_score()
-
-            # bin
-            index = QueryIndex.of(data, ONE_PROCESS)
-            threads = fit_threads(p.n_jobs, data.X.size, ONE_PROCESS)
-            with ThreadTeam(threads) as team:
-                features = model._categories.feature
-                base_score = np.full(data.n_rows, model.base_score_)
-                mapper, train = bin_rows(
-                    data, base_score, p, features, kept, index, team
-                )
-                objective = model._objective(train.data)
-                if validation or p.verbose > 0:
-                    train = train._replace(measures={objective.name: objective})
-                held_sets = [
-                    BoostedSet(
-                        held,
-                        np.full(held.n_rows, model.base_score_),
-                        mapper.transform(held.X, held.rows, team),
-                        {objective.name: model._objective(held)},
-                    )
-                    for held in validation
-                ]
-
-                # boost, and keep
-                fitted = boost_trees(
-                    train,
-                    held_sets,
-                    objective,
-                    p,
-                    constraints,
-                    mapper,
-                    kept,
-                    index,
-                    team,
-                    tasks,
-                )
-            model.__dict__.update(fitted)
         tasks.end()
         return self
 
-    def _keep(self, parameters: Any) -> Kept:
+    def _keep(self, parameters: Any) -> KeptTrees:
         """Return what a warm start keeps of the last fit, or a new seed."""
-        seed = parameters.random_state
-        return keep(vars(self), parameters, lambda: draw_seed(seed))
+        return keep_trees(vars(self), parameters)
+
+    def _read(
+        self,
+        X: Any,
+        y: Any,
+        columns: GivenColumns,
+        validation: list[ValidationSet],
+        parameters: BoostingParameters,
+        kept: KeptTrees,
+    ) -> FitData[TrainingData]:
+        """Read what `fit` was given, hold out rows, and find F_0."""
+        p, is_first = parameters, kept.n_trees == 0
+        self._categories = read_categories(X, p.categorical_features, kept)
+        train = self._read_data(X, y, columns, is_first=is_first)
+        sets = [
+            self._read_data(one.X, one.y, one.columns, one.suffix) for one in validation
+        ]
+        if p.early_stopping is True and not sets:
+            strata = self._strata(train)
+            train, *sets = hold_out_rows(
+                train, strata, p.validation_fraction, kept.seed
+            )
+        if is_first:
+            self.base_score_ = self._objective(train).initial_score()
+        train, *sets = (
+            one.with_init_score(np.full(one.n_rows, self.base_score_))
+            for one in (train, *sets)
+        )
+        return FitData(train, sets)
 
     def _read_data(
         self,
         X: Any,
         y: Any,
-        sample_weight: Any,
+        columns: GivenColumns,
         suffix: str = "",
         *,
         is_first: bool = False,
     ) -> TrainingData:
         """Check the arguments of `fit`, and sort the rows by their values."""
-        table = self._read_features(X, reset=is_first, name=f"X{suffix}")
-        check_has_rows(table, f"X{suffix}")
-        name, n_rows = f"y{suffix}", table.shape[0]
+        features = self._read_features(X, reset=is_first, name=f"X{suffix}")
+        check_has_rows(features, f"X{suffix}")
+        name, n_rows = f"y{suffix}", features.shape[0]
         if y is None:
             raise ValueError(
                 f"{name} is None: {type(self).__name__} requires y to be passed, "
@@ -242,18 +233,25 @@ class BaseMART(CallbackSupportMixin, BaseModel):
                 f"{name} has {len(y)} values for {n_rows} rows of X{suffix}: they have "
                 "inconsistent numbers of samples"
             )
-        given = read_weights(sample_weight, n_rows, f"sample_weight{suffix}")
+        given = read_weights(columns.sample_weight, n_rows, f"sample_weight{suffix}")
         targets, weights = self._read_targets(y, given, suffix, is_first=is_first)
         rows = np.flatnonzero(given)
         if is_first:
-            self._categories = self._categories.restrict(table, rows)
-        offsets = np.arange(len(rows) + 1)
-        data = TrainingData(table, rows, targets, offsets, weights, labels=None)
-        with ThreadTeam(fit_threads(self.n_jobs, table.size, ONE_PROCESS)) as team:
-            return data.reordered(data.content_order(hash_values(table, rows, team)))
+            self._categories = self._categories.restrict(features, rows)
+        # each row is a query of its own
+        data = TrainingData(
+            table_of(features),
+            rows,
+            targets,
+            np.arange(len(rows) + 1),
+            labels=None,
+            columns=RowColumns(sample_weight=weights),
+        )
+        with ThreadTeam(fit_threads(self.n_jobs, data.X.size, ONE_PROCESS)) as team:
+            return data.reordered(data.content_order(data.X.hashes(rows, team)))
 
-    def _read_features(self, X: Any, *, reset: bool = False, name: str = "X") -> Table:
-        """Return X as a checked table, with numbers in its categorical columns."""
+    def _read_features(self, X: Any, *, reset: bool = False, name: str = "X") -> Matrix:
+        """Return X as a checked matrix, with numbers in its categorical columns."""
         return read_tree_features(self, X, self._categories, name, reset=reset)
 
     def apply(self, X: Any) -> NDArray[np.int64]:
@@ -313,16 +311,16 @@ class BaseMART(CallbackSupportMixin, BaseModel):
     def _scores(self, X: Any) -> FloatArray:
         """Return F of each row."""
         model = self._fitted()
-        table = read_tree_features(model, X, model._categories, check_values=False)
-        base_score = np.full(table.shape[0], model.base_score_)
-        return model._trees.scores(table, base_score, model.n_jobs)
+        features = read_tree_features(model, X, model._categories, check_values=False)
+        base_score = np.full(features.shape[0], model.base_score_)
+        return model._trees.scores(features, base_score, model.n_jobs)
 
     def _staged_scores(self, X: Any) -> Iterator[FloatArray]:
         """Yield F of each row after each tree."""
         model = self._fitted()
-        table = model._read_features(X)
-        base_score = np.full(table.shape[0], model.base_score_)
-        yield from model._trees.stages(table, base_score)
+        features = model._read_features(X)
+        base_score = np.full(features.shape[0], model.base_score_)
+        yield from model._trees.stages(features, base_score)
 
     def _check_state(self) -> None:
         """Raise an error if the fitted attributes do not fit together."""
@@ -864,10 +862,13 @@ class MARTClassifier(ClassifierMixin, BaseMART):
 
     classes_: NDArray[Any]
     _sigma: float  # of the last fit
-    _fitted_state = (*BaseMART._fitted_state, "classes_", "_sigma")
+    _attributes: ClassVar[Attributes] = {
+        "classes_": Attribute("(2,)", by_reading=True),
+        "_sigma": Attribute(by_reading=True),
+    }
     _parameters = ClassifierParameters
 
-    def _keep(self, parameters: Any) -> Kept:
+    def _keep(self, parameters: Any) -> KeptTrees:
         """Return what a warm start keeps: trees of the same sigma, their scale."""
         kept, sigma = super()._keep(parameters), parameters.sigma
         if kept.n_trees > 0 and sigma != self._sigma:
@@ -936,7 +937,7 @@ def read_weights(sample_weight: Any, n_rows: int, name: str) -> FloatArray:
     return weights
 
 
-def hold_out(
+def hold_out_rows(
     data: TrainingData, strata: FloatArray, fraction: float, seed: int
 ) -> tuple[TrainingData, TrainingData]:
     """Hold out a fraction of the rows of each stratum: (training, validation)."""

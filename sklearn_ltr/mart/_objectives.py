@@ -16,13 +16,26 @@ Least squares: L = (y - F)^2 / 2, gradient F - y, hessian 1.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._compile import LOG2_E, exp, expit, kernel, log1p, log2_of
+from sklearn_ltr._comm import Comm
+from sklearn_ltr._compile import (
+    LOG2_E,
+    ThreadTeam,
+    exp,
+    expit,
+    kernel,
+    log1p,
+    log2_of,
+)
 from sklearn_ltr._data import TrainingData
+from sklearn_ltr._data.query_index import QueryIndex
+from sklearn_ltr._estimators.boosted_trees import KeptTrees
+from sklearn_ltr._estimators.monitor import ScoredMeasure
 
 FloatArray = NDArray[np.float64]
 
@@ -67,7 +80,7 @@ class PointwiseObjective(ABC):
     higher_is_better = True  # minus the cost is reported
 
     def __init__(self, data: TrainingData) -> None:
-        self.y, self.weights = data.y, data.weights
+        self.y, self.weights = data.y, data.sample_weight
         self._scores = np.zeros(data.n_rows)
 
     @abstractmethod
@@ -95,6 +108,41 @@ class PointwiseObjective(ABC):
     def value(self) -> float:
         """Return minus the weighted mean cost of a row."""
         return -float(np.average(self.costs(self._scores), weights=self.weights))
+
+
+class PointwiseCost:
+    """What the trees of MART minimise and measure, for :mod:`boosted_trees`."""
+
+    train_curve = "train_score_"
+
+    def __init__(self, objective: Callable[[TrainingData], PointwiseObjective]) -> None:
+        self._objective = objective
+
+    def learned(self, data: TrainingData) -> TrainingData:
+        """Return all rows."""
+        return data
+
+    def objective(
+        self, data: TrainingData, kept: KeptTrees, index: QueryIndex, team: ThreadTeam
+    ) -> PointwiseObjective:
+        """Return the cost of the rows to learn from."""
+        return self._objective(data)
+
+    def training_measures(
+        self,
+        data: TrainingData,
+        learned: TrainingData,
+        index: QueryIndex,
+        *,
+        others_measured: bool,
+    ) -> dict[str, ScoredMeasure]:
+        """Return the cost of the training rows, if anything is measured."""
+        return self.measures(learned, index.comm) if others_measured else {}
+
+    def measures(self, data: TrainingData, comm: Comm) -> dict[str, ScoredMeasure]:
+        """Return the cost of some rows."""
+        objective = self._objective(data)
+        return {objective.name: objective}
 
 
 class CrossEntropy(PointwiseObjective):

@@ -46,7 +46,6 @@ LARGEST_K = 2**63 - 1
 MOST_DIGITS = 18  # of a cutoff in a name; k must fit in int64
 
 METRICS: dict[str, type[Metric]] = {}  # the built-in metrics by name
-RENAMED = {"rprec": "r_precision"}  # names until version 0.2
 
 
 @dataclass(frozen=True, repr=False)
@@ -485,12 +484,6 @@ def any_in_query(flags: NDArray[np.bool_], offsets: IntArray) -> NDArray[np.bool
     return np.logical_or.reduceat(flags, offsets[:-1])
 
 
-def present_name(name: str) -> str:
-    """Return today's name of a metric that a saved model names."""
-    base, at, cutoff = name.partition("@")
-    return RENAMED.get(base, base) + at + cutoff
-
-
 def get_metric(metric: str | Metric) -> Metric:
     """Return the metric of a name such as ``"ndcg"`` or ``"ndcg@10"``.
 
@@ -527,8 +520,7 @@ def get_metric(metric: str | Metric) -> Metric:
         )
     name, at, cutoff = metric.partition("@")
     if name not in METRICS:
-        lower = RENAMED.get(name.lower(), name.lower())
-        close = get_close_matches(lower, METRICS, n=1)
+        close = get_close_matches(name.lower(), METRICS, n=1)
         hint = f"Did you mean {close[0] + at + cutoff!r}? " if close else ""
         raise ValueError(
             f"unknown metric {metric!r}. {hint}The names are {', '.join(METRICS)}, "

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_ltr.inspection import shap_values
-from sklearn_ltr.inspection._models import find_model
+from sklearn_ltr._inspection.models import find_model
+from sklearn_ltr._inspection.shap_values import shap_values
 from sklearn_ltr.plotting._arguments import is_ranker, read_numbers
 from sklearn_ltr.plotting._axes import (
     check_matplotlib,

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._data import QueryGroups, check_grades, check_scores, count_rows
-from sklearn_ltr.inspection import compute_lambdas
+from sklearn_ltr._inspection.lambdas import compute_lambdas
 from sklearn_ltr.metrics import Metric, get_metric
 from sklearn_ltr.metrics._ranked_list import rank_documents
 from sklearn_ltr.plotting._arguments import scores_of

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_ltr.inspection._models import find_model
+from sklearn_ltr._inspection.models import find_model
 from sklearn_ltr.metrics import get_metric
 from sklearn_ltr.plotting._arguments import is_ranker, read_numbers
 from sklearn_ltr.plotting._axes import (

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr.inspection import weight_curves
+from sklearn_ltr._inspection.local_optimality import weight_curves
 from sklearn_ltr.metrics import Metric
 from sklearn_ltr.plotting._arguments import read_numbers
 from sklearn_ltr.plotting._axes import (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from typing import Any, Literal
@@ -19,7 +18,7 @@ from sklearn_ltr._data import (
     count_rows,
     read_numbers,
 )
-from sklearn_ltr._data.cross_validation import is_of, loop_options, warn_if_cut
+from sklearn_ltr._data.cross_validation import warn_if_cut
 from sklearn_ltr.metrics import Metric, get_metric
 
 ResponseMethod = Literal["predict", "predict_proba", "decision_function"]
@@ -71,8 +70,11 @@ default="predict"
 
     Notes
     -----
-    Without groups the scorer raises :class:`MissingGroupsError`, also inside searches,
-    whatever their `error_score` is: a search of NaN would report its first candidate.
+    Without groups the scorer raises :class:`MissingGroupsError`.  After any error of a
+    scorer, searches, ``cross_validate`` and the like take their `error_score`, NaN by
+    default, as the score, and warn with the message of the error.  A search whose
+    scores are all NaN reports its first candidate as the best.  With
+    ``error_score="raise"`` it ends with the error instead.
 
     Queries should stay whole.  Use a splitter that keeps them so (GroupKFold,
     GroupShuffleSplit, ...): scikit-learn's default, KFold, cuts them, and shorter lists
@@ -170,8 +172,7 @@ class RankingScorer:
         Raises
         ------
         MissingGroupsError
-            Without `groups`.  It is a ValueError, except where scikit-learn would turn
-            that into NaN.
+            Without `groups`.
         ValueError
             For any other fault, naming the argument, and the row and query where there
             is one.
@@ -279,24 +280,8 @@ default=sklearn.utils.metadata_routing.UNCHANGED
         return True
 
 
-class MissingGroupsError(BaseException):
+class MissingGroupsError(ValueError):
     """`groups` did not reach a ranking scorer.
-
-    It is a :class:`ValueError` too, except in those loops of scikit-learn (searches,
-    ``cross_validate``, ``learning_curve``, ...) that turn every :class:`Exception` of a
-    scorer into their ``error_score``, NaN by default.  A search whose scores are all
-    NaN reports its first candidate as the best.  There the error derives from
-    :class:`BaseException` only, as :class:`asyncio.CancelledError` does, and so ends
-    the search.
-
-    Notes
-    -----
-    No ordinary exception can do so (scikit-learn 1.6 to 1.9).  The loops let none
-    through; metadata can be requested, but not as required; and without metadata, or
-    with routing off, scikit-learn asks a scorer for no request at all.  A scorer that
-    could not be made while routing is off would refuse calls with groups as well.  A
-    result that is not a number does end a search, but whoever calls the scorer would
-    get it, too.
 
     Examples
     --------
@@ -312,10 +297,6 @@ class MissingGroupsError(BaseException):
     """
 
 
-class MissingGroupsValueError(MissingGroupsError, ValueError):
-    """The :class:`MissingGroupsError` that is an ordinary error."""
-
-
 def missing_groups_error(scorer: RankingScorer) -> MissingGroupsError:
     """Return the error with the likely cause of missing groups and the remedy."""
     if get_config()["enable_metadata_routing"]:
@@ -329,20 +310,11 @@ def missing_groups_error(scorer: RankingScorer) -> MissingGroupsError:
             "splitter only: call sklearn.set_config(enable_metadata_routing=True) "
             "once, before."
         )
-    message = (
+    return MissingGroupsError(
         f"{scorer!r} got no groups. {cause} In a call of your own, give groups=, one "
         "value per row. To functions that never hand them on, such as "
         "permutation_importance, give functools.partial(scorer, groups=groups)."
     )
-    # Frames below those of scikit-learn are the scorer's, and of functions that wrap
-    # it.  Whoever called scikit-learn may catch exceptions.
-    frame = inspect.currentframe()
-    while frame and not is_of(frame, "sklearn"):
-        frame = frame.f_back
-    scores = [
-        s for s in loop_options(frame) if not (isinstance(s, str) and s == "raise")
-    ]
-    return MissingGroupsError(message) if scores else MissingGroupsValueError(message)
 
 
 def _shown(metric: Metrics) -> Any:

@@ -12,6 +12,7 @@ import pytest
 
 from sklearn_ltr import LambdaMARTRanker, __main__
 from sklearn_ltr._compile import INTERPRETED
+from sklearn_ltr._compile.kernels import USES_SHORTCUTS
 from sklearn_ltr.datasets import make_ranking
 
 # What users do, in ways that `compile_kernels` does not: other sizes, layouts, options
@@ -51,9 +52,10 @@ for table in (X, np.asfortranarray(X), X.astype(np.float32), X[::-1], csr_matrix
     r.predict(table), r.predict(table[:50]), r.rank(table, groups=g)
 LambdaMARTRanker(n_estimators=3, n_jobs=2).fit(X, y, groups=g, init_score=Z[:, 0])
 from tests.dask import fit_together
-of_two = g % 2 == 0, g % 2 == 1
-parts = [{"X": X[own], "y": y[own], "groups": g[own]} for own in of_two]
-fit_together(parts, 0, LambdaMARTRanker(n_estimators=3, monotonic_cst=[1] * 7))
+halves = g % 2 == 0, g % 2 == 1
+parts = [{"X": X[own], "y": y[own], "groups": g[own]} for own in halves]
+for signs in (None, [1] * 7):
+    fit_together(parts, 0, LambdaMARTRanker(n_estimators=3, monotonic_cst=signs))
 MARTRegressor(n_estimators=3).fit(X, y).predict(X)
 c = MARTClassifier(n_estimators=3, subsample=0.5, early_stopping=True).fit(X, y > 0)
 c.predict_proba(X)
@@ -132,7 +134,7 @@ print(hits > 0, misses)
 
 
 @pytest.mark.long
-@pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
+@pytest.mark.skipif(not USES_SHORTCUTS, reason="nothing is stored")
 def test_a_container_that_has_compiled_serves_without_compiling(tmp_path):
     """The steps of the Dockerfile in docs/guide/deploying.md, with an empty cache."""
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "kernels")}
@@ -149,6 +151,50 @@ def test_a_container_that_has_compiled_serves_without_compiling(tmp_path):
         serve, check=True, env=environment, capture_output=True, text=True
     )
     assert (done.stdout, done.stderr) == ("True 0\n", "")
+
+
+FIT_AND_PREDICT = """
+import hashlib
+import numpy as np
+from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker
+from sklearn_ltr.datasets import make_ranking
+
+data = make_ranking(300, n_features=4, n_informative=2, random_state=0)
+X, y, groups = data.data, data.target, data.groups
+predicted = [
+    LambdaMARTRanker(n_estimators=30, random_state=0, n_jobs=2),
+    LambdaRankRanker(max_iter=1, random_state=0),
+]
+predicted = [ranker.fit(X, y, groups=groups).predict(X) for ranker in predicted]
+digest = hashlib.sha256(np.array(predicted).tobytes()).hexdigest()
+"""
+
+WITH_A_NEWER_NUMBA = f"""
+import sys
+import numba
+numba.__version__ = "99.0.1"
+{FIT_AND_PREDICT}
+private = {{"sklearn_ltr._compile.cache", "sklearn_ltr._compile.shortcuts"}}
+assert not private & sys.modules.keys()
+print(digest)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not USES_SHORTCUTS, reason="this numba is not a tested one")
+def test_a_numba_that_is_not_tested_compiles_the_same_models(tmp_path):
+    """By its public decorators alone; it stores nothing, and a line says so."""
+    here = {}
+    exec(FIT_AND_PREDICT, here)
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", WITH_A_NEWER_NUMBA],
+        env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)},
+        check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.stdout == f"{here['digest']}\n"
+    (line,) = done.stderr.splitlines()
+    assert "up to 0.68: with numba 99.0.1 it stores no compiled kernels" in line
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_command_prints_each_step(capsys, monkeypatch):

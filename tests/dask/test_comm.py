@@ -77,7 +77,7 @@ def exchange_much(comm):
         comm.gather_to(to, np.full(30_000, comm.rank + to))
         for to in range(comm.n_workers)
     ]
-    return found, [[int(v.sum()) for v in of_one] for of_one in to_one]
+    return found, [[int(v.sum()) for v in values] for values in to_one]
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 9])
@@ -90,9 +90,9 @@ def test_all_get_the_same_sums_and_lists(client, n):
     expected += [np.full((2, 2), n * (n - 1) // 2).tolist(), []]
     for own, (found, to_one) in enumerate(results):
         assert found == expected
-        for to, of_one in enumerate(to_one):
-            of_all = [30_000 * (rank + to) for rank in range(n)]
-            assert of_one == (of_all if to == own else [])
+        for to, values in enumerate(to_one):
+            expected_values = [30_000 * (rank + to) for rank in range(n)]
+            assert values == (expected_values if to == own else [])
 
 
 def fail_at_rank_3(comm):
@@ -150,13 +150,15 @@ def test_two_workers_send_to_each_other_at_once(buffer, sizes):
 
 @pytest.mark.parametrize("n", [*range(1, 10), 100])
 def test_neighbours_are_few_and_mutual(n):
-    of_all = [neighbours_of(rank, n) for rank in range(n)]
-    assert max(map(len, of_all)) <= n.bit_length()
-    for rank, neighbours in enumerate(of_all):
+    by_rank = [neighbours_of(rank, n) for rank in range(n)]
+    assert max(map(len, by_rank)) <= n.bit_length()
+    for rank, neighbours in enumerate(by_rank):
         assert rank not in neighbours
-        assert all(rank in of_all[other] for other in neighbours)
+        assert all(rank in by_rank[other] for other in neighbours)
     # the first worker has all neighbours only when all others have theirs
-    assert all(min(neighbours) < rank for rank, neighbours in enumerate(of_all) if rank)
+    assert all(
+        min(neighbours) < rank for rank, neighbours in enumerate(by_rank) if rank
+    )
 
 
 def test_a_failure_ends_the_others_and_is_what_the_caller_sees(client):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import pickle
-from pathlib import Path
 
 import jsonschema
 import numpy as np
@@ -293,63 +292,6 @@ def test_a_text_that_is_no_model_is_refused_and_says_where(text, message):
 def test_a_text_of_a_newer_version_warns():
     with pytest.warns(NewerVersionWarning, match="written by sklearn_ltr 99.1"):
         from_json(changed("library_version", value="99.1.0"))
-
-
-FILES = json.loads(
-    (Path(__file__).parent / "data" / "models_of_0.2.0.json").read_text()
-)
-# where a parameter of 0.2.0 has no counterpart, so that a warm start may differ
-LOST = {
-    "categories": "min_samples_category=2, max_split_categories=1",
-    "regressor": "min_samples_category=20, max_split_categories=64",
-}
-RENAMED = {
-    "default": {"normalize_lambdas": True, "position_bias": None},
-    "no normalization": {
-        "normalize_lambdas": False,
-        "metric": "r_precision",
-        "scoring": ["ndcg@5", "r_precision"],
-    },
-    "one normalization": {
-        "normalize_lambdas": "distance",
-        "metric": ERR(5, no_relevant="one"),
-    },
-    "additive": {"position_bias": {"method": "additive", "regularization": 0.1}},
-    "pairwise": {"position_bias": "pairwise"},
-}
-
-
-@pytest.mark.parametrize("name", FILES)
-def test_a_file_of_0_2_0_is_read_and_its_parameters_get_their_names_of_today(name):
-    file, text = FILES[name], json.dumps(FILES[name]["model"])
-    assert file["model"]["library_version"] == "0.2.0"
-    lost = [LOST[name]] if name in LOST else []
-    if file["model"].get("training") is not None:
-        given = file["model"]["parameters"]
-        drawn = ("bagging_temperature", "split_noise", "score_noise")
-        lost[:0] = [f"{one}={given[one]}" for one in drawn if given.get(one, 0) > 0]
-    if lost:
-        with pytest.warns(UserWarning, match=f"0.2.0 with {', '.join(lost)}, for"):
-            model = from_json(text)
-    else:
-        model = from_json(text)
-    rows = file["rows"]
-    if any(isinstance(value, str) for row in rows for value in row):
-        rows = pd.DataFrame(rows, columns=["site", "kind"])
-    else:
-        rows = np.array(rows, dtype=float)
-    assert score(model, rows).tolist() == file["scores"]
-    found = model.get_params(deep=False)
-    for parameter, value in RENAMED.get(name, {}).items():
-        assert found[parameter] == value
-    if name == "no normalization":  # measured metrics get their names of today, too
-        assert model.evals_result_["train"].keys() == {"ndcg@5", "r_precision"}
-    written = json.loads(to_json(model))
-    same = file["model"].keys() - {"parameters", "library_version", "training"}
-    assert {key: written[key] for key in same} == {
-        key: file["model"][key] for key in same
-    }
-    assert from_json(json.dumps(written)).get_params().keys() == found.keys()
 
 
 @pytest.mark.parametrize("method", ["additive", "pairwise"])

@@ -410,7 +410,10 @@ def test_two_jobs_find_the_same_numbers_and_raise_the_same_error_as_one(routing)
             sklearn.config_context(enable_metadata_routing=False),
             pytest.raises(MissingGroupsError, match="enable_metadata_routing=True"),
         ):
-            cross_val_score(Ridge(), X, Y, groups=GROUPS, scoring=SCORER, cv=folds())
+            cross_val_score(
+                Ridge(), X, Y, groups=GROUPS, scoring=SCORER, cv=folds(),
+                error_score="raise",
+            )  # fmt: skip
 
 
 # --- inspection, selection, composition -------------------------------------------

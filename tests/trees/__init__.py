@@ -19,7 +19,7 @@ from sklearn_ltr._trees.categories import (
 from sklearn_ltr._trees.ensemble import TreeEnsemble
 from sklearn_ltr._trees.growing import TreeGrower
 from sklearn_ltr._trees.parameters import NO_CONSTRAINTS, GrowthParameters
-from sklearn_ltr._trees.quantization import Derivatives
+from sklearn_ltr._trees.quantization import RowDerivatives
 from sklearn_ltr._trees.sampling import TreeSample
 from sklearn_ltr._trees.workspace import GrownTree
 
@@ -120,7 +120,7 @@ def grow_on(
     )
     with ThreadTeam(n_threads) as team:
         tree = grower_of(binned, parameters, team).grow(
-            Derivatives(
+            RowDerivatives(
                 np.asarray(gradient, dtype=np.float64),
                 np.asarray(hessian, dtype=np.float64),
             ),

@@ -189,8 +189,8 @@ def test_numbers_and_categories_share_a_tree():
     sides = [{1, 5, 6}, set(range(9)) - {1, 5, 6}]
     assert left_bins(grown) & set(range(9)) in sides
     ensemble = grown.ensemble
-    of_categories = np.isin(ensemble.feature, [3, 17])
-    assert ensemble.category_node.tolist() == np.flatnonzero(of_categories).tolist()
+    by_categories = np.isin(ensemble.feature, [3, 17])
+    assert ensemble.category_node.tolist() == np.flatnonzero(by_categories).tolist()
     encoded = grown.mapper.categories.encode(X)
     assert ensemble.predict(encoded, ONE_THREAD).tobytes() == grown.scores.tobytes()
     scores = np.zeros(400)

@@ -11,10 +11,10 @@ from sklearn_ltr._compile import INTERPRETED, ThreadTeam
 from sklearn_ltr._trees import quantization
 from sklearn_ltr._trees.constraints import NO_CONSTRAINTS, Constraints
 from sklearn_ltr._trees.growing import TreeGrower, grow_tree
+from sklearn_ltr._trees.growing_together import LEAVES_AHEAD
 from sklearn_ltr._trees.parameters import GrowthParameters
-from sklearn_ltr._trees.quantization import Derivatives
+from sklearn_ltr._trees.quantization import RowDerivatives
 from sklearn_ltr._trees.sampling import TreeSample
-from sklearn_ltr._trees.workspace import LEAVES_AHEAD
 from tests.oracles import trees as oracle
 from tests.trees import STREAM, Grown, bin_table, binned_values, grow_on, grower_of
 from tests.workers import run_workers
@@ -232,10 +232,10 @@ def test_a_tree_does_not_depend_on_the_tree_before(n_threads):
         parameters = GrowthParameters(9, 2**31, 2, 0.0, True)
         grower = grower_of(binned, parameters, team)
         some = TreeSample(0, features[3:5], allowed, 0.5, STREAM)
-        grower.grow(Derivatives(gradient[::-1].copy(), hessian), some, 1.0, scores)
+        grower.grow(RowDerivatives(gradient[::-1].copy(), hessian), some, 1.0, scores)
         scores[:] = 0.0
         every = TreeSample(0, features, allowed, 1.0, STREAM)
-        second = grower.grow(Derivatives(gradient, hessian), every, 1.0, scores)
+        second = grower.grow(RowDerivatives(gradient, hessian), every, 1.0, scores)
     first = grow_on(X, gradient, hessian, max_leaf_nodes=9, min_samples_leaf=2)
     for one, other in zip(second, first.tree, strict=True):
         np.testing.assert_array_equal(one, other)
@@ -298,7 +298,7 @@ def grow_together(
             grower = TreeGrower(part, parameters, team, numbers, comm)
             for m, allowed in enumerate(drawn):
                 tree = grower.grow(
-                    Derivatives(gradient[own], hessian[own]),
+                    RowDerivatives(gradient[own], hessian[own]),
                     TreeSample(m, features, allowed.copy(), subsample, STREAM),
                     0.1,
                     scores,
@@ -310,9 +310,9 @@ def grow_together(
 
     results = run_workers(n_workers, work)
     scores = np.empty(n)
-    for trees, own, of_worker in results:
+    for trees, own, worker_scores in results:
         assert trees == results[0][0]
-        scores[own] = of_worker
+        scores[own] = worker_scores
     return results[0][0], scores.tobytes()
 
 
@@ -343,7 +343,7 @@ def test_workers_exchange_several_histograms_at_once(subsample):
     def work(comm):
         own = np.arange(comm.rank, n, comm.n_workers)
         part = binned._replace(columns=np.ascontiguousarray(binned.columns[:, own]))
-        derivatives = Derivatives(gradient[own], hessian[own])
+        derivatives = RowDerivatives(gradient[own], hessian[own])
         with ThreadTeam(1) as team:
             numbers = own.astype(np.uint32)
             grower = TreeGrower(part, parameters, team, numbers, comm)

@@ -69,14 +69,14 @@ def test_the_leaf_of_a_row_is_where_its_walk_ends(seed, n_leaves, n_rows):
         numbers = leaf_numbers(tree)
         leaves = find_leaves(binned, tree, numbers, team)
         add_binned(binned, tree, scores, team)
-    np.testing.assert_array_equal(leaves, numbers.of_node[nodes])
+    np.testing.assert_array_equal(leaves, numbers.leaf_of_node[nodes])
     np.testing.assert_array_equal(scores, tree.value[nodes])
-    of_leaves = numbers.of_node[tree.feature < 0]
-    assert sorted(of_leaves) == list(range(n_leaves))
+    leaf_numbers_found = numbers.leaf_of_node[tree.feature < 0]
+    assert sorted(leaf_numbers_found) == list(range(n_leaves))
 
 
 def test_rows_beyond_a_tile_are_assigned():
-    n_rows = 3 if INTERPRETED else 2 * leaf_values.ROW_TILE + 5
+    n_rows = 3 if INTERPRETED else 2 * leaf_values.LEAF_TILE + 5
     rng = np.random.default_rng(0)
     tree = random_tree(rng, 2, 1, np.zeros(1, int))
     columns = rng.integers(0, 255, (1, n_rows)).astype(np.uint8)

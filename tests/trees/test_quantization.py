@@ -10,8 +10,8 @@ import pytest
 from sklearn_ltr._comm import ONE_PROCESS
 from sklearn_ltr._compile import INTERPRETED, ThreadTeam
 from sklearn_ltr._trees.quantization import (
-    Derivatives,
     Quantization,
+    RowDerivatives,
     choose_quantization,
     measure,
     quantize,
@@ -34,7 +34,7 @@ def unpack(packed: int, quantization: Quantization) -> tuple[int, int, int]:
 
 def pack(gradient, hessian, *, second_order=True, tree_index=0):
     """Choose a quantization and pack all rows: (quantization, packed)."""
-    derivatives = Derivatives(gradient, hessian)
+    derivatives = RowDerivatives(gradient, hessian)
     magnitudes = measure(derivatives, ONE_THREAD, ONE_PROCESS)
     chosen = choose_quantization(magnitudes, second_order)
     return pack_as(chosen, derivatives, tree_index)
@@ -88,7 +88,7 @@ KINDS = ["normal", "one huge", "all equal", "all but equal", "tiny", "large"]
 @pytest.mark.parametrize("n", [1, 2, 1000])
 def test_magnitudes_are_summed_exactly_enough_in_any_order(kind, n):
     values = draw(kind, n)[0] if kind in KINDS else np.full(n, EXTREMES[kind])
-    found = measure(Derivatives(values, np.abs(values)), ONE_THREAD, ONE_PROCESS)
+    found = measure(RowDerivatives(values, np.abs(values)), ONE_THREAD, ONE_PROCESS)
     assert found.total[0] == found.total[1]
     exact = sum(Fraction(abs(value)) for value in values.tolist())
     assert abs(Fraction(found.total[0]) - exact) <= exact * Fraction(2, 2**40)
@@ -97,7 +97,7 @@ def test_magnitudes_are_summed_exactly_enough_in_any_order(kind, n):
         assert largest <= found.largest[0] <= 2 * largest
     shuffled = np.random.default_rng(0).permutation(values)
     with ThreadTeam(2) as team:
-        derivatives = Derivatives(shuffled, np.abs(shuffled))
+        derivatives = RowDerivatives(shuffled, np.abs(shuffled))
         assert measure(derivatives, team, ONE_PROCESS) == found
 
 
@@ -156,7 +156,7 @@ def test_the_scale_of_any_total_is_finite(total):
 def test_rounding_is_unbiased_over_rows(x):
     n = 5000
     quantization = Quantization(1.0, 0.0, 0, 0, 16, 2**16 - 1)
-    derivatives = Derivatives(np.full(n, x), np.zeros(n))
+    derivatives = RowDerivatives(np.full(n, x), np.zeros(n))
     _, packed = pack_as(quantization, derivatives)
     rows = np.arange(n)
     for chosen in (rows, rows[::2], rows[1::2], rows[n // 3 :], rows[::7]):
@@ -170,7 +170,7 @@ def test_rounding_is_unbiased_over_trees():
     rng = np.random.default_rng(1)
     gradient = rng.uniform(-3, 3, 20)
     quantization = Quantization(1.0, 0.0, 0, 0, 8, 255)
-    derivatives = Derivatives(gradient, np.zeros(20))
+    derivatives = RowDerivatives(gradient, np.zeros(20))
     totals = np.zeros(20)
     for tree_index in range(500):
         _, packed = pack_as(quantization, derivatives, tree_index)

@@ -13,7 +13,7 @@ from sklearn_ltr._compile import ThreadTeam
 from sklearn_ltr._data.row_hashes import COLUMN_STEP, FACTOR_1, FACTOR_2
 from sklearn_ltr._parameters import read_parameters
 from sklearn_ltr._trees.parameters import TreeParameters
-from sklearn_ltr._trees.quantization import Derivatives, measure
+from sklearn_ltr._trees.quantization import RowDerivatives, measure
 from sklearn_ltr._trees.sampling import RowSampler, TreeSample, uniform
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.mart import MARTRegressor
@@ -38,10 +38,10 @@ def draw(derivatives, subsample, *, numbers=None, second_order=True, n_threads=1
         return sampler.sample(derivatives, magnitudes, drawn, second_order)
 
 
-def heavy_tailed(seed, n=N, zeros=0.0) -> Derivatives:
+def heavy_tailed(seed, n=N, zeros=0.0) -> RowDerivatives:
     rng = np.random.default_rng(seed)
     gradient = rng.standard_t(2, n) * (rng.random(n) >= zeros)
-    return Derivatives(gradient, np.abs(rng.normal(size=n)) * (gradient != 0))
+    return RowDerivatives(gradient, np.abs(rng.normal(size=n)) * (gradient != 0))
 
 
 @settings(max_examples=settings().max_examples // 2)
@@ -56,7 +56,7 @@ def test_a_row_is_kept_with_its_probability_and_counts_as_one_over_it(
 ):
     gradient, hessian = heavy_tailed(seed, zeros=zeros)
     unit = 2.0**exponent
-    sample = draw(Derivatives(gradient * unit, hessian), subsample)
+    sample = draw(RowDerivatives(gradient * unit, hessian), subsample)
     p = oracle.sampling_probabilities(gradient, hessian, subsample * N)
     kept = np.zeros(N, dtype=bool)
     kept[sample.rows] = True
@@ -71,25 +71,25 @@ def test_the_number_of_rows_and_the_sums_are_right_in_the_mean():
     derivatives = heavy_tailed(0, 200_000)
     sample = draw(derivatives, 0.3)
     assert len(sample.rows) == pytest.approx(60_000, rel=0.01)
-    for of_all, of_sample in zip(derivatives, sample.derivatives, strict=True):
-        total = np.abs(of_all).sum()
-        assert np.abs(of_sample).sum() == pytest.approx(total, rel=0.02)
+    for whole, sampled_values in zip(derivatives, sample.derivatives, strict=True):
+        total = np.abs(whole).sum()
+        assert np.abs(sampled_values).sum() == pytest.approx(total, rel=0.02)
     rows = draw(derivatives, 0.3, second_order=False).derivatives.hessian
     assert rows.sum() == pytest.approx(200_000, rel=0.05)  # least squares counts them
 
 
 def test_rows_without_derivatives_are_never_kept():
-    some = Derivatives(*np.array([[0.0, 1, 0, -2], [0.0, 0, 0, 1]]))
+    some = RowDerivatives(*np.array([[0.0, 1, 0, -2], [0.0, 0, 0, 1]]))
     sample = draw(some, 0.9)  # there are fewer than 3.6 others: all of them
     assert sample.rows.tolist() == [1, 3]
     np.testing.assert_array_equal(sample.derivatives, [[1.0, -2], [0.0, 1]])
-    assert len(draw(Derivatives(*np.zeros((2, 4))), 0.5).rows) == 0
+    assert len(draw(RowDerivatives(*np.zeros((2, 4))), 0.5).rows) == 0
 
 
 def test_a_row_is_drawn_by_its_number_whatever_threads_and_workers():
     derivatives, order = heavy_tailed(1), np.random.default_rng(2).permutation(N)
     sample = draw(derivatives, 0.3)
-    moved = Derivatives(*(one[order] for one in derivatives))
+    moved = RowDerivatives(*(one[order] for one in derivatives))
     for n_threads in (1, 2, 3):
         other = draw(moved, 0.3, numbers=order, n_threads=n_threads)
         assert sorted(order[other.rows]) == sample.rows.tolist()
@@ -209,12 +209,12 @@ def test_splits_of_a_sample_find_what_all_rows_show():
             .ensemble_
         )  # fmt: skip
 
-    sampled, of_all = [split(0.1, seed) for seed in range(20)], split(1.0)
-    for tree in (*sampled, of_all):
+    sampled, whole = [split(0.1, seed) for seed in range(20)], split(1.0)
+    for tree in (*sampled, whole):
         assert tree.feature[0] == 2
         assert tree.threshold[0] == pytest.approx(0.3, abs=0.03)
     # a gain is that of all rows, in the mean
     gains = [tree.gain[0] for tree in sampled]
     error = np.std(gains, ddof=1) / np.sqrt(len(gains))
-    assert np.mean(gains) == pytest.approx(of_all.gain[0], abs=3 * error)
-    assert error < 0.03 * of_all.gain[0]
+    assert np.mean(gains) == pytest.approx(whole.gain[0], abs=3 * error)
+    assert error < 0.03 * whole.gain[0]

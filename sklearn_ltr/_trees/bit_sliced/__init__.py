@@ -29,8 +29,8 @@ left, and one whose x1 is missing goes right.
 ...     value=np.array([0.0, 0.0, 0.0, 10.0, 20.0, 30.0, 40.0]),
 ... )
 
-1. *Conditions* (``conditions.py``).  A condition is what a node tests: a feature, a
-threshold, and the side of missing values.  Each distinct condition is evaluated once,
+1. *Conditions* (``conditions.py``).  A node tests a condition: a feature, a threshold,
+and the side of missing values.  Each distinct condition is evaluated once,
 however many nodes of however many trees share it: 3,000 nodes of 100 trees may share
 1,600.
 
@@ -84,8 +84,8 @@ bit is 1, else the bit found on the left.  This is a select gate (a multiplexer)
 - Bit 0 does not matter anywhere.  It becomes the constant 0.
 
 So this tree takes one gate.  *Bit vectors*, which hold a bit of each row, are numbered:
-0 and 1 are the constants, 2 tells where a feature is missing, 3 to 5 are those of the
-conditions, and 6 is the output of the gate.
+0 and 1 are the constants, 2 tells where a feature is missing, 3 to 5 are the condition
+bits, and 6 is the output of the gate.
 
 >>> from sklearn_ltr._compile import VECTOR_LANES
 >>> circuits.gate // VECTOR_LANES  # vectors of the condition, of zero and of one

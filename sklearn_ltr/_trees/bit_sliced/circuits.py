@@ -48,7 +48,7 @@ from sklearn_ltr._compile import VECTOR_LANES, int64, kernel, subkernel
 from sklearn_ltr._trees.bit_sliced.conditions import FIRST_CONDITION, ONE, ZERO
 from sklearn_ltr._trees.tree_walk import TreeNodes
 
-MAX_LEAVES = 256  # of a subtree: what codes of 8 bits can tell apart
+MAX_LEAVES = 256  # of a subtree: the number of codes of 8 bits
 CODE_BITS = 8
 DONT_CARE = -1  # a bit that may be 0 or 1
 ADDS_NOTHING = -0.0  # x + -0.0 is x, also for x = -0.0
@@ -62,8 +62,8 @@ class Subtrees(NamedTuple):
     """The nodes of all trees, with children as the subtrees see them.
 
     Nodes are numbered through all trees.  After the n_nodes nodes come the alias leaves
-    of the n_subtrees subtrees, and then their outside leaves: n_total in all.  (Those
-    that are not needed, of the subtrees at the roots of trees, exist but are not used.)
+    of the n_subtrees subtrees, and then their outside leaves: n_total in all.  (A
+    subtree at the root of a tree uses neither; its two exist all the same.)
     """
 
     root: NDArray[np.int64]  # (n_subtrees,): the node where each begins, ascending
@@ -140,7 +140,7 @@ class LeafCodes(NamedTuple):
 
 
 class CodeRanges(NamedTuple):
-    """Ranges of codes that are still to be divided, and those of nodes and leaves.
+    """Ranges of codes that are still to be divided, and the ranges of nodes and leaves.
 
     The codes are numbered through all subtrees: code c of subtree s is here the code
     ``s * 2**n_bits + c``.
@@ -161,7 +161,7 @@ def assign_leaf_codes(
     subtrees: Subtrees, value: NDArray[np.float64], n_bits: int
 ) -> LeafCodes:
     """Assign codes below ``2 ** n_bits`` to the leaves of each subtree."""
-    # `value` is that of each node.
+    # `value` is the value of each node, (n_nodes,).
     n_subtrees, n_total = len(subtrees.root), len(subtrees.n_leaves)
     ranges = one_range_for_each_subtree(subtrees, n_bits)
     assign_by_halving(
@@ -248,8 +248,9 @@ def assign_by_halving(
     n_ranges: int,
 ) -> None:
     """Divide each range on the stack until every leaf has a range to itself."""
-    # The arrays are those of `Subtrees`.  `first_code` is given for the nodes in
-    # `items`; it is filled in for all nodes below them, and `n_codes` for leaves.
+    # The first three arrays are fields of `Subtrees`.  `first_code` is given for the
+    # nodes in `items`; it is filled in for all nodes below them, and `n_codes` for
+    # leaves.
     stack, items = ranges.stack, ranges.items
     first_code, is_upper = ranges.first_code, ranges.is_upper
     while n_ranges > 0:
@@ -301,7 +302,7 @@ def assign_by_halving(
 
 
 class Circuits(NamedTuple):
-    """The gates of all subtrees, and what the codes mean.
+    """The gates of all subtrees, and the leaf value of each code.
 
     A bit vector is given by its offset: VECTOR_LANES times its number.
     """
@@ -353,12 +354,12 @@ def build_circuits(
     codes = assign_leaf_codes(subtrees, nodes.value, n_bits)
     reached = np.full(n_nodes, NOT_KNOWN)
     reached[nodes.first_node[:-1]] = ONE
-    of_nodes = NodeVectors(
+    node_vectors = NodeVectors(
         condition=FIRST_CONDITION + condition_of_node,
         reached=reached,
         code_bit=codes.bit,  # a constant bit is also the number of its vector
     )
-    of_subtrees = SubtreeVectors(
+    subtree_vectors = SubtreeVectors(
         first_gate=np.zeros(n_subtrees + 1, dtype=np.int64),
         first_output=np.zeros(n_subtrees, dtype=np.int64),
         code_bit=np.full((n_subtrees, CODE_BITS), ZERO, dtype=np.uint32),
@@ -367,9 +368,11 @@ def build_circuits(
         gate=np.empty((2 * CODE_BITS * n_nodes, 3), dtype=np.uint32),
         next=np.array([0, FIRST_CONDITION + n_conditions]),
     )
-    build_gates(nodes.first_node, subtrees, of_nodes, of_subtrees, gates, n_bits)
-    gate = gates.gate[: of_subtrees.first_gate[-1]]
-    circuits = sort_by_level(Circuits(gate, *of_subtrees, codes.value))
+    build_gates(
+        nodes.first_node, subtrees, node_vectors, subtree_vectors, gates, n_bits
+    )
+    gate = gates.gate[: subtree_vectors.first_gate[-1]]
+    circuits = sort_by_level(Circuits(gate, *subtree_vectors, codes.value))
     n_vectors = np.max(circuits.first_output + np.diff(circuits.first_gate))
     by_offset = circuits._replace(
         gate=VECTOR_LANES * circuits.gate,
@@ -401,39 +404,40 @@ def select(gates: GateList, condition: int, zero: int, one: int) -> int:
 
 @subkernel
 def find_reached(
-    root: int, subtrees: Subtrees, of_nodes: NodeVectors, gates: GateList
+    root: int, subtrees: Subtrees, node_vectors: NodeVectors, gates: GateList
 ) -> None:
     """Build the gates that find the rows which reach the root of a subtree."""
-    # The rows that reach the root of the subtree above are known.  Those of them that
-    # go towards `root` at every node in between reach it.  Each "and" is a select gate.
+    # The rows that reach the root of the subtree above are known.  Of these, the rows
+    # that go towards `root` at every node in between reach it.  Each "and" is a select
+    # gate.
     node, reached = root, int64(ONE)
-    while of_nodes.reached[node] == NOT_KNOWN:
+    while node_vectors.reached[node] == NOT_KNOWN:
         parent = subtrees.parent[node]
-        condition = of_nodes.condition[parent]
+        condition = node_vectors.condition[parent]
         if subtrees.left[parent] == subtrees.alias[node]:
             reached = select(gates, condition, reached, int64(ZERO))
         else:
             reached = select(gates, condition, int64(ZERO), reached)
         node = parent
     if node != root:
-        known = of_nodes.reached[node]
-        of_nodes.reached[root] = select(gates, known, int64(ZERO), reached)
+        known = node_vectors.reached[node]
+        node_vectors.reached[root] = select(gates, known, int64(ZERO), reached)
 
 
 @kernel
 def build_gates(
     first_node: NDArray[np.int64],
     subtrees: Subtrees,
-    of_nodes: NodeVectors,
-    of_subtrees: SubtreeVectors,
+    node_vectors: NodeVectors,
+    subtree_vectors: SubtreeVectors,
     gates: GateList,
     n_bits: int,
 ) -> None:
-    """Build the gates tree by tree: those of its nodes, then those of its subtrees."""
-    # Given are `code_bit` of leaves and `reached` of the roots of trees, `first_gate`
-    # 0, and in `next` gate 0 and the vector after those of the conditions; all others
-    # are filled in.
-    left, right, code_bit = subtrees.left, subtrees.right, of_nodes.code_bit
+    """Build the gates tree by tree: first of its nodes, then of its subtrees."""
+    # Given are `code_bit` of leaves, `reached` of the roots of trees, 0 as the first
+    # element of `first_gate`, and in `next` gate 0 and the first vector after the
+    # conditions.  The other elements are filled in.
+    left, right, code_bit = subtrees.left, subtrees.right, node_vectors.code_bit
     n_subtrees, subtree = len(subtrees.root), int64(0)
     first_outside, first_output = len(left) - n_subtrees, gates.next[1]
     for tree in range(len(first_node) - 1):
@@ -441,21 +445,21 @@ def build_gates(
         first, end = first_node[tree], first_node[tree + 1]
         for node in range(end - 1, first - 1, -1):  # children before their parents
             if left[node] >= 0:
-                condition = of_nodes.condition[node]
+                condition = node_vectors.condition[node]
                 for k in range(n_bits):
                     zero, one = code_bit[left[node], k], code_bit[right[node], k]
                     code_bit[node, k] = select(gates, condition, zero, one)
         first_vector = first_output
         while subtree < n_subtrees and subtrees.root[subtree] < end:
-            of_subtrees.first_output[subtree] = first_vector
+            subtree_vectors.first_output[subtree] = first_vector
             root, outside = subtrees.root[subtree], first_outside + subtree
-            find_reached(root, subtrees, of_nodes, gates)
+            find_reached(root, subtrees, node_vectors, gates)
             for k in range(n_bits):
                 zero, one = code_bit[outside, k], code_bit[root, k]
-                bit = select(gates, of_nodes.reached[root], zero, one)
-                of_subtrees.code_bit[subtree, k] = ZERO if bit == DONT_CARE else bit
+                bit = select(gates, node_vectors.reached[root], zero, one)
+                subtree_vectors.code_bit[subtree, k] = ZERO if bit == DONT_CARE else bit
             subtree += 1
-            of_subtrees.first_gate[subtree] = gates.next[0]
+            subtree_vectors.first_gate[subtree] = gates.next[0]
             first_vector = gates.next[1]
 
 

@@ -1,16 +1,16 @@
-"""What nodes test: distinct conditions, whose outcomes are one bit for each row.
+"""The distinct conditions that nodes test; each has a bit for each row as its outcome.
 
 **Thresholds.**  Many nodes test the same feature against the same threshold.  Each
 distinct test ``x <= threshold``, a condition, is evaluated once for a row, and all
 nodes share the result.
 
 **Category sets.**  Whether a row goes right at a node with a category set is a function
-of 8 bits, those of its bin (255 for a missing value).  A function of 8 bits is a select
+of the 8 bits of its bin (255 for a missing value).  A function of 8 bits is a select
 gate between two functions of 7 bits, and so on (Shannon's expansion): 255 gates at
 most, fewer where both inputs are the same.  There are only 256 functions of the lowest
-3 bits, so the sets of a feature share the gates of those; above them a set takes 31
-gates at most. All gates are evaluated once for a block of rows, before those of the
-trees.
+3 bits, so the sets of a feature share the gates of these functions; for the other bits
+a set takes 31 gates at most.  All gates of sets are evaluated once for a block of rows,
+before the gates of trees.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ IntArray = NDArray[np.int64]
 # Bit vectors are numbered: first these three, then one for each condition, which has a
 # 1 for each row that goes right, then the outputs of gates (`circuits.py`).
 ZERO, ONE = 0, 1  # 512 zeros, 512 ones
-MISSING = 2  # the rows where the feature being evaluated is missing
+MISSING_ROWS = 2  # the rows where the feature being evaluated is missing
 FIRST_CONDITION = 3
 
 # Category sets
 BIN_BITS = 8
 SHARED_BITS = 3  # the gates of this many bits are shared by all sets of a feature
-SCRATCH_VECTORS = 30  # for the outputs of the other gates of a set, but the last
+SCRATCH_VECTORS = 30  # for the outputs of a set's gates of the other bits, but its last
 
 
 class Conditions(NamedTuple):
     """Distinct conditions, sorted by feature.
 
-    Within a feature, first those that send NaN left, then those that send it right;
-    within these, sorted by threshold.
+    Within a feature, first the conditions that send NaN left, then the conditions that
+    send it right; each sorted by threshold.
     """
 
     feature: NDArray[np.int64]  # (n_tested,): the features that nodes test, ascending
@@ -58,8 +58,8 @@ class Conditions(NamedTuple):
 
 
 def collect_conditions(nodes: TreeNodes) -> tuple[Conditions, NDArray[np.int64]]:
-    """Return the distinct conditions, and the number of each node's; 0 in a leaf."""
-    # 0, too, where a category set decides.
+    """Return the distinct conditions, and the number of each node's condition."""
+    # The number is 0 in a leaf, and at a node with a category set.
     inner = np.setdiff1d(np.flatnonzero(nodes.feature >= 0), nodes.category_node)
     feature, threshold = nodes.feature[inner], nodes.threshold[inner]
     missing_right = ~nodes.missing_left[inner]
@@ -101,7 +101,8 @@ class CategorySets(NamedTuple):
     """
 
     feature: IntArray  # (n_categorical,): the features that sets test, ascending
-    # (8,): bit k of a bin, of which higher bits were subtracted, is 1 above this
+    # (8,): 2^k - 0.5 for bit k.  The bits of a bin are found from the highest to the
+    # lowest, and subtracted from it; so bit k is 1 if the rest is above 2^k - 0.5.
     threshold: NDArray[np.floating]
     first_bit: int  # the vectors of the bits of bins, 8 for each feature, begin here
     gate: NDArray[np.uint32]  # (n_gates, 4): vectors of condition, zero, one and output
@@ -110,10 +111,10 @@ class CategorySets(NamedTuple):
 def collect_sets(
     nodes: TreeNodes, condition_of_node: IntArray, n_conditions: int
 ) -> tuple[CategorySets, int]:
-    """Return the gates of all sets, and how many vectors hold conditions then."""
-    # The vectors of the sets follow those of the `n_conditions` other conditions, and
-    # `condition_of_node` receives their numbers.  After them, SCRATCH_VECTORS are
-    # needed while gates are evaluated.
+    """Return the gates of all sets, and the number of conditions with these sets."""
+    # The vectors of the sets come after the vectors of the `n_conditions` thresholds.
+    # Their numbers are written to `condition_of_node`.  After them, SCRATCH_VECTORS
+    # further vectors are needed while gates are evaluated.
     feature, first_bit = nodes.feature[nodes.category_node], FIRST_CONDITION
     first_bit += n_conditions
     tested, number = np.unique(feature, return_inverse=True)
@@ -121,7 +122,7 @@ def collect_sets(
     distinct, set_of_node = np.unique(keys, axis=0, return_inverse=True)
     is_left = unpack_sets(np.ascontiguousarray(distinct[:, 4:]))
     bits = first_bit + BIN_BITS * np.ascontiguousarray(distinct[:, :4]).view(">u4")
-    outputs = np.where(is_left, ZERO, ONE)  # of functions of no bit, by bin
+    outputs = np.where(is_left, ZERO, ONE)  # constants, the functions of no bit, by bin
     end = first_bit + BIN_BITS * len(tested)
     gates = []
     for k in range(SHARED_BITS):
@@ -129,18 +130,18 @@ def collect_sets(
         end += len(gate)
         gates.append(gate)
     first_set, end = end, end + len(distinct)
-    scratch, of_sets, owners = end, [], []
+    scratch, set_gates, set_numbers = end, [], []
     for k in range(SHARED_BITS, BIN_BITS):
         shape = (len(distinct), outputs.shape[1] // 2)
         output = np.broadcast_to(scratch + np.arange(shape[1]), shape)
         if k == BIN_BITS - 1:
             output = first_set + np.arange(len(distinct))[:, np.newaxis]
         outputs, gate, is_gate = select_outputs(bits + k, outputs, output)
-        of_sets.append(gate)
-        owners.append(np.nonzero(is_gate)[0])
+        set_gates.append(gate)
+        set_numbers.append(np.nonzero(is_gate)[0])
         scratch += shape[1]
-    by_set = np.argsort(np.concatenate(owners), kind="stable")
-    gates.append(np.concatenate(of_sets)[by_set])
+    by_set = np.argsort(np.concatenate(set_numbers), kind="stable")
+    gates.append(np.concatenate(set_gates)[by_set])
     condition_of_node[nodes.category_node] = (
         outputs[set_of_node.ravel(), 0] - FIRST_CONDITION
     )
@@ -157,8 +158,9 @@ def select_outputs(
     bit: IntArray, inputs: IntArray, output: IntArray
 ) -> tuple[IntArray, IntArray, NDArray[np.bool_]]:
     """Return vectors of ``inputs[:, 1::2] if bit else inputs[:, 0::2]``, and gates."""
-    # A gate writes `output`; there is none where both inputs are the same, or the bit
-    # is the result.  `bit` is (n_sets, 1), the results (n_sets, n_inputs / 2).
+    # A gate writes to `output`.  No gate is needed where both inputs are the same, or
+    # where they are the constants 0 and 1, so that the result is the bit.  `bit` is
+    # (n_sets, 1), the results are (n_sets, n_inputs / 2).
     zero, one = inputs[:, 0::2], inputs[:, 1::2]
     is_bit = (zero == ZERO) & (one == ONE)
     is_gate = (zero != one) & ~is_bit
@@ -171,8 +173,8 @@ def select_outputs(
 def share_gates(
     bit: IntArray, inputs: IntArray, first_output: int
 ) -> tuple[IntArray, IntArray]:
-    """Return the same with a gate for each distinct triple of vectors."""
-    # They write the vectors from `first_output` on.
+    """Return the same as `select_outputs`, with one gate for several equal ones."""
+    # The gates write to the vectors from `first_output` on.
     selected, gate, is_gate = select_outputs(bit, inputs, np.zeros_like(inputs[:, ::2]))
     distinct, number = np.unique(gate[:, :3], axis=0, return_inverse=True)
     selected[is_gate] = first_output + number.ravel()
@@ -189,7 +191,7 @@ def evaluate_sets(
     n_rows: int,
 ) -> None:
     """Write the condition bits of all sets, given the features that they test."""
-    # These are transposed, and overwritten.
+    # `features` are transposed, (n_categorical, 512), and overwritten.
     n_parts, result = (n_rows + 63) // 64, sets.first_bit
     for number in range(len(sets.feature)):
         values = features[number]

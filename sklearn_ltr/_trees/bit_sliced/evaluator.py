@@ -31,7 +31,7 @@ from sklearn_ltr._compile import (
 from sklearn_ltr._trees.bit_sliced.circuits import Circuits, build_circuits
 from sklearn_ltr._trees.bit_sliced.conditions import (
     FIRST_CONDITION,
-    MISSING,
+    MISSING_ROWS,
     ONE,
     SCRATCH_VECTORS,
     ZERO,
@@ -51,9 +51,10 @@ SUBTREE_GROUP = 32
 
 
 class Tests(NamedTuple):
-    """What nodes test, for rows of one dtype."""
+    """The tests of all nodes, for rows of one dtype."""
 
-    feature: NDArray[np.int64]  # tested by conditions, then those tested by sets
+    # (n_tested,): features tested by conditions, then features tested by sets
+    feature: NDArray[np.int64]
     conditions: Conditions
     sets: CategorySets
 
@@ -96,7 +97,7 @@ class BitSlicedEvaluator:
         rounded_down = round_down_to_float32(conditions.threshold)
         in_float32 = sets._replace(threshold=sets.threshold.astype(np.float32))
         feature = np.concatenate([conditions.feature, sets.feature])
-        # for each dtype: what rows are tested by, and the buffers that no thread uses
+        # for each dtype of rows: the tests, and the buffers that no thread is using
         self._by_dtype: dict[Any, tuple[Tests, list[EvaluationBuffers]]] = {
             np.dtype(np.float64): (Tests(feature, conditions, sets), []),
             np.dtype(np.float32): (
@@ -160,7 +161,8 @@ def evaluate_ensemble(
 @subkernel
 def mark_infinite_rows(rows: NDArray[np.floating], scores: NDArray[np.float64]) -> None:
     """Set the scores of rows with an infinite value to NaN, which they keep."""
-    # This reads X in the order of memory, so that it is in the cache for what follows.
+    # This reads X in the order of memory, so that the transposition finds it in the
+    # cache.
     for i in range(len(rows)):
         is_infinite = False
         for j in range(rows.shape[1]):
@@ -197,7 +199,7 @@ def evaluate_conditions(
     """Write the bit vector of each condition: 1 where a row goes right."""
     # (Strict, because the sign of ``threshold - x`` is used, also where that is 0.0.)
     vectors, threshold = buffers.vectors, conditions.threshold
-    n_parts, missing = (n_rows + 63) // 64, VECTOR_LANES * MISSING
+    n_parts, missing = (n_rows + 63) // 64, VECTOR_LANES * MISSING_ROWS
     for number in range(len(conditions.feature)):
         values = buffers.features[number]
         missing_bits(values, n_parts, vectors, missing)

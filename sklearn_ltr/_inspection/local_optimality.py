@@ -53,9 +53,9 @@ from sklearn_ltr._data import (
     count_rows,
     read_numbers,
 )
+from sklearn_ltr._inspection.models import find_model, transform_for_model
 from sklearn_ltr._networks import MultilayerPerceptron, Network, predict
 from sklearn_ltr._parameters import POSITIVE, integer, real
-from sklearn_ltr.inspection._models import find_model, transform_for_model
 from sklearn_ltr.metrics import NDCG, Metric, get_metric
 
 FloatArray = NDArray[np.float64]

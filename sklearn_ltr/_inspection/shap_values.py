@@ -13,8 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr._compile import ThreadTeam, effective_n_threads
 from sklearn_ltr._data.features import check_has_rows
+from sklearn_ltr._inspection.models import find_model, transform_for_model
 from sklearn_ltr._trees.shapley import explain_trees
-from sklearn_ltr.inspection._models import find_model, transform_for_model
 
 FloatArray = NDArray[np.float64]
 

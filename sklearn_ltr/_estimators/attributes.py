@@ -1,0 +1,52 @@
+"""Fitted attributes, declared once.
+
+A class declares the attributes that its fit sets, by name.  Refitting, warm starts,
+saving, loading and the workers of a cluster read the declarations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+
+class Attribute(NamedTuple):
+    """An attribute that a fit sets.
+
+    Attributes
+    ----------
+    shape : str
+        Shape of an array, as in the docstring; empty for other values.
+    when : str
+        The condition under which a fit sets it; empty: always.
+    by_reading : bool
+        Whether it is known once the arguments of `fit` are read.  A warm start keeps
+        it, as the steps that it keeps were made of it.
+    saved : bool
+        Whether a saved model has it.
+    """
+
+    shape: str = ""
+    when: str = ""
+    by_reading: bool = False
+    saved: bool = True
+
+
+Attributes = Mapping[str, Attribute]
+
+#: attributes that scikit-learn's reader of X sets
+FEATURES: Attributes = {
+    "n_features_in_": Attribute(by_reading=True),
+    "feature_names_in_": Attribute(
+        "(n_features,)", when="the columns of X have names", by_reading=True
+    ),
+}
+
+
+def known_by_reading(declared: Attributes, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those of the values that reading the arguments of `fit` has set."""
+    return {
+        name: values[name]
+        for name, attribute in declared.items()
+        if attribute.by_reading and name in values
+    }
