@@ -58,11 +58,8 @@ def seconds_per_query(n: int, metric: str, repetitions: int) -> dict[str, list[f
     grades = grades.astype(np.float64)
     offsets = n * np.arange(n_queries + 1)
     data = TrainingData(
-        X=None,
-        rows=np.arange(len(grades)),
         y=grades,
         offsets=offsets,
-        weights=np.ones(n_queries),
         labels=None,
     )
     objective = LambdaObjective(

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._data.columns import ReadColumns
+from sklearn_ltr._data.columns import ReadColumns, RowColumns
 from sklearn_ltr._data.groups import Labels, as_uint16
 from sklearn_ltr._data.tables import DenseTable, Table
 from sklearn_ltr._parameters import LARGEST, SMALLEST
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+
+
+NO_FEATURES = DenseTable(np.empty((0, 0)))
+NO_ROWS = np.empty(0, dtype=np.intp)
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,11 +33,6 @@ class TrainingData:
 
     Attributes
     ----------
-    X : Table
-        The features as given; they are never sorted or copied.  Without rows where only
-        targets are needed.
-    rows : ndarray of shape (n_rows,), intp
-        Row of X that each entry of the other arrays refers to.
     y : ndarray of shape (n_rows,), float64
         Grades of documents; targets of MART.
     offsets : ndarray of shape (n_queries + 1,), int64
@@ -42,16 +41,21 @@ class TrainingData:
         Group value of each query; None: each row is a query of its own.
     columns : RowColumns
         The other columns, those that were given.
+    X : Table
+        The features as given; they are never sorted or copied.  Without rows where only
+        targets are needed.
+    rows : ndarray of shape (n_rows,), intp
+        Row of X that each entry of the other arrays refers to.
     numbers : ndarray of shape (n_queries,), int64, or None
         Where several workers have queries: numbers that rise with the labels of all.
     """
 
-    X: Table
-    rows: NDArray[np.intp]
     y: FloatArray
     offsets: IntArray
     labels: Labels | None
-    columns: ReadColumns
+    columns: ReadColumns = RowColumns()
+    X: Table = NO_FEATURES
+    rows: NDArray[np.intp] = field(default_factory=lambda: NO_ROWS)
     numbers: IntArray | None = None
 
     @property
@@ -139,10 +143,6 @@ class TrainingData:
     def without_features(self) -> Self:
         """Return the targets and columns alone: what a cost is computed from."""
         return replace(self, X=NO_FEATURES, rows=NO_ROWS)
-
-
-NO_FEATURES = DenseTable(np.empty((0, 0)))
-NO_ROWS = np.empty(0, dtype=np.intp)
 
 
 T = TypeVar("T")

@@ -10,13 +10,11 @@ from numpy.typing import NDArray
 from sklearn_ltr._compile import ThreadTeam, effective_n_threads
 from sklearn_ltr._data import (
     QueryGroups,
-    RowColumns,
     TrainingData,
     check_grades,
     check_scores,
     count_rows,
 )
-from sklearn_ltr._data.training_data import NO_FEATURES
 from sklearn_ltr._lambdas.objective import LambdaObjective
 from sklearn_ltr._lambdas.pairs import NORMALIZATIONS, PairOptions
 from sklearn_ltr._parameters import POSITIVE
@@ -107,12 +105,9 @@ def compute_lambdas(
     normalize = NORMALIZATIONS.read_as("normalize_lambdas", normalize_lambdas)
     queries = QueryGroups.from_groups(groups, count_rows(scores, "scores"))
     data = TrainingData(
-        X=NO_FEATURES,
-        rows=queries.order,
         y=check_grades(grades, queries, "grades"),
         offsets=queries.offsets,
         labels=queries.labels,
-        columns=RowColumns(),
     )
     canonical_scores = check_scores(scores, queries, "scores")
     with ThreadTeam(effective_n_threads(n_jobs, 32 * queries.n_documents)) as team:

@@ -21,7 +21,6 @@ from sklearn_ltr._data import (
 from sklearn_ltr._data.features import check_has_rows
 from sklearn_ltr._data.query_index import QueryIndex
 from sklearn_ltr._data.tables import Table
-from sklearn_ltr._data.training_data import NO_FEATURES
 from sklearn_ltr._estimators.base import FitParameters
 from sklearn_ltr.metrics import Metric
 
@@ -115,7 +114,7 @@ def read_training_data(
     check_has_rows(X, f"X{suffix}")
     check_y_given(y, suffix)
     queries = read_queries(groups, X.shape[0], suffix)
-    return replace(read_targets(y, queries, columns, suffix), X=X, rows=queries.order)
+    return replace(read_targets(y, queries, columns, suffix), X=X)
 
 
 def read_targets(
@@ -123,12 +122,11 @@ def read_targets(
 ) -> TrainingData:
     """Check grades and columns, and sort them by query; without features."""
     return TrainingData(
-        NO_FEATURES,
-        queries.order,
         check_grades(y, queries, f"y{suffix}"),
         queries.offsets,
         queries.labels,
         columns.read(queries, suffix),
+        rows=queries.order,
     )
 
 

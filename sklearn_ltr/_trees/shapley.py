@@ -74,7 +74,10 @@ MAX_BLOCKS = 8  # of LANES rows, which a thread explains in one call
 
 
 def explain_trees(
-    ensemble: TreeEnsemble, X: Matrix, team: ThreadTeam, background: Matrix | None = None
+    ensemble: TreeEnsemble,
+    X: Matrix,
+    team: ThreadTeam,
+    background: Matrix | None = None,
 ) -> tuple[FloatArray, float]:
     """Return Shapley values, (n_rows, n_features), and the score without features."""
     # Categories are bins; X is finite, or NaN.  With a background, values are

@@ -542,7 +542,7 @@ def no_documents(n_features: int) -> TrainingData:
     """Return the validation data of a worker that has none."""
     nothing, numbers = np.empty(0), np.empty(0, dtype=np.int64)
     X, starts = table_of(np.empty((0, n_features))), np.zeros(1, dtype=np.int64)
-    return TrainingData(X, numbers, nothing, starts, [], RowColumns(), numbers)
+    return TrainingData(nothing, starts, [], X=X, rows=numbers, numbers=numbers)
 
 
 def read_rows(

@@ -147,7 +147,7 @@ class BaseMART(CallbackSupportMixin, BaseModel):
         columns = RowColumns(sample_weight=sample_weight)
         with refit(self) as model:
             p = read_parameters(model._parameters, model)
-            kept = model._keep(p)
+            kept = model._keep(vars(self), p)
             n_new = p.n_estimators - kept.n_trees
             tasks = FitTasks(self, model, "tree", n_new, X, y, **columns.given())
             validation = split_validation(
@@ -172,9 +172,9 @@ class BaseMART(CallbackSupportMixin, BaseModel):
         tasks.end()
         return self
 
-    def _keep(self, parameters: Any) -> KeptTrees:
+    def _keep(self, attributes: Mapping[str, Any], parameters: Any) -> KeptTrees:
         """Return what a warm start keeps of the last fit, or a new seed."""
-        return keep_trees(vars(self), parameters)
+        return keep_trees(attributes, parameters)
 
     def _read(
         self,
@@ -240,12 +240,12 @@ class BaseMART(CallbackSupportMixin, BaseModel):
             self._categories = self._categories.restrict(features, rows)
         # each row is a query of its own
         data = TrainingData(
-            table_of(features),
-            rows,
             targets,
             np.arange(len(rows) + 1),
             labels=None,
             columns=RowColumns(sample_weight=weights),
+            X=table_of(features),
+            rows=rows,
         )
         with ThreadTeam(fit_threads(self.n_jobs, data.X.size, ONE_PROCESS)) as team:
             return data.reordered(data.content_order(data.X.hashes(rows, team)))
@@ -868,9 +868,9 @@ class MARTClassifier(ClassifierMixin, BaseMART):
     }
     _parameters = ClassifierParameters
 
-    def _keep(self, parameters: Any) -> KeptTrees:
+    def _keep(self, attributes: Mapping[str, Any], parameters: Any) -> KeptTrees:
         """Return what a warm start keeps: trees of the same sigma, their scale."""
-        kept, sigma = super()._keep(parameters), parameters.sigma
+        kept, sigma = super()._keep(attributes, parameters), parameters.sigma
         if kept.n_trees > 0 and sigma != self._sigma:
             raise ValueError(
                 f"sigma={sigma} has changed since the trees that warm_start keeps were "

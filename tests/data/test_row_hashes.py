@@ -8,7 +8,7 @@ from scipy.sparse import csr_matrix
 
 from sklearn_ltr._comm import ONE_PROCESS
 from sklearn_ltr._compile import ThreadTeam
-from sklearn_ltr._data.row_hashes import hash_values
+from sklearn_ltr._data.tables import table_of
 from sklearn_ltr._trees.binning import NO_CATEGORIES, fit_bins, hash_bins
 
 N_ROWS = 5000
@@ -21,13 +21,14 @@ ALL = np.arange(N_ROWS)
 
 def hashes_of(X, rows=ALL, n_threads=1):
     with ThreadTeam(n_threads) as team:
-        return hash_values(X, rows, team)
+        return table_of(X).hashes(rows, team)
 
 
 def bin_hashes(X, n_threads=1, max_bins=255):
     with ThreadTeam(n_threads) as team:
-        mapper = fit_bins(X, ALL, max_bins, NO_CATEGORIES, ONE_PROCESS, team)
-        return hash_bins(mapper.transform(X, ALL, team), team)
+        table = table_of(X)
+        mapper = fit_bins(table, ALL, max_bins, NO_CATEGORIES, ONE_PROCESS, team)
+        return hash_bins(mapper.transform(table, ALL, team), team)
 
 
 @pytest.mark.parametrize("hash_rows", [hashes_of, bin_hashes])

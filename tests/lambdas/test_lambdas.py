@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sklearn_ltr._compile import INTERPRETED, ThreadTeam
-from sklearn_ltr._data import TrainingData
+from sklearn_ltr._data import RowColumns, TrainingData
 from sklearn_ltr._lambdas import objective
 from sklearn_ltr._lambdas.objective import LambdaObjective, PairOptions
 from sklearn_ltr.inspection import compute_lambdas
@@ -311,12 +311,10 @@ def objective_of(data: Ranking, metric, weights=None, **options) -> LambdaObject
     """The objective as a ranker makes it: `data` in canonical order."""
     _, sizes = np.unique(data.groups, return_counts=True)
     training_data = TrainingData(
-        X=None,
-        rows=np.arange(len(data.y)),
         y=data.y,
         offsets=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
-        weights=np.ones(len(sizes)) if weights is None else weights,
         labels=None,
+        columns=RowColumns(sample_weight=weights),
     )
     return LambdaObjective(
         training_data, metric, PairOptions.of(1.0, bool(options)), ThreadTeam(1)

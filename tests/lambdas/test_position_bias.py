@@ -22,7 +22,7 @@ from sklearn_ltr import (
     ShortClickLogWarning,
 )
 from sklearn_ltr._compile import ThreadTeam
-from sklearn_ltr._data import QueryGroups, TrainingData
+from sklearn_ltr._data import QueryGroups, RowColumns, TrainingData
 from sklearn_ltr._lambdas.objective import LambdaObjective, PairOptions
 from sklearn_ltr._lambdas.position_bias import AdditiveBias, PairwiseBias
 from sklearn_ltr._rankers.networks import BIAS_RATE
@@ -94,10 +94,8 @@ def small_log():
 
 def objective(metric, options, pair_weights, team, grades=CLICKS):
     queries = QueryGroups.from_groups(GROUPS, N)
-    weights = np.arange(1.0, 6.0)  # of queries
-    data = TrainingData(
-        None, queries.order, grades, queries.offsets, weights, queries.labels
-    )
+    columns = RowColumns(sample_weight=np.arange(1.0, 6.0))
+    data = TrainingData(grades, queries.offsets, queries.labels, columns)
     metric = metric and get_metric(metric)
     result = LambdaObjective(data, metric, options, team, pair_weights)
     for documents, _ in result._workspaces:

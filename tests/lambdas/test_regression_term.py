@@ -7,7 +7,7 @@ import numpy as np
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr._comm import ONE_PROCESS
 from sklearn_ltr._compile import ThreadTeam
-from sklearn_ltr._data import QueryGroups, TrainingData
+from sklearn_ltr._data import QueryGroups, RowColumns, TrainingData
 from sklearn_ltr._data.query_index import QueryIndex
 from sklearn_ltr._lambdas.regression import Regression
 from sklearn_ltr.datasets import make_ranking
@@ -23,7 +23,8 @@ DATA = make_ranking(60, n_features=6, n_informative=3, random_state=0)
 
 def training_data(grades=GRADES, weights=WEIGHTS):
     queries = QueryGroups.from_groups(QUERY, 11)
-    return TrainingData(None, queries.order, grades, OFFSETS, weights, queries.labels)
+    columns = RowColumns(sample_weight=weights)
+    return TrainingData(grades, OFFSETS, queries.labels, columns)
 
 
 def added(scores, hessian, *, weight=2.0, sigma=0.7, data=None):

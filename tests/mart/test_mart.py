@@ -12,7 +12,7 @@ from sklearn.metrics import log_loss, mean_squared_error
 from sklearn.model_selection import train_test_split
 from sklearn.tree import DecisionTreeRegressor
 
-from sklearn_ltr._data import TrainingData
+from sklearn_ltr._data import RowColumns, TrainingData
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
 from sklearn_ltr.mart._objectives import CrossEntropy, HalfSquaredError
 
@@ -64,8 +64,8 @@ def training_data(y, weights=None) -> TrainingData:
     """Rows without features, each a query of its own."""
     y = np.array(y, dtype=np.float64)
     weights = np.ones(len(y)) if weights is None else np.array(weights)
-    rows = np.arange(len(y))
-    return TrainingData(None, rows, y, np.arange(len(y) + 1), weights, labels=None)
+    columns = RowColumns(sample_weight=weights)
+    return TrainingData(y, np.arange(len(y) + 1), labels=None, columns=columns)
 
 
 @pytest.mark.parametrize(

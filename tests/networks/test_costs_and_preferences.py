@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sklearn_ltr._compile import ThreadTeam
-from sklearn_ltr._data import QueryGroups, TrainingData
+from sklearn_ltr._data import QueryGroups, RowColumns, TrainingData
 from sklearn_ltr._lambdas.objective import LambdaObjective, PairOptions
 from sklearn_ltr._lambdas.ranknet import (
     add_preference_lambdas,
@@ -181,8 +181,8 @@ METRICS = [None, NDCG(3), ERR(5, max_grade=3), EverySwapIsOne()]
 
 def objective_of(data: Ranking, metric) -> tuple:
     s, grades, offsets = canonical(data)
-    weights, rows = np.linspace(0.5, 2, len(offsets) - 1), np.arange(len(s))
-    training_data = TrainingData(None, rows, grades, offsets, weights, None)
+    columns = RowColumns(sample_weight=np.linspace(0.5, 2, len(offsets) - 1))
+    training_data = TrainingData(grades, offsets, None, columns)
     options = PairOptions(1.5, False)
     return LambdaObjective(training_data, metric, options, ThreadTeam(1)), s, offsets
 

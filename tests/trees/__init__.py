@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from sklearn_ltr._comm import ONE_PROCESS
 from sklearn_ltr._compile import ThreadTeam
+from sklearn_ltr._data.tables import table_of
 from sklearn_ltr._trees.binning import BinMapper, BinnedData, fit_bins
 from sklearn_ltr._trees.categories import (
     N_FOLDS,
@@ -59,8 +60,9 @@ def bin_table(
     rows, categorical = all_rows if rows is None else rows, np.array(categorical, int)
     sums = [CategorySums.of(X[rows, j], row_targets(len(rows))) for j in categorical]
     categories = CategoryBins.fit(categorical, sums, max_bins, 1, 0.0)
-    mapper = fit_bins(X, rows, max_bins, categories, ONE_PROCESS, team)
-    return mapper, mapper.transform(X, all_rows, team)
+    table = table_of(X)
+    mapper = fit_bins(table, rows, max_bins, categories, ONE_PROCESS, team)
+    return mapper, mapper.transform(table, all_rows, team)
 
 
 def row_targets(n_rows, target=0.0, weight=1.0) -> RowTargets:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -16,13 +17,13 @@ from sklearn_ltr._comm import ONE_PROCESS
 from sklearn_ltr._compile import INTERPRETED, ThreadTeam
 from sklearn_ltr._data import TrainingData
 from sklearn_ltr._data.query_index import QueryIndex
-from sklearn_ltr._data.tables import columns_reader
+from sklearn_ltr._data.tables import table_of
 from sklearn_ltr._trees import binning
 from sklearn_ltr._trees.binning import (
     MISSING_BIN,
     BinMapper,
     BinnedTable,
-    bin_rows,
+    KnownBins,
     find_bin_thresholds,
     sample_rows,
 )
@@ -141,7 +142,8 @@ def test_every_number_of_thresholds_is_searched_to_both_ends(n_thresholds):
     values = np.concatenate(
         [thresholds - 0.5, thresholds, thresholds + 0.5, [-1e300, 1e300, np.nan]]
     )
-    binned = mapper.transform(one_feature(values), np.arange(len(values)), ONE_THREAD)
+    table, rows = table_of(one_feature(values)), np.arange(len(values))
+    binned = mapper.transform(table, rows, ONE_THREAD)
     expected = np.searchsorted(thresholds, values[:-1], side="left").tolist() + [
         MISSING_BIN
     ]
@@ -172,12 +174,12 @@ def test_every_layout_has_the_same_bins_and_is_compiled_once_for_each_dtype():
             if not issparse(table):
                 table.flags.writeable = writeable
             mapper, _ = bin_table(table)
-            binned = mapper.transform(table, rows, ONE_THREAD)
+            binned = mapper.transform(table_of(table), rows, ONE_THREAD)
             assert rows.flags.writeable == writeable
             for j, bins in enumerate(binned_values(binned).T):
                 expected = bins_by_counting(X[rows, j], mapper.bin_thresholds[j])
                 np.testing.assert_array_equal(bins, expected)
-    assert INTERPRETED or len(bin_rows.signatures) <= 2
+    assert INTERPRETED or len(binning.write_bins.signatures) <= 2
 
 
 def test_only_the_rows_asked_for_count_and_in_the_order_asked_for():
@@ -186,7 +188,7 @@ def test_only_the_rows_asked_for_count_and_in_the_order_asked_for():
     mapper, _ = bin_table(X, rows=rows)
     np.testing.assert_array_equal(mapper.bin_thresholds[0], [2.5, 4.0])
     rows = np.array([4, 3, 0, 0, 1], dtype=np.intp)
-    binned = mapper.transform(X, rows, ONE_THREAD)
+    binned = mapper.transform(table_of(X), rows, ONE_THREAD)
     assert binned_values(binned)[:, 0].tolist() == [MISSING_BIN, 2, 2, 2, 0]
 
 
@@ -205,16 +207,15 @@ def test_the_number_of_threads_does_not_matter(n_threads):
 def test_the_seed_decides_which_sample_of_a_long_table_is_drawn(monkeypatch):
     monkeypatch.setattr(binning, "MAX_SAMPLE_ROWS", 200)
     X, y = np.random.default_rng(5).normal(size=(300, 2)), np.zeros(300)
-    every, weights = np.arange(300), np.ones(300)
-    offsets = np.arange(301)
-    data = TrainingData(X, every, y, offsets, weights, None)
+    every, offsets = np.arange(300), np.arange(301)
+    data = TrainingData(y, offsets, None, X=table_of(X), rows=every)
     index = QueryIndex.of(data, ONE_PROCESS)
     drawn = [sample_rows(data, index, seed, ONE_THREAD).tolist() for seed in (1, 1, 2)]
     assert drawn[0] == drawn[1] != drawn[2]
     assert len(set(drawn[0])) == 200
     # by content: in another order of the rows, the same ones
     order = np.random.default_rng(6).permutation(300)
-    other = TrainingData(X[order], every, y, offsets, weights, None)
+    other = replace(data, X=table_of(X[order]))
     rows = sample_rows(other, QueryIndex.of(other, ONE_PROCESS), 1, ONE_THREAD)
     assert order[rows].tolist() == drawn[0]
     monkeypatch.setattr(binning, "MAX_SAMPLE_ROWS", 300)
@@ -231,16 +232,21 @@ def test_a_table_of_known_bins_gives_those_of_any_rows(n_threads):
     place[stored] = np.arange(40)
     hashes = np.arange(40, dtype=np.uint64)
     with ThreadTeam(n_threads) as team:
-        binned = mapper.transform(X, stored, team)
-        table = BinnedTable(mapper, binned, hashes, place)
+        columns = mapper.bin_rows(X, stored, team)
+        known = KnownBins(mapper, columns, hashes, place)
+        table = BinnedTable(table_of(X), np.arange(50), known)
         assert (table.shape, table.size) == (X.shape, X.size)
-        assert mapper.transform(table, stored, team) is binned  # not a copy
+        found = mapper.transform(table, stored, team)
+        assert found.columns is columns  # not a copy
         rows = rng.choice(stored, 60)
-        expected = mapper.transform(X, rows, team).columns
+        expected = mapper.bin_rows(X, rows, team)
         found = mapper.transform(table, rows, team)
         np.testing.assert_array_equal(found.columns, expected)
         found = mapper.transform(table[rows], np.arange(60), team)
         np.testing.assert_array_equal(found.columns, expected)
+        np.testing.assert_array_equal(table[rows].take(np.arange(60)), X[rows])
+        two_columns = table[rows].columns(np.arange(60))(1, 3)
+        np.testing.assert_array_equal(two_columns, X[rows, 1:3])
         assert found.columns.flags.c_contiguous
 
 
@@ -249,9 +255,9 @@ def test_columns_are_read_without_a_copy_of_the_table(order):
     X = np.asarray(np.random.default_rng(0).normal(size=(5000, 64)), order=order)
     rows = np.arange(0, 5000, 2)
     expected = X[rows, 16:32]
-    columns_reader(X, rows)(16, 32)  # compiles
+    table_of(X).columns(rows)(16, 32)  # compiles
     tracemalloc.start()
-    values = columns_reader(X, rows)(16, 32)
+    values = table_of(X).columns(rows)(16, 32)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     np.testing.assert_array_equal(values, expected)
