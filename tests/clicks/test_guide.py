@@ -32,14 +32,16 @@ def test_the_python_of_the_guide_runs(capsys):
     np.testing.assert_array_equal(session, simulated.sessions)
     error = np.abs(names["harvesting"].propensities_ - truth)[1:]
     assert (error < 4 * names["harvesting"].standard_errors_[1:]).all()
-    by_name = {name: values.mean() for name, values in names["ndcg"].items()}
-    assert by_name["ranker in use"] + 0.1 < by_name["naive"]
-    for method in ("corrected", "additive"):
-        gain = names["ndcg"][method] - names["ndcg"]["naive"]
+    ndcg = names["ndcg"]
+    for method, other in (
+        ("naive", "ranker in use"), ("corrected", "naive"), ("additive", "naive"),
+    ):  # fmt: skip
+        gain = ndcg[method] - ndcg[other]
         assert gain.mean() > 2 * gain.std(ddof=1) / len(gain) ** 0.5
     true_of_one = names["one_list"].propensities
+    # 0.04; of clicks as they are it would be 0.71
     assert np.abs(names["regression"].propensities_ - true_of_one).mean() < 0.06
-    assert names["values"] > by_name["naive"]  # RankNet from preferences
+    assert names["values"] > ndcg["naive"].mean()  # RankNet from preferences
     estimate, result = names["estimate"], names["result"]
     assert estimate.value > 2 * estimate.standard_error
     assert result.p_value < 0.05 < 0.5 < result.preference_a

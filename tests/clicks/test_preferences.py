@@ -134,9 +134,9 @@ def learned_from():
 
 def test_ranknet_learns_more_from_preferences_than_the_lists_had(learned_from):
     shown, learn = learned_from
-    assert learn() > shown + 0.05
+    assert learn() > shown + 0.05  # 0.13 more
 
 
 def test_preferences_against_the_order_shown_alone_teach_the_reverse(learned_from):
     shown, learn = learned_from
-    assert learn(strategy="skip_above") < shown - 0.1
+    assert learn(strategy="skip_above") < shown - 0.1  # 0.27 less

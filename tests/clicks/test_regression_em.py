@@ -31,6 +31,9 @@ from tests.oracles import clicks as oracle
 
 EACH_ITS_OWN = DecisionTreeClassifier(random_state=0)  # a leaf for each document
 LINEAR = LogisticRegression(C=100.0)
+#: Over five seeds, the mean errors of propensities of linear models are 0.01 to 0.023;
+#: those of clicks as they are would be 0.71.
+CLOSE = 0.04
 
 
 def regress(log, X, classifier, rows=slice(None), **options):
@@ -108,9 +111,10 @@ def test_documents_shown_a_few_times_have_the_simulated_propensities(
     linear, linear_log
 ):
     log, X = linear_log
-    assert np.abs(linear.propensities_ - log.propensities).mean() < 0.04
+    assert np.abs(linear.propensities_ - log.propensities).mean() < CLOSE
     again = linear.predict_attractiveness(X[linear.documents_])  # of any document
     assert_allclose(again, linear.attractiveness_, 1e-12)
+    # X has the log-odds of the attractiveness; over five seeds: 0.997 and more
     assert np.corrcoef(again, log.attractiveness[linear.documents_])[0, 1] > 0.95
 
 
@@ -124,13 +128,14 @@ def test_one_ranker_is_enough_where_features_explain_attraction(linear_log):
     with pytest.raises(ValueError, match="cannot be compared with position 0"):
         fit(PositionBasedModel(), log)
     model = regress(log, X, LINEAR)
-    assert np.abs(model.propensities_ - log.propensities).mean() < 0.04
+    assert np.abs(model.propensities_ - log.propensities).mean() < CLOSE
 
 
 def test_the_default_classifier_finds_the_simulated_propensities():
     data = make_ranking(60, n_documents=12, random_state=0)
     log = simulated(n_sessions=20_000)
     model = regress(log, data.data, None)
+    # over three seeds: 0.03 to 0.04, and 0.83 to 0.87
     assert np.abs(model.propensities_ - log.propensities).mean() < 0.05
     found = model.predict_attractiveness(data.data)
     assert np.corrcoef(found, log.attractiveness)[0, 1] > 0.8
@@ -195,7 +200,7 @@ def test_a_pipeline_passes_the_weights_to_its_classifier(linear_log):
     log, X = linear_log
     pipeline = make_pipeline(StandardScaler(), LogisticRegression(C=100.0))
     model = regress(log, X, pipeline)
-    assert np.abs(model.propensities_ - log.propensities).mean() < 0.04
+    assert np.abs(model.propensities_ - log.propensities).mean() < CLOSE
     routed = clone(pipeline)
     with sklearn.config_context(enable_metadata_routing=True):
         routed[-1].set_fit_request(sample_weight=True)

@@ -347,7 +347,7 @@ def test_ctrl_c_at_any_step_leaves_no_thread_at_a_barrier():
             for _ in range(2):
                 team.run(visit, threading.Barrier(3))
 
-    assert interrupted_teams(use_team) > 20
+    assert interrupted_teams(use_team) > 20  # a use has more lines
     assert wait_until(lambda: threading.active_count() == before)
     assert left == []
     assert met.count(0) == met.count(1) == met.count(2) > 20

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 import sklearn
 from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.metrics import r2_score
 from threadpoolctl import threadpool_limits
 
 from sklearn_ltr import LambdaMARTRanker
@@ -216,9 +217,11 @@ def test_rare_categories_are_learned():
     train, test = slice(0, 8000), slice(8000, None)
     model = MARTRegressor(categorical_features=[0], random_state=0)
     model.fit(codes[train, np.newaxis], y[train])
-    # half of the variance is noise; a mean of 8 rows explains 8/9 of the other half
-    assert model.score(codes[test, np.newaxis], y[test]) > 0.35
-    # without an effect nothing is learned
+    n_rows = np.maximum(1, np.bincount(codes[train], minlength=1000))
+    means = np.bincount(codes[train], y[train], 1000) / n_rows
+    score = model.score(codes[test, np.newaxis], y[test])
+    assert score > 0.9 * r2_score(y[test], means[codes[test]])
+    # without an effect nothing is learned; the means of 8 rows would have about -1/8
     model.fit(codes[train, np.newaxis], noise.permutation(y[train]))
     assert model.score(codes[test, np.newaxis], noise.permutation(y[test])) > -0.05
 
@@ -243,7 +246,7 @@ def test_combinations_of_the_guide_are_learned_and_are_features_like_others():
         test = visits[new], bought[new]
         gain = paired.score(*test, groups=visit[new])
         gain -= alone.score(*test, groups=visit[new])
-        assert gain > 0.02
+        assert gain > 0.02  # 0.12
     (pairs, ranker), name = (step for _, step in paired.steps), "customer and brand"
     table = pairs.transform(visits)
     assert ranker.feature_names_in_.tolist() == ["customer", "brand", "colour", name]
@@ -272,7 +275,7 @@ def test_trees_are_as_good_as_those_of_scikit_learn():
         theirs.fit(frame()[train], Y[train])
     score = ours.score(frame()[test], Y[test])
     assert score > theirs.score(frame()[test], Y[test]) - 0.02
-    assert score > 0.5
+    assert score > 0.5  # the words alone are four fifths of the variance
 
 
 # --- the life of a model ----------------------------------------------------------

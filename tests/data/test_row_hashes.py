@@ -54,7 +54,9 @@ def test_values_that_compare_equal_have_equal_hashes():
 
 
 def test_hashes_depend_on_the_columns_of_the_values_and_not_on_threads():
-    assert (hashes_of(X) == hashes_of(X[:, ::-1])).mean() < 0.1  # palindromes
+    same = np.where(np.isnan(X), 9.0, X)
+    is_palindrome = (same == same[:, ::-1]).all(axis=1)
+    np.testing.assert_array_equal(hashes_of(X) == hashes_of(X[:, ::-1]), is_palindrome)
     np.testing.assert_array_equal(hashes_of(X, n_threads=3), hashes_of(X))
     np.testing.assert_array_equal(bin_hashes(X, 3), bin_hashes(X, 1))
     np.testing.assert_array_equal(hashes_of(X, ALL[::-1]), hashes_of(X)[::-1])
@@ -71,4 +73,4 @@ def test_hashes_are_spread_over_their_range():
         >> np.arange(64, dtype=np.uint64)
     ) & np.uint64(1)
     mean = bits[~np.isnan(X[:, 0])].mean(axis=0)
-    assert np.abs(mean - 0.5).max() < 0.05
+    assert np.abs(mean - 0.5).max() < 0.05  # of 4,500 rows: 7 standard errors

@@ -25,7 +25,7 @@ from scipy.stats import sem
 
 from sklearn_ltr import LambdaMARTRanker, datasets
 from sklearn_ltr._compile import INTERPRETED
-from sklearn_ltr.metrics import ndcg_score
+from sklearn_ltr.metrics import NDCG
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 N_QUERIES = 300
@@ -193,14 +193,15 @@ def test_bm25_beats_chance_and_lambdamart_beats_bm25(docs):
     ranker = LambdaMARTRanker(n_estimators=30, random_state=0)
     ranker.fit(docs.data[seen], docs.target[seen], groups=docs.groups[seen])
 
-    def quality(scores):
+    def quality(scores, ties="pessimistic"):
         y, groups = docs.target[unseen], docs.groups[unseen]
-        return ndcg_score(y, scores[unseen], groups=groups, k=10)
+        return NDCG(10, ties=ties).per_query(y, scores[unseen], groups=groups)
 
-    chance = quality(np.random.default_rng(0).random(len(docs.target)))
+    chance = quality(np.zeros(len(docs.target)), ties="average")
     bm25 = quality(docs.data[:, docs.feature_names.index("bm25")])
-    assert chance + 0.2 < bm25
-    assert bm25 + 0.02 < quality(ranker.predict(docs.data))
+    assert is_gain(bm25 - chance)
+    # 100 queries of few trees; the first example has more of both
+    assert quality(ranker.predict(docs.data)).mean() > bm25.mean()
 
 
 @pytest.mark.long
@@ -305,7 +306,8 @@ def check_01(gains, top_grades, shown, **_):
 
 def check_02(displays, forces, **_):
     left, right = displays.values()
-    assert (left.pairwise_errors, right.pairwise_errors) == (13, 11)
+    # as Burges counts them: those above rank 15, and above ranks 4 and 10
+    assert (left.pairwise_errors, right.pairwise_errors) == (13, 3 + 8)
 
     def force(place, ranker, sigma):
         return forces[f"{place} list", ranker, sigma]
@@ -316,9 +318,9 @@ def check_02(displays, forces, **_):
         upper, lower = force(place, "LambdaRank", 16.0)
         assert upper < lower
     upper, lower = force("Left", "LambdaRank", 1.0)
-    assert upper > 3 * lower
+    assert upper > 3 * lower  # the page says that it is larger
     upper, lower = force("Right", "LambdaRank", 1.0)
-    assert abs(upper - lower) < 0.01
+    assert abs(upper - lower) < 0.01  # the page shows two digits
     assert force("Left", "RankNet", 16.0).round().tolist() == [0, 13]
     assert force("Right", "RankNet", 16.0).round().tolist() == [3, 8]
 

@@ -33,7 +33,6 @@ from sklearn.utils import get_tags
 
 import sklearn_ltr
 from sklearn_ltr import LambdaMARTRanker, mart
-from sklearn_ltr._estimators.base import draw_seed
 from sklearn_ltr._parameters import (
     Choice,
     FractionOrCount,
@@ -41,11 +40,11 @@ from sklearn_ltr._parameters import (
     Range,
     declared_values,
 )
-from sklearn_ltr._rankers.reading import draw_held_out
 from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker
 from sklearn_ltr.mart import MARTClassifier
 from sklearn_ltr.metrics import ndcg_score
 from sklearn_ltr.scorers import make_ranking_scorer
+from tests.oracles import draws
 from tests.strategies import Rows, rows
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "promises.md"
@@ -542,8 +541,8 @@ def test_queries_held_out_are_as_if_given_as_validation_data(kind, data, d):
     case = Case(kind, "alone", (), options, {}, d, d)
     queries = np.unique(d.groups)
     model = case.model()
-    seed = draw_seed(model.random_state)
-    drawn = draw_held_out(len(queries), model.validation_fraction, seed)
+    seed = draws.seed_of(model.random_state)
+    drawn = draws.held_out(len(queries), model.validation_fraction, seed)
     held_out = np.isin(d.groups, queries[drawn])
     part = case._replace(
         arguments=("X_val",),

@@ -59,19 +59,23 @@ def test_frames_of_polars_need_no_other_recipe(names):
     np.testing.assert_array_equal(again.predict(features), expected)
 
 
-def test_a_linear_model_of_leaves_ranks_its_training_data(names):
+def test_a_linear_model_of_leaves_ranks_as_well_as_their_trees(names):
     table = names["table"]
-    ndcg = ndcg_score(table["grade"], names["scores"], groups=table["query"], k=10)
-    assert ndcg > 0.6
+    linear, trees = (
+        ndcg_score(table["grade"], scores, groups=table["query"], k=10)
+        for scores in (names["scores"], names["ranker"].predict(names["features"]))
+    )
+    assert linear > trees
     assert re.fullmatch(r"x\d+_\d+", names["heaviest"])
 
 
 def test_the_halving_draws_whole_queries_and_compares_on_all_of_them(names):
     halving, data = names["halving"], names["data"]
     assert not np.isnan(halving.cv_results_["mean_test_score"]).any()
-    assert halving.n_resources_[0] == 20
-    assert halving.best_params_["max_samples"] == 80
-    assert len(np.unique(data.groups)) == 160
+    assert halving.n_resources_[0] == halving.min_resources
+    assert halving.best_params_["max_samples"] == halving.max_resources
+    n_queries = len(np.unique(data.groups))
+    assert halving.max_resources == n_queries // halving.cv.n_splits
 
 
 @pytest.mark.filterwarnings("ignore")  # those of the libraries themselves

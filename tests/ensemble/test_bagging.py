@@ -17,13 +17,13 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.metadata_routing import get_routing_for_object
 
 from sklearn_ltr import LambdaMARTRanker, RankNetRanker
-from sklearn_ltr._rankers.reading import draw_held_out
 from sklearn_ltr._trees.binning import find_bin_thresholds
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.ensemble import BaggingRanker
 from sklearn_ltr.mart import MARTRegressor
 from sklearn_ltr.metrics import MAP, NDCG
 from sklearn_ltr.scorers import make_ranking_scorer
+from tests.oracles import draws
 
 TREES = LambdaMARTRanker(n_estimators=6, max_leaf_nodes=4, min_samples_leaf=2)
 NETWORK = RankNetRanker(hidden_layer_sizes=(3,), max_iter=3)
@@ -104,6 +104,7 @@ def test_how_many_queries_are_drawn():
         assert not np.array_equal(*queries[:2])
     for queries in drawn(bootstrap=True):
         assert len(queries) == 40
+        # 40 (1 - (1 - 1 / 40)^40) = 25.5 are expected, with a deviation of 2
         assert 15 < len(np.unique(queries)) < 36
     assert len(drawn(bootstrap=True, max_samples=0.5)[0]) == 20
 
@@ -296,7 +297,7 @@ def test_of_a_query_that_is_drawn_twice_both_copies_are_held_out(estimator, tabl
     ranker = bag(stopped, bootstrap=True).fit(table, Y, groups=GROUPS)
     for member, drawn in members(ranker):
         originals = np.unique(drawn)
-        held_out = draw_held_out(len(originals), 0.4, member.random_state)
+        held_out = draws.held_out(len(originals), 0.4, member.random_state)
         assert held_out.sum() == round(0.4 * len(originals))
         rows = np.isin(GROUPS, LABELS[originals[held_out]])
         of_val = {"X_val": FEW[rows], "y_val": Y[rows], "groups_val": GROUPS[rows]}

@@ -154,7 +154,7 @@ def test_every_parameter_of_the_tables_of_coming_from_is_known(page):
                 continue
             seen += 1
             assert expected & set(WORDS[word][0].split()), (word, expected)
-    assert seen > 5
+    assert seen > 5  # the names were found
 
 
 # --- what is missing ------------------------------------------------------------------

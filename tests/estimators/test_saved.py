@@ -29,7 +29,6 @@ from sklearn_ltr import (
     RankNetRanker,
     __version__,
 )
-from sklearn_ltr._estimators.base import VERSION_KEY
 from sklearn_ltr._saved import KEY
 from sklearn_ltr.clicks import PositionBasedModel, RegressionEM
 from sklearn_ltr.mart import MARTRegressor
@@ -260,6 +259,7 @@ def test_another_process_of_one_thread_scores_the_same_or_refuses_flipped_bits(
     assert sorted(counts) == sorted(NAMES)
     for outcomes in counts.values():
         assert outcomes["other"] == 0
+        # of 80 changes; some are of names, or of numbers that no score depends on
         assert min(outcomes["refused"], outcomes["same"]) > 3
 
 
@@ -300,7 +300,9 @@ def places(holder: Any) -> Iterator[tuple[Any, Any]]:
     for key, value in list(items):
         if isinstance(value, tuple):
             holder[key] = value = list(value)
-        if key in (KEY, VERSION_KEY) or is_checked(value) or isinstance(value, type):
+        if key == KEY or is_checked(value) or isinstance(value, type):
+            continue
+        if isinstance(value, str) and value == __version__:
             continue
         if isinstance(value, dict | list):
             yield from places(value)

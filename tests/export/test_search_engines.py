@@ -24,7 +24,6 @@ from sklearn_ltr.export import (
     to_vespa,
     to_xgboost_dump,
 )
-from sklearn_ltr.export._float32 import at_most
 from sklearn_ltr.export._search_engines import elastic_nodes, less_slack
 from sklearn_ltr.mart import MARTRegressor
 from tests.export.models import (
@@ -151,16 +150,7 @@ def test_solr_finds_the_leaves_of_float32_rows(name, missing):
     found = solr.predict(body, names, X)
     expected = X if missing == "branch" else np.nan_to_num(X, nan=0.0)
     expected = float32_scores(model, expected, factor_of(model))
-    # rows between a threshold and the number that Solr compares with instead
-    missed = np.zeros(len(X), dtype=bool)
-    for tree in to_tree_model(model).trees:
-        for node in np.flatnonzero(~tree.is_leaf):
-            t = at_most(tree.threshold[[node]])
-            compared = less_slack(t) + np.float32(1e-6)
-            x = X[:, tree.feature[node]]
-            missed |= (x <= t) != (x <= compared)
-    assert missed.mean() < 0.1
-    np.testing.assert_array_equal(found[~missed], expected[~missed])
+    np.testing.assert_array_equal(found, expected)
 
 
 def test_solr_compares_with_the_threshold_wherever_float32_can():
@@ -169,7 +159,9 @@ def test_solr_compares_with_the_threshold_wherever_float32_can():
     t = np.append(t, 0).astype(np.float32)
     hit = less_slack(t) + np.float32(1e-6) == t
     assert hit[(np.abs(t) >= 1) | (t > 1e-5)].all()
-    assert hit[t < -1e-4].mean() > 0.998
+    # t - 1e-6 may be beyond a power of two, where float32 has half as many numbers
+    is_sparser = np.spacing(np.abs(t)) < np.spacing(np.abs(t - np.float32(1e-6)))
+    assert hit[(t < -1e-4) & ~is_sparser].all()
     # where it misses, no float32 becomes the threshold
     bits = np.arange(-64, 65, dtype=np.int32)[:, np.newaxis]
     near = ((t[~hit] - np.float32(1e-6)).view(np.int32) + bits).view(np.float32)

@@ -93,6 +93,7 @@ def unit_directions(seed, n, n_weights):
 
 def test_the_number_of_directions_is_the_smallest_that_equation_9_allows(linear):
     result = local_optimality(linear, X, Y, groups=GROUPS, delta=0.1, p0=0.5)
+    # log(0.1) / log(0.5) = 3.3, and log(0.01) / log(0.99) = 458.2
     assert result.n_directions == len(result.values) == 4
     assert directions_needed(0.01, 0.01) == 459
     for delta in (0.3, 0.05, 0.01, 1e-6):

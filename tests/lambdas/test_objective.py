@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from functools import partial
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.ensemble import BaggingRanker
 from sklearn_ltr.inspection import compute_lambdas
+from sklearn_ltr.metrics import MAP, NDCG
 
 DATA = make_ranking(n_queries=40, n_documents=12, random_state=0)
 X, Y, GROUPS = DATA.data, DATA.target, DATA.groups
@@ -60,6 +62,11 @@ def fitted(objective, ranker=LambdaMARTRanker, weight=None, **options):
 
 def scores_of(*arguments, **options):
     return fitted(*arguments, **options).predict(X)
+
+
+def chance(metric):
+    """The mean of a metric over all orders of the documents."""
+    return metric(ties="average")(Y, np.zeros(len(Y)), groups=GROUPS)
 
 
 # --- what is learned ----------------------------------------------------------------
@@ -200,7 +207,7 @@ def test_a_warm_start_grows_the_trees_of_one_long_fit():
 def test_early_stopping_follows_the_metric(ranker):
     model = fitted(listnet, ranker, early_stopping=True, metric="map")
     assert len(model.validation_score_) > 0
-    assert model.score(X, Y, groups=GROUPS) > 0.3
+    assert model.score(X, Y, groups=GROUPS) > chance(MAP)
 
 
 @both_rankers
@@ -217,6 +224,7 @@ def test_clones_pickles_pipelines_searches_and_bags_work(ranker):
     )
     with config_context(enable_metadata_routing=True):
         search.fit(X, Y, groups=GROUPS)
-    assert (search.cv_results_["mean_test_score"] > 0.4).all()
+    assert (search.cv_results_["mean_test_score"] > chance(partial(NDCG, 10))).all()
     bag = BaggingRanker(ranker(objective=listnet, **small), 2, random_state=0)
-    assert bag.fit(X, Y, groups=GROUPS).score(X, Y, groups=GROUPS) > 0.4
+    bag.fit(X, Y, groups=GROUPS)
+    assert bag.score(X, Y, groups=GROUPS) > chance(partial(NDCG, 10))

@@ -229,7 +229,7 @@ def test_stratified_parts_have_similar_queries(draw):
             )
         ]
         deviation[stratify is None] = np.std(np.diff(means))
-    assert deviation[False] < deviation[True] / 3
+    assert deviation[False] < deviation[True] / 3  # a fifth
 
 
 def test_every_query_is_drawn_with_the_same_probability():

@@ -13,6 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn_ltr import RankNetRanker, UnscaledFeaturesWarning
 from sklearn_ltr.metrics import NDCG
 from tests.networks import (
+    BEST_FEATURE,
     DATA,
     VALIDATION,
     Linear,
@@ -123,7 +124,7 @@ def test_with_a_scaler_unscaled_features_are_learned_without_a_warning(ranker):
     with sklearn.config_context(enable_metadata_routing=True):
         pipeline.fit(X, DATA.y, groups=DATA.groups)  # a warning would be an error
     scores = pipeline.predict(X)
-    assert NDCG(10)(DATA.y, scores, groups=DATA.groups) > 0.9
+    assert NDCG(10)(DATA.y, scores, groups=DATA.groups) > 0.99 * BEST_FEATURE
     assert pipeline[step].n_iter_ == 15
 
 

@@ -54,7 +54,7 @@ def assert_text_is_readable(figure):
     """No two texts overlap, and none is cut off at the edge."""
     figure.draw_without_rendering()
     boxes = [box for ax in figure.axes if ax.axison for box in shown_texts(ax)]
-    assert len(boxes) > 3
+    assert len(boxes) > 3  # a title, labels and ticks were found
     for (text, box), (other_text, other_box) in combinations(boxes, 2):
         assert not box.overlaps(other_box), (text, other_text)
     for text, box in boxes:

@@ -113,7 +113,7 @@ def test_importances_are_readable(importances, names):
     display = FeatureImportancesDisplay(importances, feature_names=names)
     display.plot(n_features=None)
     assert_text_is_readable(display.figure_)
-    assert display.figure_.get_figheight() < 62
+    assert display.figure_.get_figheight() < 62  # 1 inch, and 0.24 for each name
     assert len(display.bars_) == len(importances)
 
 

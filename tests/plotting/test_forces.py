@@ -174,6 +174,7 @@ def test_text_is_readable_for_any_number_of_lanes_and_documents():
     display = ForcesDisplay.from_predictions(
         rng.integers(0, 2, 400), rng.normal(size=400)
     )
+    # at most 50 labels of ranks, in at most 60 inches
     assert 25 < len(display.ax_.get_yticks()) <= 50
     assert len(display.bars_) == 400
     assert display.figure_.get_figheight() <= 60

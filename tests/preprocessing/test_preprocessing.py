@@ -109,7 +109,7 @@ def test_the_pair_that_the_grades_depend_on_is_chosen_and_helps_a_ranker():
             model = make_pipeline(*steps, ranker)
             model.fit(table[~new], y[~new], groups=groups[~new])
             values.append(model.score(table[new], y[new], groups=groups[new]))
-    assert values[1] > values[0] + 0.05
+    assert values[1] > values[0] + 0.05  # over four seeds: 0.08 to 0.12
 
 
 def test_min_gain_is_the_smallest_gain():

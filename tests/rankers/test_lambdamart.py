@@ -115,7 +115,7 @@ def test_scores_stay_finite_when_the_lambdas_of_separable_grades_vanish(metric, 
 )
 def test_every_metric_trains(metric):
     ranker = fitted(metric=metric)
-    assert len(ranker.ensemble_) == 6
+    assert len(ranker.ensemble_) == ranker.n_estimators
     assert np.isfinite(ranker.predict(DATA.X)).all()
     measure = NDCG(10) if metric is None else get_metric(metric)
     worst = measure(DATA.y, np.zeros(len(DATA.y)), groups=DATA.groups)
@@ -176,7 +176,7 @@ def test_the_size_of_a_tree_is_limited_by_leaves_depth_and_samples():
     sampled = fitted(min_samples_leaf=11, max_leaf_nodes=50, subsample=0.5)
     leaves = sampled.ensemble_.feature < 0
     assert 6 <= sampled.ensemble_.n_rows[leaves].min() < 11  # 6 of the sample
-    assert len(ranker.ensemble_) == ranker.n_iter_ == 6
+    assert len(ranker.ensemble_) == ranker.n_iter_ == ranker.n_estimators
 
 
 def test_min_samples_leaf_does_not_count_documents_of_queries_without_pairs():
