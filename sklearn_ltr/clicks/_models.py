@@ -82,7 +82,7 @@ class EMParameters:
 
 
 @dataclass(frozen=True)
-class NetworkParameters(EMParameters):
+class BayesianNetworkParameters(EMParameters):
     """The parameters of the dynamic Bayesian network."""
 
     perseverance: Annotated[float | None, real(0, 1, "right", optional=True)]
@@ -285,7 +285,7 @@ def compare_positions(cells: Cells) -> tuple[Cells, IntArray]:
             "random swaps"
         )
     a, b = np.concatenate(first), np.concatenate(second)
-    _, of_set = np.unique(
+    _, set_of_pair = np.unique(
         cells.position[a] * n_positions + cells.position[b], return_inverse=True
     )
     # a unit is a set of two positions; a pair has two rows for each set
@@ -293,7 +293,7 @@ def compare_positions(cells: Cells) -> tuple[Cells, IntArray]:
     both = np.concatenate((a, b))
     weights = np.concatenate((weight, weight))
     rows = Cells(
-        np.concatenate((of_set, of_set)),
+        np.concatenate((set_of_pair, set_of_pair)),
         cells.position[both],
         weights,
         weights * cells.clicked[both] / cells.shown[both],
@@ -695,7 +695,7 @@ class DynamicBayesianNetwork(ClickModel):
     (array([0.67, 1.  ]), array([0.5, nan]))
     """
 
-    _parameters = NetworkParameters
+    _parameters = BayesianNetworkParameters
     _fitted_state = (
         *ClickModel._fitted_state, "satisfaction_", "perseverance_", "log_likelihoods_",
         "n_iter_",
@@ -712,7 +712,9 @@ class DynamicBayesianNetwork(ClickModel):
         self.tol = tol
 
     @staticmethod
-    def _estimate(log: ClickLog, parameters: NetworkParameters) -> dict[str, Any]:
+    def _estimate(
+        log: ClickLog, parameters: BayesianNetworkParameters
+    ) -> dict[str, Any]:
         """Return the fitted attributes, but for the names of the pairs."""
         check_no_gaps(log.lists)
         patterns, known = count_patterns(log), parameters.perseverance
