@@ -62,7 +62,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 # Relative rounding error of a mean over queries.  A jump of M is far larger.
-ROUNDING = 1e-12
+MEAN_ROUNDING = 1e-12
 DEFAULT_MOVES = np.linspace(-3, 3, 61)
 
 
@@ -145,7 +145,7 @@ class MeanMetric:
 
     def exceeds_trained(self, values: FloatArray) -> NDArray[np.bool_]:
         """Return whether values are above M(w*) by more than rounding."""
-        above: NDArray[np.bool_] = values - self.value > ROUNDING * abs(self.value)
+        above: NDArray[np.bool_] = values - self.value > MEAN_ROUNDING * abs(self.value)
         return above
 
     def weight_names(self) -> list[str]:
@@ -507,7 +507,9 @@ def weight_curves(
     """
     mean = MeanMetric(ranker, X, y, groups, metric, sample_weight)
     names = mean.weight_names()
-    index = np.arange(len(names)) if weights is None else read_weights(weights, names)
+    index = np.arange(len(names))
+    if weights is not None:
+        index = read_weight_indices(weights, names)
     root_mean_square = mean.norm / np.sqrt(len(names))
     moved = mean.trained[index, None] + root_mean_square * read_moves(moves)
     flat = mean.evaluate(change_one_weight(mean.trained, index, moved))
@@ -534,7 +536,7 @@ def change_one_weight(
             yield w
 
 
-def read_weights(weights: Any, names: list[str]) -> IntArray:
+def read_weight_indices(weights: Any, names: list[str]) -> IntArray:
     """Return the indices of weights that are given by index or by name."""
     index_of_name = {name: i for i, name in enumerate(names)}
     if isinstance(weights, str | Mapping | Set) or not hasattr(weights, "__iter__"):

@@ -48,7 +48,7 @@ from sklearn_ltr.clicks._log import ClickLog, sum_by
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-CLEARANCE = 0.01  # part of the distance to 0 and to 1 that an extrapolation leaves
+BOUND_MARGIN = 0.01  # part of the distance to 0 and to 1 that an extrapolation leaves
 AT_BOUND = 1e-6  # a rate above one minus this is at its bound, 1
 LARGEST_CONDITION = 1e12  # of the information: beyond, errors would be noise
 
@@ -152,7 +152,7 @@ def extrapolate(
     if alpha <= 1.0:
         return None
     point = zero + 2 * alpha * first + alpha * alpha * bend
-    return np.clip(point, CLEARANCE * two, 1 - CLEARANCE * (1 - two))
+    return np.clip(point, BOUND_MARGIN * two, 1 - BOUND_MARGIN * (1 - two))
 
 
 def cells_log_likelihood(cells: Cells, theta: FloatArray, gamma: FloatArray) -> float:
@@ -166,13 +166,13 @@ def cells_step(
     cells: Cells, theta: FloatArray, gamma: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Return theta and gamma after one step of EM."""
-    of_position, of_unit = theta[cells.position], gamma[cells.unit]
+    examine_rate, attract_rate = theta[cells.position], gamma[cells.unit]
     missed = cells.shown - cells.clicked
-    no_click = 1 - of_position * of_unit
+    no_click = 1 - examine_rate * attract_rate
     # a cell that is certainly clicked has nothing missed
     weight = np.divide(missed, no_click, out=np.zeros_like(missed), where=no_click > 0)
-    examined = cells.clicked + weight * of_position * (1 - of_unit)
-    attracted = cells.clicked + weight * of_unit * (1 - of_position)
+    examined = cells.clicked + weight * examine_rate * (1 - attract_rate)
+    attracted = cells.clicked + weight * attract_rate * (1 - examine_rate)
     return (
         cells.by_position(examined) / cells.by_position(cells.shown),
         cells.by_unit(attracted) / cells.by_unit(cells.shown),
@@ -256,17 +256,17 @@ def propensity_errors(
     weight = _sums(
         rows.unit, rows.position, missed * click * inverse**2, (len(gamma), len(theta))
     )
-    of_unit = np.asarray(weight.sum(axis=1)).ravel()
+    unit_weight = np.asarray(weight.sum(axis=1)).ravel()
     part = weight.copy()
     # a unit whose rate is at its bound, 1, is known, and not profiled
     is_free = gamma * theta.max() <= 1 - AT_BOUND
-    whole, free = (np.repeat(x, np.diff(part.indptr)) for x in (of_unit, is_free))
+    whole, free = (np.repeat(x, np.diff(part.indptr)) for x in (unit_weight, is_free))
     part.data = np.divide(part.data, whole, out=np.zeros_like(whole), where=free)
     information = np.diag(np.asarray(weight.sum(axis=0)).ravel())
     information -= (weight.T @ part).toarray()
     scores = _sums(query, rows.position, score, (len(queries), len(theta)))
-    of_units = _sums(query, rows.unit, score, (len(queries), len(gamma)))
-    scores = (scores - of_units @ part).toarray()
+    unit_scores = _sums(query, rows.unit, score, (len(queries), len(gamma)))
+    scores = (scores - unit_scores @ part).toarray()
     information = information[np.ix_(estimated, estimated)]
     scores = scores[:, estimated]
     if not np.linalg.cond(information) < LARGEST_CONDITION:

@@ -250,8 +250,8 @@ def weight_by_score(scores: Any, name: str, lists: Lists, metric: Metric) -> Flo
     by_rank = np.empty(n)
     for size in np.unique(length).tolist():
         weights = np.array([metric.value(row) for row in np.eye(size)])
-        of_size = length[session] == size  # sessions are adjacent, and stay so
-        by_rank[of_size] = weights[position[of_size]]
+        has_size = length[session] == size  # sessions are adjacent, and stay so
+        by_rank[has_size] = weights[position[has_size]]
     starts = np.ones(n, dtype=np.bool_)
     starts[1:] = (values[ranked][1:] != values[ranked][:-1]) | (np.diff(session) > 0)
     run = np.cumsum(starts) - 1
@@ -343,11 +343,11 @@ def interleave(
         )  # fmt: skip
         shown += documents
         teams += by_a
-    of_list = np.repeat(np.arange(queries.n_queries), sizes)
+    list_of_row = np.repeat(np.arange(queries.n_queries), sizes)
     starts = np.repeat(np.cumsum(sizes) - sizes, sizes)
     return Bunch(
         documents=queries.order[shown].astype(np.int64),
-        groups=as_array(queries.labels)[of_list],
+        groups=as_array(queries.labels)[list_of_row],
         positions=np.arange(len(shown)) - starts,
         teams=np.where(teams, *TEAMS),
     )

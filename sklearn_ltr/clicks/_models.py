@@ -291,7 +291,7 @@ def compare_positions(cells: Cells) -> tuple[Cells, IntArray]:
             "random swaps"
         )
     a, b = np.concatenate(first), np.concatenate(second)
-    _, of_set = np.unique(
+    _, set_of_pair = np.unique(
         cells.position[a] * n_positions + cells.position[b], return_inverse=True
     )
     # a unit is a set of two positions; a pair has two rows for each set
@@ -299,7 +299,7 @@ def compare_positions(cells: Cells) -> tuple[Cells, IntArray]:
     both = np.concatenate((a, b))
     weights = np.concatenate((weight, weight))
     rows = Cells(
-        np.concatenate((of_set, of_set)),
+        np.concatenate((set_of_pair, set_of_pair)),
         cells.position[both],
         weights,
         weights * cells.clicked[both] / cells.shown[both],

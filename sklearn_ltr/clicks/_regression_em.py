@@ -197,7 +197,7 @@ class RegressionEM(Estimator):
         with refit(self) as model:
             parameters = read_parameters(EMParameters, model)
             classifier = read_classifier(model.classifier)
-            rows = read_rows(documents, count_rows(clicks, "clicks"), n_rows(X))
+            rows = read_row_numbers(documents, count_rows(clicks, "clicks"), n_rows(X))
             log = read_click_log(clicks, groups, rows, positions, sessions)
             model.groups_, model.documents_ = log.groups, log.documents
             number, log = sort_by_content(log, X)
@@ -222,7 +222,7 @@ class RegressionEM(Estimator):
         attractiveness : ndarray of shape (n_documents,), float64
         """
         check_is_fitted(self)
-        return self.scale_ * probabilities(self.classifier_, X)
+        return self.scale_ * positive_probabilities(self.classifier_, X)
 
 
 def run_em(
@@ -282,7 +282,7 @@ class AttractionRegression:
         fitted = clone(self._classifier)
         fitted.fit(self._twice, self._classes, **named_weights(fitted, weights))
         self.fitted = fitted
-        return np.clip(probabilities(fitted, self._X), NEAREST, 1 - NEAREST)
+        return np.clip(positive_probabilities(fitted, self._X), NEAREST, 1 - NEAREST)
 
 
 def named_weights(classifier: Any, weights: FloatArray) -> dict[str, FloatArray]:
@@ -292,7 +292,7 @@ def named_weights(classifier: Any, weights: FloatArray) -> dict[str, FloatArray]
     return {"sample_weight": weights}
 
 
-def probabilities(classifier: Any, X: Any) -> FloatArray:
+def positive_probabilities(classifier: Any, X: Any) -> FloatArray:
     """Return the probability of class 1 of each row."""
     return np.asarray(classifier.predict_proba(X), dtype=np.float64)[:, 1]
 
@@ -322,12 +322,12 @@ def sort_by_content(log: ClickLog, X: Any) -> tuple[IntArray, ClickLog]:
     # these are equal, of what was counted of them
     cells, _ = count_cells(log)
     counts = np.column_stack((cells.position, cells.shown, cells.clicked))
-    of_pair = np.split(counts, np.flatnonzero(np.diff(cells.unit)) + 1)
+    pair_counts = np.split(counts, np.flatnonzero(np.diff(cells.unit)) + 1)
     hashes = hash_features(index_rows(X, log.documents)).tolist()
     queries = log.query_of_pair.tolist()
     keys = [
         (query, content, counted.tobytes())
-        for query, content, counted in zip(queries, hashes, of_pair, strict=True)
+        for query, content, counted in zip(queries, hashes, pair_counts, strict=True)
     ]
     order = np.array(sorted(range(log.n_pairs), key=keys.__getitem__))
     number = np.argsort(order)
@@ -357,7 +357,7 @@ def hash_features(X: Any) -> HashArray:
         return hash_values(table, np.arange(table.shape[0]), team)
 
 
-def read_rows(documents: Any, n: int, n_documents: int) -> IntArray:
+def read_row_numbers(documents: Any, n: int, n_documents: int) -> IntArray:
     """Return rows of X, (n,) int64; a ValueError unless all are."""
     if n_documents == 0:
         raise ValueError("X has no rows: give the features of each document")

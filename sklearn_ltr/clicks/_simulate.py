@@ -131,7 +131,7 @@ def simulate_clicks(
     if not grades.any():
         raise ValueError("y holds grades of 0 only: no document is relevant")
     ranked = np.stack(
-        [_rank(column, grades, queries) for column in read_columns(scores, queries)]
+        [_rank(column, grades, queries) for column in read_rankings(scores, queries)]
     )
     rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
     # a session shows one query, ranked by one of the rankers, both drawn at random
@@ -175,7 +175,7 @@ def relevance_of(grades: FloatArray) -> FloatArray:
     return relevance
 
 
-def read_columns(scores: Any, queries: QueryGroups) -> list[FloatArray]:
+def read_rankings(scores: Any, queries: QueryGroups) -> list[FloatArray]:
     """Return the scores of each ranker, (n_documents,) in canonical order."""
     table = np.asarray(scores) if np.ndim(scores) == 2 else None
     if table is None:

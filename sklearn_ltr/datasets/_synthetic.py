@@ -212,11 +212,11 @@ def make_ranking(
 def _latent(rng: Generator, sizes: NDArray[np.int64], constant: bool) -> Latents:
     """Draw one latent, (n_rows,) float32; rho is its variance between queries."""
     rho = np.float32(1 if constant else rng.uniform(0, 0.5))
-    of_query = rng.standard_normal(len(sizes), dtype=np.float32)
-    latent = np.repeat(np.sqrt(rho) * of_query, sizes)
+    query_part = rng.standard_normal(len(sizes), dtype=np.float32)
+    latent = np.repeat(np.sqrt(rho) * query_part, sizes)
     if not constant:
-        of_document = rng.standard_normal(len(latent), dtype=np.float32)
-        latent += np.sqrt(1 - rho) * of_document
+        document_part = rng.standard_normal(len(latent), dtype=np.float32)
+        latent += np.sqrt(1 - rho) * document_part
     return latent
 
 

@@ -153,7 +153,7 @@ def dump_qrels(path: Path, grades: Any, *, groups: Any, documents: Any) -> None:
     301 0 a 2
     301 0 b 0
     """
-    topics, names = read_names(groups, documents)
+    topics, names = read_run_rows(groups, documents)
     rows = read_numbers(grades, len(topics), "grades")
     whole = np.isfinite(rows) & (rows == np.rint(rows))
     if not whole.all():
@@ -206,7 +206,7 @@ def dump_run(
     """
     if not isinstance(tag, str) or len(tag.split()) != 1 or tag != tag.strip():
         raise ValueError(f"tag must be a string without white space, got {tag!r}")
-    topics, names = read_names(groups, documents)
+    topics, names = read_run_rows(groups, documents)
     queries = QueryGroups.from_groups(topics, len(topics))
     canonical = check_scores(scores, queries, "scores")
     query = np.repeat(np.arange(queries.n_queries), queries.sizes)
@@ -414,7 +414,7 @@ def _write_lines(path: Path, lines: Iterator[str]) -> None:
 # --- columns of a run and of judgements -----------------------------------------------
 
 
-def read_names(
+def read_run_rows(
     groups: Any, documents: Any, prefix: str = ""
 ) -> tuple[list[Name], list[Name]]:
     """Return topic and document of each row, checked; `prefix` is for messages."""
@@ -472,7 +472,7 @@ def _read_run(
 ) -> tuple[list[tuple[Name, Name]], NDArray[np.float64]]:
     """Return topic and document of each row, and the scores."""
     _check_has(run, "run", ("groups", "documents", "scores"))
-    topics, documents = read_names(run["groups"], run["documents"], "run.")
+    topics, documents = read_run_rows(run["groups"], run["documents"], "run.")
     queries = QueryGroups.from_groups(topics, len(topics))
     scores = queries.unsort(check_scores(run["scores"], queries, "run.scores"))
     return list(zip(topics, documents, strict=True)), scores
@@ -481,7 +481,7 @@ def _read_run(
 def _read_qrels(qrels: Mapping[str, Any]) -> Judgements:
     """Return the grade of each topic and document."""
     _check_has(qrels, "qrels", ("groups", "documents", "grades"))
-    topics, documents = read_names(qrels["groups"], qrels["documents"], "qrels.")
+    topics, documents = read_run_rows(qrels["groups"], qrels["documents"], "qrels.")
     grades = read_numbers(qrels["grades"], len(topics), "qrels.grades")
     if not np.isfinite(grades).all():
         row = int(np.argmin(np.isfinite(grades)))

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr.export._document import array, checked, items, member, parse, shown
+from sklearn_ltr.export._document import array, checked, excerpt, items, member, parse
 from sklearn_ltr.export._estimators import from_tree_model
 from sklearn_ltr.export._float32 import rounded_at_most
 from sklearn_ltr.export._imported import (
@@ -29,15 +29,15 @@ from sklearn_ltr.export._tree_model import Feature, Tree, TreeModel, made_up_nam
 __all__ = ["from_catboost"]
 
 # What the reader has been checked with: version 1.2, and its parts
-NEWEST = (1, 2)
-PARTS = {
+NEWEST_CATBOOST = (1, 2)
+CATBOOST_PARTS = {
     "document": "ctr_data features_info model_info oblivious_trees scale_and_bias",
     "column": "borders feature_id feature_index flat_feature_index has_nans "
     "nan_value_treatment",
     "tree": "leaf_values leaf_weights splits",
     "split": "border float_feature_index split_index split_type",
 }
-DEEPEST = 16  # symmetric trees of CatBoost
+DEEPEST_TREE = 16  # symmetric trees of CatBoost
 LARGEST_WEIGHT = 1e12
 
 
@@ -83,11 +83,11 @@ def from_catboost(model: Any) -> Any:
     if hasattr(model, "save_model") and hasattr(model, "is_fitted"):
         if not model.is_fitted():
             raise TypeError("model must be a fitted model of CatBoost: fit it first")
-        model, theirs = written_by(model), partial(scores_of, model)
+        model, theirs = written_by(model), partial(catboost_scores, model)
     return from_tree_model(read_catboost(text_of(model, "CatBoost"), theirs))
 
 
-def scores_of(model: Any, X: NDArray[np.float64]) -> NDArray[Any]:
+def catboost_scores(model: Any, X: NDArray[np.float64]) -> NDArray[Any]:
     """Return the raw scores of a model of CatBoost."""
     return np.asarray(model.predict(X, prediction_type="RawFormulaVal"))
 
@@ -103,7 +103,7 @@ def written_by(model: Any) -> bytes:
 def read_catboost(text: str, theirs: Scores | None = None) -> TreeModel:
     """Return the model that CatBoost's JSON describes."""
     document = parse(text)
-    missing_left, names = read_columns(member(document, "features_info", dict))
+    missing_left, names = read_catboost_columns(member(document, "features_info", dict))
     if "oblivious_trees" not in document:
         raise ValueError(
             "it has no oblivious_trees: train with grow_policy='SymmetricTree'"
@@ -111,7 +111,7 @@ def read_catboost(text: str, theirs: Scores | None = None) -> TreeModel:
     trees = []
     for m, tree in enumerate(member(document, "oblivious_trees", list)):
         try:
-            trees.append(read_tree(tree, missing_left))
+            trees.append(read_catboost_tree(tree, missing_left))
         except ValueError as error:
             raise ValueError(f"oblivious_trees[{m}]: {error}") from None
     scale_and_bias = member(document, "scale_and_bias", list)
@@ -132,24 +132,24 @@ def read_catboost(text: str, theirs: Scores | None = None) -> TreeModel:
 
 def unknown_of(document: dict[str, Any]) -> list[str]:
     """Return what the reader does not know of a document, which has been read."""
-    unknown = unknown_parts(document, PARTS["document"].split(), "document")
+    unknown = unknown_parts(document, CATBOOST_PARTS["document"].split(), "document")
     info = str(document.get("model_info", {}))
     version = re.search(r"tags/v(\d{1,9})\.(\d{1,9})", info)
-    if version is not None and (int(version[1]), int(version[2])) > NEWEST:
+    if version is not None and (int(version[1]), int(version[2])) > NEWEST_CATBOOST:
         unknown.append(f"version {version[1]}.{version[2]}")
     for j, column in enumerate(document["features_info"]["float_features"]):
-        known = PARTS["column"].split()
+        known = CATBOOST_PARTS["column"].split()
         unknown += unknown_parts(column, known, f"float_features[{j}]")
     for m, tree in enumerate(document["oblivious_trees"]):
         where = f"oblivious_trees[{m}]"
-        unknown += unknown_parts(tree, PARTS["tree"].split(), where)
+        unknown += unknown_parts(tree, CATBOOST_PARTS["tree"].split(), where)
         for i, split in enumerate(tree["splits"]):
-            known = PARTS["split"].split()
+            known = CATBOOST_PARTS["split"].split()
             unknown += unknown_parts(split, known, f"{where}.splits[{i}]")
     return unknown
 
 
-def read_columns(info: dict[str, Any]) -> tuple[list[bool], list[str]]:
+def read_catboost_columns(info: dict[str, Any]) -> tuple[list[bool], list[str]]:
     """Return whether NaN goes left, and the name, of each column."""
     others = [key for key in info if key != "float_features" and info[key]]
     if others:
@@ -165,22 +165,24 @@ def read_columns(info: dict[str, Any]) -> tuple[list[bool], list[str]]:
                 raise ValueError(f"{where}.{key} must be {j}")
         treatment = member(column, "nan_value_treatment", str, where)
         if treatment not in ("AsFalse", "AsTrue", "AsIs"):
-            raise ValueError(f"{where}.nan_value_treatment is {shown(treatment)}")
+            raise ValueError(f"{where}.nan_value_treatment is {excerpt(treatment)}")
         sides.append(treatment != "AsTrue")  # NaN is not above a border
         names.append(member(column, "feature_id", str, where))
     return sides, names if all(names) else made_up_names(len(names))
 
 
-def read_tree(tree: Any, missing_left: Sequence[bool]) -> Tree:
+def read_catboost_tree(tree: Any, missing_left: Sequence[bool]) -> Tree:
     """Return a tree."""
     splits = items(member(tree, "splits", list), dict, "splits")
     values = array(tree, "leaf_values", np.float64, "tree")
     weights = array(tree, "leaf_weights", np.float64, "tree")
-    if len(splits) > DEEPEST or not len(values) == len(weights) == 2 ** len(splits):
+    if len(splits) > DEEPEST_TREE or not len(values) == len(weights) == 2 ** len(
+        splits
+    ):
         raise ValueError(
             f"it has {len(splits)} splits, {len(values)} leaf_values and "
             f"{len(weights)} leaf_weights: there must be 2**splits leaves, and at most "
-            f"{DEEPEST} splits"
+            f"{DEEPEST_TREE} splits"
         )
     features, borders = [], []
     for i, split in enumerate(splits):

@@ -52,7 +52,7 @@ def checked(value: Any, kind: Any, where: str) -> Any:
     if kind is float and type(value) is int and abs(value) <= 2**1023:
         value = float(value)
     if type(value) is not kind or (kind is float and not math.isfinite(value)):
-        raise ValueError(f"{where} must be {NAMES[kind]}, got {shown(value)}")
+        raise ValueError(f"{where} must be {NAMES[kind]}, got {excerpt(value)}")
     return value
 
 
@@ -81,11 +81,11 @@ def array(document: Any, key: str, dtype: Any, where: str) -> NDArray[Any]:
         limits = np.iinfo(dtype)
         for i, value in enumerate(values):
             if not limits.min <= value <= limits.max:
-                raise ValueError(f"{path}[{i}] is out of range: {shown(value)}")
+                raise ValueError(f"{path}[{i}] is out of range: {excerpt(value)}")
     return np.array(values, dtype=dtype)
 
 
-def shown(value: Any) -> str:
+def excerpt(value: Any) -> str:
     """Return a value for a message, cut to a line."""
     if isinstance(value, list | dict):
         return f"{NAMES[type(value)]} of {len(value)}"

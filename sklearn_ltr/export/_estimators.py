@@ -264,12 +264,12 @@ def set_fitted_state(estimator: Any, model: TreeModel) -> None:
     estimator.ensemble_ = ensemble_of(model, bins)
     estimator.n_iter_ = len(model.trees)
     curves = {} if training is None else dict(training.curves)
-    of_training = "loss_curve_" if "loss_curve_" in curves else "train_score_"
-    for name in (of_training, "validation_score_", *curves):
+    training_curve = "loss_curve_" if "loss_curve_" in curves else "train_score_"
+    for name in (training_curve, "validation_score_", *curves):
         setattr(estimator, name, np.array(curves.get(name, ()), dtype=np.float64))
     estimator.evals_result_ = {
-        of_set: {name: np.array(values) for name, values in of_metric.items()}
-        for of_set, of_metric in (training.evals_result if training else {}).items()
+        set_name: {name: np.array(values) for name, values in set_curves.items()}
+        for set_name, set_curves in (training.evals_result if training else {}).items()
     }
     if model.estimator == "LambdaMARTRanker":
         estimator.init_, estimator._uses_init_score = None, model.uses_init_score
@@ -286,8 +286,8 @@ def bin_mapper(model: TreeModel, bins: Mapping[int, Sequence[int]]) -> BinMapper
     thresholds: list[NDArray[Any]] = [np.empty(0) for _ in model.features]
     if model.training is not None:
         thresholds = [np.array(t, np.float64) for t in model.training.bin_thresholds]
-    for j, of_categories in bins.items():
-        thresholds[j] = np.arange(max(of_categories, default=0)) + 0.5
+    for j, feature_bins in bins.items():
+        thresholds[j] = np.arange(max(feature_bins, default=0)) + 0.5
     categories = category_bins(model.features, bins, model.training)
     return BinMapper(thresholds, categories)
 
@@ -360,7 +360,7 @@ def category_bins(
 ) -> CategoryBins:
     """Return the bins of categories, as an estimator stores them."""
     if training is None:
-        shared_from = [first_shared_bin(of_feature) for of_feature in bins.values()]
+        shared_from = [first_shared_bin(feature_bins) for feature_bins in bins.values()]
         thresholds = np.empty((len(bins), 0))
     else:
         shared_from = [training.shared_from[j] for j in bins]
@@ -454,8 +454,8 @@ def training_state(fitted: Any) -> TrainingState | None:
             if hasattr(fitted, name)
         },
         evals_result={
-            of_set: {name: tuple(v.tolist()) for name, v in curves.items()}
-            for of_set, curves in fitted.evals_result_.items()
+            set_name: {name: tuple(v.tolist()) for name, v in curves.items()}
+            for set_name, curves in fitted.evals_result_.items()
         },
         position_bias=getattr(fitted, "position_bias_", None),
     )

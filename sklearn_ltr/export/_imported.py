@@ -31,7 +31,7 @@ Place = tuple[int, bool] | None
 Scores = Callable[[NDArray[np.float64]], NDArray[Any]]
 
 N_PROBES = 500  # rows that another library scores as well
-ROUNDING = 1e-5  # of sums in float32, relative to the largest values of leaves
+FLOAT32_ROUNDING = 1e-5  # of sums in float32, relative to the largest values of leaves
 LARGEST_PROBE = 1e30
 
 
@@ -177,7 +177,7 @@ def check_unknown(
     found, expected = plain_scores(model, codes, X), np.asarray(theirs(X), np.float64)
     scale = sum((np.abs(tree.value).max() for tree in model.trees), 0.0)
     off = np.abs(found - expected).max()
-    if not off <= ROUNDING * (abs(model.base_score) + scale):
+    if not off <= FLOAT32_ROUNDING * (abs(model.base_score) + scale):
         raise ValueError(
             f"this reader of models of {library} has not been checked with {parts}, "
             f"and {library} scores the model otherwise, by up to {off:.3g}: use an "

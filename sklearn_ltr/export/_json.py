@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 import sklearn_ltr.metrics
 from sklearn_ltr._estimators.base import VERSION, NewerVersionWarning, release_numbers
 from sklearn_ltr._trees.ensemble import NODE_DTYPES
-from sklearn_ltr.export._document import array, checked, items, member, parse, shown
+from sklearn_ltr.export._document import array, checked, excerpt, items, member, parse
 from sklearn_ltr.export._estimators import CURVES, from_tree_model, to_tree_model
 from sklearn_ltr.export._tree_model import (
     Category,
@@ -36,8 +36,8 @@ __all__ = ["from_json", "json_schema", "to_json"]
 FORMAT = "sklearn_ltr"
 FORMAT_VERSION = 1
 CLASS_KINDS = {"b": "bool", "i": "int", "u": "int", "f": "float", "U": "str"}
-DEEPEST = 4  # of lists in lists
-METRICS: dict[str, Any] = {
+DEEPEST_LIST = 4  # of lists in lists
+METRIC_CLASSES: dict[str, Any] = {
     name: cls
     for name in sklearn_ltr.metrics.__all__
     if isinstance(cls := getattr(sklearn_ltr.metrics, name), type) and cls is not Metric
@@ -211,7 +211,7 @@ def from_json(text: str | bytes) -> Any:
     version = member(document, "format_version", int)
     if version != FORMAT_VERSION:
         raise ValueError(
-            f"format_version is {shown(version)}, and sklearn_ltr {VERSION} reads "
+            f"format_version is {excerpt(version)}, and sklearn_ltr {VERSION} reads "
             f"{FORMAT_VERSION}: use another version of it"
         )
     warn_of_newer(member(document, "library_version", str))
@@ -223,7 +223,7 @@ def warn_of_newer(version: str) -> None:
     try:
         is_newer = release_numbers(version) > release_numbers(VERSION)
     except ValueError:
-        raise ValueError(f"library_version is {shown(version)}") from None
+        raise ValueError(f"library_version is {excerpt(version)}") from None
     if is_newer:
         warnings.warn(
             f"this model was written by sklearn_ltr {version}, and this is the older "
@@ -247,7 +247,8 @@ def read_model(document: Any) -> TreeModel:
         has_feature_names=member(document, "has_feature_names", bool),
         base_score=member(document, "base_score", float),
         trees=tuple(
-            read_tree(tree, features, f"trees[{m}]") for m, tree in enumerate(trees)
+            read_json_tree(tree, features, f"trees[{m}]")
+            for m, tree in enumerate(trees)
         ),
         classes=None if classes is None else read_classes(classes),
         sigma=member(document, "sigma", float),
@@ -275,15 +276,15 @@ def read_feature(value: Any, where: str) -> Feature:
     if kind == "number":
         return Feature(name)
     if kind not in ("text_category", "number_category"):
-        raise ValueError(f"{where}.type is {shown(kind)}")
+        raise ValueError(f"{where}.type is {excerpt(kind)}")
     is_text = kind == "text_category"
-    categories = read_categories(
+    categories = read_json_categories(
         member(value, "categories", list, where), is_text, f"{where}.categories"
     )
     return Feature(name, categories, is_text)
 
 
-def read_categories(
+def read_json_categories(
     values: list[Any], is_text: bool, where: str
 ) -> tuple[Category, ...]:
     """Return categories, all text or all numbers."""
@@ -295,7 +296,7 @@ def read_categories(
     )
 
 
-def read_tree(value: Any, features: Sequence[Feature], where: str) -> Tree:
+def read_json_tree(value: Any, features: Sequence[Feature], where: str) -> Tree:
     """Return a tree."""
     arrays = {
         name: array(value, name, dtype, where) for name, dtype in NODE_DTYPES.items()
@@ -306,7 +307,9 @@ def read_tree(value: Any, features: Sequence[Feature], where: str) -> Tree:
         node = read_index(key, len(feature), path)
         j = int(feature[node])
         is_text = 0 <= j < len(features) and features[j].is_text
-        sets[node] = read_categories(checked(categories, list, path), is_text, path)
+        sets[node] = read_json_categories(
+            checked(categories, list, path), is_text, path
+        )
     return Tree(**arrays, left_categories=sets)
 
 
@@ -346,13 +349,13 @@ def read_training(value: Any) -> TrainingState:
             j: tuple(items(t, float, f"training.mean_thresholds[{j}]"))
             for j, t in means.items()
         },
-        curves=read_curves(curves, "training.curves"),
+        curves=read_json_curves(curves, "training.curves"),
         evals_result={
-            name: read_curves(
-                checked(of_set, dict, f"training.evals_result.{name}"),
+            name: read_json_curves(
+                checked(set_curves, dict, f"training.evals_result.{name}"),
                 f"training.evals_result.{name}",
             )
-            for name, of_set in results.items()
+            for name, set_curves in results.items()
         },
         position_bias=read_position_bias(value),
     )
@@ -377,7 +380,7 @@ def by_feature(value: Any, name: str, n_features: int) -> dict[int, Any]:
     return {read_index(j, n_features, where): v for j, v in members.items()}
 
 
-def read_curves(value: dict[str, Any], where: str) -> dict[str, tuple[float, ...]]:
+def read_json_curves(value: dict[str, Any], where: str) -> dict[str, tuple[float, ...]]:
     """Return curves by name, NaN for null."""
     return {
         name: tuple(
@@ -396,10 +399,11 @@ def to_value(value: Any, name: str) -> Any:
         return value
     if isinstance(value, float) and math.isfinite(value):
         return value
-    if isinstance(value, Metric) and METRICS.get(type(value).__name__) is type(value):
+    kind = type(value)
+    if isinstance(value, Metric) and METRIC_CLASSES.get(kind.__name__) is kind:
         options = {f.name: getattr(value, f.name) for f in fields(value)}
         return {
-            "metric": type(value).__name__,
+            "metric": kind.__name__,
             "parameters": {n: to_value(v, f"{name}.{n}") for n, v in options.items()},
         }
     if isinstance(value, Mapping):
@@ -419,7 +423,7 @@ def to_value(value: Any, name: str) -> Any:
 
 def from_value(value: Any, where: str, depth: int = 0) -> Any:
     """Return the parameter that a JSON value stands for."""
-    if depth > DEEPEST:
+    if depth > DEEPEST_LIST:
         raise ValueError(f"{where} is nested too deeply")
     if isinstance(value, list):
         return [
@@ -440,14 +444,14 @@ def read_metric(value: dict[str, Any], where: str, depth: int) -> Metric:
     """Return a metric object."""
     name = member(value, "metric", str, where)
     given = member(value, "parameters", dict, where)
-    if name not in METRICS:
-        raise ValueError(f"{where}.metric must be one of {sorted(METRICS)}")
+    if name not in METRIC_CLASSES:
+        raise ValueError(f"{where}.metric must be one of {sorted(METRIC_CLASSES)}")
     options = {
         key: from_value(item, f"{where}.{key}", depth + 1)
         for key, item in given.items()
     }
     try:
-        metric: Metric = METRICS[name](**options)
+        metric: Metric = METRIC_CLASSES[name](**options)
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"{where}: {error}") from None
     return metric

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr.export._document import checked, items, parse, shown
+from sklearn_ltr.export._document import checked, excerpt, items, parse
 from sklearn_ltr.export._estimators import from_tree_model, trees_alone
 from sklearn_ltr.export._imported import (
     Place,
@@ -49,7 +49,7 @@ __all__ = ["from_lightgbm", "to_lightgbm"]
 
 CATEGORICAL, DEFAULT_LEFT = 1, 2  # bits of decision_type
 MISSING_ZERO, MISSING_NAN = 1, 2  # its next two bits
-OBJECTIVES = {"LambdaMARTRanker": "lambdarank", "MARTRegressor": "regression"}
+LIGHTGBM_OBJECTIVES = {"LambdaMARTRanker": "lambdarank", "MARTRegressor": "regression"}
 
 # Objectives of one score for each row, which is what trees add up to, before any
 # function that an objective applies to it
@@ -65,7 +65,7 @@ ANYWHERE = NEGATIVE | AT_ZERO | POSITIVE
 
 # What the reader has been checked with: the versions of the text that LightGBM 2.3 to
 # 4.7 write, and their parts
-NEWEST = 4
+NEWEST_LIGHTGBM = 4
 HEADER = (
     "version num_class num_tree_per_iteration label_index max_feature_idx objective "
     "average_output feature_names monotone_constraints feature_infos tree_sizes"
@@ -126,7 +126,9 @@ def lightgbm_text(model: TreeModel) -> str:
     trees = [
         f"Tree={m}\n{tree_text(tree, codes)}\n\n" for m, tree in enumerate(model.trees)
     ]
-    objective = OBJECTIVES.get(model.estimator, f"binary sigmoid:{2 * model.sigma!r}")
+    objective = LIGHTGBM_OBJECTIVES.get(
+        model.estimator, f"binary sigmoid:{2 * model.sigma!r}"
+    )
     header = {
         "version": "v4",
         "num_class": 1,
@@ -134,9 +136,9 @@ def lightgbm_text(model: TreeModel) -> str:
         "label_index": 0,
         "max_feature_idx": model.n_features - 1,
         "objective": objective,
-        "feature_names": joined(feature_names(model.features)),
-        "feature_infos": joined(map(feature_info, codes)),
-        "tree_sizes": joined(len(tree.encode()) for tree in trees),
+        "feature_names": join_values(feature_names(model.features)),
+        "feature_infos": join_values(map(feature_info, codes)),
+        "tree_sizes": join_values(len(tree.encode()) for tree in trees),
     }
     categorical = [j for j, code in enumerate(codes) if code is not None]
     lines = [
@@ -158,7 +160,7 @@ def lightgbm_text(model: TreeModel) -> str:
     return "\n".join(lines)
 
 
-def joined(values: Iterable[Any]) -> str:
+def join_values(values: Iterable[Any]) -> str:
     """Return values with spaces between them, floats with all their digits."""
     return " ".join(map(str, values))
 
@@ -234,7 +236,7 @@ def tree_text(tree: Tree, codes: Sequence[dict[Any, int] | None]) -> str:
         fields["cat_threshold"] = np.concatenate(bitsets)
     fields |= {"is_linear": 0, "shrinkage": 1}
     return "".join(
-        f"{name}={field if isinstance(field, int) else joined(field)}\n"
+        f"{name}={field if isinstance(field, int) else join_values(field)}\n"
         for name, field in fields.items()
     )
 
@@ -298,17 +300,17 @@ def from_lightgbm(model: Any) -> Any:
 
 def read_lightgbm(text: str, theirs: Scores | None = None) -> TreeModel:
     """Return the model that LightGBM's text describes."""
-    parts = divide(text)
+    parts = split_sections(text)
     check_header(parts.header)
     unknown = unknown_parts(parts.header, HEADER.split(), "header")
     version = value_of(parts.header, "version")
-    if version not in [f"v{number}" for number in range(1, NEWEST + 1)]:
-        unknown.append(f"version {shown(version)} of its text")
-    columns = read_columns(parts)
+    if version not in [f"v{number}" for number in range(1, NEWEST_LIGHTGBM + 1)]:
+        unknown.append(f"version {excerpt(version)} of its text")
+    columns = read_lightgbm_columns(parts)
     trees = []
     for m, section in enumerate(parts.trees):
         try:
-            trees.append(read_tree(section, columns))
+            trees.append(read_lightgbm_tree(section, columns))
             unknown += unknown_parts(section, TREE.split(), f"Tree={m}")
         except ValueError as error:
             raise ValueError(f"Tree={m}: {error}") from None
@@ -325,17 +327,18 @@ def check_header(header: Section) -> None:
     for key in ("num_class", "num_tree_per_iteration"):
         if one_integer(header, key) != 1:
             raise ValueError(
-                f"{key} is {shown(header[key])}: a model with several scores for each "
-                "row is no ranker"
+                f"{key} is {excerpt(header[key])}: a model with several scores for "
+                "each row is no ranker"
             )
     objective = header.get("objective", "custom").split(" ")[0]
     if objective not in ONE_SCORE:
         raise ValueError(
-            f"objective {shown(objective)} is not known to have one score for each row"
+            f"objective {excerpt(objective)} is not known to have one score for each "
+            "row"
         )
 
 
-class Nodes(NamedTuple):
+class LightGBMNodes(NamedTuple):
     """A tree as LightGBM numbers it: inner nodes, then leaves."""
 
     feature: list[int]  # of inner nodes
@@ -349,7 +352,7 @@ class Nodes(NamedTuple):
     bitsets: list[list[int]]  # words of 32 bits
 
 
-def read_nodes(section: Section, n_features: int) -> Nodes:
+def read_lightgbm_nodes(section: Section, n_features: int) -> LightGBMNodes:
     """Return the arrays of a tree, each checked by itself."""
     if section.get("is_linear", "0") != "0":
         raise ValueError(
@@ -359,7 +362,7 @@ def read_nodes(section: Section, n_features: int) -> Nodes:
     n_leaves = one_integer(section, "num_leaves")
     value = many(section, "leaf_value", n_leaves, float)
     if n_leaves == 1:
-        return Nodes([], [], [], [], [-1], [-1], value, [0], [])
+        return LightGBMNodes([], [], [], [], [-1], [-1], value, [0], [])
     n = n_leaves - 1
     feature = many(section, "split_feature", n, int)
     if not all(0 <= j < n_features for j in feature):
@@ -378,7 +381,7 @@ def read_nodes(section: Section, n_features: int) -> Nodes:
     # inf: the node separates missing values from all others
     words = value_of(section, "threshold").replace("inf", repr(LARGEST_THRESHOLD))
     finite = {"threshold": words}
-    return Nodes(
+    return LightGBMNodes(
         feature,
         many(section | finite, "threshold", n, float),
         decision,
@@ -412,9 +415,9 @@ def read_bitsets(section: Section) -> list[list[int]]:
     return [words[first:last] for first, last in pairwise(bounds)]
 
 
-def read_tree(section: Section, columns: Columns) -> Tree:
+def read_lightgbm_tree(section: Section, columns: Columns) -> Tree:
     """Return a tree."""
-    nodes = read_nodes(section, len(columns.names))
+    nodes = read_lightgbm_nodes(section, len(columns.names))
     most = MOST_NODES * check_children(nodes.left, nodes.right)
     builder, n_inner = TreeBuilder(), len(nodes.feature)
     # nodes to be added: number, place, and the regions of features that reach it
@@ -441,7 +444,11 @@ def read_tree(section: Section, columns: Columns) -> Tree:
 
 
 def add_node(
-    builder: TreeBuilder, nodes: Nodes, node: int, place: Place, columns: Columns
+    builder: TreeBuilder,
+    nodes: LightGBMNodes,
+    node: int,
+    place: Place,
+    columns: Columns,
 ) -> int:
     """Add a node that does not take 0 as missing; return its number."""
     j, threshold, gain = nodes.feature[node], nodes.threshold[node], nodes.gain[node]
@@ -469,7 +476,11 @@ def add_node(
 
 
 def add_zero_node(
-    builder: TreeBuilder, nodes: Nodes, node: int, place: Place, regions: dict[int, int]
+    builder: TreeBuilder,
+    nodes: LightGBMNodes,
+    node: int,
+    place: Place,
+    regions: dict[int, int],
 ) -> list[tuple[int, Place, dict[int, int]]]:
     """Add nodes for one that takes 0 as missing; return what hangs below them."""
     j, gain = nodes.feature[node], nodes.gain[node]
@@ -526,7 +537,7 @@ class Columns(NamedTuple):
         return features
 
 
-def read_columns(parts: Text) -> Columns:
+def read_lightgbm_columns(parts: Text) -> Columns:
     """Return names and categories of the columns."""
     names = value_of(parts.header, "feature_names").split(" ")
     infos = value_of(parts.header, "feature_infos").split(" ")
@@ -545,10 +556,12 @@ def read_columns(parts: Text) -> Columns:
         if not info.startswith("[") and info != "none":
             listed = to_numbers(info.split(":"), f"feature_infos[{j}]", int)
             codes[j] = {code for code in listed if code >= 0}  # -1: missing
-    return Columns(names, codes, read_categories(parts, sorted(codes)))
+    return Columns(names, codes, read_lightgbm_categories(parts, sorted(codes)))
 
 
-def read_categories(parts: Text, features: list[int]) -> dict[int, list[Category]]:
+def read_lightgbm_categories(
+    parts: Text, features: list[int]
+) -> dict[int, list[Category]]:
     """Return what the codes of categorical features stand for, if that is known."""
     listed = parse(parts.pandas_categorical)
     if listed is None or listed == []:
@@ -560,11 +573,11 @@ def read_categories(parts: Text, features: list[int]) -> dict[int, list[Category
             "a DataFrame in which all of these, and no others, have a categorical dtype"
         )
     categories: dict[int, list[Category]] = {}
-    for i, (j, of_feature) in enumerate(zip(features, listed, strict=True)):
+    for i, (j, given) in enumerate(zip(features, listed, strict=True)):
         where = f"pandas_categorical[{i}]"
         categories[j] = [
             c if type(c) in (str, int) else checked(c, float, f"{where}[{k}]")
-            for k, c in enumerate(of_feature)
+            for k, c in enumerate(given)
         ]
         if len(set(categories[j])) < len(categories[j]):
             raise ValueError(f"{where} has a category twice")
@@ -582,7 +595,7 @@ class Text(NamedTuple):
     pandas_categorical: str  # JSON
 
 
-def divide(text: str) -> Text:
+def split_sections(text: str) -> Text:
     """Return the parts of a model; a ValueError if one is missing."""
     lines = iter(text.split("\n"))
     if next(lines).strip() != "tree":
@@ -645,7 +658,7 @@ def to_numbers(words: Sequence[str], where: str, kind: Any) -> list[Any]:
                 raise ValueError
             found.append(kind(word))
         except ValueError:
-            raise ValueError(f"{where}[{i}] is no number: {shown(word)}") from None
+            raise ValueError(f"{where}[{i}] is no number: {excerpt(word)}") from None
         if not math.isfinite(found[-1]):
             raise ValueError(f"{where}[{i}] is {word}, but must be finite")
     return found

@@ -28,7 +28,7 @@ from sklearn_ltr.export._tree_model import Tree, TreeModel, category_codes
 __all__ = ["to_onnx"]
 
 OPSET, ML_OPSET, IR_VERSION = 18, 5, 10
-ACTIVATIONS = {"logistic": "Sigmoid", "tanh": "Tanh", "relu": "Relu"}
+ONNX_ACTIVATIONS = {"logistic": "Sigmoid", "tanh": "Tanh", "relu": "Relu"}
 SUM, NO_TRANSFORM = 1, 0
 LEQ, MEMBER = 0, 6  # modes of nodes
 
@@ -74,7 +74,7 @@ def to_onnx(estimator: Any) -> Any:
     from onnx import TensorProto, checker, helper
 
     scalings, fitted, names = split_pipeline(estimator)
-    graph = Graph()
+    graph = OnnxGraph()
     for scaling in scalings:
         graph.add_scaling(scaling)
     if isinstance(fitted, NETWORKS):
@@ -99,7 +99,7 @@ def to_onnx(estimator: Any) -> Any:
     return model
 
 
-class Graph:
+class OnnxGraph:
     """Nodes of a graph, one after another, beginning with the input X."""
 
     def __init__(self) -> None:
@@ -147,8 +147,8 @@ class Graph:
         for weights, bias in zip(layers.weights, layers.biases, strict=False):
             self.add("MatMul", self.constant(weights))
             self.add("Add", self.constant(bias))
-            if layers.activation in ACTIVATIONS:
-                self.add(ACTIVATIONS[layers.activation])
+            if layers.activation in ONNX_ACTIVATIONS:
+                self.add(ONNX_ACTIVATIONS[layers.activation])
         self.add("MatMul", self.constant(layers.weights[-1]))
         self.add("Cast", to=TensorProto.DOUBLE)
 

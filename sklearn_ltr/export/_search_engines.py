@@ -36,11 +36,14 @@ __all__ = ["to_elasticsearch_ltr", "to_elasticsearch_ml", "to_solr"]
 
 TEMPLATE_PARAMETER = re.compile(r"\{\{\{?[#^&]?\s*(\w+)\s*\}?\}\}")
 # those that the plugin of Elasticsearch knows
-OBJECTIVES = {"MARTRegressor": "reg:linear", "MARTClassifier": "binary:logistic"}
+PLUGIN_OBJECTIVES = {
+    "MARTRegressor": "reg:linear",
+    "MARTClassifier": "binary:logistic",
+}
 # Solr's names
 MODEL = "org.apache.solr.ltr.model."
 NORM = "org.apache.solr.ltr.norm."
-ACTIVATIONS = {"logistic": "sigmoid"}
+SOLR_ACTIVATIONS = {"logistic": "sigmoid"}
 SLACK = np.float32(1e-6)  # NODE_SPLIT_SLACK
 
 
@@ -154,7 +157,7 @@ def to_elasticsearch_ltr(
     else:
         trees = trees_alone(estimator)
         names = [feature.name for feature in trees.features]
-        objective = OBJECTIVES.get(trees.estimator, "rank:ndcg")
+        objective = PLUGIN_OBJECTIVES.get(trees.estimator, "rank:ndcg")
         definition = f'{{"objective": "{objective}", "splits": {dump_text(trees)}}}'
         model = {"type": "model/xgboost+json", "definition": definition}
     requests = []
@@ -456,8 +459,8 @@ def network_model(estimator: Any) -> tuple[list[str], dict[str, Any]]:
     listed: list[dict[str, Any]] = [{"name": name} for name in names]
     if len(scalings) > 1:
         raise ValueError("Solr has one normalizer for each feature: use one scaler")
-    for of_columns in scalings:
-        for feature, norm in zip(listed, normalizers(of_columns), strict=True):
+    for scaling in scalings:
+        for feature, norm in zip(listed, normalizers(scaling), strict=True):
             feature["norm"] = norm
     weights = linear_weights(layers)
     if weights is not None:
@@ -466,7 +469,7 @@ def network_model(estimator: Any) -> tuple[list[str], dict[str, Any]]:
         }
         kind = "LinearModel"
     else:
-        activation = ACTIVATIONS.get(layers.activation, layers.activation)
+        activation = SOLR_ACTIVATIONS.get(layers.activation, layers.activation)
         dense = [{**layer, "activation": activation} for layer in dense_layers(layers)]
         dense[-1]["activation"] = "identity"
         params, kind = {"layers": dense}, "NeuralNetworkModel"

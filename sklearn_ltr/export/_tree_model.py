@@ -23,7 +23,7 @@ from sklearn_ltr._trees.ensemble import NODE_DTYPES, TreeEnsemble, check_trees
 __all__ = ["Feature", "Tree", "TreeModel"]
 
 LARGEST_THRESHOLD = float(np.finfo(np.float64).max)
-LARGEST_CODE = 2**20  # of a category that is a number
+LARGEST_CATEGORY = 2**20  # of a category that is a number
 Category = int | float | str
 Part = TypeVar("Part")
 
@@ -284,7 +284,7 @@ def check_training(training: TrainingState, features: Sequence[Feature]) -> None
         if feature.categories is not None
     }
     n_binned = {j: len(bins) for j, bins in training.category_bins.items()}
-    bins = [b for of_feature in training.category_bins.values() for b in of_feature]
+    bins = [b for feature_bins in training.category_bins.values() for b in feature_bins]
     if n_binned != n_categories or not all(0 <= b < MISSING_BIN for b in bins):
         raise ValueError(
             "training: category_bins must hold one of the bins from 0 to "
@@ -320,10 +320,10 @@ def category_codes(feature: Feature) -> dict[Any, int] | None:
     if feature.is_text:
         return {category: code for code, category in enumerate(feature.categories)}
     for category in feature.categories:
-        if not (isinstance(category, int) and 0 <= category <= LARGEST_CODE):
+        if not (isinstance(category, int) and 0 <= category <= LARGEST_CATEGORY):
             raise ValueError(
                 f"feature {feature.name!r} has the category {category!r}, and there "
-                f"categories are whole numbers from 0 to {LARGEST_CODE}: make the "
+                f"categories are whole numbers from 0 to {LARGEST_CATEGORY}: make the "
                 "column text and fit again"
             )
     return {category: int(category) for category in feature.categories}
@@ -363,7 +363,7 @@ def stack(base: TreeModel, top: TreeModel) -> TreeModel:
                 "model of trees has one set of columns: fit both on the same"
             )
     features = tuple(
-        joined(one, other)
+        join_features(one, other)
         for one, other in zip(top.features, base.features, strict=True)
     )
     trees = [
@@ -381,7 +381,7 @@ def stack(base: TreeModel, top: TreeModel) -> TreeModel:
     )
 
 
-def joined(one: Feature, other: Feature) -> Feature:
+def join_features(one: Feature, other: Feature) -> Feature:
     """Return a feature with the categories of two."""
     if one.categories is None and other.categories is None:
         return one

@@ -73,11 +73,11 @@ def to_treelite(estimator: Any) -> Any:
         base_scores=[0.0],
     )
     for tree in model.trees:
-        build_tree(builder, tree, model)
+        add_tree(builder, tree, model)
     return builder.commit()
 
 
-def build_tree(builder: Any, tree: Tree, model: TreeModel) -> None:
+def add_tree(builder: Any, tree: Tree, model: TreeModel) -> None:
     """Add a tree."""
     builder.start_tree()
     for node, is_leaf in enumerate(tree.is_leaf.tolist()):

@@ -21,7 +21,7 @@ from sklearn_ltr.export._tree_model import Tree, TreeModel, fold
 
 __all__ = ["to_vespa"]
 
-OBJECTIVES = {"MARTRegressor": "regression", "MARTClassifier": "binary"}
+VESPA_OBJECTIVES = {"MARTRegressor": "regression", "MARTClassifier": "binary"}
 
 
 def to_vespa(estimator: Any) -> str:
@@ -64,14 +64,14 @@ def to_vespa(estimator: Any) -> str:
     model = trees_alone(estimator)
     if model.estimator == "MARTClassifier":
         model = model.scaled(2 * model.sigma)
-    codes = [category_codes(model, j) for j in range(model.n_features)]
+    codes = [category_positions(model, j) for j in range(model.n_features)]
     document = {
         "name": "tree",
         "version": "v4",
         "num_class": 1,
         "num_tree_per_iteration": 1,
         "max_feature_idx": model.n_features - 1,
-        "objective": OBJECTIVES.get(model.estimator, "lambdarank"),
+        "objective": VESPA_OBJECTIVES.get(model.estimator, "lambdarank"),
         "feature_names": [feature.name for feature in model.features],
         "feature_infos": {
             feature.name: {"values": list(code.values())}
@@ -91,7 +91,7 @@ def to_vespa(estimator: Any) -> str:
     return text.replace('"tree_info": []', f'"tree_info": [{trees}]', 1)
 
 
-def category_codes(model: TreeModel, j: int) -> dict[Any, int]:
+def category_positions(model: TreeModel, j: int) -> dict[Any, int]:
     """Return the position of each category of a feature, which must be text."""
     feature = model.features[j]
     if feature.categories and not feature.is_text:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr.export._document import array, checked, items, member, parse, shown
+from sklearn_ltr.export._document import array, checked, excerpt, items, member, parse
 from sklearn_ltr.export._estimators import from_tree_model, trees_alone
 from sklearn_ltr.export._float32 import (
     LARGEST,
@@ -53,7 +53,7 @@ __all__ = ["from_xgboost", "to_xgboost", "to_xgboost_dump"]
 NO_PARENT = 2**31 - 1
 INT64 = 15  # XGBoost's number for categories that are integers
 WRITTEN_AS = [3, 1, 0]  # the first version that stores categories
-OBJECTIVES: dict[str, dict[str, Any]] = {
+XGBOOST_OBJECTIVES: dict[str, dict[str, Any]] = {
     "LambdaMARTRanker": {"name": "rank:ndcg", "lambdarank_param": {}},
     "MARTRegressor": {
         "name": "reg:squarederror",
@@ -78,9 +78,9 @@ MOST_WITHOUT_NAMES = 2**20  # features
 ROWS_PER_HESSIAN, LARGEST_HESSIAN = 1000, 1e12
 
 # What the reader has been checked with: versions from 1.3 to 3.4, and their parts
-NEWEST = (3, 4)
+NEWEST_XGBOOST = (3, 4)
 COUNTS_BYTES = (3, 4)  # of text; earlier versions may count characters
-PARTS = {
+XGBOOST_PARTS = {
     "learner": "attributes feature_names feature_types gradient_booster "
     "learner_model_param objective",
     "gradient_booster": "name model gbtree weight_drop",
@@ -139,7 +139,7 @@ def xgboost_text(model: TreeModel) -> str:
     """Return a model as XGBoost's JSON."""
     model = float32_model(model)
     names = [feature.name for feature in model.features]
-    trees = [tree_value(tree, model, m) for m, tree in enumerate(model.trees)]
+    trees = [xgboost_tree_value(tree, model, m) for m, tree in enumerate(model.trees)]
     n_trees = len(trees)
     booster = {
         "gbtree_model_param": {"num_trees": str(n_trees), "num_parallel_tree": "1"},
@@ -162,7 +162,7 @@ def xgboost_text(model: TreeModel) -> str:
             "num_feature": str(model.n_features),
             "num_target": "1",
         },
-        "objective": OBJECTIVES[model.estimator],
+        "objective": XGBOOST_OBJECTIVES[model.estimator],
     }
     return json.dumps({"version": WRITTEN_AS, "learner": learner}, allow_nan=False)
 
@@ -204,7 +204,7 @@ def thresholds(tree: Tree) -> NDArray[np.float64]:
     return np.minimum(above(tree.threshold), LARGEST).astype(np.float64)
 
 
-def tree_value(tree: Tree, model: TreeModel, number: int) -> dict[str, Any]:
+def xgboost_tree_value(tree: Tree, model: TreeModel, number: int) -> dict[str, Any]:
     """Return a tree of a model."""
     left, right, default_left, right_codes = sides(tree, model)
     # nodes are renumbered level by level: `order` lists them, `place` is the reverse
@@ -383,7 +383,8 @@ def from_xgboost(model: Any) -> Any:
     """
     booster, theirs = booster_of(model), None
     if booster is not None:
-        model, theirs = bytes(booster.save_raw("json")), partial(scores_of, booster)
+        model = bytes(booster.save_raw("json"))
+        theirs = partial(xgboost_scores, booster)
     return from_tree_model(read_xgboost(text_of(model, "XGBoost"), theirs))
 
 
@@ -395,7 +396,7 @@ def booster_of(model: Any) -> Any:
     return booster if hasattr(booster, "save_raw") else None
 
 
-def scores_of(booster: Any, X: NDArray[np.float64]) -> NDArray[Any]:
+def xgboost_scores(booster: Any, X: NDArray[np.float64]) -> NDArray[Any]:
     """Return the raw scores of a booster for rows with codes."""
     import xgboost
 
@@ -420,29 +421,30 @@ def read_xgboost(text: str, theirs: Scores | None = None) -> TreeModel:
         gbtree = member(booster, "gbtree", dict, "gradient_booster")
     if member(gbtree, "name", str, "gradient_booster") != "gbtree":
         raise ValueError(
-            f"gradient_booster.name is {shown(gbtree['name'])}: only models of trees, "
-            '"gbtree" and "dart", are read'
+            f"gradient_booster.name is {excerpt(gbtree['name'])}: only models of "
+            'trees, "gbtree" and "dart", are read'
         )
     model = member(gbtree, "model", dict, "gradient_booster")
     # parts that this reader does not know are collected, and judged at the end
     check_one_score(parameters, model)
-    names, types = read_columns(learner, count(parameters, "num_feature"))
-    unknown = [f"version {'.'.join(map(str, version))}"] * (tuple(version[:2]) > NEWEST)
+    names, types = read_xgboost_columns(learner, count(parameters, "num_feature"))
+    is_newer = tuple(version[:2]) > NEWEST_XGBOOST
+    unknown = [f"version {'.'.join(map(str, version))}"] * is_newer
     for part, where in (
         (learner, "learner"),
         (booster, "gradient_booster"),
         (gbtree, "gradient_booster"),
         (model, "model"),
     ):
-        unknown += unknown_parts(part, PARTS[where].split(), where)
+        unknown += unknown_parts(part, XGBOOST_PARTS[where].split(), where)
     nodes = []
     for m, tree in enumerate(member(model, "trees", list, "model")):
         try:
-            nodes.append(read_nodes(tree, len(names)))
-            unknown += unknown_parts(tree, PARTS["tree"].split(), f"trees[{m}]")
+            nodes.append(read_xgboost_nodes(tree, len(names)))
+            unknown += unknown_parts(tree, XGBOOST_PARTS["tree"].split(), f"trees[{m}]")
         except ValueError as error:
             raise ValueError(f"trees[{m}]: {error}") from None
-    categories = read_categories(model, types, nodes, version)
+    categories = read_xgboost_categories(model, types, nodes, version)
     trees = [build_tree(tree, categories) for tree in nodes]
     # factors of trees, of which some were dropped in training: of a booster "dart", or,
     # from 3.4 on, of any model
@@ -476,7 +478,7 @@ def count(parameters: Mapping[str, Any], key: str) -> int:
     """Return a number >= 0 that is stored as text."""
     text = member(parameters, key, str, "learner_model_param")
     if not (text.isascii() and text.isdecimal() and len(text) < 10):
-        raise ValueError(f"learner_model_param.{key} is no number: {shown(text)}")
+        raise ValueError(f"learner_model_param.{key} is no number: {excerpt(text)}")
     return int(text)
 
 
@@ -505,14 +507,14 @@ def base_score(learner: Mapping[str, Any], parameters: Mapping[str, Any]) -> flo
             value = math.log(value)
         elif name not in IDENTITY:
             raise ValueError(
-                f"objective {shown(name)} is not known to have one score for each row"
+                f"objective {excerpt(name)} is not known to have one score for each row"
             )
     except (ArithmeticError, ValueError) as error:
-        raise ValueError(f"base_score={shown(text)}: {error}") from None
+        raise ValueError(f"base_score={excerpt(text)}: {error}") from None
     return value
 
 
-def read_columns(
+def read_xgboost_columns(
     learner: Mapping[str, Any], n_features: int
 ) -> tuple[list[str], list[str]]:
     """Return the name of each column, and its type, which is "c" for categories."""
@@ -528,7 +530,7 @@ def read_columns(
     return names or made_up_names(n_features), types or [""] * n_features
 
 
-class Nodes(NamedTuple):
+class XGBoostNodes(NamedTuple):
     """The arrays of a tree."""
 
     feature: NDArray[np.int64]
@@ -541,7 +543,7 @@ class Nodes(NamedTuple):
     right_codes: dict[int, list[int]]  # codes that a node sends right
 
 
-def read_nodes(tree: Any, n_features: int) -> Nodes:
+def read_xgboost_nodes(tree: Any, n_features: int) -> XGBoostNodes:
     """Return the arrays of a tree, checked."""
     arrays = {
         key: array(tree, key, dtype, "tree")
@@ -557,7 +559,7 @@ def read_nodes(tree: Any, n_features: int) -> Nodes:
     default_left = member(tree, "default_left", list, "tree")
     for i, side in enumerate(default_left):  # booleans, of older versions, are equal
         if side not in (0, 1):
-            raise ValueError(f"default_left[{i}] must be 0 or 1, got {shown(side)}")
+            raise ValueError(f"default_left[{i}] must be 0 or 1, got {excerpt(side)}")
     arrays["default_left"] = np.array(default_left, dtype=np.int64)
     n_nodes = len(arrays["left_children"])
     for key, values in arrays.items():
@@ -568,7 +570,7 @@ def read_nodes(tree: Any, n_features: int) -> Nodes:
         raise ValueError(f"split_indices holds numbers that are none of {n_features}")
     left, right = arrays["left_children"].tolist(), arrays["right_children"].tolist()
     check_children(left, right)
-    return Nodes(
+    return XGBoostNodes(
         indices,
         arrays["split_conditions"],
         arrays["default_left"],
@@ -580,10 +582,10 @@ def read_nodes(tree: Any, n_features: int) -> Nodes:
     )
 
 
-def read_categories(
+def read_xgboost_categories(
     model: Mapping[str, Any],
     types: Sequence[str],
-    trees: Sequence[Nodes],
+    trees: Sequence[XGBoostNodes],
     version: list[int],
 ) -> dict[int, list[Category]]:
     """Return the categories of each categorical feature, by code."""
@@ -608,7 +610,7 @@ def read_categories(
     return categories
 
 
-def build_tree(nodes: Nodes, categories: Mapping[int, list[Category]]) -> Tree:
+def build_tree(nodes: XGBoostNodes, categories: Mapping[int, list[Category]]) -> Tree:
     """Return a tree whose nodes test ``x <= threshold``, and send sets left."""
     builder = TreeBuilder()
     waiting: list[tuple[int, Place]] = [(0, None)]

@@ -418,11 +418,11 @@ def worst_section(subject: Subject, has_trees: bool) -> str:
         "First at: the rank of the first relevant document. Best at: that of the first "
         "document of the highest grade."
     )
-    of_worst, why = worst_list(subject, worst[0], has_trees)
+    worst_documents, why = worst_list(subject, worst[0], has_trees)
     return html.section(
         "Worst queries",
         html.paragraph(note),
-        html.row(html.table(header, rows), of_worst),
+        html.row(html.table(header, rows), worst_documents),
         why,
     )
 
@@ -511,7 +511,7 @@ def model_section(subject: Subject) -> str:
     changed = [
         [name, in_words(value), in_words(signature[name].default)]
         for name, value in given.items()
-        if name in signature and not is_equal(value, signature[name].default)
+        if name in signature and not is_default(value, signature[name].default)
     ]
     facts = html.table(["part", "value"], model_facts(subject), "words")
     if changed:
@@ -629,10 +629,10 @@ def curves_section(subject: Subject) -> str:
     except ValueError as error:  # nothing was recorded; the message says what to set
         return html.section(title, html.paragraph(f"{error}."))
     display = TrainingCurveDisplay(**vars(record))
-    measures = {name for of_set in record.curves.values() for name in of_set}
+    measures = {name for set_curves in record.curves.values() for name in set_curves}
     rows = []
-    for set_name, of_set in record.curves.items():
-        for measure, values in of_set.items():
+    for set_name, set_curves in record.curves.items():
+        for measure, values in set_curves.items():
             at = (
                 None if record.kept is None else values[record.kept - record.first_step]
             )
@@ -689,7 +689,7 @@ def describe_features(
     model = subject.model
     gain = getattr(model, "feature_importances_", None)
     queries = subject.queries
-    drawn = draw_queries(queries.sizes, random)
+    drawn = sample_queries(queries.sizes, random)
     documents = np.concatenate(
         [np.arange(queries.offsets[q], queries.offsets[q + 1]) for q in drawn]
     )
@@ -710,7 +710,7 @@ def describe_features(
     return Effects(shap.feature_names, gain, effect, shap, len(drawn))
 
 
-def draw_queries(sizes: IntArray, random: np.random.RandomState) -> IntArray:
+def sample_queries(sizes: IntArray, random: np.random.RandomState) -> IntArray:
     """Return queries of at most MOST_EXPLAINED documents, ascending; at least one."""
     if sizes.sum() <= MOST_EXPLAINED:
         return np.arange(len(sizes))
@@ -826,7 +826,7 @@ def data_section(subject: Subject, effects: Effects | None) -> str:
         [["documents of a query", sizes.min(), f"{np.median(sizes):g}", sizes.max()]],
     )
     if len(grades) <= MOST_GRADES:
-        of_grades = html.table(
+        grade_table = html.table(
             ["grade", "documents", "share"],
             [
                 [f"{grade:g}", f"{count:,}", f"{count / len(subject.grades):.1%}"]
@@ -834,13 +834,13 @@ def data_section(subject: Subject, effects: Effects | None) -> str:
             ],
         )
     else:
-        of_grades = html.table(
+        grade_table = html.table(
             ["", "lowest", "median", "highest"],
             [["grade", *(f"{g:.4g}" for g in quartiles(subject.grades))]],
         )
     return html.section(
         "Data",
-        html.row(of_grades, lengths),
+        html.row(grade_table, lengths),
         html.paragraph(
             f"{counted(no_relevant, 'query')} without a relevant document (a grade "
             "above 0)."
@@ -928,7 +928,7 @@ def quartiles(values: FloatArray) -> FloatArray:
     return np.array([values.min(), np.median(values), values.max()])
 
 
-def is_equal(value: Any, default: Any) -> bool:
+def is_default(value: Any, default: Any) -> bool:
     """Return whether a parameter has its default."""
     if isinstance(value, Number) and isinstance(default, Number):
         return bool(value == default)

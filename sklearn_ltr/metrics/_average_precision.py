@@ -45,7 +45,7 @@ from sklearn_ltr.metrics._closed_form import (
     count_relevant,
     reciprocal_ranks,
 )
-from sklearn_ltr.metrics._metric import NoRelevant, Ties
+from sklearn_ltr.metrics._metric import NoRelevant, Ties, score_function
 from sklearn_ltr.metrics._ranked_list import run_end
 
 __all__ = ["MAP", "map_score"]
@@ -152,6 +152,7 @@ class MAP(BinaryMetric):
         return 1.0 / count_relevant(judged)
 
 
+@score_function(MAP)
 def map_score(
     y_true: Any,
     y_score: Any,
@@ -169,31 +170,6 @@ def map_score(
 
     AP@k is the sum of the precisions at the ranks r <= k of relevant documents, divided
     by the number of all relevant documents (as in trec_eval).
-
-    Parameters
-    ----------
-    y_true, y_score, groups : array-likes of shape (n_documents,)
-        Grade (finite, >= 0), score (finite, higher is ranked first) and query (a
-        number, text, date or tuple of these, in any row order) of each document.
-    k, relevant_from, ties, no_relevant
-        Parameters of :class:`MAP`.
-    sample_weight : array-like of shape (n_documents,), default=None
-        Weight of each row's query, >= 0 and constant within a query.  None: 1.
-    y_missing, groups_missing : array-likes of shape (n_missing,), default=None
-        Grade and query of each judged document that is not among the rows, see
-        :meth:`Metric.per_query`.
-
-    Returns
-    -------
-    float
-        Weighted mean over queries, between 0 and 1.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For y_true, y_score or sample_weight that are not one finite number per row,
-        negative grades or weights, groups of another length, a parameter out of its
-        range, or if no query counts.
 
     Examples
     --------

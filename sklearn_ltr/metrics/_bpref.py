@@ -49,7 +49,7 @@ from sklearn_ltr.metrics._closed_form import (
     count_relevant,
     cut_at,
 )
-from sklearn_ltr.metrics._metric import NoRelevant, Ties
+from sklearn_ltr.metrics._metric import NoRelevant, Ties, score_function
 from sklearn_ltr.metrics._ranked_list import run_end
 
 __all__ = ["BPref", "bpref_score"]
@@ -175,6 +175,7 @@ class BPref(BinaryMetric):
         return np.maximum(np.minimum(n_relevant, n_others), 1)
 
 
+@score_function(BPref)
 def bpref_score(
     y_true: Any,
     y_score: Any,
@@ -193,31 +194,6 @@ def bpref_score(
     The mean over the R relevant documents of 1 - min(n, M) / M, where n is the number
     of other documents above, and M the smaller of R and the number of all others
     (trec_eval's ``bpref``).  Every row counts as judged.
-
-    Parameters
-    ----------
-    y_true, y_score, groups : array-likes of shape (n_documents,)
-        Grade (finite, >= 0), score (finite, higher is ranked first) and query (a
-        number, text, date or tuple of these, in any row order) of each document.
-    k, relevant_from, ties, no_relevant
-        Parameters of :class:`BPref`.
-    sample_weight : array-like of shape (n_documents,), default=None
-        Weight of each row's query, >= 0 and constant within a query.  None: 1.
-    y_missing, groups_missing : array-likes of shape (n_missing,), default=None
-        Grade and query of each judged document that is not among the rows, see
-        :meth:`Metric.per_query`.
-
-    Returns
-    -------
-    float
-        Weighted mean over queries, between 0 and 1.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For y_true, y_score or sample_weight that are not one finite number per row,
-        negative grades or weights, groups of another length, a parameter out of its
-        range, or if no query counts.
 
     Examples
     --------

@@ -33,7 +33,7 @@ from sklearn_ltr._data import (
 )
 from sklearn_ltr._parameters import Choice
 from sklearn_ltr.metrics._closed_form import ClosedFormMetric, JudgedLists, cut_at
-from sklearn_ltr.metrics._metric import NoRelevant, Ties
+from sklearn_ltr.metrics._metric import NoRelevant, Ties, score_function
 from sklearn_ltr.metrics._ranked_list import rank_documents
 
 __all__ = ["CG", "DCG", "NDCG", "cg_score", "dcg_score", "ndcg_score"]
@@ -90,6 +90,7 @@ class CG(ClosedFormMetric):
         return cut_at(k, np.ones(n))
 
 
+@score_function(CG, values=">= 0", refused="grades without a gain")
 def cg_score(
     y_true: Any,
     y_score: Any,
@@ -106,31 +107,6 @@ def cg_score(
     """Mean cumulative gain of queries.
 
     CG@k is the sum over ranks r <= k of gain(grade_r).
-
-    Parameters
-    ----------
-    y_true, y_score, groups : array-likes of shape (n_documents,)
-        Grade (finite, >= 0), score (finite, higher is ranked first) and query (a
-        number, text, date or tuple of these, in any row order) of each document.
-    k, gain, ties, no_relevant
-        Parameters of :class:`CG`.
-    sample_weight : array-like of shape (n_documents,), default=None
-        Weight of each row's query, >= 0 and constant within a query.  None: 1.
-    y_missing, groups_missing : array-likes of shape (n_missing,), default=None
-        Grade and query of each judged document that is not among the rows, see
-        :meth:`Metric.per_query`.
-
-    Returns
-    -------
-    float
-        Weighted mean over queries, >= 0.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For y_true, y_score or sample_weight that are not one finite number per row,
-        negative grades or weights, groups of another length, grades without a gain, a
-        parameter out of its range, or if no query counts.
 
     Examples
     --------
@@ -186,6 +162,7 @@ class DCG(CG):
         return discount_per_position(self.discount, n, k)
 
 
+@score_function(DCG, values=">= 0", refused="grades without a gain")
 def dcg_score(
     y_true: Any,
     y_score: Any,
@@ -204,31 +181,6 @@ def dcg_score(
 
     DCG@k is the sum over ranks r <= k of gain(grade_r) * discount(r) (equation 5 of
     Burges, 2010).
-
-    Parameters
-    ----------
-    y_true, y_score, groups : array-likes of shape (n_documents,)
-        Grade (finite, >= 0), score (finite, higher is ranked first) and query (a
-        number, text, date or tuple of these, in any row order) of each document.
-    k, gain, discount, ties, no_relevant
-        Parameters of :class:`DCG`.
-    sample_weight : array-like of shape (n_documents,), default=None
-        Weight of each row's query, >= 0 and constant within a query.  None: 1.
-    y_missing, groups_missing : array-likes of shape (n_missing,), default=None
-        Grade and query of each judged document that is not among the rows, see
-        :meth:`Metric.per_query`.
-
-    Returns
-    -------
-    float
-        Weighted mean over queries, >= 0.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For y_true, y_score or sample_weight that are not one finite number per row,
-        negative grades or weights, groups of another length, grades without a gain, a
-        parameter out of its range, or if no query counts.
 
     Examples
     --------
@@ -310,6 +262,7 @@ class NDCG(DCG):
         return scale
 
 
+@score_function(NDCG, refused="grades without a gain")
 def ndcg_score(
     y_true: Any,
     y_score: Any,
@@ -329,31 +282,6 @@ def ndcg_score(
 
     NDCG@k = DCG@k / (DCG@k of the same documents in the best order), where DCG@k is the
     sum over ranks r <= k of gain(grade_r) * discount(r) (equation 5 of Burges, 2010).
-
-    Parameters
-    ----------
-    y_true, y_score, groups : array-likes of shape (n_documents,)
-        Grade (finite, >= 0), score (finite, higher is ranked first) and query (a
-        number, text, date or tuple of these, in any row order) of each document.
-    k, gain, discount, short_lists, ties, no_relevant
-        Parameters of :class:`NDCG`.
-    sample_weight : array-like of shape (n_documents,), default=None
-        Weight of each row's query, >= 0 and constant within a query.  None: 1.
-    y_missing, groups_missing : array-likes of shape (n_missing,), default=None
-        Grade and query of each judged document that is not among the rows, see
-        :meth:`Metric.per_query`.
-
-    Returns
-    -------
-    float
-        Weighted mean over queries, between 0 and 1.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For y_true, y_score or sample_weight that are not one finite number per row,
-        negative grades or weights, groups of another length, grades without a gain, a
-        parameter out of its range, or if no query counts.
 
     Examples
     --------

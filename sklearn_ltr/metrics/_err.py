@@ -46,7 +46,7 @@ from sklearn_ltr.metrics._closed_form import (
     SwapFactors,
     reciprocal_ranks,
 )
-from sklearn_ltr.metrics._metric import NoRelevant, Ties
+from sklearn_ltr.metrics._metric import NoRelevant, Ties, score_function
 from sklearn_ltr.metrics._ranked_list import run_end
 
 __all__ = ["ERR", "err_score"]
@@ -197,6 +197,7 @@ class ERR(ClosedFormMetric):
         return reciprocal_ranks(n, k)
 
 
+@score_function(ERR, refused="grades above max_grade")
 def err_score(
     y_true: Any,
     y_score: Any,
@@ -218,31 +219,6 @@ def err_score(
     of Burges, 2010; Chapelle et al., 2009):
 
         ERR@k = sum over ranks r <= k of  R_r / r * product over i < r of (1 - R_i)
-
-    Parameters
-    ----------
-    y_true, y_score, groups : array-likes of shape (n_documents,)
-        Grade (finite, >= 0), score (finite, higher is ranked first) and query (a
-        number, text, date or tuple of these, in any row order) of each document.
-    k, max_grade, ties, no_relevant
-        Parameters of :class:`ERR`.
-    sample_weight : array-like of shape (n_documents,), default=None
-        Weight of each row's query, >= 0 and constant within a query.  None: 1.
-    y_missing, groups_missing : array-likes of shape (n_missing,), default=None
-        Grade and query of each judged document that is not among the rows, see
-        :meth:`Metric.per_query`.
-
-    Returns
-    -------
-    float
-        Weighted mean over queries, between 0 and 1.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For y_true, y_score or sample_weight that are not one finite number per row,
-        negative grades or weights, groups of another length, grades above max_grade, a
-        parameter out of its range, or if no query counts.
 
     Examples
     --------

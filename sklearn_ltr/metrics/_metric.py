@@ -10,11 +10,13 @@ The built-in metrics enter the table ``METRICS`` when their classes are made
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from numbers import Integral
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +48,35 @@ LARGEST_K = 2**63 - 1
 MOST_DIGITS = 18  # of a cutoff in a name; k must fit in int64
 
 METRICS: dict[str, type[Metric]] = {}  # the built-in metrics by name
+
+F = TypeVar("F", bound=Callable[..., float])
+SCORE_SECTIONS = """
+Parameters
+----------
+y_true, y_score, groups : array-likes of shape (n_documents,)
+    Grade (finite, >= 0), score (finite, higher is ranked first) and query (a
+    number, text, date or tuple of these, in any row order) of each document.
+{options}
+    Parameters of :class:`{metric}`.
+sample_weight : array-like of shape (n_documents,), default=None
+    Weight of each row's query, >= 0 and constant within a query.  None: 1.
+y_missing, groups_missing : array-likes of shape (n_missing,), default=None
+    Grade and query of each judged document that is not among the rows, see
+    :meth:`Metric.per_query`.
+
+Returns
+-------
+float
+    Weighted mean over queries, {values}.
+
+Raises
+------
+ValueError, TypeError
+    For y_true, y_score or sample_weight that are not one finite number per row,
+    negative grades or weights, groups of another length,
+    {refused}a parameter out of its range, or if no query counts.
+
+"""
 
 
 @dataclass(frozen=True, repr=False)
@@ -533,3 +564,27 @@ def get_metric(metric: str | Metric) -> Metric:
             f"metric {metric!r}: k, the part after '@', must be an integer >= 1"
         )
     return METRICS[name](int(cutoff))
+
+
+def score_function(
+    metric: type[Metric], *, values: str = "between 0 and 1", refused: str = ""
+) -> Callable[[F], F]:
+    """Document a function that computes a metric, by what all of these share."""
+    # its own docstring has the definition and examples
+
+    def document(function: F) -> F:
+        if function.__doc__ is None:  # python -OO
+            return function
+        names = list(inspect.signature(function).parameters)
+        options = names[names.index("groups") + 1 : names.index("sample_weight")]
+        shared = SCORE_SECTIONS.format(
+            options=", ".join(options),
+            metric=metric.__name__,
+            values=values,
+            refused=refused and f"{refused}, ",
+        )
+        own = inspect.cleandoc(function.__doc__)
+        function.__doc__ = own.replace("\nExamples\n", f"{shared}Examples\n")
+        return function
+
+    return document

@@ -29,7 +29,7 @@ from sklearn_ltr.metrics._closed_form import (
     count_relevant,
     cut_at,
 )
-from sklearn_ltr.metrics._metric import NoRelevant, Ties
+from sklearn_ltr.metrics._metric import NoRelevant, Ties, score_function
 
 __all__ = [
     "Precision",
@@ -86,6 +86,7 @@ class Precision(BinaryMetric):
         return 1.0 / np.full(n_queries, float(self.k))
 
 
+@score_function(Precision)
 def precision_score(
     y_true: Any,
     y_score: Any,
@@ -103,31 +104,6 @@ def precision_score(
 
     Precision@k = (number of relevant documents at ranks r <= k) / k, even if the list
     is shorter (as in trec_eval); without k, divided by the length of the list.
-
-    Parameters
-    ----------
-    y_true, y_score, groups : array-likes of shape (n_documents,)
-        Grade (finite, >= 0), score (finite, higher is ranked first) and query (a
-        number, text, date or tuple of these, in any row order) of each document.
-    k, relevant_from, ties, no_relevant
-        Parameters of :class:`Precision`.
-    sample_weight : array-like of shape (n_documents,), default=None
-        Weight of each row's query, >= 0 and constant within a query.  None: 1.
-    y_missing, groups_missing : array-likes of shape (n_missing,), default=None
-        Grade and query of each judged document that is not among the rows, see
-        :meth:`Metric.per_query`.
-
-    Returns
-    -------
-    float
-        Weighted mean over queries, between 0 and 1.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For y_true, y_score or sample_weight that are not one finite number per row,
-        negative grades or weights, groups of another length, a parameter out of its
-        range, or if no query counts.
 
     Examples
     --------
@@ -178,6 +154,7 @@ class Recall(Precision):
         return 1.0 / count_relevant(judged)
 
 
+@score_function(Recall)
 def recall_score(
     y_true: Any,
     y_score: Any,
@@ -195,31 +172,6 @@ def recall_score(
 
     Recall@k = (number of relevant documents at ranks r <= k) / (number of all relevant
     documents).
-
-    Parameters
-    ----------
-    y_true, y_score, groups : array-likes of shape (n_documents,)
-        Grade (finite, >= 0), score (finite, higher is ranked first) and query (a
-        number, text, date or tuple of these, in any row order) of each document.
-    k, relevant_from, ties, no_relevant
-        Parameters of :class:`Recall`.
-    sample_weight : array-like of shape (n_documents,), default=None
-        Weight of each row's query, >= 0 and constant within a query.  None: 1.
-    y_missing, groups_missing : array-likes of shape (n_missing,), default=None
-        Grade and query of each judged document that is not among the rows, see
-        :meth:`Metric.per_query`.
-
-    Returns
-    -------
-    float
-        Weighted mean over queries, between 0 and 1.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For y_true, y_score or sample_weight that are not one finite number per row,
-        negative grades or weights, groups of another length, a parameter out of its
-        range, or if no query counts.
 
     Examples
     --------
@@ -274,6 +226,7 @@ class RPrecision(Recall):
         return count_relevant(judged).astype(np.int64)
 
 
+@score_function(RPrecision)
 def r_precision_score(
     y_true: Any,
     y_score: Any,
@@ -291,31 +244,6 @@ def r_precision_score(
 
     The number of relevant documents at ranks r <= R, divided by R, the number of all
     relevant documents of the query (trec_eval's ``Rprec``).
-
-    Parameters
-    ----------
-    y_true, y_score, groups : array-likes of shape (n_documents,)
-        Grade (finite, >= 0), score (finite, higher is ranked first) and query (a
-        number, text, date or tuple of these, in any row order) of each document.
-    k, relevant_from, ties, no_relevant
-        Parameters of :class:`RPrecision`.
-    sample_weight : array-like of shape (n_documents,), default=None
-        Weight of each row's query, >= 0 and constant within a query.  None: 1.
-    y_missing, groups_missing : array-likes of shape (n_missing,), default=None
-        Grade and query of each judged document that is not among the rows, see
-        :meth:`Metric.per_query`.
-
-    Returns
-    -------
-    float
-        Weighted mean over queries, between 0 and 1.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For y_true, y_score or sample_weight that are not one finite number per row,
-        negative grades or weights, groups of another length, a parameter out of its
-        range, or if no query counts.
 
     Examples
     --------

@@ -21,7 +21,7 @@ from sklearn_ltr.metrics._closed_form import (
     JudgedLists,
     cut_at,
 )
-from sklearn_ltr.metrics._metric import NoRelevant, Ties
+from sklearn_ltr.metrics._metric import NoRelevant, Ties, score_function
 
 __all__ = ["RBP", "rbp_score"]
 
@@ -78,6 +78,7 @@ class RBP(BinaryMetric):
         return np.full(len(judged.n_ranked), 1.0 - float(self.persistence))
 
 
+@score_function(RBP)
 def rbp_score(
     y_true: Any,
     y_score: Any,
@@ -96,31 +97,6 @@ def rbp_score(
 
     RBP = (1 - p) * sum over ranks r of relevant documents of p^(r - 1), where p is the
     persistence (Moffat and Zobel, 2008).
-
-    Parameters
-    ----------
-    y_true, y_score, groups : array-likes of shape (n_documents,)
-        Grade (finite, >= 0), score (finite, higher is ranked first) and query (a
-        number, text, date or tuple of these, in any row order) of each document.
-    k, persistence, relevant_from, ties, no_relevant
-        Parameters of :class:`RBP`.
-    sample_weight : array-like of shape (n_documents,), default=None
-        Weight of each row's query, >= 0 and constant within a query.  None: 1.
-    y_missing, groups_missing : array-likes of shape (n_missing,), default=None
-        Grade and query of each judged document that is not among the rows, see
-        :meth:`Metric.per_query`.
-
-    Returns
-    -------
-    float
-        Weighted mean over queries, between 0 and 1.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For y_true, y_score or sample_weight that are not one finite number per row,
-        negative grades or weights, groups of another length, a parameter out of its
-        range, or if no query counts.
 
     Examples
     --------

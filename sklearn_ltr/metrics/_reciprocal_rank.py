@@ -36,7 +36,7 @@ from sklearn_ltr.metrics._closed_form import (
     cut_at,
     reciprocal_ranks,
 )
-from sklearn_ltr.metrics._metric import NoRelevant, Ties
+from sklearn_ltr.metrics._metric import NoRelevant, Ties, score_function
 from sklearn_ltr.metrics._ranked_list import run_end
 
 __all__ = ["MRR", "HitRate", "hit_rate_score", "mrr_score"]
@@ -142,6 +142,7 @@ class MRR(BinaryMetric):
         return float(discount[positions[0]]) if len(positions) else 0.0
 
 
+@score_function(MRR)
 def mrr_score(
     y_true: Any,
     y_score: Any,
@@ -159,31 +160,6 @@ def mrr_score(
 
     The reciprocal rank is 1 / (rank of the first relevant document), 0 if that is below
     k.
-
-    Parameters
-    ----------
-    y_true, y_score, groups : array-likes of shape (n_documents,)
-        Grade (finite, >= 0), score (finite, higher is ranked first) and query (a
-        number, text, date or tuple of these, in any row order) of each document.
-    k, relevant_from, ties, no_relevant
-        Parameters of :class:`MRR`.
-    sample_weight : array-like of shape (n_documents,), default=None
-        Weight of each row's query, >= 0 and constant within a query.  None: 1.
-    y_missing, groups_missing : array-likes of shape (n_missing,), default=None
-        Grade and query of each judged document that is not among the rows, see
-        :meth:`Metric.per_query`.
-
-    Returns
-    -------
-    float
-        Weighted mean over queries, between 0 and 1.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For y_true, y_score or sample_weight that are not one finite number per row,
-        negative grades or weights, groups of another length, a parameter out of its
-        range, or if no query counts.
 
     Examples
     --------
@@ -225,6 +201,7 @@ class HitRate(MRR):
         return cut_at(k, np.ones(n))
 
 
+@score_function(HitRate)
 def hit_rate_score(
     y_true: Any,
     y_score: Any,
@@ -239,31 +216,6 @@ def hit_rate_score(
     groups_missing: Any = None,
 ) -> float:
     """Share of queries with a relevant document among the first k (success at k).
-
-    Parameters
-    ----------
-    y_true, y_score, groups : array-likes of shape (n_documents,)
-        Grade (finite, >= 0), score (finite, higher is ranked first) and query (a
-        number, text, date or tuple of these, in any row order) of each document.
-    k, relevant_from, ties, no_relevant
-        Parameters of :class:`HitRate`.
-    sample_weight : array-like of shape (n_documents,), default=None
-        Weight of each row's query, >= 0 and constant within a query.  None: 1.
-    y_missing, groups_missing : array-likes of shape (n_missing,), default=None
-        Grade and query of each judged document that is not among the rows, see
-        :meth:`Metric.per_query`.
-
-    Returns
-    -------
-    float
-        Weighted mean over queries, between 0 and 1.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For y_true, y_score or sample_weight that are not one finite number per row,
-        negative grades or weights, groups of another length, a parameter out of its
-        range, or if no query counts.
 
     Examples
     --------

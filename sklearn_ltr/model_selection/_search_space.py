@@ -66,4 +66,4 @@ def lambdamart_search_space(prefix: str = "") -> dict[str, list[Any]]:
         "max_features": [0.5, 0.7, 1.0],
         "regression_weight": ["auto", 2.0, 10.0],
     }
-    return {f"{prefix}{name}": of_name for name, of_name in values.items()}
+    return {f"{prefix}{name}": distribution for name, distribution in values.items()}

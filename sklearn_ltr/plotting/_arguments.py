@@ -10,22 +10,21 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import get_tags
 
-from sklearn_ltr._data import QueryGroups, count_rows
-from sklearn_ltr._data import read_numbers as read_column
+from sklearn_ltr._data import QueryGroups, count_rows, read_numbers
 
 FloatArray = NDArray[np.float64]
 
 
-def read_queries(y_true: Any, groups: Any) -> QueryGroups:
+def group_rows(y_true: Any, groups: Any) -> QueryGroups:
     """Return the queries of the rows of `y_true`."""
     return QueryGroups.from_groups(groups, count_rows(y_true, "y_true"))
 
 
-def read_numbers(
+def read_items(
     values: Any, argument: str, item: str, n: int | None = None, *, finite: bool = True
 ) -> FloatArray:
     """Return one number for each item (a query, feature, ...), `n` or at least one."""
-    numbers = read_column(values, count_rows(values, argument), argument, item)
+    numbers = read_numbers(values, count_rows(values, argument), argument, item)
     if len(numbers) != (n or max(1, len(numbers))):
         how_many = "" if n is None else f", {n} in all"
         raise ValueError(
@@ -47,7 +46,7 @@ def read_names(names: Sequence[str]) -> tuple[str, str]:
     return str(names[0]), str(names[1])
 
 
-def scores_of(estimator: Any, X: Any, argument: str) -> Any:
+def predicted_scores(estimator: Any, X: Any, argument: str) -> Any:
     """Return the scores that a fitted estimator predicts."""
     if not hasattr(estimator, "predict"):
         raise TypeError(

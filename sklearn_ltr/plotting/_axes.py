@@ -42,7 +42,7 @@ def get_panels(caller: str, ax: Any, n_panels: int) -> list[Any]:
         return list(figure.subplots(n_panels, 1, sharex=True, squeeze=False)[:, 0])
     given = [ax] if hasattr(ax, "plot") else list(ax)
     if len(given) == 1 and n_panels > 1:
-        return divide(given[0], n_panels)
+        return divide_axes(given[0], n_panels)
     if len(given) != n_panels:
         raise ValueError(
             f"ax must be one matplotlib Axes, or one for each panel, {n_panels} in "
@@ -51,7 +51,7 @@ def get_panels(caller: str, ax: Any, n_panels: int) -> list[Any]:
     return given
 
 
-def divide(ax: Any, n_panels: int) -> list[Any]:
+def divide_axes(ax: Any, n_panels: int) -> list[Any]:
     """Hide `ax` and return panels that are stacked in its area."""
     subplot = ax.get_subplotspec()
     if subplot is None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sklearn_ltr.ensemble import best_blend
 from sklearn_ltr.metrics import Metric, get_metric
-from sklearn_ltr.plotting._arguments import read_names, read_numbers
+from sklearn_ltr.plotting._arguments import read_items, read_names
 from sklearn_ltr.plotting._axes import (
     check_matplotlib,
     draw_legend,
@@ -90,7 +90,7 @@ class BlendCurveDisplay:
         metric_name: str = "metric",
         names: tuple[str, str] = ("1", "2"),
     ) -> None:
-        self.values: FloatArray = read_numbers(values, "values", "interval")
+        self.values: FloatArray = read_items(values, "values", "interval")
         n_changes = len(self.values) - 1
         points = np.asarray(change_points, dtype=np.float64)
         edges = np.concatenate(([0.0], np.ravel(points), [1.0]))

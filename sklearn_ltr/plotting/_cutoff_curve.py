@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sklearn_ltr._data import check_grades, check_sample_weight, check_scores
 from sklearn_ltr.metrics import Metric, get_metric
-from sklearn_ltr.plotting._arguments import read_numbers, read_queries, scores_of
+from sklearn_ltr.plotting._arguments import group_rows, predicted_scores, read_items
 from sklearn_ltr.plotting._axes import (
     check_matplotlib,
     draw_legend,
@@ -169,7 +169,10 @@ class CutoffCurveDisplay:
         rankers = name_each(estimator, name, "estimator")
         return cls.from_predictions(
             y,
-            {name: scores_of(of, X, "estimator") for name, of in rankers.items()},
+            {
+                name: predicted_scores(of, X, "estimator")
+                for name, of in rankers.items()
+            },
             groups=groups,
             metric=metric,
             k=k,
@@ -311,7 +314,7 @@ def evaluate_cutoffs(
     sample_weight: Any,
 ) -> tuple[Curves, Curves]:
     """Return means and standard errors of a metric at each cutoff, by ranker."""
-    queries = read_queries(y_true, groups)
+    queries = group_rows(y_true, groups)
     grades = check_grades(y_true, queries, "y_true")
     weights = check_sample_weight(sample_weight, queries)
     several = isinstance(y_score, Mapping)
@@ -372,7 +375,7 @@ def read_curves(
             f"{argument} must be a dict with an array for each ranker, got {curves!r}"
         )
     return {
-        name: read_numbers(
+        name: read_items(
             curve, f"{argument}[{name!r}]", "cutoff", n_cutoffs, finite=finite
         )
         for name, curve in curves.items()

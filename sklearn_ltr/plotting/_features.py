@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr._inspection.models import find_model
 from sklearn_ltr._inspection.shap_values import shap_values
-from sklearn_ltr.plotting._arguments import is_ranker, read_numbers
+from sklearn_ltr.plotting._arguments import is_ranker, read_items
 from sklearn_ltr.plotting._axes import (
     check_matplotlib,
     escape_label,
@@ -31,7 +31,7 @@ PERMUTATION_LABEL = "decrease of the score when shuffled (mean ± standard devia
 MAX_NAME_LENGTH, MAX_VALUE_LENGTH = 24, 10  # characters
 MAX_BARS = 200
 MAX_FEATURES = 200
-ROUNDING = 1e-12  # of a sum, relative to what is added
+SUM_ROUNDING = 1e-12  # of a sum, relative to what is added
 POSITIVE_COLOR, NEGATIVE_COLOR = "tab:red", "tab:blue"  # as in the package shap
 
 
@@ -90,11 +90,11 @@ class FeatureImportancesDisplay:
         feature_names: Any = None,
         importance_name: str = "importance",
     ) -> None:
-        self.importances = read_numbers(importances, "importances", "feature")
+        self.importances = read_items(importances, "importances", "feature")
         n = len(self.importances)
         self.standard_deviations = None
         if standard_deviations is not None:
-            self.standard_deviations = read_numbers(
+            self.standard_deviations = read_items(
                 standard_deviations, "standard_deviations", "feature", n
             )
             if (self.standard_deviations < 0).any():
@@ -340,9 +340,9 @@ class ShapValuesDisplay:
         score_name: str = "score",
         name: str | None = None,
     ) -> None:
-        self.values = read_numbers(values, "values", "feature")
+        self.values = read_items(values, "values", "feature")
         n = len(self.values)
-        self.bias = float(read_numbers([bias], "bias", "display")[0])
+        self.bias = float(read_items([bias], "bias", "display")[0])
         self.feature_names = read_feature_names(feature_names, n)
         self.feature_values = None
         if feature_values is not None:
@@ -501,7 +501,7 @@ default=None
 def why(document: int, other: int, values: FloatArray) -> str:
     """Return the title of a pair of documents, by the differences of their values."""
     difference = float(values.sum())
-    if abs(difference) <= ROUNDING * np.abs(values).sum():
+    if abs(difference) <= SUM_ROUNDING * np.abs(values).sum():
         return f"Documents {document} and {other} have the same score"
     place, sign = ("above", "higher") if difference > 0 else ("below", "lower")
     return (
@@ -582,7 +582,7 @@ class ShapHeatmapDisplay:
         n = np.shape(values)[1]
         self.values = np.stack(
             [
-                read_numbers(row, f"values[{document}]", "feature", n)
+                read_items(row, f"values[{document}]", "feature", n)
                 for document, row in enumerate(values)
             ]
         )

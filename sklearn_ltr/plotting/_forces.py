@@ -20,18 +20,18 @@ from sklearn_ltr._data import QueryGroups, check_grades, check_scores, count_row
 from sklearn_ltr._inspection.lambdas import compute_lambdas
 from sklearn_ltr.metrics import Metric, get_metric
 from sklearn_ltr.metrics._ranked_list import rank_documents
-from sklearn_ltr.plotting._arguments import scores_of
+from sklearn_ltr.plotting._arguments import predicted_scores
 from sklearn_ltr.plotting._axes import check_matplotlib, get_axes
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 OneMetric = str | Metric | None
-Metrics = OneMetric | Iterable[OneMetric] | Mapping[str, OneMetric]
+ForceMetrics = OneMetric | Iterable[OneMetric] | Mapping[str, OneMetric]
 
 MAX_HEIGHT = 60.0  # of a new figure, in inches
 
 COLORS = ("black", "tab:red", "tab:green", "tab:orange", "tab:purple")
-STYLE = {
+ARROW_STYLE = {
     "angles": "xy",
     "scale_units": "xy",
     "scale": 1.0,
@@ -43,7 +43,7 @@ STYLE = {
 # in units of the length of a bar.
 LANE_WIDTH, COLUMN_WIDTH = 0.16, 0.75
 # Smallest vertical distance between two arrows in one lane, in ranks.
-CLEARANCE = 0.3
+ARROW_CLEARANCE = 0.3
 
 # RGB colors of grade 0, of the lowest grade above 0 and of the highest grade.
 NOT_RELEVANT = np.array([0.85, 0.85, 0.85])
@@ -163,7 +163,7 @@ class ForcesDisplay:
         y: Any,
         *,
         groups: Any = None,
-        metrics: Metrics = (None, "ndcg@10"),
+        metrics: ForceMetrics = (None, "ndcg@10"),
         sigma: float = 1.0,
         name: str | None = None,
         ax: Any = None,
@@ -197,7 +197,7 @@ class ForcesDisplay:
         check_matplotlib(f"{cls.__name__}.from_estimator")
         return cls.from_predictions(
             y,
-            scores_of(estimator, X, "estimator"),
+            predicted_scores(estimator, X, "estimator"),
             groups=groups,
             metrics=metrics,
             sigma=sigma,
@@ -213,7 +213,7 @@ class ForcesDisplay:
         y_score: Any,
         *,
         groups: Any = None,
-        metrics: Metrics = (None, "ndcg@10"),
+        metrics: ForceMetrics = (None, "ndcg@10"),
         sigma: float = 1.0,
         name: str | None = None,
         ax: Any = None,
@@ -335,7 +335,7 @@ class ForcesDisplay:
         return self
 
 
-def read_metrics(metrics: Metrics) -> dict[str, OneMetric]:
+def read_metrics(metrics: ForceMetrics) -> dict[str, OneMetric]:
     """Return each metric by the name of its column of arrows; None is RankNet."""
     if isinstance(metrics, Mapping):
         named = dict(metrics)
@@ -388,7 +388,7 @@ def count_pairwise_errors(ranked_grades: FloatArray) -> int:
 
 
 def compute_forces(
-    y_true: Any, y_score: Any, groups: Any, metrics: Metrics, sigma: float
+    y_true: Any, y_score: Any, groups: Any, metrics: ForceMetrics, sigma: float
 ) -> dict[str, FloatArray]:
     """Return the gradient for each metric, (n_documents,), by name."""
     query = read_one_query(y_true, groups)
@@ -431,8 +431,8 @@ def assign_lanes(lengths: FloatArray) -> IntArray:
     # those that point down; of each direction, longer arrows are assigned first, to the
     # first lane that is free.
     start = np.arange(1.0, len(lengths) + 1)
-    upper = np.minimum(start, start + lengths) - CLEARANCE / 2
-    lower = np.maximum(start, start + lengths) + CLEARANCE / 2
+    upper = np.minimum(start, start + lengths) - ARROW_CLEARANCE / 2
+    lower = np.maximum(start, start + lengths) + ARROW_CLEARANCE / 2
     lanes = np.full(len(lengths), -1)
     for direction in (lengths < 0, lengths >= 0):
         first = lanes.max() + 1
@@ -452,15 +452,15 @@ def draw_arrows(
     arrows: list[Any] = []
     centers, edges = [], [0.0, 1.0]
     y = np.arange(1.0, len(next(iter(lengths.values()))) + 1)
-    for of_force, color in zip(lengths.values(), cycle(COLORS), strict=False):
-        lanes = assign_lanes(of_force)
+    for force_lengths, color in zip(lengths.values(), cycle(COLORS), strict=False):
+        lanes = assign_lanes(force_lengths)
         side, away = (1, 1.0) if arrows else (0, -1.0)  # right or left of the bars
         width = max(COLUMN_WIDTH, LANE_WIDTH * (lanes.max() + 1))
         centers.append(edges[side] + away * width / 2)
         edges[side] += away * width
         x = centers[-1] + away * LANE_WIDTH * (lanes - lanes.max() / 2)
-        options = STYLE | {"color": color} | dict(style)
-        arrows.append(ax.quiver(x, y, np.zeros_like(x), of_force, **options))
+        options = ARROW_STYLE | {"color": color} | dict(style)
+        arrows.append(ax.quiver(x, y, np.zeros_like(x), force_lengths, **options))
     tips = y + np.stack(list(lengths.values()))
     ax.set_xlim(*edges)
     ax.set_ylim(max(len(y) + 0.5, tips.max()) + 0.3, min(0.5, tips.min()) - 0.3)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_ltr.plotting._arguments import read_numbers
+from sklearn_ltr.plotting._arguments import read_items
 from sklearn_ltr.plotting._axes import (
     check_matplotlib,
     draw_legend,
@@ -273,7 +273,7 @@ class PropensityCurveDisplay:
 
 def read_curve(values: Any, argument: str, n: int | None = None) -> FloatArray:
     """Return numbers >= 0 or NaN; raise a ValueError for others."""
-    curve = read_numbers(values, argument, "position", n, finite=False)
+    curve = read_items(values, argument, "position", n, finite=False)
     valid = np.isnan(curve) | ((curve >= 0) & (curve < np.inf))
     if not valid.all():
         bad = int(np.argmin(valid))

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from sklearn_ltr._data import as_array, check_grades, check_sample_weight, check_scores
 from sklearn_ltr.metrics import Metric, get_metric
 from sklearn_ltr.plotting._arguments import (
+    group_rows,
+    predicted_scores,
+    read_items,
     read_names,
-    read_numbers,
-    read_queries,
-    scores_of,
 )
 from sklearn_ltr.plotting._axes import (
     LOST_COLOR,
@@ -36,7 +36,7 @@ MAX_SEPARATE_BARS = 40
 MAX_LABEL_LENGTH = 24  # characters
 # Relative difference below which two values are equal: sums of the same numbers in
 # another order.
-ROUNDING = 1e-12
+TIE_ROUNDING = 1e-12
 
 
 class QueryComparisonDisplay:
@@ -132,18 +132,18 @@ class QueryComparisonDisplay:
         names: Sequence[str] = ("a", "b"),
         metric_name: str = "metric",
     ) -> None:
-        a = read_numbers(values_a, "values_a", "query")
+        a = read_items(values_a, "values_a", "query")
         n = len(a)
-        b = read_numbers(values_b, "values_b", "query", n)
+        b = read_items(values_b, "values_b", "query", n)
         weights = np.ones(n) if weights is None else weights
-        w = read_numbers(weights, "weights", "query", n)
+        w = read_items(weights, "weights", "query", n)
         if (w < 0).any() or not w.any():
             raise ValueError(f"weights must be >= 0, and at least one > 0, got {w}")
         labels = as_array(np.arange(n) if queries is None else queries)
         if len(labels) != n:
             raise ValueError(f"queries has {len(labels)} names for {n} queries")
         self.names, self.metric_name = read_names(names), metric_name
-        tied = np.abs(b - a) <= ROUNDING * np.maximum(np.abs(a), np.abs(b))
+        tied = np.abs(b - a) <= TIE_ROUNDING * np.maximum(np.abs(a), np.abs(b))
         differences = np.where(tied, 0.0, b - a)
         self.mean_difference, self.standard_error = mean_and_standard_error(
             differences, w
@@ -204,8 +204,8 @@ class QueryComparisonDisplay:
                 names = [f"{names[0]} a", f"{names[1]} b"]
         return cls.from_predictions(
             y,
-            scores_of(estimator_a, X, "estimator_a"),
-            scores_of(estimator_b, X, "estimator_b"),
+            predicted_scores(estimator_a, X, "estimator_a"),
+            predicted_scores(estimator_b, X, "estimator_b"),
             groups=groups,
             metric=metric,
             sample_weight=sample_weight,
@@ -361,7 +361,7 @@ def evaluate_queries(
     sample_weight: Any,
 ) -> QueryValues:
     """Evaluate a metric on each query, for the scores of two rankers."""
-    queries = read_queries(y_true, groups)
+    queries = group_rows(y_true, groups)
     grades = check_grades(y_true, queries, "y_true")
     weights = check_sample_weight(sample_weight, queries)
     bound = metric.bind(grades, queries.offsets, queries.labels)

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr._inspection.models import find_model
 from sklearn_ltr.metrics import get_metric
-from sklearn_ltr.plotting._arguments import is_ranker, read_numbers
+from sklearn_ltr.plotting._arguments import is_ranker, read_items
 from sklearn_ltr.plotting._axes import (
     check_matplotlib,
     draw_legend,
@@ -25,7 +25,7 @@ from sklearn_ltr.plotting._axes import (
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
-TRAIN = "train"
+TRAIN_SET = "train"
 
 
 class TrainingCurveDisplay:
@@ -222,22 +222,22 @@ class TrainingCurveDisplay:
         from matplotlib.lines import Line2D
 
         first_panel = next(iter(panel_of.values()))
-        followed = next((name for name in self.curves if name != TRAIN), None)
+        followed = next((name for name in self.curves if name != TRAIN_SET), None)
         self.lines_: dict[str, dict[str, Any]] = {}
         self.kept_lines_ = []
         marked = None  # the curve that shows the step kept
         color = next_color(first_panel)
-        for set_name, of_set in self.curves.items():
-            if set_name not in (TRAIN, followed):
+        for set_name, set_curves in self.curves.items():
+            if set_name not in (TRAIN_SET, followed):
                 color = next_color(first_panel)
-            given = train_kwargs if set_name == TRAIN else validation_kwargs
+            given = train_kwargs if set_name == TRAIN_SET else validation_kwargs
             self.lines_[set_name] = {}
-            for measure, values in of_set.items():
+            for measure, values in set_curves.items():
                 options = {"label": self._label(set_name), "color": color}
-                if set_name == TRAIN:
+                if set_name == TRAIN_SET:
                     options["linestyle"] = "--"
-                is_followed = marked is None and set_name == (followed or TRAIN)
-                if is_followed and set_name != TRAIN:
+                is_followed = marked is None and set_name == (followed or TRAIN_SET)
+                if is_followed and set_name != TRAIN_SET:
                     options |= self._kept_marker(set_name)
                 options |= read_style(given, Line2D)
                 line = self._draw_curve(panel_of[measure], values, options)
@@ -267,7 +267,7 @@ class TrainingCurveDisplay:
 
     def _label(self, set_name: str) -> str:
         """Return the name of a curve in the legend."""
-        label = "training" if set_name == TRAIN else set_name
+        label = "training" if set_name == TRAIN_SET else set_name
         return label if self.name is None else f"{self.name}: {label}"
 
     def _kept_marker(self, set_name: str) -> dict[str, Any]:
@@ -318,7 +318,7 @@ def read_record(ranker: Any) -> TrainingRecord:
     if is_ranker(ranker) and hasattr(ranker, "metric"):
         check_is_fitted(ranker)
         if hasattr(ranker, "evals_result_"):
-            return read_curves(ranker)
+            return read_ranker_curves(ranker)
     raise TypeError(
         "estimator must be a fitted LambdaMARTRanker, LambdaRankRanker or "
         "RankNetRanker, or a Pipeline or a search that ends in one, got "
@@ -326,12 +326,12 @@ def read_record(ranker: Any) -> TrainingRecord:
     )
 
 
-def read_curves(ranker: Any) -> TrainingRecord:
+def read_ranker_curves(ranker: Any) -> TrainingRecord:
     """Read the curves of a ranker: of trees also the values before the first."""
     curves = {
-        set_name: {label_of(name): values.copy() for name, values in of_set.items()}
-        for set_name, of_set in ranker.evals_result_.items()
-        if of_set
+        set_name: {label_of(name): values.copy() for name, values in set_curves.items()}
+        for set_name, set_curves in ranker.evals_result_.items()
+        if set_curves
     }
     if not curves:
         raise ValueError(
@@ -362,8 +362,10 @@ def kept_epoch(
     """Return the epoch with the best validation score, whose weights are kept."""
     # Only the epochs of the last fit are compared.  A warm start may have continued an
     # earlier fit, so only its last epoch is known to belong to the last fit.
-    of_set = next(of_set for name, of_set in curves.items() if name != TRAIN)
-    values = next(iter(of_set.values()))
+    set_curves = next(
+        set_curves for name, set_curves in curves.items() if name != TRAIN_SET
+    )
+    values = next(iter(set_curves.values()))
     if np.isnan(values[-1]):
         return None
     best = int(np.nanargmax(values))
@@ -377,7 +379,7 @@ def check_curves(
 ) -> tuple[dict[str, dict[str, FloatArray]], int]:
     """Return curves that a user gave as float64, and the number of their steps."""
     if not isinstance(curves, Mapping) or not all(
-        isinstance(of_set, Mapping) for of_set in curves.values()
+        isinstance(set_curves, Mapping) for set_curves in curves.values()
     ):
         raise TypeError(
             "curves must be a dict of dicts, {set: {measure: values}}, got "
@@ -385,11 +387,11 @@ def check_curves(
         )
     read: dict[str, dict[str, FloatArray]] = {}
     n: int | None = None
-    for set_name, of_set in curves.items():
+    for set_name, set_curves in curves.items():
         read[set_name] = {}
-        for measure, given in of_set.items():
+        for measure, given in set_curves.items():
             name = f"curves[{set_name!r}][{measure!r}]"
-            values = read_numbers(given, name, "step", n, finite=False)
+            values = read_items(given, name, "step", n, finite=False)
             read[set_name][measure] = values
             n = len(values)
     if n is None:

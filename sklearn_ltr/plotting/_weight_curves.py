@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sklearn_ltr._inspection.local_optimality import weight_curves
 from sklearn_ltr.metrics import Metric
-from sklearn_ltr.plotting._arguments import read_numbers
+from sklearn_ltr.plotting._arguments import read_items
 from sklearn_ltr.plotting._axes import (
     check_matplotlib,
     draw_legend,
@@ -103,13 +103,13 @@ class WeightCurvesDisplay:
         names: Any = None,
         metric_name: str = "metric",
     ) -> None:
-        self.learned = read_numbers(learned, "learned", "curve")
+        self.learned = read_items(learned, "learned", "curve")
         n = len(self.learned)
-        self.moved = read_rows(moved, "moved", n)
-        self.values = read_rows(values, "values", n, self.moved.shape[1])
+        self.moved = read_curve_points(moved, "moved", n)
+        self.values = read_curve_points(values, "values", n, self.moved.shape[1])
         if not (np.diff(self.moved) > 0).all():
             raise ValueError("moved must hold increasing values for each curve")
-        self.value = float(read_numbers([value], "value", "display")[0])
+        self.value = float(read_items([value], "value", "display")[0])
         if names is None:
             names = [f"w{curve}" for curve in range(n)]
         self.names = np.asarray(names, dtype=object)
@@ -244,7 +244,7 @@ class WeightCurvesDisplay:
         return lines
 
 
-def read_rows(
+def read_curve_points(
     rows: Any, argument: str, n_curves: int, n_points: int | None = None
 ) -> FloatArray:
     """Return a row of finite numbers per curve; raise a ValueError for other input."""
@@ -254,7 +254,7 @@ def read_rows(
             f"{np.shape(rows)}"
         )
     numbers = [
-        read_numbers(row, f"{argument}[{curve}]", "point", n_points)
+        read_items(row, f"{argument}[{curve}]", "point", n_points)
         for curve, row in enumerate(rows)
     ]
     return np.stack(numbers)

@@ -23,10 +23,10 @@ from sklearn_ltr.metrics import Metric, get_metric
 
 ResponseMethod = Literal["predict", "predict_proba", "decision_function"]
 Metrics = str | Metric | Iterable[str | Metric] | Mapping[str, str | Metric]
-Request = bool | str | None
+RequestValue = bool | str | None
 
 RESPONSE_METHODS = ("predict", "predict_proba", "decision_function")
-DEFAULT_REQUESTS: dict[str, Request] = {
+DEFAULT_REQUESTS: dict[str, RequestValue] = {
     "groups": True,
     "sample_weight": None,
     "init_score": True,
@@ -136,7 +136,7 @@ class RankingScorer:
         self._shown = _shown(metric)
         self.metrics = _by_name(self._shown)
         self.response_method = response_method
-        self._requests: dict[str, Request] = dict(DEFAULT_REQUESTS)
+        self._requests: dict[str, RequestValue] = dict(DEFAULT_REQUESTS)
 
     def __call__(
         self,
@@ -198,9 +198,9 @@ class RankingScorer:
     def set_score_request(
         self,
         *,
-        groups: Request = UNCHANGED,
-        sample_weight: Request = UNCHANGED,
-        init_score: Request = UNCHANGED,
+        groups: RequestValue = UNCHANGED,
+        sample_weight: RequestValue = UNCHANGED,
+        init_score: RequestValue = UNCHANGED,
     ) -> RankingScorer:
         """Set which metadata a search passes to this scorer (metadata routing).
 

@@ -20,7 +20,7 @@ from sklearn_ltr.export import (
     to_lightgbm,
     to_xgboost,
 )
-from sklearn_ltr.export._xgboost import NEWEST
+from sklearn_ltr.export._xgboost import NEWEST_XGBOOST
 from sklearn_ltr.mart import MARTRegressor
 from tests.export.models import (
     GROUPS,
@@ -130,12 +130,13 @@ def with_part(*path, value=1.0):
 
 
 MODEL = ("learner", "gradient_booster", "model")
+NEWER_XGBOOST = NEWEST_XGBOOST[0], NEWEST_XGBOOST[1] + 1
 TRICKS = [
     ("lightgbm", replaced("version=v4", "version=v5"), "version 'v5' of its text"),
     ("lightgbm", replaced("label_index=0", "label_index=0\nfactor=2"), "header.factor"),
     ("lightgbm", replaced("is_linear=0", "is_linear=0\nfactor=2"), "Tree=0.factor"),
-    ("xgboost", with_part("version", value=[NEWEST[0], NEWEST[1] + 1, 0]),
-     f"version {NEWEST[0]}.{NEWEST[1] + 1}.0"),
+    ("xgboost", with_part("version", value=[*NEWER_XGBOOST, 0]),
+     "version {}.{}.0".format(*NEWER_XGBOOST)),
     ("xgboost", with_part("learner", "tree_factors"), "learner.tree_factors"),
     ("xgboost", with_part(*MODEL[:2], "dropped"), "gradient_booster.dropped"),
     ("xgboost", with_part(*MODEL, "factors"), "model.factors"),

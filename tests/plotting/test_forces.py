@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 from sklearn_ltr.inspection import compute_lambdas
 from sklearn_ltr.plotting import ForcesDisplay
-from sklearn_ltr.plotting._forces import CLEARANCE, assign_lanes
+from sklearn_ltr.plotting._forces import ARROW_CLEARANCE, assign_lanes
 from tests.plotting.conftest import assert_text_is_readable, labels, legend_of
 
 Y = np.array([0, 2, 1, 0, 0, 1, 3])
@@ -122,7 +122,7 @@ def test_no_two_arrows_overlap(lengths):
     for i, j in combinations(range(len(lengths)), 2):
         if lanes[i] == lanes[j]:
             gap = max(ends[i][0], ends[j][0]) - min(ends[i][1], ends[j][1])
-            assert gap >= CLEARANCE - 1e-9  # up to rounding
+            assert gap >= ARROW_CLEARANCE - 1e-9  # up to rounding
     up = np.array(lengths) < 0
     assert lanes.min() == 0
     assert not up.any() or up.all() or lanes[up].max() < lanes[~up].min()
