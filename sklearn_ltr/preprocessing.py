@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import TransformerMixin
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -37,11 +38,11 @@ from sklearn_ltr._trees.categories import (
     exact,
     row_targets,
 )
+from sklearn_ltr._typing import DataFrameLike, FloatArray, IdsLike, IntArray
 
 __all__ = ["CategoryPairs"]
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+D = TypeVar("D", bound=DataFrameLike)
 
 SMOOTHING = 10.0  # rows of the mean target that each category has besides its own
 
@@ -134,7 +135,12 @@ class CategoryPairs(TransformerMixin, Estimator, auto_wrap_output_keys=None):
         self.min_gain = min_gain
 
     def fit(
-        self, X: Any, y: Any, *, groups: Any = None, sample_weight: Any = None
+        self,
+        X: DataFrameLike,
+        y: ArrayLike,
+        *,
+        groups: IdsLike | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> Self:
         """Choose the pairs.
 
@@ -183,7 +189,7 @@ class CategoryPairs(TransformerMixin, Estimator, auto_wrap_output_keys=None):
             model.gains_ = dict(largest_first)
         return self
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: D) -> D:
         """Add the columns of the pairs.
 
         Parameters
@@ -219,9 +225,12 @@ class CategoryPairs(TransformerMixin, Estimator, auto_wrap_output_keys=None):
             column_name((one, other)): combine(single[one], single[other])
             for one, other in self.pairs_
         }
-        return with_columns(table, columns)
+        transformed: D = with_columns(table, columns)
+        return transformed
 
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+    def get_feature_names_out(
+        self, input_features: Sequence[str] | NDArray[np.object_] | None = None
+    ) -> NDArray[np.object_]:
         """Return the names of the columns that `transform` returns.
 
         Parameters
@@ -323,7 +332,7 @@ def exact_sum(values: FloatArray) -> FloatArray:
 # --- frames -----------------------------------------------------------------------
 
 
-def read_frame(transformer: Any, X: Any, *, reset: bool) -> Any:
+def read_frame(transformer: BaseEstimator, X: DataFrameLike, *, reset: bool) -> Any:
     """Return X as a frame of pandas or polars, with the columns of `fit`."""
     table = X if is_lazy(X) else as_table(X)
     if not is_frame(table):
@@ -381,7 +390,7 @@ def combine(one: Labels, other: Labels) -> tuple[IntArray, list[str]]:
     return codes, [" & ".join(map(as_text, both)) for both in labels]
 
 
-def as_text(label: Any) -> str:
+def as_text(label: str | float) -> str:
     """Return a category as text, the same for 1 and 1.0; ampersands are doubled."""
     return label.replace("&", "&&") if isinstance(label, str) else f"{label:.17g}"
 
