@@ -25,6 +25,7 @@ from sklearn_ltr._data.columns import (
     check_positions,
     check_sample_weight,
     check_scores,
+    describe_columns,
     read_positions,
     takes_columns,
 )
@@ -68,6 +69,7 @@ __all__ = [
     "check_scores",
     "count_missing",
     "count_rows",
+    "describe_columns",
     "describe_query",
     "one_column_of",
     "places_in_queries",

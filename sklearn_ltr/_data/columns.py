@@ -8,6 +8,7 @@ declarations: a further column is a further field, with its reader.
 from __future__ import annotations
 
 import inspect
+import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -210,6 +211,8 @@ class Column(NamedTuple):
     read : callable
         Returns the column in canonical order, given the user's values, the queries of
         the rows, and the name of the argument for messages.
+    text : str
+        What the docstring of a `fit` says of it.
     per_query : bool
         Whether it is constant within a query: then one value of each is returned.
     in_validation : bool
@@ -219,19 +222,29 @@ class Column(NamedTuple):
     """
 
     read: Callable[[Any, QueryGroups, str], NDArray[Any]]
+    text: str
     per_query: bool = False
     in_validation: bool = False
     in_predict: bool = False
 
 
 def declare(
-    read: Callable[[Any, QueryGroups, str], NDArray[Any]], **properties: bool
+    read: Callable[[Any, QueryGroups, str], NDArray[Any]], text: str, **properties: bool
 ) -> Any:
     """Return a field of `RowColumns`."""
-    return field(default=None, metadata={"column": Column(read, **properties)})
+    declared = Column(read, inspect.cleandoc(text), **properties)
+    return field(default=None, metadata={"column": declared})
 
 
 T = TypeVar("T")
+GROUPS_TEXT = inspect.cleandoc(
+    """
+    groups : array-like of shape (n_documents,), default=None
+        The query of each document: numbers, text, dates, or tuples of these.
+        Without it up to 200 rows are taken for one query, with a
+        :class:`MissingGroupsWarning`; more are an error.
+    """
+)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -240,22 +253,45 @@ class RowColumns(Generic[T]):
 
     Those that are read are in canonical order, of shape (n_rows,), or (n_queries,) if
     they are constant within a query.
-
-    Attributes
-    ----------
-    sample_weight : weight of a query
-    propensities : probability that users examined a document
-    positions : where a document was shown, 0 is first
-    init_score : F_0 of a document
     """
 
     sample_weight: T | None = declare(
-        check_sample_weight, per_query=True, in_validation=True
+        check_sample_weight,
+        """
+        sample_weight : array-like of shape (n_documents,), default=None
+            Weight of a query, constant within it.  0: as if it were not there; 2: as if
+            it were there twice.
+        """,
+        per_query=True,
+        in_validation=True,
     )
-    propensities: T | None = declare(check_propensities)
-    positions: T | None = declare(check_positions)
+    propensities: T | None = declare(
+        check_propensities,
+        """
+        propensities : array-like of shape (n_documents,), in (0, 1], default=None
+            Probability that users examined each document: a pair of documents weighs
+            1 / propensity of its clicked one.  Not together with a `position_bias`.
+        """,
+    )
+    positions: T | None = declare(
+        check_positions,
+        """
+        positions : array-like of shape (n_documents,), integers >= 0, default=None
+            Where each document was shown, 0 is first; different within a query.
+            `groups` names each list that was shown (a session) then.  Used, and
+            required, where there is a `position_bias`.
+        """,
+    )
     init_score: T | None = declare(
-        check_init_score, in_validation=True, in_predict=True
+        check_init_score,
+        """
+        init_score : array-like of shape (n_documents,), default=None
+            F_0 of each document, in place of the model `init`: scores computed
+            elsewhere.  `predict`, `rank` and `score` need those of their documents
+            then.
+        """,
+        in_validation=True,
+        in_predict=True,
     )
 
     def given(self) -> dict[str, T]:
@@ -327,3 +363,17 @@ def takes_columns(
         return method
 
     return decorate
+
+
+def describe_columns(method: F) -> F:
+    """Replace ``{groups}`` and columns in braces in a docstring by what they are."""
+    lines = []
+    for line in (method.__doc__ or "").splitlines():
+        name, indent = line.strip(), line[: len(line) - len(line.lstrip())]
+        if name == "{groups}" or name[1:-1] in COLUMNS:
+            text = GROUPS_TEXT if name == "{groups}" else COLUMNS[name[1:-1]].text
+            lines += textwrap.indent(text, indent).splitlines()
+        else:
+            lines.append(line)
+    method.__doc__ = "\n".join(lines)
+    return method

@@ -12,7 +12,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ from sklearn_ltr._data import (
     RowColumns,
     TrainingData,
     ValidationSet,
+    describe_columns,
     split_validation,
 )
 from sklearn_ltr._data.categories import FeatureCategories
@@ -89,6 +90,7 @@ from sklearn_ltr._trees.ensemble import TreeEnsemble
 from sklearn_ltr._trees.parameters import LearningRate
 from sklearn_ltr.metrics import Metric
 
+F = TypeVar("F", bound=Callable[..., Any])
 FloatArray = NDArray[np.float64]
 Normalization: TypeAlias = bool | Literal["distance", "query"]
 # regression_weight="auto"
@@ -278,6 +280,18 @@ class RankingObjective:
         return (
             {} if self._bias is None else {"position_bias_": self._bias.path[n_trees]}
         )
+
+
+def with_init_score(method: F) -> F:
+    """Document a method like that of every ranker, with `init_score` in addition."""
+    text = getattr(BaseRanker, method.__name__).__doc__ or ""
+    returns = "\n\n        Returns"
+    method.__doc__ = text.replace(
+        returns,
+        "\n        init_score : array-like of shape (n_documents,), default=None"
+        f"\n            As for `predict`.{returns}",
+    )
+    return method
 
 
 class LambdaMARTRanker(BaseRanker):
@@ -618,6 +632,7 @@ class LambdaMARTRanker(BaseRanker):
     __metadata_request__score: ClassVar[dict[str, bool]] = {"init_score": True}
 
     @with_callbacks
+    @describe_columns
     def fit(
         self,
         X: Any,
@@ -644,24 +659,11 @@ class LambdaMARTRanker(BaseRanker):
             float32 and float64 are used as they are, and CSR stays sparse.
         y : array-like of shape (n_documents,)
             Relevance grades, finite and >= 0, not necessarily integers.
-        groups : array-like of shape (n_documents,), default=None
-            The query of each document: numbers, text, dates, or tuples of these.
-            Without it up to 200 rows are taken for one query, with a
-            :class:`MissingGroupsWarning`; more are an error.
-        sample_weight : array-like of shape (n_documents,), default=None
-            Weight of a query, constant within it.  0: as if it were not there; 2: as if
-            it were there twice.
-        init_score : array-like of shape (n_documents,), default=None
-            F_0 of each document, in place of the model `init`: scores computed
-            elsewhere.  `predict`, `rank` and `score` need those of their documents
-            then.
-        positions : array-like of shape (n_documents,), integers >= 0, default=None
-            Where each document was shown, 0 is first; different within a query.
-            `groups` names each list that was shown (a session) then.  Used, and
-            required, where there is a `position_bias`.
-        propensities : array-like of shape (n_documents,), in (0, 1], default=None
-            Probability that users examined each document: a pair of documents weighs
-            1 / propensity of its clicked one.  Not together with a `position_bias`.
+        {groups}
+        {sample_weight}
+        {init_score}
+        {positions}
+        {propensities}
         X_val, y_val, groups_val, sample_weight_val, init_score_val : array-likes or \
 tuples, default=None
             The same for validation data, which are measured after each tree.  Tuples
@@ -766,33 +768,13 @@ tuples, default=None
         base_score = model._base_scores(X, features.shape[0], init_score)
         yield from model._trees.stages(features, base_score)
 
+    @with_init_score
     def rank(
         self, X: Any, *, groups: Any = None, init_score: Any = None
     ) -> NDArray[np.int64]:
-        """Rank documents within their queries.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_documents, n_features)
-        groups : array-like of shape (n_documents,), default=None
-            The query of each document.  Without it up to 200 rows are one query; more
-            are an error.
-        init_score : array-like of shape (n_documents,), default=None
-            As for `predict`.
-
-        Returns
-        -------
-        ranks : ndarray of shape (n_documents,), int64
-            1 is first; equal scores keep the order of the rows.
-
-        Raises
-        ------
-        NotFittedError, ValueError, TypeError
-            As by `predict`, and for groups of another length, or more than 200 rows
-            without groups.
-        """
         return self._ranks(self.predict(X, init_score=init_score), groups)
 
+    @with_init_score
     def score(
         self,
         X: Any,
@@ -802,31 +784,6 @@ tuples, default=None
         sample_weight: Any = None,
         init_score: Any = None,
     ) -> float:
-        """Mean of the ranker's `metric` over queries; NDCG@10 where it is None.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_documents, n_features)
-        y : array-like of shape (n_documents,)
-            Relevance grades, finite and >= 0.
-        groups : array-like of shape (n_documents,), default=None
-            The query of each document.  Without it up to 200 rows are taken for one
-            query, with a :class:`MissingGroupsWarning`; more are an error.
-        sample_weight : array-like of shape (n_documents,), default=None
-            Weight of a query in the mean, constant within a query.
-        init_score : array-like of shape (n_documents,), default=None
-            As for `predict`.
-
-        Returns
-        -------
-        score : float
-
-        Raises
-        ------
-        NotFittedError, ValueError, TypeError
-            As by `predict`; for grades, weights or groups that the metric refuses, no
-            rows, or more than 200 of them without groups.
-        """
         scores = self.predict(X, init_score=init_score)
         return self._mean_metric(scores, y, groups, sample_weight)
 

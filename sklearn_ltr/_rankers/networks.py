@@ -35,6 +35,7 @@ from sklearn_ltr._data import (
     RowColumns,
     TrainingData,
     ValidationSet,
+    describe_columns,
     split_validation,
 )
 from sklearn_ltr._data.features import check_finite
@@ -616,6 +617,7 @@ class NetworkRanker(BaseRanker):
     }
 
     @with_callbacks
+    @describe_columns
     def fit(
         self,
         X: Any,
@@ -638,20 +640,10 @@ class NetworkRanker(BaseRanker):
             Finite numbers; float32 is used as it is, and CSR stays sparse.
         y : array-like of shape (n_documents,)
             Relevance grades, finite and >= 0, not necessarily integers.
-        groups : array-like of shape (n_documents,), default=None
-            The query of each document: numbers, text, dates, or tuples of these.
-            Without it up to 200 rows are taken for one query, with a
-            :class:`MissingGroupsWarning`; more are an error.
-        sample_weight : array-like of shape (n_documents,), default=None
-            Weight of a query, constant within it.  0: as if it were not there; 2: as if
-            it were there twice.
-        positions : array-like of shape (n_documents,), integers >= 0, default=None
-            Where each document was shown, 0 is first; different within a query.
-            `groups` names each list that was shown (a session) then.  Used, and
-            required, where there is a `position_bias`.
-        propensities : array-like of shape (n_documents,), in (0, 1], default=None
-            Probability that users examined each document: a pair of documents weighs
-            1 / propensity of its clicked one.  Not together with a `position_bias`.
+        {groups}
+        {sample_weight}
+        {positions}
+        {propensities}
         X_val, y_val, groups_val, sample_weight_val : array-likes or tuples, \
 default=None
             The same for validation data, which are measured after each epoch.  Tuples

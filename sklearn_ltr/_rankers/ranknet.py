@@ -14,7 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._compile import expit_of
-from sklearn_ltr._data import FitData, GivenColumns, RowColumns, split_validation
+from sklearn_ltr._data import (
+    FitData,
+    GivenColumns,
+    RowColumns,
+    describe_columns,
+    split_validation,
+)
 from sklearn_ltr._estimators.base import with_callbacks
 from sklearn_ltr._networks import Network
 from sklearn_ltr._parameters import BOOL
@@ -277,6 +283,7 @@ class RankNetRanker(NetworkRanker):
         )
 
     @with_callbacks
+    @describe_columns
     def fit(
         self,
         X: Any,
@@ -308,16 +315,9 @@ class RankNetRanker(NetworkRanker):
             :class:`MissingGroupsWarning`; more are an error.  With `pairs` it is not
             needed; if given, pairs must lie within queries, and those of a query are
             learned together.
-        sample_weight : array-like of shape (n_documents,), default=None
-            Weight of a query, constant within it.  0: as if it were not there; 2: as if
-            it were there twice.
-        positions : array-like of shape (n_documents,), integers >= 0, default=None
-            Where each document was shown, 0 is first; different within a query.
-            `groups` names each list that was shown (a session) then.  Used, and
-            required, where there is a `position_bias`.
-        propensities : array-like of shape (n_documents,), in (0, 1], default=None
-            Probability that users examined each document: a pair of documents weighs
-            1 / propensity of its clicked one.  Not together with a `position_bias`.
+        {sample_weight}
+        {positions}
+        {propensities}
         pairs : array-like of shape (n_pairs, 2), integers, default=None
             Preferences in place of grades: rows of X, of which the first beats the
             second.  They may be inconsistent.  `batch_size` counts pairs then, unless

@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr import LambdaMARTRanker
-from sklearn_ltr._data import COLUMNS, RowColumns
+from sklearn_ltr._data import COLUMNS, RowColumns, takes_columns
 from sklearn_ltr._estimators.attributes import Attribute, Attributes, known_by_reading
 from sklearn_ltr._estimators.base import refit
 from sklearn_ltr._estimators.boosted_trees import keep_trees
@@ -70,21 +70,17 @@ class DaskLambdaMARTRanker(LambdaMARTRanker):
         "traffic_": Attribute(when="the fit was that of a cluster")
     }
 
+    @takes_columns(validation=True, prediction=True)
     def fit(
         self,
         X: Any,
         y: Any,
         *,
         groups: Any = None,
-        sample_weight: Any = None,
-        init_score: Any = None,
-        positions: Any = None,
-        propensities: Any = None,
         X_val: Any = None,
         y_val: Any = None,
         groups_val: Any = None,
-        sample_weight_val: Any = None,
-        init_score_val: Any = None,
+        **columns: Any,
     ) -> Self:
         """Learn to rank.
 
@@ -97,12 +93,10 @@ class DaskLambdaMARTRanker(LambdaMARTRanker):
             partitions as X.
         groups : Dask Series or Array of shape (n_documents,)
             The query of each document.  The rows of a query may be anywhere.
-        sample_weight, init_score, positions, propensities : Dask Series or Arrays of \
-shape (n_documents,), default=None
-            As for :class:`~sklearn_ltr.LambdaMARTRanker`.
-        X_val, y_val, groups_val, sample_weight_val, init_score_val : Dask \
-collections, default=None
+        X_val, y_val, groups_val : Dask collections, default=None
             The same for the documents that early stopping evaluates.
+        columns : Dask Series or Arrays of shape (n_documents,), default=None
+            As for :class:`~sklearn_ltr.LambdaMARTRanker`.
 
         Returns
         -------
@@ -125,31 +119,23 @@ collections, default=None
             If a worker is lost, and the fit goes on without it from the last finished
             tree.
         """
-        arguments = {
-            "X": X,
-            "y": y,
-            "groups": groups,
-            "sample_weight": sample_weight,
-            "init_score": init_score,
-            "positions": positions,
-            "propensities": propensities,
-        }
-        validation = {
-            "X_val": X_val,
-            "y_val": y_val,
-            "groups_val": groups_val,
-            "sample_weight_val": sample_weight_val,
-            "init_score_val": init_score_val,
+        arguments = {"X": X, "y": y, "groups": groups}
+        arguments |= {name: columns.get(name) for name in COLUMNS}
+        validation = {"X_val": X_val, "y_val": y_val, "groups_val": groups_val}
+        validation |= {
+            name: columns.get(name)
+            for name in (f"{column}_val" for column in COLUMNS)
+            if name in columns
         }
         with refit(self) as model:
             p = read_parameters(LambdaMARTParameters, model)
-            columns = RowColumns(**{name: arguments[name] for name in COLUMNS})
-            p.check_clicks(columns)
+            given = RowColumns(**{name: arguments[name] for name in COLUMNS})
+            p.check_clicks(given)
             self._check_fittable(arguments, validation)
             client = current_client()
             kept = keep_trees(vars(self), p)
             nothing = np.empty(0, dtype=np.intp)  # a fitted model needs no rows
-            model._set_base_model(p.init, None, None, None, columns, nothing, kept)
+            model._set_base_model(p.init, None, None, None, given, nothing, kept)
             # the trees that a warm start keeps, and the base model
             start = local_ranker(self)
             start.__dict__.update(known_by_reading(self._attributes, vars(model)))
