@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_ltr._data import RowColumns
 from sklearn_ltr._data.categories import holds_text
 from sklearn_ltr._data.features import (
-    Labels,
+    LabelColumn,
     as_table,
     check_columns,
     find_features,
@@ -306,7 +306,7 @@ def gains_of_pairs(
 
 def unexplained(targets: RowTargets, category: FloatArray) -> RowTargets:
     """Subtract the mean that the category of each row has in other folds."""
-    sums = CategorySums.of(category, targets)
+    sums = CategorySums.add_up(category, targets)
     known = np.flatnonzero(~np.isnan(category))
     place = np.searchsorted(sums.value, category[known])
     means = np.zeros(len(category))
@@ -366,10 +366,10 @@ def find_categories(table: Any) -> dict[str, FloatArray]:
     return categories
 
 
-def read_column(table: Any, feature: int) -> Labels:
+def read_column(table: Any, feature: int) -> LabelColumn:
     """Return the categories of a column; an error where it holds plain numbers."""
     column = get_column(table, feature, "X")
-    if not isinstance(column, Labels):
+    if not isinstance(column, LabelColumn):
         raise ValueError(
             f"{column.name} holds numbers, but was categorical when the pairs were "
             "chosen: convert it by astype('category')"
@@ -378,7 +378,7 @@ def read_column(table: Any, feature: int) -> Labels:
     return column
 
 
-def combine(one: Labels, other: Labels) -> tuple[IntArray, list[str]]:
+def combine(one: LabelColumn, other: LabelColumn) -> tuple[IntArray, list[str]]:
     """Return the combination of each row, -1 if one is missing, and their text."""
     is_known = (one.codes >= 0) & (other.codes >= 0)
     keys = one.codes[is_known] * len(other.labels) + other.codes[is_known]

@@ -18,9 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sklearn_ltr._data.groups import QueryGroups
 from sklearn_ltr._data.rows import read_numbers
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+from sklearn_ltr._typing import FloatArray, IntArray
 
 MOST_POSITIONS = 1000  # click models hold dense matrices of (position, position)
 NOT_RANKED = (

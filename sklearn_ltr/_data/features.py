@@ -30,7 +30,7 @@ LARGEST_CODE = {"float16": 2**11, "float32": 2**24}
 FORMS = "'from_dtype', None, or a list of names, of indices or of booleans"
 
 
-class Numbers(NamedTuple):
+class NumberColumn(NamedTuple):
     """A column of numbers."""
 
     name: str  # for messages
@@ -38,7 +38,7 @@ class Numbers(NamedTuple):
     largest: int  # largest code that its dtype holds exactly
 
 
-class Labels(NamedTuple):
+class LabelColumn(NamedTuple):
     """A column of text, of objects, or of a categorical dtype."""
 
     name: str
@@ -144,22 +144,22 @@ def chosen_features(
     return np.unique(np.array(items, dtype=np.int64))
 
 
-def get_column(X: Any, feature: int, name: str) -> Numbers | Labels:
+def get_column(X: Any, feature: int, name: str) -> NumberColumn | LabelColumn:
     """Return what a column of a frame or an array holds."""
     column = X.iloc[:, feature] if hasattr(X, "iloc") else X[:, feature]
     label = X.columns[feature] if is_frame(X) else feature
     name, dtype = f"{name} in column {label!r}", str(column.dtype).lower()
     if is_numeric(dtype):
-        return Numbers(name, as_floats(column), LARGEST_CODE.get(dtype, 2**53))
+        return NumberColumn(name, as_floats(column), LARGEST_CODE.get(dtype, 2**53))
     is_categorical = dtype.startswith(CATEGORICAL)
-    of_pandas: Any = getattr(column, "cat", None)
-    if hasattr(of_pandas, "codes"):
-        labels = of_pandas.categories.tolist()
-        codes = of_pandas.codes.to_numpy().astype(np.intp)
+    accessor: Any = getattr(column, "cat", None)
+    if hasattr(accessor, "codes"):
+        labels = accessor.categories.tolist()
+        codes = accessor.codes.to_numpy().astype(np.intp)
     else:
         values = column.to_list() if hasattr(column, "to_list") else list(column)
         labels, codes = distinct(values, name)
-    return Labels(name, labels, codes, is_categorical)
+    return LabelColumn(name, labels, codes, is_categorical)
 
 
 def as_floats(column: Any) -> NDArray[np.float64]:

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from sklearn_ltr._data.features import DATES, PERIOD
 from sklearn_ltr._data.rows import check_holds_rows, count_rows, only_column
+from sklearn_ltr._typing import IntArray
 
-IntArray = NDArray[np.int64]
 Labels = Sequence[Hashable] | NDArray[Any]
 
 # What names a query, but for tuples of these and the periods of pandas
@@ -169,17 +169,17 @@ class JudgedQueries:
         name = "groups_missing"
         missing = QueryGroups.from_groups(groups_missing, n_missing, name)
         labels, index = _merge_labels(rows.labels, missing.labels)
-        of_rows, of_missing = index[: rows.n_queries], index[rows.n_queries :]
+        row_labels, missing_labels = index[: rows.n_queries], index[rows.n_queries :]
         one, other = rows.labels[0], missing.labels[0]
         is_text = isinstance(one, str), isinstance(other, str)
-        if is_text[0] != is_text[1] and not np.isin(of_missing, of_rows).any():
+        if is_text[0] != is_text[1] and not np.isin(missing_labels, row_labels).any():
             raise ValueError(
                 f"{name} has queries such as {missing.describe(0)}, but groups such as "
                 f"{rows.describe(0)}, and none in common: name the same query by the "
                 "same value in both"
             )
         sizes = np.zeros((len(labels), 2), dtype=np.int64)
-        sizes[of_rows, 0], sizes[of_missing, 1] = rows.sizes, missing.sizes
+        sizes[row_labels, 0], sizes[missing_labels, 1] = rows.sizes, missing.sizes
         rows_offsets, missing_offsets, offsets = (
             np.append(0, np.cumsum(counts)) for counts in (*sizes.T, sizes.sum(axis=1))
         )

@@ -16,9 +16,7 @@ from numpy.typing import NDArray
 
 from sklearn_ltr._comm import Comm
 from sklearn_ltr._data.training_data import TrainingData
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+from sklearn_ltr._typing import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +33,7 @@ class QueryIndex:
     comm: Comm
 
     @classmethod
-    def of(cls, data: TrainingData, comm: Comm) -> Self:
+    def locate(cls, data: TrainingData, comm: Comm) -> Self:
         """Find where the queries of these data stand; all workers call this."""
         # `data.numbers` rise with the labels of the queries of all workers
         offsets, n_queries, n_rows = data.offsets, data.n_queries, data.n_rows
@@ -46,7 +44,7 @@ class QueryIndex:
         order = np.argsort(np.concatenate([others for others, _ in gathered]))
         position = np.empty(len(order), dtype=np.int64)
         position[order] = np.arange(len(order))
-        sizes = np.concatenate([of_worker for _, of_worker in gathered])[order]
+        sizes = np.concatenate([own_sizes for _, own_sizes in gathered])[order]
         first_row, n_rows = np.cumsum(sizes) - sizes, int(sizes.sum())
         start = sum(len(others) for others, _ in gathered[: comm.rank])
         position = position[start : start + n_queries]
@@ -66,8 +64,8 @@ class QueryIndex:
         if self.order is None:
             alone: FloatArray = gathered[0]
             return alone
-        of_all: FloatArray = np.concatenate(gathered)[self.order]
-        return of_all
+        everywhere: FloatArray = np.concatenate(gathered)[self.order]
+        return everywhere
 
     def own_rows(self, numbers: IntArray) -> NDArray[np.intp]:
         """Return which rows of this worker have these numbers, ascending."""
@@ -89,11 +87,11 @@ class QueryIndex:
         gathered: list[Any] = self.comm.gather_to(0, own)
         if self.comm.rank > 0:
             return None
-        of_rows = np.concatenate([table[codes] for table, codes, _, _ in gathered])
+        all_values = np.concatenate([table[codes] for table, codes, _, _ in gathered])
         sizes = np.concatenate([sizes for _, _, sizes, _ in gathered])
-        of_queries = np.concatenate([weights for *_, weights in gathered])
+        all_weights = np.concatenate([weights for *_, weights in gathered])
         starts = (np.cumsum(sizes) - sizes)[self.order]
         sizes = sizes[self.order]
         offsets = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
-        rows = np.arange(len(of_rows)) + np.repeat(starts - offsets[:-1], sizes)
-        return of_rows[rows], offsets, of_queries[self.order]
+        rows = np.arange(len(all_values)) + np.repeat(starts - offsets[:-1], sizes)
+        return all_values[rows], offsets, all_weights[self.order]

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.exceptions import DataConversionWarning
 
-FloatArray = NDArray[np.float64]
+from sklearn_ltr._typing import FloatArray
+
 Rows = NDArray[np.intp]
 Queries = NDArray[np.intp]
 

@@ -12,10 +12,7 @@ from sklearn_ltr._data.columns import ReadColumns, RowColumns
 from sklearn_ltr._data.groups import Labels, as_uint16
 from sklearn_ltr._data.tables import DenseTable, Table
 from sklearn_ltr._parameters import LARGEST, SMALLEST
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-
+from sklearn_ltr._typing import FloatArray, IntArray
 
 NO_FEATURES = DenseTable(np.empty((0, 0)))
 NO_ROWS = np.empty(0, dtype=np.intp)

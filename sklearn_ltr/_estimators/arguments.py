@@ -164,8 +164,14 @@ def explained(word: str, cls: Any, names: list[str]) -> str:
     """Return an argument that a method does not have, and what to give instead."""
     ours, how = WORDS.get(word, (word, ""))
     how = f", {how}" if how else ""
-    of_class, of_fit = (inspect.signature(of).parameters for of in (cls, cls.fit))
-    for call, known in (("", names), (cls.__name__, of_class), ("fit", of_fit)):
+    parameters, fit_arguments = (
+        inspect.signature(function).parameters for function in (cls, cls.fit)
+    )
+    for call, known in (
+        ("", names),
+        (cls.__name__, parameters),
+        ("fit", fit_arguments),
+    ):
         given = [name for name in ours.split() if name in known]
         if given and call:
             shown = f"{call}({', '.join(f'{name}=...' for name in given)})"

@@ -67,8 +67,7 @@ from sklearn_ltr._trees.leaf_values import add_binned
 from sklearn_ltr._trees.parameters import TreeParameters, growth_parameters
 from sklearn_ltr._trees.sampling import TreeSampler
 from sklearn_ltr._trees.workspace import GrownTree
-
-FloatArray = NDArray[np.float64]
+from sklearn_ltr._typing import FloatArray
 
 CURVE = "(n_trees + 1,)"
 #: attributes of every fitted estimator of trees
@@ -258,7 +257,7 @@ def bin_data(
     """Turn all rows into bins: X is not needed after this; all workers call it."""
     p = parameters
     learned = cost.learned(data.train)
-    index = QueryIndex.of(learned, comm)
+    index = QueryIndex.locate(learned, comm)
     n_threads = fit_threads(p.n_jobs, data.train.X.size, comm)
     with ThreadTeam(n_threads) as team:
         mapper, learned, binned = bin_learned(
@@ -298,7 +297,7 @@ def bin_learned(
         order = data.content_order(known.hashes[known.place[data.rows]])
         data = data.reordered(order)
         return known.mapper, data, known.mapper.transform(data.X, data.rows, team)
-    trained = TrainingCategories.of(data, categorical, index)
+    trained = TrainingCategories.find(data, categorical, index)
     mapper = kept.mapper
     if mapper is None:
         mapper = learn_bins(data, p, categorical, trained, kept.seed, index, team)
@@ -339,9 +338,9 @@ def share_bins(
 ) -> BinnedTable:
     """Learn bins from the rows to learn from, and bin all rows that fits may need."""
     # sorted as in a fit, so that fits to all of the rows share them without a copy
-    p, index = parameters, QueryIndex.of(learned, ONE_PROCESS)
+    p, index = parameters, QueryIndex.locate(learned, ONE_PROCESS)
     with ThreadTeam(fit_threads(p.n_jobs, data.X.size, ONE_PROCESS)) as team:
-        trained = TrainingCategories.of(learned, categorical, index)
+        trained = TrainingCategories.find(learned, categorical, index)
         mapper = learn_bins(learned, p, categorical, trained, seed, index, team)
         binned = bin_training(mapper, data, trained, p.category_smoothing, team)
         hashes = hash_bins(binned, team)

@@ -11,11 +11,10 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sklearn_ltr._comm import ONE_PROCESS
+from sklearn_ltr._typing import FloatArray
 
-FloatArray = NDArray[np.float64]
 EvalsResult = dict[str, dict[str, FloatArray]]  # set -> measure -> values
 
 TRAIN = "train"  # the set of the training data
@@ -118,7 +117,7 @@ class Monitor:
         """Print where the fit is, the time of a step since the last line, the best."""
         parts = []
         for curve in self.curves:
-            parts.append(shown(curve, -1))
+            parts.append(value_text(curve, -1))
             if curve is self.followed:
                 best = self.best_index
                 best_step = step - (self._last_index - best)
@@ -137,9 +136,9 @@ class Monitor:
         line = f"stopped at {line}" if step < self.n_steps else line
         if best_step is not None and self.followed is not None:
             line += f", best {best_step}"
-            parts = [shown(self.followed, best_step - step - 1)]
+            parts = [value_text(self.followed, best_step - step - 1)]
         else:
-            parts = [shown(curve, -1) for curve in self.curves]
+            parts = [value_text(curve, -1) for curve in self.curves]
         seconds = time.perf_counter() - self._start
         self.print_line(f"{line}: {', '.join([*parts, f'{seconds:.1f} s'])}")
 
@@ -179,19 +178,18 @@ class Monitor:
     @property
     def train_values(self) -> FloatArray:
         """Values of the first measure of the training data; empty if there is none."""
-        of_train = [c.values for c in self.curves if c.set_name == TRAIN]
-        return np.array(of_train[0] if of_train else [])
+        values = [c.values for c in self.curves if c.set_name == TRAIN]
+        return np.array(values[0] if values else [])
 
     def result(self) -> EvalsResult:
         """Return the values of all curves."""
         found: EvalsResult = {}
         for curve in self.curves:
-            of_set = found.setdefault(curve.set_name, {})
-            of_set[curve.name] = np.array(curve.values)
+            found.setdefault(curve.set_name, {})[curve.name] = np.array(curve.values)
         return found
 
 
-def shown(curve: Curve, index: int) -> str:
+def value_text(curve: Curve, index: int) -> str:
     """Return one value of a curve for a line that is printed."""
     return f"{curve.set_name} {curve.name} {curve.values[index]:.4f}"
 
@@ -202,8 +200,8 @@ def curves_of(
     """Return a curve for each measure of each set, after `n_steps` earlier steps."""
     # values of the earlier steps are those of the fit before, NaN where it has none
     curves = []
-    for set_name, of_set in measures.items():
-        for name, measure in of_set.items():
+    for set_name, own_measures in measures.items():
+        for name, measure in own_measures.items():
             before = earlier.get(set_name, {}).get(name, np.empty(0))
             known: list[float] = before[:n_steps].tolist()
             known += [np.nan] * (n_steps - len(known))

@@ -113,7 +113,7 @@ def compute_lambdas(
     canonical_scores = check_scores(scores, queries, "scores")
     with ThreadTeam(effective_n_threads(n_jobs, 32 * queries.n_documents)) as team:
         swaps = None if metric is None else get_metric(metric)
-        options = PairOptions.of(sigma, normalize)
+        options = PairOptions.read(sigma, normalize)
         objective = LambdaObjective(data, swaps, options, team)
         gradient, hessian = objective(canonical_scores)
     return queries.unsort(gradient), queries.unsort(hessian)

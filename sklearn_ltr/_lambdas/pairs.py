@@ -57,9 +57,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sklearn_ltr._compile import (
+    LN_2,
     REGISTER_LANES,
     allocate_aligned,
     exp,
@@ -71,10 +71,8 @@ from sklearn_ltr._compile import (
     uint64,
 )
 from sklearn_ltr._parameters import Choice
+from sklearn_ltr._typing import FloatArray, IntArray
 from sklearn_ltr.metrics._closed_form import RankedLists
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 # The rows of `documents`.  SCORE_GAP is sigma (s_top - s) if pairs are divided
 # by distances, else 0; MULTIPLIER includes the scale of the query.
@@ -102,7 +100,6 @@ MIN_EXP_SCORE = 1e-260  # with smaller ones, products of two could underflow
 # SCORE_GAP of the padding.  It exceeds all gaps with an exponential of at least
 # MIN_EXP_SCORE, so that distances to the padding are positive.
 PADDING_GAP = 600.0
-LN_2 = 0.6931471805599453
 MIN_SCORE_DISTANCE = 0.01  # keeps the division by distances from that by zero
 
 
@@ -115,7 +112,7 @@ class PairOptions(NamedTuple):
     by_query: bool = False
 
     @classmethod
-    def of(cls, sigma: float, normalize_lambdas: bool | str) -> PairOptions:
+    def read(cls, sigma: float, normalize_lambdas: bool | str) -> PairOptions:
         """Return the options that a value of `normalize_lambdas` stands for."""
         return cls(
             sigma,

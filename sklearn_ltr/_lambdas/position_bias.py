@@ -34,15 +34,12 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sklearn_ltr._comm import ONE_PROCESS, Comm
 from sklearn_ltr._data import TrainingData
 from sklearn_ltr._lambdas.pairs import COSTS, WEIGHTS
 from sklearn_ltr._parameters import LARGEST, LARGEST_SCORE, Choice, real, shown
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+from sklearn_ltr._typing import FloatArray, IntArray
 
 REGULARIZATION = {"additive": 0.3, "pairwise": 1.0}  # where none is given
 FULL_LISTS = 5_000  # that of additive falls with the lists, if these are more
@@ -112,16 +109,16 @@ class PositionBias(ABC):
         """The values after the last step."""
         return self.path[-1]
 
-    def _sums(self, of_documents: FloatArray) -> FloatArray:
+    def _sums(self, arrays: FloatArray) -> FloatArray:
         """Return the sums over all documents at each position, of each array."""
-        largest = self._comm.gather(np.abs(of_documents).max(axis=1, initial=0.0))
+        largest = self._comm.gather(np.abs(arrays).max(axis=1, initial=0.0))
         _, exponents = np.frexp(np.max(largest, axis=0))
         # times 2^shift, as many values as there are documents sum up to below 2^62
         shifts = (62 - self._n_rows.bit_length() - exponents)[:, None]
-        multiples = np.rint(np.ldexp(of_documents, shifts)).astype(np.int64)
+        multiples = np.rint(np.ldexp(arrays, shifts)).astype(np.int64)
         sums = np.zeros((len(multiples), self.values.shape[-1]), dtype=np.int64)
-        for own, of_array in zip(sums, multiples, strict=True):
-            np.add.at(own, self.positions, of_array)
+        for own, addends in zip(sums, multiples, strict=True):
+            np.add.at(own, self.positions, addends)
         total: FloatArray = np.ldexp(self._comm.sum(sums).astype(np.float64), -shifts)
         return total
 

@@ -21,14 +21,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sklearn_ltr._compile import ThreadTeam, kernel
 from sklearn_ltr._data import TrainingData
 from sklearn_ltr._data.query_index import QueryIndex
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+from sklearn_ltr._typing import FloatArray, IntArray
 
 
 class GradeSpread(NamedTuple):

@@ -20,8 +20,8 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_ltr._data import check_base_scores, one_column_of
 from sklearn_ltr._data.rows import index_rows
 from sklearn_ltr._data.rows import n_rows as n_rows_of
+from sklearn_ltr._typing import FloatArray
 
-FloatArray = NDArray[np.float64]
 LARGEST_BASE_SCORE = 1e12  # of sigma F_0; trees add about 1 to it
 
 

@@ -7,17 +7,14 @@ order of the queries.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sklearn_ltr._comm import ONE_PROCESS
 from sklearn_ltr._data import TrainingData
 from sklearn_ltr._data.query_index import QueryIndex
 from sklearn_ltr._lambdas.ranknet import pair_costs
+from sklearn_ltr._typing import FloatArray, IntArray
 from sklearn_ltr.metrics import Metric
 from sklearn_ltr.metrics._metric import mean_of_values
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 
 def with_largest_grade(metric: Metric, y: FloatArray, index: QueryIndex) -> Metric:
@@ -45,7 +42,7 @@ class MetricEvaluation:
         index: QueryIndex | None = None,
         learned: TrainingData | None = None,
     ) -> None:
-        self._index = index or QueryIndex.of(data, ONE_PROCESS)
+        self._index = index or QueryIndex.locate(data, ONE_PROCESS)
         y, self._trained_on = data.y, None
         if learned is not None:
             self._trained_on = np.repeat(data.has_pairs, data.sizes)
@@ -89,7 +86,7 @@ class PairCostEvaluation:
         tied_pairs: bool,
         index: QueryIndex | None = None,
     ) -> None:
-        self._index = index or QueryIndex.of(data, ONE_PROCESS)
+        self._index = index or QueryIndex.locate(data, ONE_PROCESS)
         query = np.repeat(np.arange(data.n_queries), data.sizes)
         self._sigma, self._tied_pairs = sigma, tied_pairs
         self._offsets, self._weights = data.offsets, data.sample_weight

@@ -88,10 +88,10 @@ from sklearn_ltr._trees.binning import BinnedTable
 from sklearn_ltr._trees.constraints import Constraints
 from sklearn_ltr._trees.ensemble import TreeEnsemble
 from sklearn_ltr._trees.parameters import LearningRate
+from sklearn_ltr._typing import FloatArray
 from sklearn_ltr.metrics import Metric
 
 F = TypeVar("F", bound=Callable[..., Any])
-FloatArray = NDArray[np.float64]
 Normalization: TypeAlias = bool | Literal["distance", "query"]
 # regression_weight="auto"
 REGRESSION_WEIGHT = 5.0
@@ -190,7 +190,7 @@ class RankingCost:
         if p.metric is None:
             measures["cost"] = PairCostEvaluation(learned, p.sigma, False, index)
         if p.measures_train or (others_measured and p.metric is not None):
-            everywhere = QueryIndex.of(data, index.comm)
+            everywhere = QueryIndex.locate(data, index.comm)
             for name, metric in p.measured_metrics().items():
                 measures[name] = MetricEvaluation(data, metric, everywhere, learned)
         return measures
@@ -199,7 +199,7 @@ class RankingCost:
         """Return the metrics of validation data."""
         p = self._parameters
         check_base_score_size(p.sigma, data.init_score)
-        index = QueryIndex.of(data, comm)
+        index = QueryIndex.locate(data, comm)
         return {
             name: MetricEvaluation(data, metric, index)
             for name, metric in p.measured_metrics().items()
@@ -238,7 +238,7 @@ class RankingObjective:
             self._lambdas = LambdaObjective(
                 data,
                 self._metric,
-                PairOptions.of(p.sigma, p.normalize_lambdas),
+                PairOptions.read(p.sigma, p.normalize_lambdas),
                 team,
                 pair_weights_of(data, self._bias, p.min_propensity),
             )

@@ -97,11 +97,9 @@ from sklearn_ltr._rankers.reading import (
     check_learnable,
     hold_out_queries,
 )
+from sklearn_ltr._typing import FloatArray, IntArray
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-
-LAMBDA_TOTALS = (1e-30, 1e30)  # of all training data
+SINGLE_LAMBDA_TOTALS = (1e-30, 1e30)  # of all training data
 BIAS_RATE = 0.3  # factor of the Newton step of an additive bias after each epoch
 
 AUTO_QUERIES = 8  # per batch, if an epoch still has MIN_UPDATES updates
@@ -316,7 +314,7 @@ class QueryBatches:
             ) -> FloatArray:
                 scores[own] = batch_scores
                 shown[own] = batch_scores + shift[own]
-                lambdas, hessian = objective.of_queries(shown, first, last)
+                lambdas, hessian = objective.differentiate(shown, first, last)
                 if self._tied_pairs and isinstance(objective, LambdaObjective):
                     objective.add_tied_pairs(shown, first, last)
                 derivatives[:, own] = lambdas, hessian
@@ -389,7 +387,7 @@ def query_batches(
         gradient, _ = objective(-learned.y)
         check_lambdas(
             float(np.abs(gradient).sum()),
-            LAMBDA_TOTALS,
+            SINGLE_LAMBDA_TOTALS,
             p.metric,
             metric,
             learned,
@@ -456,8 +454,8 @@ def run_epochs(
         for held in validation
     ]
     names = [TRAIN, *name_sets(len(validation))]
-    of_sets = zip(names, [batches.measures, *measures], strict=True)
-    curves = curves_of(dict(of_sets), {}, 0)
+    sets = zip(names, [batches.measures, *measures], strict=True)
+    curves = curves_of(dict(sets), {}, 0)
     held_out_curve = first_validation_curve(curves) if p.early_stopping else None
     followed = held_out_curve
     if followed is None and p.stops_on_train:

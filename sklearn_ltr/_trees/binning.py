@@ -22,15 +22,15 @@ from sklearn_ltr._compile import ThreadTeam, kernel, uint64
 from sklearn_ltr._data import TrainingData
 from sklearn_ltr._data.query_index import QueryIndex
 from sklearn_ltr._data.row_hashes import (
-    ROWS_PER_TASK,
+    ROWS_PER_HASH_TASK,
     HashArray,
     keys_of_columns,
     mix_bits,
 )
-from sklearn_ltr._data.tables import Matrix, ReadColumns, RowBinner, Table
+from sklearn_ltr._data.tables import ColumnReader, Matrix, RowBinner, Table
 from sklearn_ltr._saved import saved_part
 from sklearn_ltr._trees.categories import (
-    NO_CATEGORIES,
+    NO_CATEGORY_BINS,
     CategoryBins,
     TrainingCategories,
 )
@@ -151,7 +151,7 @@ class BinMapper:
     """
 
     bin_thresholds: list[NDArray[np.float64]]
-    categories: CategoryBins = NO_CATEGORIES
+    categories: CategoryBins = NO_CATEGORY_BINS
 
     @property
     def n_bins(self) -> NDArray[np.int64]:
@@ -272,7 +272,7 @@ class BinnedTable:
         """Return the values of some rows, of some or of all features."""
         return self.source.take(self.index[rows], features)
 
-    def columns(self, rows: NDArray[np.intp]) -> ReadColumns:
+    def columns(self, rows: NDArray[np.intp]) -> ColumnReader:
         """Return a function of (first, last) that reads these features of rows."""
         return self.source.columns(self.index[rows])
 
@@ -394,12 +394,12 @@ def hash_bins(binned: BinnedData, team: ThreadTeam) -> HashArray:
     n_features, n_rows = binned.columns.shape
     keys = keys_of_columns(np.arange(n_features))
     hashes = np.zeros(n_rows, dtype=np.uint64)
-    firsts = iter(range(0, n_rows, ROWS_PER_TASK))  # shared by the threads
+    firsts = iter(range(0, n_rows, ROWS_PER_HASH_TASK))  # shared by the threads
 
     def hash_part(thread: int) -> None:
         with np.errstate(over="ignore"):
             for first in firsts:
-                last = min(first + ROWS_PER_TASK, n_rows)
+                last = min(first + ROWS_PER_HASH_TASK, n_rows)
                 for column, key in zip(binned.columns, keys, strict=True):
                     add_bin_hashes(column, key, first, last, hashes)
 

@@ -44,15 +44,13 @@ from sklearn_ltr._data import TrainingData
 from sklearn_ltr._data.query_index import QueryIndex
 from sklearn_ltr._data.tables import Matrix, Table, contiguous_rows
 from sklearn_ltr._saved import ChecksummedArrays, saved_part
+from sklearn_ltr._typing import FloatArray, IntArray
 
 N_FOLDS = 5
 SHARED_BINS = 16  # 1 of this many bins is shared by categories
 TINY = np.finfo(np.float64).tiny
 SUM_BITS = 51  # sums of numbers of this many bits are exact in float64
 MISSING = 255  # bin of missing values: `MISSING_BIN` of binning.py, which imports this
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 
 class RowTargets(NamedTuple):
@@ -73,7 +71,7 @@ class CategorySums(NamedTuple):
     n_rows: NDArray[np.int64]
 
     @classmethod
-    def of(cls, x: FloatArray, targets: RowTargets) -> CategorySums:
+    def add_up(cls, x: FloatArray, targets: RowTargets) -> CategorySums:
         """Add up the rows of a feature, (n_rows,), that are not NaN."""
         rows = np.flatnonzero(~np.isnan(x))
         value, category = np.unique(x[rows], return_inverse=True)
@@ -169,7 +167,7 @@ class TrainingCategories(NamedTuple):
     ]  # of each categorical feature, over the rows of all workers
 
     @classmethod
-    def of(
+    def find(
         cls, data: TrainingData, features: IntArray, index: QueryIndex
     ) -> TrainingCategories:
         """Find the categories of these features, and their sums."""
@@ -181,7 +179,7 @@ class TrainingCategories(NamedTuple):
         unit = TargetUnit(largest_y, weights.mean(), weights.max(), index.n_rows)
         targets = row_targets(data, index.position, unit)
         columns = data.X.take(data.rows, features)  # a table on disk is read once
-        own = [CategorySums.of(column, targets) for column in columns.T]
+        own = [CategorySums.add_up(column, targets) for column in columns.T]
         merged = [merge_sums(parts) for parts in zip(*gather(own), strict=True)]
         return cls(targets.fold, merged)
 
@@ -238,14 +236,14 @@ class CategoryBins(ChecksummedArrays):
     ) -> CategoryBins:
         """Give bins to the categories of these features, given their sums."""
         if len(features) == 0:
-            return NO_CATEGORIES
+            return NO_CATEGORY_BINS
         options = max_bins, min_samples_category, smoothing
-        fitted = [fit_feature(of_feature, *options) for of_feature in sums]
+        fitted = [fit_feature(own, *options) for own in sums]
         bins, shared_from, thresholds = zip(*fitted, strict=True)
         return cls(
             feature=features,
             first=np.cumsum([0, *map(len, bins)]),
-            value=np.concatenate([of_feature.value for of_feature in sums]),
+            value=np.concatenate([own.value for own in sums]),
             bin=np.concatenate(bins),
             shared_from=np.array(shared_from, dtype=np.int64),
             mean_threshold=np.array(thresholds),
@@ -376,7 +374,7 @@ def most_frequent(counts: NDArray[np.intp], n: int) -> NDArray[np.bool_]:
     return is_frequent
 
 
-NO_CATEGORIES = CategoryBins(
+NO_CATEGORY_BINS = CategoryBins(
     np.empty(0, dtype=np.int64),
     np.zeros(1, dtype=np.int64),
     np.empty(0),

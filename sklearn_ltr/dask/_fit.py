@@ -54,6 +54,7 @@ from sklearn_ltr._rankers.reading import (
     hold_out_queries,
     read_training_data,
 )
+from sklearn_ltr._typing import IntArray
 from sklearn_ltr.dask._comm import Connections, DaskComm, Endpoint
 from sklearn_ltr.dask._partitions import (
     Partition,
@@ -65,7 +66,7 @@ from sklearn_ltr.dask._partitions import (
     names_of,
     open_part,
     read_part,
-    rows_of_queries,
+    rows_in_queries,
     select_queries,
     summarize,
     take_rows,
@@ -84,8 +85,6 @@ from sklearn_ltr.dask._watch import (
     LostWorkerError,
     wait_for,
 )
-
-IntArray = NDArray[np.int64]
 
 
 class Traffic(NamedTuple):
@@ -135,7 +134,7 @@ def fit_on_cluster(
     # the ranker holds its parameters, its base model, and what a warm start keeps; the
     # arguments of `fit` are Dask collections by name
     while True:
-        divided, ids = divide_rows(client, parameters, seed, arguments, validation)
+        divided, ids = distribute_rows(client, parameters, seed, arguments, validation)
         try:
             return run_fits(client, ranker, seed, divided, ids)
         except LostWorkerError as error:
@@ -153,7 +152,7 @@ def fit_on_cluster(
             ranker = continued(ranker, error.fitted)
 
 
-def divide_rows(
+def distribute_rows(
     client: Any,
     parameters: LambdaMARTParameters,
     seed: int,
@@ -409,7 +408,8 @@ def fit_on_worker(
     secede()  # frees the slot of this task: others must not wait behind it
     with DaskComm(rank, endpoints, actor, worker) as comm:
         arguments = [
-            read_rows(*given) for given in zip(partitions, chosen, numbers, strict=True)
+            read_worker_rows(*given)
+            for given in zip(partitions, chosen, numbers, strict=True)
         ]
         attributes, seed = pickle.loads(state)
         fitted = fit_rows(attributes, seed, arguments, is_validated, comm, comm.keep)
@@ -545,7 +545,7 @@ def no_documents(n_features: int) -> TrainingData:
     return TrainingData(nothing, starts, [], X=X, rows=numbers, numbers=numbers)
 
 
-def read_rows(
+def read_worker_rows(
     parts: list[Partition | PartitionGraph],
     chosen: list[IntArray | None],
     numbers: IntArray,
@@ -560,7 +560,7 @@ def read_rows(
             name.removesuffix(suffix): values
             for name, values in read_part(part, names).items()
         }
-        own = None if queries is None else rows_of_queries(other["groups"], queries)
+        own = None if queries is None else rows_in_queries(other["groups"], queries)
         if own is not None:
             other = {name: take_rows(values, own) for name, values in other.items()}
         rows.append(own)

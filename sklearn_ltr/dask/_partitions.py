@@ -25,9 +25,8 @@ from sklearn_ltr._data import (
 )
 from sklearn_ltr._data.features import CATEGORICAL, check_finite, is_frame
 from sklearn_ltr._data.groups import Labels
+from sklearn_ltr._typing import FloatArray, IntArray
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 Graph = dict[Any, Any]
 Partition = dict[str, Any]  # the rows of each argument of `fit` that was given
 MOST_BYTES = 2**20  # of pickled graphs: larger ones hold the rows themselves
@@ -133,8 +132,8 @@ def workers_with_room(summaries: list[Summary | None]) -> set[str]:
     for s in summaries:
         if s is not None:
             n_features = s.columns if isinstance(s.columns, int) else len(s.columns)
-            of_rows = (BYTES_PER_ROW + n_features) * int(s.sizes.sum())
-            needed[s.worker] = needed.get(s.worker, 0) + of_rows
+            n_bytes = (BYTES_PER_ROW + n_features) * int(s.sizes.sum())
+            needed[s.worker] = needed.get(s.worker, 0) + n_bytes
             room[s.worker] = min(room.get(s.worker, np.inf), s.room)
     return {worker for worker in room if needed[worker] <= room[worker]}
 
@@ -199,8 +198,8 @@ def columns_of(X: Any) -> tuple[Any, list[str]]:
     for name, dtype in zip(X.columns, X.dtypes, strict=True):
         if str(dtype).lower().startswith(CATEGORICAL):
             categories = getattr(dtype, "categories", None)
-            of_numbers = getattr(categories, "inferred_type", "") in NUMBERS
-            categorical.append(f"{name} of numbers" if of_numbers else str(name))
+            has_numbers = getattr(categories, "inferred_type", "") in NUMBERS
+            categorical.append(f"{name} of numbers" if has_numbers else str(name))
     return [str(name) for name in X.columns], categorical
 
 
@@ -245,11 +244,11 @@ def select_queries(
 ) -> Partition:
     """Return the rows of some queries, numbered in the order of their labels."""
     partition = read_part(part)
-    rows = rows_of_queries(partition[f"groups{suffix}"], chosen)
+    rows = rows_in_queries(partition[f"groups{suffix}"], chosen)
     return {name: take_rows(values, rows) for name, values in partition.items()}
 
 
-def rows_of_queries(groups: Any, chosen: IntArray) -> NDArray[np.intp]:
+def rows_in_queries(groups: Any, chosen: IntArray) -> NDArray[np.intp]:
     """Return the rows of some queries, numbered in the order of their labels."""
     queries = QueryGroups.from_groups(groups, count_rows_of(groups), "groups")
     return np.flatnonzero(np.isin(queries.query_of_row, chosen))
@@ -350,18 +349,18 @@ def make_partition_graphs(
         for partition in partitions
     ]
     n_users: dict[Any, int] = {}
-    for of_partition in graphs:
-        for key in {key for graph, _ in of_partition.values() for key in graph}:
+    for partition_graphs in graphs:
+        for key in {key for graph, _ in partition_graphs.values() for key in graph}:
             n_users[key] = n_users.get(key, 0) + 1
     return [
         None
         if any(
             n_users[key] > 1 and not is_data(node)
-            for graph, _ in of_partition.values()
+            for graph, _ in partition_graphs.values()
             for key, node in graph.items()
         )
-        else pickle_graphs(of_partition)
-        for of_partition in graphs
+        else pickle_graphs(partition_graphs)
+        for partition_graphs in graphs
     ]
 
 

@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 
 from sklearn_ltr._data import QueryGroups
 from sklearn_ltr._parameters import SMALLEST
+from sklearn_ltr._typing import IntArray
 from sklearn_ltr.dask._partitions import Summary, check_alike
-
-IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,13 +72,16 @@ def locate_queries(
     n_entries = [len(summary.sizes) for _, summary in found]
     starts = queries.offsets[:-1]
 
-    def of_queries(name: str, reduce: Any) -> Any:
+    def reduce_queries(name: str, reduce: Any) -> Any:
         entries = np.concatenate([getattr(summary, name) for _, summary in found])
         return reduce.reduceat(queries.sort(entries), starts)
 
-    low, high = of_queries("lowest", np.minimum), of_queries("highest", np.maximum)
-    weight = of_queries("lowest_weight", np.minimum)
-    heaviest = of_queries("highest_weight", np.maximum)
+    low, high = (
+        reduce_queries("lowest", np.minimum),
+        reduce_queries("highest", np.maximum),
+    )
+    weight = reduce_queries("lowest_weight", np.minimum)
+    heaviest = reduce_queries("highest_weight", np.maximum)
     differs = weight != heaviest
     if (differs & np.isfinite(weight) & np.isfinite(heaviest)).any():
         query = int(np.argmax(differs))

@@ -17,11 +17,10 @@ from sklearn_ltr._estimators.base import refit
 from sklearn_ltr._estimators.boosted_trees import keep_trees
 from sklearn_ltr._parameters import read_parameters
 from sklearn_ltr._rankers.lambdamart import LambdaMARTParameters
+from sklearn_ltr._typing import FloatArray
 from sklearn_ltr.dask._fit import Traffic, fit_on_cluster
 from sklearn_ltr.dask._partitions import is_collection
 from sklearn_ltr.dask._watch import current_client
-
-FloatArray = NDArray[np.float64]
 
 
 class DaskLambdaMARTRanker(LambdaMARTRanker):

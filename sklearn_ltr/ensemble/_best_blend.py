@@ -42,7 +42,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sklearn_ltr._compile import kernel, subkernel
 from sklearn_ltr._data import (
@@ -52,13 +51,11 @@ from sklearn_ltr._data import (
     check_scores,
     count_rows,
 )
+from sklearn_ltr._typing import FloatArray, IntArray
 from sklearn_ltr.metrics import Metric, get_metric
 from sklearn_ltr.metrics._closed_form import ClosedFormMetric, cut_at
 from sklearn_ltr.metrics._metric import BoundMetric, value_of_list
 from sklearn_ltr.metrics._ranked_list import rank_documents
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 EPSILON = float(np.finfo(np.float64).eps)
 

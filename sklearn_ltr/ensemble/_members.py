@@ -18,8 +18,7 @@ from sklearn_ltr._data import (
 )
 from sklearn_ltr._data.rows import index_rows, n_rows
 from sklearn_ltr._rankers.reading import check_y_given, read_queries, read_targets
-
-FloatArray = NDArray[np.float64]
+from sklearn_ltr._typing import FloatArray
 
 
 class FitRows(NamedTuple):

@@ -31,7 +31,13 @@ from sklearn_ltr._data import (
     check_scores,
     count_rows,
 )
-from sklearn_ltr._data.features import Labels, Numbers, as_table, get_column, is_frame
+from sklearn_ltr._data.features import (
+    LabelColumn,
+    NumberColumn,
+    as_table,
+    get_column,
+    is_frame,
+)
 from sklearn_ltr._data.rows import index_rows
 from sklearn_ltr._inspection.models import find_model
 from sklearn_ltr._inspection.shap_values import ShapValues, shap_values
@@ -808,7 +814,7 @@ def shap_section(effects: Effects) -> str:
 def direction(shap: ShapValues, feature: int) -> str:
     """Return the rank correlation of a feature and its SHAP values."""
     column = column_of(shap.X, feature)
-    if isinstance(column, Labels):
+    if isinstance(column, LabelColumn):
         return "categories"
     known = ~np.isnan(column.values)
     if not known.any():
@@ -870,7 +876,7 @@ def columns_part(subject: Subject, effects: Effects | None) -> str:
     numbers, categories = [], []
     for j in order[:MOST_COLUMNS]:
         column = column_of(X, j)
-        if isinstance(column, Numbers):
+        if isinstance(column, NumberColumn):
             known = column.values[~np.isnan(column.values)]
             missing = 1 - len(known) / len(column.values)
             spread = [f"{v:.4g}" for v in quartiles(known)] if len(known) else [""] * 3
@@ -900,17 +906,17 @@ def has_transformers(estimator: BaseEstimator) -> bool:
     return len(steps) > 1 or (len(steps) == 1 and has_transformers(steps[0][1]))
 
 
-def column_of(X: Any, feature: int) -> Numbers | Labels:
+def column_of(X: Any, feature: int) -> NumberColumn | LabelColumn:
     """Return what a column of a table of any kind holds."""
     if issparse(X):
         values = X[:, [feature]].toarray()[:, 0]
-        return Numbers(f"x{feature}", values.astype(np.float64), 2**53)
+        return NumberColumn(f"x{feature}", values.astype(np.float64), 2**53)
     return get_column(X, feature, "X")
 
 
-def value_in(column: Numbers | Labels, row: int) -> str:
+def value_in(column: NumberColumn | LabelColumn, row: int) -> str:
     """Return what a column holds in a row, in a few characters."""
-    if isinstance(column, Numbers):
+    if isinstance(column, NumberColumn):
         return f"{column.values[row]:.4g}"
     code = column.codes[row]
     return "" if code < 0 else str(column.labels[code])

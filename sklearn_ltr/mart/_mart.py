@@ -65,14 +65,13 @@ from sklearn_ltr._parameters import (
 )
 from sklearn_ltr._trees.ensemble import TreeEnsemble
 from sklearn_ltr._trees.parameters import LearningRate
+from sklearn_ltr._typing import FloatArray
 from sklearn_ltr.mart._objectives import (
     CrossEntropy,
     HalfSquaredError,
     PointwiseCost,
     PointwiseObjective,
 )
-
-FloatArray = NDArray[np.float64]
 
 
 class BaseMART(CallbackSupportMixin, Estimator):

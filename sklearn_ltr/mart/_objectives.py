@@ -20,7 +20,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sklearn_ltr._comm import Comm
 from sklearn_ltr._compile import (
@@ -36,8 +35,7 @@ from sklearn_ltr._data import TrainingData
 from sklearn_ltr._data.query_index import QueryIndex
 from sklearn_ltr._estimators.boosted_trees import KeptTrees
 from sklearn_ltr._estimators.monitor import ScoredMeasure
-
-FloatArray = NDArray[np.float64]
+from sklearn_ltr._typing import FloatArray
 
 
 @kernel

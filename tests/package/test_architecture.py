@@ -77,7 +77,13 @@ ROOMS_A_ROOM_MAY_IMPORT = {
         "metrics",
     },
 }
-SHARED = {"_compile", "_parameters", "_saved", "_comm", "_typing"}  # every room may import these
+SHARED = {
+    "_compile",
+    "_parameters",
+    "_saved",
+    "_comm",
+    "_typing",
+}  # every room may import these
 OPTIONAL = {
     "catboost",
     "cloudpickle",
