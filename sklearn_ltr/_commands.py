@@ -220,7 +220,7 @@ def run_convert(given: argparse.Namespace) -> None:
 
 
 def parameter(text: str) -> tuple[str, Any]:
-    """Return name and value of ``name=value``; what is no literal is text."""
+    """Return name and value of ``name=value``; a value that is no literal is text."""
     name, found, value = text.partition("=")
     if not found:
         raise ValueError(f"--set {text}: give NAME=VALUE, such as n_estimators=500")

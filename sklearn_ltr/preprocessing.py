@@ -63,8 +63,8 @@ class CategoryPairs(TransformerMixin, Estimator, auto_wrap_output_keys=None):
     columns by the grades of the training queries, and adds them as columns.
 
     Let :math:`t_i` be the grade of document i less the mean of its query.  The means of
-    the categories of one column of a pair predict it, those of the other column what is
-    left, and those of the combinations what is then left; all means are over other
+    the categories of one column of a pair are subtracted, then the means of the other
+    column's, then the means of the combinations; all means are over other
     queries (five folds) and ten further documents of mean 0.  The gain of a pair is the
     part of the squared grades that the combinations explain,
 
@@ -72,8 +72,8 @@ class CategoryPairs(TransformerMixin, Estimator, auto_wrap_output_keys=None):
 
         G = \frac{\sum_i w_i r_i^2 - \sum_i w_i {r'_i}^2}{\sum_i w_i t_i^2},
 
-    with w the weight of the query, r what the two columns leave and r' what the
-    combinations leave.
+    with w the weight of the query, r the rest after the two columns, and r' the rest
+    after the combinations.
 
     Parameters
     ----------
@@ -96,8 +96,8 @@ class CategoryPairs(TransformerMixin, Estimator, auto_wrap_output_keys=None):
     -----
     The time grows with the number of pairs: two columns of a hundred make 4,950.
 
-    The combinations that occur are not stored: the ranker knows those that it was
-    fitted with, and takes others for missing values.
+    The combinations that occur are not stored: the ranker knows the combinations that
+    it was fitted with, and takes others for missing values.
 
     References
     ----------

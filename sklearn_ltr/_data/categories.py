@@ -1,8 +1,8 @@
 """The categories of categorical features, as numbers.
 
 A category that is a number stands for itself.  Text is replaced by its position among
-the text of the column at `fit`, sorted; what was not there, and what is missing, by
-NaN.  So neither the order of the categories in a dtype nor their codes matter.
+the text of the column at `fit`, sorted; text that is new since `fit`, and missing values,
+by NaN.  So neither the order of the categories in a dtype nor their codes matter.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ class FeatureCategories:
         return vars(self) | {KEY: checksum_of(vars(self))}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Restore them; a ValueError if they are not those that were saved."""
+        """Restore the attributes; a ValueError if they differ from the saved ones."""
         attributes = dict(state)
         saved = attributes.pop(KEY, None)
         vars(self).update(attributes)

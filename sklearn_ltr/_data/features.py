@@ -1,7 +1,7 @@
 """Tables of features of any library: their columns, and X as a table of floats.
 
-First what the columns of a table are and hold, which categories need too; then the
-reading of X, or an error that says what is wrong with it.
+The first half reads single columns, which categories need, too; the second half reads
+X as a whole, or raises an error that says what is wrong with it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ CATEGORICAL = ("category", "categorical", "enum", "dictionary")
 NUMERIC = (
     "int8", "int16", "int32", "int64", "uint", "float", "halffloat", "double", "bool"
 )  # fmt: skip
-# Floats hold all integers up to these; those of other dtypes become float64
+# Floats hold all integers up to these; columns of other dtypes become float64
 LARGEST_CODE = {"float16": 2**11, "float32": 2**24}
 FORMS = "'from_dtype', None, or a list of names, of indices or of booleans"
 
@@ -48,7 +48,7 @@ class LabelColumn(NamedTuple):
 
 
 def is_frame(X: Any) -> bool:
-    """Return whether X has columns with dtypes, as those of pandas and polars."""
+    """Return whether X has columns with dtypes, as frames of pandas and polars."""
     return not is_lazy(X) and hasattr(X, "columns") and hasattr(X, "dtypes")
 
 
@@ -145,7 +145,7 @@ def chosen_features(
 
 
 def get_column(X: Any, feature: int, name: str) -> NumberColumn | LabelColumn:
-    """Return what a column of a frame or an array holds."""
+    """Return the values of a column of a frame or an array."""
     column = X.iloc[:, feature] if hasattr(X, "iloc") else X[:, feature]
     label = X.columns[feature] if is_frame(X) else feature
     name, dtype = f"{name} in column {label!r}", str(column.dtype).lower()

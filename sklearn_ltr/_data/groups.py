@@ -23,7 +23,7 @@ from sklearn_ltr._typing import IntArray
 
 Labels = Sequence[Hashable] | NDArray[Any]
 
-# What names a query, but for tuples of these and the periods of pandas
+# Types of the ids of queries; tuples of these and the periods of pandas are ids, too
 ID_TYPES = (str, bytes, Real, np.bool_, Decimal, *DATES)
 # Kinds of ids whose types are derived from these, and may be equal to one another
 KINDS = {str: "str", bytes: "bytes", datetime: "datetime"}
@@ -59,7 +59,7 @@ class QueryGroups:
     ) -> QueryGroups:
         """Read the id of each row's query, in any order; `name` is for messages."""
         # An id is a number, text, a date, a boolean, or a tuple of these.  A ValueError
-        # refuses missing ids, other lengths and what is no column; a TypeError ids of
+        # refuses missing ids, other lengths and several columns; a TypeError ids of
         # other types, and ids without an order (times with and without a zone).
         column = one_column(groups, name)
         if len(column) != n_documents:
@@ -149,7 +149,7 @@ class JudgedQueries:
     Attributes
     ----------
     rows, missing : QueryGroups
-        Their labels are those of all queries, so a query may have no document in one
+        Both have the labels of all queries, so a query may have no document in one
         of the two: its offsets are equal then.
     offsets : (n_queries + 1,) int64 array
         Query q owns the entries ``offsets[q]`` to ``offsets[q + 1] - 1`` of a merged
@@ -343,7 +343,7 @@ def _check_types(distinct: list[Any], ids: list[Any], name: str) -> None:
 
 
 def _parts(value: Any) -> Iterator[Any]:
-    """Yield a value, or what a tuple and the tuples in it hold."""
+    """Yield a value, or the elements of a tuple and of the tuples in it."""
     if isinstance(value, tuple):
         for element in value:
             yield from _parts(element)
@@ -367,7 +367,7 @@ def sort_ids(ids: list[Any]) -> list[Any]:
 
 
 def _sort_key(value: Any) -> tuple[str, Any]:
-    """Return the kind of an id, and what orders it among those of its kind."""
+    """Return the kind of an id, and a key that orders the ids of one kind."""
     if isinstance(value, tuple):
         return "tuple", tuple(map(_sort_key, value))
     if isinstance(value, Real | Decimal | np.bool_) and not isinstance(value, DATES):

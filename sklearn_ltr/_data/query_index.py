@@ -1,9 +1,9 @@
-"""Where the queries and rows of one worker stand among those of all workers.
+"""The places of one worker's queries and rows among the rows of all workers.
 
 A query is on one worker, whole.  Queries are in the order of their labels, and rows in
-the order of their content within a query: so the number of a row is that of the first
-row of its query, plus its place there, whichever worker has it.  Without a cluster, one
-worker has all queries.
+the order of their content within a query: so the number of a row is the number of the
+first row of its query plus its place in the query, whichever worker has it.  Without a
+cluster, one worker has all queries.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from sklearn_ltr._typing import FloatArray, IntArray
 
 @dataclass(frozen=True, eq=False)
 class QueryIndex:
-    """Some queries of this worker, among those of all workers."""
+    """The places of some queries of this worker among the queries of all workers."""
 
     position: IntArray  # (n_own_queries,), ascending: places among the queries of all
     offsets: IntArray  # (n_own_queries + 1,): where the rows of each begin, here
     first_row: IntArray  # (n_own_queries,): numbers of their first rows among all
     n_queries: int  # of all workers
     n_rows: int
-    # (n_queries,): sorts what the workers have, one after another; None: it is sorted
+    # (n_queries,): sorts the queries of all workers, by rank; None: they are sorted
     order: NDArray[np.intp] | None
     comm: Comm
 
     @classmethod
     def locate(cls, data: TrainingData, comm: Comm) -> Self:
-        """Find where the queries of these data stand; all workers call this."""
+        """Find the places of the queries of these data; all workers call this."""
         # `data.numbers` rise with the labels of the queries of all workers
         offsets, n_queries, n_rows = data.offsets, data.n_queries, data.n_rows
         if comm.n_workers == 1:
@@ -53,13 +53,13 @@ class QueryIndex:
 
     @property
     def row_numbers(self) -> IntArray:
-        """Number of each row of this worker among those of all: (n_own_rows,)."""
+        """Number of each row of this worker among the rows of all: (n_own_rows,)."""
         shift = self.first_row - self.offsets[:-1]
         numbers: IntArray = np.arange(self.offsets[-1])
         return numbers + np.repeat(shift, np.diff(self.offsets))
 
     def gather(self, values: NDArray[np.floating]) -> FloatArray:
-        """Return the values of all queries in order, given those of this worker's."""
+        """Return the values of all queries in order, given those of this worker."""
         gathered = self.comm.gather(values)
         if self.order is None:
             alone: FloatArray = gathered[0]

@@ -39,7 +39,7 @@ ROWS_PER_TILE = 512  # so few rows of some columns stay in the CPU's cache
 
 
 class RowBinner(Protocol):
-    """What turns the values of a matrix into bins."""
+    """Turns the values of a matrix into bins."""
 
     def bin_rows(
         self, X: Matrix, rows: NDArray[np.intp], team: ThreadTeam
@@ -203,7 +203,7 @@ def copy_columns(
     columns: NDArray[np.floating],
 ) -> None:
     """Copy some rows of the features from `first` on, to one row per feature."""
-    # tile by tile, so that what is read of each row is in the cache once
+    # tile by tile, so that the values of a row come into the cache once
     for start in range(0, len(rows), ROWS_PER_TILE):
         stop = min(start + ROWS_PER_TILE, len(rows))
         for j in range(len(columns)):

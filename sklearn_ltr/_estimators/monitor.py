@@ -22,7 +22,7 @@ SECONDS_PER_LINE = 5.0  # between two lines that `verbose=1` prints
 
 
 class Measure(Protocol):
-    """What is measured of some data during a fit.
+    """A measure of some data during a fit.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class Curve:
         "train", "validation", ..., and the name of the measure.
     measure : Measure
     values : list of float
-        One for each call of `Monitor.record`; may begin with those of an earlier fit.
+        One for each call of `Monitor.record`; may begin with values of an earlier fit.
     """
 
     set_name: str
@@ -78,9 +78,10 @@ class Monitor:
         0: print nothing; 1: a line every few seconds, and one at the end; more: a line
         after every step.
     kind : str
-        What a step is: "tree" or "epoch".
+        The name of a step in printed lines: "tree" or "epoch".
     n_earlier, n_steps : int
-        Steps of earlier fits that this one continues; steps with those of this fit.
+        Number of steps of earlier fits that this one continues; number with the steps
+        of this fit.
     print_line : callable
         Prints one line.
     """
@@ -148,7 +149,7 @@ class Monitor:
 
     @property
     def _last_index(self) -> int:
-        """Index of the last value, those of earlier fits counted."""
+        """Index of the last value, with values of earlier fits counted."""
         return 0 if self.followed is None else len(self.followed.values) - 1
 
     @property
@@ -198,7 +199,7 @@ def curves_of(
     measures: Mapping[str, Mapping[str, Measure]], earlier: EvalsResult, n_steps: int
 ) -> list[Curve]:
     """Return a curve for each measure of each set, after `n_steps` earlier steps."""
-    # values of the earlier steps are those of the fit before, NaN where it has none
+    # values of the earlier steps are from the earlier fit, NaN where it has none
     curves = []
     for set_name, own_measures in measures.items():
         for name, measure in own_measures.items():

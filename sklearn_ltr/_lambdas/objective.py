@@ -185,7 +185,7 @@ class LambdaObjective:
     ) -> tuple[FloatArray, FloatArray]:
         """Return dC/ds and d2C/ds2 of the documents of queries first to last - 1."""
         # Both are views of `gradient` and `hessian`.  `scores` holds all documents, but
-        # only those of these queries are read.
+        # only the scores of these queries are read.
         documents = slice(self.offsets[first], self.offsets[last])
         if self.metric is not None and not self.metric.closed_form:
             self._compute_by_table(scores, first, last, self.metric)
@@ -205,8 +205,8 @@ class LambdaObjective:
 
     def add_tied_pairs(self, scores: FloatArray, first: int, last: int) -> None:
         """Add RankNet's lambdas of pairs of equal grade to `gradient`."""
-        # called after `differentiate` has computed the other pairs of these queries: the
-        # arrays that it returned are views of `gradient`, so they hold the sum now
+        # called after `differentiate` has computed the other pairs of these queries:
+        # the arrays that it returned are views of `gradient`, so they hold the sum now
         add_tied_pairs(
             scores,
             self.grades,

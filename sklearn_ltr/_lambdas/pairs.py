@@ -1,6 +1,6 @@
 """Gradient and hessian of every document of whole queries, from pairs of documents.
 
-For each query: pack what the pair loop reads into one array by position; add the
+For each query: pack the input of the pair loop into one array by position; add the
 pairs; average over equal documents, and write the result in canonical order.
 
 **Pairs.**  For a pair of documents i, j with i of the higher grade (Burges 2010,
@@ -382,8 +382,8 @@ def compare_grades(
 @subkernel
 def average_over_equals(n: int, k: int, documents: FloatArray) -> None:
     """Average derivatives over documents of equal score and grade."""
-    # Their order in the list is only that of the rows; the mean is the expected value
-    # over all orders.  Below position k the list is not sorted, but derivatives of
+    # Their order in the list is only the order of the rows; the mean is the expected
+    # value over all orders.  Below position k the list is not sorted, but derivatives of
     # equal documents can differ there only in the run that extends across position k.
     scores, grades = documents[SCORE], documents[GRADE]
     gradient, hessian = documents[GRADIENT], documents[HESSIAN]
@@ -476,7 +476,7 @@ def write_pair_costs(
 @subkernel
 def average_over_equals_of_weights(n: int, k: int, documents: FloatArray) -> None:
     """Average derivatives over documents of equal score, grade and weights."""
-    # Among those of different weights, the order in which they were given decides.
+    # Among documents of different weights, the order in which they were given decides.
     for first in range(min(k, n)):
         is_first, n_equal, gradient_sum, hessian_sum = True, 0, 0.0, 0.0
         for i in range(n):

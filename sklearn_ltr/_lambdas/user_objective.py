@@ -33,7 +33,7 @@ class UserObjective:
     Attributes
     ----------
     offsets, documents : ndarrays
-        As those of LambdaObjective.
+        As in LambdaObjective.
     """
 
     def __init__(
@@ -136,7 +136,7 @@ class UserObjective:
 
 
 def described(value: Any) -> str:
-    """Return what an object is, for error messages."""
+    """Return the type and size of an object, for error messages."""
     if isinstance(value, np.ndarray):
         return f"an array of shape {value.shape} and dtype {value.dtype}"
     size = f" of length {len(value)}" if hasattr(value, "__len__") else ""

@@ -1,4 +1,4 @@
-"""What is measured during the fit of a ranker: a metric, or RankNet's cost.
+"""The measures of a ranker during its fit: a metric, or RankNet's cost.
 
 The measure of each query is gathered from all workers, and their mean is taken in the
 order of the queries.
@@ -28,9 +28,9 @@ def with_largest_grade(metric: Metric, y: FloatArray, index: QueryIndex) -> Metr
 class MetricEvaluation:
     """The weighted mean of a metric over the queries of all workers.
 
-    Those without pairs are not trained on, and their documents are all of one grade:
-    with `learned`, the queries that are trained on, their documents in any order, only
-    the scores of these are given, and the others keep the score 0.
+    With `learned`, the training data without the queries that have no pairs, `update`
+    is given the scores of its rows only.  Queries without pairs keep scores of 0: their
+    documents are all of one grade, so any scores have the same value.
     """
 
     higher_is_better = True

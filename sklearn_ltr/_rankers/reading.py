@@ -92,7 +92,7 @@ def single_query(n_documents: int, suffix: str = "") -> QueryGroups:
 
 
 def missing_groups_message(suffix: str, found: str, zeros: str = "") -> str:
-    """Return what is said where groups, or groups of validation data, are missing."""
+    """Return the message for missing groups, of training or of validation data."""
     message = MISSING_GROUPS.replace("groups", f"groups{suffix}")
     return message.format(found=found, zeros=zeros)
 

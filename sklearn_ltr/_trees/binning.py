@@ -145,8 +145,8 @@ class BinMapper:
     Attributes
     ----------
     bin_thresholds : list of n_features ndarrays, float64
-        Ascending; feature j has ``len(bin_thresholds[j]) + 1`` bins.  Those of a
-        categorical feature are 0.5, 1.5, ...: its values are bins already.
+        Ascending; feature j has ``len(bin_thresholds[j]) + 1`` bins.  A
+        categorical feature has 0.5, 1.5, ...: its values are bins already.
     categories : CategoryBins
     """
 
@@ -327,7 +327,7 @@ def fit_bins(
     found: dict[int, NDArray[np.float64]] = {}
     for part in comm.gather(own):
         found |= part
-    # copied: what comes from another process may be read-only
+    # copied: arrays of another process may be read-only
     thresholds = [np.array(found[j]) for j in range(X.shape[1])]
     for j, n_bins in zip(categories.feature, categories.n_bins, strict=True):
         thresholds[j] = np.arange(n_bins - 1) + 0.5

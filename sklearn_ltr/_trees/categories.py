@@ -1,12 +1,12 @@
 r"""Bins of categorical features: one for each category, or for each frequent one.
 
-A category is a number: what the user gave, or the position of a label among the sorted
+A category is a number: the user's, or the position of a label among the sorted
 labels (``_data/categories.py``).  The categories of the training rows are numbered in
 the order of these numbers, and the number is the bin.  If there are more categories
 than bins, the most frequent ones (of equally frequent ones, the lowest) have a bin
 each, if they have `min_samples_leaf` rows, and the others share the last bins, 1 of
-SHARED_BINS, with those of similar mean targets.  Missing and unseen categories are NaN,
-in the missing bin.  Trees see bins only: prediction, too, encodes X first.
+SHARED_BINS, with categories of similar mean targets.  Missing and unseen categories are
+NaN, in the missing bin.  Trees see bins only: prediction, too, encodes X first.
 
 With t a row's target less the mean of its query (or of all rows, where these are in no
 query), w its weight, and m `category_smoothing`, the mean of category c is
@@ -18,7 +18,7 @@ high-cardinality categorical attributes", SIGKDD Explorations 3, 2001).  Thresho
 between these means divide the categories among bins.
 
 A row's own target must not tell its bin: a tree would learn from the bin what it cannot
-know of a new row.  So in training the mean is that of the rows of other queries: they
+know of a new row.  So in training the mean is over the rows of other queries: they
 are dealt into N_FOLDS folds, and a row's bin is by the mean over all folds but its own
 (cross-fitting; compared with other ways by L. Prokhorenkova et al., "CatBoost: unbiased
 boosting with categorical features", NeurIPS 2018, section 3).  A category that no other
@@ -54,7 +54,7 @@ MISSING = 255  # bin of missing values: `MISSING_BIN` of binning.py, which impor
 
 
 class RowTargets(NamedTuple):
-    """What each row adds to the mean of its category: arrays of shape (n_rows,)."""
+    """The parts of each row in the mean of its category: arrays of shape (n_rows,)."""
 
     # sums of these two have no rounding errors, see `exact`
     weighted: FloatArray  # weight times target
@@ -159,12 +159,11 @@ def row_targets(
 
 
 class TrainingCategories(NamedTuple):
-    """What the bins of categories are learned from."""
+    """The folds and sums that the bins of categories are learned from."""
 
     fold: IntArray  # (n_rows,), of the training data
-    sums: list[
-        CategorySums
-    ]  # of each categorical feature, over the rows of all workers
+    # of each categorical feature, over the rows of all workers
+    sums: list[CategorySums]
 
     @classmethod
     def find(
@@ -209,7 +208,7 @@ class CategoryBins(ChecksummedArrays):
     first : ndarray of shape (n_categorical + 1,), int64
         Where the categories of each begin in the arrays below.
     value : ndarray of shape (n_categories,), float64
-        The categories; those of a feature ascend.
+        The categories, ascending within a feature.
     bin : ndarray of shape (n_categories,), uint8
         The bin of each.
     shared_from : ndarray of shape (n_categorical,), int64

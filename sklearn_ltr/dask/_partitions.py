@@ -1,4 +1,4 @@
-"""The partitions of the arguments of `fit`: how they are read, and what each holds.
+"""The partitions of the arguments of `fit`: their reading, and a summary of each.
 
 A partition that can be computed again, from files for example, is read once where the
 memory of its worker allows (`open_part`); else it is kept as its graph only
@@ -30,17 +30,22 @@ from sklearn_ltr._typing import FloatArray, IntArray
 Graph = dict[Any, Any]
 Partition = dict[str, Any]  # the rows of each argument of `fit` that was given
 MOST_BYTES = 2**20  # of pickled graphs: larger ones hold the rows themselves
-# Of a worker's memory: if all that it has with the rows that it has read and what a fit
-# needs, would be more, it reads the rows again when they are needed
+# Share of a worker's memory.  If the memory that it uses, its rows, and the needs of a
+# fit together exceed it, the worker keeps no rows, and reads them when they are needed
 USED_SHARE = 0.5
-BYTES_PER_ROW = 170  # of a fit, besides a byte for each feature
+BYTES_PER_ROW = 170  # that a fit needs, besides a byte for each feature
 
 HINT = "; give partitions with the same columns, from ddf[columns], say"
-NUMBERS = ("integer", "floating", "mixed-integer-float", "boolean")  # words of pandas
+NUMBERS = (
+    "integer",
+    "floating",
+    "mixed-integer-float",
+    "boolean",
+)  # inferred by pandas
 
 
 class Summary(NamedTuple):
-    """What a partition holds."""
+    """The columns, queries, grades and weights of a partition, and its worker."""
 
     columns: Any  # of X: names, or their number
     categorical: list[str]  # columns of a categorical dtype
@@ -116,7 +121,7 @@ def open_part(
 
 
 def room_left() -> float:
-    """Return how many bytes more this worker may use; -inf if nobody has said."""
+    """Return how many bytes more this worker may use; -inf if it has no limit."""
     from distributed import get_worker
 
     worker = get_worker()
@@ -141,7 +146,7 @@ def workers_with_room(summaries: list[Summary | None]) -> set[str]:
 def summarize(
     part: Partition | PartitionGraph, number: int, suffix: str
 ) -> Summary | None:
-    """Return what a partition holds, None if it has no rows; run where it is."""
+    """Return the summary of a partition, None if it has no rows; run where it is."""
     # errors of the arguments begin with the number of the partition
     from distributed import get_worker
 
@@ -302,7 +307,7 @@ class PartitionGraph(NamedTuple):
 
         graphs = cloudpickle.loads(self.graphs)
         names = list(graphs) if names is None else names
-        together: Graph = {}  # what several arguments need, a file, is read once
+        together: Graph = {}  # a file that several arguments need is read once
         for name in names:
             together |= graphs[name][0]
         keys = [graphs[name][1] for name in names]
@@ -378,7 +383,7 @@ def is_data(node: Any) -> bool:
 
 
 def is_complete(graph: Graph) -> bool:
-    """Return whether a graph needs nothing else, which the cluster has."""
+    """Return whether a graph has all that its tasks depend on."""
     return all(
         key in graph
         for node in graph.values()
@@ -408,7 +413,7 @@ def pickle_graphs(graphs: dict[str, tuple[Graph, Any]]) -> PartitionGraph | None
 
 
 class BoundedFile(io.BytesIO):
-    """A file in memory that does not become large."""
+    """A file in memory of at most MOST_BYTES."""
 
     def write(self, part: Any) -> int:
         """Append some bytes."""

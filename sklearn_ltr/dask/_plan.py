@@ -21,7 +21,7 @@ from sklearn_ltr.dask._partitions import Summary, check_alike
 
 @dataclass(frozen=True, eq=False)
 class QueryLocations:
-    """The queries of all partitions; those of one partition are an entry each.
+    """The queries of all partitions, with an entry for each query of each partition.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ def locate_queries(
     summaries: list[Summary | None], suffix: str, workers: list[str] | None = None
 ) -> QueryLocations:
     """Merge the summaries of all partitions; an error if they do not fit together."""
-    # `workers` are those known already, to which those of the summaries are added
+    # `workers` are known already; the workers of the summaries are added to them
     check_alike(summaries, f"X{suffix}")
     found = [(n, s) for n, s in enumerate(summaries) if s is not None]
     if not found:
@@ -114,8 +114,8 @@ def own_queries(
 ) -> IntArray:
     """Return the worker that fits each query, (n_queries,)."""
     # Training data come with `learned`, whether a query is learned from: the workers
-    # that own such a query take part in the fit.  Validation data come with these,
-    # `takers`.
+    # that own such a query take part in the fit.  They are the `takers` of validation
+    # data.
     n_workers = len(locations.workers)
     # rows of each query on each worker that has some
     both = locations.query * n_workers + locations.worker

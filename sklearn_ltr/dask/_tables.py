@@ -208,6 +208,6 @@ def merge_categories(parts: list[FeatureCategories]) -> FeatureCategories:
     for number in range(len(is_text)):
         found = set().union(*(part.text[number].tolist() for part in parts))
         text.append(np.array(sorted(found), dtype=np.str_))
-        # a part in which all are missing does not know
+        # a part in which all values are missing cannot tell
         is_text[number] = bool(found) or all(part.is_text[number] for part in parts)
     return replace(parts[0], text=text, is_text=is_text)

@@ -98,7 +98,7 @@ class BaggingRanker(BaseRanker):
     `bootstrap`, each member is also trained on queries of its own, and those left out
     estimate the metric on new queries.
 
-    LambdaMARTRankers share one table of binned rows.  Bin edges are those of all rows,
+    LambdaMARTRankers share one table of binned rows.  Bin edges are set by all rows,
     also for members that are trained on some of the queries; they do not depend on
     grades.  Bins of categories may: with categorical features, such members have bins
     of their own.
@@ -421,7 +421,7 @@ class BaggingRanker(BaseRanker):
         return tags
 
     def _estimator(self) -> Any:
-        """Return what members are clones of."""
+        """Return the estimator that members are clones of."""
         return LambdaMARTRanker() if self.estimator is None else self.estimator
 
 
@@ -502,7 +502,7 @@ def with_known_bins(
     seed: int,
 ) -> FitRows:
     """Return the rows with an X whose bins are known, if members can share these."""
-    # `taken` is what a member takes of the rows beside X and y
+    # `taken` are the columns that a member takes beside X and y
     if type(member) is not LambdaMARTRanker:
         return rows
     with sklearn.config_context(enable_metadata_routing=True):
@@ -598,7 +598,7 @@ class OutOfBag(NamedTuple):
 def out_of_bag(
     members: Sequence[Any], drawn: Sequence[IntArray], rows: FitRows, metric: Metric
 ) -> OutOfBag:
-    """Return the metric of scores by those members that were not trained on a query."""
+    """Return the metric of scores by members that were not trained on the query."""
     queries, n_queries = rows.queries, rows.queries.n_queries
     # each member scores the queries that it has not seen; a document's score is the
     # mean over these members, NaN where there is none
@@ -641,7 +641,7 @@ def out_of_bag(
             ]
         )
 
-    # of the rows and queries that were given, those of weight 0 included
+    # of all rows and queries that were given, weights of 0 included
     prediction = np.full(len(rows.kept), np.nan)
     prediction[rows.kept] = mean_scores
     per_query = np.full(len(rows.kept_queries), np.nan)
@@ -666,7 +666,7 @@ def stages(members: Sequence[Any], parts: Sequence[Any]) -> Iterator[list[FloatA
 
 def merge_rankers(members: Sequence[Any]) -> LambdaMARTRanker:
     """Return one LambdaMARTRanker whose scores are the mean of the members'."""
-    # Its trees are those of all members, with leaf values divided by their number.
+    # It has the trees of all members, with leaf values divided by their number.
     for m, member in enumerate(members):
         if not isinstance(member, LambdaMARTRanker):
             raise TypeError(

@@ -14,7 +14,7 @@ The score of document i is a line in alpha,
 
     s_i(alpha) = alpha * s1_i + (1 - alpha) * s2_i,    0 < alpha < 1.
 
-Just above alpha = 0 the documents are ordered by s2, and those of equal s2 by s1.  A
+Just above alpha = 0 the documents are ordered by s2, and by s1 where s2 is equal.  A
 document j that is ranked below i there rises above i if and only if s1_j > s1_i.  Their
 lines then cross at
 
@@ -139,7 +139,7 @@ def best_blend(
 
     Notes
     -----
-    The rankings are those of exact arithmetic.  Where two lines are so close that
+    The rankings are as in exact arithmetic.  Where two lines are so close that
     rounded scores do not show which is higher, the metric of the blended scores can
     differ from the curve.  An interval whose middle does not reach the value of the
     curve is not chosen.
@@ -445,7 +445,7 @@ def changes_of_list(
     """Return where a closed-form metric of one query changes, and by how much."""
     # `ranked` are the documents of the query, in the order just above alpha = 0; u and
     # v are the metric's ``cascade_coefficients``.  The changes, none of them zero, are
-    # those of the metric with scale 1; the alphas do not decrease.
+    # for the metric with scale 1; the alphas do not decrease.
     if k < len(ranked):
         ranked = ranked[k_skyband(scores_1[ranked], k)]
     gains = gain[ranked]

@@ -71,7 +71,7 @@ class BlendingParameters:
             )
         given = self.random_state
         if given is not None and not isinstance(given, np.random.RandomState):
-            draw_seed(given)  # raises an error for what is no seed
+            draw_seed(given)  # raises an error unless it is a seed
         metric = get_metric(self.metric)
         if self.method == "sweep":
             check_ties(metric)
@@ -451,7 +451,7 @@ def fit_and_score(
     rankers: Sequence[Any], rows: FitRows, splits: list[Any] | None, n_jobs: int | None
 ) -> tuple[list[Any], list[Any]]:
     """Return the rankers fitted to all rows, and scores of all rows."""
-    # the scores are out-of-fold; without `splits`, those of the fitted rankers
+    # the scores are out-of-fold; without `splits`, the fitted rankers' own
     models, scores = [], []
     with sklearn.config_context(enable_metadata_routing=True):
         clones = [clone(ranker) for ranker in rankers]
@@ -495,7 +495,7 @@ def make_splits(cv: Any, rows: FitRows) -> list[Any]:
             )
         cv = GroupKFold(n_folds)
     if not hasattr(cv, "split") and not rows.kept.all():
-        # splits number the rows that were given; those of weight 0 are left out
+        # splits number the rows that were given; rows of weight 0 are left out
         number = np.where(rows.kept, np.cumsum(rows.kept) - 1, -1)
         cv = [[part[part >= 0] for part in (number[a], number[b])] for a, b in cv]
     return list(check_cv(cv).split(rows.X, rows.y, queries.query_of_row))
@@ -538,7 +538,7 @@ def weighted_sum(weights: FloatArray, scores: Sequence[FloatArray]) -> FloatArra
 def sweep_weights(held_out: HeldOut, metric: Metric) -> tuple[FloatArray, BlendCurve]:
     """Return the best weights by coordinate-wise sweeps, and the last curve used."""
     # The blend so far is swept against one ranker after another, until no ranker raises
-    # the metric.  The curve is that of the last sweep that has raised it.
+    # the metric.  The curve is from the last sweep that has raised it.
     scores, y, queries = held_out
     n = len(scores)
     one_hot = np.eye(n)

@@ -96,7 +96,7 @@ class PointwiseObjective(ABC):
         """Return the unweighted cost of each row."""
 
     def fitted(self, n_trees: int) -> dict[str, Any]:
-        """Return what the objective learns itself, by attribute: nothing."""
+        """Return no attributes: the objective itself learns nothing."""
         return {}
 
     def update(self, scores: FloatArray) -> None:
@@ -109,7 +109,7 @@ class PointwiseObjective(ABC):
 
 
 class PointwiseCost:
-    """What the trees of MART minimise and measure, for :mod:`boosted_trees`."""
+    """The cost and the measures of MART, for :mod:`boosted_trees`."""
 
     train_curve = "train_score_"
 
